@@ -376,9 +376,10 @@ Status run_bare_info(const InputOptions& input, const std::string& format) {
         return unreadable;
     }
     if (report.recognised) return decoded;
-    say("error", fmt::format("{} contains nothing that Waymark recognises. To decode it as the bare "
-                             "trace of a PTM nevertheless, give its protocol (--protocol ptm)",
-                             input.capture == "-" ? "standard input" : input.capture));
+    say("error",
+        fmt::format("{} contains nothing that Waymark recognises. To decode it as bare trace nevertheless, give "
+                    "its protocol (--protocol NAME; waymark flow --help lists the names)",
+                    input.capture == "-" ? "standard input" : input.capture));
     return nothing;
 }
 

@@ -161,17 +161,19 @@ Error what_it_takes(const InputOptions& options) {
     if (protocol != nullptr)
         if (std::string how = protocol->how_to_read(options.capture); !how.empty())
             return {Errc::usage, std::move(how)};
+    // The first protocol serves as the example.
     std::string registers;
     const pipeline::Protocol* const of = pipeline::protocols().front();
+    const std::string_view unit = of->words().unit, names = of->option_names();
     for (const protocol::RegisterOption& option : of->register_options())
         registers += fmt::format("{}{} VALUE", registers.empty() ? "" : " ", option.option);
     return {Errc::usage,
             fmt::format(
                 "{} is not a capture folder, which would contain snapshot.ini or dpu.ini{}. To decode it as the "
-                "bare trace of a PTM, give its protocol (--protocol ptm), how the PTM was "
-                "programmed ({}), and what ran (--image "
-                "FILE[@ADDRESS]){}",
-                is_stream ? "standard input" : options.capture, is_stream ? "" : ", and no perf.data file", registers,
+                "bare trace of a {}, give its protocol (--protocol {}), how the {} was programmed ({}), and what ran "
+                "(--image FILE[@ADDRESS]){}",
+                is_stream ? "standard input" : options.capture, is_stream ? "" : ", and no perf.data file", unit,
+                names.substr(0, names.find(' ')), unit, registers,
                 is_stream ? std::string() : fmt::format("; waymark doctor {} infers these values", options.capture))};
 }
 

@@ -226,7 +226,7 @@ class Gates(unittest.TestCase):
             self.assertIn(option, run(WAYMARK, "doctor", "--help").stdout)
         self.assertNotIn("app was not found", self.waymark("doctor", out, "--symbols", copy).stdout)
         self.assertNotIn("app was not found", self.waymark("doctor", out, "--symfs", home / "there").stdout)
-        self.assertIn("is no folder", self.waymark("doctor", out, "--symfs", home / "nosuch", status=2).stderr)
+        self.assertIn("is not a folder", self.waymark("doctor", out, "--symfs", home / "nosuch", status=2).stderr)
         trace = next(out.glob("trace*.bin"))
         self.assertIn("--symbols is for captures that say", self.waymark("doctor", trace, "--symbols", copy, status=2).stderr)
 

@@ -263,7 +263,7 @@ class Names(unittest.TestCase):
         shutil.copy(now, root / pathlib.Path(before).relative_to("/"))
         self.assertEqual(self.calls_of(out, "--symfs", root)["mix"], 3 * 64)
         self.assertEqual(self.calls_of(out, "--symfs", now.parent)["mix"], 3 * 64)
-        self.assertIn("is no folder", self.waymark("profile", out, "--symfs", "/nowhere", status=2).stderr)
+        self.assertIn("is not a folder", self.waymark("profile", out, "--symfs", "/nowhere", status=2).stderr)
 
     def test_debug_dir_has_files_by_build_id(self):
         out, now, before = self.moved("debug")

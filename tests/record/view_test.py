@@ -259,4 +259,4 @@ if __name__ == "__main__":
     if missing:
         print("skipped:", ", ".join(missing), "missing")
         sys.exit(77)
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)
