@@ -17,7 +17,7 @@ using namespace waymark::dpu;
 constexpr std::size_t trace_words = 4 << 20;
 
 struct Trace {
-    Format format;
+    TraceFormat format;
     std::vector<Entry> entries;
     std::vector<std::uint8_t> bytes;
     [[nodiscard]] std::size_t words() const { return bytes.size() / 4; }

@@ -20,7 +20,7 @@ inline etm4::Config etm4_config(Input& input) {
         for (unsigned i = 0; i < 4; ++i) word = word << 8 | input.byte();
         *value = word;
     }
-    const auto profile = static_cast<etm4::Profile>(input.byte() % 3);
+    const auto profile = static_cast<etm4::CoreProfile>(input.byte() % 3);
     const etm4::ReadConfig read = etm4::read_config(r, profile);
     // What a configuration says of itself is what it was made of, but for what was noted.
     const etm4::ReadConfig again = etm4::read_config(etm4::to_registers(read.config), profile);

@@ -15,7 +15,7 @@ using namespace waymark;
 
 spe::Registers registers_of(const spe::Settings& settings) {
     spe::Registers r;
-    for (const spe::Setting& setting : settings.settings)
+    for (const spe::NamedValue& setting : settings.settings)
         WM_CHECK(setting.name.find('.') == setting.name.npos ? r.set(setting.name, setting.value)
                                                              : r.set_field(setting.name, setting.value));
     return r;
@@ -34,10 +34,10 @@ void check_explained(const spe::Registers& registers) {
             WM_CHECK(!e.levels.empty());
             for (const spe::Level& level : e.levels) {
                 WM_CHECK(level.sampled || !level.samples());
-                for (const spe::Finding& f : level.obstacles)
+                for (const spe::RegisterFinding& f : level.obstacles)
                     WM_CHECK(!f.text.empty() && !f.facts.empty() && !f.facts[0].name.empty());
             }
-            for (const spe::Finding& finding : e.findings) WM_CHECK(!finding.text.empty());
+            for (const spe::RegisterFinding& finding : e.findings) WM_CHECK(!finding.text.empty());
         }
     }
 }
@@ -51,13 +51,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         return 0;
     }
     std::string dump;
-    for (const spe::Setting& setting : settings->settings)
+    for (const spe::NamedValue& setting : settings->settings)
         dump += setting.name + " " + std::to_string(setting.value) + "\n";
     const spe::Registers registers = registers_of(*settings);
     const auto again = spe::read_settings(dump);
     // Sixteen decimal digits would be read as hexadecimal.
     bool plain = true;
-    for (const spe::Setting& setting : settings->settings) plain &= std::to_string(setting.value).size() != 16;
+    for (const spe::NamedValue& setting : settings->settings) plain &= std::to_string(setting.value).size() != 16;
     if (plain) WM_CHECK(again && again->settings == settings->settings && registers_of(*again) == registers);
     check_explained(registers);
     return 0;

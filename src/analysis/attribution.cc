@@ -28,18 +28,20 @@ void Attribution::start(const perf::Stream& stream) {
     until_ = 0;  // no time lies between
 }
 
-const Attribution::Answer& Attribution::of(const spe::Columns& c, std::size_t i) {
-    const auto has = [&](spe::Column column) { return (c.present[i] >> static_cast<unsigned>(column) & 1U) != 0; };
+const Attribution::Answer& Attribution::of(const spe::RecordColumns& c, std::size_t i) {
+    const auto has = [&](spe::RecordColumn column) {
+        return (c.present[i] >> static_cast<unsigned>(column) & 1U) != 0;
+    };
     // Without a clock to compare with, everything is taken to have been there all the time.
-    time_ = has(spe::Column::timestamp) && clock_ ? conversion_.to_ns(c.timestamp[i]) : forever;
+    time_ = has(spe::RecordColumn::timestamp) && clock_ ? conversion_.to_ns(c.timestamp[i]) : forever;
     if (time_ < from_ || time_ >= until_) enter(time_);
 
     std::uint64_t context = no_context;
-    if (has(spe::Column::context_el2))
+    if (has(spe::RecordColumn::context_el2))
         context = c.context_el2[i];
-    else if (has(spe::Column::context_el1))
+    else if (has(spe::RecordColumn::context_el1))
         context = c.context_el1[i];
-    if (!has(spe::Column::pc)) return passing_ = ask(context, {});
+    if (!has(spe::RecordColumn::pc)) return passing_ = ask(context, {});
     const std::uint64_t page = c.pc[i] >> page_bits;
     Remembered& known = remembered_[(page ^ page >> 20 ^ context * 5) % remembered_.size()];
     if (known.epoch == epoch_ && known.page == page && known.context == context) return known.answer;

@@ -24,20 +24,22 @@ void Branches::add(const BranchPair& pair, const BranchSum& sum) {
 
 void Branches::consume(const SampleBatch& batch) {
     constexpr unsigned retired = 1, not_taken = 6, mispredict = 7;
-    const spe::Columns& c = batch.records;
+    const spe::RecordColumns& c = batch.records;
     for (const std::uint16_t i : batch.rows) {
-        const auto has = [&](spe::Column column) { return (c.present[i] >> static_cast<unsigned>(column) & 1U) != 0; };
-        if (!has(spe::Column::operation) ||
+        const auto has = [&](spe::RecordColumn column) {
+            return (c.present[i] >> static_cast<unsigned>(column) & 1U) != 0;
+        };
+        if (!has(spe::RecordColumn::operation) ||
             static_cast<spe::OperationClass>(c.operation_class[i]) != spe::OperationClass::branch)
             continue;
         const spe::ProgramAddress from = spe::program_address(c.pc[i]);
         BranchPair pair{batch.mapping[i],    from.exception_level,
-                        c.operation_type[i], has(spe::Column::branch_target),
+                        c.operation_type[i], has(spe::RecordColumn::branch_target),
                         from.address.value,  0};
         if (pair.has_target) pair.to = spe::program_address(c.branch_target[i]).address.value;
         const std::uint64_t events = c.events[i];
         add(pair, {1, events >> mispredict & 1U, events >> not_taken & 1U,
-                   has(spe::Column::events) ? (events >> retired & 1U) ^ 1U : 0, c.total_latency[i]});
+                   has(spe::RecordColumn::events) ? (events >> retired & 1U) ^ 1U : 0, c.total_latency[i]});
     }
 }
 

@@ -41,7 +41,7 @@ void DpuSpread::take(const DpuCounts& counts) {
     ++times;
 }
 
-std::string to_text(const dpu::Context& context) {
+std::string to_text(const dpu::TaskContext& context) {
     return fmt::format("{} {}", context.supervisor ? "supervisor" : "user", context.id);
 }
 
@@ -388,7 +388,7 @@ bool DpuFilter::matches(std::uint8_t pid, std::uint8_t did) const {
     return true;
 }
 
-std::optional<bool> DpuFilter::matches(const dpu::Context& context) const {
+std::optional<bool> DpuFilter::matches(const dpu::TaskContext& context) const {
     if (!on || compare == dpu::IdCompare::neither) return true;
     if (same_ids) return matches(context.id, context.id);
     const bool compares_shown = compare == dpu::IdCompare::both || (compare == dpu::IdCompare::data) == shows_did;
@@ -445,7 +445,7 @@ const DpuCosts::Known& DpuCosts::known(const Place& place) {
 void DpuCosts::consume(const dpu::Batch& batch) {
     for (const Element& e : batch.elements) {
         const bool known = e.has(Element::id_known) && e.has(Element::privilege_known);
-        const std::optional<dpu::Context> context = known ? std::optional(e.context) : std::nullopt;
+        const std::optional<dpu::TaskContext> context = known ? std::optional(e.context) : std::nullopt;
         if (context && !e.has(Element::doubtful)) show(*context);
         switch (e.kind) {
             case ElementKind::task_switch:
@@ -481,7 +481,7 @@ void DpuCosts::consume(const dpu::Batch& batch) {
 }
 
 /// In EONCE modes each change of context is in the trace, whether a reading comes with it or not.
-void DpuCosts::show(const dpu::Context& context) {
+void DpuCosts::show(const dpu::TaskContext& context) {
     if (!eonce_ || shown_ == context) return;
     shown_ = context;
     ++tasks_[{DpuOwner::Kind::context, context, {}}].entered;
@@ -516,7 +516,7 @@ std::optional<bool> DpuCosts::shown(std::uint64_t end) const {
 }
 
 /// Whether a context that begins here is one whose end will be shown.
-bool DpuCosts::stays_shown(const dpu::Context& context, std::uint64_t at) const {
+bool DpuCosts::stays_shown(const dpu::TaskContext& context, std::uint64_t at) const {
     for (std::size_t i = setup_.filters.size(); i-- > 0;)
         if (i == 0 || setup_.filters[i].from <= at) return setup_.filters[i].matches(context) == true;
     return true;
@@ -645,7 +645,7 @@ void DpuCosts::book(const DpuOwner& who, const DpuCounts& counts, std::optional<
 }
 
 /// Whose stay begins; none: nobody knows.
-void DpuCosts::stay(const std::optional<dpu::Context>& context) {
+void DpuCosts::stay(const std::optional<dpu::TaskContext>& context) {
     if (stay_) {
         tasks_[{DpuOwner::Kind::context, stay_->context, {}}].stays.take(stay_->counts);
         stay_->end = time_;
@@ -663,7 +663,7 @@ void DpuCosts::stay(const std::optional<dpu::Context>& context) {
 DpuCosts::Stack& DpuCosts::stack(std::uint8_t id) { return stacks_[id]; }
 
 std::size_t DpuCosts::child(std::size_t parent, const DpuCode::Function& function,
-                            const std::optional<dpu::Context>& root, bool service) {
+                            const std::optional<dpu::TaskContext>& root, bool service) {
     const auto [found, is_new] = children_.try_emplace(
         {parent * 512 + (root && parent == 0 ? root->id + 1U : 0U), function, service}, paths_.size());
     if (is_new) {
@@ -677,7 +677,7 @@ std::size_t DpuCosts::child(std::size_t parent, const DpuCode::Function& functio
     return found->second;
 }
 
-void DpuCosts::push(Stack& s, const Place& to, std::uint32_t call, bool service, const dpu::Context& context) {
+void DpuCosts::push(Stack& s, const Place& to, std::uint32_t call, bool service, const dpu::TaskContext& context) {
     const auto& at = known(to);
     const DpuCode::Function what = at.function;
     const std::size_t path = child(s.empty() ? 0 : s.back().path, what, context, service);
@@ -688,7 +688,7 @@ void DpuCosts::push(Stack& s, const Place& to, std::uint32_t call, bool service,
 }
 
 /// Begins a stack with the function at a place, whose caller is not known; no place: nor is its code.
-void DpuCosts::begin(Stack& s, const std::optional<Place>& at, const dpu::Context& context) {
+void DpuCosts::begin(Stack& s, const std::optional<Place>& at, const dpu::TaskContext& context) {
     const DpuCode::Function what = at ? code_.function_around(*at) : nowhere;
     const std::size_t path = child(0, what, context, false);
     s.push_back({path, 0, context.supervisor, true, at ? known(*at).home : 0, what, {}});

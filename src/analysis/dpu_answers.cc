@@ -399,7 +399,7 @@ private:
             return *own;
         };
         for (const DpuTimes::Loss& loss : times_->losses())
-            t.marks.push_back({loss.begin, loss.end, trace_track(), Mark::Kind::gap,
+            t.marks.push_back({loss.begin, loss.end, trace_track(), TimelineMark::Kind::gap,
                                loss.entries != 0
                                    ? fmt::format("{} lost for want of room", counted(loss.entries, "entry", "entries"))
                                : loss.held ? std::string("tracing was held")
@@ -409,9 +409,9 @@ private:
             if (rows++ == options_.most_rows) break;
             const auto track = d.context ? tracks.find({d.context->id, d.context->supervisor}) : tracks.end();
             t.marks.push_back({d.time, d.time, track == tracks.end() ? trace_track() : track->second,
-                               Mark::Kind::user_data, fmt::format("{:#010x}", d.value)});
+                               TimelineMark::Kind::user_data, fmt::format("{:#010x}", d.value)});
         }
-        std::stable_sort(t.marks.begin(), t.marks.end(), [](const Mark& a, const Mark& b) {
+        std::stable_sort(t.marks.begin(), t.marks.end(), [](const TimelineMark& a, const TimelineMark& b) {
             return std::tie(a.track, a.begin) < std::tie(b.track, b.begin);
         });
         if (times_->losses_left_out() != 0)

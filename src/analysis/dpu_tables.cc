@@ -49,7 +49,7 @@ std::size_t keep(Rows& rows, std::size_t most) {
 std::string function_text(const DpuCode::Function& function) {
     return function.name.empty() ? fmt::format("{:#010x}", function.address) : function.name;
 }
-std::string context_text(const DpuSaid& said, const dpu::Context& context) {
+std::string context_text(const DpuSaid& said, const dpu::TaskContext& context) {
     const auto found = said.tasks.find(context.id);
     return to_text(context) + (found == said.tasks.end() ? "" : fmt::format(" ({})", found->second));
 }

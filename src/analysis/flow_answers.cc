@@ -652,8 +652,8 @@ private:
                 out.slices.push_back({map.ticks(p.begin), map.ticks(p.end), track_of[p.track],
                                       index_of(known[p.function]), p.depth, p.merged});
             for (const FlowTimeline::Note& n : t.notes()) {
-                Mark mark{map.ticks(n.at), map.ticks(n.end), track_of[n.track], n.kind, mark_text(n)};
-                if (n.kind == Mark::Kind::overflow && ticks && n.bounded) {
+                TimelineMark mark{map.ticks(n.at), map.ticks(n.end), track_of[n.track], n.kind, mark_text(n)};
+                if (n.kind == TimelineMark::Kind::overflow && ticks && n.bounded) {
                     const auto time = [&](std::uint64_t at) {
                         return clock ? nanoseconds(at, options_.ticks_per_second) : at;
                     };
@@ -661,7 +661,7 @@ private:
                     mark.end = time(n.ticks_after);
                     mark.text += fmt::format(": at most {} {} of execution are missing", grouped(mark.end - mark.begin),
                                              clock ? "ns" : "ticks");
-                } else if (n.kind == Mark::Kind::overflow) {
+                } else if (n.kind == TimelineMark::Kind::overflow) {
                     mark.text += ": how much execution is missing is not known";
                 }
                 out.marks.push_back(std::move(mark));
@@ -672,7 +672,7 @@ private:
         std::stable_sort(out.slices.begin(), out.slices.end(), [](const Slice& x, const Slice& y) {
             return std::tuple(x.track, x.begin, x.depth) < std::tuple(y.track, y.begin, y.depth);
         });
-        std::stable_sort(out.marks.begin(), out.marks.end(), [](const Mark& x, const Mark& y) {
+        std::stable_sort(out.marks.begin(), out.marks.end(), [](const TimelineMark& x, const TimelineMark& y) {
             return std::pair(x.track, x.begin) < std::pair(y.track, y.begin);
         });
     }
@@ -698,15 +698,15 @@ private:
     }
     [[nodiscard]] static std::string mark_text(const FlowTimeline::Note& n) {
         switch (n.kind) {
-            case Mark::Kind::gap:
+            case TimelineMark::Kind::gap:
                 return n.number == FlowTimeline::no_image
                            ? std::string("gap: no image of the code")
                            : fmt::format("gap: {}", waymark::name(static_cast<GapReason>(n.number)));
-            case Mark::Kind::exception: return exception_text(*n.exception);
-            case Mark::Kind::context: return fmt::format("context {:#x}", n.number);
-            case Mark::Kind::overflow: return "the unit's FIFO overflowed";
-            case Mark::Kind::trigger: return "trigger";
-            case Mark::Kind::user_data: break;
+            case TimelineMark::Kind::exception: return exception_text(*n.exception);
+            case TimelineMark::Kind::context: return fmt::format("context {:#x}", n.number);
+            case TimelineMark::Kind::overflow: return "the unit's FIFO overflowed";
+            case TimelineMark::Kind::trigger: return "trigger";
+            case TimelineMark::Kind::user_data: break;
         }
         return {};
     }

@@ -37,17 +37,18 @@ void FlowTimeline::switch_to(const Work& now, std::optional<std::uint32_t> conte
     leave(now, 0);
     context_ = context_id;
     track_.reset();
-    note(at(now), Mark::Kind::context, context_id.value_or(0));
+    note(at(now), TimelineMark::Kind::context, context_id.value_or(0));
 }
 
 void FlowTimeline::happened(const Work& now, const flow::Event& event) {
     if (const auto* gap = std::get_if<Gap>(&event.what)) {
-        if (gap->reason != GapReason::padding) note(at(now), Mark::Kind::gap, static_cast<std::uint32_t>(gap->reason));
+        if (gap->reason != GapReason::padding)
+            note(at(now), TimelineMark::Kind::gap, static_cast<std::uint32_t>(gap->reason));
     } else if (std::holds_alternative<flow::NoMemory>(event.what)) {
         // What lasts is not begun again.
-        if (!gap_ || notes_[*gap_].number != no_image) note(at(now), Mark::Kind::gap, no_image);
+        if (!gap_ || notes_[*gap_].number != no_image) note(at(now), TimelineMark::Kind::gap, no_image);
     } else if (const auto* on = std::get_if<flow::TraceOn>(&event.what)) {
-        if (on->reason == flow::TraceOnReason::overflow && note(at(now), Mark::Kind::overflow, 0)) {
+        if (on->reason == flow::TraceOnReason::overflow && note(at(now), TimelineMark::Kind::overflow, 0)) {
             overflow_.reset();
             if (last_ticks_) {
                 overflow_ = notes_.size() - 1;
@@ -55,9 +56,9 @@ void FlowTimeline::happened(const Work& now, const flow::Event& event) {
             }
         }
     } else if (const auto* exception = std::get_if<flow::Exception>(&event.what)) {
-        if (note(at(now), Mark::Kind::exception, 0)) notes_.back().exception = exception->type;
+        if (note(at(now), TimelineMark::Kind::exception, 0)) notes_.back().exception = exception->type;
     } else if (std::holds_alternative<flow::Trigger>(event.what)) {
-        note(at(now), Mark::Kind::trigger, 0);
+        note(at(now), TimelineMark::Kind::trigger, 0);
     } else if (const auto* t = std::get_if<flow::Timestamp>(&event.what); t != nullptr && t->known) {
         if (overflow_) {
             Note& overflow = notes_[*std::exchange(overflow_, std::nullopt)];
@@ -91,12 +92,12 @@ void FlowTimeline::finish(const Work& now) {
     std::sort(pieces_.begin(), pieces_.end(), before);
 }
 
-bool FlowTimeline::note(std::uint64_t at, Mark::Kind kind, std::uint32_t number) {
+bool FlowTimeline::note(std::uint64_t at, TimelineMark::Kind kind, std::uint32_t number) {
     if (notes_.size() >= most_marks) {
         ++notes_left_out_;
         return false;
     }
-    if (kind == Mark::Kind::gap && (!gap_ || number == no_image)) {
+    if (kind == TimelineMark::Kind::gap && (!gap_ || number == no_image)) {
         if (gap_) notes_[*gap_].end = at;
         gap_ = notes_.size();
     }

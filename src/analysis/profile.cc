@@ -114,7 +114,7 @@ Profile::~Profile() = default;
 
 void Profile::consume(const SampleBatch& batch) {
     if (!tallies_) tallies_ = std::make_unique<Tallies>();
-    const spe::Columns& c = batch.records;
+    const spe::RecordColumns& c = batch.records;
     for (const std::uint16_t i : batch.rows) {
         const std::uint64_t pc = c.pc[i], events = c.events[i];
         const Tally::Key key{pc, events, std::uint64_t{batch.mapping[i]} << 32 | batch.tid[i],
@@ -135,7 +135,7 @@ void Profile::consume(const SampleBatch& batch) {
         tally.execution += total - std::min(total, issue);
         tally.translation += c.translation_latency[i];
         tally.longest = std::max(tally.longest, total);
-        if ((c.present[i] >> static_cast<unsigned>(spe::Column::total_latency) & 1U) == 0) continue;
+        if ((c.present[i] >> static_cast<unsigned>(spe::RecordColumn::total_latency) & 1U) == 0) continue;
         const Kind kind = tallies_->sums[at].traits.kind;
         ++latency_[static_cast<unsigned>(kind)][static_cast<unsigned>(std::bit_width(total))];
         at_4095_ += total == 4095;
@@ -146,20 +146,22 @@ void Profile::consume(const SampleBatch& batch) {
 /// An empty tally of samples with this key: their place and the like are numbered now, in the order of first sight.
 void Profile::begin(Tally& tally, Sums& to, const Tally::Key& key) {
     static const auto traits_of = make_traits();
-    const auto has = [&](spe::Column column) { return (key[4] >> (32 + static_cast<unsigned>(column)) & 1U) != 0; };
+    const auto has = [&](spe::RecordColumn column) {
+        return (key[4] >> (32 + static_cast<unsigned>(column)) & 1U) != 0;
+    };
     tally = {};
     tally.key = key;
     const auto operation = static_cast<std::uint16_t>(key[4]);
     to = {};
-    if (has(spe::Column::operation) && operation < traits_of.size()) to.traits = traits_of[operation];
+    if (has(spe::RecordColumn::operation) && operation < traits_of.size()) to.traits = traits_of[operation];
     to.thread = &threads_[{static_cast<std::uint32_t>(key[3] >> 32), static_cast<std::uint32_t>(key[2])}];
     const spe::ProgramAddress pc = spe::program_address(key[0]);
     to.place = places_.find_or_add({static_cast<std::uint32_t>(key[2] >> 32), pc.address.value, pc.exception_level});
     if (to.place == measures_.size()) measures_.emplace_back();
-    to.sourced = to.traits.kind == Kind::load && has(spe::Column::data_source);
+    to.sourced = to.traits.kind == Kind::load && has(spe::RecordColumn::data_source);
     if (!to.sourced) return;
     to.source = KeyIndex<SourceKey>::full;
-    if (to.place != KeyIndex<Place>::full)
+    if (to.place != KeyIndex<SampledPlace>::full)
         to.source = sources_.find_or_add(
             {to.place, static_cast<std::uint32_t>(key[3]), static_cast<std::uint16_t>(key[4] >> 16)});
     if (to.source == source_sums_.size()) source_sums_.emplace_back();
@@ -167,7 +169,7 @@ void Profile::begin(Tally& tally, Sums& to, const Tally::Key& key) {
 
 void Profile::add(const Tally& tally, const Sums& to) {
     if (tally.samples == 0) return;
-    const auto has = [&](spe::Column column) {
+    const auto has = [&](spe::RecordColumn column) {
         return (tally.key[4] >> (32 + static_cast<unsigned>(column)) & 1U) != 0;
     };
     const std::uint64_t n = tally.samples, events = tally.key[1];
@@ -175,12 +177,12 @@ void Profile::add(const Tally& tally, const Sums& to) {
     const Traits& t = to.traits;
     Measures m;
     m.samples = n;
-    if (has(spe::Column::total_latency)) {
+    if (has(spe::RecordColumn::total_latency)) {
         m.timed = n;
         m.total = tally.total;
         m.longest = tally.longest;
     }
-    if (has(spe::Column::issue_latency)) {
+    if (has(spe::RecordColumn::issue_latency)) {
         m.issued = n;
         m.issue = tally.issue;
         if (m.timed != 0) {
@@ -188,7 +190,7 @@ void Profile::add(const Tally& tally, const Sums& to) {
             m.execution = tally.execution;
         }
     }
-    if (has(spe::Column::translation_latency)) {
+    if (has(spe::RecordColumn::translation_latency)) {
         m.translated = n;
         m.translation = tally.translation;
     }
@@ -203,7 +205,7 @@ void Profile::add(const Tally& tally, const Sums& to) {
         m.llc_misses = with(llc_miss);
         m.remote = with(remote);
         if (from_another_core(events, static_cast<std::uint32_t>(tally.key[3]),
-                              has(spe::Column::data_source)
+                              has(spe::RecordColumn::data_source)
                                   ? std::optional(static_cast<std::uint16_t>(tally.key[4] >> 16))
                                   : std::nullopt))
             m.from_other = n;
@@ -217,7 +219,7 @@ void Profile::add(const Tally& tally, const Sums& to) {
         m.mispredicts = with(mispredict);
         m.not_taken = with(not_taken);
     }
-    if (has(spe::Column::events)) m.not_retired = n - with(retired);
+    if (has(spe::RecordColumn::events)) m.not_retired = n - with(retired);
     if (t.vector) {
         m.vector = n;
         m.partial = with(partial_predicate);
@@ -226,7 +228,7 @@ void Profile::add(const Tally& tally, const Sums& to) {
     }
     all_ += m;
     *to.thread += m;
-    (to.place == KeyIndex<Place>::full ? rest_ : measures_[to.place]) += m;
+    (to.place == KeyIndex<SampledPlace>::full ? rest_ : measures_[to.place]) += m;
     if (!to.sourced) return;
     if (to.source == KeyIndex<SourceKey>::full) {
         rest_sources_ += n;
@@ -249,7 +251,7 @@ void Profile::join(SampleSink& fork) {
     std::vector<std::uint32_t> number(other.places().size());
     for (std::size_t i = 0; i < other.places().size(); ++i) {
         number[i] = places_.find_or_add(other.places()[i]);
-        if (number[i] == KeyIndex<Place>::full) {
+        if (number[i] == KeyIndex<SampledPlace>::full) {
             rest_ += other.measures_[i];
             continue;
         }
@@ -260,7 +262,7 @@ void Profile::join(SampleSink& fork) {
         SourceKey key = other.sources()[i];
         key.place = number[key.place];
         const std::uint32_t source =
-            key.place == KeyIndex<Place>::full ? KeyIndex<SourceKey>::full : sources_.find_or_add(key);
+            key.place == KeyIndex<SampledPlace>::full ? KeyIndex<SourceKey>::full : sources_.find_or_add(key);
         if (source == KeyIndex<SourceKey>::full) {
             rest_sources_ += other.source_sums_[i].samples;
             continue;

@@ -23,8 +23,8 @@ namespace perf = capture::perf;
 namespace {
 
 constexpr std::size_t read_bytes = 1 << 18;
-constexpr std::uint32_t data_address = std::uint32_t{1} << static_cast<unsigned>(spe::Column::data_virtual) |
-                                       std::uint32_t{1} << static_cast<unsigned>(spe::Column::data_physical);
+constexpr std::uint32_t data_address = std::uint32_t{1} << static_cast<unsigned>(spe::RecordColumn::data_virtual) |
+                                       std::uint32_t{1} << static_cast<unsigned>(spe::RecordColumn::data_physical);
 
 struct PlaceKey {
     std::uint32_t mapping{};
@@ -87,13 +87,13 @@ public:
     bool cut_at_end = false;
 
     void consume(const spe::RecordBatch& batch) override {
-        const spe::Columns& c = batch.records;
+        const spe::RecordColumns& c = batch.records;
         if (!batch.gaps.empty()) gap_end_ = batch.gaps.back().gap.end.value;
         std::size_t count = 0;
         for (std::size_t i = 0; i < c.size; ++i) {
-            if ((c.present[i] >> static_cast<unsigned>(spe::Column::timestamp) & 1U) != 0 && c.defects[i] == 0)
+            if ((c.present[i] >> static_cast<unsigned>(spe::RecordColumn::timestamp) & 1U) != 0 && c.defects[i] == 0)
                 see(c.timestamp[i]);
-            if ((c.present[i] >> static_cast<unsigned>(spe::Column::pc) & 1U) == 0) {
+            if ((c.present[i] >> static_cast<unsigned>(spe::RecordColumn::pc) & 1U) == 0) {
                 ++now_->no_pc;
                 continue;
             }
@@ -169,8 +169,8 @@ private:
     bool wanted_ = true;
     std::uint64_t gap_end_ = 0;  // of the last gap in the segment
     std::vector<std::uint8_t> buffer_ = std::vector<std::uint8_t>(read_bytes);
-    std::array<std::uint16_t, spe::Columns::capacity> rows_;
-    std::array<std::uint32_t, spe::Columns::capacity> mapping_, pid_, tid_;
+    std::array<std::uint16_t, spe::RecordColumns::capacity> rows_;
+    std::array<std::uint32_t, spe::RecordColumns::capacity> mapping_, pid_, tid_;
 };
 
 /// Parts have `part_bytes` or more, and end where a stretch does, though it may go on.

@@ -22,17 +22,19 @@ enum class Reached : std::uint8_t { no_memory, no_address, no_accessor, access }
 
 /// What row `i` does to which line.
 Reached access_of(const SampleBatch& batch, std::size_t i, std::uint32_t line_bytes, Access& out) {
-    const spe::Columns& c = batch.records;
-    const auto has = [&](spe::Column column) { return (c.present[i] >> static_cast<unsigned>(column) & 1U) != 0; };
-    if (!has(spe::Column::operation) ||
+    const spe::RecordColumns& c = batch.records;
+    const auto has = [&](spe::RecordColumn column) {
+        return (c.present[i] >> static_cast<unsigned>(column) & 1U) != 0;
+    };
+    if (!has(spe::RecordColumn::operation) ||
         static_cast<spe::OperationClass>(c.operation_class[i]) != spe::OperationClass::load_store)
         return Reached::no_memory;
     std::uint64_t address = 0;
-    out.line.physical = has(spe::Column::data_physical);
+    out.line.physical = has(spe::RecordColumn::data_physical);
     if (out.line.physical) {
         address = spe::physical_address(c.data_physical[i]).address.value;
         out.line.pid = 0;
-    } else if (has(spe::Column::data_virtual)) {
+    } else if (has(spe::RecordColumn::data_virtual)) {
         address = spe::data_address(c.data_virtual[i]).address.value;
         // The upper half of the address space is the kernel's, the same in every process.
         out.line.pid = address >> 63 != 0 ? perf::nobody : batch.pid[i];
@@ -115,12 +117,12 @@ void Sharing::add(const LineKey& line, AccessKey key, const Sum& sum) {
 }
 
 void Sharing::consume(const SampleBatch& batch) {
-    const spe::Columns& c = batch.records;
+    const spe::RecordColumns& c = batch.records;
     Access a;
     for (const std::uint16_t i : batch.rows) {
         if (access_of(batch, i, candidates_.line_bytes(), a) != Reached::access || !candidates_.candidate(a.line))
             continue;
-        const bool sourced = (c.present[i] >> static_cast<unsigned>(spe::Column::data_source) & 1U) != 0;
+        const bool sourced = (c.present[i] >> static_cast<unsigned>(spe::RecordColumn::data_source) & 1U) != 0;
         const bool other =
             from_another_core(c.events[i], batch.stream.midr, sourced ? std::optional(c.data_source[i]) : std::nullopt);
         add(a.line, {0, a.offset, batch.mapping[i], a.accessor, spe::program_address(c.pc[i]).address.value, a.store},

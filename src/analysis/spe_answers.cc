@@ -48,8 +48,8 @@ SampleTimes::Bins& SampleTimes::of(const Profile::Thread& thread) {
 }
 
 void SampleTimes::consume(const SampleBatch& batch) {
-    const spe::Columns& c = batch.records;
-    constexpr unsigned time_bit = static_cast<unsigned>(spe::Column::timestamp);
+    const spe::RecordColumns& c = batch.records;
+    constexpr unsigned time_bit = static_cast<unsigned>(spe::RecordColumn::timestamp);
     Bins* cpu = nullptr;
     Bins* bins = nullptr;
     Profile::Thread thread;
@@ -336,7 +336,7 @@ private:
     void program() {
         std::vector<std::pair<PlaceRow, Measures>> places;
         for (std::size_t i = 0; i < gathered_.profile.places().size(); ++i) {
-            const Place& p = gathered_.profile.places()[i];
+            const SampledPlace& p = gathered_.profile.places()[i];
             places.emplace_back(place(p.mapping, p.pc), gathered_.profile.measures()[i]);
             if (options_.inlined) places.back().first.chain = chain(p.mapping, p.pc);
         }

@@ -122,7 +122,7 @@ std::vector<ProfileTables::Group> ProfileTables::groups(const std::string& by) c
     }
     std::map<std::tuple<std::uint32_t, std::uint64_t, std::string, std::uint32_t>, Group> found;
     for (std::size_t i = 0; i < profile_.places().size(); ++i) {
-        const Place& place = profile_.places()[i];
+        const SampledPlace& place = profile_.places()[i];
         const Program::Code code = program_.find(place.mapping, place.pc);
         const std::string& file = program_.file(code.file).name;
         const auto line = by == "line" ? program_.line(place.mapping, place.pc) : std::nullopt;
@@ -234,7 +234,7 @@ FirstRows ProfileTables::sources(bool functions, std::size_t most) const {
     std::uint64_t all = 0, cycles = 0;
     for (std::size_t i = 0; i < profile_.sources().size(); ++i) {
         const Profile::SourceKey& key = profile_.sources()[i];
-        const Place& place = profile_.places()[key.place];
+        const SampledPlace& place = profile_.places()[key.place];
         Sum& sum = sums[{source_text(key.midr, key.code),
                          functions ? function_or_address(program_, place.mapping, place.pc) : std::string()}];
         sum.samples += profile_.source_sums()[i].samples;

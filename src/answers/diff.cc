@@ -1117,7 +1117,7 @@ private:
 
 }  // namespace
 
-Result<Comparison> compare(const Answers& before, const Answers& after, const DiffOptions& options) {
+Result<DiffView> compare(const Answers& before, const Answers& after, const DiffOptions& options) {
     WM_ASSIGN_OR_RETURN(const std::size_t metric, find_metric(before, options.metric));
     const Metric& what = before.metrics[metric];
     const auto other = find_metric(after, what.name);
@@ -1141,7 +1141,7 @@ Result<Comparison> compare(const Answers& before, const Answers& after, const Di
     names.add(after, false, images);
     if (const std::string unknown = names.only().unknown(); !unknown.empty())
         return Error{Errc::not_found, "--only: " + unknown};
-    Comparison out;
+    DiffView out;
     out.metric = what;
     if (options.threshold_count && !what.exact)
         return Error{Errc::usage,

@@ -30,6 +30,6 @@ void add_kallsyms(CLI::App& command, AnswersOptions& options);
 
 /// Says why there are no answers, and gives the status: nothing in a capture is no mistake, but a capture that is not
 /// there is an error of reading.
-Status fail_answers(const Error& error, const std::vector<std::string>& captures);
+ExitStatus fail_answers(const Error& error, const std::vector<std::string>& captures);
 
 }  // namespace waymark::cli

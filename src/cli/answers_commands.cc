@@ -112,7 +112,7 @@ const answers::Finding* unused_by(std::initializer_list<const answers::Answers*>
 }
 
 /// Ends a command: what was printed, and what became of the captures.
-Status finish(Output& out, Status shown, std::initializer_list<const answers::Answers*> all, bool strict) {
+ExitStatus finish(Output& out, ExitStatus shown, std::initializer_list<const answers::Answers*> all, bool strict) {
     if (out.close() != decoded) return unreadable;
     if (shown != decoded && shown != nothing) return shown;
     for (const answers::Answers* answers : all)
@@ -280,7 +280,7 @@ Run view(CLI::App& command, std::shared_ptr<Request> request, std::shared_ptr<Op
 
 }  // namespace
 
-Status fail_answers(const Error& error, const std::vector<std::string>& captures) {
+ExitStatus fail_answers(const Error& error, const std::vector<std::string>& captures) {
     const auto is_missing = [](const std::string& c) { return c != "-" && !std::filesystem::exists(c); };
     if (error.code != Errc::not_found || std::ranges::any_of(captures, is_missing)) return fail(error);
     say("error", error.message);

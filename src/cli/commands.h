@@ -11,7 +11,7 @@
 
 namespace waymark::cli {
 
-using Run = std::function<Status()>;
+using Run = std::function<ExitStatus()>;
 
 Run add_info(CLI::App& app);
 Run add_packets(CLI::App& app);

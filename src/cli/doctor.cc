@@ -59,7 +59,7 @@ Result<pipeline::Session> bare_session(const std::vector<std::string>& files) {
     return pipeline::make_session(std::move(capture), {});
 }
 
-Result<doctor::Report> diagnose(const DoctorOptions& options) {
+Result<doctor::ExaminationReport> diagnose(const DoctorOptions& options) {
     const std::string& first = options.captures.front();
     std::error_code error;
     const bool folder = fs::is_directory(first, error) || fs::path(first).extension() == ".ini";
@@ -108,7 +108,7 @@ void line(Output& out, std::string_view head, std::string_view sentence) {
     out.write(row + '\n');
 }
 
-std::string looked_at(const doctor::BufferReport& b) {
+std::string looked_at(const doctor::ExaminedBuffer& b) {
     if (!b.bytes)
         return fmt::format("only its first {} examined: a compressed file or a stream", counted(b.looked_at, "byte"));
     if (*b.bytes == b.looked_at) return counted(*b.bytes, "byte") + ", all examined";
@@ -158,12 +158,12 @@ std::string image_text(const ImageVerdict& v) {
     return text;
 }
 
-void print_source(Output& out, const doctor::Report& report, const doctor::SourceReport& s) {
+void print_source(Output& out, const doctor::ExaminationReport& report, const doctor::ExaminedSource& s) {
     out.print("\nsource {}{}  {}, {}\n", s.trace_id ? fmt::format("{:#04x} ", s.trace_id->value) : "", s.name,
               doctor::name(s.identity.protocol), counted(s.bytes, "byte"));
     if (s.identity.protocol == nullptr)
         for (const doctor::Tried& tried : s.identity.tried) line(out, "tried", tried.what + ": " + tried.result);
-    for (const doctor::Fact& fact : s.identity.facts)
+    for (const doctor::InferredField& fact : s.identity.facts)
         line(out, fact.proven ? "proven" : "assumed", fmt::format("{}: {} ({})", fact.what, fact.value, fact.proof));
     if (!report.labelled && s.image)
         for (const std::string& proven : s.configuration->proven_by_program()) line(out, "proven", proven);
@@ -174,11 +174,11 @@ void print_source(Output& out, const doctor::Report& report, const doctor::Sourc
 }
 
 /// Of IDs that nothing describes and that hold nothing known, as damaged frames give, three.
-void print_sources(Output& out, const doctor::Report& report) {
+void print_sources(Output& out, const doctor::ExaminationReport& report) {
     constexpr std::size_t shown = 3;
     std::size_t strangers = 0;
     std::uint64_t bytes = 0;
-    for (const doctor::SourceReport& s : report.sources) {
+    for (const doctor::ExaminedSource& s : report.sources) {
         const bool stranger = report.labelled && !s.described && s.identity.protocol == nullptr;
         if (stranger && ++strangers > shown)
             bytes += s.bytes;
@@ -190,9 +190,9 @@ void print_sources(Output& out, const doctor::Report& report) {
                   counted(strangers - shown, "trace ID"), counted(bytes, "byte"));
 }
 
-void print_text(Output& out, const doctor::Report& report) {
+void print_text(Output& out, const doctor::ExaminationReport& report) {
     out.print("{}\n", report.verdict);
-    for (const doctor::Finding& f : report.findings) {
+    for (const doctor::CaptureFinding& f : report.findings) {
         const std::string where = f.buffer.empty() ? std::string("the description")
                                   : f.offset       ? fmt::format("{:#x} of {}", f.offset->value, f.buffer)
                                                    : f.buffer;
@@ -203,7 +203,7 @@ void print_text(Output& out, const doctor::Report& report) {
         line(out, "because", f.cause);
         line(out, "do", f.advice);
     }
-    for (const doctor::BufferReport& b : report.buffers) {
+    for (const doctor::ExaminedBuffer& b : report.buffers) {
         out.print("\nbuffer {}  {}, {}\n", b.name, framing_text(b.format), looked_at(b));
         if (!b.not_frames.empty()) line(out, "tried", b.not_frames);
     }
@@ -212,13 +212,13 @@ void print_text(Output& out, const doctor::Report& report) {
 
 // ---- for programs
 
-Table findings_table(const doctor::Report& report) {
+Table findings_table(const doctor::ExaminationReport& report) {
     Table table{.columns = {Column::text("severity", "severity"), Column::text("kind", "kind"),
                             Column::text("buffer", "buffer"), Column::text("source", "source"),
                             Column::count("offset", "offset"), Column::text("found", "found"),
                             Column::text("expected", "expected"), Column::text("cause", "cause"),
                             Column::text("do", "do")}};
-    for (const doctor::Finding& f : report.findings)
+    for (const doctor::CaptureFinding& f : report.findings)
         table.add({std::string(name(f.severity)), f.kind, f.buffer, f.source, f.offset ? Cell(f.offset->value) : Cell(),
                    f.found, f.expected, f.cause, f.advice});
     return table;
@@ -236,7 +236,7 @@ ordered_json trial_json(const doctor::Trial& trial) {
             {"first_contradiction", trial.first ? ordered_json(trial.first->offset.value) : ordered_json()}};
 }
 
-ordered_json source_json(const doctor::SourceReport& s) {
+ordered_json source_json(const doctor::ExaminedSource& s) {
     ordered_json out{{"name", s.name},
                      {"trace_id", s.trace_id ? ordered_json(s.trace_id->value) : ordered_json()},
                      {"buffer", s.buffer},
@@ -245,7 +245,7 @@ ordered_json source_json(const doctor::SourceReport& s) {
     out["tried"] = ordered_json::array();
     for (const doctor::Tried& t : s.identity.tried) out["tried"].push_back({{"what", t.what}, {"result", t.result}});
     out["facts"] = ordered_json::array();
-    for (const doctor::Fact& f : s.identity.facts)
+    for (const doctor::InferredField& f : s.identity.facts)
         out["facts"].push_back({{"what", f.what}, {"value", f.value}, {"proven", f.proven}, {"proof", f.proof}});
     if (s.head && s.head->outcome == follow::HeadOutcome::recovered)
         out["head"] = {{"bytes", s.head->async.value},     {"recovered_bytes", s.head->bytes_before_async()},
@@ -256,10 +256,10 @@ ordered_json source_json(const doctor::SourceReport& s) {
     return out;
 }
 
-ordered_json report_json(const doctor::Report& report) {
+ordered_json report_json(const doctor::ExaminationReport& report) {
     ordered_json out{{"verdict", report.verdict}, {"findings", to_json(findings_table(report))}};
     out["buffers"] = ordered_json::array();
-    for (const doctor::BufferReport& b : report.buffers)
+    for (const doctor::ExaminedBuffer& b : report.buffers)
         out["buffers"].push_back({{"name", b.name},
                                   {"format", capture::name(b.format)},
                                   {"bytes", b.bytes ? ordered_json(*b.bytes) : ordered_json()},
@@ -268,7 +268,7 @@ ordered_json report_json(const doctor::Report& report) {
                                   {"skipped", b.skipped},
                                   {"not_frames", b.not_frames.empty() ? ordered_json() : ordered_json(b.not_frames)}});
     out["sources"] = ordered_json::array();
-    for (const doctor::SourceReport& s : report.sources) out["sources"].push_back(source_json(s));
+    for (const doctor::ExaminedSource& s : report.sources) out["sources"].push_back(source_json(s));
     out["images"] = ordered_json::array();
     for (const ImageVerdict& v : report.images) {
         ordered_json image{
@@ -283,10 +283,10 @@ ordered_json report_json(const doctor::Report& report) {
     return out;
 }
 
-Status run_doctor(const DoctorOptions& options) {
+ExitStatus run_doctor(const DoctorOptions& options) {
     auto diagnosed = diagnose(options);
     if (!diagnosed) return fail(diagnosed.error());
-    const doctor::Report report = std::move(*diagnosed);
+    const doctor::ExaminationReport report = std::move(*diagnosed);
     std::vector<std::string> inputs = options.captures;
     inputs.insert(inputs.end(), options.names.symbols.begin(), options.names.symbols.end());
     for (const std::string& argument : options.images)
@@ -315,9 +315,11 @@ Status run_doctor(const DoctorOptions& options) {
                          : "nothing diagnosed: no bytes of a known protocol; the report says what was tried");
         return nothing;
     }
-    const auto fails = std::find_if(report.findings.begin(), report.findings.end(), [](const doctor::Finding& f) {
-        return (f.severity == Severity::error || f.severity == Severity::warning) && f.kind != doctor::missing_names;
-    });
+    const auto fails =
+        std::find_if(report.findings.begin(), report.findings.end(), [](const doctor::CaptureFinding& f) {
+            return (f.severity == Severity::error || f.severity == Severity::warning) &&
+                   f.kind != doctor::missing_names;
+        });
     if (!options.strict || fails == report.findings.end()) return decoded;
     say("error", about(options.captures.front(), fails->found) + " (--strict)");
     return nothing;
@@ -326,36 +328,36 @@ Status run_doctor(const DoctorOptions& options) {
 // ---- waymark info of files that nothing describes
 
 /// What of the findings concerns the bytes themselves.
-std::vector<std::string> problems_of(const doctor::Report& report) {
+std::vector<std::string> problems_of(const doctor::ExaminationReport& report) {
     std::vector<std::string> out;
-    for (const doctor::Finding& f : report.findings)
+    for (const doctor::CaptureFinding& f : report.findings)
         if (f.kind != "no-image")
             out.push_back(fmt::format("{}{}: {}", f.buffer, f.source.empty() ? "" : ", source " + f.source, f.found));
     return out;
 }
 
 /// How to go on.
-std::string next_step(const std::string& capture, const doctor::Report& report) {
+std::string next_step(const std::string& capture, const doctor::ExaminationReport& report) {
     for (const pipeline::Protocol* protocol : pipeline::protocols())
         if (std::any_of(report.sources.begin(), report.sources.end(),
-                        [&](const doctor::SourceReport& s) { return s.identity.protocol == protocol; }))
+                        [&](const doctor::ExaminedSource& s) { return s.identity.protocol == protocol; }))
             return protocol->next_step(capture);
     return "";
 }
 
 }  // namespace
 
-Status run_bare_info(const InputOptions& input, const std::string& format) {
+ExitStatus run_bare_info(const InputOptions& input, const std::string& format) {
     const auto session = bare_session({input.capture});
     if (!session) return fail(session.error());
-    const doctor::Report report = doctor::examine(*session, false, {});
+    const doctor::ExaminationReport report = doctor::examine(*session, false, {});
     auto out = Output::open(input.output, input.files());
     if (!out) return fail(out.error());
     const std::string next = next_step(input.capture, report);
     if (format == "text") {
         out->print("capture {}\n  a file without a description; the following is inferred from its bytes\n",
                    input.capture);
-        for (const doctor::BufferReport& b : report.buffers)
+        for (const doctor::ExaminedBuffer& b : report.buffers)
             out->print("\nbuffer {}  {}, {}\n", b.name, framing_text(b.format), looked_at(b));
         print_sources(*out, report);
         const std::vector<std::string> problems = problems_of(report);
@@ -370,7 +372,7 @@ Status run_bare_info(const InputOptions& input, const std::string& format) {
         all["next"] = next;
         print_info_for_programs(*out, all, format);
     }
-    if (const Status status = out->close(); status != decoded) return status;
+    if (const ExitStatus status = out->close(); status != decoded) return status;
     if (report.cut) {
         say("error", report.findings.empty() ? "the capture cannot be read to its end" : report.findings.front().found);
         return unreadable;

@@ -54,7 +54,7 @@ std::string format_list() {
     return out;
 }
 
-Status print_list() {
+ExitStatus print_list() {
     auto out = Output::open("-");
     if (!out) return fail(out.error());
     out->write(format_list());
@@ -62,7 +62,7 @@ Status print_list() {
 }
 
 /// What is not in a capture is no mistake of the command line.
-Status fail_export(const Error& error) {
+ExitStatus fail_export(const Error& error) {
     if (error.code != Errc::not_found) return fail(error);
     say("error", error.message);
     return nothing;
@@ -95,9 +95,9 @@ class ExportCommand {
 public:
     explicit ExportCommand(const ExportOptions& options) : options_(options), path_(options.answers.input.output) {}
 
-    Status run() {
+    ExitStatus run() {
         if (options_.list) return print_list();
-        if (const Status wrong = check(); wrong != decoded) return wrong;
+        if (const ExitStatus wrong = check(); wrong != decoded) return wrong;
         AnswersOptions wanted = options_.answers;
         wanted.calls = format_->calls;
         wanted.timeline = format_->timeline;
@@ -113,7 +113,7 @@ public:
         const auto metric = exports::find_metric(*answers, options_.metric);
         if (!metric) return fail_export(metric.error());
         metric_ = *metric;
-        const Status status = write_all(*answers);
+        const ExitStatus status = write_all(*answers);
         if (status != decoded) return status == nothing && answers->cut ? unreadable : status;
         // The file does not show what it lacks. Why a capture was cut was reported when it was read.
         using Health = answers::Finding::Severity;
@@ -123,7 +123,7 @@ public:
     }
 
 private:
-    Status write_all(const Answers& a) const {
+    ExitStatus write_all(const Answers& a) const {
         if (format_->name == "sqlite") return write_database(a);
         if (is_table_format() && options_.table.empty()) return write_folder(a);
         return finish(write_file(path_, [&](ByteSink& sink) { return write(a, sink); }));
@@ -132,7 +132,7 @@ private:
         return format_->name == "csv" || format_->name == "jsonl" || format_->name == "sqlite";
     }
     /// What the command line asks for that cannot be.
-    Status check() {
+    ExitStatus check() {
         const auto wrong = [](const std::string& text) {
             say("error", text + ". See waymark export --help");
             return usage;
@@ -196,7 +196,7 @@ private:
         WM_RETURN_IF_ERROR(sink->commit());
         return report;
     }
-    Status finish(const Result<ExportReport>& report) const {
+    ExitStatus finish(const Result<ExportReport>& report) const {
         if (!report) return fail_export(report.error());
         for (const std::string& note : report->notes) say("note", note);
         if (path_ != "-")
@@ -205,7 +205,7 @@ private:
         return decoded;
     }
 
-    Status write_database(const Answers& a) const {
+    ExitStatus write_database(const Answers& a) const {
         std::error_code none;
         if (fs::is_directory(path_, none)) return fail(cannot_create(path_, EISDIR));
         if (fs::exists(path_, none) && !fs::is_regular_file(path_, none))
@@ -227,7 +227,7 @@ private:
     }
 
     /// A file for each table that has rows, and one that lists them: all, or none.
-    Status write_folder(const Answers& a) const {
+    ExitStatus write_folder(const Answers& a) const {
         std::error_code error, none;
         if (fs::equivalent(path_, options_.answers.input.capture, error))
             return fail({Errc::usage, path_ + " is what is to be read; name another folder for the output"});

@@ -185,7 +185,7 @@ class FlowCommand {
 public:
     explicit FlowCommand(const FlowOptions& options) : options_(options) {}
 
-    Status run() {
+    ExitStatus run() {
         if (capture::is_dpu_folder(options_.input.capture))
             return run_dpu_flow(options_.input, options_.format, options_.strict);
         auto opened = open_session(options_.input);
@@ -201,8 +201,8 @@ public:
     }
 
 private:
-    Status decode(const pipeline::Session& session, const std::vector<const pipeline::Source*>& sources,
-                  const std::vector<const pipeline::Source*>& selected, Output& out) {
+    ExitStatus decode(const pipeline::Session& session, const std::vector<const pipeline::Source*>& sources,
+                      const std::vector<const pipeline::Source*>& selected, Output& out) {
         std::optional<listing::FlowListing> lines;
         if (options_.format != "summary" && options_.format != "calls")
             lines.emplace(out, listing::format_of(options_.format), options_.disassemble);
@@ -277,8 +277,8 @@ private:
         return finish(session, report, all, selected, out);
     }
 
-    Status finish(const pipeline::Session& session, const pipeline::Report& report, const std::vector<Decoded>& all,
-                  const std::vector<const pipeline::Source*>& selected, Output& out) {
+    ExitStatus finish(const pipeline::Session& session, const pipeline::Report& report, const std::vector<Decoded>& all,
+                      const std::vector<const pipeline::Source*>& selected, Output& out) {
         if (out.close() != decoded) return unreadable;
         const bool read_errors = report_read_errors(report);
         report_trouble(report, all);

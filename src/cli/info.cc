@@ -325,7 +325,7 @@ waymark::Status keep_standard_input() {
     return Nothing{};
 }
 
-Status run_info(const InfoOptions& options) {
+ExitStatus run_info(const InfoOptions& options) {
     if (capture::is_dpu_folder(options.input.capture)) return run_dpu_info(options.input, options.format);
     bool profile = is_profile(options.input.capture);
     if (options.input.capture == "-" && is_bare(options.input)) {

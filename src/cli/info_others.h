@@ -14,9 +14,9 @@ namespace waymark::cli {
 [[nodiscard]] std::optional<Error> other_file(const std::string& path);
 
 /// Bytes that nothing describes, with what they prove of themselves: a file, also compressed, or standard input.
-[[nodiscard]] Status run_bare_info(const InputOptions& input, const std::string& format);
+[[nodiscard]] ExitStatus run_bare_info(const InputOptions& input, const std::string& format);
 /// A perf.data file of the Statistical Profiling Extension.
-[[nodiscard]] Status run_profile_info(const InputOptions& input, const std::string& format);
+[[nodiscard]] ExitStatus run_profile_info(const InputOptions& input, const std::string& format);
 
 /// `json`, or `tsv`: a line for each leaf, with its path.
 void print_info_for_programs(Output& out, const nlohmann::ordered_json& info, const std::string& format);

@@ -452,9 +452,9 @@ unsigned workers(unsigned jobs) {
     return jobs;
 }
 
-Status status_of(const Error& error) { return error.code == Errc::usage ? usage : unreadable; }
+ExitStatus status_of(const Error& error) { return error.code == Errc::usage ? usage : unreadable; }
 
-Status fail(const Error& error) {
+ExitStatus fail(const Error& error) {
     say("error", error.message);
     return status_of(error);
 }

@@ -63,10 +63,10 @@ struct InputOptions {
 [[nodiscard]] unsigned workers(unsigned jobs);
 
 /// The exit status that fits an error.
-[[nodiscard]] Status status_of(const Error& error);
+[[nodiscard]] ExitStatus status_of(const Error& error);
 
 /// Says an error and gives its status.
-Status fail(const Error& error);
+ExitStatus fail(const Error& error);
 
 /// Those of the selected sources whose flow can be decoded; says which are left out.
 [[nodiscard]] std::vector<const pipeline::Source*> decodable(const std::vector<const pipeline::Source*>& selected);

@@ -64,7 +64,7 @@ bool Output::colours() const {
            set("TERM") != "dumb";
 }
 
-Status Output::close() {
+ExitStatus Output::close() {
     flush();
     error_ = place_->commit(error_);
     file_ = nullptr;

@@ -27,7 +27,7 @@ namespace waymark::cli {
 
 /// Exit statuses, the same for every command and unit (README.md, Exit status). A command that could give several gives
 /// `usage` before `unreadable` before `nothing`.
-enum Status : int {
+enum ExitStatus : int {
     decoded = 0,     ///< what was asked for was done
     nothing = 1,     ///< there is nothing to show; a gate failed, or with --strict something was lost
     usage = 2,       ///< invalid command line
@@ -112,7 +112,7 @@ public:
     /// It goes to a terminal that shows colours, and the environment variable NO_COLOR does not ask for none.
     [[nodiscard]] bool colours() const;
     /// Writes everything out. `unreadable`: some of it could not be written, and standard error says why.
-    Status close();
+    ExitStatus close();
 
 private:
     static constexpr std::size_t flush_bytes = 1 << 16;

@@ -50,7 +50,8 @@ std::vector<const pipeline::Protocol*> protocols_of(const std::vector<const pipe
     return out;
 }
 
-Status run_spe_packets(const InputOptions& input, const std::string& format, const std::vector<std::string>& types) {
+ExitStatus run_spe_packets(const InputOptions& input, const std::string& format,
+                           const std::vector<std::string>& types) {
     const auto capture = analysis::open_samples(input.capture);
     if (!capture) return fail(not_opened(capture.error()));
     auto out = Output::open(input.output, input.files());
@@ -68,7 +69,7 @@ Status run_spe_packets(const InputOptions& input, const std::string& format, con
     return listed.packets == 0 ? nothing : decoded;
 }
 
-Status run_packets(const PacketOptions& options) {
+ExitStatus run_packets(const PacketOptions& options) {
     if (capture::is_dpu_folder(options.input.capture)) {
         if (const auto known = check_types(options, {pipeline::protocol_of_unit("DPU")}); !known)
             return fail(known.error());

@@ -170,7 +170,7 @@ Table tables_table(const std::vector<KnownTable>& tables) {
 }
 
 /// What is in the file, and, for reading, what might be asked.
-Status overview(const exports::Database& db, const QueryOptions& options, Output& out) {
+ExitStatus overview(const exports::Database& db, const QueryOptions& options, Output& out) {
     const auto tables = db.tables();
     if (!tables)
         return fail(
@@ -185,18 +185,18 @@ Status overview(const exports::Database& db, const QueryOptions& options, Output
 }
 
 template <class Rows>
-Status print_rows(DatabaseRows& answer, Output& out) {
+ExitStatus print_rows(DatabaseRows& answer, Output& out) {
     Rows rows(out, answer);
     Result<bool> more = true;
     while ((more = answer.next()) && *more) rows.row(answer);
     rows.end();
-    const Status closed = out.close();
+    const ExitStatus closed = out.close();
     if (more) return closed;
     say("error", more.error().message);
     return unreadable;
 }
 
-Status run_query(const QueryOptions& options) {
+ExitStatus run_query(const QueryOptions& options) {
     const auto db = exports::Database::open(options.file);
     if (!db) return fail(db.error());
     std::optional<DatabaseRows> answer;

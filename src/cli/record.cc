@@ -249,7 +249,7 @@ std::vector<std::string> system_arguments(const RecordOptions& options) {
     return out;
 }
 
-Status run_record(RecordOptions options) {
+ExitStatus run_record(RecordOptions options) {
     if (options.program.empty())
         return fail({Errc::usage, "no program given: waymark record -o DIR -- PROGRAM [ARGS…]"});
     // To open a pipe would wait for whoever writes to it.
@@ -432,7 +432,7 @@ Status run_record(RecordOptions options) {
             fmt::format("{}{}{}", finished.error().message, whole ? "" : "; the program was ended",
                         r.decodable ? "; what was written before can be decoded"
                                     : "; nothing of the recording can be decoded: make room and record again"));
-        return static_cast<Status>(cut_off);
+        return static_cast<ExitStatus>(cut_off);
     }
     if (!r.began) {
         say("error", fmt::format("nothing recorded: {} --start-at {}{}",
@@ -484,7 +484,7 @@ Status run_record(RecordOptions options) {
             fmt::format("code that had executed changed more than {} times; what came up to there is recorded. "
                         "Each change begins a buffer of its own; --max-changes allows more",
                         grouped(options.changes)));
-        return static_cast<Status>(cut_off);
+        return static_cast<ExitStatus>(cut_off);
     }
     if (r.lost_way) {
         say("error",
@@ -495,7 +495,7 @@ Status run_record(RecordOptions options) {
                                              "another",
                                              machine(options))
                                : std::string()));
-        return r.ranges == 0 ? nothing : static_cast<Status>(cut_off);
+        return r.ranges == 0 ? nothing : static_cast<ExitStatus>(cut_off);
     }
     if (r.stuck) {
         say("error",
@@ -503,7 +503,7 @@ Status run_record(RecordOptions options) {
                         "there is no memory; is the image made for the machine {}? --machine and --core choose "
                         "another",
                         r.stuck->value, machine(options)));
-        return r.ranges == 0 ? nothing : static_cast<Status>(cut_off);
+        return r.ranges == 0 ? nothing : static_cast<ExitStatus>(cut_off);
     }
     if (r.ranges == 0 && r.filtered_ranges != 0) {
         say("error", fmt::format("nothing recorded: {} executed in {} ranges, none of which the unit was programmed to "

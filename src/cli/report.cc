@@ -40,7 +40,7 @@ void note_missing_symbols(answers::Answers& answers) {
                            "has debug information."});
 }
 
-Status report(const ReportCommandOptions& options) {
+ExitStatus report(const ReportCommandOptions& options) {
     if (!(options.most_megabytes >= 0.5 && options.most_megabytes <= 500)) {
         say("error", fmt::format("--max-size takes megabytes from 0.5 to 500, not {}", options.most_megabytes));
         return usage;
@@ -70,7 +70,7 @@ Status report(const ReportCommandOptions& options) {
     if (!out) return fail(out.error());
     out->write_exactly({reinterpret_cast<const char*>(page.bytes().data()), page.bytes().size()});
     if (out->close() != decoded) return unreadable;
-    const Status status = answers->cut ? unreadable : decoded;
+    const ExitStatus status = answers->cut ? unreadable : decoded;
     if (path == "-" && !no_code) return status;
     if (path != "-") {
         std::string sentence = fmt::format("{} ({}): open it in a browser", path, size_text(size->bytes));

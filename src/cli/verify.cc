@@ -91,7 +91,7 @@ class Verification {
 public:
     explicit Verification(const InputOptions& options) : options_(options) {}
 
-    Status run() {
+    ExitStatus run() {
         std::filesystem::path folder = options_.capture;
         if (folder.filename() == "snapshot.ini") folder = folder.parent_path();
         if (std::error_code none; std::filesystem::exists(folder / capture::dpu_ini, none)) {
@@ -109,12 +109,12 @@ public:
         if (!truth) {
             // What is no capture at all is that first.
             if (const auto opened = open_session(options_); !opened) return fail(opened.error());
-            const Status status = fail(truth.error());
+            const ExitStatus status = fail(truth.error());
             std::error_code none;
             const std::filesystem::path capture = options_.capture;
             const bool is_folder = std::filesystem::is_directory(capture, none) ||
                                    (capture.extension() == ".ini" && std::filesystem::exists(capture, none));
-            return truth.error().code == Errc::not_found && is_folder ? static_cast<Status>(not_compared) : status;
+            return truth.error().code == Errc::not_found && is_folder ? static_cast<ExitStatus>(not_compared) : status;
         }
         auto opened = open_session(options_);
         if (!opened) return fail(opened.error());
@@ -124,14 +124,14 @@ public:
         if (!selected) return fail(selected.error());
         auto out = Output::open(options_.output, options_.files());
         if (!out) return fail(out.error());
-        const Status status = compare(session, *selected, *truth, folder, *out);
+        const ExitStatus status = compare(session, *selected, *truth, folder, *out);
         if (out->close() != decoded) return unreadable;
         return status;
     }
 
 private:
     /// Samples cover a part of the run, so its sums cannot be compared with single samples.
-    Status not_for_samples() const {
+    ExitStatus not_for_samples() const {
         const std::string sums = options_.capture + ".truth.txt";
         std::error_code none;
         say("error",
@@ -142,11 +142,11 @@ private:
                             ? fmt::format("What really ran is summed in {}", sums)
                             : "Nothing beside it says what really ran: 'waymark record --unit spe' writes that "
                               "to PATH.truth.txt"));
-        return static_cast<Status>(not_compared);
+        return static_cast<ExitStatus>(not_compared);
     }
 
-    Status compare(const pipeline::Session& session, const std::vector<const pipeline::Source*>& selected,
-                   const record::Truth& truth, const std::filesystem::path& folder, Output& out) {
+    ExitStatus compare(const pipeline::Session& session, const std::vector<const pipeline::Source*>& selected,
+                       const record::Truth& truth, const std::filesystem::path& folder, Output& out) {
         const std::map<std::string, std::uint64_t> gone = ranges_gone(session, selected, truth);
         std::map<const pipeline::Source*, std::unique_ptr<record::Comparison>> comparisons;
         const auto make = [&](const pipeline::StreamInfo& stream) -> std::unique_ptr<pipeline::Consumer> {
@@ -201,18 +201,18 @@ private:
         }
         if (selected.empty() || truth.sources.empty()) {
             say("error", "nothing to compare: nothing was recorded");
-            return static_cast<Status>(not_compared);
+            return static_cast<ExitStatus>(not_compared);
         }
         if (read_errors) return unreadable;
         if (instructions == 0 && !gone.empty()) {
             say("error", "nothing to compare: what the buffer kept holds no synchronisation (--sync, --buffer)");
-            return static_cast<Status>(not_compared);
+            return static_cast<ExitStatus>(not_compared);
         }
         out.print("{}: {} instructions of {} source{}\n", heading(all, "equal"), grouped(instructions), selected.size(),
                   selected.size() == 1 ? "" : "s");
         return all == Outcome::equal       ? decoded
                : all == Outcome::different ? nothing
-                                           : static_cast<Status>(not_compared);
+                                           : static_cast<ExitStatus>(not_compared);
     }
 
     /// Of buffers that wrapped, how many ranges of each source are not in the trace. What is there ends where the truth

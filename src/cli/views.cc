@@ -35,14 +35,14 @@ void print_table(Output& out, const View& view, const ViewFormat& how) {
 }
 
 /// Why there is no view, and the status.
-Status fail_view(const Error& error) {
+ExitStatus fail_view(const Error& error) {
     say("error", error.message);
     return error.code == Errc::usage ? usage : nothing;
 }
 
 /// Says what a view remarks; `nothing` if a gate fails.
-Status remark(const View& view) {
-    Status out = decoded;
+ExitStatus remark(const View& view) {
+    ExitStatus out = decoded;
     for (const Finding& f : view.remarks) {
         const bool fails = f.severity == Finding::Severity::bad;
         if (fails) out = nothing;
@@ -66,7 +66,7 @@ void print_head(Output& out, const Answers& answers) {
     }
 }
 
-Status show(const Answers& answers, const Result<View>& view, const ViewFormat& how, Output& out) {
+ExitStatus show(const Answers& answers, const Result<View>& view, const ViewFormat& how, Output& out) {
     if (!view) return fail_view(view.error());
     if (how.format == "tsv") {
         print_tsv(out, view->table);
@@ -82,11 +82,11 @@ Status show(const Answers& answers, const Result<View>& view, const ViewFormat& 
     return remark(*view);
 }
 
-Status show_diff(const Answers& before, const Answers& after, const answers::DiffOptions& options,
-                 const ViewFormat& how, Output& out) {
+ExitStatus show_diff(const Answers& before, const Answers& after, const answers::DiffOptions& options,
+                     const ViewFormat& how, Output& out) {
     const auto compared = compare(before, after, options);
     if (!compared) return fail_view(compared.error());
-    const answers::Comparison& c = *compared;
+    const answers::DiffView& c = *compared;
     if (how.format == "tsv") {
         print_tsv(out, c.view.table);
     } else if (how.format == "json") {

@@ -22,10 +22,10 @@ struct ViewFormat {
 void print_head(Output& out, const answers::Answers& answers);
 
 // The exit status: `nothing` if a gate fails or there is nothing to show; standard error says why.
-[[nodiscard]] Status show(const answers::Answers& answers, const Result<answers::View>& view, const ViewFormat& how,
-                          Output& out);
-[[nodiscard]] Status show_diff(const answers::Answers& before, const answers::Answers& after,
-                               const answers::DiffOptions& options, const ViewFormat& how, Output& out);
+[[nodiscard]] ExitStatus show(const answers::Answers& answers, const Result<answers::View>& view, const ViewFormat& how,
+                              Output& out);
+[[nodiscard]] ExitStatus show_diff(const answers::Answers& before, const answers::Answers& after,
+                                   const answers::DiffOptions& options, const ViewFormat& how, Output& out);
 
 /// Who called whom, as a tree.
 void print_calls(Output& out, const answers::Answers& answers);

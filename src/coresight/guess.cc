@@ -31,10 +31,10 @@ std::uint64_t distinct_ids(const Totals& totals) {
         std::count_if(totals.data.begin(), totals.data.end(), [](auto n) { return n > 0; }));
 }
 
-FramingGuess raw(Confidence confidence, Evidence evidence) { return {BufferKind::raw, confidence, evidence}; }
+FramingGuess raw(Confidence confidence, FramingEvidence evidence) { return {BufferKind::raw, confidence, evidence}; }
 
 FramingGuess guess_without_footers(Bytes head) {
-    if (head.size() < frame_bytes) return raw(Confidence::low, Evidence::too_short);
+    if (head.size() < frame_bytes) return raw(Confidence::low, FramingEvidence::too_short);
 
     // Three full syncs in a stream that keeps its place between them are no accident. Barriers of aligned memory are
     // full syncs too, but then so are all.
@@ -42,7 +42,7 @@ FramingGuess guess_without_footers(Bytes head) {
     const Totals tpiu = totals_as(Framing::tpiu, head);
     if (tpiu.fsyncs > aligned.fsyncs && tpiu.frames > 0 && reserved_bytes(tpiu) == 0 &&
         tpiu.sync_losses * 16 <= tpiu.fsyncs) {
-        return {BufferKind::tpiu, tpiu.fsyncs >= 3 ? Confidence::high : Confidence::low, Evidence::full_syncs};
+        return {BufferKind::tpiu, tpiu.fsyncs >= 3 ? Confidence::high : Confidence::low, FramingEvidence::full_syncs};
     }
 
     // Bytes that are no frames have an "ID" in every second even place, spread over all values: each of the 127 soon
@@ -53,19 +53,20 @@ FramingGuess guess_without_footers(Bytes head) {
     const bool sparse = aligned.id_bytes <= 2 * aligned.frames;
     const bool few = reserved_bytes(aligned) == 0 && distinct > 0 && distinct * 4 <= aligned.id_bytes &&
                      (distinct <= few_sources || sparse);
-    if (aligned.damaged_frames * 64 > aligned.frames) return raw(Confidence::high, Evidence::forbidden_ids);
-    if (aligned.id_bytes == 0) return raw(Confidence::low, Evidence::no_ids);
+    if (aligned.damaged_frames * 64 > aligned.frames) return raw(Confidence::high, FramingEvidence::forbidden_ids);
+    if (aligned.id_bytes == 0) return raw(Confidence::low, FramingEvidence::no_ids);
     if (few) {
-        if (aligned.damaged_frames > 0) return {BufferKind::aligned, Confidence::low, Evidence::few_damaged};
-        if (aligned.id_bytes >= 16) return {BufferKind::aligned, Confidence::high, Evidence::steady_ids};
+        if (aligned.damaged_frames > 0) return {BufferKind::aligned, Confidence::low, FramingEvidence::few_damaged};
+        if (aligned.id_bytes >= 16) return {BufferKind::aligned, Confidence::high, FramingEvidence::steady_ids};
     }
     // In a short dump a source may be announced only once or twice; then the number of sources has to do.
     constexpr std::uint64_t id_bytes_to_judge = 64;
     if (aligned.damaged_frames == 0 && reserved_bytes(aligned) == 0 && distinct > 0 && distinct <= few_sources &&
         aligned.id_bytes < id_bytes_to_judge && sparse) {
-        return {BufferKind::aligned, Confidence::low, Evidence::plausible_ids};
+        return {BufferKind::aligned, Confidence::low, FramingEvidence::plausible_ids};
     }
-    return raw(aligned.id_bytes >= id_bytes_to_judge ? Confidence::high : Confidence::low, Evidence::scattered_ids);
+    return raw(aligned.id_bytes >= id_bytes_to_judge ? Confidence::high : Confidence::low,
+               FramingEvidence::scattered_ids);
 }
 
 }  // namespace

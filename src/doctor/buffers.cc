@@ -40,7 +40,7 @@ void Buffers::look_at(const Buffer& buffer) {
                      "a damaged disk or compressed file",
                      "get the file again; the part before was examined"});
     }
-    BufferReport out;
+    ExaminedBuffer out;
     out.name = buffer.name;
     out.files = buffer.files;
     out.looked_at = sample->bytes();
@@ -72,14 +72,14 @@ void Buffers::look_at(const Buffer& buffer) {
                      "the file was cut",
                      "copy the whole file again"});
     }
-    const Taken taken = Framing(examination_).choose(buffer, *sample, out);
+    const Taken taken = FramingChoice(examination_).choose(buffer, *sample, out);
     report_frames(buffer, out, taken);
     find_sources(buffer, out, taken);
     report_.buffers.push_back(std::move(out));
     samples_.push_back(std::move(*sample));
 }
 
-void Buffers::report_frames(const Buffer& buffer, BufferReport& out, const Taken& taken) {
+void Buffers::report_frames(const Buffer& buffer, ExaminedBuffer& out, const Taken& taken) {
     out.frames = taken.frames;
     const coresight::Totals& t = taken.frames;
     if (out.format == Buffer::Format::source_data || out.format == Buffer::Format::unknown) return;
@@ -107,7 +107,7 @@ void Buffers::report_frames(const Buffer& buffer, BufferReport& out, const Taken
                      "nothing, unless trace is missing"});
 }
 
-void Buffers::report_frame_damage(pipeline::Damage damage, const BufferReport& buffer) {
+void Buffers::report_frame_damage(pipeline::Damage damage, const ExaminedBuffer& buffer) {
     using Kind = pipeline::Damage::Kind;
     // A stream with syncs ends anywhere, and so does one whose first frame is not all there.
     const bool cut =
@@ -137,7 +137,7 @@ void Buffers::report_frame_damage(pipeline::Damage damage, const BufferReport& b
         add(Severity::note, "cut-frame", "a multiple of 16 bytes", "nothing, unless the file was cut");
 }
 
-void Buffers::find_sources(const Buffer& buffer, const BufferReport& out, const Taken& taken) {
+void Buffers::find_sources(const Buffer& buffer, const ExaminedBuffer& out, const Taken& taken) {
     const auto described = [&](std::optional<TraceId> id) -> const pipeline::Source* {
         for (const std::string& name : buffer.sources)
             for (const pipeline::Source& source : session_.sources)
@@ -145,7 +145,7 @@ void Buffers::find_sources(const Buffer& buffer, const BufferReport& out, const 
         return nullptr;
     };
     const auto take = [&](const std::vector<Stretch>& stretches, std::optional<TraceId> id) {
-        SourceReport source;
+        ExaminedSource source;
         const pipeline::Source* known = described(id);
         source.described = known != nullptr;
         source.name = known != nullptr ? known->name : id ? fmt::format("source_{:02x}", id->value) : "source";
@@ -172,7 +172,7 @@ void Buffers::find_sources(const Buffer& buffer, const BufferReport& out, const 
                 report_no_id(buffer, source);
             else if (source.name == name && taken.by_id[source.trace_id->value].empty())
                 report_absent(buffer, source);
-    for (const SourceReport& source : report_.sources) {
+    for (const ExaminedSource& source : report_.sources) {
         if (source.buffer != buffer.name) continue;
         if (source.described && source.identity.protocol == nullptr)
             add_finding(source, Severity::note, "not-recognised", first_offset(source),
@@ -190,7 +190,7 @@ void Buffers::report_no_id(const Buffer& buffer, const pipeline::Source& source)
     std::vector<std::string> ids;
     std::string setting;
     std::uint64_t bytes = 0;
-    for (const SourceReport& other : report_.sources)
+    for (const ExaminedSource& other : report_.sources)
         if (other.buffer == buffer.name && !other.described && other.identity.protocol == protocol) {
             ids.push_back(fmt::format("{:#04x}", other.trace_id->value));
             bytes += other.bytes;
@@ -218,8 +218,8 @@ void Buffers::report_no_id(const Buffer& buffer, const pipeline::Source& source)
 
 void Buffers::report_absent(const Buffer& buffer, const pipeline::Source& source) {
     // A stranger that speaks the same protocol is likely to be it.
-    const SourceReport* likely = nullptr;
-    for (const SourceReport& other : report_.sources)
+    const ExaminedSource* likely = nullptr;
+    for (const ExaminedSource& other : report_.sources)
         if (other.buffer == buffer.name && !other.described && other.identity.protocol != nullptr &&
             other.identity.protocol == source.protocol)
             likely = &other;

@@ -21,12 +21,13 @@ namespace waymark::doctor {
 
 namespace {
 
-void sort_and_conclude(Report& report, std::uint64_t examined, std::string_view what) {
-    std::stable_sort(report.findings.begin(), report.findings.end(), [](const Finding& a, const Finding& b) {
-        return std::pair(a.severity, a.offset) < std::pair(b.severity, b.offset);
-    });
+void sort_and_conclude(ExaminationReport& report, std::uint64_t examined, std::string_view what) {
+    std::stable_sort(report.findings.begin(), report.findings.end(),
+                     [](const CaptureFinding& a, const CaptureFinding& b) {
+                         return std::pair(a.severity, a.offset) < std::pair(b.severity, b.offset);
+                     });
     const std::size_t errors = report.count(Severity::error), warnings = report.count(Severity::warning);
-    const bool without_code = std::any_of(report.findings.begin(), report.findings.end(), [](const Finding& f) {
+    const bool without_code = std::any_of(report.findings.begin(), report.findings.end(), [](const CaptureFinding& f) {
         return f.kind == "image-missing" && f.severity != Severity::note;
     });
     report.labelled = true;
@@ -59,7 +60,7 @@ public:
 /// The findings of one buffer.
 class Findings {
 public:
-    Findings(Report& report, std::string buffer) : report_(report), buffer_(std::move(buffer)) {}
+    Findings(ExaminationReport& report, std::string buffer) : report_(report), buffer_(std::move(buffer)) {}
     void add(Severity severity, std::string kind, std::optional<Offset> at, std::string found, std::string expected,
              std::string cause, std::string advice) {
         report_.findings.push_back({severity,
@@ -74,7 +75,7 @@ public:
     }
 
 private:
-    Report& report_;
+    ExaminationReport& report_;
     std::string buffer_;
 };
 
@@ -261,9 +262,9 @@ void add_sampling(Findings& to, const analysis::SampleCapture& capture, const an
 
 }  // namespace
 
-Result<Report> examine_dpu(const std::filesystem::path& folder) {
+Result<ExaminationReport> examine_dpu(const std::filesystem::path& folder) {
     WM_ASSIGN_OR_RETURN(const capture::DpuCapture capture, capture::read_dpu_folder(folder));
-    Report report;
+    ExaminationReport report;
     Findings to(report, capture.buffer.string());
     for (const capture::Problem& problem : capture.problems) {
         if (problem.lacks == capture.buffer && !problem.lacks.empty()) continue;  // reported below, with what it costs
@@ -301,7 +302,7 @@ Result<Report> examine_dpu(const std::filesystem::path& folder) {
         anything = has_content(decoded.totals);
         if (anything)
             for (const std::uint64_t n : decoded.totals.entries) entries += n;
-        BufferReport buffer;
+        ExaminedBuffer buffer;
         buffer.name = file.filename().string();
         buffer.files = {file};
         buffer.looked_at = dump.size();
@@ -333,12 +334,12 @@ Result<Report> examine_dpu(const std::filesystem::path& folder) {
     return report;
 }
 
-Result<Report> examine_perf(const std::filesystem::path& file) {
+Result<ExaminationReport> examine_perf(const std::filesystem::path& file) {
     WM_ASSIGN_OR_RETURN(const analysis::SampleCapture capture, analysis::open_samples(file));
     SampledMappings sink;
     const analysis::SampleTotals totals = analysis::run_samples(capture, {}, sink, 1);
     const analysis::Quality q = analysis::quality_of(capture, totals);
-    Report report;
+    ExaminationReport report;
     Findings to(report, file.filename().string());
     for (const Error& e : capture.damage)
         to.add(Severity::error, "unreadable", e.offset, e.message, "a file that can be read completely",
@@ -369,7 +370,7 @@ Result<Report> examine_perf(const std::filesystem::path& file) {
         to.add(Severity::warning, "few-samples", {}, fmt::format("{} say little", counted(q.selected, "sample")),
                fmt::format("{} or more", answers::few_samples), "a short run, or a long interval",
                "record longer, or with a smaller period (-c)");
-    BufferReport buffer;
+    ExaminedBuffer buffer;
     buffer.name = file.filename().string();
     buffer.files = {file};
     for (const analysis::StreamQuality& s : q.streams) buffer.looked_at += s.bytes;

@@ -25,7 +25,7 @@ void add_stray(std::vector<pipeline::Stray>& to, const pipeline::Stray& stray) {
 }  // namespace
 
 /// The buffer as it is to be decoded, with the sources that were recognised in it.
-pipeline::Session DamageOfBuffer::session_of(const BufferReport& buffer) const {
+pipeline::Session DamageOfBuffer::session_of(const ExaminedBuffer& buffer) const {
     pipeline::Session out;
     capture::Buffer& read = out.capture.buffers.emplace_back();
     read.name = buffer.name;
@@ -38,7 +38,7 @@ pipeline::Session DamageOfBuffer::session_of(const BufferReport& buffer) const {
             for (const pipeline::Source& s : session_.sources)
                 if (std::find(b.sources.begin(), b.sources.end(), s.name) != b.sources.end()) out.sources.push_back(s);
         }
-    for (const SourceReport& source : report_.sources) {
+    for (const ExaminedSource& source : report_.sources) {
         if (source.buffer != buffer.name || !source.configuration) continue;
         if (report_.labelled && !source.described) continue;
         auto at = std::find_if(out.sources.begin(), out.sources.end(),
@@ -53,7 +53,7 @@ pipeline::Session DamageOfBuffer::session_of(const BufferReport& buffer) const {
     return out;
 }
 
-void DamageOfBuffer::look_for(const BufferReport& buffer, const Sample& sample) {
+void DamageOfBuffer::look_for(const ExaminedBuffer& buffer, const BufferSample& sample) {
     if (buffer.format == Buffer::Format::unknown) return;
     const pipeline::Session session = session_of(buffer);
     std::vector<const pipeline::Source*> selected;
@@ -117,11 +117,11 @@ void DamageOfBuffer::report_damage(const pipeline::Damage& damage) {
                  "get the buffer anew; trace continues at the next synchronisation after each damage"});
 }
 
-void DamageOfBuffer::report_stream(const BufferReport& buffer, const pipeline::StreamReport& stream, Offset base,
+void DamageOfBuffer::report_stream(const ExaminedBuffer& buffer, const pipeline::StreamReport& stream, Offset base,
                                    bool whole, std::vector<Cut>& cuts) {
     const auto* counter = dynamic_cast<const pipeline::PacketCounter*>(stream.consumer.get());
     if (counter == nullptr) return;
-    const auto source = std::find_if(report_.sources.begin(), report_.sources.end(), [&](const SourceReport& s) {
+    const auto source = std::find_if(report_.sources.begin(), report_.sources.end(), [&](const ExaminedSource& s) {
         return s.buffer == buffer.name && s.name == stream.source->name;
     });
     if (source == report_.sources.end()) return;
@@ -144,8 +144,8 @@ void DamageOfBuffer::report_stream(const BufferReport& buffer, const pipeline::S
                     "nothing, unless the file was cut");
 }
 
-void DamageOfBuffer::report_unknown_ids(const BufferReport& buffer, const std::vector<pipeline::Stray>& strays) {
-    for (const SourceReport& source : report_.sources) {
+void DamageOfBuffer::report_unknown_ids(const ExaminedBuffer& buffer, const std::vector<pipeline::Stray>& strays) {
+    for (const ExaminedSource& source : report_.sources) {
         if (!report_.labelled || source.buffer != buffer.name || source.described) continue;
         const bool damaged = std::any_of(strays.begin(), strays.end(),
                                          [&](const pipeline::Stray& s) { return s.damage && s.id == source.trace_id; });

@@ -83,7 +83,7 @@ namespace {
 
 /// Every word is one that fills lines, or was never written.
 bool only_padding(const pipeline::DpuTrace& trace, Bytes dump) {
-    const dpu::Format& format = trace.periods.front().format;
+    const dpu::TraceFormat& format = trace.periods.front().format;
     for (std::size_t at = 0; at + 4 <= dump.size(); at += 4) {
         const std::uint32_t word = dpu::load_word(dump.data() + at, trace.order);
         if (word != 0 && word != format.word({dpu::FlagKind::dummy, 0, true}) &&

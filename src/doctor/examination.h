@@ -23,8 +23,8 @@ namespace waymark::doctor {
 struct Examination {
     const pipeline::Session& session;
     const ExamineOptions& options;
-    Report report;
-    std::vector<Sample> samples;                  ///< of report.buffers
+    ExaminationReport report;
+    std::vector<BufferSample> samples;            ///< of report.buffers
     std::vector<std::vector<Stretch>> stretches;  ///< of report.sources
     std::vector<const pipeline::Source*> known;   ///< of report.sources; null: not described
     std::vector<Trial> own_memory;                ///< of report.sources: decoded with the capture's own memory
@@ -54,23 +54,23 @@ public:
           own_memory_(e.own_memory) {}
 
 protected:
-    void add_finding(Finding finding) const { report_.findings.push_back(std::move(finding)); }
-    void add_finding(const SourceReport& source, Severity severity, std::string kind, std::optional<Offset> at,
+    void add_finding(CaptureFinding finding) const { report_.findings.push_back(std::move(finding)); }
+    void add_finding(const ExaminedSource& source, Severity severity, std::string kind, std::optional<Offset> at,
                      std::string found, std::string expected, std::string cause, std::string advice) const {
         add_finding({severity, std::move(kind), source.buffer, source.name, at, std::move(found), std::move(expected),
                      std::move(cause), std::move(advice)});
     }
-    void add_findings(const SourceReport& source, std::vector<Finding> findings) const {
-        for (Finding& finding : findings) {
+    void add_findings(const ExaminedSource& source, std::vector<CaptureFinding> findings) const {
+        for (CaptureFinding& finding : findings) {
             finding.buffer = source.buffer;
             finding.source = source.name;
             add_finding(std::move(finding));
         }
     }
-    [[nodiscard]] std::size_t index_of(const SourceReport& source) const {
+    [[nodiscard]] std::size_t index_of(const ExaminedSource& source) const {
         return static_cast<std::size_t>(&source - report_.sources.data());
     }
-    [[nodiscard]] std::optional<Offset> first_offset(const SourceReport& source) const {
+    [[nodiscard]] std::optional<Offset> first_offset(const ExaminedSource& source) const {
         const std::vector<Stretch>& stretches = stretches_[index_of(source)];
         return stretches.empty() ? std::optional<Offset>() : stretches.front().offsets.capture({0});
     }
@@ -78,22 +78,23 @@ protected:
     Examination& examination_;
     const pipeline::Session& session_;
     const ExamineOptions& options_;
-    Report& report_;
-    std::vector<Sample>& samples_;
+    ExaminationReport& report_;
+    std::vector<BufferSample>& samples_;
     std::vector<std::vector<Stretch>>& stretches_;
     std::vector<const pipeline::Source*>& known_;
     std::vector<Trial>& own_memory_;
 };
 
 /// Finds out how a buffer is framed, by what its bytes are in each framing, and takes it apart.
-class Framing : Part {
+class FramingChoice : Part {
 public:
     using Part::Part;
     /// What the description says of `buffer`, if it is labelled, is checked; a framing that differs is reported.
-    [[nodiscard]] Taken choose(const capture::Buffer& buffer, const Sample& sample, BufferReport& out) const;
+    [[nodiscard]] Taken choose(const capture::Buffer& buffer, const BufferSample& sample, ExaminedBuffer& out) const;
 
 private:
-    [[nodiscard]] Taken hold_against(const capture::Buffer& buffer, const Sample& sample, BufferReport& out) const;
+    [[nodiscard]] Taken hold_against(const capture::Buffer& buffer, const BufferSample& sample,
+                                     ExaminedBuffer& out) const;
 };
 
 /// Reads a buffer and finds the sources in it.
@@ -103,9 +104,9 @@ public:
     void look_at(const capture::Buffer& buffer);
 
 private:
-    void report_frames(const capture::Buffer& buffer, BufferReport& out, const Taken& taken);
-    void report_frame_damage(pipeline::Damage damage, const BufferReport& buffer);
-    void find_sources(const capture::Buffer& buffer, const BufferReport& out, const Taken& taken);
+    void report_frames(const capture::Buffer& buffer, ExaminedBuffer& out, const Taken& taken);
+    void report_frame_damage(pipeline::Damage damage, const ExaminedBuffer& buffer);
+    void find_sources(const capture::Buffer& buffer, const ExaminedBuffer& out, const Taken& taken);
     void report_no_id(const capture::Buffer& buffer, const pipeline::Source& source);
     void report_absent(const capture::Buffer& buffer, const pipeline::Source& source);
 };
@@ -114,7 +115,7 @@ private:
 class DamageOfBuffer : Part {
 public:
     using Part::Part;
-    void look_for(const BufferReport& buffer, const Sample& sample);
+    void look_for(const ExaminedBuffer& buffer, const BufferSample& sample);
 
 private:
     /// Packets of a source that were cut in two, in all pieces of a buffer that were looked at.
@@ -122,28 +123,28 @@ private:
         Offset first{};
         std::uint64_t bytes{};
     };
-    [[nodiscard]] pipeline::Session session_of(const BufferReport& buffer) const;
+    [[nodiscard]] pipeline::Session session_of(const ExaminedBuffer& buffer) const;
     void report_damage(const pipeline::Damage& damage);
-    void report_stream(const BufferReport& buffer, const pipeline::StreamReport& stream, Offset base, bool whole,
+    void report_stream(const ExaminedBuffer& buffer, const pipeline::StreamReport& stream, Offset base, bool whole,
                        std::vector<Cut>& cuts);
-    void report_unknown_ids(const BufferReport& buffer, const std::vector<pipeline::Stray>& strays);
+    void report_unknown_ids(const ExaminedBuffer& buffer, const std::vector<pipeline::Stray>& strays);
 };
 
 /// Holds the trace of a source against images of the program.
-class Images : Part {
+class ImageTrials : Part {
 public:
     using Part::Part;
     /// Fills in the verdicts about `source` and its best image.
-    void judge(SourceReport& source, const std::vector<Stretch>& stretches, const pipeline::Source* known);
+    void judge(ExaminedSource& source, const std::vector<Stretch>& stretches, const pipeline::Source* known);
     /// Reports the verdicts on all sources.
     void report() const;
 
 private:
-    void judge_memory(SourceReport& source, const std::vector<Stretch>& stretches, const pipeline::Source& known,
+    void judge_memory(ExaminedSource& source, const std::vector<Stretch>& stretches, const pipeline::Source& known,
                       ImageVerdict& verdict);
-    void judge_image(SourceReport& source, const std::vector<Stretch>& stretches, const std::string& argument,
+    void judge_image(ExaminedSource& source, const std::vector<Stretch>& stretches, const std::string& argument,
                      ImageVerdict& verdict);
-    void report_image(const SourceReport& source, const ImageVerdict& v, const std::string& right) const;
+    void report_image(const ExaminedSource& source, const ImageVerdict& v, const std::string& right) const;
 };
 
 /// Reports memory that the description names and that is not there, with what it costs.

@@ -72,14 +72,14 @@ public:
         for (std::size_t i = 0; i < report_.buffers.size(); ++i)
             DamageOfBuffer(examination_).look_for(report_.buffers[i], samples_[i]);
         for (std::size_t i = 0; i < report_.sources.size(); ++i) judge(report_.sources[i], stretches_[i]);
-        Images(examination_).report();
+        ImageTrials(examination_).report();
         MissingMemory(examination_).report();
         conclude();
     }
 
 private:  // ---- sources
     /// How the source's unit was programmed is settled, and with it which bytes are trace.
-    void configure(SourceReport& source, std::vector<Stretch>& stretches) {
+    void configure(ExaminedSource& source, std::vector<Stretch>& stretches) {
         if (!source.configuration) return;
         const std::size_t index = index_of(source);
         if (source.configured) {
@@ -93,18 +93,18 @@ private:  // ---- sources
         for (const Stretch& s : stretches) source.bytes += s.bytes.size();
     }
 
-    void judge(SourceReport& source, const std::vector<Stretch>& stretches) {
+    void judge(ExaminedSource& source, const std::vector<Stretch>& stretches) {
         if (source.identity.protocol == nullptr) return;
         add_findings(source, source.identity.protocol->health(source.identity, source.configuration.get(), stretches,
                                                               source.buffer));
         if (!source.has_flow()) return;
         const std::size_t index = index_of(source);
-        Images(examination_).judge(source, stretches, known_[index]);
+        ImageTrials(examination_).judge(source, stretches, known_[index]);
         recover(source, stretches, known_[index]);
     }
     // ---- the head
 
-    void recover(SourceReport& source, const std::vector<Stretch>& stretches, const pipeline::Source* known) {
+    void recover(ExaminedSource& source, const std::vector<Stretch>& stretches, const pipeline::Source* known) {
         if (stretches.empty() || !stretches.front().head || !source.identity.protocol->recovers_head()) return;
         std::shared_ptr<const image::MemoryMap> map;
         if (source.image) {
@@ -129,36 +129,37 @@ private:  // ---- sources
         constexpr std::size_t shown = 3;
         std::map<std::tuple<Severity, std::string, std::string, std::string>, std::vector<std::size_t>> kinds;
         for (std::size_t i = 0; i < report_.findings.size(); ++i) {
-            const Finding& f = report_.findings[i];
+            const CaptureFinding& f = report_.findings[i];
             if (!f.kind.starts_with("image"))
                 kinds[{f.severity, f.kind, f.buffer, without_particulars(f.found)}].push_back(i);
         }
         std::vector<bool> gone(report_.findings.size());
         for (const auto& [key, alike] : kinds) {
             if (alike.size() <= shown) continue;
-            Finding& first = report_.findings[alike.front()];
+            CaptureFinding& first = report_.findings[alike.front()];
             std::string others;
             for (std::size_t k = 1; k < alike.size(); ++k) {
-                const Finding& f = report_.findings[alike[k]];
+                const CaptureFinding& f = report_.findings[alike[k]];
                 gone[alike[k]] = true;
                 if (k < shown) others += (others.empty() ? "" : "; ") + f.found;
             }
             first.found += fmt::format("; and {} more of this kind, such as: {}", grouped(alike.size() - 1), others);
         }
         std::size_t at = 0;
-        std::erase_if(report_.findings, [&](const Finding&) { return gone[at++]; });
+        std::erase_if(report_.findings, [&](const CaptureFinding&) { return gone[at++]; });
     }
 
     void conclude() {
         gather();
-        std::stable_sort(report_.findings.begin(), report_.findings.end(), [](const Finding& a, const Finding& b) {
-            return std::pair(a.severity, a.offset) < std::pair(b.severity, b.offset);
-        });
+        std::stable_sort(report_.findings.begin(), report_.findings.end(),
+                         [](const CaptureFinding& a, const CaptureFinding& b) {
+                             return std::pair(a.severity, a.offset) < std::pair(b.severity, b.offset);
+                         });
         const auto is = [&](auto&& test) { return std::any_of(report_.sources.begin(), report_.sources.end(), test); };
-        report_.recognised = is([](const SourceReport& s) { return s.identity.protocol != nullptr; });
-        const bool flow = is([](const SourceReport& s) { return s.has_flow(); });
-        const bool code = is([](const SourceReport& s) { return s.image.has_value(); });
-        const bool lacks = std::any_of(report_.findings.begin(), report_.findings.end(), [](const Finding& f) {
+        report_.recognised = is([](const ExaminedSource& s) { return s.identity.protocol != nullptr; });
+        const bool flow = is([](const ExaminedSource& s) { return s.has_flow(); });
+        const bool code = is([](const ExaminedSource& s) { return s.image.has_value(); });
+        const bool lacks = std::any_of(report_.findings.begin(), report_.findings.end(), [](const CaptureFinding& f) {
             return f.kind == "image-missing" && f.severity != Severity::note;
         });
         const std::size_t errors = report_.count(Severity::error), warnings = report_.count(Severity::warning);
@@ -201,12 +202,12 @@ std::string_view name(ImageVerdict::Kind kind) {
     return "?";
 }
 
-std::size_t Report::count(Severity severity) const {
-    return static_cast<std::size_t>(
-        std::count_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.severity == severity; }));
+std::size_t ExaminationReport::count(Severity severity) const {
+    return static_cast<std::size_t>(std::count_if(findings.begin(), findings.end(),
+                                                  [&](const CaptureFinding& f) { return f.severity == severity; }));
 }
 
-Report examine(const pipeline::Session& session, bool labelled, const ExamineOptions& options) {
+ExaminationReport examine(const pipeline::Session& session, bool labelled, const ExamineOptions& options) {
     Examination examination{session, options, {}, {}, {}, {}, {}};
     examination.report.labelled = labelled;
     Examiner(examination).run();

@@ -67,7 +67,7 @@ void add(coresight::Totals& to, const coresight::Totals& t, Offset base) {
     if (!to.first_fsync && t.first_fsync) to.first_fsync = base + t.first_fsync->value;
 }
 
-Taken take_apart(const Sample& sample, Buffer::Format format, std::uint64_t skip) {
+Taken take_apart(const BufferSample& sample, Buffer::Format format, std::uint64_t skip) {
     Taken out;
     coresight::DstreamLayout layout{coresight::Framing::aligned, false};
     if (format == Buffer::Format::dstream_coresight && !sample.pieces.empty()) {
@@ -149,7 +149,7 @@ std::string why_no_frames(const Taken& taken) {
 
 }  // namespace
 
-Taken Framing::choose(const Buffer& buffer, const Sample& sample, BufferReport& out) const {
+Taken FramingChoice::choose(const Buffer& buffer, const BufferSample& sample, ExaminedBuffer& out) const {
     constexpr std::size_t head_bytes = 1 << 16;
     const Bytes all = sample.pieces.front().bytes;
     const Bytes head = all.first(std::min(all.size(), head_bytes));
@@ -198,7 +198,7 @@ Taken Framing::choose(const Buffer& buffer, const Sample& sample, BufferReport& 
 }
 
 /// The description says how the buffer is framed. Is it?
-Taken Framing::hold_against(const Buffer& buffer, const Sample& sample, BufferReport& out) const {
+Taken FramingChoice::hold_against(const Buffer& buffer, const BufferSample& sample, ExaminedBuffer& out) const {
     Taken declared = take_apart(sample, buffer.format, 0);
     const Buffer::Format guessed = out.format;
     out.format = buffer.format;

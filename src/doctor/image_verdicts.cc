@@ -38,7 +38,7 @@ std::optional<Offset> first_contradiction(const std::vector<Stretch>& stretches,
     return trial.first ? std::optional(trial.first->offset) : std::nullopt;
 }
 /// Atoms and branch packets of the trace.
-std::uint64_t waypoints_of(const SourceReport& source) { return source.identity.waypoints; }
+std::uint64_t waypoints_of(const ExaminedSource& source) { return source.identity.waypoints; }
 void classify(ImageVerdict& verdict, std::uint64_t waypoints) {
     using Kind = ImageVerdict::Kind;
     Trial& trial = verdict.trial;
@@ -57,7 +57,7 @@ bool fits(const ImageVerdict& verdict) {
 
 }  // namespace
 
-void Images::judge(SourceReport& source, const std::vector<Stretch>& stretches, const pipeline::Source* known) {
+void ImageTrials::judge(ExaminedSource& source, const std::vector<Stretch>& stretches, const pipeline::Source* known) {
     Trial& own = own_memory_[index_of(source)];
     if (known != nullptr && !known->memory->empty()) {
         ImageVerdict verdict{"the capture's memory", source.name, {}, {}, {}};
@@ -89,8 +89,8 @@ void Images::judge(SourceReport& source, const std::vector<Stretch>& stretches, 
     }
 }
 
-void Images::judge_memory(SourceReport& source, const std::vector<Stretch>& stretches, const pipeline::Source& known,
-                          ImageVerdict& verdict) {
+void ImageTrials::judge_memory(ExaminedSource& source, const std::vector<Stretch>& stretches,
+                               const pipeline::Source& known, ImageVerdict& verdict) {
     const SharedConfiguration before = source.configuration;
     verdict.trial = best_trial(stretches, source.configuration, *known.memory, true);
     if (!source.configuration->equals(*before)) {
@@ -105,9 +105,9 @@ void Images::judge_memory(SourceReport& source, const std::vector<Stretch>& stre
         }
     }
     if (verdict.trial.agrees() && !source.configuration->equals(*before)) {
-        std::vector<Finding> wrong = source.configuration->differences(*before, source.name);
+        std::vector<CaptureFinding> wrong = source.configuration->differences(*before, source.name);
         const auto at = first_contradiction(stretches, *before, *known.memory);
-        for (Finding& finding : wrong) finding.offset = at;
+        for (CaptureFinding& finding : wrong) finding.offset = at;
         add_findings(source, std::move(wrong));
     }
     classify(verdict, waypoints_of(source));
@@ -130,10 +130,10 @@ void Images::judge_memory(SourceReport& source, const std::vector<Stretch>& stre
         }
     }
 }
-void Images::judge_image(SourceReport& source, const std::vector<Stretch>& stretches, const std::string& argument,
-                         ImageVerdict& verdict) {
+void ImageTrials::judge_image(ExaminedSource& source, const std::vector<Stretch>& stretches,
+                              const std::string& argument, ImageVerdict& verdict) {
     const LoadImage load = load_argument(argument);
-    const Mapping mapping = mapping_of(argument, session_.capture.modules);
+    const MappedImage mapping = mapping_of(argument, session_.capture.modules);
     if (!mapping.build_id.empty()) {
         verdict.kind = ImageVerdict::Kind::other_build;
         verdict.why = fmt::format("its build ID is {}; {}", mapping.build_id,
@@ -172,8 +172,8 @@ void Images::judge_image(SourceReport& source, const std::vector<Stretch>& stret
                                    verdict.shift->applied_to(parsed->address.value_or(Address{})).value);
 }
 
-void Images::report() const {
-    for (const SourceReport& source : report_.sources) {
+void ImageTrials::report() const {
+    for (const ExaminedSource& source : report_.sources) {
         if (!source.has_flow()) continue;
         std::string right;
         if (source.image) {
@@ -193,7 +193,7 @@ void Images::report() const {
                 "give it with --image FILE[@ADDRESS]: flow needs it, and it proves what the bytes alone do not");
     }
 }
-void Images::report_image(const SourceReport& source, const ImageVerdict& v, const std::string& right) const {
+void ImageTrials::report_image(const ExaminedSource& source, const ImageVerdict& v, const std::string& right) const {
     using Kind = ImageVerdict::Kind;
     const std::string other = right.empty() || v.image == right
                                   ? std::string("give the program that ran with --image FILE[@ADDRESS]")

@@ -313,13 +313,13 @@ LoadImage load_argument(std::string argument) {
     };
 }
 
-Mapping mapping_of(const std::string& argument, const capture::ModuleMap& modules) {
+MappedImage mapping_of(const std::string& argument, const capture::ModuleMap& modules) {
     const auto image = image::parse_image_argument(argument);
     if (!image) return {};
     const auto info = image::DebugInfo::open(image->path, {});
     if (!info) return {};
     const std::string name = image->path.filename();
-    Mapping out;
+    MappedImage out;
     bool all_have_one = true;
     for (const capture::Module& m : modules.modules) {
         if (m.file.empty()) continue;

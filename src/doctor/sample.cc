@@ -27,9 +27,9 @@ std::optional<std::uint64_t> plain_size(const fs::path& path) {
     return error ? std::nullopt : std::optional<std::uint64_t>(size);
 }
 
-Result<Sample> from_the_beginning(const std::vector<fs::path>& files, std::uint64_t most_bytes) {
+Result<BufferSample> from_the_beginning(const std::vector<fs::path>& files, std::uint64_t most_bytes) {
     WM_ASSIGN_OR_RETURN(const auto stream, capture::concatenate(files));
-    Sample out;
+    BufferSample out;
     Piece piece{{}, {}};
     std::vector<std::uint8_t> chunk(std::size_t{1} << 20);
     while (piece.bytes.size() < most_bytes) {
@@ -52,17 +52,17 @@ Result<Sample> from_the_beginning(const std::vector<fs::path>& files, std::uint6
 
 }  // namespace
 
-std::uint64_t Sample::bytes() const {
+std::uint64_t BufferSample::bytes() const {
     std::uint64_t sum = 0;
     for (const Piece& piece : pieces) sum += piece.bytes.size();
     return sum;
 }
 
-Result<Sample> take_sample(const std::vector<fs::path>& files, std::uint64_t most_bytes) {
+Result<BufferSample> take_sample(const std::vector<fs::path>& files, std::uint64_t most_bytes) {
     std::optional<std::uint64_t> size = files.size() == 1 ? plain_size(files.front()) : std::nullopt;
     if (!size || *size <= most_bytes) return from_the_beginning(files, most_bytes);
 
-    Sample out;
+    BufferSample out;
     out.size_bytes = *size;
     std::ifstream in(files.front(), std::ios::binary);
     constexpr std::uint64_t frame = 16;

@@ -34,7 +34,7 @@ Status write_bytes(const fs::path& path, Bytes bytes) {
 }
 
 /// The trace itself, without the bytes before its first frame.
-Status bring(const BufferReport& buffer, const fs::path& to) {
+Status bring(const ExaminedBuffer& buffer, const fs::path& to) {
     std::error_code error;
     if (buffer.skipped == 0 && buffer.files.size() == 1 && buffer.bytes && *buffer.bytes > most_copied_bytes) {
         fs::create_symlink(fs::absolute(buffer.files.front()), to, error);
@@ -57,7 +57,7 @@ Status bring(const BufferReport& buffer, const fs::path& to) {
     return Nothing{};
 }
 
-std::vector<capture::Register> registers_of(const SourceReport& source) {
+std::vector<capture::Register> registers_of(const ExaminedSource& source) {
     std::vector<capture::Register> out = source.configuration->registers();
     if (const auto field = source.configuration->protocol().trace_id(); field && source.trace_id)
         out.push_back({std::string(field->register_name), std::uint64_t{source.trace_id->value} << field->lowest_bit,
@@ -86,12 +86,13 @@ Status add_memory(capture::Capture& capture, const std::string& argument, const 
     return Nothing{};
 }
 
-Status write_into(const Report& report, const fs::path& folder);
+Status write_into(const ExaminationReport& report, const fs::path& folder);
 
 }  // namespace
 
-Status write_inferred(const Report& report, const fs::path& folder) {
-    if (std::none_of(report.sources.begin(), report.sources.end(), [](const SourceReport& s) { return s.has_flow(); }))
+Status write_inferred(const ExaminationReport& report, const fs::path& folder) {
+    if (std::none_of(report.sources.begin(), report.sources.end(),
+                     [](const ExaminedSource& s) { return s.has_flow(); }))
         return Error{Errc::usage,
                      fmt::format("there is no source of {}, so there is no snapshot to write; samples of a profile are "
                                  "read as they stand (waymark spe records FILE)",
@@ -120,19 +121,19 @@ Status write_inferred(const Report& report, const fs::path& folder) {
 
 namespace {
 
-Status write_into(const Report& report, const fs::path& folder) {
+Status write_into(const ExaminationReport& report, const fs::path& folder) {
     capture::Capture capture;
     capture.description = "inferred by waymark doctor";
     std::map<std::string, std::vector<capture::MemoryDump>> written;
     std::set<std::string> names;
     for (std::size_t i = 0; i < report.buffers.size(); ++i) {
-        const BufferReport& from = report.buffers[i];
+        const ExaminedBuffer& from = report.buffers[i];
         capture::Buffer buffer;
         buffer.name = fmt::format("buffer{}", i);
         buffer.format = from.format;
         buffer.format_name = std::string(capture::name(from.format));
         buffer.files = {folder / fmt::format("trace_{}.bin", i)};
-        for (const SourceReport& source : report.sources) {
+        for (const ExaminedSource& source : report.sources) {
             if (source.buffer != from.name || !source.has_flow()) continue;
             const std::string name =
                 source.trace_id ? fmt::format("source_{:02x}", source.trace_id->value) : fmt::format("source_{}", i);

@@ -2,12 +2,12 @@
 
 namespace waymark::dpu {
 
-void TaskFlag::print(std::string& out, const Context& context) {
+void TaskFlag::print(std::string& out, const TaskContext& context) {
     out += context.supervisor ? "supervisor:" : "user:";
     out += std::to_string(context.id);
 }
 
-bool TaskFlag::scan(std::string_view text, Context& context) {
+bool TaskFlag::scan(std::string_view text, TaskContext& context) {
     const std::size_t colon = text.find(':');
     if (colon == std::string_view::npos) return false;
     const std::string_view privilege = text.substr(0, colon);

@@ -16,15 +16,15 @@ public:
     struct Loop {
         enum class Kind : std::uint8_t { none, short_loop, long_loop, soft } kind = Kind::none;
         std::uint32_t src{}, dst{}, reps{};
-        Context context;
+        TaskContext context;
         CoreContext core;  ///< the context it encodes
     };
 
     [[nodiscard]] bool pending() const { return loop_.kind != Loop::Kind::none; }
-    [[nodiscard]] const Context& context() const { return loop_.context; }
+    [[nodiscard]] const TaskContext& context() const { return loop_.context; }
 
     /// One more of the same? `full` once it can take no more.
-    bool again(Loop::Kind kind, std::uint32_t src, std::uint32_t dst, const Context& context) {
+    bool again(Loop::Kind kind, std::uint32_t src, std::uint32_t dst, const TaskContext& context) {
         if (kind == Loop::Kind::none || loop_.kind != kind || loop_.src != src || loop_.dst != dst ||
             loop_.context != context)
             return false;
@@ -33,7 +33,8 @@ public:
     }
     [[nodiscard]] bool full() const { return loop_.reps == counter_mask; }
     /// Precondition: nothing pending.
-    void begin(Loop::Kind kind, std::uint32_t src, std::uint32_t dst, const Context& context, const CoreContext& core) {
+    void begin(Loop::Kind kind, std::uint32_t src, std::uint32_t dst, const TaskContext& context,
+               const CoreContext& core) {
         loop_ = {kind, src, dst, 1, context, core};
     }
     /// What is pending, to be written; nothing follows it.

@@ -11,7 +11,7 @@ namespace {
 template <ByteOrder Order>
 class Scanner {
 public:
-    Scanner(const Format& format, ElementBuilder& out) : format_(format), out_(out) {}
+    Scanner(const TraceFormat& format, ElementBuilder& out) : format_(format), out_(out) {}
 
     /// Whole entries at the start of `bytes`, which begin with a head; `first` is their place in the stream. Gives back
     /// the bytes consumed.
@@ -43,7 +43,7 @@ private:
         for (unsigned i = 0; i < counter_count; ++i) out[i] = word(at, First + i) >> 1;
         return out;
     }
-    WM_INLINE bool task_flag(std::uint32_t word, Context& context) const {
+    WM_INLINE bool task_flag(std::uint32_t word, TaskContext& context) const {
         const std::uint32_t kind = (word ^ format_.dpu_base) >> 9;
         context = {kind == 2, static_cast<std::uint8_t>(word >> 1)};
         return kind - 1 < 2;  // one test: privilege is hard to predict
@@ -63,7 +63,7 @@ private:
         if (page(head)) [[unlikely]]
             return flagged<Mode>(head, at, first);
         const std::uint32_t pc = head & ~1U;
-        Context context;
+        TaskContext context;
         if constexpr (Mode == TraceMode::task || Mode == TraceMode::flow) {
             constexpr bool task = Mode == TraceMode::task;
             const std::uint32_t to = word(at, task ? 7 : 8);
@@ -101,7 +101,7 @@ private:
     /// One that begins with a flag.
     template <TraceMode Mode>
     WM_INLINE unsigned flagged(std::uint32_t head, const std::uint8_t* at, Offset first) {
-        Context context;
+        TaskContext context;
         if (task_flag(head, context)) {
             if (!is<8>(at) || word(at, 7) != format_.word({FlagKind::dummy})) return 0;
             out_(Sample{context, counters<1>(at)}, {first, 32});
@@ -131,7 +131,7 @@ private:
         return 0;
     }
 
-    const Format& format_;
+    const TraceFormat& format_;
     ElementBuilder& out_;
 };
 
@@ -139,7 +139,7 @@ private:
 
 class Decoder::Machine {
 public:
-    Machine(const Format& format, ByteOrder order, ElementSink& out, const Start& start)
+    Machine(const TraceFormat& format, ByteOrder order, ElementSink& out, const StartState& start)
         : format_(format), order_(order), builder_(out, start), parser_(format, order, builder_) {}
 
     void feed(Bytes bytes) {
@@ -158,7 +158,7 @@ public:
         }
     }
     void reset() { parser_.reset(); }
-    void restart(const Format& format, const Start& start) {
+    void restart(const TraceFormat& format, const StartState& start) {
         parser_.finish(true);
         parser_.set_format(format);
         format_ = format;
@@ -207,18 +207,18 @@ private:
         return at + 4 <= bytes.size() ? at : bytes.size();
     }
 
-    Format format_;
+    TraceFormat format_;
     ByteOrder order_;
     ElementBuilder builder_;
     Parser<ElementBuilder> parser_;
 };
 
-Decoder::Decoder(const Format& format, ByteOrder order, ElementSink& out, const Start& start)
+Decoder::Decoder(const TraceFormat& format, ByteOrder order, ElementSink& out, const StartState& start)
     : machine_(std::make_unique<Machine>(format, order, out, start)) {}
 Decoder::~Decoder() = default;
 void Decoder::feed(Bytes bytes) { machine_->feed(bytes); }
 void Decoder::reset() { machine_->reset(); }
-void Decoder::restart(const Format& format, const Start& start) { machine_->restart(format, start); }
+void Decoder::restart(const TraceFormat& format, const StartState& start) { machine_->restart(format, start); }
 void Decoder::finish(bool complete) { machine_->finish(complete); }
 const Totals& Decoder::totals() const { return machine_->totals(); }
 

@@ -12,7 +12,7 @@ namespace waymark::dpu {
 
 class ElementBuilder {
 public:
-    ElementBuilder(ElementSink& out, const Start& start) : out_(out) { state_.begin(start); }
+    ElementBuilder(ElementSink& out, const StartState& start) : out_(out) { state_.begin(start); }
 
     // E1, E2, E3: the counters at one instant, in whatever mode.
     WM_INLINE void operator()(const TaskSwitch& e, const EntryExtent& at) {
@@ -90,7 +90,7 @@ public:
         show_context(element);
         if (at.doubtful) {
             element.context = e.context;  // as the entry has it, for listings
-            element.flags |= Element::doubtful | State::context_known;
+            element.flags |= Element::doubtful | StreamState::context_known;
         } else if (directly) {
             element.flags |= Element::at_destination;
         }
@@ -137,7 +137,7 @@ public:
     }
 
     /// Tracing was off, nobody knows how long, and begins again.
-    void restart(const Start& start) {
+    void restart(const StartState& start) {
         state_.begin(start);
         state_.lossy = true;
         after_pair_ = closed_ = held_ = false;
@@ -173,7 +173,7 @@ private:
     }
     WM_INLINE void show_context(Element& element) const {
         element.context = state_.context;
-        element.flags |= state_.known & State::context_known;
+        element.flags |= state_.known & StreamState::context_known;
     }
     WM_INLINE Element& change(ElementKind kind, std::uint32_t from, std::uint32_t to, const EntryExtent& at) {
         Element& element = add(kind, at);
@@ -195,7 +195,7 @@ private:
     }
 
     /// Gives the element its reading, and begins the next interval.
-    WM_INLINE void read(Element& element, const Counters& values, const Context& context) {
+    WM_INLINE void read(Element& element, const Counters& values, const TaskContext& context) {
         state_.show(context);
         show_context(element);
         element.value = static_cast<std::uint32_t>(read_);
@@ -216,12 +216,12 @@ private:
         state_.counters = values;
         state_.counted = true;
         state_.reading_context = context;
-        state_.reading_known = State::context_known;
+        state_.reading_known = StreamState::context_known;
         state_.lossy = state_.mixed = false;
     }
 
     ElementSink& out_;
-    State state_;
+    StreamState state_;
     Totals totals_;
     bool after_pair_ = false;  // the element before is a pair
     bool closed_ = false;      // the element before is `closed`

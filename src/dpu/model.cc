@@ -190,7 +190,7 @@ private:
         }
         return true;
     }
-    [[nodiscard]] Context shown_as(const CoreContext& context) const {
+    [[nodiscard]] TaskContext shown_as(const CoreContext& context) const {
         return {context.supervisor, registers_.tc.tids ? context.did : context.pid};
     }
 
@@ -251,7 +251,7 @@ private:
     TraceWriteBuffer buffer_;
     Compressor compressor_;
     NexusPort nexus_;
-    Format format_;
+    TraceFormat format_;
     std::vector<Write> writes_;
     CycleOutput output_;
     ModelCounts counts_;
@@ -278,7 +278,7 @@ private:
 
     // Trace.
     Phase phase_ = Phase::off;
-    Context shown_, last_switch_;
+    TaskContext shown_, last_switch_;
     bool context_due_ = false;
     bool shown_matches_ = false;  ///< id_match of the context last shown
     bool flushed_ = false;        ///< the compressor, and the gap entry
@@ -378,7 +378,7 @@ void Model::Unit::apply(const Write& w, const CycleInput& in) {
         if (std::string wrong = wrong_value(w.offset, w.value); !wrong.empty()) report(w.offset, std::move(wrong));
     if (w.offset == DpTc::offset) return write_trace_control(w.value, in);
     const auto about = Registers::find(w.offset);
-    if (!about || about->access == Access::read_only) return;
+    if (!about || about->access == Permission::read_only) return;
     if (w.offset == DpMr::offset) {
         // TBF is live; all else is cleared by writing 1.
         registers_.mr = from_value<DpMr>(to_value(registers_.mr) & ~w.value);
@@ -676,7 +676,7 @@ void Model::Unit::trace_item(const EonceItem& item) {
     const bool edca5 = item.kind == ItemKind::edca && item.channel == 5;
     if (*format_.mode == TraceMode::edca5 ? !edca5 : !config_.eonce.passes(item.kind)) return;
     if (tc.idflt && !id_match(now_) && !id_match(item.after)) return;
-    const Context after = shown_as(item.after);
+    const TaskContext after = shown_as(item.after);
     const bool interrupts = item.kind == ItemKind::interrupt || item.kind == ItemKind::rte;
     const std::uint32_t src = item.src & ~1U, dst = item.dst & ~1U;
     switch (*format_.mode) {
@@ -737,7 +737,7 @@ void Model::Unit::trace_raw(const EonceItem& item) {
 
 void Model::Unit::compress(const EonceItem& item) {
     const std::uint32_t src = item.src & ~1U, dst = item.dst & ~1U;
-    const Context after = shown_as(item.after);
+    const TaskContext after = shown_as(item.after);
     const auto kind = Compressor::kind_of(item.kind, src, dst);
     const std::uint32_t second = kind == Compressor::Loop::Kind::short_loop ? 0 : dst;
     if (compressor_.again(kind, src, second, after)) {
@@ -771,7 +771,7 @@ void Model::Unit::flush_compressor() {
 
 /// 5.3: the context in force is shown where nothing else has shown it.
 void Model::Unit::context_entry_if_due() {
-    const Context now = shown_as(now_);
+    const TaskContext now = shown_as(now_);
     const auto due = [&] {
         if (context_due_) return true;
         if (!in_eonce_mode() || shown_ == now) return false;
@@ -1085,7 +1085,7 @@ std::uint32_t Model::Unit::read(std::uint32_t offset) const {
     Registers r = registers();
     for (const Write& w : writes_) {
         const auto about = Registers::find(w.offset);
-        if (w.offset != offset || !about || about->access != Access::read_write) continue;
+        if (w.offset != offset || !about || about->access != Permission::read_write) continue;
         if (offset == DpTc::offset) {
             // EN and TMPDIS are more than plain fields.
             DpTc next = from_value<DpTc>(without_reserved<DpTc>(w.value));

@@ -10,7 +10,7 @@ namespace waymark::dpu::nexus {
 /// Messages become the entries they were made of, and these become elements.
 class Decoder::Machine {
 public:
-    Machine(std::optional<TraceMode> mode, bool shows_did, ElementSink& out, const Start& start)
+    Machine(std::optional<TraceMode> mode, bool shows_did, ElementSink& out, const StartState& start)
         : mode_(mode), shows_did_(shows_did), builder_(out, start), parser_(*this) {
         if (start.counters) values_ = *start.counters;
         if (start.context) context_ = *start.context;
@@ -80,7 +80,7 @@ private:
     [[nodiscard]] bool changes() const { return mode_ == TraceMode::task || mode_ == TraceMode::flow; }
 
     void owner(const Process& process, const EntryExtent& at) {
-        const Context context{process.supervisor, shows_did_ ? process.did : process.pid};
+        const TaskContext context{process.supervisor, shows_did_ ? process.did : process.pid};
         const bool of_pair = pending_ && pending_->change && !pending_->loop;
         if (!of_pair) settle();
         context_ = context;
@@ -140,11 +140,11 @@ private:
     Reader reader_;
     std::optional<Counters> values_;
     std::optional<Pending> pending_;
-    Context context_;
+    TaskContext context_;
     bool stopped_ = false;
 };
 
-Decoder::Decoder(std::optional<TraceMode> mode, bool shows_did, ElementSink& out, const Start& start)
+Decoder::Decoder(std::optional<TraceMode> mode, bool shows_did, ElementSink& out, const StartState& start)
     : machine_(std::make_unique<Machine>(mode, shows_did, out, start)) {}
 Decoder::~Decoder() = default;
 void Decoder::feed(Bytes bytes) { machine_->feed(bytes); }

@@ -15,7 +15,7 @@ namespace waymark::dpu {
 
 namespace {
 
-using protocol::Finding;
+using protocol::CaptureFinding;
 using protocol::Severity;
 using protocol::Stretch;
 
@@ -48,7 +48,7 @@ public:
             std::uint64_t entries = 0, in_entries = 0, lost = 0;
             for (const Stretch& stretch : stretches) {
                 NoElements sink;
-                Format format;
+                TraceFormat format;
                 format.mode.reset();
                 Decoder decoder(format, o, sink);
                 decoder.feed(stretch.bytes);
@@ -75,10 +75,10 @@ public:
         out.facts.push_back({"byte order", order, true, counted(best_entries, "entry", "entries")});
         return true;
     }
-    [[nodiscard]] std::vector<Finding> health(const protocol::Identity& identity, const protocol::Configuration*,
-                                              const std::vector<Stretch>& stretches,
-                                              std::string_view buffer) const override {
-        std::vector<Finding> out = protocol::lost_bytes_findings(
+    [[nodiscard]] std::vector<CaptureFinding> health(const protocol::Identity& identity, const protocol::Configuration*,
+                                                     const std::vector<Stretch>& stretches,
+                                                     std::string_view buffer) const override {
+        std::vector<CaptureFinding> out = protocol::lost_bytes_findings(
             identity, stretches, "entry", "entries", "entries of layout WL-1", "get the buffer anew, if it matters");
         out.push_back({Severity::error,
                        "no-description",

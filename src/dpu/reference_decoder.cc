@@ -6,12 +6,12 @@ namespace waymark::dpu {
 
 class ReferenceDecoder::Machine {
 public:
-    Machine(const Format& format, ByteOrder order, ElementSink& out, const Start& start)
+    Machine(const TraceFormat& format, ByteOrder order, ElementSink& out, const StartState& start)
         : builder_(out, start), parser_(format, order, builder_) {}
 
     void feed(Bytes bytes) { parser_.feed(bytes); }
     void reset() { parser_.reset(); }
-    void restart(const Format& format, const Start& start) {
+    void restart(const TraceFormat& format, const StartState& start) {
         parser_.finish(true);  // what was closed was written out (5.10)
         parser_.set_format(format);
         builder_.restart(start);
@@ -30,12 +30,13 @@ private:
     Parser<ElementBuilder> parser_;
 };
 
-ReferenceDecoder::ReferenceDecoder(const Format& format, ByteOrder order, ElementSink& out, const Start& start)
+ReferenceDecoder::ReferenceDecoder(const TraceFormat& format, ByteOrder order, ElementSink& out,
+                                   const StartState& start)
     : machine_(std::make_unique<Machine>(format, order, out, start)) {}
 ReferenceDecoder::~ReferenceDecoder() = default;
 void ReferenceDecoder::feed(Bytes bytes) { machine_->feed(bytes); }
 void ReferenceDecoder::reset() { machine_->reset(); }
-void ReferenceDecoder::restart(const Format& format, const Start& start) { machine_->restart(format, start); }
+void ReferenceDecoder::restart(const TraceFormat& format, const StartState& start) { machine_->restart(format, start); }
 void ReferenceDecoder::finish(bool complete) { machine_->finish(complete); }
 const Totals& ReferenceDecoder::totals() const { return machine_->totals(); }
 

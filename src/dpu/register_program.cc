@@ -98,7 +98,7 @@ public:
             offset && *offset <= 0xffff ? Registers::find(static_cast<std::uint32_t>(*offset)) : Registers::find(name);
         if (!about_)
             return bad(fmt::format("{} is no register of the unit; there are {}", shown(name), Registers::names()));
-        if (about_->access == Access::read_only) return bad(fmt::format("{} can only be read", about_->name));
+        if (about_->access == Permission::read_only) return bad(fmt::format("{} can only be read", about_->name));
         value_ = 0;
         fields_ = Registers().fields(about_->offset);
         set_.clear();

@@ -104,7 +104,7 @@ std::string wrong_value(std::uint32_t offset, std::uint32_t value) {
     if (!about)
         return fmt::format("there is no register at {:#x}; the write is ignored. There are {}", offset,
                            Registers::names());
-    if (about->access == Access::read_only)
+    if (about->access == Permission::read_only)
         return fmt::format("{} can only be read; the write is ignored", about->name);
     Registers registers;
     registers.set(offset, value);

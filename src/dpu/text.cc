@@ -4,7 +4,7 @@
 
 namespace waymark::dpu {
 
-Result<Entry> from_text(std::string_view text, const Format& format) {
+Result<Entry> from_text(std::string_view text, const TraceFormat& format) {
     const std::string_view entry_name = text.substr(0, text.find(' '));
     const std::string_view rest = text.substr(entry_name.size());
     Entry out;
@@ -28,8 +28,8 @@ Result<Entry> from_text(std::string_view text, const Format& format) {
 
 namespace {
 
-std::string text(const Context& c) { return fmt::format("{} {}", c.supervisor ? "supervisor" : "user", c.id); }
-std::string change(std::uint32_t from, std::uint32_t to, const Context& c) {
+std::string text(const TaskContext& c) { return fmt::format("{} {}", c.supervisor ? "supervisor" : "user", c.id); }
+std::string change(std::uint32_t from, std::uint32_t to, const TaskContext& c) {
     return fmt::format("{:#x} → {:#x}, now {}", from, to, text(c));
 }
 std::string loop(std::string_view kind, std::uint32_t last, std::uint32_t reps) {

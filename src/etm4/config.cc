@@ -14,7 +14,7 @@ constexpr unsigned arch_part = 0xa13;  // TRCDEVARCH.ARCHPART of a trace unit
 
 class ConfigReader {
 public:
-    ConfigReader(const RegisterValues& registers, Profile profile) : registers_(registers) {
+    ConfigReader(const RegisterValues& registers, CoreProfile profile) : registers_(registers) {
         out_.config.profile = profile;
     }
 
@@ -199,7 +199,7 @@ private:
 
 }  // namespace
 
-ReadConfig read_config(const RegisterValues& registers, Profile profile) {
+ReadConfig read_config(const RegisterValues& registers, CoreProfile profile) {
     return ConfigReader(registers, profile).read();
 }
 

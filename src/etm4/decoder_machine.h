@@ -21,7 +21,7 @@ namespace waymark::etm4 {
 /// packets depend on, but for identifiers that the context packet omits.
 struct CutState {
     PacketState packets;
-    Place place;
+    KnownAddress place;
     ContextFields fields;
     Config config;
     std::optional<std::uint32_t> context_id{}, vmid{};  ///< assumed, where `fields` has none

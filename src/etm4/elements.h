@@ -25,7 +25,7 @@ namespace element {
 
 /// Where execution goes on.
 struct Address {
-    Place place;
+    KnownAddress place;
 };
 struct Context {
     ContextFields fields;
@@ -37,7 +37,7 @@ struct TraceInfo {};
 struct Exception {
     std::uint16_t type{};
     bool at_branch_target{};
-    std::optional<Place> address{};
+    std::optional<KnownAddress> address{};
     std::optional<ContextFields> context{};
 };
 struct ExceptionReturn {};
@@ -50,12 +50,12 @@ struct CycleCount {
 };
 struct Q {
     std::optional<std::uint32_t> count{};
-    std::optional<Place> address{};
+    std::optional<KnownAddress> address{};
     std::optional<ContextFields> context{};
 };
 /// ETE: the P0 instruction there was taken.
 struct SourceAddress {
-    Place place;
+    KnownAddress place;
 };
 struct Mark {
     flow::Mark mark;
@@ -86,7 +86,7 @@ struct Request {
     out.hyp = fields.el == 2;
     out.aarch64 = fields.sf;
     // On an M profile core the field says whether execution is privileged.
-    if (config.profile != Profile::m) out.el = fields.el;
+    if (config.profile != CoreProfile::m) out.el = fields.el;
     // Identifiers that are not sent are as they were.
     out.context_id = fields.has_context_id && config.context_id_bytes != 0 ? fields.context_id : before.context_id;
     out.vmid = fields.has_vmid && config.vmid_bytes != 0 ? fields.vmid : before.vmid;
@@ -196,7 +196,7 @@ public:
     template <class Queue>
     Request operator()(const ExceptionReturn&, Offset at, Queue& queue) {
         // A P0 element on Armv7-M only (section 9).
-        const bool p0 = config_.profile == Profile::m && config_.version < 0x42;
+        const bool p0 = config_.profile == CoreProfile::m && config_.version < 0x42;
         if (pending_) return {.impossible = true};
         return add(p0 ? ElementKind::p0 : ElementKind::dropped, element::ExceptionReturn{}, at, queue);
     }
@@ -332,7 +332,7 @@ private:
         return {};
     }
     template <class Queue>
-    Request address(const Place& place, const ContextFields* context, Offset at, Queue& queue) {
+    Request address(const KnownAddress& place, const ContextFields* context, Offset at, Queue& queue) {
         if (!pending_) [[likely]] {
             if (context != nullptr) queue.add(at, ElementKind::dropped, element::Context{*context});
             return add(ElementKind::address, element::Address{place}, at, queue);
@@ -367,7 +367,7 @@ private:
 /// What is known of the core besides what the follower knows.
 struct CommittedState {
     flow::Context context;
-    Place last;                  ///< the last address
+    KnownAddress last;           ///< the last address
     bool context_known = false;  ///< !need_ctxt
     bool address_waits = false;  ///< `last` came, and the context in which it is meant has not
     bool sf = false;             ///< the context is AArch64
@@ -445,7 +445,7 @@ public:
         }
         if (!e.at_branch_target) (void)ready(at);
         if (e.context) set_context(at, *e.context);
-        if (config_.profile != Profile::m || e.address->address.value != no_return_address) {
+        if (config_.profile != CoreProfile::m || e.address->address.value != no_return_address) {
             last = e.address.value();
             const follow::Place to = place_of(last, sf);
             out.preferred_return = to.address;
@@ -512,12 +512,12 @@ public:
     }
 
     /// Section 6: the instruction set is that of the context; IS separates A32 and T32.
-    [[nodiscard]] WM_INLINE static follow::Place place_of(const Place& place, bool a64) {
+    [[nodiscard]] WM_INLINE static follow::Place place_of(const KnownAddress& place, bool a64) {
         if (a64) return {place.address, isa::Isa::a64};
         return {{place.address.value & 0xffff'ffffU}, place.is1 ? isa::Isa::t32 : isa::Isa::a32};
     }
     /// For inner loops: an address came, whose effect on the follower the caller brings about.
-    WM_INLINE follow::Place moved_to(const Place& place) {
+    WM_INLINE follow::Place moved_to(const KnownAddress& place) {
         last = place;
         return place_of(place, sf);
     }

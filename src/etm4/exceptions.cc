@@ -76,7 +76,7 @@ public:
             numbered(m_, n < 8 ? 0x10 + n : 0x200 + n, ExceptionClass::external_interrupt, fmt::format("IRQ{}", n));
     }
     [[nodiscard]] const Table& of(const Config& config) const {
-        return config.profile == Profile::m ? m_ : config.ete() ? ete_ : a_;
+        return config.profile == CoreProfile::m ? m_ : config.ete() ? ete_ : a_;
     }
 
 private:

@@ -72,7 +72,7 @@ std::vector<follow::Observation> HeadPackets::observations() {
     std::optional<bool> a64;
     // Before anything ran an address may be the one of an exception that the head no longer has.
     bool began = false;
-    const auto observe = [&](Offset at, follow::Seen what) { out.push_back({at, std::move(what)}); };
+    const auto observe = [&](Offset at, follow::Observed what) { out.push_back({at, std::move(what)}); };
     for (std::size_t i = 0; i < entries.size(); ++i) {
         const Offset at = entries[i].at;
         if (const auto* atoms = std::get_if<follow::Outcomes>(&entries[i].what)) {
@@ -105,7 +105,7 @@ std::vector<follow::Observation> HeadPackets::observations() {
             if (exception->context) a64 = exception->context->sf;
             if (!exception->address) {
                 observe(at, seen::Departed{});
-            } else if (config_.profile == Profile::m && exception->address->address.value == no_return_address) {
+            } else if (config_.profile == CoreProfile::m && exception->address->address.value == no_return_address) {
                 observe(at, seen::Named{sent()});
                 observe(at, seen::Departed{});
             } else {

@@ -30,13 +30,13 @@ public:
         registers_.set_enable(false);
         follow();
     }
-    [[nodiscard]] AccessResult write(unsigned offset, std::uint32_t value, std::uint64_t cycle, Access from) {
+    [[nodiscard]] AccessResult write(unsigned offset, std::uint32_t value, std::uint64_t cycle, Requester from) {
         session_->pass(cycle);
         const AccessResult result = registers_.write(offset, value, from, status(), running());
         follow();
         return result;
     }
-    [[nodiscard]] ReadResult read(unsigned offset, std::uint64_t cycle, Access from) {
+    [[nodiscard]] ReadResult read(unsigned offset, std::uint64_t cycle, Requester from) {
         session_->pass(cycle);
         return registers_.read(offset, from, status(), registers());
     }
@@ -129,7 +129,7 @@ Registers tracing_registers(const Config& config) {
     return r;
 }
 
-Config packets_of(const Registers& registers, Profile profile) {
+Config packets_of(const Registers& registers, CoreProfile profile) {
     const auto word = [](const auto& r) { return static_cast<std::uint32_t>(to_value(r)); };
     const RegisterValues values{.configr = word(registers.configr),
                                 .traceidr = word(registers.traceidr),
@@ -173,10 +173,12 @@ void Model::set_external_input(unsigned selector, bool level) { unit_->session()
 std::uint8_t Model::external_outputs() const { return unit_->session().external_outputs(); }
 void Model::read_back(Registers& registers) const { unit_->read_back(registers); }
 bool Model::overflowing() const { return unit_->session().is_overflowing(); }
-AccessResult Model::write(unsigned offset, std::uint32_t value, std::uint64_t cycle, Access from) {
+AccessResult Model::write(unsigned offset, std::uint32_t value, std::uint64_t cycle, Requester from) {
     return unit_->write(offset, value, cycle, from);
 }
-ReadResult Model::read(unsigned offset, std::uint64_t cycle, Access from) { return unit_->read(offset, cycle, from); }
+ReadResult Model::read(unsigned offset, std::uint64_t cycle, Requester from) {
+    return unit_->read(offset, cycle, from);
+}
 void Model::set_os_lock(bool locked, std::uint64_t cycle) { unit_->set_os_lock(locked, cycle); }
 void Model::set_power(bool on, std::uint64_t cycle) { unit_->set_power(on, cycle); }
 Registers Model::registers() const { return unit_->registers(); }

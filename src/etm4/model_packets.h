@@ -101,11 +101,11 @@ protected:
 
     /// In the fewest bytes. `p0`: elements that are complete with it.
     void send_address(const isa::Place& to, const ContextFields* context, std::uint32_t p0 = 0) {
-        const Place place = place_of(to);
+        const KnownAddress place = place_of(to);
         if (context != nullptr) {
             AddressWithContext p;
             static_cast<ContextFields&>(p) = *context;
-            const Place& last = state_.addresses().entry(0);
+            const KnownAddress& last = state_.addresses().entry(0);
             const bool wide = ((place.address.value ^ last.address.value) | ~last.known) >> 32 != 0;
             p.address = sent(place, wide ? 8 : 4);
             send(p, p0);
@@ -204,11 +204,11 @@ protected:
 
 private:
     /// Bits below the alignment are 0.
-    [[nodiscard]] static Place place_of(const isa::Place& to) {
+    [[nodiscard]] static KnownAddress place_of(const isa::Place& to) {
         const bool is1 = to.isa == isa::Isa::t32;
         return {{to.address.value & address_mask(8, is1)}, is1};
     }
-    [[nodiscard]] static SentAddress sent(const Place& place, std::uint8_t bytes) {
+    [[nodiscard]] static SentAddress sent(const KnownAddress& place, std::uint8_t bytes) {
         return {place.address.value & address_mask(bytes, place.is1), bytes, place.is1};
     }
     [[nodiscard]] std::uint64_t most_cycles() const { return (std::uint64_t{1} << config_.cycle_count_bits) - 1; }

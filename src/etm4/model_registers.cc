@@ -25,17 +25,17 @@ ModelRegisters::ModelRegisters(const Registers& registers) : file_(registers) {
     locks_.request_power(registers.pdcr.pu);
 }
 
-bool ModelRegisters::refused(unsigned offset, Access from) const {
+bool ModelRegisters::refused(unsigned offset, Requester from) const {
     if (!powered()) return ete() || !is_management(offset);
-    return from == Access::external && locks_.os_locked() && !is_management(offset);
+    return from == Requester::external && locks_.os_locked() && !is_management(offset);
 }
 
-AccessResult ModelRegisters::write(unsigned offset, std::uint32_t value, Access from, Status status, bool running) {
+AccessResult ModelRegisters::write(unsigned offset, std::uint32_t value, Requester from, Status status, bool running) {
     if (refused(offset, from)) return AccessResult::error;
     const WordAccess access = word_access(file_, offset);
     if (!access.present) return AccessResult::not_present;
     if (!access.writable) return AccessResult::read_only;
-    const bool by_lock = from == Access::software && !ete();
+    const bool by_lock = from == Requester::software && !ete();
     if (by_lock && locks_.software_locked() && offset != Trclar::offset) return AccessResult::locked;
     if (!access.always && (!status.idle || !status.stable)) return AccessResult::not_idle;
     switch (offset) {
@@ -61,7 +61,7 @@ AccessResult ModelRegisters::write(unsigned offset, std::uint32_t value, Access 
     return AccessResult::done;
 }
 
-ReadResult ModelRegisters::read(unsigned offset, Access from, Status status, const Registers& now) {
+ReadResult ModelRegisters::read(unsigned offset, Requester from, Status status, const Registers& now) {
     if (refused(offset, from)) return {AccessResult::error, 0};
     const WordAccess access = word_access(file_, offset);
     if (!access.present) return {AccessResult::not_present, 0};
@@ -97,7 +97,7 @@ ReadResult ModelRegisters::read(unsigned offset, Access from, Status status, con
         case Trclsr::offset: {
             Trclsr s;
             // A debugger passes the lock by, and sees none.
-            s.sli = from == Access::software;
+            s.sli = from == Requester::software;
             s.slk = s.sli && locks_.software_locked();
             value = value_of(s);
             break;

@@ -18,9 +18,9 @@ public:
         bool idle = true, stable = true;
     };
     /// `running`: the unit is enabled, and began to be some time ago.
-    [[nodiscard]] AccessResult write(unsigned offset, std::uint32_t value, Access from, Status status, bool running);
+    [[nodiscard]] AccessResult write(unsigned offset, std::uint32_t value, Requester from, Status status, bool running);
     /// `now`: all registers, with what the resources hold at this moment.
-    [[nodiscard]] ReadResult read(unsigned offset, Access from, Status status, const Registers& now);
+    [[nodiscard]] ReadResult read(unsigned offset, Requester from, Status status, const Registers& now);
 
     /// TRCPRGCTLR.EN, the OS Lock and power together (2.1).
     [[nodiscard]] bool enabled() const { return file_.prgctlr.enable && !locks_.os_locked() && powered(); }
@@ -39,7 +39,7 @@ private:
     [[nodiscard]] bool ete() const { return file_.devarch.archver == 5; }
     [[nodiscard]] unsigned lock_model() const { return file_.oslsr.oslm_high * 2U + (file_.oslsr.oslm_low ? 1U : 0U); }
     /// An access is answered with an error (1.1, access classes).
-    [[nodiscard]] bool refused(unsigned offset, Access from) const;
+    [[nodiscard]] bool refused(unsigned offset, Requester from) const;
     /// 1.1, reset: all that can be programmed is 0.
     void forget_program();
 

@@ -573,7 +573,7 @@ private:
         return taken;
     }
     std::uint8_t* put_address(std::uint8_t* out, Address at) {
-        const Place place{{at.value & address_mask(8, false)}, false};
+        const KnownAddress place{{at.value & address_mask(8, false)}, false};
         const CompressedAddress compressed = compress(place, state_.addresses());
         state_.addresses().push(place);
         if (compressed.entry) {

@@ -61,7 +61,7 @@ private:
     const Config& config_;
     bool info_ = false, wrong_ = false;
     std::optional<ContextFields> fields_;
-    std::optional<Place> place_;
+    std::optional<KnownAddress> place_;
 };
 
 /// From the end of an A-sync on, whether packets follow up to such an address.

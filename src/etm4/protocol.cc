@@ -29,7 +29,7 @@ namespace waymark::etm4 {
 
 namespace {
 
-using protocol::Finding;
+using protocol::CaptureFinding;
 using protocol::Setting;
 using protocol::Severity;
 using protocol::Stretch;
@@ -260,9 +260,9 @@ public:
                 *value = static_cast<std::uint32_t>(r->value);
         // No register says which profile the traced core has. Cores of the M and R profiles are named after it.
         const std::string core = protocol::upper(source.core_type);
-        const Profile profile = core.starts_with("CORTEX-M") || core.starts_with("ARMV8-M")   ? Profile::m
-                                : core.starts_with("CORTEX-R") || core.starts_with("ARMV8-R") ? Profile::r
-                                                                                              : Profile::a;
+        const CoreProfile profile = core.starts_with("CORTEX-M") || core.starts_with("ARMV8-M")   ? CoreProfile::m
+                                    : core.starts_with("CORTEX-R") || core.starts_with("ARMV8-R") ? CoreProfile::r
+                                                                                                  : CoreProfile::a;
         const ReadConfig read = read_config(values, profile);
         for (const std::string& note : read.notes)
             out.problems.push_back(fmt::format("source '{}': {}", source.name, note));
@@ -310,10 +310,12 @@ public:
                                            const std::vector<Stretch>&, std::string_view) const override {
         return {configuration(config_of(described)), {}};
     }
-    [[nodiscard]] std::vector<Finding> health(const protocol::Identity&, const protocol::Configuration* configuration,
-                                              const std::vector<Stretch>& stretches, std::string_view) const override {
+    [[nodiscard]] std::vector<CaptureFinding> health(const protocol::Identity&,
+                                                     const protocol::Configuration* configuration,
+                                                     const std::vector<Stretch>& stretches,
+                                                     std::string_view) const override {
         const Likeness found = likeness(stretches, config_of(*configuration));
-        std::vector<Finding> out = found.findings(words());
+        std::vector<CaptureFinding> out = found.findings(words());
         if (found.unsynchronised_bytes != 0)
             out.push_back({Severity::note,
                            "unsynchronised",

@@ -71,7 +71,9 @@ public:
 
 private:
     /// Bit 0 of an address is 0: IS takes its place.
-    [[nodiscard]] static std::uint64_t pack(const Place& place) { return place.address.value | (place.is1 ? 1U : 0U); }
+    [[nodiscard]] static std::uint64_t pack(const KnownAddress& place) {
+        return place.address.value | (place.is1 ? 1U : 0U);
+    }
     WM_INLINE void push(std::uint64_t entry) {
         oldest_ = middle_;
         middle_ = newest_;

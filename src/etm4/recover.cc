@@ -70,7 +70,7 @@ public:
 private:
     PacketState packets_;
     bool info_ = false, context_ = false;
-    std::optional<Place> address_;
+    std::optional<KnownAddress> address_;
 };
 
 std::optional<FirstSync> find_sync(const Config& config, Bytes stream) {
@@ -124,7 +124,7 @@ follow::HeadRules head_rules(const Config& config, const ContextFields& context)
                           .history = 3};
     out.space.context_id.reset();
     out.space.vmid.reset();
-    if (config.profile == Profile::m) out.isas = {isa::Isa::t32};
+    if (config.profile == CoreProfile::m) out.isas = {isa::Isa::t32};
     return out;
 }
 

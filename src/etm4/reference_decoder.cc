@@ -26,7 +26,7 @@ public:
         elements_.event(at, flow::TraceOn{flow::TraceOnReason::recovered, flow::no_cycles});
         synchronisation_.resume_synchronised();
         const auto raw = [](const isa::Place& place) {
-            return Place{.address = place.address, .is1 = place.isa == isa::Isa::t32};
+            return KnownAddress{.address = place.address, .is1 = place.isa == isa::Isa::t32};
         };
         AddressHistory addresses;
         for (const auto& place : {standing.earlier[1], standing.earlier[0]})

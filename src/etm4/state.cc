@@ -5,10 +5,10 @@
 
 namespace waymark::etm4 {
 
-CompressedAddress compress(const Place& to, const AddressHistory& history) {
+CompressedAddress compress(const KnownAddress& to, const AddressHistory& history) {
     for (std::uint8_t i = 0; i < 3; ++i)
         if (history.entry(i) == to) return {.entry = i, .sent = {}};
-    const Place& last = history.entry(0);
+    const KnownAddress& last = history.entry(0);
     const std::uint64_t difference = (to.address.value ^ last.address.value) | ~last.known;
     const auto changed = static_cast<unsigned>(std::bit_width(difference));
     std::uint8_t bytes = 1;

@@ -42,7 +42,7 @@ std::string plural(std::uint64_t count, std::string_view what) {
 }
 
 /// Hexadecimal, with `?` for each digit that is not known in full.
-std::string digits(const Place& place, unsigned bytes) {
+std::string digits(const KnownAddress& place, unsigned bytes) {
     std::string out = fmt::format("{:0{}x}", place.address.value, 2 * bytes);
     for (std::size_t i = 0; i < out.size(); ++i)
         if ((place.known >> 4 * (out.size() - 1 - i) & 0xfU) != 0xfU) out[i] = '?';
@@ -66,7 +66,7 @@ struct Explainer::State {
     PacketState packets;
     std::optional<bool> aarch64;  // from the last context
 
-    [[nodiscard]] std::string place(const Place& p) const {
+    [[nodiscard]] std::string place(const KnownAddress& p) const {
         const std::string_view isa = !aarch64 ? (p.is1 ? "IS1" : "IS0") : *aarch64 ? "A64" : p.is1 ? "T32" : "A32";
         return fmt::format("{} {}", digits(p, config.address_bytes), isa);
     }
@@ -116,7 +116,7 @@ struct Explainer::State {
     std::string explain(const LongSourceAddress&, const Meaning& m) const { return "from " + source(*m.address); }
     std::string explain(const ExactMatchSourceAddress&, const Meaning& m) const { return "from " + source(*m.address); }
     /// IS of a source address says how its bits are packed, not which instruction set runs.
-    [[nodiscard]] std::string source(const Place& p) const { return digits(p, config.address_bytes); }
+    [[nodiscard]] std::string source(const KnownAddress& p) const { return digits(p, config.address_bytes); }
     std::string explain(const Q& p, const Meaning& m) const {
         const std::string executed =
             p.has_count() ? plural(p.count, "instruction") : std::string("instructions not counted");

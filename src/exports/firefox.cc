@@ -14,9 +14,9 @@ namespace {
 using answers::Answers;
 using answers::CallNode;
 using answers::Index;
-using answers::Mark;
 using answers::Slice;
 using answers::Timeline;
+using answers::TimelineMark;
 
 /// Strings of a thread, each once.
 class Strings {
@@ -305,8 +305,9 @@ private:
                 spent(time);
                 stack.pop_back();
             });
-        const std::span<const Mark> marks = marks_of(timeline_, track);
-        for (const Mark& m : marks) thread.mark(name(m.kind), m.text, at(m.begin), at(std::max(m.begin, m.end)));
+        const std::span<const TimelineMark> marks = marks_of(timeline_, track);
+        for (const TimelineMark& m : marks)
+            thread.mark(name(m.kind), m.text, at(m.begin), at(std::max(m.begin, m.end)));
         if (any || !marks.empty()) put(thread);
     }
 

@@ -15,10 +15,10 @@ namespace {
 
 using answers::Answers;
 using answers::Index;
-using answers::Mark;
 using answers::Series;
 using answers::Slice;
 using answers::Timeline;
+using answers::TimelineMark;
 using protozero::pbf_writer;
 
 // Field numbers, by message.
@@ -207,7 +207,7 @@ private:
         begin_sequence(track_uuid(track), timeline_.marks[first].begin);
         std::size_t i = first;
         for (; i < timeline_.marks.size() && timeline_.marks[i].track == track; ++i) {
-            const Mark& m = timeline_.marks[i];
+            const TimelineMark& m = timeline_.marks[i];
             emit(m.begin, event::instant, name(m.kind), [&](pbf_writer& e) {
                 if (!m.text.empty()) {
                     pbf_writer note(e, event::annotations);

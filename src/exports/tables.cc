@@ -17,8 +17,8 @@ using answers::Branch;
 using answers::CallNode;
 using answers::Costs;
 using answers::Index;
-using answers::Mark;
 using answers::Seen;
+using answers::TimelineMark;
 
 constexpr Column::Type integer = Column::Type::integer, address = Column::Type::address, real = Column::Type::real,
                        string = Column::Type::text;
@@ -61,7 +61,7 @@ Cell word(CallNode::Kind kind) {
     }
     return nothing();
 }
-Cell word(Mark::Kind kind) { return name(kind); }
+Cell word(TimelineMark::Kind kind) { return name(kind); }
 Cell word(answers::Finding::Severity severity) {
     switch (severity) {
         case answers::Finding::Severity::good: return std::string_view("good");

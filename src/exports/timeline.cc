@@ -11,11 +11,11 @@
 namespace waymark::exports {
 
 using answers::Index;
-using answers::Mark;
 using answers::Series;
 using answers::Slice;
 using answers::TimeAxis;
 using answers::Timeline;
+using answers::TimelineMark;
 
 Nanoseconds::Nanoseconds(const TimeAxis& axis) {
     if (axis.unit == "ns") return;
@@ -42,16 +42,18 @@ std::span<const Item> of_track(const std::vector<Item>& all, Index track) {
 }  // namespace
 
 std::span<const Slice> slices_of(const Timeline& timeline, Index track) { return of_track(timeline.slices, track); }
-std::span<const Mark> marks_of(const Timeline& timeline, Index track) { return of_track(timeline.marks, track); }
+std::span<const TimelineMark> marks_of(const Timeline& timeline, Index track) {
+    return of_track(timeline.marks, track);
+}
 
-std::string_view name(Mark::Kind kind) {
+std::string_view name(TimelineMark::Kind kind) {
     switch (kind) {
-        case Mark::Kind::gap: return "gap";
-        case Mark::Kind::exception: return "exception";
-        case Mark::Kind::context: return "context";
-        case Mark::Kind::user_data: return "user data";
-        case Mark::Kind::trigger: return "trigger";
-        case Mark::Kind::overflow: return "overflow";
+        case TimelineMark::Kind::gap: return "gap";
+        case TimelineMark::Kind::exception: return "exception";
+        case TimelineMark::Kind::context: return "context";
+        case TimelineMark::Kind::user_data: return "user data";
+        case TimelineMark::Kind::trigger: return "trigger";
+        case TimelineMark::Kind::overflow: return "overflow";
     }
     return "mark";
 }
@@ -182,8 +184,8 @@ Timeline reduce(const Timeline& timeline, std::uint64_t resolution, Reduction& w
         reducer.track(track);
         i += track.size();
     }
-    std::map<std::pair<Index, Mark::Kind>, std::uint64_t> last;
-    for (const Mark& m : timeline.marks) {
+    std::map<std::pair<Index, TimelineMark::Kind>, std::uint64_t> last;
+    for (const TimelineMark& m : timeline.marks) {
         const auto [at, first] = last.try_emplace({m.track, m.kind}, m.begin);
         const bool is_long = m.end >= m.begin && m.end - m.begin >= resolution;
         if (!first && !is_long && m.begin - std::min(m.begin, at->second) < resolution) {

@@ -35,9 +35,9 @@ private:
 [[nodiscard]] std::span<const answers::Slice> slices_of(const answers::Timeline& timeline, answers::Index track);
 
 /// The marks of one track: a part of Timeline::marks.
-[[nodiscard]] std::span<const answers::Mark> marks_of(const answers::Timeline& timeline, answers::Index track);
+[[nodiscard]] std::span<const answers::TimelineMark> marks_of(const answers::Timeline& timeline, answers::Index track);
 /// The word for a kind of marks.
-[[nodiscard]] std::string_view name(answers::Mark::Kind kind);
+[[nodiscard]] std::string_view name(answers::TimelineMark::Kind kind);
 
 /// Calls `open(slice)` and `close(slice, time)` in the order of time, properly nested whatever the slices are like: one
 /// that would outlast the one around it ends with that.

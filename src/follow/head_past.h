@@ -94,7 +94,7 @@ private:
 // ---- what is known of the way
 
 /// A step in what is known of the past of paths.
-struct Step {
+struct PathStep {
     enum class Kind : std::uint8_t {
         start,   ///< from `packet` on execution is known, and began at `place`; what was known before ended at `cut`
         taken,   ///< an entry from before the start was taken from the return stack
@@ -115,7 +115,7 @@ struct Shared {
 
 class Pasts {
 public:
-    [[nodiscard]] std::uint32_t add(Step step, std::uint32_t before) {
+    [[nodiscard]] std::uint32_t add(PathStep step, std::uint32_t before) {
         step.before = before;
         step.depth = before == none ? 0 : steps_[before].depth + 1;
         steps_.push_back(step);
@@ -137,11 +137,11 @@ public:
         out.cut = std::min({a.cut, b.cut, packet});
         return out;
     }
-    [[nodiscard]] const Step& at(std::uint32_t past) const { return steps_[past]; }
+    [[nodiscard]] const PathStep& at(std::uint32_t past) const { return steps_[past]; }
     [[nodiscard]] std::size_t size() const { return steps_.size(); }
 
 private:
-    std::vector<Step> steps_;
+    std::vector<PathStep> steps_;
 };
 
 }  // namespace waymark::follow::head

@@ -107,7 +107,7 @@ void Paths::to_all_calls(Path path, const Place& back, std::vector<Path>& next, 
         to.lost = to.fresh = to.waits = false;
         if (back.address.value != nowhere) to.stack = stacks.push(back, to.stack);
         if (given) {
-            remember(to, Step::Kind::taken, place);
+            remember(to, PathStep::Kind::taken, place);
         } else if (to.start != none) {
             to.forget_start();
             to.cut = packet;

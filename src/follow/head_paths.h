@@ -151,14 +151,14 @@ public:
         path.kept = true;
         path.cut = none;
     }
-    void remember(Path& path, Step::Kind kind, const Place& place) {
+    void remember(Path& path, PathStep::Kind kind, const Place& place) {
         path.past = pasts.add({.kind = kind, .packet = packet, .cut = packet, .place = place}, path.past);
     }
 
     // ---- what is known
 
-    [[nodiscard]] static Step start_of(const Path& path) {
-        return {.kind = Step::Kind::start,
+    [[nodiscard]] static PathStep start_of(const Path& path) {
+        return {.kind = PathStep::Kind::start,
                 .packet = path.start,
                 .cut = path.cut,
                 .stack = path.start_stack,

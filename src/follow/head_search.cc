@@ -45,7 +45,7 @@ void Search::step(const Observation& observation, std::uint32_t k) {
 }
 
 std::vector<Search::Known> Search::known(const Path& path, std::uint32_t end) const {
-    std::vector<Step> steps;
+    std::vector<PathStep> steps;
     if (path.start != none && !path.kept) steps.push_back(Paths::start_of(path));
     for (std::uint32_t i = path.past; i != none; i = paths_.pasts.at(i).before) steps.push_back(paths_.pasts.at(i));
     std::vector<Known> out;
@@ -59,7 +59,7 @@ std::vector<Search::Known> Search::known(const Path& path, std::uint32_t end) co
         if (last.end <= last.first) out.pop_back();
     };
     for (auto step = steps.rbegin(); step != steps.rend(); ++step) switch (step->kind) {
-            case Step::Kind::start: {
+            case PathStep::Kind::start: {
                 close(step->cut);
                 taken.clear();
                 stack = paths_.stacks.entries(step->stack);
@@ -72,8 +72,8 @@ std::vector<Search::Known> Search::known(const Path& path, std::uint32_t end) co
                 out.push_back({step->packet, none, std::move(standing)});
                 break;
             }
-            case Step::Kind::taken: taken.push_back(step->place); break;
-            case Step::Kind::against: out.back().standing.last = step->place; break;
+            case PathStep::Kind::taken: taken.push_back(step->place); break;
+            case PathStep::Kind::against: out.back().standing.last = step->place; break;
         }
     close(path.start == none ? path.cut : end);
     return out;
@@ -199,7 +199,7 @@ void Search::name(Path& path, const Place& place) {
         !paths_.histories.last_known(path.start_history)) {
         // Against this the packets since the start would be completed to what they were.
         path.start_history = paths_.histories.replace(path.start_history, 0, {place.address, place.isa, Kind::known});
-        if (path.kept) paths_.remember(path, Step::Kind::against, place);
+        if (path.kept) paths_.remember(path, PathStep::Kind::against, place);
     }
     path.history = paths_.histories.push(path.history, {place.address, place.isa, Kind::known});
 }

@@ -88,7 +88,7 @@ bool agrees_better(const Agreement& a, const Agreement& b) {
 
 }  // namespace
 
-std::string_view name(Machine machine) { return machine == Machine::arm ? "Arm (32 bits)" : "AArch64"; }
+std::string_view name(ElfMachine machine) { return machine == ElfMachine::arm ? "Arm (32 bits)" : "AArch64"; }
 
 Result<Agreement> agreement(const std::filesystem::path& path, std::uint64_t load_bias,
                             std::span<const std::shared_ptr<const MemoryMap>> maps) {
@@ -97,7 +97,7 @@ Result<Agreement> agreement(const std::filesystem::path& path, std::uint64_t loa
     const std::vector<ElfFile::CodePiece> code = elf.code();
     const std::optional<ElfFile::BuildId> id = elf.build_id();
     Agreement of_file;
-    of_file.machine = elf.is_arm() ? Machine::arm : Machine::aarch64;
+    of_file.machine = elf.is_arm() ? ElfMachine::arm : ElfMachine::aarch64;
     of_file.position_independent = elf.is_position_independent();
     of_file.relocatable = elf.is_relocatable();
     if (id) of_file.build_id = fmt::format("{:02x}", fmt::join(id->bytes, ""));

@@ -90,11 +90,11 @@ void put_text(TextSink& out, const analysis::DpuCode& code, const dpu::Element& 
 
 }  // namespace
 
-DpuListing::DpuListing(TextSink& out, Format format, const doctor::DpuInput& input, const analysis::DpuCode& code)
+DpuListing::DpuListing(TextSink& out, LineFormat format, const doctor::DpuInput& input, const analysis::DpuCode& code)
     : out_(out), format_(format), code_(code) {
     for (unsigned c = 0; c < dpu::counter_count; ++c) names_[c] = input.event_name(c);
-    if (format == Format::tsv) put_header(out, [&](HeaderRow row) { write_row(row, {}, nullptr, names_); });
-    if (format != Format::text) return;
+    if (format == LineFormat::tsv) put_header(out, [&](HeaderRow row) { write_row(row, {}, nullptr, names_); });
+    if (format != LineFormat::text) return;
     put_line(out, "# {}", pipeline::trace_file(input.capture(), input.trace()).string());
     put_line(out, "# {}", dpu::layout_note);
     put_line(out, "# {:>8}  {:<12} {:<14} what", "offset", "element", "context");
@@ -105,9 +105,9 @@ void DpuListing::consume(const dpu::Batch& batch) {
     NoSame none;
     for (const dpu::Element& e : batch.elements) {
         const dpu::Reading* const reading = e.has_reading() ? &batch.readings[e.value] : nullptr;
-        if (format_ == Format::text)
+        if (format_ == LineFormat::text)
             put_text(out_, code_, e, reading, names_);
-        else if (format_ == Format::tsv)
+        else if (format_ == LineFormat::tsv)
             write_row(TsvRow(text, nullptr, none), e, reading, names_);
         else
             write_row(JsonRow(text, none), e, reading, names_);

@@ -80,14 +80,14 @@ public:
     void operator()(const P& entry, const dpu::EntryExtent& at) {
         if (!lines_.is_wanted(P::info.name)) return;
         const std::string fields = fields_text(entry, format), meaning = explain(dpu::Entry(entry)),
-                          json = lines_.format() == Format::json ? json_fields(entry, format) : std::string(),
+                          json = lines_.format() == LineFormat::json ? json_fields(entry, format) : std::string(),
                           there = words(at.first, at.bytes);
         lines_.put(
             {file_offset(at.first), at.bytes, P::info.id, P::info.name, fields, json, meaning, there, at.doubtful});
     }
     void operator()(const Gap& gap) { lines_.put_gap(gap, file_offset(gap.first), words(gap.first, gap.bytes())); }
 
-    dpu::Format format;
+    dpu::TraceFormat format;
     std::vector<FilePlace> places;
 
 private:
@@ -179,7 +179,7 @@ public:
         const std::string whole = to_text(message), id = fmt::format("N{}", about.tcode),
                           meaning = known ? meaning_text(*known) : std::string(), there = hex(at.first, at.bytes);
         std::string json;
-        if (lines_.format() == Format::json) {
+        if (lines_.format() == LineFormat::json) {
             MessageFields walker;
             std::visit([&](const auto& m) { m.fields(walker, m); }, message);
             json = walker.json.dump();
@@ -211,10 +211,10 @@ constexpr PacketColumns columns_of_entries{.packet = "entry",
 
 }  // namespace
 
-Result<PacketsListed> list_dpu_packets(const DpuInput& input, Bytes nexus, TextSink& out, Format format,
+Result<PacketsListed> list_dpu_packets(const DpuInput& input, Bytes nexus, TextSink& out, LineFormat format,
                                        const PacketTypes& types) {
     const capture::DpuCapture& capture = input.capture();
-    if (format == Format::text) put_line(out, "# {}", dpu::layout_note);
+    if (format == LineFormat::text) put_line(out, "# {}", dpu::layout_note);
     PacketLines lines(out, format, columns_of_entries, types);
     lines.buffer = "buffer";
     if (!capture.buffer.empty()) lines.put_heads(capture.buffer.string(), "words", "entry");

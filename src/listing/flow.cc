@@ -457,16 +457,16 @@ private:
 
 }  // namespace
 
-FlowListing::FlowListing(TextSink& out, Format format, bool disassemble)
+FlowListing::FlowListing(TextSink& out, LineFormat format, bool disassemble)
     : out_(out), format_(format), disassemble_(disassemble) {
-    if (format == Format::tsv) put_header(out, [](HeaderRow row) { write_row(row, FlowLine{}); });
+    if (format == LineFormat::tsv) put_header(out, [](HeaderRow row) { write_row(row, FlowLine{}); });
 }
 
 std::unique_ptr<flow::Sink> FlowListing::of(const pipeline::StreamInfo& stream) {
     switch (format_) {
-        case Format::tsv: return std::make_unique<TsvListing>(out_, stream);
-        case Format::json: return std::make_unique<JsonListing>(out_, stream);
-        case Format::text: break;
+        case LineFormat::tsv: return std::make_unique<TsvListing>(out_, stream);
+        case LineFormat::json: return std::make_unique<JsonListing>(out_, stream);
+        case LineFormat::text: break;
     }
     return std::make_unique<TextListing>(out_, stream, disassemble_, last_source_);
 }

@@ -71,13 +71,13 @@ void write_row(Row out, const PacketColumns& columns, const PacketLine& p, std::
 /// Writes packets of the types that were asked for, and counts all.
 class PacketLines {
 public:
-    PacketLines(TextSink& out, Format format, const PacketColumns& columns, const PacketTypes& types)
+    PacketLines(TextSink& out, LineFormat format, const PacketColumns& columns, const PacketTypes& types)
         : out_(out), format_(format), columns_(columns), types_(types) {
-        if (format == Format::tsv) put_header(out, [&](HeaderRow row) { write_row(row, columns, {}, {}, {}); });
+        if (format == LineFormat::tsv) put_header(out, [&](HeaderRow row) { write_row(row, columns, {}, {}, {}); });
     }
 
     [[nodiscard]] TextSink& out() { return out_; }
-    [[nodiscard]] Format format() const { return format_; }
+    [[nodiscard]] LineFormat format() const { return format_; }
     /// Counts it; false: it is of no type that was asked for.
     [[nodiscard]] bool is_wanted(std::string_view name) {
         ++listed.packets;
@@ -88,7 +88,7 @@ public:
     }
     /// What is above lines for reading: the name of where they are from, and the heads of columns.
     void put_heads(const std::string& title, std::string_view wire, std::string_view packet) {
-        if (format_ != Format::text) return;
+        if (format_ != LineFormat::text) return;
         if (columns_.sources && headed_) out_.write("\n");
         headed_ = true;
         put_line(out_, "# {}", title);
@@ -99,9 +99,9 @@ public:
         NoSame none;
         row_.clear();
         switch (format_) {
-            case Format::text: return put_text(p);
-            case Format::tsv: write_row(TsvRow(row_, nullptr, none), columns_, p, source, buffer); break;
-            case Format::json: write_row(JsonRow(row_, none), columns_, p, source, buffer); break;
+            case LineFormat::text: return put_text(p);
+            case LineFormat::tsv: write_row(TsvRow(row_, nullptr, none), columns_, p, source, buffer); break;
+            case LineFormat::json: write_row(JsonRow(row_, none), columns_, p, source, buffer); break;
         }
         out_.write(row_.view());
     }
@@ -130,7 +130,7 @@ private:
     }
 
     TextSink& out_;
-    const Format format_;
+    const LineFormat format_;
     const PacketColumns& columns_;
     const PacketTypes& types_;
     RowText row_;

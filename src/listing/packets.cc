@@ -28,7 +28,7 @@ private:
         if (!lines_.is_wanted(packet.name())) return;
         begin();
         std::string fields, json;
-        if (lines_.format() == Format::json) {
+        if (lines_.format() == LineFormat::json) {
             JsonFields visitor;
             packet.visit(visitor);
             json = visitor.json();
@@ -48,7 +48,7 @@ private:
         if (!lines_.has_gaps()) return;
         begin();
         lines_.put_gap(gap, stream_.offsets.capture(gap.first).value,
-                       lines_.format() == Format::text ? recent_.text({gap.first, gap.bytes()}) : std::string());
+                       lines_.format() == LineFormat::text ? recent_.text({gap.first, gap.bytes()}) : std::string());
     }
     /// What comes next is of this source.
     void begin() {
@@ -70,7 +70,7 @@ constexpr PacketColumns columns_of_sources{
 
 }  // namespace
 
-PacketListing::PacketListing(TextSink& out, Format format, const PacketTypes& types)
+PacketListing::PacketListing(TextSink& out, LineFormat format, const PacketTypes& types)
     : lines_(std::make_unique<PacketLines>(out, format, columns_of_sources, types)) {}
 PacketListing::~PacketListing() = default;
 

@@ -39,7 +39,7 @@ public:
     void operator()(const P& packet, spe::Extent at) {
         if (!lines_.is_wanted(P::info.name)) return;
         begin_lines();
-        const bool json = lines_.format() == Format::json;
+        const bool json = lines_.format() == LineFormat::json;
         const std::string fields = json ? std::string() : spe::fields_text(packet),
                           object = json ? json_fields(packet) : std::string();
         lines_.put({place(at.first),
@@ -113,8 +113,8 @@ Status list_stream(const analysis::SampleCapture& capture, const perf::Stream& s
 
 }  // namespace
 
-Status list_spe_packets(const analysis::SampleCapture& capture, TextSink& out, Format format, const PacketTypes& types,
-                        PacketsListed& listed) {
+Status list_spe_packets(const analysis::SampleCapture& capture, TextSink& out, LineFormat format,
+                        const PacketTypes& types, PacketsListed& listed) {
     PacketLines lines(out, format, columns_of_samples, types);
     SpePackets packets(lines);
     Status done = Nothing{};

@@ -23,7 +23,7 @@ namespace waymark::listing {
 namespace {
 
 namespace perf = capture::perf;
-using SpeColumn = spe::Column;
+using SpeColumn = spe::RecordColumn;
 using spe::OperationClass;
 using OperationKind = spe::Operation::Kind;
 
@@ -52,7 +52,7 @@ struct StreamContext {
 
 /// A record, its place in its columns, and what the capture says about it.
 struct RecordRow {
-    const spe::Columns& c;
+    const spe::RecordColumns& c;
     std::size_t i;
     std::uint64_t offset{};
     std::optional<std::uint64_t> time_ns{};
@@ -104,7 +104,7 @@ std::string plain_hex(std::uint64_t value) { return fmt::format("{:#x}", value);
 /// What all cells of a row that are written with same() depend on, beside the stream.
 SameKey same_key(const RecordRow& r) {
     const auto pair = [](std::uint64_t high, std::uint32_t low) { return high << 32 | low; };
-    const spe::Columns& c = r.c;
+    const spe::RecordColumns& c = r.c;
     const std::size_t i = r.i;
     return {c.pc[i],
             c.events[i],
@@ -122,7 +122,7 @@ SameKey same_key(const RecordRow& r) {
 /// same() are the same for rows with the same same_key().
 template <class Writer>
 WM_INLINE void write_row(Writer out, const RecordRow& r, const StreamContext& s) {
-    const spe::Columns& c = r.c;
+    const spe::RecordColumns& c = r.c;
     const std::size_t i = r.i;
     const bool has_pc = r.has(SpeColumn::pc), has_operation = r.has(SpeColumn::operation),
                has_events = r.has(SpeColumn::events);
@@ -212,7 +212,7 @@ struct Piece {
 /// Makes text of pieces. One for each thread.
 class Printer {
 public:
-    Printer(const analysis::SampleCapture& capture, const RecordOptions& options)
+    Printer(const analysis::SampleCapture& capture, const RecordListingOptions& options)
         : capture_(capture), options_(options), attribution_(*capture.data) {
         const auto& conversion = capture.data->time_conversion;
         if (conversion && conversion->valid()) conversion_ = &*conversion;
@@ -220,7 +220,7 @@ public:
 
     /// Names of the columns.
     void header(RowText& out) {
-        static constexpr spe::Columns none{};
+        static constexpr spe::RecordColumns none{};
         write_row(HeaderRow(out), {none, 0}, {});
     }
 
@@ -231,8 +231,8 @@ public:
             same_.clear();
             part_ = nullptr;
         }
-        const spe::Columns& c = piece.batch.records;
-        if (options_.format == Format::text) {
+        const spe::RecordColumns& c = piece.batch.records;
+        if (options_.format == LineFormat::text) {
             fmt::memory_buffer text;
             if (piece.first) heading(text);
             std::size_t i = 0;
@@ -249,7 +249,7 @@ public:
             out.put({text.data(), text.size()});
             return;
         }
-        const bool tsv = options_.format == Format::tsv;
+        const bool tsv = options_.format == LineFormat::tsv;
         for (std::size_t i = 0; i < c.size; ++i) {
             if (!selected(c, i)) continue;
             ++shown_;
@@ -266,11 +266,11 @@ public:
     [[nodiscard]] std::uint64_t shown() const { return shown_; }
 
 private:
-    [[nodiscard]] bool selected(const spe::Columns& c, std::size_t i) const {
+    [[nodiscard]] bool selected(const spe::RecordColumns& c, std::size_t i) const {
         return !options_.kind || ((c.present[i] >> static_cast<unsigned>(SpeColumn::operation) & 1U) != 0 &&
                                   static_cast<OperationClass>(c.operation_class[i]) == *options_.kind);
     }
-    [[nodiscard]] RecordRow row_of(const spe::Columns& c, std::size_t i) {
+    [[nodiscard]] RecordRow row_of(const spe::RecordColumns& c, std::size_t i) {
         RecordRow row{c, i, stream_->file_offset({c.first[i]}, part_)};
         if (conversion_ != nullptr && row.has(SpeColumn::timestamp)) row.time_ns = conversion_->to_ns(c.timestamp[i]);
         if (capture_.bare) return row;
@@ -330,7 +330,7 @@ private:
     }
 
     const analysis::SampleCapture& capture_;
-    const RecordOptions& options_;
+    const RecordListingOptions& options_;
     analysis::Attribution attribution_;
     std::uint64_t shown_ = 0;
     const StreamContext* stream_ = nullptr;
@@ -411,7 +411,7 @@ private:
     std::optional<spe::Decoder> decoder_;
     const Take* take_ = nullptr;
     std::vector<std::uint8_t> buffer_ = std::vector<std::uint8_t>(1 << 16);
-    spe::Columns empty_{};
+    spe::RecordColumns empty_{};
     perf::Progress* progress_;
     std::optional<Error> error_;
 };
@@ -424,16 +424,16 @@ struct KeptPiece {
 
     const StreamContext* stream;
     bool first;
-    spe::Columns records;
+    spe::RecordColumns records;
     std::vector<spe::RecordGap> gaps;
 };
 
 /// Prints everything, in order, and gives the number of records that were asked for.
-std::uint64_t print_all(Source& source, const analysis::SampleCapture& capture, const RecordOptions& options,
+std::uint64_t print_all(Source& source, const analysis::SampleCapture& capture, const RecordListingOptions& options,
                         TextSink& out) {
     Printer first(capture, options);
     RowText text;
-    if (options.format == Format::tsv) {
+    if (options.format == LineFormat::tsv) {
         first.header(text);
         out.write(text.view());
     }
@@ -523,8 +523,8 @@ void account(const StreamContext& stream, RecordsListed& sums) {
 
 }  // namespace
 
-RecordsListed list_spe_records(const analysis::SampleCapture& capture, const RecordOptions& options, TextSink& out,
-                               perf::Progress* progress) {
+RecordsListed list_spe_records(const analysis::SampleCapture& capture, const RecordListingOptions& options,
+                               TextSink& out, perf::Progress* progress) {
     std::vector<StreamContext> streams;
     for (const perf::Stream& s : capture.streams) {
         StreamContext& context = streams.emplace_back();

@@ -4,8 +4,8 @@
 
 namespace waymark::listing {
 
-Format format_of(std::string_view name) {
-    return name == "tsv" ? Format::tsv : name == "json" ? Format::json : Format::text;
+LineFormat format_of(std::string_view name) {
+    return name == "tsv" ? LineFormat::tsv : name == "json" ? LineFormat::json : LineFormat::text;
 }
 
 std::string json_string(std::string_view text) {

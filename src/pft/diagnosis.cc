@@ -12,7 +12,7 @@ namespace waymark::pft {
 
 namespace {
 
-using protocol::Finding;
+using protocol::CaptureFinding;
 using protocol::Severity;
 using protocol::Stretch;
 
@@ -33,10 +33,10 @@ public:
                              std::move(cause),
                              std::move(advice)});
     }
-    [[nodiscard]] std::vector<Finding> take() { return std::move(findings_); }
+    [[nodiscard]] std::vector<CaptureFinding> take() { return std::move(findings_); }
 
 private:
-    std::vector<Finding> findings_;
+    std::vector<CaptureFinding> findings_;
 };
 
 }  // namespace
@@ -92,7 +92,7 @@ protocol::Settled settle_on(const Recognised& identity, const Config& ini, const
     return {configuration(config), out.take()};
 }
 
-std::vector<Finding> health_of(const Config& config, const std::vector<Stretch>& stretches) {
+std::vector<CaptureFinding> health_of(const Config& config, const std::vector<Stretch>& stretches) {
     Findings out;
     const Likeness p = likeness(stretches, config);
     if (p.errors != 0)
@@ -133,7 +133,7 @@ std::vector<Finding> health_of(const Config& config, const std::vector<Stretch>&
     return out.take();
 }
 
-std::vector<Finding> differences_of(const Config& proven, const Config& described, std::string_view source) {
+std::vector<CaptureFinding> differences_of(const Config& proven, const Config& described, std::string_view source) {
     Findings out;
     if (proven.return_stack != described.return_stack)
         out.add(Severity::error, "return-stack", {},

@@ -17,11 +17,11 @@ namespace waymark::pft {
 [[nodiscard]] protocol::Settled settle_on(const Recognised& recognised, const Config& described,
                                           const std::vector<protocol::Stretch>& stretches, std::string_view source);
 /// What is wrong with the bytes.
-[[nodiscard]] std::vector<protocol::Finding> health_of(const Config& config,
-                                                       const std::vector<protocol::Stretch>& stretches);
+[[nodiscard]] std::vector<protocol::CaptureFinding> health_of(const Config& config,
+                                                              const std::vector<protocol::Stretch>& stretches);
 /// What a description gets wrong that a program has proven: `proven` and `described` differ in that alone.
-[[nodiscard]] std::vector<protocol::Finding> differences_of(const Config& proven, const Config& described,
-                                                            std::string_view source);
+[[nodiscard]] std::vector<protocol::CaptureFinding> differences_of(const Config& proven, const Config& described,
+                                                                   std::string_view source);
 [[nodiscard]] std::string sentence_of(const flow::Inconsistency& what);
 
 }  // namespace waymark::pft

@@ -26,13 +26,13 @@ public:
         registers_.set_programming(set);
         follow(cycle);
     }
-    [[nodiscard]] AccessResult write(unsigned number, std::uint32_t value, std::uint64_t cycle, Access from) {
+    [[nodiscard]] AccessResult write(unsigned number, std::uint32_t value, std::uint64_t cycle, Requester from) {
         session_->pass(cycle);
         const AccessResult result = registers_.write(number, value, from, session_->programming());
         follow(cycle);
         return result;
     }
-    [[nodiscard]] ReadResult read(unsigned number, std::uint64_t cycle, Access from) {
+    [[nodiscard]] ReadResult read(unsigned number, std::uint64_t cycle, Requester from) {
         session_->pass(cycle);
         return registers_.read(number, from, registers());
     }
@@ -118,10 +118,12 @@ const ModelCounts& Model::counts() const { return unit_->session().counts(); }
 bool Model::tracing() const { return unit_->session().tracing(); }
 Etmsr Model::status() const { return unit_->session().status(); }
 bool Model::external_output(unsigned number) const { return unit_->session().external_output(number); }
-AccessResult Model::write(unsigned number, std::uint32_t value, std::uint64_t cycle, Access from) {
+AccessResult Model::write(unsigned number, std::uint32_t value, std::uint64_t cycle, Requester from) {
     return unit_->write(number, value, cycle, from);
 }
-ReadResult Model::read(unsigned number, std::uint64_t cycle, Access from) { return unit_->read(number, cycle, from); }
+ReadResult Model::read(unsigned number, std::uint64_t cycle, Requester from) {
+    return unit_->read(number, cycle, from);
+}
 void Model::set_power(bool on, std::uint64_t cycle) { unit_->set_power(on, cycle); }
 Registers Model::registers() const { return unit_->registers(); }
 

@@ -11,13 +11,14 @@ constexpr std::uint32_t power_up_request = 1U << 3;
 
 }  // namespace
 
-AccessResult ModelRegisters::write(unsigned number, std::uint32_t value, Access from, bool programming) {
+AccessResult ModelRegisters::write(unsigned number, std::uint32_t value, Requester from, bool programming) {
     const bool management = is_management(number);
-    if (!management && (!powered() || (from == Access::external && locks_.os_locked()))) return AccessResult::error;
+    if (!management && (!powered() || (from == Requester::external && locks_.os_locked()))) return AccessResult::error;
     const RegisterAccess access = register_access(file_, number);
     if (!access.present) return AccessResult::not_present;
     if (!access.writable) return AccessResult::read_only;
-    if (from == Access::software && locks_.software_locked() && number != management::lar) return AccessResult::locked;
+    if (from == Requester::software && locks_.software_locked() && number != management::lar)
+        return AccessResult::locked;
     switch (number) {
         case Etmcr::number: {
             Etmcr cr = from_value<Etmcr>(value & access.mask);
@@ -40,7 +41,7 @@ AccessResult ModelRegisters::write(unsigned number, std::uint32_t value, Access 
         case management::claimset: locks_.claim(value); return AccessResult::done;
         case management::claimclr: locks_.unclaim(value); return AccessResult::done;
         case management::lar:
-            if (from == Access::software) locks_.write_key(value);
+            if (from == Requester::software) locks_.write_key(value);
             return AccessResult::done;
         default: break;
     }
@@ -51,9 +52,9 @@ AccessResult ModelRegisters::write(unsigned number, std::uint32_t value, Access 
     return AccessResult::done;
 }
 
-ReadResult ModelRegisters::read(unsigned number, Access from, const Registers& now) {
+ReadResult ModelRegisters::read(unsigned number, Requester from, const Registers& now) {
     const bool management = is_management(number);
-    if (!management && (!powered() || (from == Access::external && locks_.os_locked())))
+    if (!management && (!powered() || (from == Requester::external && locks_.os_locked())))
         return {AccessResult::error, 0};
     const RegisterAccess access = register_access(file_, number);
     if (!access.present) return {AccessResult::not_present, 0};
@@ -73,7 +74,7 @@ ReadResult ModelRegisters::read(unsigned number, Access from, const Registers& n
         case management::claimset: return {AccessResult::done, flow::UnitLocks::claim_tags};
         case management::claimclr: return {AccessResult::done, locks_.claimed()};
         case management::lsr:
-            return {AccessResult::done, from != Access::software ? 0U : 1U | (locks_.software_locked() ? 2U : 0U)};
+            return {AccessResult::done, from != Requester::software ? 0U : 1U | (locks_.software_locked() ? 2U : 0U)};
         default: return {AccessResult::done, now.get(number).value_or(0)};
     }
 }

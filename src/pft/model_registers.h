@@ -15,9 +15,9 @@ public:
     explicit ModelRegisters(const Registers& registers) : file_(registers) { file_.cr.programming = true; }
 
     /// `programming`: the unit has stopped (ETMSR bit 1).
-    [[nodiscard]] AccessResult write(unsigned number, std::uint32_t value, Access from, bool programming);
+    [[nodiscard]] AccessResult write(unsigned number, std::uint32_t value, Requester from, bool programming);
     /// `now`: all registers, with what the resources hold at this moment.
-    [[nodiscard]] ReadResult read(unsigned number, Access from, const Registers& now);
+    [[nodiscard]] ReadResult read(unsigned number, Requester from, const Registers& now);
 
     /// The Programming bit, the power-down bit, the OS Lock or missing power: nothing is traced (5.3).
     [[nodiscard]] bool stopped() const {

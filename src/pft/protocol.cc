@@ -29,7 +29,7 @@ namespace waymark::pft {
 
 namespace {
 
-using protocol::Finding;
+using protocol::CaptureFinding;
 using protocol::Setting;
 using protocol::Stretch;
 using protocol::Survey;
@@ -178,8 +178,8 @@ public:
         }
         return out;
     }
-    [[nodiscard]] std::vector<Finding> differences(const protocol::Configuration& described,
-                                                   std::string_view source) const override {
+    [[nodiscard]] std::vector<CaptureFinding> differences(const protocol::Configuration& described,
+                                                          std::string_view source) const override {
         return differences_of(config_, config_of(described), source);
     }
     [[nodiscard]] std::vector<std::string> proven_by_program() const override {
@@ -259,8 +259,10 @@ public:
                                            std::string_view source) const override {
         return settle_on(static_cast<const Recognised&>(*identity.evidence), config_of(described), stretches, source);
     }
-    [[nodiscard]] std::vector<Finding> health(const protocol::Identity&, const protocol::Configuration* configuration,
-                                              const std::vector<Stretch>& stretches, std::string_view) const override {
+    [[nodiscard]] std::vector<CaptureFinding> health(const protocol::Identity&,
+                                                     const protocol::Configuration* configuration,
+                                                     const std::vector<Stretch>& stretches,
+                                                     std::string_view) const override {
         return health_of(config_of(*configuration), stretches);
     }
     [[nodiscard]] std::string sentence(const flow::Inconsistency& what) const override { return sentence_of(what); }

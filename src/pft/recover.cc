@@ -16,7 +16,7 @@ namespace {
 
 namespace seen = follow::seen;
 using follow::Observation;
-using follow::Seen;
+using follow::Observed;
 using follow::SentPlace;
 
 // ---- packets → observations
@@ -29,21 +29,21 @@ SentPlace sent(const Target& target) {
     return out;
 }
 
-Seen seen_in(const Atom& p) {
+Observed seen_in(const Atom& p) {
     seen::Outcomes out{.taken = 0, .count = static_cast<std::uint8_t>(p.outcome.atoms.count)};
     for (unsigned i = 0; i < out.count; ++i) out.taken |= (p.outcome.atoms.e(i) ? 1U : 0U) << i;
     return out;
 }
-Seen seen_in(const BranchAddress& p) {
+Observed seen_in(const BranchAddress& p) {
     SentPlace to = sent(p.target);
     to.thumb_ee = p.alt_isa;
     if (p.exception() == 0) return seen::Branch{to};
     constexpr std::uint32_t debug = 1;
     return seen::Jump{to, p.exception() == debug};
 }
-Seen seen_in(const WaypointUpdate& p) { return seen::Reached{sent(p.target)}; }
-Seen seen_in(const ISync& p) { return seen::Sync{{p.address(), p.isa()}, p.reason == ISyncReason::periodic}; }
-Seen seen_in(const auto&) { return seen::Nothing{}; }
+Observed seen_in(const WaypointUpdate& p) { return seen::Reached{sent(p.target)}; }
+Observed seen_in(const ISync& p) { return seen::Sync{{p.address(), p.isa()}, p.reason == ISyncReason::periodic}; }
+Observed seen_in(const auto&) { return seen::Nothing{}; }
 
 // ---- where the head ends, and where its packets begin
 

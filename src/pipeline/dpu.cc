@@ -16,7 +16,7 @@ std::optional<dpu::TraceMode> mode_of(std::uint64_t dp_tc) {
     return code < dpu::trace_modes ? std::optional(static_cast<dpu::TraceMode>(code)) : std::nullopt;
 }
 /// The task ID flags show: DP_TC.TIDS.
-dpu::Context context_of(const capture::DpuContext& c, std::uint64_t dp_tc) {
+dpu::TaskContext context_of(const capture::DpuContext& c, std::uint64_t dp_tc) {
     return {c.supervisor, (dp_tc >> 5 & 1U) != 0 ? c.did : c.pid};
 }
 
@@ -173,7 +173,7 @@ Result<DpuDecoded> decode_dpu(const DpuTrace& trace, Bytes dump, dpu::ElementSin
     std::size_t period = 0;
     while (trace.ring_known && period < starts.size() && !starts[period]) ++period;
     dpu::Decoder decoder(trace.periods[period].format, trace.order, out,
-                         order.overwritten || period != 0 ? dpu::Start{} : trace.periods[0].start);
+                         order.overwritten || period != 0 ? dpu::StartState{} : trace.periods[0].start);
     std::uint64_t at = 0;  // in the trace
     std::size_t overrun = 0;
     for (const dpu::Stretch& stretch : order.stretches) {

@@ -66,12 +66,12 @@ private:
         }
         for (const std::filesystem::path& file : files) {
             WM_ASSIGN_OR_RETURN(const image::Agreement found, image::agreement(file, 0, {}));
-            if (found.machine != image::Machine::arm)
+            if (found.machine != image::ElfMachine::arm)
                 return Error{
                     Errc::unsupported,
                     fmt::format("{}: is a program for {}, but the trace is of a core that runs programs for {}; "
                                 "name the program that was traced",
-                                file.string(), image::name(found.machine), image::name(image::Machine::arm))};
+                                file.string(), image::name(found.machine), image::name(image::ElfMachine::arm))};
         }
         return Nothing{};
     }

@@ -35,7 +35,7 @@ follow::HeadRecovery Configuration::recover_head(const isa::CodeReader&, std::sp
 void Configuration::decode_head(const follow::HeadRecovery&, const isa::CodeReader&, Bytes, flow::BatchWriter&) const {
     not_there();
 }
-std::vector<Finding> Configuration::differences(const Configuration&, std::string_view) const { return {}; }
+std::vector<CaptureFinding> Configuration::differences(const Configuration&, std::string_view) const { return {}; }
 void Configuration::named_addresses(Bytes, const std::function<void(const follow::Place&)>&) const {}
 
 bool Protocol::is_type(std::string_view source_type) const {
@@ -50,8 +50,8 @@ Settled Protocol::settle(const Identity& identity, const Configuration&, const s
                          std::string_view) const {
     return {identity.configuration, {}};
 }
-std::vector<Finding> Protocol::health(const Identity&, const Configuration*, const std::vector<Stretch>&,
-                                      std::string_view) const {
+std::vector<CaptureFinding> Protocol::health(const Identity&, const Configuration*, const std::vector<Stretch>&,
+                                             std::string_view) const {
     return {};
 }
 std::string Protocol::sentence(const flow::Inconsistency& what) const { return std::string(flow::name(what.conflict)); }

@@ -15,8 +15,8 @@ bool may_fail(const isa::Instruction& branch, isa::Isa isa) {
 
 }  // namespace
 
-Row row_of(const Code& code, std::uint32_t epoch) {
-    Row row;
+OrdinaryBlock row_of(const Code& code, std::uint32_t epoch) {
+    OrdinaryBlock row;
     const auto count = static_cast<std::uint32_t>(code.instructions.size());
     if (count == 0 || (code.isa != isa::Isa::a64 && code.end().value > 0xffffffff) || code.waypoints.size() > 1)
         return row;
@@ -358,8 +358,8 @@ void Tracker::tell(Place from, std::size_t count, std::uint64_t instructions, st
     }
 }
 
-std::size_t Tracker::follow(std::span<const std::uint32_t> chunk, std::span<const Row> rows, std::uint32_t epoch,
-                            std::uint64_t limit, std::uint32_t& held) {
+std::size_t Tracker::follow(std::span<const std::uint32_t> chunk, std::span<const OrdinaryBlock> rows,
+                            std::uint32_t epoch, std::uint64_t limit, std::uint32_t& held) {
     if (unit_ == nullptr || away_ || stopped_ || last_special_ != Special::none || !selected_) return 0;
     if (pending_ && pending_instruction_.waypoint == isa::Waypoint::barrier) return 0;
     const isa::Instruction* branch = pending_ ? &pending_instruction_ : nullptr;
@@ -377,7 +377,7 @@ std::size_t Tracker::follow(std::span<const std::uint32_t> chunk, std::span<cons
     for (; taken < chunk.size(); ++taken) {
         const std::uint32_t word = chunk[taken];
         if (word > words::max_block || block >= rows.size()) break;
-        const Row& row = rows[block];
+        const OrdinaryBlock& row = rows[block];
         if (row.epoch != epoch || cycle + row.instructions >= limit || straight.bytes > longest_straight) [[unlikely]]
             break;
         if (branch != nullptr) {

@@ -118,7 +118,7 @@ Status check(const MachineModel& m) {
 
 // ---- the machine
 
-Machine::Cpu::Cpu(const MachineModel& m)
+MachineSimulation::Cpu::Cpu(const MachineModel& m)
     : l1d(lines(m, m.l1d), m.l1d.ways),
       l2(lines(m, m.l2), m.l2.ways),
       dtlb(m.dtlb.entries, m.dtlb.ways),
@@ -127,7 +127,7 @@ Machine::Cpu::Cpu(const MachineModel& m)
       targets(std::size_t{1} << m.targets_bits),
       returns(m.return_stack) {}
 
-Machine::Machine(const MachineModel& model)
+MachineSimulation::MachineSimulation(const MachineModel& model)
     : model_(model),
       llc_(lines(model, model.llc), model.llc.ways),
       line_bits_(static_cast<unsigned>(std::countr_zero(model.line_bytes))),
@@ -136,11 +136,11 @@ Machine::Machine(const MachineModel& model)
     for (std::uint32_t i = 0; i < model.cpus; ++i) cpus_.emplace_back(model);
 }
 
-void Machine::wait(std::uint32_t cpu, std::uint64_t cycle) {
+void MachineSimulation::wait(std::uint32_t cpu, std::uint64_t cycle) {
     cpus_[cpu].slots = std::max(cpus_[cpu].slots, cycle * model_.dispatch_width);
 }
 
-void Machine::full_window(Cpu& c) {
+void MachineSimulation::full_window(Cpu& c) {
     while (!c.waiting.empty() && c.operations >= c.waiting.front().operation) {
         // As if each had been dispatched alone: what lies behind the full window comes after the wait.
         const std::uint64_t behind = c.operations - c.waiting.front().operation;
@@ -149,7 +149,7 @@ void Machine::full_window(Cpu& c) {
     }
 }
 
-std::uint32_t Machine::translate(Cpu& c, std::uint64_t page, std::uint64_t& events) {
+std::uint32_t MachineSimulation::translate(Cpu& c, std::uint64_t page, std::uint64_t& events) {
     events |= spe::event::tlb_access;
     if (page == c.last_page) return 0;
     c.last_page = page;
@@ -162,8 +162,8 @@ std::uint32_t Machine::translate(Cpu& c, std::uint64_t page, std::uint64_t& even
 }
 
 /// Takes a line from the other CPUs: all of it for a store, else a copy. `found`: one of them had it alone.
-void Machine::take_from_peers(std::uint32_t cpu, std::uint64_t line, bool all, Accessed& to, bool& found,
-                              bool& sharers) {
+void MachineSimulation::take_from_peers(std::uint32_t cpu, std::uint64_t line, bool all, Accessed& to, bool& found,
+                                        bool& sharers) {
     for (std::uint32_t other = 0; other < cpus_.size(); ++other) {
         Cpu& peer = cpus_[other];
         if (other == cpu || !peer.used) continue;
@@ -183,7 +183,7 @@ void Machine::take_from_peers(std::uint32_t cpu, std::uint64_t line, bool all, A
     }
 }
 
-void Machine::line(std::uint32_t cpu, std::uint64_t line, Kind kind, Accessed& to) {
+void MachineSimulation::line(std::uint32_t cpu, std::uint64_t line, Kind kind, Accessed& to) {
     Cpu& c = cpus_[cpu];
     const bool writes = kind != Kind::load;
     to.events |= spe::event::l1d_access;
@@ -240,7 +240,7 @@ void Machine::line(std::uint32_t cpu, std::uint64_t line, Kind kind, Accessed& t
     c.l1d.insert(line, state);
 }
 
-Accessed Machine::access(std::uint32_t cpu, Address address, std::uint32_t bytes, Kind kind) {
+Accessed MachineSimulation::access(std::uint32_t cpu, Address address, std::uint32_t bytes, Kind kind) {
     Cpu& c = cpus_[cpu];
     c.used = true;
     Accessed to;
@@ -280,7 +280,8 @@ Accessed Machine::access(std::uint32_t cpu, Address address, std::uint32_t bytes
     return to;
 }
 
-bool Machine::branch(std::uint32_t cpu, Address pc, const isa::A64Instruction& instruction, bool taken, Address next) {
+bool MachineSimulation::branch(std::uint32_t cpu, Address pc, const isa::A64Instruction& instruction, bool taken,
+                               Address next) {
     Cpu& c = cpus_[cpu];
     const std::uint64_t place = pc.value >> 2;
     bool wrong = false;
@@ -305,7 +306,7 @@ bool Machine::branch(std::uint32_t cpu, Address pc, const isa::A64Instruction& i
     return wrong;
 }
 
-Address Machine::physical(Address address) {
+Address MachineSimulation::physical(Address address) {
     constexpr std::uint64_t first_frame = 0x8000'0000;
     const std::uint64_t frame = frames_.try_emplace(address.value >> page_bits_, frames_.size()).first->second;
     return {first_frame + (frame << page_bits_) + (address.value & (model_.page_bytes - 1))};

@@ -41,7 +41,7 @@ perf::TimeConversion conversion_of(std::uint64_t hz) {
     return {.shift = shift, .multiplier = (ns << shift) / hz};
 }
 
-std::vector<perf::Attr> attributes(const ProfileOptions& options) {
+std::vector<perf::Attr> attributes(const ProfilerOptions& options) {
     constexpr std::uint64_t inherit = 2, exclude_kernel = 1 << 5, mmap = 1 << 8, comm = 1 << 9, task = 1 << 13,
                             sample_id_all = 1 << 18, mmap2 = 1 << 23, comm_exec = 1 << 24;
     constexpr std::uint64_t what = perf::sample::identifier | perf::sample::ip | perf::sample::tid |
@@ -69,7 +69,7 @@ std::vector<perf::Attr> attributes(const ProfileOptions& options) {
     return {spe, dummy};
 }
 
-perf::AuxtraceInfo info_of(const ProfileOptions& options) {
+perf::AuxtraceInfo info_of(const ProfilerOptions& options) {
     perf::AuxtraceInfo info{.type = perf::AuxtraceInfo::arm_spe};
     constexpr std::uint64_t per_cpu = 1, min_interval = 256;
     if (options.info_version == 1) {
@@ -244,7 +244,7 @@ Status check(const SpeOptions& options) {
     return Nothing{};
 }
 
-Status check(const ProfileOptions& options) {
+Status check(const ProfilerOptions& options) {
     WM_RETURN_IF_ERROR(check(options.spe));
     WM_RETURN_IF_ERROR(check(options.machine));
     constexpr std::uint64_t least = 8192, most = 1U << 30;
@@ -256,7 +256,7 @@ Status check(const ProfileOptions& options) {
 
 fs::path profile_truth_file(const fs::path& file) { return file.string() + ".truth.txt"; }
 
-std::string to_text(const Profiled& p, const ProfileOptions& options, bool complete) {
+std::string to_text(const Profiled& p, const ProfilerOptions& options, bool complete) {
     std::string text = "# What really executed, and what became of the samples.\n";
     const auto line = [&](std::string_view name, const auto& value) { text += fmt::format("{} {}\n", name, value); };
     line("complete", complete ? "yes" : "no");
@@ -316,7 +316,7 @@ private:
 };
 
 struct Profiler::Cpu {
-    Cpu(std::uint32_t n, const ProfileOptions& options)
+    Cpu(std::uint32_t n, const ProfilerOptions& options)
         : number(n), buffer(Address{0x10'0000'0000 + (std::uint64_t{n} << 32)}, options.aux_bytes) {}
     std::uint32_t number;
     spe::ProfilingBuffer buffer;
@@ -328,7 +328,7 @@ struct Profiler::Cpu {
 
 // ---- Profiler
 
-Profiler::Profiler(ProfileOptions options)
+Profiler::Profiler(ProfilerOptions options)
     : options_(std::move(options)),
       machine_(options_.machine),
       conversion_(conversion_of(options_.machine.counter_hz)),
@@ -341,7 +341,7 @@ Profiler::Profiler(ProfileOptions options)
 
 Profiler::~Profiler() = default;
 
-Result<std::unique_ptr<Profiler>> Profiler::create(ProfileOptions options) {
+Result<std::unique_ptr<Profiler>> Profiler::create(ProfilerOptions options) {
     WM_RETURN_IF_ERROR(check(options));
     std::error_code none;
     if (std::filesystem::is_regular_file(options.file, none) && std::filesystem::file_size(options.file, none) != 0) {
@@ -449,9 +449,10 @@ void Profiler::define_block(const BlockPart& part, const std::uint8_t* code) {
         std::memcpy(&word, code + offset, 4);
         const isa::A64Instruction& i = block.instructions.emplace_back(isa::decode_a64(word));
         ++block.classes[static_cast<std::size_t>(i.kind)];
-        block.memory.push_back({i.access_bytes, i.kind == isa::A64Class::store         ? Machine::Kind::store
-                                                : i.kind == isa::A64Class::load_atomic ? Machine::Kind::atomic
-                                                                                       : Machine::Kind::load});
+        block.memory.push_back({i.access_bytes, i.kind == isa::A64Class::store ? MachineSimulation::Kind::store
+                                                : i.kind == isa::A64Class::load_atomic
+                                                    ? MachineSimulation::Kind::atomic
+                                                    : MachineSimulation::Kind::load});
         if (i.must_access) block.must_access.push_back(static_cast<std::uint16_t>(offset / 4));
     }
 }

@@ -37,12 +37,12 @@ std::string escaped(std::string_view text) {
 /// A part of the data, and how much it may hold.
 struct Part {
     std::string_view id;
-    std::function<Section(Limit)> make;
+    std::function<PageSection(Limit)> make;
     Limit limit;
     std::string packed{}, left_out{};
 
     void remake() {
-        Section section = make(limit);
+        PageSection section = make(limit);
         packed = pack(section.json);
         left_out = std::move(section.left_out);
     }

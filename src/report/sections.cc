@@ -68,7 +68,7 @@ std::vector<std::size_t> greatest(std::size_t rows, std::size_t most, Greater&& 
 
 // ---- calls
 
-Section calls_section(const Answers& answers, Limit most_calls) {
+PageSection calls_section(const Answers& answers, Limit most_calls) {
     const std::vector<CallNode>& nodes = answers.calls;
     const std::vector<std::uint64_t> inclusive = inclusive_costs(answers, 0);
     // A caller costs no less than what it calls and comes before it, so the callers of each kept node are kept.
@@ -206,7 +206,7 @@ void write_text(Json& json, const SourceFile& source, const std::vector<std::uin
 
 }  // namespace
 
-Section code_section(const Answers& answers, Limit most_instructions) {
+PageSection code_section(const Answers& answers, Limit most_instructions) {
     const bool all = answers.instructions.size() <= most_instructions && answers.lines.size() <= most_instructions;
     const std::vector<bool> of = costly_functions(answers, all ? answers.instructions.size() : most_instructions);
     std::vector<const Instruction*> instructions;
@@ -279,7 +279,7 @@ Section code_section(const Answers& answers, Limit most_instructions) {
 
 // ---- branches
 
-Section branches_section(const Answers& answers, Limit most_branches) {
+PageSection branches_section(const Answers& answers, Limit most_branches) {
     const auto kept = greatest(answers.branches.size(), most_branches, [&](std::size_t a, std::size_t b) {
         const Branch &one = answers.branches[a], &other = answers.branches[b];
         return one.taken + one.not_taken > other.taken + other.not_taken;
@@ -431,7 +431,7 @@ std::vector<Series::Point> thinned(const std::vector<Series::Point>& points, std
 
 }  // namespace
 
-Section timeline_section(const Answers& answers, Limit most_slices) {
+PageSection timeline_section(const Answers& answers, Limit most_slices) {
     const Timeline& timeline = answers.timeline;
     const std::uint64_t zero = timeline.axis.begin;
     const auto since = [zero](std::uint64_t time) { return time > zero ? time - zero : 0; };
@@ -449,8 +449,8 @@ Section timeline_section(const Answers& answers, Limit most_slices) {
     const std::size_t most_marks = std::max<Limit>(100, most_slices / 4);
     const auto marks = greatest(timeline.marks.size(), most_marks, [&](std::size_t a, std::size_t b) {
         // Lost flow first: it says how far to trust the rest.
-        const Mark &one = timeline.marks[a], &other = timeline.marks[b];
-        const bool gap = one.kind == Mark::Kind::gap, other_gap = other.kind == Mark::Kind::gap;
+        const TimelineMark &one = timeline.marks[a], &other = timeline.marks[b];
+        const bool gap = one.kind == TimelineMark::Kind::gap, other_gap = other.kind == TimelineMark::Kind::gap;
         return gap != other_gap ? gap : one.end - one.begin > other.end - other.begin;
     });
 
@@ -479,7 +479,7 @@ Section timeline_section(const Answers& answers, Limit most_slices) {
     json.end_object();
     Texts texts;
     json.key("marks").begin_object();
-    const auto mark = [&](std::size_t i) -> const Mark& { return timeline.marks[i]; };
+    const auto mark = [&](std::size_t i) -> const TimelineMark& { return timeline.marks[i]; };
     json.differences("begin", marks, [&](std::size_t i) { return since(mark(i).begin); });
     json.column("length", marks, [&](std::size_t i) { return mark(i).end - mark(i).begin; });
     json.column("track", marks, [&](std::size_t i) { return index(mark(i).track); });
@@ -623,7 +623,7 @@ std::uint64_t write_tables(Json& json, const Answers& answers, Limit most_rows) 
 
 }  // namespace
 
-Section head_section(const Answers& answers, Limit most_rows, const std::vector<std::string>& left_out) {
+PageSection head_section(const Answers& answers, Limit most_rows, const std::vector<std::string>& left_out) {
     Json json;
     json.begin_object();
     json.key("format").number(1);

@@ -13,27 +13,27 @@ namespace waymark::report {
 /// How much a section holds at most: calls, instructions, rows or slices.
 using Limit = std::uint64_t;
 
-struct Section {
+struct PageSection {
     std::string json;
     std::string left_out{};  ///< a sentence: what is not in it for its limit; empty: nothing
 };
 
 /// Who called whom. Calls beyond the limit that cost least are folded into one for each caller; sums stay.
-[[nodiscard]] Section calls_section(const answers::Answers& answers, Limit most_calls);
+[[nodiscard]] PageSection calls_section(const answers::Answers& answers, Limit most_calls);
 
 /// Instructions, lines and the text of sources; of the functions that cost most, where there are too many instructions.
 /// Where texts are long, only the lines near code.
-[[nodiscard]] Section code_section(const answers::Answers& answers, Limit most_instructions);
+[[nodiscard]] PageSection code_section(const answers::Answers& answers, Limit most_instructions);
 
 /// Branches and blocks, and calls from function to function: those that happened most often.
-[[nodiscard]] Section branches_section(const answers::Answers& answers, Limit most_branches);
+[[nodiscard]] PageSection branches_section(const answers::Answers& answers, Limit most_branches);
 
 /// Tracks, slices, marks and series. Slices beyond the limit that are shortest are merged, series lose points between
 /// their extremes.
-[[nodiscard]] Section timeline_section(const answers::Answers& answers, Limit most_slices);
+[[nodiscard]] PageSection timeline_section(const answers::Answers& answers, Limit most_slices);
 
 /// All the rest, and `left_out` of the others as findings.
-[[nodiscard]] Section head_section(const answers::Answers& answers, Limit most_rows,
-                                   const std::vector<std::string>& left_out);
+[[nodiscard]] PageSection head_section(const answers::Answers& answers, Limit most_rows,
+                                       const std::vector<std::string>& left_out);
 
 }  // namespace waymark::report

@@ -23,26 +23,26 @@ constexpr std::uint8_t no_column = 0xff;
 constexpr std::array<std::uint8_t, 256> header_columns = [] {
     std::array<std::uint8_t, 256> out{};
     out.fill(no_column);
-    const auto put = [&](unsigned header, Column column) { out[header] = static_cast<std::uint8_t>(column); };
-    put(0xb0, Column::pc);
-    put(0xb1, Column::branch_target);
-    put(0xb2, Column::data_virtual);
-    put(0xb3, Column::data_physical);
-    put(0xb4, Column::previous_target);
-    put(0x98, Column::total_latency);
-    put(0x99, Column::issue_latency);
-    put(0x9a, Column::translation_latency);
-    put(0x9c, Column::alternate_issue_latency);
-    for (const unsigned header : {0x42U, 0x52U, 0x62U, 0x72U}) put(header, Column::events);
-    for (const unsigned header : {0x48U, 0x49U, 0x4aU}) put(header, Column::operation);
-    for (const unsigned header : {0x43U, 0x53U}) put(header, Column::data_source);
-    put(0x64, Column::context_el1);
-    put(0x65, Column::context_el2);
-    put(0x71, Column::timestamp);
+    const auto put = [&](unsigned header, RecordColumn column) { out[header] = static_cast<std::uint8_t>(column); };
+    put(0xb0, RecordColumn::pc);
+    put(0xb1, RecordColumn::branch_target);
+    put(0xb2, RecordColumn::data_virtual);
+    put(0xb3, RecordColumn::data_physical);
+    put(0xb4, RecordColumn::previous_target);
+    put(0x98, RecordColumn::total_latency);
+    put(0x99, RecordColumn::issue_latency);
+    put(0x9a, RecordColumn::translation_latency);
+    put(0x9c, RecordColumn::alternate_issue_latency);
+    for (const unsigned header : {0x42U, 0x52U, 0x62U, 0x72U}) put(header, RecordColumn::events);
+    for (const unsigned header : {0x48U, 0x49U, 0x4aU}) put(header, RecordColumn::operation);
+    for (const unsigned header : {0x43U, 0x53U}) put(header, RecordColumn::data_source);
+    put(0x64, RecordColumn::context_el1);
+    put(0x65, RecordColumn::context_el2);
+    put(0x71, RecordColumn::timestamp);
     return out;
 }();
 
-constexpr unsigned bit(Column column) { return 1U << static_cast<unsigned>(column); }
+constexpr unsigned bit(RecordColumn column) { return 1U << static_cast<unsigned>(column); }
 
 /// Where headers, padding and payloads stand in a record. A record with the same bytes at `mask` is parsed by copying
 /// its payloads: nothing else decides where packets begin.
@@ -69,7 +69,7 @@ struct Shape {
         for (unsigned i = usual; i < words; ++i) wrong |= (load(at + 8 * i) ^ want[i]) & mask[i];
         return wrong == 0;
     }
-    [[nodiscard]] WM_INLINE std::uint64_t get(Column column, const std::uint8_t* at) const {
+    [[nodiscard]] WM_INLINE std::uint64_t get(RecordColumn column, const std::uint8_t* at) const {
         const auto c = static_cast<std::size_t>(column);
         return load(at + offset[c]) & bits[c];
     }
@@ -90,7 +90,7 @@ struct Shape {
                 at + size > input.size())
                 return false;
             present = static_cast<std::uint16_t>(present | 1U << column);
-            if (column == static_cast<unsigned>(Column::operation))
+            if (column == static_cast<unsigned>(RecordColumn::operation))
                 operation_class = static_cast<OperationClass>(header & 3U);
             offset[column] = static_cast<std::uint8_t>(at);
             bits[column] = ~std::uint64_t{0} >> (64 - 8 * size);
@@ -98,11 +98,13 @@ struct Shape {
         }
         bytes = at;
         words = (at + 7) / 8;
-        const unsigned data = bit(Column::data_virtual) | bit(Column::data_physical) | bit(Column::data_source);
-        const bool odd = (present & bit(Column::operation)) != 0 &&
-                         (((present & data) != 0 && operation_class != OperationClass::load_store) ||
-                          ((present & bit(Column::branch_target)) != 0 && operation_class != OperationClass::branch));
-        return (present & bit(Column::pc)) != 0 && !odd;
+        const unsigned data =
+            bit(RecordColumn::data_virtual) | bit(RecordColumn::data_physical) | bit(RecordColumn::data_source);
+        const bool odd =
+            (present & bit(RecordColumn::operation)) != 0 &&
+            (((present & data) != 0 && operation_class != OperationClass::load_store) ||
+             ((present & bit(RecordColumn::branch_target)) != 0 && operation_class != OperationClass::branch));
+        return (present & bit(RecordColumn::pc)) != 0 && !odd;
     }
 
     /// The byte that every record of this shape has at `at`, or -1.
@@ -119,29 +121,29 @@ private:
 };
 
 /// Payloads → row `i`.
-WM_INLINE void put(Columns& out, std::size_t i, const Shape& shape, const std::uint8_t* at, Offset first) {
-    const auto u16 = [&](Column column) { return static_cast<std::uint16_t>(shape.get(column, at)); };
-    const auto u32 = [&](Column column) { return static_cast<std::uint32_t>(shape.get(column, at)); };
+WM_INLINE void put(RecordColumns& out, std::size_t i, const Shape& shape, const std::uint8_t* at, Offset first) {
+    const auto u16 = [&](RecordColumn column) { return static_cast<std::uint16_t>(shape.get(column, at)); };
+    const auto u32 = [&](RecordColumn column) { return static_cast<std::uint32_t>(shape.get(column, at)); };
     out.first[i] = first.value;
-    out.pc[i] = shape.get(Column::pc, at);
-    out.branch_target[i] = shape.get(Column::branch_target, at);
-    out.data_virtual[i] = shape.get(Column::data_virtual, at);
-    out.data_physical[i] = shape.get(Column::data_physical, at);
-    out.previous_target[i] = shape.get(Column::previous_target, at);
-    out.events[i] = shape.get(Column::events, at);
-    out.timestamp[i] = shape.get(Column::timestamp, at);
+    out.pc[i] = shape.get(RecordColumn::pc, at);
+    out.branch_target[i] = shape.get(RecordColumn::branch_target, at);
+    out.data_virtual[i] = shape.get(RecordColumn::data_virtual, at);
+    out.data_physical[i] = shape.get(RecordColumn::data_physical, at);
+    out.previous_target[i] = shape.get(RecordColumn::previous_target, at);
+    out.events[i] = shape.get(RecordColumn::events, at);
+    out.timestamp[i] = shape.get(RecordColumn::timestamp, at);
     out.bytes[i] = shape.bytes;
-    out.context_el1[i] = u32(Column::context_el1);
-    out.context_el2[i] = u32(Column::context_el2);
+    out.context_el1[i] = u32(RecordColumn::context_el1);
+    out.context_el2[i] = u32(RecordColumn::context_el2);
     out.present[i] = shape.present;
-    out.total_latency[i] = u16(Column::total_latency);
-    out.issue_latency[i] = u16(Column::issue_latency);
-    out.translation_latency[i] = u16(Column::translation_latency);
-    out.alternate_issue_latency[i] = u16(Column::alternate_issue_latency);
-    out.data_source[i] = u16(Column::data_source);
+    out.total_latency[i] = u16(RecordColumn::total_latency);
+    out.issue_latency[i] = u16(RecordColumn::issue_latency);
+    out.translation_latency[i] = u16(RecordColumn::translation_latency);
+    out.alternate_issue_latency[i] = u16(RecordColumn::alternate_issue_latency);
+    out.data_source[i] = u16(RecordColumn::data_source);
     out.defects[i] = 0;
     out.operation_class[i] = static_cast<std::uint8_t>(shape.operation_class);
-    out.operation_type[i] = static_cast<std::uint8_t>(shape.get(Column::operation, at));
+    out.operation_type[i] = static_cast<std::uint8_t>(shape.get(RecordColumn::operation, at));
 }
 
 /// The shapes met so far.
@@ -255,7 +257,7 @@ private:
             }
             const Shape* const shape = shapes_.find(at, static_cast<std::size_t>(end - at));
             if (shape == nullptr) break;
-            Columns& columns = builder_.columns();
+            RecordColumns& columns = builder_.columns();
             put(columns, columns.size++, *shape, at, here());
             at += shape->bytes;
             builder_.pushed(shape->bytes);

@@ -89,14 +89,14 @@ unsigned missing_level(const Architecture& a, std::string_view register_name) {
 }
 
 /// The level asked about is one that cannot be entered.
-std::optional<Finding> not_entered(const State& s, const ExplainOptions& options) {
+std::optional<RegisterFinding> not_entered(const State& s, const ExplainOptions& options) {
     if (!options.current_level_only || s.regs.pstate.el != EL1 || !EL2Enabled(s) || !s.regs.hcr_el2.tge)
         return std::nullopt;
-    return Finding{Weight::stops,
-                   "3.4",
-                   "with TGE = 1 EL1 is never entered: what would go there goes to EL2",
-                   {{"HCR_EL2.TGE", 1}, {"PSTATE.EL", EL1}},
-                   0};
+    return RegisterFinding{Weight::stops,
+                           "3.4",
+                           "with TGE = 1 EL1 is never entered: what would go there goes to EL2",
+                           {{"HCR_EL2.TGE", 1}, {"PSTATE.EL", EL1}},
+                           0};
 }
 
 class Findings {
@@ -104,7 +104,7 @@ public:
     Findings(const State& s, const ExplainOptions& options)
         : s_(s), r_(s.regs), options_(options), first_(s.arch.revision == Revision::first) {}
 
-    std::vector<Finding> take() {
+    std::vector<RegisterFinding> take() {
         level();
         events();
         types();
@@ -116,12 +116,12 @@ public:
         status();
         reserved();
         std::stable_sort(out_.begin(), out_.end(),
-                         [](const Finding& a, const Finding& b) { return a.weight < b.weight; });
+                         [](const RegisterFinding& a, const RegisterFinding& b) { return a.weight < b.weight; });
         return std::move(out_);
     }
 
     /// The first of those that stop samples, alone: only these look for such.
-    std::optional<Finding> first_stop() {
+    std::optional<RegisterFinding> first_stop() {
         level();
         types();
         latency();
@@ -363,37 +363,37 @@ private:
     const Registers& r_;
     const ExplainOptions& options_;
     const bool first_;
-    std::vector<Finding> out_;
+    std::vector<RegisterFinding> out_;
 };
 
-Finding finding_of(const Why& why) {
-    Finding out{Weight::stops, std::string(why.row), std::string(why.text), {}, why.remedy};
+RegisterFinding finding_of(const Why& why) {
+    RegisterFinding out{Weight::stops, std::string(why.row), std::string(why.text), {}, why.remedy};
     for (const Fact& fact : why.facts)
         if (!fact.name.empty()) out.facts.push_back(fact);
     return out;
 }
 
 /// The first condition that is not met.
-std::optional<Finding> obstacle(const State& s, const ExplainOptions& options) {
+std::optional<RegisterFinding> obstacle(const State& s, const ExplainOptions& options) {
     if (auto finding = not_entered(s, options)) return finding;
     if (const auto decision = StatisticalProfilingEnabled(s); !decision) return finding_of(decision.why);
     return Findings(s, options).first_stop();
 }
 
-std::vector<Finding> obstacles(State s, const ExplainOptions& options) {
-    std::vector<Finding> out;
+std::vector<RegisterFinding> obstacles(State s, const ExplainOptions& options) {
+    std::vector<RegisterFinding> out;
     while (out.size() < most_obstacles) {
         auto next = obstacle(s, options);
         if (!next) break;
         out.push_back(std::move(*next));
-        const Finding& last = out.back();
+        const RegisterFinding& last = out.back();
         if (!last.remedy || !s.regs.set_field(last.facts[0].name, *last.remedy)) break;
     }
     return out;
 }
 
 /// Registers that EL3 can keep from others one by one, where it was given whether it does.
-std::vector<RegisterAccess> own_accesses(const State& s, const ExplainOptions& options) {
+std::vector<OwnAccess> own_accesses(const State& s, const ExplainOptions& options) {
     struct Own {
         std::string_view name, enable;
         bool here;
@@ -401,7 +401,7 @@ std::vector<RegisterAccess> own_accesses(const State& s, const ExplainOptions& o
     const Own own[] = {{PmsnevfrEl1::name, "MDCR_EL3.EnPMSN", s.arch.fn_e},
                        {PmsdsfrEl1::name, "MDCR_EL3.EnPMS3", s.arch.fds},
                        {PmbmarEl1::name, "MDCR_EL3.EnPMS4", s.arch.n_vm}};
-    std::vector<RegisterAccess> out;
+    std::vector<OwnAccess> out;
     for (const Own& o : own) {
         if (!o.here || !options.given(o.enable)) continue;
         const auto access = check_register_access(s, o.name);
@@ -413,7 +413,7 @@ std::vector<RegisterAccess> own_accesses(const State& s, const ExplainOptions& o
 }
 
 /// What would matter now that there are samples.
-void not_given(const State& s, const ExplainOptions& options, std::vector<Finding>& out) {
+void not_given(const State& s, const ExplainOptions& options, std::vector<RegisterFinding>& out) {
     const auto note = [&](std::string_view section, std::string text) {
         out.push_back({Weight::note, std::string(section), std::move(text), {}, {}});
     };

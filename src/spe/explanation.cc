@@ -79,7 +79,7 @@ std::string facts_text(const ExplainInput& input, const auto& facts) {
 std::string why_text(const ExplainInput& input, const Why& why) {
     return fmt::format("{}: {} ({})", facts_text(input, why.facts), why.text, why.row);
 }
-std::string why_text(const ExplainInput& input, const Finding& f) {
+std::string why_text(const ExplainInput& input, const RegisterFinding& f) {
     const std::string facts = facts_text(input, f.facts);
     return fmt::format("{}{}{} ({})", facts, facts.empty() ? "" : ": ", f.text, f.section);
 }
@@ -124,7 +124,7 @@ private:
                 print("  EL{}  yes   {}\n", level.el, why_text(input_, level.sampled.why));
                 continue;
             }
-            for (const Finding& f : level.obstacles) {
+            for (const RegisterFinding& f : level.obstacles) {
                 const bool first = &f == &level.obstacles.front();
                 print("  {}  {}{}\n", first ? fmt::format("EL{}", level.el) : "   ", first ? "none  " : "      then ",
                       why_text(input_, f));
@@ -133,7 +133,7 @@ private:
         }
     }
 
-    void remedy(const Finding& f, std::string_view indent) {
+    void remedy(const RegisterFinding& f, std::string_view indent) {
         if (f.remedy) print("{}set {}\n", indent, assignment(s_, f.facts[0].name, *f.remedy));
     }
 
@@ -143,7 +143,7 @@ private:
             if (level.el == EL0) continue;
             access(level.el, "PMB*", level.buffer_access);
             access(level.el, "PMS*", level.profiling_access);
-            for (const RegisterAccess& own : level.own_accesses) access(level.el, own.name, own.access);
+            for (const OwnAccess& own : level.own_accesses) access(level.el, own.name, own.access);
         }
         if (std::all_of(e_.levels.begin(), e_.levels.end(), [](const auto& level) { return level.el == EL0; }))
             print("  EL0  {}\n", name(SysRegAccess::UNDEFINED));
@@ -175,7 +175,7 @@ private:
 
     void findings() {
         bool head = false;
-        for (const Finding& finding : e_.findings) {
+        for (const RegisterFinding& finding : e_.findings) {
             if (is_obstacle(finding)) continue;
             if (!head) print("\nfurther\n");
             head = true;
@@ -185,11 +185,11 @@ private:
         }
     }
     /// Some level names it already, as what prevents sampling.
-    [[nodiscard]] bool is_obstacle(const Finding& finding) const {
+    [[nodiscard]] bool is_obstacle(const RegisterFinding& finding) const {
         return finding.weight == Weight::stops &&
                std::any_of(e_.levels.begin(), e_.levels.end(), [&](const Level& level) {
                    return std::any_of(level.obstacles.begin(), level.obstacles.end(),
-                                      [&](const Finding& f) { return f.text == finding.text; });
+                                      [&](const RegisterFinding& f) { return f.text == finding.text; });
                });
     }
 
@@ -208,7 +208,7 @@ public:
         for (const Fact& fact : input_.assumed())
             assumed[std::string(fact.name)] = value_text(s_, fact.name, fact.value);
         for (const Level& level : e.levels) levels.push_back(of(level));
-        for (const Finding& finding : e.findings) {
+        for (const RegisterFinding& finding : e.findings) {
             constexpr std::string_view weights[] = {"stops", "may", "note"};
             ordered_json out = reason(finding);
             out["weight"] = weights[static_cast<unsigned>(finding.weight)];
@@ -248,15 +248,17 @@ private:
         }
         return out;
     }
-    [[nodiscard]] ordered_json reason(const Finding& f) const { return reason(f.section, f.text, f.facts, f.remedy); }
+    [[nodiscard]] ordered_json reason(const RegisterFinding& f) const {
+        return reason(f.section, f.text, f.facts, f.remedy);
+    }
     [[nodiscard]] ordered_json reason(const Why& why) const { return reason(why.row, why.text, why.facts, why.remedy); }
     [[nodiscard]] ordered_json answer(const ordered_json& value, const Why& why) const {
         return {{"value", value}, {"why", reason(why)}};
     }
     [[nodiscard]] ordered_json of(const Level& level) const {
         ordered_json obstacles = ordered_json::array(), own_accesses = ordered_json::array();
-        for (const Finding& f : level.obstacles) obstacles.push_back(reason(f));
-        for (const RegisterAccess& own : level.own_accesses) {
+        for (const RegisterFinding& f : level.obstacles) obstacles.push_back(reason(f));
+        for (const OwnAccess& own : level.own_accesses) {
             own_accesses.push_back(answer(name(own.access.value), own.access.why));
             own_accesses.back()["register"] = own.name;
         }
@@ -319,20 +321,20 @@ Status ExplainInput::finish(const ExplainedUnit& unit) {
                          std::string(": name some, as in 'waymark spe explain PMBLIMITR_EL1=0x1 PMSCR_EL1.E0SPE=1', or "
                                      "a file that holds them")};
     Registers& r = state_.regs;
-    for (const Setting& setting : settings_) names_.insert(setting.name);
-    const auto set = [&](const Setting& setting) {
+    for (const NamedValue& setting : settings_) names_.insert(setting.name);
+    const auto set = [&](const NamedValue& setting) {
         return setting.name.find('.') == setting.name.npos ? r.set(setting.name, setting.value)
                                                            : r.set_field(setting.name, setting.value);
     };
     // The given registers show whose the buffer most likely is: a kernel at EL2 keeps it.
-    for (const Setting& setting : settings_) static_cast<void>(set(setting));
+    for (const NamedValue& setting : settings_) static_cast<void>(set(setting));
     const bool host = r.hcr_el2.tge || given("PMSCR_EL2");
     r = {};
     for (const Fact& fact : {Fact{"MDCR_EL2.E2PB", host ? 0b00U : 0b11U}, {"MDCR_EL3.NSPB", 0b11}, {"SCR_EL3.NS", 1}}) {
         WM_CHECK(r.set_field(fact.name, fact.value));
         if (!field_given(fact.name)) assumed_.push_back(fact);
     }
-    for (const Setting& setting : settings_) WM_CHECK(set(setting));
+    for (const NamedValue& setting : settings_) WM_CHECK(set(setting));
     return choose_unit(unit);
 }
 

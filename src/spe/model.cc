@@ -106,7 +106,7 @@ private:
 
 /// Sets one column of a record.
 template <class Member, class Value>
-void set(Record& r, Column column, Member Record::*member, Value value) {
+void set(Record& r, RecordColumn column, Member Record::*member, Value value) {
     r.*member = static_cast<Member>(value);
     r.present = static_cast<std::uint16_t>(r.present | 1U << static_cast<unsigned>(column));
 }
@@ -134,21 +134,22 @@ std::uint64_t physical_payload(const Access& access, SecurityState current) {
 /// What records of one class can hold at most, for the length of the longest.
 Record fullest(OperationClass kind, const State& s) {
     Record r;
-    const auto add = [&](Column column) {
+    const auto add = [&](RecordColumn column) {
         r.present = static_cast<std::uint16_t>(r.present | 1U << static_cast<unsigned>(column));
     };
-    for (const Column column : {Column::pc, Column::total_latency, Column::issue_latency, Column::events,
-                                Column::operation, Column::context_el1, Column::timestamp})
+    for (const RecordColumn column :
+         {RecordColumn::pc, RecordColumn::total_latency, RecordColumn::issue_latency, RecordColumn::events,
+          RecordColumn::operation, RecordColumn::context_el1, RecordColumn::timestamp})
         add(column);
-    if (s.arch.el2 || s.arch.as_printed) add(Column::context_el2);
-    if (s.regs.pmsidr_el1.pbt) add(Column::previous_target);
-    if (s.regs.pmsidr_el1.altclk != 0) add(Column::alternate_issue_latency);
-    if (kind == OperationClass::branch) add(Column::branch_target);
+    if (s.arch.el2 || s.arch.as_printed) add(RecordColumn::context_el2);
+    if (s.regs.pmsidr_el1.pbt) add(RecordColumn::previous_target);
+    if (s.regs.pmsidr_el1.altclk != 0) add(RecordColumn::alternate_issue_latency);
+    if (kind == OperationClass::branch) add(RecordColumn::branch_target);
     if (kind == OperationClass::load_store) {
-        add(Column::data_virtual);
-        add(Column::data_physical);
-        add(Column::translation_latency);
-        if (s.regs.pmsidr_el1.lds) add(Column::data_source);
+        add(RecordColumn::data_virtual);
+        add(RecordColumn::data_physical);
+        add(RecordColumn::translation_latency);
+        if (s.regs.pmsidr_el1.lds) add(RecordColumn::data_source);
     }
     return r;
 }
@@ -187,22 +188,23 @@ Bytes ProfilingBuffer::written(Address pointer) const {
 
 ModelChoices ModelChoices::neoverse() {
     ModelChoices c;
-    c.order = {Column::pc,
-               Column::context_el1,
-               Column::context_el2,
-               Column::operation,
-               Column::events,
-               Column::issue_latency,
-               Column::total_latency,
-               Column::branch_target,
-               Column::data_virtual,
-               Column::translation_latency,
-               Column::data_physical,
-               Column::data_source,
-               Column::alternate_issue_latency,
-               Column::previous_target};
-    for (const Column column : {Column::context_el1, Column::context_el2, Column::branch_target, Column::data_virtual,
-                                Column::translation_latency, Column::data_physical, Column::data_source})
+    c.order = {RecordColumn::pc,
+               RecordColumn::context_el1,
+               RecordColumn::context_el2,
+               RecordColumn::operation,
+               RecordColumn::events,
+               RecordColumn::issue_latency,
+               RecordColumn::total_latency,
+               RecordColumn::branch_target,
+               RecordColumn::data_virtual,
+               RecordColumn::translation_latency,
+               RecordColumn::data_physical,
+               RecordColumn::data_source,
+               RecordColumn::alternate_issue_latency,
+               RecordColumn::previous_target};
+    for (const RecordColumn column :
+         {RecordColumn::context_el1, RecordColumn::context_el2, RecordColumn::branch_target, RecordColumn::data_virtual,
+          RecordColumn::translation_latency, RecordColumn::data_physical, RecordColumn::data_source})
         c.slots = static_cast<std::uint16_t>(c.slots | 1U << static_cast<unsigned>(column));
     c.event_bytes = 2;
     c.padding_first = true;
@@ -212,22 +214,22 @@ ModelChoices ModelChoices::neoverse() {
 
 ModelChoices ModelChoices::hiperf() {
     ModelChoices c;
-    c.order = {Column::pc,
-               Column::issue_latency,
-               Column::total_latency,
-               Column::events,
-               Column::operation,
-               Column::data_source,
-               Column::branch_target,
-               Column::data_virtual,
-               Column::translation_latency,
-               Column::context_el1,
-               Column::context_el2,
-               Column::data_physical,
-               Column::alternate_issue_latency,
-               Column::previous_target};
-    for (const Column column :
-         {Column::data_source, Column::branch_target, Column::data_virtual, Column::translation_latency})
+    c.order = {RecordColumn::pc,
+               RecordColumn::issue_latency,
+               RecordColumn::total_latency,
+               RecordColumn::events,
+               RecordColumn::operation,
+               RecordColumn::data_source,
+               RecordColumn::branch_target,
+               RecordColumn::data_virtual,
+               RecordColumn::translation_latency,
+               RecordColumn::context_el1,
+               RecordColumn::context_el2,
+               RecordColumn::data_physical,
+               RecordColumn::alternate_issue_latency,
+               RecordColumn::previous_target};
+    for (const RecordColumn column : {RecordColumn::data_source, RecordColumn::branch_target,
+                                      RecordColumn::data_virtual, RecordColumn::translation_latency})
         c.slots = static_cast<std::uint16_t>(c.slots | 1U << static_cast<unsigned>(column));
     c.event_bytes = 4;
     c.padding_first = true;
@@ -304,7 +306,7 @@ Status ModelConfig::check() const {
     if (choices.in_flight == 0) return unsupported("in_flight is 0; a unit tracks at least one sample");
     if (choices.counter_denominator == 0) return unsupported("counter_denominator is 0");
     unsigned columns = 0;
-    for (const Column column : choices.order) columns |= 1U << static_cast<unsigned>(column);
+    for (const RecordColumn column : choices.order) columns |= 1U << static_cast<unsigned>(column);
     if (columns != (1U << choices.order.size()) - 1)
         return unsupported("order must hold every packet but the terminator, each once");
     if (const std::uint32_t longest = longest_record_bytes(); longest > 1U << id.max_size)
@@ -577,45 +579,45 @@ private:
         const auto cycles = [&](std::uint32_t count) {
             return static_cast<std::uint16_t>(std::min(count, regs.pmsidr_el1.count_size == 3 ? 0xffffU : 0xfffU));
         };
-        set(r, Column::pc, &Record::pc, program_payload(op.pc, regs.pstate.el, CurrentSecurityState(state_)));
-        set(r, Column::total_latency, &Record::total_latency, cycles(op.total_latency));
-        set(r, Column::issue_latency, &Record::issue_latency, cycles(op.issue_latency));
+        set(r, RecordColumn::pc, &Record::pc, program_payload(op.pc, regs.pstate.el, CurrentSecurityState(state_)));
+        set(r, RecordColumn::total_latency, &Record::total_latency, cycles(op.total_latency));
+        set(r, RecordColumn::issue_latency, &Record::issue_latency, cycles(op.issue_latency));
         if (regs.pmsidr_el1.altclk != 0 && op.alternate_issue_latency)
-            set(r, Column::alternate_issue_latency, &Record::alternate_issue_latency,
+            set(r, RecordColumn::alternate_issue_latency, &Record::alternate_issue_latency,
                 cycles(*op.alternate_issue_latency));
-        set(r, Column::events, &Record::events, events_of(op));
+        set(r, RecordColumn::events, &Record::events, events_of(op));
 
         const OperationType type = operation_type(op.operation, state_.arch, regs.pmsidr_el1.crr, regs.pmsidr_el1.fpf);
-        set(r, Column::operation, &Record::operation_type, type.type);
+        set(r, RecordColumn::operation, &Record::operation_type, type.type);
         r.operation_class = type.kind;
         const bool branch = type.kind == OperationClass::branch;
         if (branch && (!op.condition_failed || choices_.not_taken_target))
-            set(r, Column::branch_target, &Record::branch_target, target_payload(op.target));
+            set(r, RecordColumn::branch_target, &Record::branch_target, target_payload(op.target));
         if (type.kind == OperationClass::load_store) fill_access(sample, op, cycles(op.translation_latency));
         if (previous_target_ && (branch || choices_.previous_target_on_all))
-            set(r, Column::previous_target, &Record::previous_target, *previous_target_);
+            set(r, RecordColumn::previous_target, &Record::previous_target, *previous_target_);
 
-        if (CollectContextIDR1(state_)) set(r, Column::context_el1, &Record::context_el1, context_el1_);
-        if (CollectContextIDR2(state_)) set(r, Column::context_el2, &Record::context_el2, context_el2_);
+        if (CollectContextIDR1(state_)) set(r, RecordColumn::context_el1, &Record::context_el1, context_el1_);
+        if (CollectContextIDR2(state_)) set(r, RecordColumn::context_el2, &Record::context_el2, context_el2_);
         const TimeStamp kind = CollectTimeStamp(state_);
         if (kind == TimeStamp::None) return;
-        set(r, Column::timestamp, &Record::timestamp, ticks(kind, op.cycle));
+        set(r, RecordColumn::timestamp, &Record::timestamp, ticks(kind, op.cycle));
         if (choices_.timestamp_at_end) sample.timestamp_at_end = kind;
     }
 
     void fill_access(Sample& sample, const Executed& op, std::uint16_t translation) {
         Record& r = sample.record;
-        set(r, Column::translation_latency, &Record::translation_latency, translation);
-        if (has_source(op, sample.optype)) set(r, Column::data_source, &Record::data_source, *op.data_source);
+        set(r, RecordColumn::translation_latency, &Record::translation_latency, translation);
+        if (has_source(op, sample.optype)) set(r, RecordColumn::data_source, &Record::data_source, *op.data_source);
         if (!op.access) return;
         const bool redirected = op.operation.kind == Operation::Kind::system_register;
         if (!redirected || enabled_at_el2()) {
             std::uint64_t payload = op.access->address.value;
             if (!op.access->tagged && !choices_.data_top_byte) payload &= 0x00ff'ffff'ffff'ffffU;
-            set(r, Column::data_virtual, &Record::data_virtual, payload);
+            set(r, RecordColumn::data_virtual, &Record::data_virtual, payload);
         }
         if (op.access->physical && CollectPhysicalAddress(state_))
-            set(r, Column::data_physical, &Record::data_physical,
+            set(r, RecordColumn::data_physical, &Record::data_physical,
                 physical_payload(*op.access, CurrentSecurityState(state_)));
     }
 

@@ -11,7 +11,7 @@ namespace waymark::spe {
 
 namespace {
 
-using protocol::Finding;
+using protocol::CaptureFinding;
 using protocol::Severity;
 using protocol::Stretch;
 
@@ -21,7 +21,9 @@ public:
         for (std::size_t i = 0; i < batch.records.size; ++i) {
             const Record r = batch.records.row(i);
             // What a sample has: where it was, and what it was.
-            if (r.defects == 0 && r.has(Column::pc) && r.has(Column::events) && r.has(Column::operation)) ++sound;
+            if (r.defects == 0 && r.has(RecordColumn::pc) && r.has(RecordColumn::events) &&
+                r.has(RecordColumn::operation))
+                ++sound;
         }
     }
     std::uint64_t sound = 0;
@@ -62,10 +64,10 @@ public:
         out.lost_bytes = lost;
         return true;
     }
-    [[nodiscard]] std::vector<Finding> health(const protocol::Identity& identity, const protocol::Configuration*,
-                                              const std::vector<Stretch>& stretches,
-                                              std::string_view buffer) const override {
-        std::vector<Finding> out =
+    [[nodiscard]] std::vector<CaptureFinding> health(const protocol::Identity& identity, const protocol::Configuration*,
+                                                     const std::vector<Stretch>& stretches,
+                                                     std::string_view buffer) const override {
+        std::vector<CaptureFinding> out =
             protocol::lost_bytes_findings(identity, stretches, "record", "records", "records only",
                                           "waymark spe records shows where; the records around are kept");
         out.push_back(

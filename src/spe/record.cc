@@ -4,7 +4,7 @@
 
 namespace waymark::spe {
 
-std::string_view name(Column column) {
+std::string_view name(RecordColumn column) {
     constexpr std::array<std::string_view, column_count> names{"pc",
                                                                "branch_target",
                                                                "data_virtual",
@@ -34,7 +34,7 @@ std::string_view name(Security security) {
     return names[static_cast<std::size_t>(security) & 3U];
 }
 
-Record Columns::row(std::size_t i) const {
+Record RecordColumns::row(std::size_t i) const {
     Record r;
     r.first = {first[i]};
     r.bytes = bytes[i];
@@ -59,7 +59,7 @@ Record Columns::row(std::size_t i) const {
     return r;
 }
 
-void Columns::push(const Record& r) {
+void RecordColumns::push(const Record& r) {
     const std::size_t i = size++;
     first[i] = r.first.value;
     bytes[i] = r.bytes;

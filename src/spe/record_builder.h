@@ -15,53 +15,54 @@ namespace waymark::spe {
 class RecordBuilder {
 public:
     RecordBuilder(RecordSink& out, Start start)
-        : out_(out), columns_(std::make_unique<Columns>()), synchronised_(start == Start::record) {}
+        : out_(out), columns_(std::make_unique<RecordColumns>()), synchronised_(start == Start::record) {}
 
     void operator()(const AddressPacket& p, Extent at) {
         switch (begin(at); static_cast<AddressIndex>(p.index.value)) {
-            case AddressIndex::pc: return set(Column::pc, record_.pc, p.address);
-            case AddressIndex::branch_target: return set(Column::branch_target, record_.branch_target, p.address);
-            case AddressIndex::data_virtual: return set(Column::data_virtual, record_.data_virtual, p.address);
-            case AddressIndex::data_physical: return set(Column::data_physical, record_.data_physical, p.address);
-            case AddressIndex::previous_target: return set(Column::previous_target, record_.previous_target, p.address);
+            case AddressIndex::pc: return set(RecordColumn::pc, record_.pc, p.address);
+            case AddressIndex::branch_target: return set(RecordColumn::branch_target, record_.branch_target, p.address);
+            case AddressIndex::data_virtual: return set(RecordColumn::data_virtual, record_.data_virtual, p.address);
+            case AddressIndex::data_physical: return set(RecordColumn::data_physical, record_.data_physical, p.address);
+            case AddressIndex::previous_target:
+                return set(RecordColumn::previous_target, record_.previous_target, p.address);
         }
         defect(Defect::unnamed);
     }
     void operator()(const Counter& p, Extent at) {
         switch (begin(at); static_cast<CounterIndex>(p.index.value)) {
-            case CounterIndex::total: return set(Column::total_latency, record_.total_latency, p.cycles);
-            case CounterIndex::issue: return set(Column::issue_latency, record_.issue_latency, p.cycles);
+            case CounterIndex::total: return set(RecordColumn::total_latency, record_.total_latency, p.cycles);
+            case CounterIndex::issue: return set(RecordColumn::issue_latency, record_.issue_latency, p.cycles);
             case CounterIndex::translation:
-                return set(Column::translation_latency, record_.translation_latency, p.cycles);
+                return set(RecordColumn::translation_latency, record_.translation_latency, p.cycles);
             case CounterIndex::alternate_issue:
-                return set(Column::alternate_issue_latency, record_.alternate_issue_latency, p.cycles);
+                return set(RecordColumn::alternate_issue_latency, record_.alternate_issue_latency, p.cycles);
             case CounterIndex::reserved: break;
         }
         defect(Defect::unnamed);
     }
     void operator()(const Events& p, Extent at) {
         begin(at);
-        set(Column::events, record_.events, p.events.value);
+        set(RecordColumn::events, record_.events, p.events.value);
     }
     void operator()(const OperationType& p, Extent at) {
         begin(at);
         if (p.kind == OperationClass::reserved) return defect(Defect::unnamed);
         record_.operation_class = p.kind;
-        set(Column::operation, record_.operation_type, p.type);
+        set(RecordColumn::operation, record_.operation_type, p.type);
     }
     void operator()(const DataSource& p, Extent at) {
         begin(at);
-        set(Column::data_source, record_.data_source, p.source.value);
+        set(RecordColumn::data_source, record_.data_source, p.source.value);
     }
     void operator()(const Context& p, Extent at) {
         begin(at);
-        if (p.index == 0) return set(Column::context_el1, record_.context_el1, p.context);
-        if (p.index == 1) return set(Column::context_el2, record_.context_el2, p.context);
+        if (p.index == 0) return set(RecordColumn::context_el1, record_.context_el1, p.context);
+        if (p.index == 1) return set(RecordColumn::context_el2, record_.context_el2, p.context);
         defect(Defect::unnamed);
     }
     void operator()(const Timestamp& p, Extent at) {
         begin(at);
-        set(Column::timestamp, record_.timestamp, p.timestamp);
+        set(RecordColumn::timestamp, record_.timestamp, p.timestamp);
         end(at);
     }
     void operator()(const End&, Extent at) {
@@ -127,11 +128,11 @@ public:
     }
 
     /// The batch being filled; `push` or `pushed` after each row.
-    [[nodiscard]] Columns& columns() { return *columns_; }
+    [[nodiscard]] RecordColumns& columns() { return *columns_; }
     void pushed(std::uint64_t bytes) {
         ++totals_.records;
         totals_.record_bytes += bytes;
-        if (columns_->size == Columns::capacity) flush();
+        if (columns_->size == RecordColumns::capacity) flush();
     }
     [[nodiscard]] Totals& totals() { return totals_; }
 
@@ -144,7 +145,7 @@ private:
         open_ = true;
     }
     template <class T, class V>
-    void set(Column column, T& place, V value) {
+    void set(RecordColumn column, T& place, V value) {
         if (record_.has(column)) defect(Defect::repeated);
         record_.present = static_cast<std::uint16_t>(record_.present | 1U << static_cast<unsigned>(column));
         place = static_cast<T>(value);
@@ -161,10 +162,11 @@ private:
         }
         const std::uint64_t bytes = last.end() - record_.first;
         record_.bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, 0xffffffffU));
-        if (!record_.has(Column::pc)) defect(Defect::no_pc);
+        if (!record_.has(RecordColumn::pc)) defect(Defect::no_pc);
         if (bytes > max_record_bytes) defect(Defect::oversized);
         if (inconsistent()) defect(Defect::inconsistent);
-        constexpr auto timestamp_alone = static_cast<std::uint16_t>(1U << static_cast<unsigned>(Column::timestamp));
+        constexpr auto timestamp_alone =
+            static_cast<std::uint16_t>(1U << static_cast<unsigned>(RecordColumn::timestamp));
         const auto no_pc_alone = static_cast<std::uint8_t>(1U << static_cast<unsigned>(Defect::no_pc));
         totals_.empty += (record_.present & ~timestamp_alone) == 0 && record_.defects == no_pc_alone;
         totals_.damaged_bytes += damaged_;
@@ -174,15 +176,15 @@ private:
     }
     /// Section 1.4: what each class collects.
     [[nodiscard]] bool inconsistent() const {
-        if (!record_.has(Column::operation)) return false;
-        const bool data =
-            record_.has(Column::data_virtual) || record_.has(Column::data_physical) || record_.has(Column::data_source);
+        if (!record_.has(RecordColumn::operation)) return false;
+        const bool data = record_.has(RecordColumn::data_virtual) || record_.has(RecordColumn::data_physical) ||
+                          record_.has(RecordColumn::data_source);
         // A branch that touched the guarded control stack is a memory access, too.
         const bool memory =
             record_.operation_class == OperationClass::load_store ||
             (record_.operation_class == OperationClass::branch && (record_.operation_type & 0x04U) != 0);
         return (data && !memory) ||
-               (record_.has(Column::branch_target) && record_.operation_class != OperationClass::branch);
+               (record_.has(RecordColumn::branch_target) && record_.operation_class != OperationClass::branch);
     }
     void lose(const Gap& gap) {
         totals_.lost_bytes += gap.bytes();
@@ -192,11 +194,11 @@ private:
     void report(RecordGap gap) {
         gap.before = static_cast<std::uint32_t>(columns_->size);
         gaps_.push_back(gap);
-        if (gaps_.size() == Columns::capacity) flush();
+        if (gaps_.size() == RecordColumns::capacity) flush();
     }
 
     RecordSink& out_;
-    std::unique_ptr<Columns> columns_;
+    std::unique_ptr<RecordColumns> columns_;
     std::vector<RecordGap> gaps_;
     Record record_{};
     std::uint64_t damaged_ = 0;  // bytes of gaps inside record_

@@ -95,7 +95,7 @@ public:
                                      : "numbers without 0x are decimal: " + unclear);
         // A whole register must not undo one of its fields.
         std::stable_partition(all_.settings.begin(), all_.settings.end(),
-                              [](const Setting& s) { return s.name.find('.') == s.name.npos; });
+                              [](const NamedValue& s) { return s.name.find('.') == s.name.npos; });
         return std::move(all_);
     }
 
@@ -209,7 +209,7 @@ bool base_unclear(std::string_view text) {
            digits.text.find_first_not_of('0') < digits.text.size() - std::min<std::size_t>(digits.text.size(), 1);
 }
 
-Result<Setting> read_setting(std::string_view name, std::string_view value_text, bool hexadecimal) {
+Result<NamedValue> read_setting(std::string_view name, std::string_view value_text, bool hexadecimal) {
     const std::string_view register_name = Registers::canonical(register_of(name));
     if (register_name.empty()) return Error{Errc::usage, shown(name) + " is no register that profiling depends on"};
     const std::string full = canonical(name);
@@ -226,7 +226,7 @@ Result<Setting> read_setting(std::string_view name, std::string_view value_text,
                                       shown(value_text) +
                                       (binary ? "; binary is written 0b" + std::string(value_text) : "")};
     }
-    return Setting{full, *value};
+    return NamedValue{full, *value};
 }
 
 Result<Settings> read_settings(std::string_view text) {

@@ -12,7 +12,9 @@ namespace {
 
 using Kind = Operation::Kind;
 
-constexpr std::uint16_t flag(Column column) { return static_cast<std::uint16_t>(1U << static_cast<unsigned>(column)); }
+constexpr std::uint16_t flag(RecordColumn column) {
+    return static_cast<std::uint16_t>(1U << static_cast<unsigned>(column));
+}
 
 /// A payload from single bits, the highest first.
 constexpr std::uint8_t pattern(std::initializer_list<bool> bits) {
@@ -66,24 +68,25 @@ std::uint8_t memory_type(const Operation& o, const Architecture& arch) {
     }
 }
 
-bool is_address(Column column) {
-    return column == Column::pc || column == Column::branch_target || column == Column::data_virtual ||
-           column == Column::data_physical || column == Column::previous_target;
+bool is_address(RecordColumn column) {
+    return column == RecordColumn::pc || column == RecordColumn::branch_target ||
+           column == RecordColumn::data_virtual || column == RecordColumn::data_physical ||
+           column == RecordColumn::previous_target;
 }
 
-unsigned slot_bytes(Column column, const RecordFormat& format) {
+unsigned slot_bytes(RecordColumn column, const RecordFormat& format) {
     if (is_address(column)) return 9;
     switch (column) {
-        case Column::events: return 1U + format.event_bytes;
-        case Column::operation: return 2;
-        case Column::data_source: return 1U + format.data_source_bytes;
-        case Column::context_el1:
-        case Column::context_el2: return 5;
+        case RecordColumn::events: return 1U + format.event_bytes;
+        case RecordColumn::operation: return 2;
+        case RecordColumn::data_source: return 1U + format.data_source_bytes;
+        case RecordColumn::context_el1:
+        case RecordColumn::context_el2: return 5;
         default: return 3;
     }
 }
 
-void put(std::vector<std::uint8_t>& out, const Record& r, Column column, const RecordFormat& format) {
+void put(std::vector<std::uint8_t>& out, const Record& r, RecordColumn column, const RecordFormat& format) {
     const auto address = [&](AddressIndex index, std::uint64_t payload) {
         encode(out, AddressPacket{{static_cast<std::uint8_t>(index), false}, payload});
     };
@@ -91,32 +94,33 @@ void put(std::vector<std::uint8_t>& out, const Record& r, Column column, const R
         encode(out, Counter{{static_cast<std::uint8_t>(index), false}, cycles});
     };
     switch (column) {
-        case Column::pc: return address(AddressIndex::pc, r.pc);
-        case Column::branch_target: return address(AddressIndex::branch_target, r.branch_target);
-        case Column::data_virtual: return address(AddressIndex::data_virtual, r.data_virtual);
-        case Column::data_physical: return address(AddressIndex::data_physical, r.data_physical);
-        case Column::previous_target: return address(AddressIndex::previous_target, r.previous_target);
-        case Column::total_latency: return counter(CounterIndex::total, r.total_latency);
-        case Column::issue_latency: return counter(CounterIndex::issue, r.issue_latency);
-        case Column::translation_latency: return counter(CounterIndex::translation, r.translation_latency);
-        case Column::alternate_issue_latency: return counter(CounterIndex::alternate_issue, r.alternate_issue_latency);
-        case Column::events: return encode(out, Events{{r.events, format.event_bytes}});
-        case Column::operation: return encode(out, OperationType{r.operation_class, r.operation_type});
-        case Column::data_source: return encode(out, DataSource{{r.data_source, format.data_source_bytes}});
-        case Column::context_el1: return encode(out, Context{0, r.context_el1});
-        case Column::context_el2: return encode(out, Context{1, r.context_el2});
-        case Column::timestamp: return encode(out, Timestamp{r.timestamp});
+        case RecordColumn::pc: return address(AddressIndex::pc, r.pc);
+        case RecordColumn::branch_target: return address(AddressIndex::branch_target, r.branch_target);
+        case RecordColumn::data_virtual: return address(AddressIndex::data_virtual, r.data_virtual);
+        case RecordColumn::data_physical: return address(AddressIndex::data_physical, r.data_physical);
+        case RecordColumn::previous_target: return address(AddressIndex::previous_target, r.previous_target);
+        case RecordColumn::total_latency: return counter(CounterIndex::total, r.total_latency);
+        case RecordColumn::issue_latency: return counter(CounterIndex::issue, r.issue_latency);
+        case RecordColumn::translation_latency: return counter(CounterIndex::translation, r.translation_latency);
+        case RecordColumn::alternate_issue_latency:
+            return counter(CounterIndex::alternate_issue, r.alternate_issue_latency);
+        case RecordColumn::events: return encode(out, Events{{r.events, format.event_bytes}});
+        case RecordColumn::operation: return encode(out, OperationType{r.operation_class, r.operation_type});
+        case RecordColumn::data_source: return encode(out, DataSource{{r.data_source, format.data_source_bytes}});
+        case RecordColumn::context_el1: return encode(out, Context{0, r.context_el1});
+        case RecordColumn::context_el2: return encode(out, Context{1, r.context_el2});
+        case RecordColumn::timestamp: return encode(out, Timestamp{r.timestamp});
     }
 }
 
-bool shares_place(Column a, Column b) {
-    return (a == Column::branch_target && b == Column::data_virtual) ||
-           (a == Column::data_virtual && b == Column::branch_target);
+bool shares_place(RecordColumn a, RecordColumn b) {
+    return (a == RecordColumn::branch_target && b == RecordColumn::data_virtual) ||
+           (a == RecordColumn::data_virtual && b == RecordColumn::branch_target);
 }
 
 /// Zeros in the place of the absent packet at `i`: unless the packet that shares the place is there, or its zeros are.
 unsigned empty_bytes(const Record& r, std::size_t i, const RecordFormat& format) {
-    const Column column = format.order[i];
+    const RecordColumn column = format.order[i];
     if ((format.slots & flag(column)) == 0) return 0;
     if (i != 0 && shares_place(format.order[i - 1], column) &&
         (r.has(format.order[i - 1]) || (format.slots & flag(format.order[i - 1])) != 0))
@@ -217,10 +221,10 @@ FormattedRecord format_record(const Record& record, const RecordFormat& format) 
         begun = true;
         put(bytes, record, format.order[i], format);
     }
-    const std::size_t terminator = record.has(Column::timestamp) ? 9 : 1;
+    const std::size_t terminator = record.has(RecordColumn::timestamp) ? 9 : 1;
     const std::size_t padding = (0 - (bytes.size() + terminator)) & ((std::size_t{1} << format.align) - 1);
     if (format.padding_first) bytes.insert(bytes.end(), padding, 0);
-    if (record.has(Column::timestamp))
+    if (record.has(RecordColumn::timestamp))
         encode(bytes, Timestamp{record.timestamp});
     else
         encode(bytes, End{});

@@ -196,7 +196,7 @@ TEST(DpuAnswers, WithoutFlowTasksAreAllThereIs) {
     EXPECT_EQ(of(a, costs, "<unattributed>").self[0], 300U);
     for (const Function& f : a.functions) EXPECT_TRUE(f.synthetic || f.address == 0x200) << f.name;
     const auto gap = std::find_if(a.timeline.marks.begin(), a.timeline.marks.end(),
-                                  [](const Mark& m) { return m.kind == Mark::Kind::gap; });
+                                  [](const TimelineMark& m) { return m.kind == TimelineMark::Kind::gap; });
     ASSERT_NE(gap, a.timeline.marks.end());
     EXPECT_EQ(gap->begin, 1200U);
     EXPECT_EQ(gap->end, 1500U);
@@ -287,7 +287,7 @@ TEST(DpuAnswers, AddUpWhatever) {
                                            : dpu::TraceMode::task;
         Trace trace(mode);
         for (unsigned i = 0; i < 300; ++i) {
-            const dpu::Context context{below(2) == 0, static_cast<std::uint8_t>(below(4))};
+            const dpu::TaskContext context{below(2) == 0, static_cast<std::uint8_t>(below(4))};
             const auto kind = round % 3 == 0   ? ElementKind::sample
                               : round % 3 == 1 ? ElementKind::flow
                                                : ElementKind::task_switch;

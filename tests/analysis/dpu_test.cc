@@ -32,7 +32,7 @@ public:
         return run(piece);
     }
     /// A task switch at a place in the trace.
-    void change_at(std::uint64_t offset, dpu::Context context, std::uint32_t a0) {
+    void change_at(std::uint64_t offset, dpu::TaskContext context, std::uint32_t a0) {
         change(ElementKind::task_switch, 0x10, 0x20, context, a0);
         elements_.back().offset = {offset};
     }
@@ -232,7 +232,7 @@ TEST(DpuCosts, AFilterThatChanges) {
         s.filters = {before, after};
         Script script(s);
         const std::uint64_t offsets[] = {0, 36, 72, 108, 144};
-        const dpu::Context contexts[] = {user7, user5, user7, user5, user7};
+        const dpu::TaskContext contexts[] = {user7, user5, user7, user5, user7};
         for (unsigned i = 0; i < 5; ++i) script.change_at(offsets[i], contexts[i], 1U << i);
         auto out = tasks(script.finish(32));
         return out;
@@ -463,7 +463,7 @@ TEST(DpuDoubts, SumsAreWhatWasCounted) {
         const std::uint32_t most = 1U << (4 + below(16));
         std::vector<std::uint64_t> damaged;
         for (unsigned i = 0; i < readings; ++i) {
-            const dpu::Context context{below(2) == 0, static_cast<std::uint8_t>(below(4))};
+            const dpu::TaskContext context{below(2) == 0, static_cast<std::uint8_t>(below(4))};
             const std::uint32_t from = below(64) * 4, to = below(64) * 4, a0 = 1 + below(most), a1 = below(9);
             script.change(kind, from, to, context, a0, a1);
             sound.change(kind, from, to, context, a0, a1);
@@ -803,7 +803,7 @@ TEST(DpuCosts, AddUpWhatever) {
     for (unsigned round = 0; round < 50; ++round) {
         Script script(setup(round % 2 == 0 ? dpu::TraceMode::flow : dpu::TraceMode::task));
         for (unsigned i = 0; i < 200; ++i) {
-            const dpu::Context context{below(2) == 0, static_cast<std::uint8_t>(below(4))};
+            const dpu::TaskContext context{below(2) == 0, static_cast<std::uint8_t>(below(4))};
             const auto kind = round % 2 == 0 ? ElementKind::flow : ElementKind::task_switch;
             if (below(20) == 0)
                 script.change(ElementKind::sample, 0, 0, context, below(100));

@@ -190,7 +190,7 @@ std::string said(const View& view, Finding::Severity severity) {
 }
 using enum Finding::Severity;
 
-TEST(Comparison, AFunctionWhoseNameOneSideLacksIsNotJudged) {
+TEST(DiffView, AFunctionWhoseNameOneSideLacksIsNotJudged) {
     const Answers before = named_program("old", "app", "a1", 20);
     DiffOptions options;
     options.only = {"area"};
@@ -217,7 +217,7 @@ TEST(Comparison, AFunctionWhoseNameOneSideLacksIsNotJudged) {
     EXPECT_EQ(cell(without->view, 0, "what").field(), "gone");
 }
 
-TEST(Comparison, CodeWithoutNamesIsPairedAsItsImagesAre) {
+TEST(DiffView, CodeWithoutNamesIsPairedAsItsImagesAre) {
     DiffOptions options;
     options.threshold = 1;
     const Answers before = stripped_program("old", "app-1.0", "a1", 20);
@@ -244,7 +244,7 @@ TEST(Comparison, CodeWithoutNamesIsPairedAsItsImagesAre) {
     EXPECT_NE(said(unlike->view, bad).find("grew"), std::string::npos);
 }
 
-TEST(Comparison, PatternsOfImagesAreNotOfCodeWithoutNames) {
+TEST(DiffView, PatternsOfImagesAreNotOfCodeWithoutNames) {
     DiffOptions options;
     options.only = {"app-*"};
     options.threshold_each = 50;
@@ -271,7 +271,7 @@ TEST(Comparison, PatternsOfImagesAreNotOfCodeWithoutNames) {
     ASSERT_EQ(profile_view(old, profile)->table.size(), 3U);
 }
 
-TEST(Comparison, OnlyAnImageIsThatImageAlone) {
+TEST(DiffView, OnlyAnImageIsThatImageAlone) {
     const Answers a = named_program("old", "app", "a1", 20), b = a;
     DiffOptions options;
     options.only = {"app"};
@@ -285,7 +285,7 @@ TEST(Comparison, OnlyAnImageIsThatImageAlone) {
     EXPECT_EQ(compare(a, b, options)->chosen_before, 1196U);
 }
 
-TEST(Comparison, CodeOfNoFileHasNoNames) {
+TEST(DiffView, CodeOfNoFileHasNoNames) {
     const Answers named = named_program("maps", "app", "a1", 20);
     Answers lost = capture_of("lost", {{"code_1.bin", "/tmp/code_1.bin", ""}},
                               {{"0x00008000", "", 0, 120}, {"0x3f7e69c8", "", 0, 1076}});
@@ -311,7 +311,7 @@ TEST(Comparison, CodeOfNoFileHasNoNames) {
     EXPECT_EQ(said(itself->view, bad), "");
 }
 
-TEST(Comparison, WithinALimitOfAllCodeThatCannotBeComparedNothingIsLeftToJudge) {
+TEST(DiffView, WithinALimitOfAllCodeThatCannotBeComparedNothingIsLeftToJudge) {
     const Answers before = named_program("old", "app", "a1", 20);
     const Answers after = stripped_program("new", "app", "b2", 25);  // 125 of 1,196: 10.45%
     const auto is_bad = [&](auto&& set, const Answers& x, const Answers& y) {
@@ -334,7 +334,7 @@ TEST(Comparison, WithinALimitOfAllCodeThatCannotBeComparedNothingIsLeftToJudge) 
     EXPECT_TRUE(is_bad([](DiffOptions& o) { o.threshold_each = 50; }, after, before));
 }
 
-TEST(Comparison, OneRowOfSeveralFunctionsHidesNoGrowthUnderStrict) {
+TEST(DiffView, OneRowOfSeveralFunctionsHidesNoGrowthUnderStrict) {
     const Answers before = stripped_program("old", "app", "a1", 20), after = stripped_program("new", "app", "b2", 15);
     const auto view = [&](bool strict, auto&& set) {
         DiffOptions options;
@@ -355,7 +355,7 @@ TEST(Comparison, OneRowOfSeveralFunctionsHidesNoGrowthUnderStrict) {
     EXPECT_EQ(said(view(true, [](DiffOptions& o) { o.threshold_each = 0, o.least = 126; }), bad), "");
 }
 
-TEST(Comparison, FilesThatHaveTheSameSymbolsLackNone) {
+TEST(DiffView, FilesThatHaveTheSameSymbolsLackNone) {
     // `area` is exported by both; without it, less of the image has a name.
     const auto library = [](const char* capture, const char* build, std::uint64_t area, bool symbols) {
         Answers a = capture_of(capture, {{"lib.so", "/lib/lib.so", build}},
@@ -374,7 +374,7 @@ TEST(Comparison, FilesThatHaveTheSameSymbolsLackNone) {
     EXPECT_NE(said(others->view, bad).find("new knows no names"), std::string::npos) << said(others->view, bad);
 }
 
-TEST(Comparison, FunctionsOfOneNameAreComparedEachWithItself) {
+TEST(DiffView, FunctionsOfOneNameAreComparedEachWithItself) {
     const auto capture = [](const char* name, const char* build, std::uint64_t small, bool sources) {
         Answers a = capture_of(name, {{"app", "/tmp/app", build}},
                                {{"each", "each", 0, 1000}, {"each", "each", 0, small}, {"main", "main", 0, 5}});
@@ -420,7 +420,7 @@ Answers program_and_library(const std::string& version, std::uint64_t in_program
                        {"each", "each", 1, in_library}});
 }
 
-TEST(Comparison, ImagesThatWereRenamedTogetherArePairedByWhatIsMostAlike) {
+TEST(DiffView, ImagesThatWereRenamedTogetherArePairedByWhatIsMostAlike) {
     DiffOptions options;
     options.threshold_count = 10;
     options.strict = true;
@@ -438,7 +438,7 @@ TEST(Comparison, ImagesThatWereRenamedTogetherArePairedByWhatIsMostAlike) {
     EXPECT_EQ(said(same->view, warning), "");
 }
 
-TEST(Comparison, OfAnImageThatOneSideHasAloneNothingOfOthersIsChosen) {
+TEST(DiffView, OfAnImageThatOneSideHasAloneNothingOfOthersIsChosen) {
     // Nothing is alike but what is in every program, and `each`.
     const Answers before = program_and_library("1", 20, 900);
     Answers after = program_and_library("2", 40, 30);
@@ -453,7 +453,7 @@ TEST(Comparison, OfAnImageThatOneSideHasAloneNothingOfOthersIsChosen) {
     EXPECT_EQ(apart->chosen_after, 195U);
 }
 
-TEST(Comparison, CodeWithoutNamesOfImagesThatNothingPairsIsNotJudged) {
+TEST(DiffView, CodeWithoutNamesOfImagesThatNothingPairsIsNotJudged) {
     const auto capture = [](const std::string& name, const std::string& one, const std::string& other) {
         return capture_of(name, {{one, "", "a" + name}, {other, "", "b" + name}},
                           {{one + "+0x10?", "", 0, 100}, {other + "+0x10?", "", 1, 50}});
@@ -478,7 +478,7 @@ TEST(Comparison, CodeWithoutNamesOfImagesThatNothingPairsIsNotJudged) {
     EXPECT_EQ(said(within->view, bad), "");
 }
 
-TEST(Comparison, DebugInformationIsAdvisedWhereItWouldHelp) {
+TEST(DiffView, DebugInformationIsAdvisedWhereItWouldHelp) {
     const auto capture = [](const char* name, const char* build, bool sources) {
         Answers a = capture_of(name, {{"app", "/tmp/app", build}}, {{"each", "each", 0, 100}, {"each", "each", 0, 50}});
         a.sources = {{"/x/a.c", {}}};
@@ -498,7 +498,7 @@ TEST(Comparison, DebugInformationIsAdvisedWhereItWouldHelp) {
     }
 }
 
-TEST(Comparison, WhatIsNotZeroIsNotSaidToBe) {
+TEST(DiffView, WhatIsNotZeroIsNotSaidToBe) {
     const Answers before = named_program("old", "app", "a1", 20);
     Answers after = named_program("new", "app", "b2", 21);
     after.instructions[4].costs = {100'000'000};

@@ -124,7 +124,8 @@ TEST_P(RealCapture, IsRecognised) {
     const std::string name = std::string("ptm/") + GetParam().board + "/cstrace.bin";
     WM_NEEDS_CORPUS(name);
     const auto capture = waymark::support::read_file(waymark::support::corpus_path(name));
-    EXPECT_EQ(guess_framing(capture), (FramingGuess{BufferKind::aligned, Confidence::high, Evidence::steady_ids}));
+    EXPECT_EQ(guess_framing(capture),
+              (FramingGuess{BufferKind::aligned, Confidence::high, FramingEvidence::steady_ids}));
     EXPECT_EQ(guess_framing(Bytes(capture).first(2048)).kind, BufferKind::aligned);
 
     // The bytes of each source by themselves, as a capture in bypass would hold them.

@@ -26,7 +26,7 @@ Buffer formatted(unsigned seed, unsigned pieces, FormatterOptions options) {
 TEST(GuessFraming, FramesOfMemory) {
     for (unsigned seed = 0; seed < 50; ++seed) {
         EXPECT_EQ(guess_framing(formatted(seed, 80, {})),
-                  (FramingGuess{BufferKind::aligned, Confidence::high, Evidence::steady_ids}));
+                  (FramingGuess{BufferKind::aligned, Confidence::high, FramingEvidence::steady_ids}));
     }
 }
 
@@ -35,7 +35,7 @@ TEST(GuessFraming, ShortFramesOfMemory) {
     Formatter formatter(out);
     formatter.add({0x10}, random_bytes(1, 100));
     formatter.flush();
-    EXPECT_EQ(guess_framing(out), (FramingGuess{BufferKind::aligned, Confidence::low, Evidence::plausible_ids}));
+    EXPECT_EQ(guess_framing(out), (FramingGuess{BufferKind::aligned, Confidence::low, FramingEvidence::plausible_ids}));
 }
 
 // Barriers are full syncs too, but do not make a trace port's stream.
@@ -53,7 +53,8 @@ TEST(GuessFraming, FramesWithBarriers) {
 TEST(GuessFraming, AFewDamagedFrames) {
     auto capture = formatted(1, 400, {});
     capture[capture.size() / 32 * 16] = 0xFF;
-    EXPECT_EQ(guess_framing(capture), (FramingGuess{BufferKind::aligned, Confidence::low, Evidence::few_damaged}));
+    EXPECT_EQ(guess_framing(capture),
+              (FramingGuess{BufferKind::aligned, Confidence::low, FramingEvidence::few_damaged}));
 }
 
 /// Frames of one source, an ID in the first and in each after `repeat` frames more; 0: in no other.
@@ -69,19 +70,20 @@ Buffer one_source(unsigned frames, unsigned repeat) {
 // Sixteen announcements of a source are enough to be sure of frames, however many frames there are.
 TEST(GuessFraming, SureFromSixteenIdBytesOn) {
     EXPECT_EQ(guess_framing(one_source(15, 1)),
-              (FramingGuess{BufferKind::aligned, Confidence::low, Evidence::plausible_ids}));
+              (FramingGuess{BufferKind::aligned, Confidence::low, FramingEvidence::plausible_ids}));
     EXPECT_EQ(guess_framing(one_source(16, 1)),
-              (FramingGuess{BufferKind::aligned, Confidence::high, Evidence::steady_ids}));
+              (FramingGuess{BufferKind::aligned, Confidence::high, FramingEvidence::steady_ids}));
     EXPECT_EQ(guess_framing(one_source(40, 8)),
-              (FramingGuess{BufferKind::aligned, Confidence::low, Evidence::plausible_ids}));
+              (FramingGuess{BufferKind::aligned, Confidence::low, FramingEvidence::plausible_ids}));
 }
 
 // What is announced too seldom to judge by, and has a frame that cannot be, is not taken for frames.
 TEST(GuessFraming, FewIdsAndADamagedFrame) {
     Buffer capture = one_source(100, 0);
-    EXPECT_EQ(guess_framing(capture), (FramingGuess{BufferKind::aligned, Confidence::low, Evidence::plausible_ids}));
+    EXPECT_EQ(guess_framing(capture),
+              (FramingGuess{BufferKind::aligned, Confidence::low, FramingEvidence::plausible_ids}));
     capture[50 * frame_bytes] = 0xFF;
-    EXPECT_EQ(guess_framing(capture), (FramingGuess{BufferKind::raw, Confidence::low, Evidence::scattered_ids}));
+    EXPECT_EQ(guess_framing(capture), (FramingGuess{BufferKind::raw, Confidence::low, FramingEvidence::scattered_ids}));
 }
 
 TEST(GuessFraming, UpToEightSourcesArePlausible) {
@@ -91,8 +93,8 @@ TEST(GuessFraming, UpToEightSourcesArePlausible) {
         for (unsigned i = 0; i < sources; ++i)
             formatter.add({static_cast<std::uint8_t>(0x10 + i)}, random_bytes(i, 14));
         EXPECT_EQ(guess_framing(out),
-                  sources == 9 ? (FramingGuess{BufferKind::raw, Confidence::low, Evidence::scattered_ids})
-                               : (FramingGuess{BufferKind::aligned, Confidence::low, Evidence::plausible_ids}));
+                  sources == 9 ? (FramingGuess{BufferKind::raw, Confidence::low, FramingEvidence::scattered_ids})
+                               : (FramingGuess{BufferKind::aligned, Confidence::low, FramingEvidence::plausible_ids}));
     }
 }
 
@@ -105,16 +107,17 @@ TEST(GuessFraming, IdsWithoutData) {
         out.insert(out.end(), frame.begin(), frame.end());
         out.insert(out.end(), barrier_frame.begin(), barrier_frame.end());
     }
-    EXPECT_EQ(guess_framing(out), (FramingGuess{BufferKind::raw, Confidence::low, Evidence::scattered_ids}));
+    EXPECT_EQ(guess_framing(out), (FramingGuess{BufferKind::raw, Confidence::low, FramingEvidence::scattered_ids}));
     EXPECT_EQ(guess_framing(Bytes(out).first(8 * frame_bytes)),
-              (FramingGuess{BufferKind::raw, Confidence::low, Evidence::scattered_ids}));
+              (FramingGuess{BufferKind::raw, Confidence::low, FramingEvidence::scattered_ids}));
 }
 
 TEST(GuessFraming, TracePort) {
     for (const unsigned every : {1U, 4U, 8U}) {
         auto capture = formatted(every, 80, {.full_sync_frames = every});
         capture.erase(capture.begin(), capture.begin() + 9);
-        EXPECT_EQ(guess_framing(capture), (FramingGuess{BufferKind::tpiu, Confidence::high, Evidence::full_syncs}));
+        EXPECT_EQ(guess_framing(capture),
+                  (FramingGuess{BufferKind::tpiu, Confidence::high, FramingEvidence::full_syncs}));
     }
 }
 
@@ -126,13 +129,14 @@ TEST(GuessFraming, RawBytes) {
         EXPECT_EQ(guess.confidence, Confidence::high) << seed;
     }
     EXPECT_EQ(guess_framing(random_bytes(1, 65536)),
-              (FramingGuess{BufferKind::raw, Confidence::high, Evidence::forbidden_ids}));
-    EXPECT_EQ(guess_framing({}), (FramingGuess{BufferKind::raw, Confidence::low, Evidence::too_short}));
-    EXPECT_EQ(guess_framing(Buffer(4096)), (FramingGuess{BufferKind::raw, Confidence::low, Evidence::no_ids}));
+              (FramingGuess{BufferKind::raw, Confidence::high, FramingEvidence::forbidden_ids}));
+    EXPECT_EQ(guess_framing({}), (FramingGuess{BufferKind::raw, Confidence::low, FramingEvidence::too_short}));
+    EXPECT_EQ(guess_framing(Buffer(4096)), (FramingGuess{BufferKind::raw, Confidence::low, FramingEvidence::no_ids}));
     // No forbidden value, but sources without number.
     auto scattered = random_bytes(1, 4096);
     for (auto& byte : scattered) byte &= 0x7F;
-    EXPECT_EQ(guess_framing(scattered), (FramingGuess{BufferKind::raw, Confidence::high, Evidence::scattered_ids}));
+    EXPECT_EQ(guess_framing(scattered),
+              (FramingGuess{BufferKind::raw, Confidence::high, FramingEvidence::scattered_ids}));
 }
 
 }  // namespace

@@ -181,7 +181,7 @@ void expect_agreement(Bytes trace, const std::filesystem::path& folder, PerfWrit
         EXPECT_EQ(weight, r.total_latency);
         // perf's own rules for the top byte (docs/spec/spe.md, 4.2) touch nothing below it.
         EXPECT_EQ(ip & 0x00ff'ffff'ffff'ffffU, r.pc & 0x00ff'ffff'ffff'ffffU);
-        if (r.has(spe::Column::data_virtual)) {
+        if (r.has(spe::RecordColumn::data_virtual)) {
             EXPECT_EQ(address & 0x00ff'ffff'ffff'ffffU, r.data_virtual & 0x00ff'ffff'ffff'ffffU);
         }
     }

@@ -126,7 +126,7 @@ TEST_F(SpeRecording, MissesStandWhereTheChaseIs) {
     build("chase");
     record("-c 512");
     const auto slow = by_function([](const spe::Record& r) {
-        return r.has(spe::Column::data_source) && r.data_source == 0xe ? std::uint64_t{r.total_latency} : 0;
+        return r.has(spe::RecordColumn::data_source) && r.data_source == 0xe ? std::uint64_t{r.total_latency} : 0;
     });
     EXPECT_EQ(largest(slow), "chase");
     // As many records as operations there are for them; jitter adds nothing to the mean.
@@ -165,7 +165,7 @@ TEST_F(SpeRecording, WalksStandWhereThePagesAre) {
         by_function([](const spe::Record& r) { return (r.events & spe::event::tlb_walk) != 0 ? 1U : 0U; });
     EXPECT_EQ(largest(walks), "wide");
     EXPECT_LT(walks.contains("narrow") ? walks.at("narrow") : 0, walks.at("wide") / 20);
-    for (const spe::Record& r : records_.all) ASSERT_TRUE(r.has(spe::Column::data_physical));
+    for (const spe::Record& r : records_.all) ASSERT_TRUE(r.has(spe::RecordColumn::data_physical));
 }
 
 TEST_F(SpeRecording, PeersStandWhereALineIsShared) {
@@ -256,9 +256,10 @@ TEST_F(SpeRecording, PerfReadsTheSame) {
         for (Row& row : theirs)
             if (branches.contains(row[2])) row[1] = 0;
         for (const spe::Record& r : records_.all)
-            ours.push_back({r.context_el2,
-                            r.has(spe::Column::data_virtual) ? spe::data_address(r.data_virtual).address.value : 0,
-                            spe::program_address(r.pc).address.value});
+            ours.push_back(
+                {r.context_el2,
+                 r.has(spe::RecordColumn::data_virtual) ? spe::data_address(r.data_virtual).address.value : 0,
+                 spe::program_address(r.pc).address.value});
         std::sort(theirs.begin(), theirs.end());
         std::sort(ours.begin(), ours.end());
         EXPECT_EQ(ours.size(), theirs.size());

@@ -35,7 +35,8 @@ namespace fs = std::filesystem;
 
 const fs::path sort_folder = fs::path(WAYMARK_SOURCE_DIR) / "examples" / "sort";
 
-Report examine_bare(const fs::path& file, std::vector<std::string> images = {}, std::uint64_t most = sample_bytes) {
+ExaminationReport examine_bare(const fs::path& file, std::vector<std::string> images = {},
+                               std::uint64_t most = sample_bytes) {
     capture::Capture capture;
     capture.path = file;
     capture.buffers.push_back({.name = file.filename().string(), .format = capture::Buffer::Format::unknown});
@@ -45,7 +46,7 @@ Report examine_bare(const fs::path& file, std::vector<std::string> images = {}, 
     return examine(*session, false, {std::move(images), most});
 }
 
-Report examine_folder(const fs::path& folder, std::vector<std::string> images = {}) {
+ExaminationReport examine_folder(const fs::path& folder, std::vector<std::string> images = {}) {
     auto capture = capture::read_snapshot(folder);
     EXPECT_TRUE(capture.has_value()) << capture.error().message;
     auto session = pipeline::make_session(std::move(*capture), {});
@@ -53,15 +54,15 @@ Report examine_folder(const fs::path& folder, std::vector<std::string> images = 
     return examine(*session, true, {std::move(images)});
 }
 
-const Finding* find(const Report& report, std::string_view kind) {
-    const auto found =
-        std::find_if(report.findings.begin(), report.findings.end(), [&](const Finding& f) { return f.kind == kind; });
+const CaptureFinding* find(const ExaminationReport& report, std::string_view kind) {
+    const auto found = std::find_if(report.findings.begin(), report.findings.end(),
+                                    [&](const CaptureFinding& f) { return f.kind == kind; });
     return found == report.findings.end() ? nullptr : &*found;
 }
 
-const SourceReport* source(const Report& report, std::uint8_t id) {
+const ExaminedSource* source(const ExaminationReport& report, std::uint8_t id) {
     const auto found = std::find_if(report.sources.begin(), report.sources.end(),
-                                    [&](const SourceReport& s) { return s.trace_id == coresight::TraceId{id}; });
+                                    [&](const ExaminedSource& s) { return s.trace_id == coresight::TraceId{id}; });
     return found == report.sources.end() ? nullptr : &*found;
 }
 
@@ -83,9 +84,9 @@ std::map<std::string, flow::Totals> decode(const fs::path& folder) {
     return out;
 }
 
-void expect_sound(const Report& report) {
+void expect_sound(const ExaminationReport& report) {
     EXPECT_FALSE(report.verdict.empty());
-    for (const Finding& f : report.findings) {
+    for (const CaptureFinding& f : report.findings) {
         EXPECT_FALSE(f.kind.empty());
         EXPECT_FALSE(f.found.empty()) << f.kind;
         EXPECT_FALSE(f.expected.empty()) << f.kind;
@@ -96,7 +97,8 @@ void expect_sound(const Report& report) {
 
 TEST(Doctor, InfersAStrippedCaptureAndWritesASnapshotThatDecodesTheSame) {
     const TemporaryFolder folder;
-    const Report report = examine_bare(sort_folder / "capture" / "trace.bin", {(sort_folder / "sort.elf").string()});
+    const ExaminationReport report =
+        examine_bare(sort_folder / "capture" / "trace.bin", {(sort_folder / "sort.elf").string()});
     expect_sound(report);
     ASSERT_EQ(report.sources.size(), 1U);
     EXPECT_EQ(report.sources.front().identity.protocol, &pft::row());
@@ -117,7 +119,7 @@ TEST(Doctor, InfersAStrippedCaptureAndWritesASnapshotThatDecodesTheSame) {
 TEST(Doctor, FindsAShiftedImageAndTheRightOneAmongSeveral) {
     const std::string elf = (sort_folder / "sort.elf").string();
     const std::string other = (sort_folder / "capture" / "trace.bin").string() + "@0x8000";
-    const Report report = examine_bare(sort_folder / "capture" / "trace.bin", {other, elf + "@0x1000", elf});
+    const ExaminationReport report = examine_bare(sort_folder / "capture" / "trace.bin", {other, elf + "@0x1000", elf});
     expect_sound(report);
     ASSERT_EQ(report.images.size(), 3U);
     EXPECT_NE(report.images[0].kind, ImageVerdict::Kind::matches);
@@ -125,7 +127,7 @@ TEST(Doctor, FindsAShiftedImageAndTheRightOneAmongSeveral) {
     EXPECT_EQ(report.images[1].shift->bytes, 0xfffff000U);
     EXPECT_EQ(report.images[1].argument, elf + "@0x0");
     EXPECT_EQ(report.images[2].kind, ImageVerdict::Kind::matches);
-    const Finding* shift = find(report, "image-shift");
+    const CaptureFinding* shift = find(report, "image-shift");
     ASSERT_NE(shift, nullptr);
     EXPECT_NE(shift->advice.find(elf), std::string::npos);
 }
@@ -136,7 +138,7 @@ TEST(Doctor, FindsARawImageWithoutAnAddress) {
     const TemporaryFolder folder;
     const std::vector<std::uint8_t> memory = support::read_file(sort_folder / "capture" / "memory0.bin");
     const std::string raw = folder.write("raw.bin", std::string(memory.begin() + head_bytes, memory.end())).string();
-    const Report report = examine_bare(sort_folder / "capture" / "trace.bin", {raw});
+    const ExaminationReport report = examine_bare(sort_folder / "capture" / "trace.bin", {raw});
     ASSERT_EQ(report.images.size(), 1U);
     ASSERT_EQ(report.images[0].kind, ImageVerdict::Kind::shifted);
     const auto capture = capture::read_snapshot(sort_folder / "capture");
@@ -145,8 +147,8 @@ TEST(Doctor, FindsARawImageWithoutAnAddress) {
 }
 
 /// The sort capture with one place of a description changed.
-Report with_ini(const TemporaryFolder& folder, const std::string& file, const std::string& old,
-                const std::string& now) {
+ExaminationReport with_ini(const TemporaryFolder& folder, const std::string& file, const std::string& old,
+                           const std::string& now) {
     const fs::path to = folder.path() / "changed";
     fs::copy(sort_folder / "capture", to);
     fs::permissions(to / file, fs::perms::owner_write, fs::perm_options::add);
@@ -161,13 +163,13 @@ Report with_ini(const TemporaryFolder& folder, const std::string& file, const st
 }
 
 TEST(Doctor, FindsNothingWrongWithARightDescription) {
-    const Report report = examine_folder(sort_folder / "capture");
+    const ExaminationReport report = examine_folder(sort_folder / "capture");
     expect_sound(report);
     EXPECT_EQ(report.count(Severity::error), 0U) << report.findings.front().found;
 }
 
 /// The sort capture with so many bits of its trace turned over, and its ETMCR as said.
-Report damaged(unsigned seed, unsigned bits, const std::string& etmcr = {}) {
+ExaminationReport damaged(unsigned seed, unsigned bits, const std::string& etmcr = {}) {
     const TemporaryFolder folder;
     const fs::path to = folder.path() / "damaged";
     fs::copy(sort_folder / "capture", to);
@@ -190,8 +192,8 @@ Report damaged(unsigned seed, unsigned bits, const std::string& etmcr = {}) {
 TEST(Doctor, FindsAWrongReturnStackBesideDamage) {
     unsigned found = 0;
     for (unsigned seed = 1; seed <= 20; ++seed) {
-        const Report report = damaged(seed, 1, "0x10001000");
-        if (const Finding* stack = find(report, "return-stack")) {
+        const ExaminationReport report = damaged(seed, 1, "0x10001000");
+        if (const CaptureFinding* stack = find(report, "return-stack")) {
             EXPECT_EQ(stack->expected, "return stack on");
             ++found;
         }
@@ -201,7 +203,7 @@ TEST(Doctor, FindsAWrongReturnStackBesideDamage) {
 
 TEST(Doctor, FindsWrongFraming) {
     const TemporaryFolder folder;
-    const Report report = with_ini(folder, "trace.ini", "format=coresight", "format=source_data");
+    const ExaminationReport report = with_ini(folder, "trace.ini", "format=coresight", "format=source_data");
     expect_sound(report);
     ASSERT_NE(find(report, "framing"), nullptr);
     EXPECT_EQ(find(report, "framing")->expected, "format=coresight");
@@ -209,7 +211,7 @@ TEST(Doctor, FindsWrongFraming) {
 
 TEST(Doctor, FindsAWrongTraceId) {
     const TemporaryFolder folder;
-    const Report report =
+    const ExaminationReport report =
         with_ini(folder, "source_0.ini", "ETMTRACEIDR(id:0x80)=0x00000010", "ETMTRACEIDR(id:0x80)=0x00000022");
     expect_sound(report);
     ASSERT_NE(find(report, "trace-id"), nullptr);
@@ -223,7 +225,7 @@ TEST(Doctor, IdentifiesBothBoardsWithoutTheirDescriptions) {
         const fs::path from = support::corpus_path("ptm/" + board);
         const fs::path bare = folder.path() / "dump.bin";
         fs::copy_file(from / "cstrace.bin", bare);
-        const Report report = examine_bare(bare, {(from / "kernel_dump.bin").string() + "@0xC0008000"});
+        const ExaminationReport report = examine_bare(bare, {(from / "kernel_dump.bin").string() + "@0xC0008000"});
         expect_sound(report);
         ASSERT_EQ(report.buffers.size(), 1U);
         EXPECT_EQ(report.buffers.front().format, capture::Buffer::Format::coresight);
@@ -233,7 +235,7 @@ TEST(Doctor, IdentifiesBothBoardsWithoutTheirDescriptions) {
         ASSERT_TRUE(session.has_value());
         unsigned checked = 0;
         for (const pipeline::Source& s : session->sources) {
-            const SourceReport* found = s.trace_id ? source(report, s.trace_id->value) : nullptr;
+            const ExaminedSource* found = s.trace_id ? source(report, s.trace_id->value) : nullptr;
             if (found == nullptr) continue;
             const bool pft = s.protocol == &pft::row();
             EXPECT_EQ(found->identity.protocol == &pft::row(), pft) << board << " " << s.label();
@@ -294,7 +296,7 @@ TEST(Doctor, MissesNoCutAmidAFrame) {
     for (const std::uint64_t cut : {1U, 15U, 16U, 17U, 31U, 32U, 1000U}) {
         SCOPED_TRACE(cut);
         fs::resize_file(trace, (whole & ~std::uint64_t{15}) - cut);
-        const Report report = examine_folder(folder.path());
+        const ExaminationReport report = examine_folder(folder.path());
         expect_sound(report);
         EXPECT_EQ(report.cut, cut % 16 != 0);
         EXPECT_EQ(find(report, "cut") != nullptr, cut % 16 != 0);
@@ -308,16 +310,16 @@ TEST(Doctor, SaysDecodesOnlyWhereSomethingDecodes) {
     const TemporaryFolder folder;
     fs::copy(sort_folder / "capture", folder.path(), fs::copy_options::recursive);
     fs::remove(folder.path() / "memory0.bin");
-    const Report report = examine_folder(folder.path());
+    const ExaminationReport report = examine_folder(folder.path());
     expect_sound(report);
-    const Finding* missing = find(report, "image-missing");
+    const CaptureFinding* missing = find(report, "image-missing");
     ASSERT_NE(missing, nullptr);
     EXPECT_EQ(missing->severity, Severity::error);
     EXPECT_NE(missing->found.find("memory0.bin is not there"), std::string::npos) << missing->found;
     EXPECT_EQ(report.verdict.find("decodes"), std::string::npos) << report.verdict;
     EXPECT_FALSE(report.cut);
     // The program, given otherwise, takes its place.
-    const Report delivered = examine_folder(folder.path(), {(sort_folder / "sort.elf").string()});
+    const ExaminationReport delivered = examine_folder(folder.path(), {(sort_folder / "sort.elf").string()});
     ASSERT_NE(find(delivered, "image-missing"), nullptr);
     EXPECT_EQ(find(delivered, "image-missing")->severity, Severity::note);
     EXPECT_EQ(delivered.count(Severity::error), 0U);
@@ -414,7 +416,7 @@ TEST(Doctor, TakesNeitherTextNorNoiseForFrames) {
         return bytes;
     }();
     for (const fs::path& file : {noise, fs::path(WAYMARK_SOURCE_DIR) / "README.md"}) {
-        const Report report = examine_bare(file);
+        const ExaminationReport report = examine_bare(file);
         SCOPED_TRACE(file.string());
         ASSERT_EQ(report.buffers.size(), 1U);
         EXPECT_NE(report.buffers.front().format, capture::Buffer::Format::coresight);
@@ -495,9 +497,9 @@ TEST(Doctor, SaysOfDamagedFramesWhatThePipelineSays) {
         const pipeline::Report pipeline = count_packets(*session);
         const auto damage = pipeline::stray_damage(pipeline.buffers.front());
         ASSERT_EQ(damage.size(), 1U);
-        const Report report = examine(*session, true);
+        const ExaminationReport report = examine(*session, true);
         expect_sound(report);
-        const Finding* finding = find(report, kind);
+        const CaptureFinding* finding = find(report, kind);
         ASSERT_NE(finding, nullptr);
         EXPECT_EQ(finding->offset, damage.front().first);
         EXPECT_EQ(finding->found, damage.front().found);
@@ -506,7 +508,7 @@ TEST(Doctor, SaysOfDamagedFramesWhatThePipelineSays) {
         EXPECT_EQ(find(report, "unknown-id"), nullptr);
         // A description does not make frames whole, nor does its lack.
         if (id != 0x33) {
-            const Report bare = examine_bare(file);
+            const ExaminationReport bare = examine_bare(file);
             ASSERT_NE(find(bare, kind), nullptr);
             EXPECT_EQ(find(bare, kind)->found, finding->found);
             EXPECT_EQ(find(bare, kind)->offset, finding->offset);
@@ -514,7 +516,7 @@ TEST(Doctor, SaysOfDamagedFramesWhatThePipelineSays) {
     }
     const auto whole = pipeline::make_session(
         described(folder.write("whole.bin", frames), capture::Buffer::Format::coresight, 0, {0x10, 0x11}), {});
-    const Report report = examine(*whole, true);
+    const ExaminationReport report = examine(*whole, true);
     for (const char* kind : {"reserved-id", "stray-bytes", "damaged-id", "silence", "packets-cut-in-two"})
         EXPECT_EQ(find(report, kind), nullptr) << kind;
 }
@@ -543,10 +545,10 @@ TEST(Doctor, CutPacketsOfSampledPiecesAreOneFinding) {
     const fs::path file = folder.write("large.bin", frames);
     const auto session = pipeline::make_session(described(file, capture::Buffer::Format::coresight, 0, {0x10}), {});
     ASSERT_TRUE(session.has_value());
-    const Report report = examine(*session, true, {{}, most});
-    const auto is_cut = [](const Finding& f) { return f.kind == "packets-cut-in-two"; };
+    const ExaminationReport report = examine(*session, true, {{}, most});
+    const auto is_cut = [](const CaptureFinding& f) { return f.kind == "packets-cut-in-two"; };
     ASSERT_EQ(std::count_if(report.findings.begin(), report.findings.end(), is_cut), 1);
-    const Finding* finding = find(report, "packets-cut-in-two");
+    const CaptureFinding* finding = find(report, "packets-cut-in-two");
     ASSERT_TRUE(finding->offset.has_value());
     EXPECT_LE(finding->offset->value, lost[0]);
     EXPECT_GT(finding->offset->value, lost[0] - 16);
@@ -571,9 +573,9 @@ TEST(Doctor, FindsASourceThatFallsSilentInsideAPacket) {
         const pipeline::Report pipeline = count_packets(*session);
         const auto silence = pipeline::silence_of(pipeline.streams.front());
         ASSERT_EQ(silence.has_value(), rest == 2000);
-        for (const Report& report : {examine(*session, true), examine_bare(file)}) {
+        for (const ExaminationReport& report : {examine(*session, true), examine_bare(file)}) {
             expect_sound(report);
-            const Finding* finding = find(report, "silence");
+            const CaptureFinding* finding = find(report, "silence");
             ASSERT_EQ(finding != nullptr, rest == 2000);
             // Where recording stops, it is normal.
             EXPECT_EQ(find(report, "cut-packet") != nullptr, rest != 2000);
@@ -609,7 +611,7 @@ TEST(Doctor, TheLastPacketKeepsABytePutForAnEndMark) {
             described(folder.write("bare.bin", bytes), capture::Buffer::Format::source_data, c.etmcr, {0x10}), {});
         ASSERT_TRUE(session.has_value());
         ASSERT_EQ(count_packets(*session).streams.front().padding, c.padding);
-        const Report report = examine(*session, true);
+        const ExaminationReport report = examine(*session, true);
         ASSERT_EQ(report.sources.size(), 1U);
         EXPECT_EQ(report.sources.front().bytes, bytes.size() - c.padding);
         EXPECT_EQ(find(report, "cut-packet"), nullptr);

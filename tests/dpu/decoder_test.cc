@@ -37,7 +37,7 @@ std::vector<std::string> texts(const Elements& decoded) {
 using Texts = std::vector<std::string>;
 
 /// Both decoders, which must agree.
-Elements decoded(const std::string& hex, const Format& format, const Start& start = {}, bool complete = true) {
+Elements decoded(const std::string& hex, const TraceFormat& format, const Start& start = {}, bool complete = true) {
     const Bytes8 bytes = memory(words(hex));
     Elements slow = decode<ReferenceDecoder>(bytes, format, start, complete);
     EXPECT_EQ(slow, decode<Decoder>(bytes, format, start, complete));
@@ -54,7 +54,7 @@ TEST(Decoder, TaskSwitchesSampleAndUserData) {
            FFF0A40A 00000281 FFFFF69E FFFFFEAA FFFFFFFE FFFFFD56 FFFFFFD4 FFFFFFFC
            00402000 FFF0A20E FFF0A20F FFFFCF8E FFFFF932 FFFFFFFE FFFFF19E FFFFFF92
            FFFFFFF8 FFF0A000 FFF0AC0F FFF0A20E 000195FC 00000002 FFF0A001 FFF0A001)",
-        in(TraceMode::task), {.context = Context{false, 5}, .counters = full});
+        in(TraceMode::task), {.context = TaskContext{false, 5}, .counters = full});
     EXPECT_EQ(texts(out),
               (Texts{"0 task switch from=0x401010 to=0x200 value=0 supervisor id=5",
                      "36 task switch start=0x200 from=0x280 to=0x402000 value=1 user id=7",
@@ -93,7 +93,7 @@ TEST(Decoder, PadsMarkAHold) {
         R"(FFF0A20F 00000002 00000002 00000002 00000002 00000002 00000002 FFF0A000 FFF0A001 FFF0A001 FFF0A001
            FFF0A20F 00000000 00000000 00000000 00000000 00000000 00000000 FFF0A000
            FFF0A20F 00000000 00000000 00000000 00000000 00000000 00000000 FFF0A000)",
-        in(TraceMode::sw_sample), {.context = Context{false, 7}, .counters = Counters{2, 2, 2, 2, 2, 2}});
+        in(TraceMode::sw_sample), {.context = TaskContext{false, 7}, .counters = Counters{2, 2, 2, 2, 2, 2}});
     EXPECT_EQ(texts(out), (Texts{"0 sample value=0 user id=7", "32 held value=0", "44 sample value=1 user id=7",
                                  "76 sample value=2 user id=7"}));
     EXPECT_EQ(out.totals.holds, 1U);
@@ -124,7 +124,7 @@ TEST(Decoder, LoopsShowTheIdOnly) {
 
 // The start of a loop: as the image has it, else as a pair from the same address shows, else unknown (5.4).
 TEST(Decoder, LoopStarts) {
-    const Format format = in(TraceMode::eonce_comp);
+    const TraceFormat format = in(TraceMode::eonce_comp);
     const std::vector<Entry> entries{CompressedFlow{0x1010, 0x1000, {}}, CompressedFlow{0x1020, 0x1030, {}},
                                      LongLoop{0, 0x1010, 3}, CompressedFlow{0x1040, 0x1038, {}}};
     LoopStarts starts;
@@ -138,7 +138,7 @@ TEST(Decoder, LoopStarts) {
 // Counters wrap at 31 bits; 2^30 or more in one interval may have wrapped unseen.
 // Requirements: R31
 TEST(Decoder, DeltasWrap) {
-    const Format format = in(TraceMode::sw_sample);
+    const TraceFormat format = in(TraceMode::sw_sample);
     const Counters before{3, 0, 0x7FFFFFFF, 0x40000000, 0x40000001, 5};
     const Counters after{0x7FFFFFFE, 0x7FFFFFFF, 0x7FFFFFFF, 0, 0, 6};
     const Bytes8 bytes = encoded({Sample{{}, before}, Sample{{}, after}}, format);
@@ -155,7 +155,7 @@ TEST(Decoder, DeltasWrap) {
 
 // What is lost makes context and flow unknown, and the interval nobody's; its deltas stay exact.
 TEST(Decoder, Losses) {
-    const Format format = in(TraceMode::flow);
+    const TraceFormat format = in(TraceMode::flow);
     const auto flow = [](std::uint32_t value) {
         return Entry(Flow{0x1000, 0x2000, {value, value, value, value, value, value}, {false, 2}});
     };
@@ -175,7 +175,7 @@ TEST(Decoder, Losses) {
 
 TEST(Decoder, DoubtfulEntriesSetNothing) {
     const Elements out = decoded("FFF0A001 FFF0A20F FFF0A003 FFF0AE01 00000008 FFF0A40F FFF0AA01", in(TraceMode::flow),
-                                 {.context = Context{true, 1}, .counters = {}});
+                                 {.context = TaskContext{true, 1}, .counters = {}});
     EXPECT_EQ(texts(out), (Texts{"0 held value=0", "4 context value=0 user id=7 doubtful",
                                  "8 gap malformed packet value=4", "12 lost entries value=4 doubtful",
                                  "20 context value=0 supervisor id=7", "24 closed value=0 supervisor id=7"}));
@@ -189,7 +189,7 @@ TEST(Decoder, DoubtfulEntriesSetNothing) {
 
 // Tracing was off between two periods: the interval across is nobody's, the context is the new period's.
 TEST(Decoder, Periods) {
-    const Format first = in(TraceMode::flow), second = in(TraceMode::task);
+    const TraceFormat first = in(TraceMode::flow), second = in(TraceMode::task);
     const Counters values{1, 1, 1, 1, 1, 1};
     const Bytes8 a = encoded({Flow{0x1000, 0x2000, values, {false, 2}}, Closed{}}, first);
     const Bytes8 b = encoded({UserData{{false, 9}, 4}, TaskSwitch{0x3000, 0x4000, {}, {false, 2}}}, second);
@@ -197,7 +197,7 @@ TEST(Decoder, Periods) {
         Elements out;
         D decoder(first, ByteOrder::big, out);
         decoder.feed(a);
-        decoder.restart(second, {.context = Context{true, 3}, .counters = {}});
+        decoder.restart(second, {.context = TaskContext{true, 3}, .counters = {}});
         decoder.feed(b);
         decoder.finish(true);
         out.totals = decoder.totals();
@@ -215,9 +215,9 @@ TEST(Decoder, Periods) {
 // Random traces, whole and damaged, in pieces of any size and both byte orders: the fast decoder gives what the
 // reference gives, and every byte is accounted for.
 TEST(Decoder, FastIsReference) {
-    std::vector<Format> all = formats();
+    std::vector<TraceFormat> all = formats();
     all.push_back(any_mode());
-    for (const Format& format : all)
+    for (const TraceFormat& format : all)
         for (std::uint64_t seed = 0; seed < sized(60U, 12U); ++seed) {
             RandomTrace trace(format, seed);
             const ByteOrder order = seed % 2 == 0 ? ByteOrder::big : ByteOrder::little;
@@ -237,7 +237,7 @@ TEST(Decoder, FastIsReference) {
             }
             if (seed % 5 == 0) bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(seed));
             const bool complete = seed % 3 == 0;
-            const Start start{.context = Context{false, 1}, .counters = full};
+            const Start start{.context = TaskContext{false, 1}, .counters = full};
             const Elements slow = decode<ReferenceDecoder>(bytes, format, start, complete, order);
             ASSERT_EQ(slow, decode<Decoder>(bytes, format, start, complete, order)) << "seed " << seed;
             const std::size_t piece = 1 + trace.random()() % 300;

@@ -15,7 +15,7 @@ using namespace waymark;
 using namespace waymark::dpu;
 using namespace waymark::dpu::test;
 
-void expect_the_same(const Words& words, const Format& format) {
+void expect_the_same(const Words& words, const TraceFormat& format) {
     const Bytes8 bytes = memory(words);
     EXPECT_EQ(decode<ReferenceDecoder>(bytes, format), decode<Decoder>(bytes, format));
 }
@@ -23,7 +23,7 @@ void expect_the_same(const Words& words, const Format& format) {
 // A sample ends with a dummy; where a counter before it looks like one, it is no sample all the same.
 TEST(Edges, SamplesWithoutTheirDummy) {
     for (const TraceMode mode : {TraceMode::task, TraceMode::flow, TraceMode::sw_sample}) {
-        const Format format = in(mode);
+        const TraceFormat format = in(mode);
         const std::uint32_t flag = format.word({FlagKind::user_task, 5, true});
         const std::uint32_t dummy = format.word({FlagKind::dummy});
         const Words whole{flag, 2, 4, 6, 8, 10, 12, dummy};
@@ -47,8 +47,8 @@ TEST(Edges, SamplesWithoutTheirDummy) {
 TEST(Edges, UnitsAtAnyAddress) {
     for (const std::uint32_t base : {0U, 0x1000U, 0x1f000U, 0x20000U, 0xfffff000U})
         for (const TraceMode mode : {TraceMode::task, TraceMode::flow, TraceMode::sw_sample, TraceMode::eonce_comp}) {
-            const Format format{.dpu_base = base, .mode = mode, .eonce_counters = 0};
-            const Context context{false, 5};
+            const TraceFormat format{.dpu_base = base, .mode = mode, .eonce_counters = 0};
+            const TaskContext context{false, 5};
             std::vector<Entry> entries(8, UserData{context, 0x1234'0005});
             if (mode != TraceMode::eonce_comp) entries.emplace_back(Sample{context, {2, 4, 6, 8, 10, 12}});
             entries.emplace_back(UserData{context, 0xffff'ffff});

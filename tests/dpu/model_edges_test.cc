@@ -260,7 +260,7 @@ TEST(NexusReader, ResourceFullAddsToTheCount) {
 // 7.3: a loop of no repetitions is no entry, for the fast decoder as for the other.
 // Requirements: R50 R51
 TEST(DecoderEdges, LoopsOfNoRepetitions) {
-    const Format format = test::in(TraceMode::eonce_comp);
+    const TraceFormat format = test::in(TraceMode::eonce_comp);
     std::string words = "FFF0A60F 00403008 00000000 FFF0A80F 0040301C 00000000";
     for (unsigned i = 0; i < 20; ++i) words += " 00402011 FFF0A20E 00403000";
     const auto bytes = test::memory(test::words(words));

@@ -297,10 +297,10 @@ TEST(DpuModelProperty, CountersUnderRandomPrograms) {
 struct EntryTruth {
     TraceMode mode;
     bool tids = false, uden = false;
-    std::optional<Context> last_switch;
+    std::optional<TaskContext> last_switch;
     std::vector<Entry> entries;
 
-    [[nodiscard]] Context shown(const CoreContext& c) const { return {c.supervisor, tids ? c.did : c.pid}; }
+    [[nodiscard]] TaskContext shown(const CoreContext& c) const { return {c.supervisor, tids ? c.did : c.pid}; }
     void cycle(const CycleInput& in, const CounterTruth& truth, bool sample, const std::vector<std::uint32_t>& data) {
         Counters values{};
         for (unsigned i = 0; i < counter_count; ++i) values[i] = truth.counters[i].value();
@@ -309,7 +309,7 @@ struct EntryTruth {
         for (const EonceItem& item : in.items) {
             const bool interrupts = item.kind == ItemKind::interrupt || item.kind == ItemKind::rte;
             const bool calls = item.kind == ItemKind::call || item.kind == ItemKind::ret;
-            const Context after = shown(item.after);
+            const TaskContext after = shown(item.after);
             if (mode == TraceMode::task && interrupts && *last_switch != after) {
                 entries.emplace_back(TaskSwitch{item.src, item.dst, values, after});
                 last_switch = after;
@@ -337,7 +337,7 @@ struct Decoded {
     std::uint64_t lost = 0;
     bool sound = true;
 };
-Decoded decoded(const std::vector<std::uint32_t>& words, const Format& format) {
+Decoded decoded(const std::vector<std::uint32_t>& words, const TraceFormat& format) {
     const auto parsed = test::parse(test::memory(words), format, true);
     Decoded out;
     for (const test::Item& item : parsed.items) out.sound &= !item.text.starts_with("no entry");
@@ -480,7 +480,7 @@ TEST(DpuModelProperty, SumsPerTaskEqualTheAccount) {
         ASSERT_FALSE(p.d.get<DpMr>().twrap);
 
         const TracePeriod& period = p.d.model.periods().at(0);
-        const Start begin{Context{period.context.supervisor, period.context.pid}, period.initial};
+        const Start begin{TaskContext{period.context.supervisor, period.context.pid}, period.initial};
         const auto in_memory = p.d.vtb.in_order(p.d.read(DpTw::offset), false);
         const auto found = test::decode<Decoder>(test::memory(in_memory),
                                                  p.d.model.config().format(from_value<DpTc>(tc)), begin, true);
@@ -504,7 +504,7 @@ TEST(DpuModelProperty, SumsPerTaskEqualTheAccount) {
 struct Reported {
     std::uint32_t src{}, dst{};
     bool pc_alone = false, dst_known = true;
-    Context context;
+    TaskContext context;
 };
 
 // Requirements: R16 R17 R18 R19 R20 R21 R22 R23 R24 R45 R49 R50 R51 R52 R77 R78 R104 R105 R106 R115 R116 R117
@@ -562,7 +562,7 @@ TEST(DpuModelProperty, EonceWordsRawAndCompressed) {
         // Written out again. A context entry directly behind a pair holds from its destination.
         const auto parsed = test::parse(test::memory(d.written), config.format(from_value<DpTc>(tc)), true);
         std::vector<Reported> reported;
-        Context context;
+        TaskContext context;
         bool behind_pair = false;
         for (const Entry& entry : parsed.entries) {
             const bool was_behind = std::exchange(behind_pair, false);

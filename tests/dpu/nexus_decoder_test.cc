@@ -168,7 +168,7 @@ TEST(NexusDecoder, RandomEntriesThereAndBack) {
         for (std::uint64_t seed = 0; seed < 20; ++seed) {
             RandomTrace trace(in(mode), seed);
             std::vector<Entry> entries;
-            std::optional<Context> context;  // only a change of flow changes it
+            std::optional<TaskContext> context;  // only a change of flow changes it
             for (Entry entry : trace.entries(300)) {
                 if (auto* sample = std::get_if<Sample>(&entry))
                     sample->context = context.value_or(sample->context);

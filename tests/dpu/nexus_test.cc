@@ -127,7 +127,7 @@ TEST(Nexus, MappingOfCompressedFlow) {
     Bytes8 out;
     nx::Mapper mapper(out, TraceMode::eonce_comp, true);
     const nx::Process p{false, 7, 7};
-    const Context c{false, 7};
+    const TaskContext c{false, 7};
     mapper.enabled(p);
     mapper.entry(CompressedFlow{0x00402010, 0x00403000, c}, p);
     mapper.entry(CompressedPc{0x00403008, c}, p);

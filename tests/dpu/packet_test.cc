@@ -17,7 +17,7 @@ const Counters step_2{0x7FFFFB4F, 0x7FFFFF55, 0x7FFFFFFF, 0x7FFFFEAB, 0x7FFFFFEA
 const Counters step_3{0x7FFFE7C7, 0x7FFFFC99, 0x7FFFFFFF, 0x7FFFF8CF, 0x7FFFFFC9, 0x7FFFFFFC};
 
 /// The words are those of the entries, and read as them again, in both byte orders.
-void same(const std::string& text, const std::vector<Entry>& entries, const Format& format) {
+void same(const std::string& text, const std::vector<Entry>& entries, const TraceFormat& format) {
     Words encoded;
     for (const Entry& entry : entries) ASSERT_TRUE(encode(encoded, entry, format));
     EXPECT_EQ(encoded, words(text));
@@ -70,14 +70,14 @@ TEST(Packet, SampleOnEdca5) {
 // Section 10.4.
 // Requirements: R23
 TEST(Packet, RawWithEonceCounter) {
-    Format format = in(TraceMode::eonce_raw);
+    TraceFormat format = in(TraceMode::eonce_raw);
     format.eonce_counters = 1;
     same("00402011 00403000 FFFFFE00 00403009 FFFFFDFE",
          {RawPair{0x00402010, 0x00403000, {0x7FFFFF00, 0}}, RawPc{0x00403008, {0x7FFFFEFF, 0}}}, format);
 }
 
 TEST(Packet, RawWithBothCountersOrNone) {
-    Format format = in(TraceMode::eonce_raw);
+    TraceFormat format = in(TraceMode::eonce_raw);
     same("00402011 00403000 00403009", {RawPair{0x00402010, 0x00403000, {}}, RawPc{0x00403008, {}}}, format);
     format.eonce_counters = 2;
     same("00402011 00403000 FFFFFE00 00000002 00403009 FFFFFDFE FFFFFFFE",
@@ -104,7 +104,7 @@ TEST(Packet, CounterAtZero) {
 // Section 6.1, the table of flags with the default base.
 // Requirements: R56 R58 R59 R60 R62 R63 R124 R125 R126 R127
 TEST(Flags, Table) {
-    const Format format;
+    const TraceFormat format;
     struct Row {
         FlagKind kind;
         std::uint32_t word;
@@ -127,7 +127,7 @@ TEST(Flags, Table) {
 // Requirements: R57 R63
 TEST(Flags, AreNoAddresses) {
     for (const std::uint32_t base : {default_dpu_base, 0x00001000U, 0x80000000U, 0U}) {
-        const Format format{.dpu_base = base, .mode = TraceMode::eonce_raw, .eonce_counters = 0};
+        const TraceFormat format{.dpu_base = base, .mode = TraceMode::eonce_raw, .eonce_counters = 0};
         std::set<std::uint32_t> flags;
         for (std::uint32_t word = base; word < base + flag_page_bytes; ++word) {
             const auto flag = format.flag(word);
@@ -149,7 +149,7 @@ TEST(Flags, AreNoAddresses) {
 
 // What the encoder refuses, it refuses whole.
 TEST(Packet, WhatCannotBeWritten) {
-    const Format format = in(TraceMode::eonce_comp);
+    const TraceFormat format = in(TraceMode::eonce_comp);
     for (const Entry& entry :
          {Entry(CompressedFlow{0x402011, 0x403000, {}}), Entry(CompressedFlow{0x402010, 0x403001, {}}),
           Entry(CompressedFlow{0xFFF0A200, 0x403000, {}}), Entry(CompressedFlow{0x402010, 0xFFF0AFFE, {}}),
@@ -164,7 +164,7 @@ TEST(Packet, WhatCannotBeWritten) {
 // First words have bit 0 set, the others not, whatever the values.
 // Requirements: R75 R76
 TEST(Packet, BitZeroMarksTheFirstWord) {
-    for (const Format& format : formats()) {
+    for (const TraceFormat& format : formats()) {
         if (format.mode == TraceMode::user_raw) continue;  // literal
         RandomTrace trace(format, 1);
         for (unsigned i = 0; i < 2000; ++i) {
@@ -184,7 +184,7 @@ TEST(Packet, BitZeroMarksTheFirstWord) {
 }
 
 TEST(Text, RoundTrip) {
-    for (const Format& format : formats()) {
+    for (const TraceFormat& format : formats()) {
         RandomTrace trace(format, 2);
         for (unsigned i = 0; i < 2000; ++i) {
             const Entry entry = trace.entry();
@@ -198,7 +198,7 @@ TEST(Text, RoundTrip) {
 }
 
 TEST(Text, Errors) {
-    const Format format = in(TraceMode::eonce_comp);
+    const TraceFormat format = in(TraceMode::eonce_comp);
     EXPECT_EQ(from_text("NONE", format).error().message, "no trace entry is called 'NONE'");
     for (const std::string text :
          {"CONTEXT", "CONTEXT context=user", "CONTEXT context=user:256", "CONTEXT context=guest:1",

@@ -13,7 +13,7 @@ using Texts = std::vector<std::string>;
 
 // Requirements: R57 R73 R76
 TEST(Parser, RoundTripOfRandomEntries) {
-    for (const Format& format : formats())
+    for (const TraceFormat& format : formats())
         for (std::uint64_t seed = 0; seed < 20; ++seed) {
             const std::vector<Entry> entries = RandomTrace(format, seed).entries(300);
             const Bytes8 bytes = encoded(entries, format);
@@ -30,7 +30,7 @@ TEST(Parser, RoundTripWithUnknownMode) {
 }
 
 TEST(Parser, ChunksChangeNothing) {
-    for (const Format& format : formats()) {
+    for (const TraceFormat& format : formats()) {
         RandomTrace trace(format, 5);
         Bytes8 bytes = encoded(trace.entries(60), format);
         for (unsigned i = 0; i < 8; ++i) {
@@ -47,7 +47,7 @@ TEST(Parser, ChunksChangeNothing) {
 // Any words at all: each byte is in exactly one entry or gap, in order, and entries encode to their words again.
 TEST(Parser, AccountsForEveryByte) {
     wire::Random random(7);
-    for (const Format& format : formats())
+    for (const TraceFormat& format : formats())
         for (unsigned round = 0; round < 200; ++round) {
             Words in;
             for (unsigned i = 0; i < 60; ++i) {
@@ -78,7 +78,7 @@ TEST(Parser, AccountsForEveryByte) {
 // Requirements: R57
 TEST(Parser, CountersThatLookLikeFlags) {
     const std::string text = "00401011 FFF0A20E FFF0A20E FFF0A20E FFF0A20E FFF0A20E FFF0A20E 00000200 FFF0A40A";
-    const Format format = in(TraceMode::task);
+    const TraceFormat format = in(TraceMode::task);
     EXPECT_EQ(parsed(text, format),
               (Texts{"TASK-SWITCH last_pc=0x401010 A0=0x7ff85107 A1=0x7ff85107 A2=0x7ff85107 B0=0x7ff85107 "
                      "B1=0x7ff85107 B2=0x7ff85107 first_pc=0x200 context=supervisor:5"}));
@@ -88,7 +88,7 @@ TEST(Parser, CountersThatLookLikeFlags) {
 
 // Section 10.4: the last words of a compressed trace.
 TEST(Parser, TailThatMayBeCut) {
-    const Format format = in(TraceMode::eonce_comp);
+    const TraceFormat format = in(TraceMode::eonce_comp);
     EXPECT_EQ(parsed("00402011 FFF0A20E", format, false), Texts{"no entry: incomplete packet"});
     EXPECT_EQ(parsed("00402011 FFF0A20E", format, true), Texts{"COMPRESSED-PC pc=0x402010 context=user:7"});
     // A cut sample would read as a context, unless the trace was complete.
@@ -123,7 +123,7 @@ TEST(Parser, DoubtBesideDamage) {
 // A buffer that wrapped begins anywhere; memory that was never written is zero and says nothing.
 // Requirements: R41
 TEST(Parser, BeginsInsideAnEntry) {
-    const Format format = in(TraceMode::task);
+    const TraceFormat format = in(TraceMode::task);
     EXPECT_EQ(parsed("FFFFFFFE 00000200 FFF0A40A FFF0A20F FFF0A001", format),
               (Texts{"no entry: unsynchronised", "CONTEXT context=user:7", "PAD"}));
     EXPECT_EQ(parsed("00000000 00000000 FFF0A20F FFF0A001", format),
@@ -148,7 +148,7 @@ TEST(Parser, WhatAModeCannotHold) {
 
 // One to three damaged words spoil the entries they touch and the one before; all others are there exactly (7.3, 4).
 TEST(Parser, DamageStaysWhereItIs) {
-    for (const Format& format : formats()) {
+    for (const TraceFormat& format : formats()) {
         if (format.mode == TraceMode::user_raw) continue;
         for (std::uint64_t seed = 0; seed < sized(100U, 25U); ++seed) {
             RandomTrace trace(format, seed);
@@ -177,7 +177,7 @@ TEST(Parser, DamageStaysWhereItIs) {
 }
 
 TEST(Parser, JumpsAndBytesLeftOver) {
-    const Format format = in(TraceMode::eonce_raw);
+    const TraceFormat format = in(TraceMode::eonce_raw);
     Collector out(format);
     Parser<Collector> parser(format, ByteOrder::big, out);
     const Bytes8 bytes = memory(words("00402011 00403000"));

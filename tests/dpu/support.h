@@ -37,8 +37,8 @@ inline Bytes8 memory(const Words& words, ByteOrder order = ByteOrder::big) {
     return out;
 }
 
-inline Format in(TraceMode mode) { return {.dpu_base = default_dpu_base, .mode = mode, .eonce_counters = 0}; }
-inline Format any_mode() { return {.dpu_base = default_dpu_base, .mode = std::nullopt, .eonce_counters = 0}; }
+inline TraceFormat in(TraceMode mode) { return {.dpu_base = default_dpu_base, .mode = mode, .eonce_counters = 0}; }
+inline TraceFormat any_mode() { return {.dpu_base = default_dpu_base, .mode = std::nullopt, .eonce_counters = 0}; }
 
 /// Entries and gaps, as they came: `36 TASK-SWITCH …`, `no entry: malformed packet`.
 struct Item {
@@ -48,7 +48,7 @@ struct Item {
 };
 class Collector {
 public:
-    explicit Collector(const Format& f) : format(f) {}
+    explicit Collector(const TraceFormat& f) : format(f) {}
     template <class P>
     void operator()(const P& entry, EntryExtent at) {
         items.push_back({at.first.value, at.bytes, to_text(entry, format) + (at.doubtful ? " doubtful" : "")});
@@ -62,12 +62,12 @@ public:
         for (const Item& item : items) out.push_back(item.text);
         return out;
     }
-    Format format;
+    TraceFormat format;
     std::vector<Item> items;
     std::vector<Entry> entries;
 };
 
-inline Collector parse(const Bytes8& bytes, const Format& format, bool complete = true,
+inline Collector parse(const Bytes8& bytes, const TraceFormat& format, bool complete = true,
                        ByteOrder order = ByteOrder::big, std::size_t piece = ~std::size_t{0}) {
     Collector out(format);
     Parser<Collector> parser(format, order, out);
@@ -80,7 +80,7 @@ inline Collector parse(const Bytes8& bytes, const Format& format, bool complete 
     parser.finish(complete);
     return out;
 }
-inline std::vector<std::string> parsed(const std::string& text, const Format& format, bool complete = true) {
+inline std::vector<std::string> parsed(const std::string& text, const TraceFormat& format, bool complete = true) {
     return parse(memory(words(text)), format, complete).texts();
 }
 
@@ -102,7 +102,7 @@ struct Elements final : ElementSink {
 };
 
 template <class D>
-Elements decode(const Bytes8& bytes, const Format& format, const Start& start = {}, bool complete = true,
+Elements decode(const Bytes8& bytes, const TraceFormat& format, const Start& start = {}, bool complete = true,
                 ByteOrder order = ByteOrder::big, std::size_t piece = ~std::size_t{0}) {
     Elements out;
     D decoder(format, order, out, start);
@@ -120,7 +120,7 @@ Elements decode(const Bytes8& bytes, const Format& format, const Start& start = 
 /// Random legal entries of one format. Counter words are flags and addresses more often than not.
 class RandomTrace {
 public:
-    RandomTrace(const Format& format, std::uint64_t seed) : format_(format), random_(seed) {
+    RandomTrace(const TraceFormat& format, std::uint64_t seed) : format_(format), random_(seed) {
         Entries::for_each([&]<class P>() {
             if (legal<P>(format)) makers_.push_back([](RandomTrace& self) { return Entry(self.make<P>()); });
         });
@@ -152,21 +152,21 @@ private:
         return entry;
     }
 
-    Format format_;
+    TraceFormat format_;
     wire::Random random_;
     std::vector<Entry (*)(RandomTrace&)> makers_;
 };
 
 /// The bytes of a buffer that holds these entries.
-inline Bytes8 encoded(const std::vector<Entry>& entries, const Format& format, ByteOrder order = ByteOrder::big) {
+inline Bytes8 encoded(const std::vector<Entry>& entries, const TraceFormat& format, ByteOrder order = ByteOrder::big) {
     Words out;
     for (const Entry& entry : entries) EXPECT_TRUE(encode(out, entry, format));
     return memory(out, order);
 }
 
 /// Every format a trace may have.
-inline std::vector<Format> formats() {
-    std::vector<Format> out;
+inline std::vector<TraceFormat> formats() {
+    std::vector<TraceFormat> out;
     for (unsigned mode = 0; mode < trace_modes; ++mode) out.push_back(in(static_cast<TraceMode>(mode)));
     for (const std::uint8_t c : {std::uint8_t{1}, std::uint8_t{2}})
         out.push_back({.dpu_base = default_dpu_base, .mode = TraceMode::eonce_raw, .eonce_counters = c});

@@ -55,7 +55,7 @@ public:
             const std::size_t end = i + 1 < first_.size() ? first_[i + 1] : words_.size();
             std::vector<std::uint8_t> bytes;
             for (std::size_t at = first_[i]; at < end; ++at) append_word(bytes, words_[at], ByteOrder::big);
-            const Format format = model.config().format(from_value<DpTc>(model.periods()[i].tc));
+            const TraceFormat format = model.config().format(from_value<DpTc>(model.periods()[i].tc));
             Count count;
             Parser<Count> parser(format, ByteOrder::big, count);
             parser.feed(bytes);

@@ -191,7 +191,7 @@ TEST(Vtb, Periods) {
 // What led to the stop can be read from a ring that was overwritten, from the first whole entry on.
 // Requirements: R41
 TEST(Vtb, OverwrittenTraceDecodes) {
-    const Format format = in(TraceMode::flow);
+    const TraceFormat format = in(TraceMode::flow);
     for (std::uint64_t seed = 0; seed < 50; ++seed) {
         RandomTrace trace(format, seed);
         Words stream;

@@ -42,10 +42,10 @@ protected:
         model_->set_context({.ns = true, .aarch64 = true, .el = 1});
         model_->discontinuity({{{0x1000}, Isa::a64}, cycle_});
     }
-    AccessResult write(unsigned offset, std::uint32_t value, Access from = Access::software) {
+    AccessResult write(unsigned offset, std::uint32_t value, Requester from = Requester::software) {
         return model_->write(offset, value, ++cycle_, from);
     }
-    std::uint32_t read(unsigned offset, Access from = Access::software) {
+    std::uint32_t read(unsigned offset, Requester from = Requester::software) {
         const ReadResult r = model_->read(offset, cycle_, from);
         EXPECT_EQ(r.result, AccessResult::done) << std::hex << offset;
         return r.value;
@@ -289,11 +289,11 @@ TEST_F(Etm4Programming, TheOsLockOfAnEtmv4) {
     branch(0x1000);
     EXPECT_EQ(model_->counts().untraced, 1U);
     for (const unsigned offset : {Trcvictlr::offset, Trcidr0::offset, Trcclaimset::offset}) {
-        EXPECT_EQ(model_->read(offset, cycle_, Access::external).result, AccessResult::error);
-        EXPECT_EQ(write(offset, 0, Access::external), AccessResult::error);
+        EXPECT_EQ(model_->read(offset, cycle_, Requester::external).result, AccessResult::error);
+        EXPECT_EQ(write(offset, 0, Requester::external), AccessResult::error);
         EXPECT_EQ(model_->read(offset, cycle_).result, AccessResult::done);
     }
-    EXPECT_EQ(model_->read(Trcpdsr::offset, cycle_, Access::external).value, 0x21U);
+    EXPECT_EQ(model_->read(Trcpdsr::offset, cycle_, Requester::external).value, 0x21U);
     EXPECT_EQ(write(Trcoslar::offset, 0), AccessResult::done);
     branch(0x1000);
     EXPECT_EQ(model_->counts().p0, 2U);
@@ -321,10 +321,10 @@ TEST_F(Etm4Programming, TheSoftwareLock) {
     EXPECT_EQ(read(Trclsr::offset), 1U);
     EXPECT_EQ(write(Trclar::offset, 0), AccessResult::done);
     EXPECT_EQ(read(Trclsr::offset), 3U);
-    EXPECT_EQ(read(Trclsr::offset, Access::external), 0U);
+    EXPECT_EQ(read(Trclsr::offset, Requester::external), 0U);
     EXPECT_EQ(write(Trcccctlr::offset, 5), AccessResult::locked);
     EXPECT_EQ(write(Trcprgctlr::offset, 1), AccessResult::locked);
-    EXPECT_EQ(write(Trcccctlr::offset, 6, Access::external), AccessResult::done);
+    EXPECT_EQ(write(Trcccctlr::offset, 6, Requester::external), AccessResult::done);
     EXPECT_EQ(read(Trcccctlr::offset), 6U);
     EXPECT_EQ(write(Trclar::offset, 0xc5acce54), AccessResult::done);
     EXPECT_EQ(write(Trcccctlr::offset, 5), AccessResult::locked);

@@ -21,7 +21,7 @@
 namespace waymark::etm4 {
 namespace {
 
-using protocol::Finding;
+using protocol::CaptureFinding;
 using protocol::Identity;
 using protocol::Stretch;
 
@@ -130,12 +130,12 @@ TEST(Etm4Health, SaysWhereBytesAreDamaged) {
         return row().health({}, configuration(config).get(), stretch_of(hex), "etb");
     };
     EXPECT_TRUE(health(sync + "f7" + repeated("00", 40)).empty());
-    const std::vector<Finding> head = health("f7 f7 " + sync + "f7" + repeated("00", 40));
+    const std::vector<CaptureFinding> head = health("f7 f7 " + sync + "f7" + repeated("00", 40));
     ASSERT_EQ(head.size(), 1U);
     EXPECT_EQ(head[0].kind, "unsynchronised");
     EXPECT_EQ(head[0].severity, protocol::Severity::note);
     EXPECT_EQ(head[0].found, "2 bytes before an A-sync");
-    const std::vector<Finding> findings = health(sync + reserved + "f7 f7" + sync + reserved + sync);
+    const std::vector<CaptureFinding> findings = health(sync + reserved + "f7 f7" + sync + reserved + sync);
     ASSERT_EQ(findings.size(), 1U);
     EXPECT_EQ(findings[0].kind, "damaged-packets");
     EXPECT_EQ(findings[0].severity, protocol::Severity::warning);

@@ -171,10 +171,10 @@ private:
         made_p0_ += p0 ? 1 : 0;
     }
 
-    [[nodiscard]] Place place_of(std::uint64_t at, isa::Isa isa) const { return {{at}, isa == isa::Isa::t32}; }
+    [[nodiscard]] KnownAddress place_of(std::uint64_t at, isa::Isa isa) const { return {{at}, isa == isa::Isa::t32}; }
     void send_address(std::uint64_t at, isa::Isa isa, bool with_context) {
         flush();
-        const Place place = place_of(at, isa);
+        const KnownAddress place = place_of(at, isa);
         if (with_context) {
             if (one_in(3)) {
                 emit(context_);

@@ -17,9 +17,9 @@ AddressHistory history_at(std::uint64_t address, bool is1 = false) {
 TEST(Etm4Addresses, TraceInfoMakesThreeZeros) {
     AddressHistory history = history_at(0x1000);
     history.reset();
-    for (unsigned i = 0; i < 3; ++i) EXPECT_EQ(history.entry(i), Place{});
+    for (unsigned i = 0; i < 3; ++i) EXPECT_EQ(history.entry(i), KnownAddress{});
     // So a short address right after it is whole.
-    EXPECT_EQ(history.take({.value = 0x2ebc, .bytes = 2, .is1 = false}), (Place{{0x2ebc}}));
+    EXPECT_EQ(history.take({.value = 0x2ebc, .bytes = 2, .is1 = false}), (KnownAddress{{0x2ebc}}));
 }
 
 TEST(Etm4Addresses, ShortFormsReplaceTheLowBits) {
@@ -39,21 +39,21 @@ TEST(Etm4Addresses, ExactMatchPushesWithoutRemoving) {
     AddressHistory history = history_at(0x1000);
     history.push({{0x2000}, true});
     history.push({{0x3000}, false});
-    EXPECT_EQ(history.match(2), (Place{{0x1000}, false}));
-    EXPECT_EQ(history.entry(0), (Place{{0x1000}, false}));
-    EXPECT_EQ(history.entry(1), (Place{{0x3000}, false}));
-    EXPECT_EQ(history.entry(2), (Place{{0x2000}, true}));
-    EXPECT_EQ(history.match(0), (Place{{0x1000}, false}));
-    EXPECT_EQ(history.entry(1), (Place{{0x1000}, false}));
-    EXPECT_EQ(history.entry(2), (Place{{0x3000}, false}));
+    EXPECT_EQ(history.match(2), (KnownAddress{{0x1000}, false}));
+    EXPECT_EQ(history.entry(0), (KnownAddress{{0x1000}, false}));
+    EXPECT_EQ(history.entry(1), (KnownAddress{{0x3000}, false}));
+    EXPECT_EQ(history.entry(2), (KnownAddress{{0x2000}, true}));
+    EXPECT_EQ(history.match(0), (KnownAddress{{0x1000}, false}));
+    EXPECT_EQ(history.entry(1), (KnownAddress{{0x1000}, false}));
+    EXPECT_EQ(history.entry(2), (KnownAddress{{0x3000}, false}));
 }
 
 TEST(Etm4Addresses, BeforeATraceInfoHighBitsAreNotKnown) {
     AddressHistory history;
-    EXPECT_EQ(history.take({.value = 0x92ac, .bytes = 2, .is1 = false}), (Place{{0x92ac}, false, 0x1ffff}));
-    EXPECT_EQ(history.take({.value = 0x788ac, .bytes = 4, .is1 = false}), (Place{{0x788ac}, false, 0xffffffff}));
-    EXPECT_EQ(history.take({.value = 0x1004f9a02, .bytes = 8, .is1 = true}), (Place{{0x1004f9a02}, true}));
-    EXPECT_EQ(history.take({.value = 0x10, .bytes = 1, .is1 = true}), (Place{{0x1004f9a10}, true}));
+    EXPECT_EQ(history.take({.value = 0x92ac, .bytes = 2, .is1 = false}), (KnownAddress{{0x92ac}, false, 0x1ffff}));
+    EXPECT_EQ(history.take({.value = 0x788ac, .bytes = 4, .is1 = false}), (KnownAddress{{0x788ac}, false, 0xffffffff}));
+    EXPECT_EQ(history.take({.value = 0x1004f9a02, .bytes = 8, .is1 = true}), (KnownAddress{{0x1004f9a02}, true}));
+    EXPECT_EQ(history.take({.value = 0x10, .bytes = 1, .is1 = true}), (KnownAddress{{0x1004f9a10}, true}));
 }
 
 TEST(Etm4Compress, TakesTheShortestForm) {
@@ -81,7 +81,7 @@ TEST(Etm4Compress, IsUndoneByTheHistory) {
     sender.reset(), receiver.reset();
     unsigned matches = 0;
     for (unsigned i = 0; i < 20000; ++i) {
-        Place to;
+        KnownAddress to;
         to.is1 = random() % 2 == 0;
         to.address.value = wire::random_number(random, 64) & (to.is1 ? ~std::uint64_t{1} : ~std::uint64_t{3});
         switch (random() % 3) {
@@ -179,7 +179,7 @@ TEST(Etm4State, EveryPacketWithAnAddressPushesIt) {
     failure.type_4_0 = 0x18;
     failure.e0 = true;
     state(failure);
-    EXPECT_EQ(state.addresses().entry(0), Place{});
+    EXPECT_EQ(state.addresses().entry(0), KnownAddress{});
     EXPECT_EQ(state.addresses().entry(1).address.value, 0x1010U);
     failure.type_4_0 = 0xe;
     state(failure);
@@ -193,7 +193,7 @@ TEST(Etm4State, EveryPacketWithAnAddressPushesIt) {
     state(TraceInfo{});
     EXPECT_EQ(state.threshold(), 0U);
     EXPECT_EQ(state(Timestamp{.value = {0x11, 1}}).timestamp, 0x11U);
-    EXPECT_EQ(state.addresses().entry(1), Place{});
+    EXPECT_EQ(state.addresses().entry(1), KnownAddress{});
     state(Gap{{0}, {1}, GapReason::framing});
     EXPECT_EQ(state.addresses().entry(0).known, 0U);
     EXPECT_FALSE(state(Timestamp{.value = {0x11, 1}}).timestamp.has_value());

@@ -99,7 +99,8 @@ inline answers::Answers small_answers() {
     a.timeline.tracks = {{"core 0", none}, {"interrupts", 0}};
     a.timeline.slices = {{1000, 1057, 0, 0, 0, 1}, {1004, 1028, 0, 1, 1, 1}, {1006, 1012, 0, 2, 2, 2},
                          {1030, 1054, 0, 1, 1, 1}, {1032, 1040, 0, 2, 2, 3}, {1041, 1048, 1, 0, 0, 1}};
-    a.timeline.marks = {{1028, 1030, 0, Mark::Kind::gap, "bytes lost"}, {1041, 1041, 1, Mark::Kind::exception, "IRQ"}};
+    a.timeline.marks = {{1028, 1030, 0, TimelineMark::Kind::gap, "bytes lost"},
+                        {1041, 1041, 1, TimelineMark::Kind::exception, "IRQ"}};
     a.timeline.series = {{"cycles per instruction", "cycles", 0, {{1000, 1.25}, {1030, 2}}}};
     a.exceptions = {{"IRQ", 6, 1, 0, 7, 7, 7, 1}};
     a.charts = {{Chart::Kind::histogram, "time in IRQ", "cycles", "times", "", {{"4-7", 1, ""}}}};
@@ -159,7 +160,8 @@ inline answers::Answers random_answers(std::uint64_t seed, std::size_t slices) {
                 {now, now, static_cast<Index>(track), random.below(40), static_cast<std::uint32_t>(open.size()), 1});
             open.push_back(t.slices.size() - 1);
             if (random.chance(300))
-                t.marks.push_back({now, now + random.below(30), static_cast<Index>(track), Mark::Kind::gap, "lost"});
+                t.marks.push_back(
+                    {now, now + random.below(30), static_cast<Index>(track), TimelineMark::Kind::gap, "lost"});
         }
         while (!open.empty()) {
             t.slices[open.back()].end = now += random.below(50);

@@ -52,9 +52,9 @@ seen::Outcomes outcomes(const char* text) {
 }
 
 /// What is found of observations at offsets 0, 10, 20 …
-HeadRecovery search(const HeadRules& rules, const Words& code, std::vector<Seen> all, double unseen = 1e-6) {
+HeadRecovery search(const HeadRules& rules, const Words& code, std::vector<Observed> all, double unseen = 1e-6) {
     std::vector<Observation> observations;
-    for (Seen& one : all) observations.push_back({{observations.size() * 10}, std::move(one)});
+    for (Observed& one : all) observations.push_back({{observations.size() * 10}, std::move(one)});
     HeadRecovery out;
     const auto extents = code.extents();
     search_head(rules, code, extents, observations, unseen, {}, out);

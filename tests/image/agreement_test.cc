@@ -57,7 +57,7 @@ protected:
 
 TEST_F(AgreementTest, WhatTheFileSaysOfItself) {
     const Agreement a = of(program(7), {});
-    EXPECT_EQ(a.machine, Machine::arm);
+    EXPECT_EQ(a.machine, ElfMachine::arm);
     EXPECT_FALSE(a.position_independent);
     EXPECT_EQ(a.first, Address{0x8000});
     EXPECT_EQ(a.end, Address{0x8100});
@@ -68,7 +68,7 @@ TEST_F(AgreementTest, WhatTheFileSaysOfItself) {
     other.is_64 = true;
     other.machine = EM_AARCH64;
     other.type = ET_DYN;
-    EXPECT_EQ(of(other, {}).machine, Machine::aarch64);
+    EXPECT_EQ(of(other, {}).machine, ElfMachine::aarch64);
     EXPECT_TRUE(of(other, {}).position_independent);
     EXPECT_FALSE(of(other, {}).relocatable);
     other.type = ET_REL;

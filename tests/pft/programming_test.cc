@@ -39,10 +39,10 @@ protected:
         model_.emplace(config, trace_);
         model_->discontinuity({{{0x8000}, Isa::a32}, false, false, cycle_});
     }
-    AccessResult write(unsigned number, std::uint32_t value, Access from = Access::software) {
+    AccessResult write(unsigned number, std::uint32_t value, Requester from = Requester::software) {
         return model_->write(number, value, ++cycle_, from);
     }
-    std::uint32_t read(unsigned number, Access from = Access::software) {
+    std::uint32_t read(unsigned number, Requester from = Requester::software) {
         const ReadResult r = model_->read(number, cycle_, from);
         EXPECT_EQ(r.result, AccessResult::done) << std::hex << number;
         return r.value;
@@ -223,8 +223,8 @@ TEST_F(PtmProgramming, TheOsLock) {
     EXPECT_EQ(read(management::pdsr), 0x21U);
     EXPECT_EQ(sent(), after_begin("84"));
     branch(0x8000);
-    EXPECT_EQ(model_->read(Etmidr::number, cycle_, Access::external).result, AccessResult::error);
-    EXPECT_EQ(write(Etmteevr::number, never, Access::external), AccessResult::error);
+    EXPECT_EQ(model_->read(Etmidr::number, cycle_, Requester::external).result, AccessResult::error);
+    EXPECT_EQ(write(Etmteevr::number, never, Requester::external), AccessResult::error);
     EXPECT_EQ(read(Etmidr::number), 0x411cf312U);
     EXPECT_EQ(write(management::oslar, 0), AccessResult::done);
     branch(0x8000);
@@ -243,9 +243,9 @@ TEST_F(PtmProgramming, TheSoftwareLockAndClaimTags) {
     EXPECT_EQ(read(management::lsr), 1U);
     EXPECT_EQ(write(management::lar, 0), AccessResult::done);
     EXPECT_EQ(read(management::lsr), 3U);
-    EXPECT_EQ(read(management::lsr, Access::external), 0U);
+    EXPECT_EQ(read(management::lsr, Requester::external), 0U);
     EXPECT_EQ(write(Etmsyncfr::number, 5), AccessResult::locked);
-    EXPECT_EQ(write(Etmsyncfr::number, 6, Access::external), AccessResult::done);
+    EXPECT_EQ(write(Etmsyncfr::number, 6, Requester::external), AccessResult::done);
     EXPECT_EQ(write(management::lar, key), AccessResult::done);
     EXPECT_EQ(read(Etmsyncfr::number), 6U);
     EXPECT_EQ(write(Etmsyncfr::number, 5), AccessResult::done);

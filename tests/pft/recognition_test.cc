@@ -20,9 +20,9 @@
 namespace waymark::pft {
 namespace {
 
-using protocol::Fact;
-using protocol::Finding;
+using protocol::CaptureFinding;
 using protocol::Identity;
+using protocol::InferredField;
 using protocol::Severity;
 using protocol::Stretch;
 using Buffer = std::vector<std::uint8_t>;
@@ -77,15 +77,17 @@ private:
     Buffer bytes_;
 };
 
-const Fact* fact(const Identity& identity, std::string_view what) {
-    const auto found =
-        std::find_if(identity.facts.begin(), identity.facts.end(), [&](const Fact& f) { return f.what == what; });
+const InferredField* fact(const Identity& identity, std::string_view what) {
+    const auto found = std::find_if(identity.facts.begin(), identity.facts.end(),
+                                    [&](const InferredField& f) { return f.what == what; });
     return found == identity.facts.end() ? nullptr : &*found;
 }
-std::string text_of(const Fact& f) { return f.what + ": " + f.value + (f.proven ? ", proven: " : ": ") + f.proof; }
-std::string kinds(const std::vector<Finding>& findings) {
+std::string text_of(const InferredField& f) {
+    return f.what + ": " + f.value + (f.proven ? ", proven: " : ": ") + f.proof;
+}
+std::string kinds(const std::vector<CaptureFinding>& findings) {
     std::string out;
-    for (const Finding& f : findings) out += (out.empty() ? "" : " ") + f.kind;
+    for (const CaptureFinding& f : findings) out += (out.empty() ? "" : " ") + f.kind;
     return out;
 }
 
@@ -258,7 +260,7 @@ TEST(PftRecognition, ProvesNothingWithBytesThatParseAnyWay) {
     p.sync(ISyncReason::periodic);
     for (unsigned i = 0; i < 12; ++i) p.atom();
     const Identity identity = identified(p.stretches());
-    EXPECT_EQ(identity.facts, (std::vector<Fact>{
+    EXPECT_EQ(identity.facts, (std::vector<InferredField>{
                                   {"cycle counts", "no", false, "with them would parse as well"},
                                   {"Context ID", "not traced", false, "1 byte would parse as well"},
                                   {"timestamps", "none", true, "no timestamp packet"},
@@ -327,7 +329,7 @@ TEST(PftRecognition, FindsEveryConfigurationThatTheBytesShow) {
         EXPECT_EQ(fact(identity, "version")->value, wide ? "PFT v1.1" : "PFT v1.0");
         EXPECT_EQ(is.minor_version, wide ? 1 : 0);
         EXPECT_EQ(found.version_proven, wide);
-        for (const Fact& f : identity.facts) {
+        for (const InferredField& f : identity.facts) {
             if (f.what == "version") continue;
             EXPECT_TRUE(f.proven) << f.what << ": " << f.proof;
         }
@@ -355,7 +357,7 @@ TEST(PftRecognition, SaysWhatContradictsAnotherConfiguration) {
 TEST(PftRecognition, TellsTheVersionByWhatOnlyOneHas) {
     const auto version = [](const Packed& p) {
         const Identity identity = identified(p.stretches());
-        const Fact& f = *fact(identity, "version");
+        const InferredField& f = *fact(identity, "version");
         EXPECT_EQ(f.proven, evidence(identity).version_proven);
         EXPECT_EQ(f.value, "PFT v1." + std::to_string(config_of(*identity.configuration).minor_version));
         return f.value + (f.proven ? ", proven: " : ": ") + f.proof;
@@ -435,17 +437,18 @@ TEST(PftDescription, CycleCountsThatAreNotThere) {
     const protocol::Settled with = settled(p.stretches(), described);
     ASSERT_EQ(kinds(with.findings), "cycle-accurate");
     // At 12 a count with six bytes, of which five are the most (2.3): 8 bytes are lost up to the next A-sync.
-    EXPECT_EQ(with.findings[0],
-              (Finding{Severity::error,
-                       "cycle-accurate",
-                       {},
-                       {},
-                       buffer_offset(12),
-                       "ETMCR says cycle-accurate; parsed so, 3 stretches (24 bytes) without packets, and 0 Context "
-                       "IDs change unsaid",
-                       "no cycle counts in the bytes: so 0 stretches without packets",
-                       "the registers were read before or after another setting was in force, or from another unit",
-                       "correct ETMCR bit 12 of cpu_0.ini"}));
+    EXPECT_EQ(
+        with.findings[0],
+        (CaptureFinding{Severity::error,
+                        "cycle-accurate",
+                        {},
+                        {},
+                        buffer_offset(12),
+                        "ETMCR says cycle-accurate; parsed so, 3 stretches (24 bytes) without packets, and 0 Context "
+                        "IDs change unsaid",
+                        "no cycle counts in the bytes: so 0 stretches without packets",
+                        "the registers were read before or after another setting was in force, or from another unit",
+                        "correct ETMCR bit 12 of cpu_0.ini"}));
     EXPECT_FALSE(config_of(*with.configuration).cycle_accurate);
     EXPECT_TRUE(config_of(*with.configuration).return_stack);  // which the bytes do not contradict
 }
@@ -545,15 +548,15 @@ TEST(PftDescription, TimestampsOfAnotherSizeOrEncoding) {
     described.gray_timestamps = false;
     const protocol::Settled binary = settled(p.stretches(), described);
     ASSERT_EQ(kinds(binary.findings), "timestamp-encoding");
-    EXPECT_EQ(binary.findings[0], (Finding{Severity::warning,
-                                           "timestamp-encoding",
-                                           {},
-                                           {},
-                                           buffer_offset(22),
-                                           "as ETMCCER has it, 1 of 3 timestamps go backwards",
-                                           "Gray code",
-                                           "ETMCCER or ETMIDR is of another unit",
-                                           "correct ETMCCER bit 28 of cpu_0.ini"}));
+    EXPECT_EQ(binary.findings[0], (CaptureFinding{Severity::warning,
+                                                  "timestamp-encoding",
+                                                  {},
+                                                  {},
+                                                  buffer_offset(22),
+                                                  "as ETMCCER has it, 1 of 3 timestamps go backwards",
+                                                  "Gray code",
+                                                  "ETMCCER or ETMIDR is of another unit",
+                                                  "correct ETMCCER bit 28 of cpu_0.ini"}));
     p = Packed(made);
     p.sync().time(1, 7).time(2, 1).atom().time(3, 1);  // natural binary
     const protocol::Settled gray = settled(p.stretches(), made);
@@ -570,15 +573,15 @@ TEST(PftDescription, TimestampsThatWereSaidToBeOff) {
     p.sync().time(1, 7);
     const protocol::Settled off = settled(p.stretches(), Config());
     ASSERT_EQ(kinds(off.findings), "timestamps-on");
-    EXPECT_EQ(off.findings[0], (Finding{Severity::warning,
-                                        "timestamps-on",
-                                        {},
-                                        {},
-                                        buffer_offset(12),
-                                        "1 timestamp, but ETMCR bit 28 is 0",
-                                        "ETMCR bit 28 set",
-                                        "ETMCR is not the value in force while tracing",
-                                        "correct ETMCR of cpu_0.ini"}));
+    EXPECT_EQ(off.findings[0], (CaptureFinding{Severity::warning,
+                                               "timestamps-on",
+                                               {},
+                                               {},
+                                               buffer_offset(12),
+                                               "1 timestamp, but ETMCR bit 28 is 0",
+                                               "ETMCR bit 28 set",
+                                               "ETMCR is not the value in force while tracing",
+                                               "correct ETMCR of cpu_0.ini"}));
     EXPECT_EQ(kinds(settled(p.stretches(), made).findings), "");
 }
 
@@ -609,7 +612,7 @@ TEST(PftDescription, WhatAProgramProvesOfIt) {
 
 // ---- what is wrong with the bytes
 
-std::vector<Finding> health(const std::vector<Stretch>& stretches, const Config& config = {}) {
+std::vector<CaptureFinding> health(const std::vector<Stretch>& stretches, const Config& config = {}) {
     return row().health({}, configuration(config).get(), stretches, "etb");
 }
 
@@ -623,7 +626,7 @@ TEST(PftHealth, HasNothingToSayOfSoundTrace) {
 TEST(PftHealth, DamageOverflowAndWhatCameBeforeTheFirstASync) {
     Packed p((Config()));
     p.raw("84 84").sync().raw("02 84").sync().raw("82").sync(ISyncReason::overflow_restart);
-    const std::vector<Finding> one = health(p.stretches());
+    const std::vector<CaptureFinding> one = health(p.stretches());
     ASSERT_EQ(kinds(one), "damaged-packets overflow unsynchronised");
     EXPECT_EQ(one[0].severity, Severity::warning);
     EXPECT_EQ(one[0].offset, buffer_offset(14));
@@ -684,7 +687,7 @@ TEST(PftHealth, ZerosAtTheEnd) {
     bytes.resize(12 + 64);
     EXPECT_EQ(kinds(health(in_one(bytes))), "");
     bytes.resize(12 + 65);
-    const std::vector<Finding> findings = health(in_one(bytes));
+    const std::vector<CaptureFinding> findings = health(in_one(bytes));
     ASSERT_EQ(kinds(findings), "trailing-zeros");
     EXPECT_EQ(findings[0].severity, Severity::note);
     EXPECT_EQ(findings[0].offset, buffer_offset(12));

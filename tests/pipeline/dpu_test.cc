@@ -130,7 +130,7 @@ TEST(DpuTrace, Periods) {
     const auto trace = dpu_trace(capture);
     ASSERT_EQ(trace->periods.size(), 2U);
     EXPECT_EQ(trace->periods[0].format.mode, dpu::TraceMode::task);
-    EXPECT_EQ(trace->periods[0].start.context, (dpu::Context{false, 5}));
+    EXPECT_EQ(trace->periods[0].start.context, (dpu::TaskContext{false, 5}));
     ASSERT_TRUE(decode_dpu(*trace, dump, out).has_value());
     EXPECT_EQ(out.kinds(), (Kinds{task_switch, task_switch, sample, user_data, held, context, pair, short_loop,
                                   long_loop, pair, closed}));
@@ -288,7 +288,7 @@ TEST(DpuTrace, NexusAlone) {
     EXPECT_EQ(out.kinds(), (Kinds{task_switch, user_data, lost}));
     EXPECT_EQ(out.elements[0].from, 0x401010U);
     EXPECT_EQ(out.elements[0].to, 0x200U);
-    EXPECT_EQ(out.elements[0].context, (dpu::Context{true, 5}));
+    EXPECT_EQ(out.elements[0].context, (dpu::TaskContext{true, 5}));
     EXPECT_EQ(out.elements[1].value, 0xCAFE0001U);
     EXPECT_EQ(out.readings[0].deltas, (dpu::Counters{1000, 120, 0, 300, 12, 1}));
     EXPECT_EQ(out.readings[0].values[0], 0x7FFFFC17U);

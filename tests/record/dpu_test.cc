@@ -170,7 +170,7 @@ TEST_F(DpuRecorderTest, ThreadsAreTasksOfOneCore) {
     DpuTruth::Context running = user2;
     for (std::size_t i = 0; i < elements.readings.size(); ++i) {
         decoded[running] += elements.readings[i].deltas[0];
-        const dpu::Context next = elements.of(dpu::ElementKind::task_switch)[i].context;
+        const dpu::TaskContext next = elements.of(dpu::ElementKind::task_switch)[i].context;
         running = {next.supervisor, next.id};
         ++stays[running];
     }

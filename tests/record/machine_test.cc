@@ -9,7 +9,7 @@ namespace waymark::record {
 namespace {
 
 namespace event = spe::event;
-using Kind = Machine::Kind;
+using Kind = MachineSimulation::Kind;
 
 /// Small enough to be filled by hand: 2 sets of 2 lines, then 4 sets of 4.
 MachineModel small() {
@@ -24,10 +24,10 @@ MachineModel small() {
     return model;
 }
 
-TEST(Machine, DefaultsCanBe) { EXPECT_TRUE(check(MachineModel{}).has_value()); }
+TEST(MachineSimulation, DefaultsCanBe) { EXPECT_TRUE(check(MachineModel{}).has_value()); }
 
-TEST(Machine, DataComesFromWhereItIs) {
-    Machine machine(small());
+TEST(MachineSimulation, DataComesFromWhereItIs) {
+    MachineSimulation machine(small());
     const Address here{0x10000};
     const Accessed first = machine.access(0, here, 8, Kind::load);
     EXPECT_EQ(first.source, 0xe);
@@ -46,8 +46,8 @@ TEST(Machine, DataComesFromWhereItIs) {
     EXPECT_EQ(machine.access(0, here, 8, Kind::load).source, 0xb);
 }
 
-TEST(Machine, ALineWrittenElsewhereComesFromThere) {
-    Machine machine(small());
+TEST(MachineSimulation, ALineWrittenElsewhereComesFromThere) {
+    MachineSimulation machine(small());
     const Address line{0x20000};
     machine.access(0, line, 8, Kind::store);
     const Accessed near = machine.access(1, line + 8, 8, Kind::load);
@@ -62,17 +62,17 @@ TEST(Machine, ALineWrittenElsewhereComesFromThere) {
     EXPECT_EQ(machine.access(2, line, 8, Kind::load).source, 0xc) << "of another cluster";
 }
 
-TEST(Machine, StoresDoNotWait) {
-    Machine machine(small());
+TEST(MachineSimulation, StoresDoNotWait) {
+    MachineSimulation machine(small());
     const Accessed store = machine.access(0, Address{0x30000}, 8, Kind::store);
     EXPECT_EQ(store.cycles, 1U + 35U);
     EXPECT_EQ(store.events & (event::llc_access | event::llc_miss), 0U);
 }
 
-TEST(Machine, StoresToALineThatIsSharedInVainCostTime) {
+TEST(MachineSimulation, StoresToALineThatIsSharedInVainCostTime) {
     // Two CPUs count up by turns: each a number of its own, in one line or in two.
     const auto cycles = [](std::uint64_t apart, std::uint32_t second) {
-        Machine machine{MachineModel{}};
+        MachineSimulation machine{MachineModel{}};
         constexpr std::uint64_t base = 0x40000;
         for (int i = 0; i < 1000; ++i)
             for (const std::uint32_t cpu : {0U, second}) {
@@ -88,8 +88,8 @@ TEST(Machine, StoresToALineThatIsSharedInVainCostTime) {
     EXPECT_GT(far, near * 5 / 4) << "another cluster is further away";
 }
 
-TEST(Machine, TranslationsAreKept) {
-    Machine machine(small());
+TEST(MachineSimulation, TranslationsAreKept) {
+    MachineSimulation machine(small());
     const auto walk = [&](std::uint64_t page) {
         return machine.access(0, Address{page * 4096}, 8, Kind::load).translation;
     };
@@ -102,8 +102,8 @@ TEST(Machine, TranslationsAreKept) {
     EXPECT_EQ(walk(1), 35U);
 }
 
-TEST(Machine, AnAccessToTwoLinesIsMisaligned) {
-    Machine machine(small());
+TEST(MachineSimulation, AnAccessToTwoLinesIsMisaligned) {
+    MachineSimulation machine(small());
     const Address end{0x40000 + 252};
     machine.access(0, end, 4, Kind::load);
     const Accessed two = machine.access(0, end, 8, Kind::load);
@@ -111,8 +111,8 @@ TEST(Machine, AnAccessToTwoLinesIsMisaligned) {
     EXPECT_EQ(two.source, 0xe);
 }
 
-TEST(Machine, TheQuickWayGivesTheSame) {
-    Machine quick(small()), slow(small());
+TEST(MachineSimulation, TheQuickWayGivesTheSame) {
+    MachineSimulation quick(small()), slow(small());
     std::uint64_t random = 1;
     unsigned taken = 0;
     for (int i = 0; i < 100'000; ++i) {
@@ -136,8 +136,8 @@ TEST(Machine, TheQuickWayGivesTheSame) {
     EXPECT_GT(taken, 1000U);
 }
 
-TEST(Machine, BranchesAreLearnt) {
-    Machine machine(MachineModel{});
+TEST(MachineSimulation, BranchesAreLearnt) {
+    MachineSimulation machine(MachineModel{});
     const isa::A64Instruction conditional{.kind = isa::A64Class::branch, .conditional = true};
     const Address pc{0x1000}, to{0x2000};
     unsigned wrong = 0;
@@ -153,9 +153,9 @@ TEST(Machine, BranchesAreLearnt) {
     EXPECT_TRUE(machine.branch(0, to, back, true, pc + 4)) << "nothing is on the stack";
 }
 
-TEST(Machine, TimeGoesOnByWidthAndWaitsForMemory) {
+TEST(MachineSimulation, TimeGoesOnByWidthAndWaitsForMemory) {
     MachineModel model;
-    Machine machine(model);
+    MachineSimulation machine(model);
     machine.dispatch(0, 400);
     EXPECT_EQ(machine.cycle(0), 100U);
     // Behind a load from memory no more than the window is dispatched until its data is there.
@@ -164,7 +164,7 @@ TEST(Machine, TimeGoesOnByWidthAndWaitsForMemory) {
     EXPECT_EQ(machine.cycle(0), 100U + 1 + 240 + 35);
 }
 
-TEST(Machine, NumbersAreSetByName) {
+TEST(MachineSimulation, NumbersAreSetByName) {
     MachineModel model;
     EXPECT_TRUE(set_from_json(model, R"({"l2": {"kib": 512}, "memory_cycles": 300})").has_value());
     EXPECT_EQ(model.l2.kib, 512U);
@@ -178,7 +178,7 @@ TEST(Machine, NumbersAreSetByName) {
     EXPECT_NE(to_text(model).find("l2.kib                   512"), std::string::npos);
 }
 
-TEST(Machine, WhatCannotBeIsRefused) {
+TEST(MachineSimulation, WhatCannotBeIsRefused) {
     const auto refused = [](std::string_view name, std::uint64_t value) {
         MachineModel model;
         EXPECT_TRUE(set(model, name, value).has_value());

@@ -80,7 +80,7 @@ std::vector<spe::Record> records_of(const std::filesystem::path& file, capture::
 class ProfilerTest : public testing::Test {
 protected:
     std::unique_ptr<Profiler> make(std::string_view event = "arm_spe/jitter=0,period=256/") {
-        ProfileOptions options;
+        ProfilerOptions options;
         options.file = folder_.path() / "perf.data";
         options.command = {"./program"};
         options.machine.cpus = 4;
@@ -127,9 +127,9 @@ TEST_F(ProfilerTest, SamplesAreTheOperationsThatTheIntervalChooses) {
         if (index == 3) {
             EXPECT_EQ(records[i].data_virtual, data + (1 << 20) + member / 5 * 8);
         }
-        EXPECT_EQ(records[i].has(spe::Column::data_virtual), index == 1 || index == 3);
-        EXPECT_EQ(records[i].has(spe::Column::data_source), index == 1);
-        EXPECT_EQ(records[i].has(spe::Column::branch_target), index == 4);
+        EXPECT_EQ(records[i].has(spe::RecordColumn::data_virtual), index == 1 || index == 3);
+        EXPECT_EQ(records[i].has(spe::RecordColumn::data_source), index == 1);
+        EXPECT_EQ(records[i].has(spe::RecordColumn::branch_target), index == 4);
         if (index == 4) {
             EXPECT_EQ(spe::program_address(records[i].branch_target).address.value, loop);
         }
@@ -250,7 +250,7 @@ TEST_F(ProfilerTest, ThreadsMeetInTheModel) {
 }
 
 TEST_F(ProfilerTest, BuffersAreWrittenOutWhenTheyAreFull) {
-    ProfileOptions options;
+    ProfilerOptions options;
     options.file = file();
     options.aux_bytes = 8192;
     options.spe.period = 256;
@@ -271,7 +271,7 @@ TEST_F(ProfilerTest, BuffersAreWrittenOutWhenTheyAreFull) {
 }
 
 TEST_F(ProfilerTest, AuxtraceInfoTellsTheCore) {
-    ProfileOptions options;
+    ProfilerOptions options;
     options.file = file();
     options.machine.cpus = 2;
     for (const unsigned version : {1U, 2U}) {

@@ -377,7 +377,7 @@ TEST(Tracker, FollowingRowsTellsTheSame) {
         std::minstd_rand random(seed);
         const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
         std::vector<Code> codes(1);
-        std::vector<Row> rows(1);
+        std::vector<OrdinaryBlock> rows(1);
         for (unsigned n = 0; n < 30; ++n) {
             std::vector<std::uint32_t> code(below(4), nop);
             const std::uint32_t ends[] = {nop, beq_plus_16, bx_lr, bl_plus_16, bxeq_lr, b_self};

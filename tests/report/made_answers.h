@@ -92,9 +92,10 @@ inline Answers made_flow(std::size_t functions = 12, std::size_t calls = 60, std
             t.slices.push_back({begin + length / 4, begin + length / 2, track, static_cast<Index>((f + 1) % functions),
                                 1, s % 50 == 0 ? 9U : 1U});
         }
-    t.marks = {{t.axis.begin + slices * 300, t.axis.begin + slices * 340, 0, Mark::Kind::gap, "overflow of the FIFO"},
-               {t.axis.begin + slices * 500, t.axis.begin + slices * 500, 0, Mark::Kind::exception, "IRQ"},
-               {t.axis.begin + slices * 700, t.axis.begin + slices * 700, 1, Mark::Kind::user_data, "0x2a"}};
+    t.marks = {
+        {t.axis.begin + slices * 300, t.axis.begin + slices * 340, 0, TimelineMark::Kind::gap, "overflow of the FIFO"},
+        {t.axis.begin + slices * 500, t.axis.begin + slices * 500, 0, TimelineMark::Kind::exception, "IRQ"},
+        {t.axis.begin + slices * 700, t.axis.begin + slices * 700, 1, TimelineMark::Kind::user_data, "0x2a"}};
     Series series{"instructions per µs", "1/µs", 0, {}};
     for (std::size_t p = 0; p < slices; ++p)
         series.points.push_back({t.axis.begin + p * 1000, static_cast<double>(next_random(random) % 1000) / 10});

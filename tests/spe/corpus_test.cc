@@ -55,7 +55,7 @@ TEST(Corpus, QuipperTwoRecords) {
     EXPECT_EQ(a.total_latency, 12);
     EXPECT_EQ(a.translation_latency, 1);
     EXPECT_EQ(a.data_virtual, 0xFF0E3703096B28U);
-    EXPECT_TRUE(a.has(Column::data_source));
+    EXPECT_TRUE(a.has(RecordColumn::data_source));
     EXPECT_EQ(a.data_source, 0);
     EXPECT_EQ(a.timestamp, 44731163950U);
     EXPECT_EQ(a.end().value, 64U);
@@ -83,7 +83,7 @@ TEST(Corpus, WindowsBranches) {
     EXPECT_EQ(e.issue_latency, 39);
     EXPECT_EQ(e.total_latency, 40);
     EXPECT_EQ(place(e.branch_target), place(0, 0x7FFDBF214408));
-    EXPECT_FALSE(e.has(Column::timestamp));
+    EXPECT_FALSE(e.has(RecordColumn::timestamp));
     EXPECT_EQ(e.end().value, 64U) << "the END stands at offset 63";
     const Record& t = ts.records[0];
     EXPECT_EQ(t.issue_latency, 41);
@@ -140,8 +140,8 @@ TEST(Corpus, HiperfDump1IsDamagedInTwoPlaces) {
     ASSERT_EQ(got.gaps.size(), 2U);
     EXPECT_EQ(got.gaps[0], (RecordGap{13, {{738}, {739}, GapReason::reserved_header}, true}));
     EXPECT_EQ(got.gaps[1], (RecordGap{21, {{1192}, {1193}, GapReason::reserved_header}, true}));
-    EXPECT_FALSE(got.records[13].has(Column::issue_latency));
-    EXPECT_FALSE(got.records[21].has(Column::events));
+    EXPECT_FALSE(got.records[13].has(RecordColumn::issue_latency));
+    EXPECT_FALSE(got.records[21].has(RecordColumn::events));
     EXPECT_EQ(place(got.records[27].pc), place(1, 0x800AD02D70));
 }
 
@@ -185,7 +185,7 @@ TEST(Corpus, TelemetryFrameStaysOpen) {
     const Record& r = ended.records[1];
     EXPECT_EQ(what(r), "load general");
     EXPECT_EQ(physical_address(r.data_physical).address.value, 0x8032c955a43U);
-    EXPECT_TRUE(r.has(Column::data_source));
+    EXPECT_TRUE(r.has(RecordColumn::data_source));
 }
 
 TEST(Corpus, KvmGuestIsCut) {

@@ -17,7 +17,7 @@ Explanation of(const State& s) { return explain(s, {}); }
 /// The weights of the findings about a field, as first fact.
 std::string weights(const State& s, std::string_view field) {
     std::string out;
-    for (const Finding& f : of(s).findings)
+    for (const RegisterFinding& f : of(s).findings)
         if (!f.facts.empty() && f.facts[0].name == field)
             out += f.weight == Weight::stops ? 's' : f.weight == Weight::may ? 'm' : 'n';
     return out;
@@ -63,7 +63,7 @@ TEST(Explain, levels) {
 TEST(Explain, every_obstacle_in_turn) {
     const Explanation e = of(sound("NSPB=00, E=0, S=1, E1SPE=0, E2PB=11"));
     std::vector<std::string> fields;
-    for (const Finding& f : e.levels[1].obstacles) fields.emplace_back(f.facts[0].name);
+    for (const RegisterFinding& f : e.levels[1].obstacles) fields.emplace_back(f.facts[0].name);
     EXPECT_EQ(fields, (std::vector<std::string>{"MDCR_EL3.NSPB", "PMBLIMITR_EL1.E", "PMBSR_EL1.S", "PMSCR_EL1.E1SPE"}));
 }
 
@@ -76,7 +76,7 @@ TEST(Explain, what_stops_samples_is_an_obstacle_at_every_level) {
     EXPECT_FALSE(e.samples());
     const auto names = [](const Level& level) {
         std::string out;
-        for (const Finding& f : level.obstacles) out += std::string(f.facts[0].name) + " ";
+        for (const RegisterFinding& f : level.obstacles) out += std::string(f.facts[0].name) + " ";
         return out;
     };
     EXPECT_TRUE(e.levels[0].sampled);
@@ -146,7 +146,7 @@ TEST(Explain, the_remedies_together_give_samples) {
             State after = s;
             after.regs.pstate.el = level.el;
             bool all = true, finding = false;
-            for (const Finding& f : level.obstacles) {
+            for (const RegisterFinding& f : level.obstacles) {
                 all &= f.remedy && after.regs.set_field(f.facts[0].name, *f.remedy);
                 finding |= f.facts[0].name.starts_with("PMBPTR") || f.facts[0].name.starts_with("PMSLATFR");
             }
@@ -178,7 +178,7 @@ TEST(Explain, no_remedy_is_the_value_that_is_there) {
     for (unsigned i = 0; i < 1000 && !HasFailure(); ++i) {
         const State s = random_state(random);
         const Explanation e = of(s);
-        for (const Finding& f : e.findings)
+        for (const RegisterFinding& f : e.findings)
             if (!f.facts.empty()) check(s, f.text, f.facts[0].name, f.remedy);
         const auto of_why = [&](const State& state, const Why& why) {
             check(state, why.text, why.facts[0].name, why.remedy);
@@ -191,7 +191,7 @@ TEST(Explain, no_remedy_is_the_value_that_is_there) {
                  {level.sampled.why, level.buffer_access.why, level.profiling_access.why, level.context_idr1.why,
                   level.context_idr2.why, level.physical_address.why, level.time_stamp.why})
                 of_why(there, why);
-            for (const Finding& f : level.obstacles) {
+            for (const RegisterFinding& f : level.obstacles) {
                 check(there, f.text, f.facts[0].name, f.remedy);
                 if (f.remedy) there.regs.set_field(f.facts[0].name, *f.remedy);
             }
@@ -248,7 +248,7 @@ TEST(Explain, interval_and_buffer) {
 
 TEST(Explain, remedies_for_interval_and_buffer) {
     const auto remedy = [](const State& s, std::string_view field) -> std::optional<std::uint64_t> {
-        for (const Finding& f : of(s).findings)
+        for (const RegisterFinding& f : of(s).findings)
             if (!f.facts.empty() && f.facts[0].name == field) return f.remedy;
         return std::nullopt;
     };
@@ -273,7 +273,7 @@ TEST(Explain, what_was_not_given) {
         options.given = [&](std::string_view name) { return !name.starts_with(missing); };
         const Explanation e = explain(s, options);
         std::string out = e.samples() ? "samples" : "none";
-        for (const Finding& f : e.findings)
+        for (const RegisterFinding& f : e.findings)
             if (f.facts.empty()) out += ", " + f.text.substr(0, f.text.find(' '));
         return out;
     };
@@ -294,7 +294,7 @@ TEST(Explain, registers_that_count_for_nothing) {
         ExplainOptions options;
         options.given = [&](std::string_view name) { return name == register_name; };
         std::string out;
-        for (const Finding& f : explain(s, options).findings)
+        for (const RegisterFinding& f : explain(s, options).findings)
             if (f.text.starts_with(register_name)) out += f.text + "\n";
         return out;
     };

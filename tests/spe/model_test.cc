@@ -234,16 +234,16 @@ TEST(Records, EndWithoutTimestampAndPadding) {
 }
 
 TEST(Records, PlacesOfAbsentPackets) {
-    const auto record = [](std::initializer_list<Column> slots, const Executed& op) {
+    const auto record = [](std::initializer_list<RecordColumn> slots, const Executed& op) {
         UnitUnderTest unit;
         unit.config.choices.order = ModelChoices::neoverse().order;
-        for (const Column column : slots)
+        for (const RecordColumn column : slots)
             unit.config.choices.slots =
                 static_cast<std::uint16_t>(unit.config.choices.slots | 1U << static_cast<unsigned>(column));
         unit.sample(op);
         return unit.bytes().size();
     };
-    constexpr auto target = Column::branch_target, data = Column::data_virtual;
+    constexpr auto target = RecordColumn::branch_target, data = RecordColumn::data_virtual;
     constexpr std::size_t least = 21, address = 9;
     // Target and data address share their place, whichever of them is said to have one.
     EXPECT_EQ(record({target, data}, other(1, 0)), least + address);
@@ -252,8 +252,9 @@ TEST(Records, PlacesOfAbsentPackets) {
     EXPECT_EQ(record({target, data}, branch(1, 0, 2)), least + address);
     EXPECT_EQ(record({data}, branch(1, 0, 2)), least + address);
     EXPECT_EQ(record({target}, load(1, 0, 2)), least + address + 3);
-    EXPECT_EQ(record({Column::context_el1, Column::data_source, Column::translation_latency}, other(1, 0)),
-              least + 5 + 2 + 3);
+    EXPECT_EQ(
+        record({RecordColumn::context_el1, RecordColumn::data_source, RecordColumn::translation_latency}, other(1, 0)),
+        least + 5 + 2 + 3);
 }
 
 TEST(Records, Branches) {
@@ -266,7 +267,7 @@ TEST(Records, Branches) {
     const Record taken = target(branch(0x100, 0, 0x200), false);
     EXPECT_EQ(taken.branch_target, 0xa000'0000'0000'0200U);
     EXPECT_EQ(taken.events, event::retired);
-    EXPECT_FALSE(target(branch(0x100, 0, 0x104, false), false).has(Column::branch_target));
+    EXPECT_FALSE(target(branch(0x100, 0, 0x104, false), false).has(RecordColumn::branch_target));
     const Record not_taken = target(branch(0x100, 0, 0x104, false), true);
     EXPECT_EQ(not_taken.branch_target, 0xa000'0000'0000'0104U);
     EXPECT_EQ(not_taken.events, event::retired | event::not_taken);
@@ -320,7 +321,7 @@ TEST(Records, Counters) {
     Executed op = other(0x100, 0);
     op.alternate_issue_latency = 3;
     unit.sample(op);
-    EXPECT_FALSE(unit.witness.written().at(0).has(Column::alternate_issue_latency));
+    EXPECT_FALSE(unit.witness.written().at(0).has(RecordColumn::alternate_issue_latency));
 }
 
 TEST(Records, DataAddresses) {
@@ -338,10 +339,10 @@ TEST(Records, DataAddresses) {
     EXPECT_EQ(record({.address = {0xffff'8000'dead'beef}}, false).data_virtual, 0x00ff'8000'dead'beefU);
     EXPECT_EQ(record({.address = {0xffff'8000'dead'beef}}, true).data_virtual, 0xffff'8000'dead'beefU);
     // An access that aborts has no physical address.
-    EXPECT_FALSE(record({.address = {1}}, false).has(Column::data_physical));
+    EXPECT_FALSE(record({.address = {1}}, false).has(RecordColumn::data_physical));
     const Access tagged{.address = {1}, .physical = Address{0x1000}, .tag_checked = true, .physical_tag = 0xb};
     EXPECT_EQ(record(tagged, false).data_physical, 0xcb00'0000'0000'1000U);
-    EXPECT_FALSE(record(tagged, false, false).has(Column::data_physical));
+    EXPECT_FALSE(record(tagged, false, false).has(RecordColumn::data_physical));
     const Access secure{.address = {1}, .physical = Address{0x1000}, .physical_space = SecurityState::Secure};
     EXPECT_EQ(record(secure, false).data_physical, 0x1000U);
 }
@@ -355,7 +356,7 @@ TEST(Records, AddressOfRedirectedRegister) {
         Executed op = load(0x100, 0, 0x828);
         op.operation.kind = Kind::system_register;
         unit.sample(op);
-        EXPECT_EQ(unit.witness.written().at(0).has(Column::data_virtual), e2spe);
+        EXPECT_EQ(unit.witness.written().at(0).has(RecordColumn::data_virtual), e2spe);
         EXPECT_EQ(unit.witness.written().at(0).operation_type, 0x30);
     }
 }
@@ -378,12 +379,12 @@ TEST(Records, DataSource) {
         }());
         return found.records.at(0);
     };
-    EXPECT_TRUE(record(true, 1, false, false).has(Column::data_source));
+    EXPECT_TRUE(record(true, 1, false, false).has(RecordColumn::data_source));
     EXPECT_EQ(record(true, 2, false, false).bytes, record(true, 1, false, false).bytes + 1);
-    EXPECT_TRUE(record(true, 1, false, true).has(Column::data_source));
-    EXPECT_FALSE(record(true, 1, true, true).has(Column::data_source));
-    EXPECT_FALSE(record(true, 1, true, false).has(Column::data_source));
-    EXPECT_FALSE(record(false, 1, false, false).has(Column::data_source));
+    EXPECT_TRUE(record(true, 1, false, true).has(RecordColumn::data_source));
+    EXPECT_FALSE(record(true, 1, true, true).has(RecordColumn::data_source));
+    EXPECT_FALSE(record(true, 1, true, false).has(RecordColumn::data_source));
+    EXPECT_FALSE(record(false, 1, false, false).has(RecordColumn::data_source));
 }
 
 TEST(Records, PreviousBranchTarget) {
@@ -393,7 +394,7 @@ TEST(Records, PreviousBranchTarget) {
     unit.regs().pmsidr_el1.max_size = 7;
     Model& model = unit.model();
     unit.sample(branch(0x100, 0, 0x200));
-    EXPECT_FALSE(unit.witness.written().at(0).has(Column::previous_target));  // none before it
+    EXPECT_FALSE(unit.witness.written().at(0).has(RecordColumn::previous_target));  // none before it
     unit.sample(other(0x200, 0));
     EXPECT_EQ(unit.witness.written().at(1).previous_target, 0xa000'0000'0000'0200U);
     model.retire(branch(0x204, 10, 0x208, false));  // not taken
@@ -409,7 +410,7 @@ TEST(Records, PreviousBranchTarget) {
     model.set_exception_level(2001, EL1);
     unit.set_cycle(2001);
     unit.sample(other(0x600, 0));
-    EXPECT_FALSE(unit.witness.written().at(4).has(Column::previous_target));
+    EXPECT_FALSE(unit.witness.written().at(4).has(RecordColumn::previous_target));
 }
 
 TEST(Records, PreviousBranchTargetOnBranchesOnly) {
@@ -421,8 +422,8 @@ TEST(Records, PreviousBranchTargetOnBranchesOnly) {
     unit.model().retire(branch(0x100, 0, 0x200));
     unit.sample(other(0x200, 0));
     unit.sample(branch(0x204, 0, 0x300));
-    EXPECT_FALSE(unit.witness.written().at(0).has(Column::previous_target));
-    EXPECT_TRUE(unit.witness.written().at(1).has(Column::previous_target));
+    EXPECT_FALSE(unit.witness.written().at(0).has(RecordColumn::previous_target));
+    EXPECT_TRUE(unit.witness.written().at(1).has(RecordColumn::previous_target));
 }
 
 TEST(Records, Timestamps) {
@@ -464,7 +465,7 @@ TEST(Records, Contexts) {
     unit.model().change(10, [](State& s) { s.regs.pmscr_el2.cx = false; });
     unit.set_cycle(10);
     unit.sample(other(0x100, 0));
-    EXPECT_FALSE(unit.witness.written().at(1).has(Column::context_el2));
+    EXPECT_FALSE(unit.witness.written().at(1).has(RecordColumn::context_el2));
 }
 
 TEST(Records, EventsOfTheVersion) {
@@ -1163,7 +1164,7 @@ TEST(Check, WhatNoUnitIs) {
     EXPECT_EQ(message([](ModelConfig& c) { c.choices.in_flight = 0; }),
               "in_flight is 0; a unit tracks at least one sample");
     EXPECT_EQ(message([](ModelConfig& c) { c.choices.counter_denominator = 0; }), "counter_denominator is 0");
-    EXPECT_EQ(message([](ModelConfig& c) { c.choices.order[3] = Column::pc; }),
+    EXPECT_EQ(message([](ModelConfig& c) { c.choices.order[3] = RecordColumn::pc; }),
               "order must hold every packet but the terminator, each once");
     EXPECT_EQ(message([](ModelConfig& c) { c.choices = ModelChoices::neoverse(); }), "ok");
     EXPECT_EQ(message([](ModelConfig& c) {
@@ -1251,7 +1252,7 @@ TEST(Check, LinuxUser) {
         ASSERT_EQ(records.size(), 2U) << name(version);
         EXPECT_EQ(records[0].pc, 0x8000'0000'0040'0000U);
         EXPECT_EQ(records[0].context_el2, 0x1234U);
-        EXPECT_TRUE(records[0].has(Column::timestamp));
+        EXPECT_TRUE(records[0].has(RecordColumn::timestamp));
         EXPECT_EQ(records[1].first.value, 64U);
     }
 }
@@ -1266,9 +1267,9 @@ void replay(const Record& r, UnitUnderTest& unit, Executed& op) {
     regs.mdcr_el2.e2pb = 0b00;
     regs.pmscr_el1.e0spe = regs.pmscr_el1.e1spe = regs.pmscr_el2.e2spe = regs.pmscr_el2.e0hspe = true;
     regs.hcr_el2.tge = pc.exception_level == EL2;
-    regs.pmscr_el1.cx = r.has(Column::context_el1);
-    regs.pmscr_el2.cx = r.has(Column::context_el2);
-    regs.pmscr_el2.ts = r.has(Column::timestamp);
+    regs.pmscr_el1.cx = r.has(RecordColumn::context_el1);
+    regs.pmscr_el2.cx = r.has(RecordColumn::context_el2);
+    regs.pmscr_el2.ts = r.has(RecordColumn::timestamp);
     op.pc = pc.address;
     op.operation = operation(r.operation_class, r.operation_type);
     op.events = r.events;
@@ -1278,8 +1279,8 @@ void replay(const Record& r, UnitUnderTest& unit, Executed& op) {
     op.issue_latency = r.issue_latency;
     op.translation_latency = r.translation_latency;
     op.target.address = program_address(r.branch_target).address;
-    if (r.has(Column::data_virtual)) op.access = Access{.address = data_address(r.data_virtual).address};
-    if (r.has(Column::data_source)) op.data_source = r.data_source;
+    if (r.has(RecordColumn::data_virtual)) op.access = Access{.address = data_address(r.data_virtual).address};
+    if (r.has(RecordColumn::data_source)) op.data_source = r.data_source;
 }
 
 void replay_file(const std::string& file, const ModelChoices& choices, std::uint8_t align, std::uint8_t max_size,

@@ -52,7 +52,7 @@ TEST(Record, HoldsEveryColumn) {
     ASSERT_EQ(got.records.size(), 1U);
     Record want;
     want.bytes = static_cast<std::uint32_t>(bytes.size());
-    want.present = 0x7fffU & ~(1U << static_cast<unsigned>(Column::branch_target));
+    want.present = 0x7fffU & ~(1U << static_cast<unsigned>(RecordColumn::branch_target));
     want.operation_class = OperationClass::load_store;
     want.operation_type = 8;
     want.pc = 0x8000000000001000;
@@ -242,7 +242,7 @@ TEST(Damage, EndsWithTheRecord) {
 
 // Records and the gaps before, between, inside and after them, in the order of the stream.
 TEST(Record, GapsKeepTheirPlaces) {
-    Columns columns;
+    RecordColumns columns;
     for (std::uint64_t pc = 0; pc < 3; ++pc) {
         Record r;
         r.pc = pc;
@@ -262,7 +262,7 @@ TEST(Record, GapsKeepTheirPlaces) {
 }
 
 TEST(Text, NamesEverything) {
-    for (unsigned c = 0; c < column_count; ++c) EXPECT_FALSE(name(static_cast<Column>(c)).empty());
+    for (unsigned c = 0; c < column_count; ++c) EXPECT_FALSE(name(static_cast<RecordColumn>(c)).empty());
     for (unsigned d = 0; d < defect_count; ++d) EXPECT_FALSE(name(static_cast<Defect>(d)).empty());
     EXPECT_EQ(events_text(0), "");
     EXPECT_EQ(operation(OperationClass::load_store, 0x68).length_bits(), 2048U);

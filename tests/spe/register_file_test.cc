@@ -8,7 +8,7 @@
 namespace waymark::spe::test {
 namespace {
 
-using List = std::vector<Setting>;
+using List = std::vector<NamedValue>;
 
 TEST(RegisterFile, values) {
     const std::pair<const char*, std::uint64_t> good[] = {
@@ -34,8 +34,8 @@ TEST(RegisterFile, values) {
 }
 
 TEST(RegisterFile, settings) {
-    EXPECT_EQ(read_setting("pmscr_el12", "0x3").value(), (Setting{"PMSCR_EL1", 3}));
-    EXPECT_EQ(read_setting("mdcr_el2.e2pb", "0b11").value(), (Setting{"MDCR_EL2.E2PB", 3}));
+    EXPECT_EQ(read_setting("pmscr_el12", "0x3").value(), (NamedValue{"PMSCR_EL1", 3}));
+    EXPECT_EQ(read_setting("mdcr_el2.e2pb", "0b11").value(), (NamedValue{"MDCR_EL2.E2PB", 3}));
     EXPECT_EQ(read_setting("PMSCR", "1").error().message, "'PMSCR' is no register that profiling depends on");
     EXPECT_EQ(read_setting("HCR_EL2.TEG", "1").error().message, "HCR_EL2 has no field 'TEG'; it has E2H, TGE");
     EXPECT_EQ(read_setting("MDCR_EL2.E2PB", "4").error().message, "MDCR_EL2.E2PB has 2 bits and does not hold '4'");

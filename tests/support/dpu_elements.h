@@ -11,7 +11,7 @@
 namespace waymark::support {
 
 /// Who runs, as the tests have them.
-inline constexpr dpu::Context user5{false, 5}, os5{true, 5}, user7{false, 7}, os7{true, 7};
+inline constexpr dpu::TaskContext user5{false, 5}, os5{true, 5}, user7{false, 7}, os7{true, 7};
 
 /// Elements with their readings, as a decoder makes them. Counters begin where `setup` says.
 class DpuElements {
@@ -25,7 +25,7 @@ public:
         return e;
     }
     /// A reading after so many of A0 and A1, with a change of flow to a context.
-    void change(dpu::ElementKind kind, std::uint32_t from, std::uint32_t to, dpu::Context context, std::uint32_t a0,
+    void change(dpu::ElementKind kind, std::uint32_t from, std::uint32_t to, dpu::TaskContext context, std::uint32_t a0,
                 std::uint32_t a1 = 0, std::uint8_t flags = 0) {
         dpu::Element& e = element(kind);
         e.from = from;
@@ -73,7 +73,7 @@ private:
     analysis::DpuSetup s;
     s.mode = mode;
     s.complete = true;
-    s.initial_context = dpu::Context{false, 5};
+    s.initial_context = dpu::TaskContext{false, 5};
     s.initial = dpu::Counters{100, 100, 100, 100, 100, 100};
     s.cycles = 0;
     return s;

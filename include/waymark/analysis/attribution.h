@@ -32,7 +32,7 @@ public:
         std::string_view name{};
     };
     /// Of row `i`. Valid until the next call.
-    [[nodiscard]] const Answer& of(const spe::Columns& c, std::size_t i);
+    [[nodiscard]] const Answer& of(const spe::RecordColumns& c, std::size_t i);
 
 private:
     static constexpr std::uint64_t forever = std::numeric_limits<std::uint64_t>::max();

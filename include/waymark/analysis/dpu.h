@@ -166,7 +166,7 @@ struct DpuFilter {
     bool same_ids = false;   ///< both IDs of a context are the same number in this capture
 
     /// Whether a context matches; none: that would take the ID that the trace does not show.
-    [[nodiscard]] std::optional<bool> matches(const dpu::Context& context) const;
+    [[nodiscard]] std::optional<bool> matches(const dpu::TaskContext& context) const;
     [[nodiscard]] bool matches(std::uint8_t pid, std::uint8_t did) const;
 };
 
@@ -180,7 +180,7 @@ struct DpuCodeRange {
 struct DpuSetup {
     std::optional<dpu::TraceMode> mode{};
     bool complete = false;  ///< the unit had written all it had
-    std::optional<dpu::Context> initial_context{};
+    std::optional<dpu::TaskContext> initial_context{};
     std::optional<dpu::Counters> initial{}, final{};
     std::vector<DpuFilter> filters{};  ///< oldest first; none: everything makes entries
     std::optional<std::pair<std::uint8_t, std::uint8_t>> initial_ids{};  ///< program and data ID of initial_context
@@ -231,7 +231,7 @@ private:
 struct DpuOwner {
     enum class Kind : std::uint8_t { context, sampled, tail_context, between, filtered, before, tail, unattributed };
     Kind kind{};
-    dpu::Context context{}, other{};  ///< context: of `context` to `between`; `other`: between these
+    dpu::TaskContext context{}, other{};  ///< context: of `context` to `between`; `other`: between these
     [[nodiscard]] bool is_context() const { return kind <= Kind::tail_context; }
     auto operator<=>(const DpuOwner& o) const {
         const auto key = [](const DpuOwner& w) {
@@ -244,7 +244,7 @@ struct DpuOwner {
 };
 /// `user 5`, `<between user 5 and supervisor 5>`.
 [[nodiscard]] std::string to_text(const DpuOwner& owner);
-[[nodiscard]] std::string to_text(const dpu::Context& context);
+[[nodiscard]] std::string to_text(const dpu::TaskContext& context);
 
 /// Sum, least and most of something that happened several times.
 struct DpuSpread {
@@ -262,7 +262,7 @@ struct DpuTask {
 
 /// One uninterrupted stay of a context. Outside modes TASK and FLOW: a stretch between samples that show no other.
 struct DpuStay {
-    dpu::Context context;
+    dpu::TaskContext context;
     std::uint64_t begin{}, end{};  ///< cycles, or numbers of readings where none counts cycles
     DpuCounts counts{};
 };
@@ -278,8 +278,8 @@ struct DpuFunctionCost {
 struct DpuPath {
     std::size_t parent = 0;
     DpuCode::Function function;
-    std::optional<dpu::Context> root;  ///< of a task: the name of what begins there
-    bool service = false;              ///< an interrupt or a system call
+    std::optional<dpu::TaskContext> root;  ///< of a task: the name of what begins there
+    bool service = false;                  ///< an interrupt or a system call
     std::uint64_t calls = 0;
     DpuCounts self{};
     bool known = true;  ///< as DpuTask::known
@@ -302,7 +302,7 @@ struct DpuLoop {
 
 struct DpuDatum {
     Offset offset;
-    std::optional<dpu::Context> context;
+    std::optional<dpu::TaskContext> context;
     std::uint32_t value{};
     std::uint64_t time{};  ///< at the reading before
 };
@@ -403,24 +403,24 @@ private:
     void reading(const dpu::Element& element, const dpu::Reading& reading);
     [[nodiscard]] DpuOwner owner(const dpu::Element& element, const dpu::Reading& reading) const;
     [[nodiscard]] std::optional<bool> shown(std::uint64_t end) const;
-    [[nodiscard]] bool stays_shown(const dpu::Context& context, std::uint64_t at) const;
+    [[nodiscard]] bool stays_shown(const dpu::TaskContext& context, std::uint64_t at) const;
     [[nodiscard]] bool beyond(const DpuCounts& counts) const;
     void doubt(const DpuCounts& counts, std::uint8_t wide, std::optional<Offset> at, bool lossy);
     void book(const DpuOwner& who, const DpuCounts& counts, std::optional<Place> last_pc, bool known);
-    void show(const dpu::Context& context);
-    void stay(const std::optional<dpu::Context>& context);
+    void show(const dpu::TaskContext& context);
+    void stay(const std::optional<dpu::TaskContext>& context);
     void flow(const dpu::Element& element);
     void lose_stacks();
     Stack& stack(std::uint8_t id);
-    void push(Stack& stack, const Place& to, std::uint32_t call, bool service, const dpu::Context& context);
-    void begin(Stack& stack, const std::optional<Place>& at, const dpu::Context& context);
+    void push(Stack& stack, const Place& to, std::uint32_t call, bool service, const dpu::TaskContext& context);
+    void begin(Stack& stack, const std::optional<Place>& at, const dpu::TaskContext& context);
     void pop(Stack& stack);
     void replace(Stack& stack, const DpuCode::Function& function, std::uint64_t home, bool called);
     bool jump(Stack& stack, const Place& start, const Place& last);
     [[nodiscard]] bool begins_at(const Place& place);
     [[nodiscard]] bool unwind(Stack& stack, const Place& to);
-    std::size_t child(std::size_t parent, const DpuCode::Function& function, const std::optional<dpu::Context>& root,
-                      bool service);
+    std::size_t child(std::size_t parent, const DpuCode::Function& function,
+                      const std::optional<dpu::TaskContext>& root, bool service);
     const Known& known(const Place& place);
 
     DpuSetup setup_;
@@ -429,9 +429,9 @@ private:
 
     bool eonce_ = false;  ///< mode EONCE_RAW or EONCE_COMP: every change of context is shown
 
-    std::optional<dpu::Context> shown_;    ///< by whatever element
-    std::optional<dpu::Context> context_;  ///< shown by the reading before
-    std::optional<Place> run_;             ///< where the run behind that reading began
+    std::optional<dpu::TaskContext> shown_;    ///< by whatever element
+    std::optional<dpu::TaskContext> context_;  ///< shown by the reading before
+    std::optional<Place> run_;                 ///< where the run behind that reading began
     DpuReadings readings_checked_;
     std::optional<dpu::Counters> first_values_;
     std::optional<std::uint64_t> reading_at_;  ///< offset of the reading before

@@ -57,7 +57,7 @@ private:
     std::optional<unsigned> cycles_;
     DpuReadings readings_checked_;
     std::optional<dpu::Counters> final_;
-    std::optional<dpu::Context> context_;
+    std::optional<dpu::TaskContext> context_;
     std::uint64_t time_ = 0;
     unsigned shift_ = 0;
     std::array<DpuCounts, most_bins> bins_{};

@@ -70,7 +70,7 @@ private:
 /// `main`; its address where it has no name.
 [[nodiscard]] std::string function_text(const DpuCode::Function& function);
 /// `user 7 (codec)`, with the name that the capture gives the task.
-[[nodiscard]] std::string context_text(const DpuSaid& said, const dpu::Context& context);
+[[nodiscard]] std::string context_text(const DpuSaid& said, const dpu::TaskContext& context);
 /// The same, or `<unattributed>`.
 [[nodiscard]] std::string owner_text(const DpuSaid& said, const DpuOwner& owner);
 

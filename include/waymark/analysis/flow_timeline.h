@@ -38,7 +38,7 @@ public:
     struct Note {
         std::uint64_t at{}, end{};  ///< of a gap, until code is known again; else the same
         std::uint32_t track{};
-        answers::Mark::Kind kind{};
+        answers::TimelineMark::Kind kind{};
         std::uint32_t number{};                  ///< a Context ID; a GapReason or `no_image`
         const flow::ExceptionType* exception{};  ///< null: it is no exception
         /// Of an overflow that lies between two timestamps: they bound the time in which nothing was traced.
@@ -69,7 +69,7 @@ private:
     };
     [[nodiscard]] std::uint64_t at(const Work& now) const { return cycles_ ? now.cycles : now.instructions; }
     /// False: there are too many already.
-    bool note(std::uint64_t at, answers::Mark::Kind kind, std::uint32_t number);
+    bool note(std::uint64_t at, answers::TimelineMark::Kind kind, std::uint32_t number);
     std::uint32_t track();
     void put(const Piece& piece);
     void coarsen();

@@ -39,12 +39,12 @@ struct Measures {
 };
 
 /// A program address in a mapping (SampleBatch::mapping).
-struct Place {
+struct SampledPlace {
     std::uint32_t mapping{};
     std::uint64_t pc{};
     std::uint8_t exception_level{};
     [[nodiscard]] std::uint64_t hash() const { return mix(pc, mapping | std::uint64_t{exception_level} << 32); }
-    friend auto operator<=>(const Place&, const Place&) = default;
+    friend auto operator<=>(const SampledPlace&, const SampledPlace&) = default;
 };
 
 class Profile final : public SampleSink {
@@ -55,7 +55,7 @@ public:
     static constexpr std::size_t most_places = 1 << 22;
 
     struct PlaceRow {
-        Place place;
+        SampledPlace place;
         Measures measures;
     };
     struct Thread {
@@ -84,7 +84,7 @@ public:
 
     [[nodiscard]] Measures all() const;
     /// In the order of first sight, which differs between runs in parallel.
-    [[nodiscard]] const std::vector<Place>& places() const { return places_.keys(); }
+    [[nodiscard]] const std::vector<SampledPlace>& places() const { return places_.keys(); }
     [[nodiscard]] const std::vector<Measures>& measures() const { return measures_; }
     [[nodiscard]] const Measures& rest() const { return rest_; }
     [[nodiscard]] const std::map<Thread, Measures>& threads() const { return threads_; }
@@ -109,7 +109,7 @@ private:
     void finish();
 
     std::unique_ptr<Tallies> tallies_;
-    KeyIndex<Place> places_{most_places};
+    KeyIndex<SampledPlace> places_{most_places};
     std::vector<Measures> measures_;
     Measures all_, rest_;
     std::map<Thread, Measures> threads_;

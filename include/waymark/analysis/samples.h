@@ -52,7 +52,7 @@ struct StreamFacts {
 
 /// Records of one stream that hold a PC and were asked for. Borrowed: valid during SampleSink::consume().
 struct SampleBatch {
-    const spe::Columns& records;
+    const spe::RecordColumns& records;
     std::span<const std::uint16_t> rows;      ///< of `records`, ascending
     std::span<const std::uint32_t> mapping;   ///< by row: index in PerfData::mappings plus 1; 0: in none that is known
     std::span<const std::uint32_t> pid, tid;  ///< by row: `nobody` if not known; pid of the thread, not of the mapping

@@ -208,7 +208,7 @@ struct Slice {
     std::uint32_t merged = 1;
 };
 
-struct Mark {
+struct TimelineMark {
     enum class Kind : std::uint8_t { gap, exception, context, user_data, trigger, overflow };
     std::uint64_t begin{}, end{};  ///< equal: a moment
     Index track{};
@@ -230,8 +230,8 @@ struct Series {
 struct Timeline {
     TimeAxis axis;
     std::vector<Track> tracks;
-    std::vector<Slice> slices;  ///< by track, then begin, then depth; nested ones lie within those around them
-    std::vector<Mark> marks;    ///< by track, then begin
+    std::vector<Slice> slices;        ///< by track, then begin, then depth; nested ones lie within those around them
+    std::vector<TimelineMark> marks;  ///< by track, then begin
     std::vector<Series> series;
     /// Slices shorter than this were merged into ones that stand for several. 0: none were.
     std::uint64_t resolution{};

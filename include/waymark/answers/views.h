@@ -76,13 +76,13 @@ struct View {
 [[nodiscard]] Result<View> exception_view(const Answers& answers, const ViewOptions& options);
 
 /// What changed, function by function.
-struct Comparison {
+struct DiffView {
     View view{};
     Metric metric{};
     std::uint64_t before{}, after{};                ///< sums of all
     std::uint64_t chosen_before{}, chosen_after{};  ///< of the functions that --only asks for
 };
-[[nodiscard]] Result<Comparison> compare(const Answers& before, const Answers& after, const DiffOptions& options);
+[[nodiscard]] Result<DiffView> compare(const Answers& before, const Answers& after, const DiffOptions& options);
 
 // Titles of loops, for all that show some.
 inline constexpr std::string_view hardware_loops =

@@ -76,10 +76,10 @@ template <unsigned Hi, unsigned Lo = Hi>
 
 /// A number of so many bits, and no more than it takes.
 template <unsigned Width>
-using Unit = std::conditional_t<(Width > 32), std::uint64_t, std::uint32_t>;
+using Word = std::conditional_t<(Width > 32), std::uint64_t, std::uint32_t>;
 
 template <unsigned Width>
-inline constexpr Unit<Width> mask_of = static_cast<Unit<Width>>(~Unit<Width>{0} >> (8 * sizeof(Unit<Width>) - Width));
+inline constexpr Word<Width> mask_of = static_cast<Word<Width>>(~Word<Width>{0} >> (8 * sizeof(Word<Width>) - Width));
 
 /// The parts of a byte, word or doubleword must tile it.
 template <unsigned Total, class... Parts>

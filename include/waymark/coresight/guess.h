@@ -17,7 +17,7 @@ enum class BufferKind : std::uint8_t {
 enum class Confidence : std::uint8_t { low, high };
 
 /// What decided.
-enum class Evidence : std::uint8_t {
+enum class FramingEvidence : std::uint8_t {
     too_short,      ///< less than one frame
     full_syncs,     ///< tpiu: whole frames between full syncs
     steady_ids,     ///< aligned: few IDs, each announced again and again, and nothing forbidden
@@ -31,7 +31,7 @@ enum class Evidence : std::uint8_t {
 struct FramingGuess {
     BufferKind kind{};
     Confidence confidence{};
-    Evidence evidence{};
+    FramingEvidence evidence{};
     bool footers = false;  ///< in the blocks of a DSTREAM, each with a footer (dstream.h)
 
     friend bool operator==(const FramingGuess&, const FramingGuess&) = default;

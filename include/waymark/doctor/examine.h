@@ -26,7 +26,7 @@ struct ExamineOptions {
     std::uint64_t most_bytes = sample_bytes;  ///< of each buffer
 };
 
-struct BufferReport {
+struct ExaminedBuffer {
     std::string name;
     std::vector<std::filesystem::path> files;
     capture::Buffer::Format format{};  ///< as inferred
@@ -60,7 +60,7 @@ struct ImageVerdict {
 };
 [[nodiscard]] std::string_view name(ImageVerdict::Kind kind);
 
-struct SourceReport {
+struct ExaminedSource {
     std::string name, buffer;
     std::optional<coresight::TraceId> trace_id;
     bool described = false;   ///< the capture's description has it
@@ -69,19 +69,19 @@ struct SourceReport {
     /// Inferred, or as described where the bytes do not contradict that, with what only an image proves; null where the
     /// bytes are of no protocol with configurations.
     std::shared_ptr<const Configuration> configuration;
-    std::optional<std::size_t> image;  ///< that of `Report::images` which explains it best
+    std::optional<std::size_t> image;  ///< that of `ExaminationReport::images` which explains it best
     std::optional<follow::HeadRecovery> head;
     /// Program flow can be decoded: images can be judged by it.
     [[nodiscard]] bool has_flow() const { return configuration != nullptr && configuration->protocol().decodes_flow(); }
     std::uint64_t bytes{};
 };
 
-struct Report {
-    std::vector<BufferReport> buffers;
-    std::vector<SourceReport> sources;
+struct ExaminationReport {
+    std::vector<ExaminedBuffer> buffers;
+    std::vector<ExaminedSource> sources;
     std::vector<ImageVerdict> images;
-    std::vector<Finding> findings;  ///< most severe first, then by place
-    std::string verdict;            ///< one sentence
+    std::vector<CaptureFinding> findings;  ///< most severe first, then by place
+    std::string verdict;                   ///< one sentence
     bool labelled = false;
     bool recognised = false;  ///< there is trace of a protocol that Waymark knows
     bool cut = false;         ///< something could not be read, or not to its end: a finding says what
@@ -90,16 +90,17 @@ struct Report {
 
 /// `labelled`: the session came from a description; else it has buffers only, whose formats are not looked at. Time and
 /// memory are bounded by `most_bytes`, whatever the size of the capture. What cannot be read is a finding.
-[[nodiscard]] Report examine(const pipeline::Session& session, bool labelled, const ExamineOptions& options = {});
+[[nodiscard]] ExaminationReport examine(const pipeline::Session& session, bool labelled,
+                                        const ExamineOptions& options = {});
 
 /// A folder of a Debug and Profiling Unit, a perf.data file. Errors: it cannot be opened.
-[[nodiscard]] Result<Report> examine_dpu(const std::filesystem::path& folder);
-[[nodiscard]] Result<Report> examine_perf(const std::filesystem::path& file);
+[[nodiscard]] Result<ExaminationReport> examine_dpu(const std::filesystem::path& folder);
+[[nodiscard]] Result<ExaminationReport> examine_perf(const std::filesystem::path& file);
 
 /// Writes what was inferred as a snapshot folder, which `waymark flow` then reads: ini files, the trace and the images
 /// that match. Trace of more than 64 MiB is linked, not copied. `folder` must not exist, or be empty. Errors: `usage`:
 /// there is no source whose flow can be decoded, or the folder holds something; `unreadable`: something cannot be
 /// written.
-[[nodiscard]] Status write_inferred(const Report& report, const std::filesystem::path& folder);
+[[nodiscard]] Status write_inferred(const ExaminationReport& report, const std::filesystem::path& folder);
 
 }  // namespace waymark::doctor

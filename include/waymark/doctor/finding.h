@@ -8,7 +8,7 @@
 
 namespace waymark::doctor {
 
-using protocol::Finding;
+using protocol::CaptureFinding;
 using protocol::Severity;
 
 /// The kind of findings on names of code alone: the trace is as good without them, and --strict passes.

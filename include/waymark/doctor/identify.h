@@ -12,8 +12,8 @@ namespace waymark::doctor {
 
 using pipeline::Protocol;
 using protocol::Configuration;
-using protocol::Fact;
 using protocol::Identity;
+using protocol::InferredField;
 using protocol::Stretch;
 using protocol::Tried;
 

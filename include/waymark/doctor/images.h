@@ -85,13 +85,13 @@ using LoadImage = std::function<Result<std::shared_ptr<image::MemoryMap>>(std::u
 /// `FILE[@ADDRESS]`; a raw dump without an address begins at 0.
 [[nodiscard]] LoadImage load_argument(std::string argument);
 /// What the list of mapped files of a capture says of an image.
-struct Mapping {
+struct MappedImage {
     std::optional<std::uint64_t> load_bias{};  ///< where the file was mapped; only for an argument without an address
     std::string build_id{};        ///< hexadecimal, of the image; set only where no file that was mapped has it
     std::string build_id_there{};  ///< of the file of the same name that was mapped; empty: there was none
 };
 /// Nothing is known without a list, of a raw dump, and of a file without a build ID whose name is not in the list.
-[[nodiscard]] Mapping mapping_of(const std::string& argument, const capture::ModuleMap& modules);
+[[nodiscard]] MappedImage mapping_of(const std::string& argument, const capture::ModuleMap& modules);
 /// Where a map has bytes, in Non-secure or Secure state; addresses of 64 bits included.
 [[nodiscard]] std::vector<follow::CodeExtent> extents_of(const image::MemoryMap& map, bool ns);
 

@@ -17,7 +17,7 @@ struct Piece {
     std::vector<std::uint8_t> bytes;
 };
 
-struct Sample {
+struct BufferSample {
     std::vector<Piece> pieces;                ///< in order; whole frames, if the buffer begins with one
     std::optional<std::uint64_t> size_bytes;  ///< of the buffer; absent: a stream or compressed file that was not read
                                               ///< to its end
@@ -34,7 +34,7 @@ inline constexpr std::uint64_t sample_bytes = std::uint64_t{16} << 20;
 
 /// Reads at most `most_bytes` of the files, one after another as one stream. Of files that cannot be read anywhere
 /// (standard input, compressed files) the first `most_bytes`. Errors: those of `capture::open_bytes`.
-[[nodiscard]] Result<Sample> take_sample(const std::vector<std::filesystem::path>& files,
-                                         std::uint64_t most_bytes = sample_bytes);
+[[nodiscard]] Result<BufferSample> take_sample(const std::vector<std::filesystem::path>& files,
+                                               std::uint64_t most_bytes = sample_bytes);
 
 }  // namespace waymark::doctor

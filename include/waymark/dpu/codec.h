@@ -19,17 +19,17 @@ namespace waymark::dpu {
 using Counters = std::array<std::uint32_t, counter_count>;
 
 /// What a task flag holds: privilege and the task ID, PID or DID as DP_TC.TIDS selects.
-struct Context {
+struct TaskContext {
     bool supervisor = false;
     std::uint8_t id{};
-    friend bool operator==(const Context&, const Context&) = default;
+    friend bool operator==(const TaskContext&, const TaskContext&) = default;
 };
 
 WM_INLINE std::uint32_t read_word(Cursor& c) { return static_cast<std::uint32_t>(c.le(4)); }
 
 /// P(pc) and P1(pc): an even address outside the flag page; bit 0 of the word is 1 where the word begins an entry.
 struct ProgramCounter {
-    const Format& format;
+    const TraceFormat& format;
     bool first = false;
 
     WM_INLINE void read(Cursor& c, std::uint32_t& pc) const {
@@ -57,13 +57,13 @@ struct ProgramCounter {
 
 /// T: the task flag of a context.
 struct TaskFlag {
-    const Format& format;
+    const TraceFormat& format;
     bool first = false;
 
-    [[nodiscard]] WM_INLINE std::uint32_t word(const Context& context) const {
+    [[nodiscard]] WM_INLINE std::uint32_t word(const TaskContext& context) const {
         return format.word({context.supervisor ? FlagKind::supervisor_task : FlagKind::user_task, context.id, first});
     }
-    WM_INLINE void read(Cursor& c, Context& context) const {
+    WM_INLINE void read(Cursor& c, TaskContext& context) const {
         const std::uint32_t word = read_word(c);
         // Kinds 1 and 2 are bits 11:9.
         const std::uint32_t kind = (word ^ format.dpu_base) >> 9;
@@ -71,35 +71,35 @@ struct TaskFlag {
             c.bad();
         context = {kind == 2, static_cast<std::uint8_t>(word >> 1)};
     }
-    bool write(std::vector<std::uint32_t>& out, const Context& context) const {
+    bool write(std::vector<std::uint32_t>& out, const TaskContext& context) const {
         out.push_back(word(context));
         return true;
     }
     /// `user:5`, `supervisor:7`.
-    static void print(std::string& out, const Context& context);
-    static bool scan(std::string_view text, Context& context);
-    static void random(wire::Random& r, Context& context) {
+    static void print(std::string& out, const TaskContext& context);
+    static bool scan(std::string_view text, TaskContext& context);
+    static void random(wire::Random& r, TaskContext& context) {
         context = {r() % 2 == 0, static_cast<std::uint8_t>(wire::random_number(r, 8))};
     }
 };
 
 /// The head of tagged user data: a user data flag, and the task flag of the same ID.
 struct TaggedContext {
-    const Format& format;
+    const TraceFormat& format;
 
-    void read(Cursor& c, Context& context) const {
+    void read(Cursor& c, TaskContext& context) const {
         const auto flag = format.flag(read_word(c));
         if ((!flag || flag->kind != FlagKind::user_data || !flag->first) && c.step() == Step::ok) return c.bad();
         TaskFlag{format}.read(c, context);
         if (c.step() == Step::ok && flag->id != context.id) c.bad();
     }
-    bool write(std::vector<std::uint32_t>& out, const Context& context) const {
+    bool write(std::vector<std::uint32_t>& out, const TaskContext& context) const {
         out.push_back(format.word({FlagKind::user_data, context.id, true}));
         return TaskFlag{format}.write(out, context);
     }
-    static void print(std::string& out, const Context& context) { TaskFlag::print(out, context); }
-    static bool scan(std::string_view text, Context& context) { return TaskFlag::scan(text, context); }
-    static void random(wire::Random& r, Context& context) { TaskFlag::random(r, context); }
+    static void print(std::string& out, const TaskContext& context) { TaskFlag::print(out, context); }
+    static bool scan(std::string_view text, TaskContext& context) { return TaskFlag::scan(text, context); }
+    static void random(wire::Random& r, TaskContext& context) { TaskFlag::random(r, context); }
 };
 
 /// 32 bits in the low halves of two words, so that all survive the rule of bit 0.

@@ -95,7 +95,7 @@ struct ModelConfig {
     /// Whether there is such a unit; `unsupported` says what is wrong and what to do.
     [[nodiscard]] Status check() const;
     /// What the words of a trace under this DP_TC depend on.
-    [[nodiscard]] Format format(const DpTc& tc) const {
+    [[nodiscard]] TraceFormat format(const DpTc& tc) const {
         return {dpu_base, tc.tmode < trace_modes ? std::optional(tc.mode()) : std::nullopt, eonce.counters()};
     }
 };

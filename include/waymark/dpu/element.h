@@ -48,7 +48,7 @@ struct Element {
     std::uint32_t start{};  ///< where the straight run began that ends at `from`: the destination before
     std::uint32_t from{}, to{};
     std::uint32_t value{};  ///< of kinds with a reading: its index in Batch::readings
-    Context context;        ///< after the element, so far as known
+    TaskContext context;    ///< after the element, so far as known
     ElementKind kind{};
     GapReason reason{};
     std::uint16_t flags{};
@@ -114,8 +114,8 @@ struct Totals {
 };
 
 /// What is known when tracing is enabled: from the capture's header (7.5).
-struct Start {
-    std::optional<Context> context;
+struct StartState {
+    std::optional<TaskContext> context;
     std::optional<Counters> counters;
 };
 

@@ -45,14 +45,14 @@ private:
 /// Appends the words of an entry; counter values are taken modulo 2^31. False, and nothing appended, if a program
 /// counter is odd or lies in the flag page (6.2), or a count is 0 or has more than 31 bits.
 template <class P>
-[[nodiscard]] bool encode(std::vector<std::uint32_t>& out, const P& entry, const Format& format) {
+[[nodiscard]] bool encode(std::vector<std::uint32_t>& out, const P& entry, const TraceFormat& format) {
     const std::size_t before = out.size();
     WordWriter writer(out);
     P::fields(writer, entry, format);
     if (!writer.ok()) out.resize(before);
     return writer.ok();
 }
-[[nodiscard]] inline bool encode(std::vector<std::uint32_t>& out, const Entry& entry, const Format& format) {
+[[nodiscard]] inline bool encode(std::vector<std::uint32_t>& out, const Entry& entry, const TraceFormat& format) {
     return std::visit([&](const auto& p) { return encode(out, p, format); }, entry);
 }
 

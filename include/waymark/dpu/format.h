@@ -71,7 +71,7 @@ inline constexpr std::uint32_t default_dpu_base = 0xfff0a000;
 inline constexpr std::uint32_t flag_page_bytes = 4096;
 
 /// Everything the words of a trace depend on. The same words mean different entries under another format.
-struct Format {
+struct TraceFormat {
     std::uint32_t dpu_base = default_dpu_base;  ///< 4-KiB aligned: flags derive from it
     /// DP_TC.TMODE; none: not known. Then whole entries are still distinguished, but damage is seen less often (7.3).
     std::optional<TraceMode> mode = TraceMode::task;
@@ -95,7 +95,7 @@ struct Format {
         if (flag.id != 0 && !has_id(flag.kind)) return std::nullopt;
         return flag;
     }
-    friend bool operator==(const Format&, const Format&) = default;
+    friend bool operator==(const TraceFormat&, const TraceFormat&) = default;
 };
 
 /// Order of the bytes of a word in memory: a property of the capture, not of the layout (3.4).

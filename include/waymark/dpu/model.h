@@ -29,7 +29,7 @@ namespace waymark::dpu {
 
 // ---- inputs
 
-/// Privilege and both task IDs, as the core and its MMU have them. What a task flag shows of it is `Context`.
+/// Privilege and both task IDs, as the core and its MMU have them. What a task flag shows of it is `TaskContext`.
 struct CoreContext {
     bool supervisor = false;
     std::uint8_t pid{}, did{};

@@ -314,7 +314,7 @@ struct Process {
         return {(process & 1U) != 0, static_cast<std::uint8_t>(process >> 1), static_cast<std::uint8_t>(process >> 9)};
     }
     /// Of trace entries, which hold one ID: it is taken for both.
-    [[nodiscard]] static constexpr Process of(const Context& context) {
+    [[nodiscard]] static constexpr Process of(const TaskContext& context) {
         return {context.supervisor, context.id, context.id};
     }
     friend bool operator==(const Process&, const Process&) = default;

@@ -17,7 +17,7 @@ namespace waymark::dpu::nexus {
 class Decoder {
 public:
     /// `shows_did`: contexts have data IDs (DP_TC.TIDS); messages carry both. The sink is borrowed.
-    Decoder(std::optional<TraceMode> mode, bool shows_did, ElementSink& out, const Start& start);
+    Decoder(std::optional<TraceMode> mode, bool shows_did, ElementSink& out, const StartState& start);
     ~Decoder();
     void feed(Bytes bytes);
     /// The stream ends here.

@@ -31,7 +31,7 @@ enum class Head : std::uint8_t {
     invalid
 };
 
-[[nodiscard]] WM_INLINE constexpr Head head_of(std::uint32_t word, const Format& format) {
+[[nodiscard]] WM_INLINE constexpr Head head_of(std::uint32_t word, const TraceFormat& format) {
     if (!format.in_flag_page(word)) [[likely]]
         return Head::address;
     const auto flag = format.flag(word);
@@ -80,7 +80,7 @@ void counter_words(auto& w, auto& counters) {
 }
 
 /// A flag without ID, alone in its word.
-void bare_flag(auto& w, const Format& f, FlagKind kind, bool first) {
+void bare_flag(auto& w, const TraceFormat& f, FlagKind kind, bool first) {
     w.word(fixed<31, 12>(f.dpu_base >> 12), fixed<11, 9>(static_cast<std::uint32_t>(kind)), fixed<8, 1>(0),
            fixed<0>(static_cast<std::uint32_t>(first)));
 }
@@ -97,9 +97,9 @@ struct TaskSwitch {
     std::uint32_t last_pc{};   ///< of the old task
     std::uint32_t first_pc{};  ///< of the new
     Counters counters{};
-    Context context;  ///< the new one
+    TaskContext context;  ///< the new one
 
-    static void fields(auto& w, auto& p, const Format& f) {
+    static void fields(auto& w, auto& p, const TraceFormat& f) {
         w.field("last_pc", p.last_pc, ProgramCounter{f, true});
         counter_words(w, p.counters);
         w.field("first_pc", p.first_pc, ProgramCounter{f});
@@ -120,9 +120,9 @@ struct Flow {
     std::uint32_t last_pc{};   ///< before the change of flow
     std::uint32_t first_pc{};  ///< after it
     Counters counters{};
-    Context context;  ///< after it
+    TaskContext context;  ///< after it
 
-    static void fields(auto& w, auto& p, const Format& f) {
+    static void fields(auto& w, auto& p, const TraceFormat& f) {
         w.field("last_pc", p.last_pc, ProgramCounter{f, true});
         counter_words(w, p.counters);
         w.field("context", p.context, TaskFlag{f});
@@ -140,10 +140,10 @@ struct Sample {
                                     .max_bytes = 32,
                                     .head = Head::task_flag,
                                     .modes = in_framed_modes};
-    Context context;
+    TaskContext context;
     Counters counters{};
 
-    static void fields(auto& w, auto& p, const Format& f) {
+    static void fields(auto& w, auto& p, const TraceFormat& f) {
         w.field("context", p.context, TaskFlag{f, true});
         counter_words(w, p.counters);
         bare_flag(w, f, FlagKind::dummy, false);
@@ -153,7 +153,7 @@ struct Sample {
 
 /// The counter words an EOnCE appends to its own: event counter first.
 using EonceCounters = std::array<std::uint32_t, 2>;
-void eonce_counter_words(auto& w, auto& counters, const Format& f) {
+void eonce_counter_words(auto& w, auto& counters, const TraceFormat& f) {
     if (f.eonce_counters > 0) w.word(bits<31, 1>("count", counters[0]), fixed<0>(0));
     if (f.eonce_counters > 1) w.word(bits<31, 1>("count2", counters[1]), fixed<0>(0));
 }
@@ -170,7 +170,7 @@ struct RawPair {
     std::uint32_t source{}, destination{};
     EonceCounters counters{};
 
-    static void fields(auto& w, auto& p, const Format& f) {
+    static void fields(auto& w, auto& p, const TraceFormat& f) {
         w.field("source", p.source, ProgramCounter{f, true});
         w.field("destination", p.destination, ProgramCounter{f});
         eonce_counter_words(w, p.counters, f);
@@ -190,7 +190,7 @@ struct RawPc {
     std::uint32_t pc{};
     EonceCounters counters{};
 
-    static void fields(auto& w, auto& p, const Format& f) {
+    static void fields(auto& w, auto& p, const TraceFormat& f) {
         w.field("pc", p.pc, ProgramCounter{f, true});
         eonce_counter_words(w, p.counters, f);
     }
@@ -207,9 +207,9 @@ struct CompressedFlow {
                                     .head = Head::address,
                                     .modes = in_mode(TraceMode::eonce_comp)};
     std::uint32_t source{}, destination{};
-    Context context;  ///< at the destination
+    TaskContext context;  ///< at the destination
 
-    static void fields(auto& w, auto& p, const Format& f) {
+    static void fields(auto& w, auto& p, const TraceFormat& f) {
         w.field("source", p.source, ProgramCounter{f, true});
         w.field("context", p.context, TaskFlag{f});
         w.field("destination", p.destination, ProgramCounter{f});
@@ -227,9 +227,9 @@ struct CompressedPc {
                                     .head = Head::address,
                                     .modes = in_mode(TraceMode::eonce_comp)};
     std::uint32_t pc{};
-    Context context;
+    TaskContext context;
 
-    static void fields(auto& w, auto& p, const Format& f) {
+    static void fields(auto& w, auto& p, const TraceFormat& f) {
         w.field("pc", p.pc, ProgramCounter{f, true});
         w.field("context", p.context, TaskFlag{f});
     }
@@ -249,7 +249,7 @@ struct ShortLoop {
     std::uint32_t last_address{};
     std::uint32_t reps = 1;
 
-    static void fields(auto& w, auto& p, const Format& f) {
+    static void fields(auto& w, auto& p, const TraceFormat& f) {
         w.word(fixed<31, 12>(f.dpu_base >> 12), fixed<11, 9>(static_cast<std::uint32_t>(FlagKind::short_loop)),
                bits<8, 1>("id", p.id), fixed<0>(1));
         w.field("last_address", p.last_address, ProgramCounter{f});
@@ -271,7 +271,7 @@ struct LongLoop {
     std::uint32_t last_address{};
     std::uint32_t reps = 1;
 
-    static void fields(auto& w, auto& p, const Format& f) {
+    static void fields(auto& w, auto& p, const TraceFormat& f) {
         w.word(fixed<31, 12>(f.dpu_base >> 12), fixed<11, 9>(static_cast<std::uint32_t>(FlagKind::long_loop)),
                bits<8, 1>("id", p.id), fixed<0>(1));
         w.field("last_address", p.last_address, ProgramCounter{f});
@@ -289,10 +289,10 @@ struct UserData {
                                     .max_bytes = 16,
                                     .head = Head::user_data,
                                     .modes = in_framed_modes};
-    Context context;
+    TaskContext context;
     std::uint32_t data{};
 
-    static void fields(auto& w, auto& p, const Format& f) {
+    static void fields(auto& w, auto& p, const TraceFormat& f) {
         w.field("context", p.context, TaggedContext{f});
         w.field("data", p.data, SplitDatum{});
     }
@@ -310,7 +310,7 @@ struct UserRaw {
                                     .modes = in_mode(TraceMode::user_raw)};
     std::uint32_t data{};
 
-    static void fields(auto& w, auto& p, const Format&) { w.field("data", p.data, RawWord{}); }
+    static void fields(auto& w, auto& p, const TraceFormat&) { w.field("data", p.data, RawWord{}); }
     bool operator==(const UserRaw&) const = default;
 };
 
@@ -323,9 +323,9 @@ struct ContextEntry {
                                     .max_bytes = 4,
                                     .head = Head::task_flag,
                                     .modes = in_framed_modes};
-    Context context;
+    TaskContext context;
 
-    static void fields(auto& w, auto& p, const Format& f) { w.field("context", p.context, TaskFlag{f, true}); }
+    static void fields(auto& w, auto& p, const TraceFormat& f) { w.field("context", p.context, TaskFlag{f, true}); }
     bool operator==(const ContextEntry&) const = default;
 };
 
@@ -339,7 +339,7 @@ struct Pad {
                                     .head = Head::dummy,
                                     .modes = in_all_modes};
 
-    static void fields(auto& w, auto&, const Format& f) { bare_flag(w, f, FlagKind::dummy, true); }
+    static void fields(auto& w, auto&, const TraceFormat& f) { bare_flag(w, f, FlagKind::dummy, true); }
     bool operator==(const Pad&) const = default;
 };
 
@@ -353,7 +353,7 @@ struct Closed {
                                     .head = Head::vtb_filled,
                                     .modes = in_all_modes};
 
-    static void fields(auto& w, auto&, const Format& f) { bare_flag(w, f, FlagKind::vtb_filled, true); }
+    static void fields(auto& w, auto&, const TraceFormat& f) { bare_flag(w, f, FlagKind::vtb_filled, true); }
     bool operator==(const Closed&) const = default;
 };
 
@@ -368,7 +368,7 @@ struct GapEntry {
                                     .modes = in_framed_modes};
     std::uint32_t lost = 1;  ///< saturates at counter_mask
 
-    static void fields(auto& w, auto& p, const Format& f) {
+    static void fields(auto& w, auto& p, const TraceFormat& f) {
         bare_flag(w, f, FlagKind::gap, true);
         w.field("lost", p.lost, CountField{});
     }
@@ -394,13 +394,13 @@ inline constexpr std::size_t entry_index = [] {
 
 /// May stand in a trace of this format. With the mode unknown, all may but literal user data.
 template <class P>
-[[nodiscard]] WM_INLINE constexpr bool legal(const Format& format) {
+[[nodiscard]] WM_INLINE constexpr bool legal(const TraceFormat& format) {
     return ((format.mode ? in_mode(*format.mode) : in_framed_modes) & P::info.modes) != 0;
 }
 
 /// Words of an entry of this type.
 template <class P>
-[[nodiscard]] constexpr unsigned entry_words(const Format& format) {
+[[nodiscard]] constexpr unsigned entry_words(const TraceFormat& format) {
     constexpr bool from_eonce = requires(P p) { requires std::same_as<decltype(p.counters), EonceCounters>; };
     return P::info.words + (from_eonce ? format.eonce_counters : 0U);
 }

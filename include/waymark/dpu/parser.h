@@ -35,7 +35,7 @@ struct EntryExtent {
 
 /// An entry of type P, if the piece is one; calls `take(entry)`. `piece` holds words least significant byte first.
 template <class P, class Take>
-WM_INLINE bool parse_as(Bytes piece, const Format& format, Take&& take) {
+WM_INLINE bool parse_as(Bytes piece, const TraceFormat& format, Take&& take) {
     if (piece.size() != std::size_t{4} * entry_words<P>(format)) return false;
     Cursor cursor(piece);
     wire::Reader reader(cursor);
@@ -49,14 +49,14 @@ WM_INLINE bool parse_as(Bytes piece, const Format& format, Take&& take) {
 /// The one entry a whole piece of trace is: a word with bit 0 set and those up to the next such word. False if it is
 /// none. Stateless. Counter words are never asked whether they are a flag: length, head and mode decide.
 template <class Take>
-bool parse_one(Bytes piece, const Format& format, Take&& take) {
+bool parse_one(Bytes piece, const TraceFormat& format, Take&& take) {
     bool found = false;
     Entries::for_each([&]<class P>() { found = found || (legal<P>(format) && parse_as<P>(piece, format, take)); });
     return found;
 }
 
 /// An entry of more words with this head is legal, so what ends here may have been cut (7.3, 3).
-[[nodiscard]] inline bool may_be_cut(std::uint32_t head, std::uint64_t words, const Format& format) {
+[[nodiscard]] inline bool may_be_cut(std::uint32_t head, std::uint64_t words, const TraceFormat& format) {
     bool longer = false;
     Entries::for_each([&]<class P>() {
         longer =
@@ -73,7 +73,7 @@ template <class Handler>
 class Parser {
 public:
     /// The handler is borrowed and must outlive the parser.
-    Parser(const Format& format, ByteOrder order, Handler& handler)
+    Parser(const TraceFormat& format, ByteOrder order, Handler& handler)
         : format_(format), order_(order), handler_(handler) {
         wire::check_handles<Handler, Entries, EntryExtent>();
     }
@@ -111,7 +111,7 @@ public:
     }
 
     /// Words from here on are of another format. Only after finish() or reset().
-    void set_format(const Format& format) { format_ = format; }
+    void set_format(const TraceFormat& format) { format_ = format; }
 
     /// What comes next begins an entry: its first word has bit 0 set, or any word is one (USERRAW).
     void cut() {
@@ -198,7 +198,7 @@ private:
 
     using Held = std::variant<ContextEntry, Pad, GapEntry>;
 
-    Format format_;
+    TraceFormat format_;
     ByteOrder order_;
     Handler& handler_;
     Offset at_{};                   // where the current piece begins

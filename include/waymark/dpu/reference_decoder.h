@@ -13,7 +13,7 @@ namespace waymark::dpu {
 class ReferenceDecoder {
 public:
     /// `out` is borrowed and must outlive the decoder.
-    ReferenceDecoder(const Format& format, ByteOrder order, ElementSink& out, const Start& start = {});
+    ReferenceDecoder(const TraceFormat& format, ByteOrder order, ElementSink& out, const StartState& start = {});
     ~ReferenceDecoder();
 
     /// The next bytes of the buffer in reading order (vtb.h), borrowed for the call.
@@ -21,7 +21,7 @@ public:
     /// What comes next does not follow what came before: an unfinished entry is lost, and a gap says so.
     void reset();
     /// The trace was closed here and begins again, perhaps programmed otherwise (`periods`, 7.5).
-    void restart(const Format& format, const Start& start);
+    void restart(const TraceFormat& format, const StartState& start);
     /// The buffer ends here: reports what is left over and delivers everything to the sink. `complete`: the unit had
     /// written all it had (DP_SR.TWBA = 0).
     void finish(bool complete);

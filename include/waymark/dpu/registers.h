@@ -19,7 +19,7 @@
 namespace waymark::dpu {
 
 /// What software may do with a register (3.1).
-enum class Access : std::uint8_t { read_write, read_only, write_1_to_clear };
+enum class Permission : std::uint8_t { read_write, read_only, write_1_to_clear };
 
 // ---- codes of fields (3.2 to 3.4)
 
@@ -56,7 +56,7 @@ enum class NexusMode : std::uint8_t { off, mirror, raw, only };
 struct DpCr {
     static constexpr std::string_view name = "DP_CR", title = "control", section = "3.2";
     static constexpr std::uint32_t offset = 0x00;
-    static constexpr Access access = Access::read_write;
+    static constexpr Permission access = Permission::read_write;
 
     std::uint8_t unused_31_30{}, tidcm{}, isedca5{}, isedca4{}, isedca3{}, isedca2{}, isedca1{}, isedca0{}, eis{};
     std::uint8_t detb{}, decb2{}, decb1{}, decb0{}, deca2{}, deca1{}, deca0{};
@@ -78,7 +78,7 @@ struct DpCr {
 struct DpSr {
     static constexpr std::string_view name = "DP_SR", title = "status", section = "3.2";
     static constexpr std::uint32_t offset = 0x04;
-    static constexpr Access access = Access::read_only;
+    static constexpr Permission access = Permission::read_only;
 
     std::uint32_t unused_31_7{};
     bool twba{}, encb2{}, encb1{}, encb0{}, enca2{}, enca1{}, enca0{};
@@ -96,7 +96,7 @@ struct DpSr {
 struct DpMr {
     static constexpr std::string_view name = "DP_MR", title = "monitor", section = "3.2";
     static constexpr std::uint32_t offset = 0x08;
-    static constexpr Access access = Access::write_1_to_clear;
+    static constexpr Permission access = Permission::write_1_to_clear;
 
     std::uint32_t unused_31_12{};
     bool tlost{}, twrap{}, tbf{}, dra{}, drn{}, drtb{}, drcb2{}, drcb1{}, drcb0{}, drca2{}, drca1{}, drca0{};
@@ -146,7 +146,7 @@ template <class Tag, unsigned Hi, unsigned Lo>
 struct NumberRegister {
     static constexpr std::string_view name = Tag::name, title = Tag::title, section = Tag::section;
     static constexpr std::uint32_t offset = Tag::offset;
-    static constexpr Access access = Access::read_write;
+    static constexpr Permission access = Permission::read_write;
 
     std::uint32_t unused_high{}, value{}, unused_low{};
 
@@ -168,7 +168,7 @@ template <class Tag, bool Triad>
 struct CounterControl {
     static constexpr std::string_view name = Tag::name, title = Tag::title, section = Tag::section;
     static constexpr std::uint32_t offset = Tag::offset;
-    static constexpr Access access = Access::read_write;
+    static constexpr Permission access = Permission::read_write;
 
     std::uint8_t unused_31_30{}, tdmp{}, tdm{}, unused_23_22{}, tenmp{}, tenm{}, unused_15_14{}, cegp{}, unused_11_9{};
     std::uint8_t ceg{}, cmode{};
@@ -216,7 +216,7 @@ using DpTd = NumberRegister<register_tags::Td, 31, 0>;
 struct DpTc {
     static constexpr std::string_view name = "DP_TC", title = "trace control", section = "3.4";
     static constexpr std::uint32_t offset = 0x7c;
-    static constexpr Access access = Access::read_write;
+    static constexpr Permission access = Permission::read_write;
 
     std::uint8_t unused_31_26{}, nxmode{}, unused_23_22{}, global{}, burst_size{}, unused_15_13{}, vtbwm{}, tmode{};
     bool prov{}, unused_18{}, tmpdis{}, idflt{}, ctxen{}, uden{}, sample{}, tids{}, en{};
@@ -286,7 +286,7 @@ struct Registers {
     struct About {
         std::string_view name, title, section;
         std::uint32_t offset{};
-        Access access{};
+        Permission access{};
     };
     /// The register of this name, in any case of letters, with or without `DP_`; none if there is no such register.
     [[nodiscard]] static std::optional<About> find(std::string_view name);

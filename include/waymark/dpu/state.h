@@ -23,20 +23,20 @@ inline constexpr std::uint32_t wide_delta = 1U << 30;
 [[nodiscard]] constexpr bool is_wide(std::uint64_t delta) { return delta >= wide_delta; }
 
 /// What is known at one place in a stream.
-struct State {
-    Context context;
+struct StreamState {
+    TaskContext context;
     std::uint32_t destination{};  ///< where the last pair led
     std::uint16_t known{};        ///< Element::privilege_known, id_known, run_known
     Counters counters{};          ///< of the last reading
     bool counted = false;         ///< `counters` means something
     // Of the interval since the last reading.
-    Context reading_context;            ///< the context that reading showed
+    TaskContext reading_context;        ///< the context that reading showed
     std::uint16_t reading_known{};      ///< what of it is known
     bool lossy = false, mixed = false;  ///< Reading::lossy, Reading::mixed
 
     static constexpr std::uint16_t context_known = Element::privilege_known | Element::id_known;
 
-    WM_INLINE void show(const Context& shown) {
+    WM_INLINE void show(const TaskContext& shown) {
         context = shown;
         known |= context_known;
         if (reading_known != context_known || !(shown == reading_context)) mixed = true;
@@ -53,7 +53,7 @@ struct State {
         context = {};
         destination = 0;
     }
-    void begin(const Start& start) {
+    void begin(const StartState& start) {
         known = 0;
         context = {};
         if (start.context) {

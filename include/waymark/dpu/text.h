@@ -12,7 +12,7 @@ namespace waymark::dpu {
 
 /// The fields alone: `source=0x402010 destination=0x403000`.
 template <class P>
-[[nodiscard]] std::string fields_text(const P& entry, const Format& format) {
+[[nodiscard]] std::string fields_text(const P& entry, const TraceFormat& format) {
     std::string out;
     wire::Printer printer(out);
     P::fields(printer, entry, format);
@@ -21,14 +21,14 @@ template <class P>
 
 /// Name and fields.
 template <class P>
-[[nodiscard]] std::string to_text(const P& entry, const Format& format) {
+[[nodiscard]] std::string to_text(const P& entry, const TraceFormat& format) {
     const std::string fields = fields_text(entry, format);
     return std::string(P::info.name) + (fields.empty() ? "" : " ") + fields;
 }
 
 /// The inverse of to_text. `bad_format`: no entry has that name, or a field is missing, in the wrong place or no value
 /// of its kind; the message names it.
-[[nodiscard]] Result<Entry> from_text(std::string_view text, const Format& format);
+[[nodiscard]] Result<Entry> from_text(std::string_view text, const TraceFormat& format);
 
 /// A short phrase that says what an entry means, such as `0x401010 → 0x200, now supervisor 5`; empty when the fields
 /// say it all.

@@ -13,22 +13,22 @@ namespace waymark::etm4 {
 
 /// Which profile of the architecture the traced core has: exception numbers and some packets depend on it, and no
 /// register of the trace unit says it.
-enum class Profile : std::uint8_t { a, r, m };
+enum class CoreProfile : std::uint8_t { a, r, m };
 
 /// Everything the bytes of a trace unit depend on. The same bytes mean different packets under another configuration.
 struct Config {
-    std::uint8_t version = 0x40;      ///< major << 4 | minor: 0x40 to 0x46 are ETMv4, 0x50 to 0x53 ETE 1.0 to 1.3
-    Profile profile = Profile::a;     ///< of the traced core
-    std::uint8_t trace_id = 0;        ///< TRCTRACEIDR.TRACEID: of the instruction trace stream
-    bool context_id_trace = false;    ///< TRCCONFIGR.CID
-    bool vmid_trace = false;          ///< TRCCONFIGR.VMID
-    bool vmid_is_contextidr = false;  ///< VMID fields hold CONTEXTIDR_EL2 and not VTTBR_EL2.VMID
-    bool cycle_counting = false;      ///< TRCCONFIGR.CCI
-    bool timestamps = false;          ///< TRCCONFIGR.TS
-    bool return_stack = false;        ///< TRCCONFIGR.RS
-    bool branch_broadcast = false;    ///< TRCCONFIGR.BB
-    bool p0_loads = false;            ///< TRCCONFIGR.INSTP0[0]: loads are P0 instructions
-    bool p0_stores = false;           ///< TRCCONFIGR.INSTP0[1]
+    std::uint8_t version = 0x40;           ///< major << 4 | minor: 0x40 to 0x46 are ETMv4, 0x50 to 0x53 ETE 1.0 to 1.3
+    CoreProfile profile = CoreProfile::a;  ///< of the traced core
+    std::uint8_t trace_id = 0;             ///< TRCTRACEIDR.TRACEID: of the instruction trace stream
+    bool context_id_trace = false;         ///< TRCCONFIGR.CID
+    bool vmid_trace = false;               ///< TRCCONFIGR.VMID
+    bool vmid_is_contextidr = false;       ///< VMID fields hold CONTEXTIDR_EL2 and not VTTBR_EL2.VMID
+    bool cycle_counting = false;           ///< TRCCONFIGR.CCI
+    bool timestamps = false;               ///< TRCCONFIGR.TS
+    bool return_stack = false;             ///< TRCCONFIGR.RS
+    bool branch_broadcast = false;         ///< TRCCONFIGR.BB
+    bool p0_loads = false;                 ///< TRCCONFIGR.INSTP0[0]: loads are P0 instructions
+    bool p0_stores = false;                ///< TRCCONFIGR.INSTP0[1]
     std::uint8_t conditional = 0;   ///< TRCCONFIGR.COND where TRCIDR0.TRCCOND: 0 off, 1 loads, 2 stores, 3 both, 7 all
     bool conditional_apsr = false;  ///< TRCIDR0.CONDTYPE: results are APSR values and not pass or fail
     bool data_trace = false;        ///< a data trace stream is there, so its markers are in the instruction stream
@@ -72,7 +72,7 @@ struct ReadConfig {
 };
 
 /// Never fails: a register that is missing or holds a reserved value is replaced by an assumption, with a note.
-[[nodiscard]] ReadConfig read_config(const RegisterValues& registers, Profile profile);
+[[nodiscard]] ReadConfig read_config(const RegisterValues& registers, CoreProfile profile);
 
 /// The registers that give `config` again, for writers of captures. `read_config` of them has no notes.
 [[nodiscard]] RegisterValues to_registers(const Config& config);

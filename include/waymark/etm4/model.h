@@ -68,7 +68,7 @@ struct ModelChoices {
 struct ModelConfig {
     /// As programmed before TRCPRGCTLR.EN is set, with the ID registers of the unit.
     Registers registers;
-    Profile profile = Profile::a;
+    CoreProfile profile = CoreProfile::a;
     ModelChoices choices{};
 };
 
@@ -79,7 +79,7 @@ struct ModelConfig {
 [[nodiscard]] Registers tracing_registers(const Config& config);
 
 /// What decides the form of packets, as decoders of this trace need it.
-[[nodiscard]] Config packets_of(const Registers& registers, Profile profile);
+[[nodiscard]] Config packets_of(const Registers& registers, CoreProfile profile);
 
 /// Where execution goes on.
 struct Arrival {
@@ -126,7 +126,7 @@ struct ModelCounts {
 
 /// Software reaches the registers memory-mapped on an ETMv4, by MRS and MSR on an ETE (1.1). Of AccessResult,
 /// `not_idle` is for trace registers outside Idle (TRCSTATR), and for TRCPRGCTLR.EN between states; `locked` by TRCLAR.
-using flow::Access, flow::AccessResult, flow::ReadResult;
+using flow::Requester, flow::AccessResult, flow::ReadResult;
 
 class Model {
 public:
@@ -187,9 +187,9 @@ public:
     /// are writable in Idle only: a clock after TRCPRGCTLR.EN was cleared, and when the FIFO has drained. Enabling
     /// takes effect at once, for what runs from here on, and begins a session: A-sync, Trace Info, Trace On. Resources
     /// keep what they hold. Disabling sends what is pending and pauses the resources. The OS Lock disables too (2.1).
-    AccessResult write(unsigned offset, std::uint32_t value, std::uint64_t cycle, Access from = Access::software);
+    AccessResult write(unsigned offset, std::uint32_t value, std::uint64_t cycle, Requester from = Requester::software);
     /// Reads it: counters, sequencer, start/stop, single-shot comparators and TRCRSR as they are now, enabled or not.
-    ReadResult read(unsigned offset, std::uint64_t cycle, Access from = Access::software);
+    ReadResult read(unsigned offset, std::uint64_t cycle, Requester from = Requester::software);
     /// The OS Lock of the processor, on a unit that has none of its own (TRCOSLSR.OSLM is 4, as of every ETE).
     void set_os_lock(bool locked, std::uint64_t cycle);
     /// Power of the core domain. Without it, and without TRCPDCR.PU, the session ends at once, what was not sent or

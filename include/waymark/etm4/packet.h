@@ -60,7 +60,9 @@ struct BranchFutureFlush {
     static constexpr PacketInfo info{
         .name = "BRANCH-FUTURE-FLUSH", .section = "3", .value = 0x07, .mask = 0xff, .max_bytes = 2};
     static constexpr std::string_view needs = "an ETMv4.5 or later of an M profile core";
-    static constexpr bool allowed(const Config& c) { return c.profile == Profile::m && c.version >= 0x45 && !c.ete(); }
+    static constexpr bool allowed(const Config& c) {
+        return c.profile == CoreProfile::m && c.version >= 0x45 && !c.ete();
+    }
 
     static void fields(auto& w, auto&, const Config&) {
         w.byte(fixed<7, 0>(0x00));
@@ -140,7 +142,9 @@ struct FunctionReturn {
     static constexpr PacketInfo info{
         .name = "FUNCTION-RETURN", .section = "5", .value = 0x05, .mask = 0xff, .max_bytes = 1};
     static constexpr std::string_view needs = "an ETMv4.2 or later of an M profile core";
-    static constexpr bool allowed(const Config& c) { return c.profile == Profile::m && c.version >= 0x42 && !c.ete(); }
+    static constexpr bool allowed(const Config& c) {
+        return c.profile == CoreProfile::m && c.version >= 0x42 && !c.ete();
+    }
 
     static void fields(auto& w, auto&, const Config&) { w.byte(fixed<7, 0>(0x05)); }
     bool operator==(const FunctionReturn&) const = default;

@@ -20,40 +20,40 @@
 namespace waymark::etm4 {
 
 /// An address and which instruction set's alignment it was sent in.
-struct Place {
+struct KnownAddress {
     Address address{};
     bool is1{};
     std::uint64_t known = ~std::uint64_t{0};  ///< bits of the address that are known: all, once a Trace Info was seen
-    friend bool operator==(const Place&, const Place&) = default;
+    friend bool operator==(const KnownAddress&, const KnownAddress&) = default;
 };
 
 /// The three most recent addresses, the last one first. A default one knows nothing, as before the first Trace Info.
 class AddressHistory {
 public:
     /// As every Trace Info makes it.
-    void reset() { entries_.fill(Place{}); }
+    void reset() { entries_.fill(KnownAddress{}); }
     void forget() { *this = {}; }
 
-    [[nodiscard]] const Place& entry(unsigned i) const { return entries_[i % 3]; }
+    [[nodiscard]] const KnownAddress& entry(unsigned i) const { return entries_[i % 3]; }
 
     /// The whole address: bits not sent are those of the most recent one. Of a 32-bit form they are bits 63:32.
-    [[nodiscard]] WM_INLINE Place complete(const SentAddress& sent) const {
+    [[nodiscard]] WM_INLINE KnownAddress complete(const SentAddress& sent) const {
         // Bits below the alignment are never sent and always 0.
         const unsigned width = address_bits(sent.bytes, sent.is1);
         const std::uint64_t covered = width >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << width) - 1;
-        const Place& last = entries_[0];
+        const KnownAddress& last = entries_[0];
         return {{(last.address.value & ~covered) | sent.value}, sent.is1, last.known | covered};
     }
     /// Completes an address and makes it the most recent one.
-    WM_INLINE Place take(const SentAddress& sent) { return push(complete(sent)); }
+    WM_INLINE KnownAddress take(const SentAddress& sent) { return push(complete(sent)); }
     /// An exact match: the entry becomes the most recent one too.
-    WM_INLINE Place match(unsigned i) { return push(entry(i)); }
+    WM_INLINE KnownAddress match(unsigned i) { return push(entry(i)); }
     /// The "unknown address" of an exception without one.
-    void push_unknown() { push(Place{}); }
+    void push_unknown() { push(KnownAddress{}); }
 
     friend bool operator==(const AddressHistory&, const AddressHistory&) = default;
 
-    WM_INLINE Place push(Place place) {
+    WM_INLINE KnownAddress push(KnownAddress place) {
         entries_[2] = entries_[1];
         entries_[1] = entries_[0];
         entries_[0] = place;
@@ -61,8 +61,8 @@ public:
     }
 
 private:
-    static constexpr Place nothing{.address = {}, .is1 = false, .known = 0};
-    std::array<Place, 3> entries_{nothing, nothing, nothing};
+    static constexpr KnownAddress nothing{.address = {}, .is1 = false, .known = 0};
+    std::array<KnownAddress, 3> entries_{nothing, nothing, nothing};
 };
 
 /// An address in its shortest form: an entry of the history, or the bits to send.
@@ -72,7 +72,7 @@ struct CompressedAddress {
     friend bool operator==(const CompressedAddress&, const CompressedAddress&) = default;
 };
 /// The shortest form of `to`, whose bits below the alignment must be 0 (section 6).
-[[nodiscard]] CompressedAddress compress(const Place& to, const AddressHistory& history);
+[[nodiscard]] CompressedAddress compress(const KnownAddress& to, const AddressHistory& history);
 
 /// The last timestamp.
 class TimestampState {
@@ -112,7 +112,7 @@ struct CycleCount {
 
 /// What a packet means in its place. Members that a packet does not have are absent.
 struct Meaning {
-    std::optional<Place> address{};
+    std::optional<KnownAddress> address{};
     std::optional<std::uint64_t> timestamp{};  ///< all of it; absent while its high bits are not known
     std::optional<CycleCount> count{};
     friend bool operator==(const Meaning&, const Meaning&) = default;
@@ -174,7 +174,7 @@ public:
     friend bool operator==(const PacketState&, const PacketState&) = default;
 
 private:
-    static Meaning at(const Place& place) { return {.address = place, .timestamp = {}, .count = {}}; }
+    static Meaning at(const KnownAddress& place) { return {.address = place, .timestamp = {}, .count = {}}; }
     [[nodiscard]] Meaning counted(std::uint64_t commit, std::optional<std::uint32_t> field) const;
 
     Config config_;

@@ -8,7 +8,7 @@
 namespace waymark::flow {
 
 /// Who accesses a register: software, memory-mapped or by instructions; or a debugger.
-enum class Access : std::uint8_t { software, external };
+enum class Requester : std::uint8_t { software, external };
 
 /// What became of an access to a register.
 enum class AccessResult : std::uint8_t {

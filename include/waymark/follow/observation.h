@@ -101,14 +101,14 @@ struct Nothing {
 
 }  // namespace seen
 
-using Seen = std::variant<seen::Nothing, seen::Outcomes, seen::Branch, seen::Jump, seen::Arrival, seen::Named,
-                          seen::Reached, seen::Interrupted, seen::Source, seen::Sync, seen::Restart, seen::Width,
-                          seen::Untraced, seen::Departed>;
+using Observed = std::variant<seen::Nothing, seen::Outcomes, seen::Branch, seen::Jump, seen::Arrival, seen::Named,
+                              seen::Reached, seen::Interrupted, seen::Source, seen::Sync, seen::Restart, seen::Width,
+                              seen::Untraced, seen::Departed>;
 
 /// An observation, and the packet of it: its first, if it has several.
 struct Observation {
     Offset at{};
-    Seen seen{};
+    Observed seen{};
 };
 
 }  // namespace waymark::follow

@@ -14,13 +14,13 @@
 
 namespace waymark::image {
 
-enum class Machine : std::uint8_t { arm, aarch64 };
+enum class ElfMachine : std::uint8_t { arm, aarch64 };
 /// `Arm (32 bits)`, `AArch64`.
-[[nodiscard]] std::string_view name(Machine machine);
+[[nodiscard]] std::string_view name(ElfMachine machine);
 
 /// What an ELF file and memory say of each other.
 struct Agreement {
-    Machine machine{};
+    ElfMachine machine{};
     bool position_independent{}, relocatable{};  ///< an executable or library; an object file or kernel module
     Address first{}, end{};                      ///< where its code lies, and where it ends; equal: it has none
     std::uint64_t known{};                       ///< bytes of its code at whose addresses memory holds something

@@ -15,12 +15,12 @@ class DpuListing final : public dpu::ElementSink {
 public:
     /// All is borrowed. What is above the lines is written at once: the names of the columns, or in text the file, the
     /// layout of its words and heads. `code` names the functions of addresses.
-    DpuListing(TextSink& out, Format format, const doctor::DpuInput& input, const analysis::DpuCode& code);
+    DpuListing(TextSink& out, LineFormat format, const doctor::DpuInput& input, const analysis::DpuCode& code);
     void consume(const dpu::Batch& batch) override;
 
 private:
     TextSink& out_;
-    const Format format_;
+    const LineFormat format_;
     const analysis::DpuCode& code_;
     std::array<std::string, dpu::counter_count> names_;
 };

@@ -14,7 +14,7 @@ class FlowListing {
 public:
     /// `out` is borrowed; the names of the columns, if there are any, are written at once. `disassemble`: text has the
     /// instructions of each range.
-    FlowListing(TextSink& out, Format format, bool disassemble = false);
+    FlowListing(TextSink& out, LineFormat format, bool disassemble = false);
     FlowListing(const FlowListing&) = delete;
     FlowListing& operator=(const FlowListing&) = delete;
 
@@ -24,7 +24,7 @@ public:
 
 private:
     TextSink& out_;
-    Format format_;
+    LineFormat format_;
     bool disassemble_;
     const pipeline::Source* last_source_ = nullptr;
 };

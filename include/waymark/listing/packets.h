@@ -29,7 +29,7 @@ class PacketLines;
 /// empty: all, and gaps.
 class PacketListing {
 public:
-    PacketListing(TextSink& out, Format format, const PacketTypes& types);
+    PacketListing(TextSink& out, LineFormat format, const PacketTypes& types);
     ~PacketListing();
     /// Takes the bytes of one source in one buffer. It ends before this object, and before what `stream` refers to.
     [[nodiscard]] std::unique_ptr<pipeline::Consumer> of(const pipeline::StreamInfo& stream);
@@ -41,12 +41,12 @@ private:
 
 /// The packets of a statistical profile, CPU by CPU, and in `listed` what they were. `unreadable`: the file could not
 /// be read to its end; what came before was written.
-Status list_spe_packets(const analysis::SampleCapture& capture, TextSink& out, Format format, const PacketTypes& types,
-                        PacketsListed& listed);
+Status list_spe_packets(const analysis::SampleCapture& capture, TextSink& out, LineFormat format,
+                        const PacketTypes& types, PacketsListed& listed);
 
 /// The entries of a DPU's buffer, then `nexus`, the messages of its Nexus interface. Errors: `bad_format`: registers
 /// that cannot be (dpu/vtb.h).
 [[nodiscard]] Result<PacketsListed> list_dpu_packets(const doctor::DpuInput& input, Bytes nexus, TextSink& out,
-                                                     Format format, const PacketTypes& types);
+                                                     LineFormat format, const PacketTypes& types);
 
 }  // namespace waymark::listing

@@ -12,8 +12,8 @@
 
 namespace waymark::listing {
 
-struct RecordOptions {
-    Format format = Format::text;
+struct RecordListingOptions {
+    LineFormat format = LineFormat::text;
     std::optional<spe::OperationClass> kind{};  ///< only these; none: all
     bool mid_record = false;  ///< streams may begin inside a record: start after the end of the first one
     unsigned workers = 1;     ///< threads; what is written does not depend on it
@@ -28,7 +28,8 @@ struct RecordsListed {
 };
 
 /// Decodes a capture and writes a line for each record. `progress`, which may be null, and `out` are borrowed.
-[[nodiscard]] RecordsListed list_spe_records(const analysis::SampleCapture& capture, const RecordOptions& options,
-                                             TextSink& out, capture::perf::Progress* progress = nullptr);
+[[nodiscard]] RecordsListed list_spe_records(const analysis::SampleCapture& capture,
+                                             const RecordListingOptions& options, TextSink& out,
+                                             capture::perf::Progress* progress = nullptr);
 
 }  // namespace waymark::listing

@@ -6,13 +6,13 @@
 
 namespace waymark::listing {
 
-enum class Format {
+enum class LineFormat {
     text,  ///< for reading
     tsv,   ///< tab-separated values, below a line with the names of the columns
     json,  ///< a JSON object per line
 };
 /// That of this name, such as `tsv`; text if there is none.
-[[nodiscard]] Format format_of(std::string_view name);
+[[nodiscard]] LineFormat format_of(std::string_view name);
 
 /// Takes text in whole lines, in UTF-8, and in order.
 class TextSink {

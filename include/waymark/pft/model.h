@@ -168,7 +168,7 @@ struct ModelCounts {
 };
 
 /// Of AccessResult, `not_idle` is for registers that are written while the Programming bit is set only.
-using flow::Access, flow::AccessResult, flow::ReadResult;
+using flow::Requester, flow::AccessResult, flow::ReadResult;
 
 class Model {
 public:
@@ -236,9 +236,9 @@ public:
     /// trace are writable while the unit is stopped only: by the Programming bit, the power-down bit of ETMCR, or the
     /// OS Lock. A write that stops it sends what is pending. When nothing stops it any more, tracing begins anew,
     /// A-sync first, and resources go on from what ETMCNTVR, ETMSQR and ETMSR hold.
-    AccessResult write(unsigned number, std::uint32_t value, std::uint64_t cycle, Access from = Access::software);
+    AccessResult write(unsigned number, std::uint32_t value, std::uint64_t cycle, Requester from = Requester::software);
     /// Reads it: counters, sequencer and ETMSR as they are now.
-    ReadResult read(unsigned number, std::uint64_t cycle, Access from = Access::software);
+    ReadResult read(unsigned number, std::uint64_t cycle, Requester from = Requester::software);
     /// Power of the core domain. Without it, and without ETMPDCR, what was not sent is lost and all that was programmed
     /// too; ETMPDSR says so when power is back.
     void set_power(bool on, std::uint64_t cycle);

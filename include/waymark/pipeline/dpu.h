@@ -16,8 +16,8 @@ namespace waymark::pipeline {
 
 /// From one EN 0→1 to the next.
 struct DpuPeriod {
-    dpu::Format format;
-    dpu::Start start;
+    dpu::TraceFormat format;
+    dpu::StartState start;
 };
 
 /// IDFLT and what it compares with, from a place in the trace on.

@@ -267,7 +267,7 @@ struct Likeness {
         return counted(errors, "stretch", "stretches") + " (" + counted(lost_bytes, "byte") + ") without packets";
     }
     /// What to say of errors in the bytes of a unit with these words; empty if there are none.
-    [[nodiscard]] std::vector<Finding> findings(const Words& words) const {
+    [[nodiscard]] std::vector<CaptureFinding> findings(const Words& words) const {
         if (errors == 0) return {};
         return {
             {Severity::warning,
@@ -306,10 +306,10 @@ template <class Own, template <class> class Parser, class Config>
 
 /// What to say of the bytes of a buffer that are in no entry of a unit, or damaged inside one; nothing if there are
 /// none. `one`, `many`: what its entries are called.
-[[nodiscard]] inline std::vector<Finding> lost_bytes_findings(const Identity& identity,
-                                                              const std::vector<Stretch>& stretches,
-                                                              const std::string& one, const std::string& many,
-                                                              std::string expected, std::string remedy) {
+[[nodiscard]] inline std::vector<CaptureFinding> lost_bytes_findings(const Identity& identity,
+                                                                     const std::vector<Stretch>& stretches,
+                                                                     const std::string& one, const std::string& many,
+                                                                     std::string expected, std::string remedy) {
     if (identity.lost_bytes == 0) return {};
     std::uint64_t bytes = 0;
     for (const Stretch& stretch : stretches) bytes += stretch.bytes.size();

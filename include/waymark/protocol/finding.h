@@ -20,13 +20,13 @@ enum class Severity : std::uint8_t {
     return severity == Severity::error ? "error" : severity == Severity::warning ? "warning" : "note";
 }
 
-struct Finding {
+struct CaptureFinding {
     Severity severity{};
     std::string kind;                ///< the same word for the same trouble: `context-id-size`
     std::string buffer, source;      ///< where; empty: the capture as a whole
     std::optional<Offset> offset{};  ///< in the buffer: of the first byte that shows it; none: it has no place
     std::string found, expected, cause, advice;
-    friend bool operator==(const Finding&, const Finding&) = default;
+    friend bool operator==(const CaptureFinding&, const CaptureFinding&) = default;
 };
 
 }  // namespace waymark::protocol

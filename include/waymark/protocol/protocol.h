@@ -126,11 +126,11 @@ struct Tried {
 };
 
 /// A field of the configuration.
-struct Fact {
+struct InferredField {
     std::string what, value;
     bool proven{};      ///< the bytes contradict every other value
     std::string proof;  ///< why, or what is missing
-    friend bool operator==(const Fact&, const Fact&) = default;
+    friend bool operator==(const InferredField&, const InferredField&) = default;
 };
 
 /// What a protocol found in bytes that it recognised, for its own later use.
@@ -143,7 +143,7 @@ public:
 struct Identity {
     const Protocol* protocol = nullptr;  ///< null: not recognised
     std::vector<Tried> tried{};
-    std::vector<Fact> facts{};
+    std::vector<InferredField> facts{};
     /// More of what the bytes show: a word, and a sentence (`syncs`, `12 A-syncs, 1,024 bytes apart`).
     std::vector<std::pair<std::string, std::string>> remarks{};
     // Of protocols that are decoded with a configuration.
@@ -158,7 +158,7 @@ struct Identity {
 /// A configuration that a description and the bytes agree on, and what is wrong with the description.
 struct Settled {
     std::shared_ptr<const Configuration> configuration;
-    std::vector<Finding> findings;  ///< without place
+    std::vector<CaptureFinding> findings;  ///< without place
 };
 
 /// Feeds a stretch to a reader as the pipeline does: an end mark is trace where a packet needs it. Returns how many
@@ -222,8 +222,8 @@ public:
     [[nodiscard]] virtual std::vector<std::shared_ptr<const Configuration>> variants() const { return {}; }
     /// A program agrees with `*this` and not with `described`, of which `*this` is a variant: what is wrong with the
     /// description of `source`. Without place.
-    [[nodiscard]] virtual std::vector<Finding> differences(const Configuration& described,
-                                                           std::string_view source) const;
+    [[nodiscard]] virtual std::vector<CaptureFinding> differences(const Configuration& described,
+                                                                  std::string_view source) const;
     /// Sentences on what a program has proven of an inferred configuration.
     [[nodiscard]] virtual std::vector<std::string> proven_by_program() const { return {}; }
     /// Addresses at which the trace says that execution goes on: those of branches and synchronisation.
@@ -275,9 +275,10 @@ public:
                                          const std::vector<Stretch>& stretches, std::string_view source) const;
     /// What is wrong with bytes that were recognised. `configuration`: the one that was settled on, null where there is
     /// none; `buffer` is the name of their buffer.
-    [[nodiscard]] virtual std::vector<Finding> health(const Identity& identity, const Configuration* configuration,
-                                                      const std::vector<Stretch>& stretches,
-                                                      std::string_view buffer) const;
+    [[nodiscard]] virtual std::vector<CaptureFinding> health(const Identity& identity,
+                                                             const Configuration* configuration,
+                                                             const std::vector<Stretch>& stretches,
+                                                             std::string_view buffer) const;
     /// What trace and program contradict each other in, as a sentence.
     [[nodiscard]] virtual std::string sentence(const flow::Inconsistency& what) const;
     /// A bare file holds such bytes, and no option says so: how to read it. `file`: its name.

@@ -191,7 +191,7 @@ private:
     std::optional<flow::SelectedBlocks> selected_ = flow::SelectedBlocks{};  ///< none: only the unit knows
     Clock clock_;
     std::vector<Block> blocks_;
-    std::vector<Row> rows_;                                   ///< of these blocks, for Tracker::follow
+    std::vector<OrdinaryBlock> rows_;                         ///< of these blocks, for Tracker::follow
     std::unordered_map<std::uint64_t, isa::Isa> block_isas_;  ///< of a system's blocks, by address
     std::map<std::uint32_t, Thread> threads_;
     Images images_;

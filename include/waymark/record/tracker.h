@@ -24,7 +24,7 @@ struct Clock {
 
 /// A block of the ordinary kind, as `Tracker::follow` needs it: code with nothing special in it, and no waypoint but a
 /// branch at its end.
-struct Row {
+struct OrdinaryBlock {
     const isa::Instruction* instruction{};  ///< the branch, borrowed from the block's code; null: there is none
     std::uint32_t epoch = 0;                ///< in which its bytes were found to fit; 0: no ordinary block
     std::uint64_t address{};
@@ -35,7 +35,7 @@ struct Row {
 };
 
 /// `epoch` 0 where it is not of the ordinary kind. Borrows from `code`.
-[[nodiscard]] Row row_of(const Code& code, std::uint32_t epoch);
+[[nodiscard]] OrdinaryBlock row_of(const Code& code, std::uint32_t epoch);
 
 class Tracker {
 public:
@@ -84,7 +84,7 @@ public:
     /// The quick way through ordinary blocks: does for words of a chunk what `arrive` and `run` would do, and returns
     /// how many it took: up to the first that needs more. `held`: the block entered last, which is settled when it is
     /// known what follows. `rows`: by number of the block. Stops before the cycle `limit`.
-    [[nodiscard]] std::size_t follow(std::span<const std::uint32_t> chunk, std::span<const Row> rows,
+    [[nodiscard]] std::size_t follow(std::span<const std::uint32_t> chunk, std::span<const OrdinaryBlock> rows,
                                      std::uint32_t epoch, std::uint64_t limit, std::uint32_t& held);
     /// The instruction that completed last made a system call.
     void system_call();

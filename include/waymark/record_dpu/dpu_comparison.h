@@ -36,14 +36,14 @@ struct DpuCompared {
 class DpuComparison final : public dpu::ElementSink {
 public:
     struct Setup {
-        std::optional<dpu::TraceMode> mode{};   ///< of the whole trace; none: not known, or there were several
-        std::optional<dpu::Context> context{};  ///< in which the program began; none: not known
+        std::optional<dpu::TraceMode> mode{};       ///< of the whole trace; none: not known, or there were several
+        std::optional<dpu::TaskContext> context{};  ///< in which the program began; none: not known
         std::optional<dpu::Counters> initial{}, final{};
         bool overwritten = false;  ///< older trace is gone, and with it what is known of the beginning
         bool user_data = false;    ///< DP_TC.UDEN
         bool filtered = false;     ///< IDFLT: only contexts that match make entries
         bool filter_changed = false;
-        std::function<bool(const dpu::Context&)> matches;  ///< the filter
+        std::function<bool(const dpu::TaskContext&)> matches;  ///< the filter
         /// What counters count, and the names of it.
         std::array<std::optional<dpu::EventWire>, dpu::counter_count> events{};
         std::array<std::string, dpu::counter_count> event_names{};

@@ -126,10 +126,10 @@ struct Accessed {
     bool from_peers{};            ///< another CPU had to give the line up, or a copy of it
 };
 
-class Machine {
+class MachineSimulation {
 public:
     /// Precondition: `check(model)`.
-    explicit Machine(const MachineModel& model);
+    explicit MachineSimulation(const MachineModel& model);
 
     // ---- time of a CPU
 

@@ -78,7 +78,7 @@ struct SpeOptions {
 /// Errors: `usage`.
 [[nodiscard]] Status check(const SpeOptions& options);
 
-struct ProfileOptions {
+struct ProfilerOptions {
     std::filesystem::path file;  ///< perf.data
     std::vector<std::string> command{};
     SpeOptions spe{};
@@ -90,7 +90,7 @@ struct ProfileOptions {
 };
 
 /// Unit, machine and buffer. Errors: `usage`.
-[[nodiscard]] Status check(const ProfileOptions& options);
+[[nodiscard]] Status check(const ProfilerOptions& options);
 
 /// What was profiled so far: the truth to hold records against. It is written beside the profile.
 struct Profiled {
@@ -106,7 +106,7 @@ struct Profiled {
     std::uint32_t threads{}, cpus{};
     [[nodiscard]] std::uint64_t records() const { return fates[static_cast<std::size_t>(spe::Fate::written)]; }
 };
-[[nodiscard]] std::string to_text(const Profiled& profiled, const ProfileOptions& options, bool complete);
+[[nodiscard]] std::string to_text(const Profiled& profiled, const ProfilerOptions& options, bool complete);
 /// `FILE.truth.txt`.
 [[nodiscard]] std::filesystem::path profile_truth_file(const std::filesystem::path& file);
 
@@ -114,7 +114,7 @@ class Profiler final : public Recording {
 public:
     /// Begins the file. Errors: `usage`: something the unit or the machine cannot be; `unreadable`: it cannot be
     /// written.
-    [[nodiscard]] static Result<std::unique_ptr<Profiler>> create(ProfileOptions options);
+    [[nodiscard]] static Result<std::unique_ptr<Profiler>> create(ProfilerOptions options);
     ~Profiler() override;
 
     void definitions(std::span<const std::uint32_t> parts) override;
@@ -135,7 +135,7 @@ private:
     };
     struct Memory {
         std::uint16_t bytes = 0;
-        Machine::Kind kind = Machine::Kind::load;
+        MachineSimulation::Kind kind = MachineSimulation::Kind::load;
     };
     struct Block {
         Address address{};
@@ -157,7 +157,7 @@ private:
         std::vector<Access> accesses{};  ///< of `open`
     };
 
-    explicit Profiler(ProfileOptions options);
+    explicit Profiler(ProfilerOptions options);
     Thread& thread(std::uint32_t number);
     void introduce(Thread& t);
     void define_block(const BlockPart& part, const std::uint8_t* code);
@@ -179,8 +179,8 @@ private:
     [[nodiscard]] capture::perf::PerfWriter::At at(const Thread& t, std::uint64_t cycle, std::size_t attr) const;
     void check_file();
 
-    ProfileOptions options_;
-    Machine machine_;
+    ProfilerOptions options_;
+    MachineSimulation machine_;
     capture::perf::TimeConversion conversion_;
     std::uint64_t counter_numerator_, counter_denominator_;
     std::unique_ptr<File> file_;

@@ -20,7 +20,7 @@ enum class Weight : std::uint8_t {
 };
 
 /// Something in the registers that matters for what is sampled.
-struct Finding {
+struct RegisterFinding {
     Weight weight{};
     std::string section;  ///< of docs/spec/spe.md
     std::string text;
@@ -29,7 +29,7 @@ struct Finding {
 };
 
 /// An access to one register that is not what the others of its group get.
-struct RegisterAccess {
+struct OwnAccess {
     std::string_view name;
     Decision<SysRegAccess> access;
 };
@@ -40,9 +40,9 @@ struct Level {
     Decision<bool> sampled;  ///< operations are; what becomes of the samples is another matter
     /// All conditions between operations and records: the reason of `sampled`, what would be the reason once that is
     /// remedied, and so on; then the findings that stop samples, likewise.
-    std::vector<Finding> obstacles;
+    std::vector<RegisterFinding> obstacles;
     Decision<SysRegAccess> buffer_access, profiling_access;
-    std::vector<RegisterAccess> own_accesses;  ///< of registers with an enable of their own that was given
+    std::vector<OwnAccess> own_accesses;  ///< of registers with an enable of their own that was given
     // What a record would hold; meaningful where samples are taken.
     Decision<bool> context_idr1, context_idr2, physical_address;
     Decision<TimeStamp> time_stamp;
@@ -55,7 +55,7 @@ struct Explanation {
     Decision<Owner> owner;
     Decision<bool> buffer;
     std::vector<Level> levels;  ///< the current one alone, or all that can be sampled, from EL0 up
-    std::vector<Finding> findings;
+    std::vector<RegisterFinding> findings;
 
     /// At some of these levels.
     [[nodiscard]] bool samples() const;

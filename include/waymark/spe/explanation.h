@@ -50,8 +50,8 @@ private:
     Status choose_unit(const ExplainedUnit& unit);
 
     State state_;
-    std::vector<Setting> settings_, own_;  // of files; as given
-    std::set<std::string> names_;          // of registers and fields given
+    std::vector<NamedValue> settings_, own_;  // of files; as given
+    std::set<std::string> names_;             // of registers and fields given
     std::vector<Fact> assumed_;
     std::vector<std::string> unknown_, notes_;
 };

@@ -84,7 +84,7 @@ private:
 // ---- what the architecture leaves open
 
 /// All packets of a record but the terminator, each once.
-using RecordOrder = std::array<Column, column_count - 1>;
+using RecordOrder = std::array<RecordColumn, column_count - 1>;
 
 /// Where the specification marks what is recorded as the implementation's (impl), or is not sure. Defaults are those of
 /// the architecture's reference model (3.11).
@@ -118,8 +118,8 @@ struct ModelChoices {
 
     /// Order of packets; the terminator follows them.
     RecordOrder order = reference_order;
-    /// Packets that leave zeros of their size where they are absent: a bit for each Column. A branch target and a data
-    /// address that follow one another share their place.
+    /// Packets that leave zeros of their size where they are absent: a bit for each RecordColumn. A branch target and a
+    /// data address that follow one another share their place.
     std::uint16_t slots = 0;
     /// Padding to PMBIDR_EL1.Align comes before the terminator, not after it.
     bool padding_first = false;
@@ -137,20 +137,20 @@ struct ModelChoices {
     std::uint64_t counter_first = 0;
     std::uint32_t counter_numerator = 1, counter_denominator = 1;
 
-    static constexpr RecordOrder reference_order{Column::context_el1,
-                                                 Column::context_el2,
-                                                 Column::total_latency,
-                                                 Column::issue_latency,
-                                                 Column::translation_latency,
-                                                 Column::alternate_issue_latency,
-                                                 Column::pc,
-                                                 Column::branch_target,
-                                                 Column::data_virtual,
-                                                 Column::data_physical,
-                                                 Column::previous_target,
-                                                 Column::data_source,
-                                                 Column::operation,
-                                                 Column::events};
+    static constexpr RecordOrder reference_order{RecordColumn::context_el1,
+                                                 RecordColumn::context_el2,
+                                                 RecordColumn::total_latency,
+                                                 RecordColumn::issue_latency,
+                                                 RecordColumn::translation_latency,
+                                                 RecordColumn::alternate_issue_latency,
+                                                 RecordColumn::pc,
+                                                 RecordColumn::branch_target,
+                                                 RecordColumn::data_virtual,
+                                                 RecordColumn::data_physical,
+                                                 RecordColumn::previous_target,
+                                                 RecordColumn::data_source,
+                                                 RecordColumn::operation,
+                                                 RecordColumn::events};
     /// Records of 64 bytes with a place for each packet: Neoverse N1, V1 and V2 (7.1).
     [[nodiscard]] static ModelChoices neoverse();
     /// Records of 48 bytes, 56 with a context: the captures hiperf-* of 7.1.

@@ -146,7 +146,7 @@ struct Unknown {
 
 /// Packets with a header byte of their own, which for addresses and counters may follow a prefix; the most frequent
 /// first.
-using Named =
+using NamedPackets =
     wire::PacketList<AddressPacket, Counter, Events, OperationType, Timestamp, DataSource, Context, End, Padding>;
 /// All of them.
 using Packets = wire::PacketList<AddressPacket, Counter, Events, OperationType, Timestamp, DataSource, Context, End,
@@ -155,6 +155,6 @@ using Packet = std::variant<AddressPacket, Counter, Events, OperationType, Times
                             Alignment, Unknown>;
 
 // Section 4.1: 33 header bytes have a name; 32 are prefixes, 30 reserved, and the size of the other 161 is known.
-static_assert(wire::reserved_headers<Named>() == 32 + 30 + 161);
+static_assert(wire::reserved_headers<NamedPackets>() == 32 + 30 + 161);
 
 }  // namespace waymark::spe

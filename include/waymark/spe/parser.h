@@ -35,7 +35,7 @@ Parsed parse_extended(Bytes bytes, Take&& take) {
 /// its header alone.
 template <class Take>
 WM_INLINE Parsed parse_one(Bytes bytes, Take&& take) {
-    const Parsed result = wire::Dispatch<Named>::parse(bytes, take);
+    const Parsed result = wire::Dispatch<NamedPackets>::parse(bytes, take);
     if (!result.reserved) [[likely]]
         return result;
     const std::uint8_t header = bytes[0];

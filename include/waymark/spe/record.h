@@ -17,7 +17,7 @@
 namespace waymark::spe {
 
 /// What a record may hold; a bit each in Record::present.
-enum class Column : std::uint8_t {
+enum class RecordColumn : std::uint8_t {
     pc,
     branch_target,
     data_virtual,
@@ -47,7 +47,7 @@ enum class Defect : std::uint8_t {
     oversized,     ///< longer than the architecture allows any record to be
 };
 inline constexpr unsigned defect_count = 7;
-[[nodiscard]] std::string_view name(Column column);
+[[nodiscard]] std::string_view name(RecordColumn column);
 [[nodiscard]] std::string_view name(Defect defect);
 
 /// No record is longer (PMSIDR_EL1.MaxSize).
@@ -67,7 +67,7 @@ struct Record {
     std::uint16_t total_latency{}, issue_latency{}, translation_latency{}, alternate_issue_latency{};
     std::uint16_t data_source{};
 
-    [[nodiscard]] constexpr bool has(Column column) const {
+    [[nodiscard]] constexpr bool has(RecordColumn column) const {
         return (present >> static_cast<unsigned>(column) & 1U) != 0;
     }
     [[nodiscard]] constexpr bool has(Defect defect) const {
@@ -78,7 +78,7 @@ struct Record {
 };
 
 /// Many records, column by column: row i of every array is record i. A value whose bit in `present` is 0 is 0.
-struct Columns {
+struct RecordColumns {
     /// Not a power of two: one row of all columns would share a cache set.
     static constexpr std::size_t capacity = 1000;
     std::size_t size = 0;
@@ -105,7 +105,7 @@ struct RecordGap {
 
 /// Consecutive records of one stream. Borrowed: valid during RecordSink::consume().
 struct RecordBatch {
-    const Columns& records;
+    const RecordColumns& records;
     std::span<const RecordGap> gaps;  ///< in order; `before` never decreases and may be one past the last record
 };
 

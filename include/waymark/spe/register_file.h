@@ -11,14 +11,14 @@
 namespace waymark::spe {
 
 /// One register, or one field of one, and its value. The name is the published one (`PMSCR_EL1`, `MDCR_EL2.E2PB`).
-struct Setting {
+struct NamedValue {
     std::string name;
     std::uint64_t value = 0;
-    bool operator==(const Setting&) const = default;
+    bool operator==(const NamedValue&) const = default;
 };
 
 struct Settings {
-    std::vector<Setting> settings;     ///< in their order; a register comes before its fields
+    std::vector<NamedValue> settings;  ///< in their order; a register comes before its fields
     std::vector<std::string> unknown;  ///< names of other registers, as they stand there
     std::vector<std::string> notes;    ///< how numbers were read that could have been meant otherwise
     bool operator==(const Settings&) const = default;
@@ -33,7 +33,7 @@ struct Settings {
 [[nodiscard]] bool base_unclear(std::string_view text);
 
 /// `NAME=VALUE`. `usage`: no such register or field, or a value it does not hold.
-[[nodiscard]] Result<Setting> read_setting(std::string_view name, std::string_view value, bool hexadecimal = false);
+[[nodiscard]] Result<NamedValue> read_setting(std::string_view name, std::string_view value, bool hexadecimal = false);
 
 /// A file of either kind; it is JSON if it begins with a brace.
 ///

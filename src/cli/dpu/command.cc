@@ -187,7 +187,7 @@ public:
     }
 
     /// `adds_up`: the rows that were shown do.
-    Status finish(Output& out, bool adds_up) const {
+    ExitStatus finish(Output& out, bool adds_up) const {
         if (out.close() != cli::decoded) return unreadable;
         warn(input_);
         for (const std::string& problem : problems_) say("warning", problem);
@@ -410,7 +410,7 @@ void print_parts(const DpuAnswer& a, Output& out, const std::string& view, const
         }
 }
 
-Status run_view(const DpuOptions& options, const std::string& view) {
+ExitStatus run_view(const DpuOptions& options, const std::string& view) {
     const auto made = DpuAnswer::make(options, view);
     if (!made) return fail(made.error());
     const DpuAnswer& a = **made;
@@ -446,7 +446,7 @@ Status run_view(const DpuOptions& options, const std::string& view) {
     } else {
         print_parts(a, *out, view, parts, notes);
     }
-    const Status status = a.finish(*out, std::all_of(parts.begin(), parts.end(), [&](const DpuTable& part) {
+    const ExitStatus status = a.finish(*out, std::all_of(parts.begin(), parts.end(), [&](const DpuTable& part) {
         return !part.sum || a.reconciles(*part.sum);
     }));
     // As waymark loops does.
@@ -456,7 +456,7 @@ Status run_view(const DpuOptions& options, const std::string& view) {
 }
 
 /// One line for each path: names from the root, and the count.
-Status run_folded(const DpuOptions& options) {
+ExitStatus run_folded(const DpuOptions& options) {
     if (options.format_option->count() != 0)
         return fail({Errc::usage, "--folded is a format of its own; leave out --format"});
     if (options.limit) return fail({Errc::usage, "--folded has every path; leave out --limit"});

@@ -24,10 +24,10 @@ waymark::Status add_image(analysis::DpuCode& code, const std::string& text) {
         path = text.substr(0, at);
     }
     if (bias > 0xffffffff) return Error{Errc::usage, fmt::format("--image {}: a load bias has 32 bits", text)};
-    if (const auto found = image::agreement(path, 0, {}); found && found->machine != image::Machine::arm)
+    if (const auto found = image::agreement(path, 0, {}); found && found->machine != image::ElfMachine::arm)
         return Error{Errc::unsupported,
                      fmt::format("--image {}: it is a program for {}, but programs for {} stand in for the unit's core",
-                                 text, image::name(found->machine), image::name(image::Machine::arm))};
+                                 text, image::name(found->machine), image::name(image::ElfMachine::arm))};
     if (std::string problem = code.add_image(path, static_cast<std::uint32_t>(bias)); !problem.empty())
         return Error{Errc::unreadable, "--image " + text + ": " + problem};
     return Nothing{};
@@ -37,7 +37,7 @@ void say_layout(const std::string& format) {
     if (format != "text") say("note", dpu::layout_note);
 }
 
-Status refuse(const InputOptions& input) {
+ExitStatus refuse(const InputOptions& input) {
     return fail({Errc::usage, fmt::format("{} is the capture of one unit, described by its dpu.ini; leave out {}",
                                           input.capture, not_for_dpu(input))});
 }

@@ -18,7 +18,7 @@ using doctor::FileBytes;
 /// Says which layout words of the trace have; a listing for reading has it at its head.
 void say_layout(const std::string& format);
 /// Refuses an option of `input` that makes no sense for a capture of one unit.
-[[nodiscard]] Status refuse(const InputOptions& input);
+[[nodiscard]] ExitStatus refuse(const InputOptions& input);
 /// The messages of the Nexus interface; empty: there are none. Errors: `unreadable`.
 [[nodiscard]] Result<FileBytes> nexus_bytes(const DpuInput& input);
 

@@ -199,7 +199,7 @@ void print_info(Output& out, const ordered_json& info) {
 
 }  // namespace
 
-Status run_dpu_info(const InputOptions& input, const std::string& format) {
+ExitStatus run_dpu_info(const InputOptions& input, const std::string& format) {
     if (!not_for_dpu(input).empty()) return refuse(input);
     const auto opened = DpuInput::open(input.capture);
     if (!opened) return fail(opened.error());
@@ -216,7 +216,7 @@ Status run_dpu_info(const InputOptions& input, const std::string& format) {
         print_info(*out, info);
     else
         print_info_for_programs(*out, info, format);
-    if (const Status status = out->close(); status != decoded) return status;
+    if (const ExitStatus status = out->close(); status != decoded) return status;
     const bool cut = opened->is_cut(*done);
     if (cut) say("error", opened->cut_text());
     const bool any = DpuInput::has_content(done->totals) || !messages.messages.empty();
@@ -224,7 +224,8 @@ Status run_dpu_info(const InputOptions& input, const std::string& format) {
     return cut ? unreadable : any ? decoded : nothing;
 }
 
-Status run_dpu_packets(const InputOptions& input, const std::string& format, const std::vector<std::string>& types) {
+ExitStatus run_dpu_packets(const InputOptions& input, const std::string& format,
+                           const std::vector<std::string>& types) {
     if (!not_for_dpu(input).empty()) return refuse(input);
     const auto opened = DpuInput::open(input.capture);
     if (!opened) return fail(opened.error());
@@ -237,7 +238,7 @@ Status run_dpu_packets(const InputOptions& input, const std::string& format, con
     const auto listed = listing::list_dpu_packets(*opened, nexus->bytes(), *out, listing::format_of(format),
                                                   {types.begin(), types.end()});
     if (!listed) return fail(listed.error());
-    if (const Status status = out->close(); status != decoded) return status;
+    if (const ExitStatus status = out->close(); status != decoded) return status;
     if (listed->cut) say("error", opened->cut_text());
     if (listed->packets == 0)
         say("error", "nothing decoded: " + opened->why_nothing());
@@ -246,7 +247,7 @@ Status run_dpu_packets(const InputOptions& input, const std::string& format, con
     return listed->cut ? unreadable : listed->packets == 0 ? nothing : decoded;
 }
 
-Status run_dpu_flow(const InputOptions& input, const std::string& format, bool strict) {
+ExitStatus run_dpu_flow(const InputOptions& input, const std::string& format, bool strict) {
     if (!not_for_dpu(input).empty()) return refuse(input);
     if (format == "calls")
         return fail(
@@ -275,7 +276,7 @@ Status run_dpu_flow(const InputOptions& input, const std::string& format, bool s
         if (!nexus) return fail(nexus.error());
         print_info(*out, describe(*opened, *done, count_messages(nexus->bytes())));
     }
-    if (const Status status = out->close(); status != decoded) return status;
+    if (const ExitStatus status = out->close(); status != decoded) return status;
     const bool cut = opened->is_cut(*done);
     if (cut) say("error", opened->cut_text());
     const dpu::Totals& t = done->totals;

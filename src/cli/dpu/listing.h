@@ -12,10 +12,10 @@ namespace waymark::cli {
 /// The option of `input` that makes no sense for a capture with one unit and a dpu.ini; empty if there is none.
 [[nodiscard]] std::string not_for_dpu(const InputOptions& input);
 
-[[nodiscard]] Status run_dpu_info(const InputOptions& input, const std::string& format);
+[[nodiscard]] ExitStatus run_dpu_info(const InputOptions& input, const std::string& format);
 /// `types`: names of entries; empty: all.
-[[nodiscard]] Status run_dpu_packets(const InputOptions& input, const std::string& format,
-                                     const std::vector<std::string>& types);
-[[nodiscard]] Status run_dpu_flow(const InputOptions& input, const std::string& format, bool strict);
+[[nodiscard]] ExitStatus run_dpu_packets(const InputOptions& input, const std::string& format,
+                                         const std::vector<std::string>& types);
+[[nodiscard]] ExitStatus run_dpu_flow(const InputOptions& input, const std::string& format, bool strict);
 
 }  // namespace waymark::cli

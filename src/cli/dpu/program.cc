@@ -93,7 +93,7 @@ Result<std::string> read(const std::string& path) {
     return capture::read_text_file(path, capture::most_settings_bytes);
 }
 
-Status run_program(const ProgramOptions& options) {
+ExitStatus run_program(const ProgramOptions& options) {
     const auto text = read(options.file);
     if (!text) return fail(text.error());
     const auto program = dpu::read_program(*text);

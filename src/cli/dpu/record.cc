@@ -284,8 +284,8 @@ void DpuRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& adde
          [] { return record::to_text(record::CoreModel{}); });
 }
 
-Status run_record_dpu(const RecordCommon& common, std::uint64_t buffer_bytes, const DpuRecordOptions& options,
-                      const Place& place) {
+ExitStatus run_record_dpu(const RecordCommon& common, std::uint64_t buffer_bytes, const DpuRecordOptions& options,
+                          const Place& place) {
     if (!options.registers.empty())
         for (const CLI::Option* option : options.not_with_registers)
             if (option->count() != 0)
@@ -332,7 +332,7 @@ Status run_record_dpu(const RecordCommon& common, std::uint64_t buffer_bytes, co
                                            : fmt::format(", {} of Nexus messages", counted(r.nexus_bytes, "byte"))));
     if (!finished) {
         say("error", finished.error().message + (ending->killed ? "; the program was ended" : ""));
-        return static_cast<Status>(cut_off);
+        return static_cast<ExitStatus>(cut_off);
     }
     say_what_is_missing(common, r);
     if (const auto status = ended_by_signal(*ending)) return *status;

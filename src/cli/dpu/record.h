@@ -29,9 +29,9 @@ struct DpuRecordOptions {
 };
 
 /// Where a symbol or address of the program is, for the option named.
-using Place = std::function<Result<Address>(const std::string& text, const char* option)>;
+using ResolvePlace = std::function<Result<Address>(const std::string& text, const char* option)>;
 
-[[nodiscard]] Status run_record_dpu(const RecordCommon& common, std::uint64_t buffer_bytes,
-                                    const DpuRecordOptions& options, const Place& place);
+[[nodiscard]] ExitStatus run_record_dpu(const RecordCommon& common, std::uint64_t buffer_bytes,
+                                        const DpuRecordOptions& options, const ResolvePlace& place);
 
 }  // namespace waymark::cli

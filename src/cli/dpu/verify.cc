@@ -14,7 +14,7 @@ namespace {
 
 record::DpuComparison::Setup comparison_setup(const DpuInput& input, bool overwritten) {
     record::DpuComparison::Setup out;
-    const dpu::Start& start = input.trace().periods.front().start;
+    const dpu::StartState& start = input.trace().periods.front().start;
     const analysis::DpuSetup setup = input.setup();
     out.mode = input.mode();
     out.context = start.context;
@@ -24,7 +24,7 @@ record::DpuComparison::Setup comparison_setup(const DpuInput& input, bool overwr
     out.user_data = from_value<dpu::DpTc>(input.value("DP_TC").value_or(0)).uden;
     out.filter_changed = setup.filters.size() > 1;
     out.filtered = setup.filters.front().on;
-    out.matches = [filter = setup.filters.front()](const dpu::Context& c) { return filter.matches(c) == true; };
+    out.matches = [filter = setup.filters.front()](const dpu::TaskContext& c) { return filter.matches(c) == true; };
     for (unsigned c = 0; c < dpu::counter_count; ++c) {
         out.events[c] = input.event(c);
         out.event_names[c] = input.event_name(c);
@@ -65,7 +65,7 @@ void print(const record::DpuCompared& c, Output& out) {
                   c.different == 0 ? std::string() : fmt::format(", {} differ", grouped(c.different)));
 }
 
-Status verify(const DpuInput& input, const record::DpuTruth& truth, Output& out) {
+ExitStatus verify(const DpuInput& input, const record::DpuTruth& truth, Output& out) {
     const pipeline::DpuTrace& trace = input.trace();
     bool overwritten = false;
     if (trace.ring_known) {
@@ -79,7 +79,7 @@ Status verify(const DpuInput& input, const record::DpuTruth& truth, Output& out)
     if (!done) return fail(done.error());
     if (!DpuInput::has_content(done->totals)) {
         say("error", "nothing to compare: nothing was decoded: " + input.why_nothing());
-        return static_cast<Status>(not_compared);
+        return static_cast<ExitStatus>(not_compared);
     }
     const bool cut = done->cut || input.missing_bytes() != 0;
     const record::DpuCompared compared = comparison.finish(done->totals, cut);
@@ -89,23 +89,23 @@ Status verify(const DpuInput& input, const record::DpuTruth& truth, Output& out)
     warn_of_trace(input);
     if (cut) return unreadable;
     if (compared.different != 0 || compared.damaged) return nothing;
-    return compared.compared == 0 ? static_cast<Status>(not_compared) : decoded;
+    return compared.compared == 0 ? static_cast<ExitStatus>(not_compared) : decoded;
 }
 
 }  // namespace
 
-Status verify_dpu(const std::string& folder, const std::string& output) {
+ExitStatus verify_dpu(const std::string& folder, const std::string& output) {
     const auto input = DpuInput::open(folder);
     if (!input) return fail(input.error());
     const auto truth = record::read_dpu_truth(input->capture().path.parent_path());
     if (!truth) {
-        const Status status = fail(truth.error());
-        return truth.error().code == Errc::not_found ? static_cast<Status>(not_compared) : status;
+        const ExitStatus status = fail(truth.error());
+        return truth.error().code == Errc::not_found ? static_cast<ExitStatus>(not_compared) : status;
     }
     warn(*input);
     auto out = Output::open(output, {folder});
     if (!out) return fail(out.error());
-    const Status status = verify(*input, *truth, *out);
+    const ExitStatus status = verify(*input, *truth, *out);
     return out->close() == decoded ? status : unreadable;
 }
 

@@ -34,14 +34,14 @@ std::string flagged_text(const Flagged& f) {
 
 }  // namespace
 
-void ProfileOptions::add_capture_to(CLI::App& command) {
+void ProfileInput::add_capture_to(CLI::App& command) {
     command
         .add_option("CAPTURE", capture,
                     "A perf.data file, or the bare bytes of a profiling buffer; .gz and .zst too; - is standard input")
         ->required();
 }
 
-void ProfileOptions::add_reading_to(CLI::App& command) {
+void ProfileInput::add_reading_to(CLI::App& command) {
     command
         .add_option("--midr", midr,
                     "The core's MIDR_EL1, if the file does not contain it; it selects the names of data sources")
@@ -202,7 +202,7 @@ bool Answer::say_damage() const {
     return any || !unread.empty();
 }
 
-Status Answer::finish(const AnswerOptions& options, Output& out, bool names_used) {
+ExitStatus Answer::finish(const AnswerOptions& options, Output& out, bool names_used) {
     if (out.close() != decoded) return unreadable;
     const bool cut = say_damage();
     const analysis::Quality& q = quality_;

@@ -20,7 +20,7 @@
 namespace waymark::cli {
 
 /// How a profile is read, for all commands that read one.
-struct ProfileOptions {
+struct ProfileInput {
     std::string capture, format = "text", output, midr;
     unsigned jobs = 0;
     bool mid_record = false, strict = false;
@@ -29,7 +29,7 @@ struct ProfileOptions {
     void add_reading_to(CLI::App& command);
 };
 
-struct AnswerOptions : ProfileOptions {
+struct AnswerOptions : ProfileInput {
     std::vector<std::string> cpus, threads, functions;
     InputOptions names;  ///< --symfs and --debug-dir of it
     std::string kallsyms;
@@ -71,7 +71,7 @@ public:
     /// Prints what kept the file from being read to its end, on standard error; true if anything did.
     bool say_damage() const;
     /// Warnings of what was lost and which files are missing, on standard error, and the exit status.
-    [[nodiscard]] Status finish(const AnswerOptions& options, Output& out, bool names_used);
+    [[nodiscard]] ExitStatus finish(const AnswerOptions& options, Output& out, bool names_used);
 
     /// The block on top of every report.
     void print_quality(Output& out, bool all) const;

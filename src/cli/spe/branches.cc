@@ -27,7 +27,7 @@ public:
         : options_(options), answer_(answer), branches_(branches) {}
 
     /// `usage` if a file was named that no branch is in.
-    Status print(Output& out) {
+    ExitStatus print(Output& out) {
         if (options_.format == "bolt" || options_.format == "autofdo") return print_profile(out);
         const auto [table, left_out] = analysis::branch_table(branches_, answer_.program(), options_.by == "pair",
                                                               options_.sort == "samples", options_.limit);
@@ -69,7 +69,7 @@ public:
 
 private:
     /// Taken branches inside one file, as addresses of that file.
-    Status print_profile(Output& out) {
+    ExitStatus print_profile(Output& out) {
         analysis::Program& program = answer_.program();
         struct Sum {
             std::uint64_t taken{}, mispredicts{};
@@ -144,16 +144,16 @@ private:
     const analysis::Branches& branches_;
 };
 
-Status branches(const SpeBranchOptions& options) {
+ExitStatus branches(const SpeBranchOptions& options) {
     auto answer = Answer::open(options);
     if (!answer) return fail(answer.error());
     analysis::Branches branches;
     answer->run(branches);
     auto out = Output::open(options.output, {options.capture});
     if (!out) return fail(out.error());
-    Status status = decoded;
+    ExitStatus status = decoded;
     if (answer->quality().selected != 0) status = BranchReport(options, *answer, branches).print(*out);
-    const Status end = answer->finish(options, *out, true);
+    const ExitStatus end = answer->finish(options, *out, true);
     return status != decoded ? status : end;
 }
 

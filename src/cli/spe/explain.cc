@@ -43,7 +43,7 @@ Result<spe::ExplainInput> read(const ExplainOptions& options) {
     return input;
 }
 
-Status explain(const ExplainOptions& options) {
+ExitStatus explain(const ExplainOptions& options) {
     const auto input = read(options);
     if (!input) return fail(input.error());
     for (const std::string& note : input->notes()) say("note", note);

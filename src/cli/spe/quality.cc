@@ -19,7 +19,7 @@ public:
     void join(SampleSink&) override {}
 };
 
-Status quality(const AnswerOptions& options) {
+ExitStatus quality(const AnswerOptions& options) {
     auto answer = Answer::open(options);
     if (!answer) return fail(answer.error());
     NoSink sink;
@@ -37,7 +37,7 @@ Status quality(const AnswerOptions& options) {
 
 }  // namespace
 
-Status run_profile_info(const InputOptions& input, const std::string& format) {
+ExitStatus run_profile_info(const InputOptions& input, const std::string& format) {
     if (const std::string given = not_for_dpu(input); !given.empty())
         return fail(
             {Errc::usage, fmt::format("{} is a perf.data file, which says itself how it was recorded; leave out {}",

@@ -105,15 +105,15 @@ std::string signal_name(int number) {
     return name == nullptr ? fmt::format("signal {}", number) : fmt::format("SIG{}", name);
 }
 
-std::optional<Status> ended_by_signal(const record::Ending& ending) {
+std::optional<ExitStatus> ended_by_signal(const record::Ending& ending) {
     constexpr std::string_view recorded = "everything up to there is recorded";
     if (ending.interrupt) {
         say("note", fmt::format("interrupted by {}; {}", signal_name(*ending.interrupt), recorded));
-        return static_cast<Status>(interrupted);
+        return static_cast<ExitStatus>(interrupted);
     }
     if (ending.kind != record::Ending::Kind::signalled) return {};
     say("note", fmt::format("the program was ended by {}; {}", signal_name(ending.code), recorded));
-    return static_cast<Status>(program_died);
+    return static_cast<ExitStatus>(program_died);
 }
 
 waymark::Status check_linux_program(const std::string& program, const LinuxProgram& of) {
@@ -139,8 +139,8 @@ Result<record::QemuOptions> linux_emulator(const RecordCommon& common, const Lin
     return how;
 }
 
-Status run_record_spe(const RecordCommon& common, const SpeRecordOptions& options) {
-    record::ProfileOptions to;
+ExitStatus run_record_spe(const RecordCommon& common, const SpeRecordOptions& options) {
+    record::ProfilerOptions to;
     to.file = common.output;
     to.command = common.program;
     to.spe.period = options.period;
@@ -183,7 +183,7 @@ Status run_record_spe(const RecordCommon& common, const SpeRecordOptions& option
                         grouped(p.records()), to.spe.period & ~0xffU, grouped(p.trace_bytes)));
     if (!finished) {
         say("error", finished.error().message + (ending->killed ? "; the program was ended" : ""));
-        return static_cast<Status>(cut_off);
+        return static_cast<ExitStatus>(cut_off);
     }
     if (p.instructions == 0) {
         say("error", "nothing recorded: the program executed nothing");

@@ -36,7 +36,7 @@ struct SpeRecordOptions {
     void add_to(CLI::App& command, std::vector<CLI::Option*>& added);
 };
 
-[[nodiscard]] Status run_record_spe(const RecordCommon& common, const SpeRecordOptions& options);
+[[nodiscard]] ExitStatus run_record_spe(const RecordCommon& common, const SpeRecordOptions& options);
 
 /// Exit statuses beside those of every command.
 enum RecordStatus : int {
@@ -46,7 +46,7 @@ enum RecordStatus : int {
 };
 [[nodiscard]] std::string signal_name(int number);
 /// Says that a signal ended the recording or the program, and gives its status; none: neither.
-[[nodiscard]] std::optional<Status> ended_by_signal(const record::Ending& ending);
+[[nodiscard]] std::optional<ExitStatus> ended_by_signal(const record::Ending& ending);
 
 /// A Linux program for QEMU's user mode, as its ELF header says: class, machine.
 struct LinuxProgram {

@@ -16,7 +16,7 @@ namespace {
 
 namespace perf = capture::perf;
 
-struct RecordsOptions : ProfileOptions {
+struct RecordsOptions : ProfileInput {
     std::string kind = "all";
 };
 
@@ -49,7 +49,7 @@ void say_losses(const analysis::SampleCapture& capture) {
         say("note", fmt::format("samples collided in {}: the interval is short for this load", counted(n, "buffer")));
 }
 
-Status run_records(const RecordsOptions& options) {
+ExitStatus run_records(const RecordsOptions& options) {
     std::uint64_t midr = 0;
     if (!options.midr.empty() && (!wire::scan_number(options.midr, midr) || midr > 0xffffffff))
         return fail(
@@ -62,7 +62,7 @@ Status run_records(const RecordsOptions& options) {
     waymark::Status done = check_trace(*capture);
     listing::RecordsListed listed;
     if (done) {
-        listing::RecordOptions how;
+        listing::RecordListingOptions how;
         how.format = listing::format_of(options.format);
         if (options.kind == "ldst") how.kind = spe::OperationClass::load_store;
         if (options.kind == "br") how.kind = spe::OperationClass::branch;

@@ -150,7 +150,7 @@ private:
     Measures all_;
 };
 
-Status report(const ReportOptions& options) {
+ExitStatus report(const ReportOptions& options) {
     auto answer = Answer::open(options);
     if (!answer) return fail(answer.error());
     Profile profile;

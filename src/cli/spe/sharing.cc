@@ -122,7 +122,7 @@ private:
     std::size_t found_ = 0;
 };
 
-Status sharing(const SharingOptions& options) {
+ExitStatus sharing(const SharingOptions& options) {
     if (!std::has_single_bit(options.line_bytes) || options.line_bytes < 8 || options.line_bytes > (1U << 21)) {
         say("error",
             fmt::format("--line-size takes a power of two from 8 to 2097152 bytes, not {}", options.line_bytes));
