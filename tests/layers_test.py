@@ -11,10 +11,10 @@ Reported as violations:
   - a layer that names one not declared above it (so the table has no cycles), or one not declared at all
   - a source file in a folder that is not a layer
 """
-import pathlib
 import re
 import sys
-import tempfile
+
+import house
 
 # The headers of C++20 (C++ names only: <cstdint>, not <stdint.h>).
 STANDARD = set("""
@@ -134,46 +134,14 @@ def self_test():
         ("include/waymark/loose.h", "int e;", "in no layer"),
         ("cmake/layers.cmake", "waymark_layer(image analysis)", "analysis, which is not declared above"),
     ]
-    failures = 0
+    def files(extra):
+        out = {"cmake/layers.cmake": table, **clean}
+        if extra:
+            out[extra[0]] = out.get(extra[0], "") + extra[1] + "\n"
+        return out
 
-    def run(extra):
-        with tempfile.TemporaryDirectory() as folder:
-            root = pathlib.Path(folder)
-            files = {"cmake/layers.cmake": table, **clean}
-            if extra:
-                files[extra[0]] = files.get(extra[0], "") + extra[1] + "\n"
-            for name, text in files.items():
-                (root / name).parent.mkdir(parents=True, exist_ok=True)
-                (root / name).write_text(text)
-            return check(root)[1]
-
-    wrong = run(None)
-    if wrong:
-        failures += 1
-        print("a clean tree is refused:", *wrong, sep="\n  ")
-    for case in planted:
-        wrong = run(case)
-        if len(wrong) != 1 or case[2] not in wrong[0]:
-            failures += 1
-            print(f"planted in {case[0]}: {case[1]}\n  expected one violation with '{case[2]}', got {wrong}")
-    print(f"{len(planted) + 1 - failures} of {len(planted) + 1} cases as expected")
-    return 1 if failures else 0
-
-
-def main(arguments):
-    if arguments == ["--self-test"]:
-        return self_test()
-    if len(arguments) != 1 or arguments[0].startswith("-"):
-        print(__doc__, file=sys.stderr)
-        return 2
-    count, wrong = check(pathlib.Path(arguments[0]))
-    print(*wrong, sep="\n", end="\n" if wrong else "")
-    if count == 0:
-        print("no source file found: nothing was checked")
-        return 1
-    print(f"{count} files checked, {len(wrong)} violations")
-    return 1 if wrong else 0
+    return house.run_cases((files(case), lambda root: check(root)[1], case and case[2]) for case in [None, *planted])
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(house.main(__doc__, check, self_test))

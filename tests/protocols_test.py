@@ -12,7 +12,8 @@ Reported as violations, in the code (not in comments) of src/ and include/:
 import pathlib
 import re
 import sys
-import tempfile
+
+import house
 
 REGISTRY = "src/pipeline/protocols.cc"
 SUFFIXES = {".h", ".cc", ".inc", ".def"}
@@ -124,44 +125,17 @@ def self_test():
         ("src/cli/spe/own.cc", "auto c = pft::Config();", "names 'pft::'"),
         ("src/record/h.cc", ' # include "waymark/dpu/config.h"', "record knows no protocol"),
     ]
-    failures = 0
-
-    def run(extra, exemptions):
-        with tempfile.TemporaryDirectory() as folder:
-            root = pathlib.Path(folder)
-            files = dict(clean)
-            if extra:
-                files[extra[0]] = files.get(extra[0], "") + extra[1] + "\n"
-            for name, text in files.items():
-                (root / name).parent.mkdir(parents=True, exist_ok=True)
-                (root / name).write_text(text)
-            return check(root, exemptions)[1]
+    def files(extra):
+        out = dict(clean)
+        if extra:
+            out[extra[0]] = out.get(extra[0], "") + extra[1] + "\n"
+        return out
 
     cases = [(None, exempt, None), (None, {**exempt, "src/doctor/": "gone"}, "not needed any more")]
     cases += [((name, line), exempt, message) for name, line, message in planted]
-    for extra, exemptions, message in cases:
-        wrong = run(extra, exemptions)
-        if (wrong if message is None else len(wrong) != 1 or message not in wrong[0]):
-            failures += 1
-            print(f"planted {extra}: expected {message or 'nothing'}, got {wrong}")
-    print(f"{len(cases) - failures} of {len(cases)} cases as expected")
-    return 1 if failures else 0
-
-
-def main(arguments):
-    if arguments == ["--self-test"]:
-        return self_test()
-    if len(arguments) != 1 or arguments[0].startswith("-"):
-        print(__doc__, file=sys.stderr)
-        return 2
-    count, wrong = check(pathlib.Path(arguments[0]), EXEMPT)
-    print(*wrong, sep="\n", end="\n" if wrong else "")
-    if count == 0:
-        print("no source file found: nothing was checked")
-        return 1
-    print(f"{count} files checked, {len(wrong)} violations, {len(EXEMPT)} exemptions")
-    return 1 if wrong else 0
+    return house.run_cases((files(extra), lambda root, exempt=exempt: check(root, exempt)[1], message)
+                           for extra, exempt, message in cases)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(house.main(__doc__, lambda root: check(root, EXEMPT), self_test))
