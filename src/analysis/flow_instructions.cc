@@ -1,0 +1,134 @@
+#include "flow_instructions.h"
+
+#include <algorithm>
+
+namespace waymark::analysis {
+
+FlowInstructions::FlowInstructions(FlowFunctions& functions) : functions_(functions) {
+    find_ran();
+    number_code();
+}
+
+FlowInstructions::Code* FlowInstructions::code_at(const FlowStream& s, const isa::Space& space, std::uint64_t address,
+                                                  isa::Isa isa) {
+    if (const auto found = code_.find({address, isa}); found != code_.end()) return &found->second;
+    const auto found = isa::decode_at(s.sink->code().memory(), space, {address}, isa, s.decode);
+    if (!found) return nullptr;
+    Code code;
+    code.what = *found;
+    code.function = functions_.at(address);
+    return &(code_[{address, isa}] = std::move(code));
+}
+
+void FlowInstructions::find_ran() {
+    struct Begin {
+        const FlowStream* stream;
+        isa::Space space;
+        std::vector<CodeKey> from;
+    };
+    std::map<CodeFunction, Begin> functions;
+    for (const auto& [key, sum] : functions_.blocks()) {
+        const flow::Block& b = sum.block;
+        const isa::Space space = space_of(sum.stream->sink->code().memory(), b);
+        const std::uint64_t times = sum.times[0] + sum.times[1];
+        const std::uint64_t each = b.instructions == 0 ? 0 : sum.cycles / b.instructions;
+        std::uint64_t cycles = sum.cycles;
+        for (std::uint64_t at = b.start; at < b.start + b.bytes;) {
+            Code* code = code_at(*sum.stream, space, at, b.isa);
+            if (code == nullptr) break;
+            code->times += times;
+            const bool last = at + code->what.bytes >= b.start + b.bytes;
+            // Cycles come with a block; its instructions share them.
+            code->cycles += last ? cycles : each;
+            cycles -= each;
+            if (last && b.end != flow::End::not_a_waypoint) {
+                code->not_taken += sum.times[0];
+                code->taken += sum.times[1];
+            }
+            Begin& begin = functions.try_emplace(code->function, Begin{sum.stream, space, {}}).first->second;
+            begin.from.emplace_back(at, b.isa);
+            at += code->what.bytes;
+        }
+    }
+    for (auto& [function, begin] : functions) find_rest(function, *begin.stream, begin.space, std::move(begin.from));
+    if (functions_.options().all_functions && !functions.empty()) {
+        const Begin& any = functions.begin()->second;
+        for (const image::Symbol& symbol : functions_.symbols().all()) {
+            if (symbol.kind != image::SymbolKind::function || symbol.bytes == 0) continue;
+            const CodeFunction function = functions_.at(symbol.address.value);
+            if (function != CodeFunction{Kind::symbol, symbol.address.value} || functions.contains(function) ||
+                !never_entered_.insert(function).second)
+                continue;
+            find_rest(function, *any.stream, any.space, {{symbol.address.value, symbol.isa}});
+        }
+    }
+}
+
+/// The instructions of a function that did not run: where the file says what is code, all; else those that what ran
+/// may lead to.
+void FlowInstructions::find_rest(const CodeFunction& function, const FlowStream& s, const isa::Space& space,
+                                 std::vector<CodeKey> waiting) {
+    if (function.kind == Kind::symbol) {
+        const auto symbol = functions_.symbols().find({function.value});
+        const std::uint64_t end = function.value + (symbol ? symbol->symbol.bytes : 0);
+        // A damaged file may claim a function as large as memory: it ends where no code is known any more.
+        constexpr std::uint64_t most_unknown = 65536;
+        std::uint64_t known_end = function.value;
+        for (std::uint64_t at = function.value; at < end && at - known_end < most_unknown;) {
+            const auto contents = functions_.symbols().contents({at});
+            if (!contents) break;
+            const auto isa = image::instruction_set(*contents);
+            const Code* code = isa ? code_at(s, space, at, *isa) : nullptr;
+            at += code != nullptr ? code->what.bytes : isa && isa != isa::Isa::t32 ? 4U : 2U;
+            if (code != nullptr) known_end = at;
+        }
+    }
+    std::set<CodeKey> seen(waiting.begin(), waiting.end());
+    while (!waiting.empty()) {
+        const CodeKey key = waiting.back();
+        waiting.pop_back();
+        const Code* code = code_at(s, space, key.first, key.second);
+        if (code == nullptr) continue;
+        for (const CodeKey& to : successors(key, *code))
+            if (functions_.at(to.first) == function &&
+                functions_.symbols().contents({to.first}) != image::Contents::data && seen.insert(to).second)
+                waiting.push_back(to);
+    }
+}
+
+/// Where control may go next, as far as the instruction shows.
+std::vector<FlowInstructions::CodeKey> FlowInstructions::successors(const CodeKey& key, const Code& code) {
+    std::vector<CodeKey> out;
+    const isa::Instruction& i = code.what;
+    if (i.undefined) return out;
+    const bool branch = i.waypoint == isa::Waypoint::direct || i.waypoint == isa::Waypoint::indirect;
+    // A branch of an IT block shows only when it was not taken.
+    if (!branch || i.link || i.conditional || code.not_taken != 0) out.emplace_back(key.first + i.bytes, key.second);
+    if (i.waypoint == isa::Waypoint::direct && !i.link) out.emplace_back(i.target.value, i.target_isa);
+    return out;
+}
+
+void FlowInstructions::number_code() {
+    std::map<CodeKey, std::uint32_t> numbers;
+    for (auto& [key, code] : code_) {
+        numbers[key] = static_cast<std::uint32_t>(list_.size());
+        by_function_[code.function].push_back(static_cast<std::uint32_t>(list_.size()));
+        list_.push_back(&code);
+        keys_.push_back(key);
+    }
+    for (std::uint32_t n = 0; n < list_.size(); ++n)
+        for (const CodeKey& to : successors(keys_[n], *list_[n])) {
+            const auto found = numbers.find(to);
+            if (found == numbers.end() || list_[found->second]->function != list_[n]->function) continue;
+            list_[n]->next.push_back(found->second);
+            list_[found->second]->prev.push_back(n);
+        }
+}
+
+std::optional<std::uint32_t> FlowInstructions::number(std::uint64_t address) const {
+    const auto at = std::lower_bound(keys_.begin(), keys_.end(), CodeKey{address, isa::Isa{}});
+    if (at == keys_.end() || at->first != address) return std::nullopt;
+    return static_cast<std::uint32_t>(at - keys_.begin());
+}
+
+}  // namespace waymark::analysis

@@ -1,0 +1,152 @@
+#include "flow_fill.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "waymark/core/numbers.h"
+
+namespace waymark::analysis {
+
+using namespace answers;
+
+namespace {
+
+/// The timelines of all streams on one axis.
+class TimelineFiller {
+public:
+    explicit TimelineFiller(FlowFunctions& functions)
+        : functions_(functions),
+          a_(functions.answers()),
+          streams_(functions.streams()),
+          options_(functions.options()) {}
+
+    void run() {
+        std::vector<const FlowStream*> parts;
+        for (const FlowStream& s : streams_)
+            if (s.timeline != nullptr && s.timeline->end() != 0) parts.push_back(&s);
+        if (parts.empty()) return;
+        Timeline& out = a_.timeline;
+        const auto all = [&](auto&& test) {
+            return std::all_of(parts.begin(), parts.end(), [&](const FlowStream* s) { return test(*s->timeline); });
+        };
+        // Timestamps that never advance are ignored.
+        const bool ticks = all([](const FlowTimeline& t) {
+            return t.anchors().size() > 1 && t.anchors().back().ticks > t.anchors().front().ticks;
+        });
+        const bool cycles = all([](const FlowTimeline& t) { return t.cycles(); });
+        const bool clock = ticks && options_.ticks_per_second != 0;
+        out.axis.unit = clock ? "ns" : ticks ? "ticks" : cycles ? "cycles" : "instructions";
+        out.axis.note =
+            ticks    ? fmt::format("Timestamps of the trace{}; between two, time passes with the {} in between.",
+                                clock ? fmt::format(", {} ticks a second", grouped(options_.ticks_per_second))
+                                         : ", of a clock whose frequency is not known",
+                                cycles ? "cycles" : "instructions")
+            : cycles ? "Cycles of each source since its trace began; sources are not aligned."
+                     : "Instructions of each source since its trace began, which is no time; sources are not "
+                       "aligned.";
+        out.axis.begin = ~std::uint64_t{0};
+        std::uint64_t left_out = 0;
+        std::map<std::pair<std::string, std::optional<std::uint32_t>>, Index> tracks;
+        for (const FlowStream* s : parts) {
+            const FlowTimeline& t = *s->timeline;
+            std::vector<FlowTimeline::Anchor> anchors;
+            if (ticks) anchors = t.anchors();
+            if (clock)
+                for (FlowTimeline::Anchor& a : anchors) a.ticks = nanoseconds(a.ticks, options_.ticks_per_second);
+            const TickMap map(std::move(anchors));
+            out.axis.begin = std::min(out.axis.begin, map.ticks(0));
+            out.axis.end = std::max(out.axis.end, map.ticks(t.end()));
+            out.axis.uncertainty = std::max(out.axis.uncertainty, map.uncertainty());
+            std::vector<FlowTimeline::Piece> pieces = t.pieces();
+            std::uint64_t resolution = t.resolution();
+            while (pieces.size() > std::max<std::size_t>(1, options_.most_slices / parts.size()) &&
+                   resolution < t.end()) {
+                resolution = std::max<std::uint64_t>(2 * resolution, 2);
+                merge_pieces(pieces, resolution);
+            }
+            // Where the clock is another than what was merged by, its pace at large.
+            const double pace = static_cast<double>(map.ticks(t.end()) - map.ticks(0)) / static_cast<double>(t.end());
+            out.resolution =
+                std::max(out.resolution, static_cast<std::uint64_t>(static_cast<double>(resolution) * pace));
+            std::vector<Index> track_of;
+            for (const auto& context : t.tracks())
+                track_of.push_back(track(s->source, context, t.tracks().size(), tracks));
+            const std::vector<CodeFunction> known = s->sink->code().functions();
+            for (const FlowTimeline::Piece& p : pieces)
+                out.slices.push_back({map.ticks(p.begin), map.ticks(p.end), track_of[p.track],
+                                      functions_.index_of(known[p.function]), p.depth, p.merged});
+            for (const FlowTimeline::Note& n : t.notes()) {
+                TimelineMark mark{map.ticks(n.at), map.ticks(n.end), track_of[n.track], n.kind, mark_text(n)};
+                if (n.kind == TimelineMark::Kind::overflow && ticks && n.bounded) {
+                    const auto time = [&](std::uint64_t at) {
+                        return clock ? nanoseconds(at, options_.ticks_per_second) : at;
+                    };
+                    mark.begin = time(n.ticks_before);
+                    mark.end = time(n.ticks_after);
+                    mark.text += fmt::format(": at most {} {} of execution are missing", grouped(mark.end - mark.begin),
+                                             clock ? "ns" : "ticks");
+                } else if (n.kind == TimelineMark::Kind::overflow) {
+                    mark.text += ": how much execution is missing is not known";
+                }
+                out.marks.push_back(std::move(mark));
+            }
+            left_out += t.notes_left_out();
+        }
+        if (left_out != 0) out.axis.note += fmt::format(" {} marks more than can be shown are left out.", left_out);
+        std::stable_sort(out.slices.begin(), out.slices.end(), [](const Slice& x, const Slice& y) {
+            return std::tuple(x.track, x.begin, x.depth) < std::tuple(y.track, y.begin, y.depth);
+        });
+        std::stable_sort(out.marks.begin(), out.marks.end(), [](const TimelineMark& x, const TimelineMark& y) {
+            return std::pair(x.track, x.begin) < std::pair(y.track, y.begin);
+        });
+    }
+
+private:
+    /// The largest number for what is beyond 584 years.
+    static std::uint64_t nanoseconds(std::uint64_t ticks, std::uint64_t ticks_per_second) {
+        constexpr std::uint64_t second = 1'000'000'000, top = ~std::uint64_t{0};
+        const std::uint64_t seconds = ticks / ticks_per_second;
+        if (seconds >= top / second) return top;
+        __extension__ using Wide = unsigned __int128;
+        return seconds * second +
+               static_cast<std::uint64_t>(Wide{ticks % ticks_per_second} * second / ticks_per_second);
+    }
+    Index track(const std::string& source, std::optional<std::uint32_t> context, std::size_t of,
+                std::map<std::pair<std::string, std::optional<std::uint32_t>>, Index>& tracks) {
+        std::vector<Track>& all = a_.timeline.tracks;
+        const auto [top, fresh] = tracks.try_emplace({source, std::nullopt}, static_cast<Index>(all.size()));
+        const Index parent = top->second;
+        if (fresh) all.push_back({source});
+        if (of == 1 || !context) return parent;
+        const auto [at, new_one] = tracks.try_emplace({source, context}, static_cast<Index>(all.size()));
+        if (new_one) all.push_back({fmt::format("context {:#x}", *context), parent});
+        return at->second;
+    }
+    [[nodiscard]] static std::string mark_text(const FlowTimeline::Note& n) {
+        switch (n.kind) {
+            case TimelineMark::Kind::gap:
+                return n.number == FlowTimeline::no_image
+                           ? std::string("gap: no image of the code")
+                           : fmt::format("gap: {}", waymark::name(static_cast<GapReason>(n.number)));
+            case TimelineMark::Kind::exception: return exception_text(*n.exception);
+            case TimelineMark::Kind::context: return fmt::format("context {:#x}", n.number);
+            case TimelineMark::Kind::overflow: return "the unit's FIFO overflowed";
+            case TimelineMark::Kind::trigger: return "trigger";
+            case TimelineMark::Kind::user_data: break;
+        }
+        return {};
+    }
+
+    FlowFunctions& functions_;
+    Answers& a_;
+    const std::vector<FlowStream>& streams_;
+    const FlowAnswersOptions& options_;
+};
+
+}  // namespace
+
+void fill_timeline(FlowFunctions& functions) { TimelineFiller(functions).run(); }
+
+}  // namespace waymark::analysis

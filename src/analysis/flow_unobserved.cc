@@ -1,0 +1,179 @@
+#include "flow_fill.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace waymark::analysis {
+
+using namespace answers;
+
+namespace {
+
+/// What may have run unseen where flow was lost (flow_answers.h).
+class Unobserved {
+public:
+    Unobserved(FlowFunctions& functions, FlowInstructions& code)
+        : functions_(functions),
+          code_(code),
+          a_(functions.answers()),
+          streams_(functions.streams()),
+          options_(functions.options()) {}
+
+    void run() {
+        std::set<Loss> losses;
+        bool everything = options_.partial;
+        for (const FlowStream& s : streams_)
+            for (const FlowCounts* counts : s.sink->counts()) {
+                losses.insert(counts->losses().begin(), counts->losses().end());
+                everything |= counts->losses_left_out != 0;
+            }
+        const auto mark = [&](const auto& numbers) {
+            for (const std::uint32_t n : numbers) code_.list()[n]->unobserved = true;
+        };
+        // Trace that was never written is no damage: flow comes back where the unit was programmed to.
+        const bool damaged = std::any_of(streams_.begin(), streams_.end(),
+                                         [](const FlowStream& s) { return is_damaged(s.sink->troubles()); });
+        // What was called and left again unseen leaves no sign; only where flow came back elsewhere is a whole function
+        // suspected.
+        const bool suspected = everything || std::any_of(losses.begin(), losses.end(), [](const Loss& loss) {
+                                   return loss.how != Loss::From::unknown && loss.regained && !loss.inside;
+                               });
+        if (suspected)
+            for (const CodeFunction& function : code_.never_entered()) mark(code_.of(function));
+        std::map<Index, CodeFunction> by_index;
+        for (const auto& [function, index] : functions_.indices()) by_index[index] = function;
+        for (const Loss& loss : losses) {
+            if (everything || work_ > most_work) break;
+            if (loss.how == Loss::From::place && loss.regained && loss.from == loss.to && !damaged) continue;
+            const auto from = loss.how == Loss::From::unknown ? std::nullopt : code_.number(loss.from);
+            const auto to = loss.regained && (damaged || !loss.inside) ? code_.number(loss.to) : std::nullopt;
+            std::set<std::uint32_t> forward, back;
+            if (from && loss.how == Loss::From::function) {
+                const std::vector<std::uint32_t>& all = code_.of(code_.list()[*from]->function);
+                forward.insert(all.begin(), all.end());
+            } else if (from) {
+                forward = reach(*from, to, false);
+            }
+            if (to) {
+                back = reach(*to, {}, true);
+                // Itself it was seen, unless something leads back to it.
+                const bool itself = std::any_of(code_.list()[*to]->next.begin(), code_.list()[*to]->next.end(),
+                                                [&](std::uint32_t n) { return back.contains(n); });
+                if (!itself) back.erase(*to);
+            }
+            // Flow that is seen again elsewhere may have passed through whoever called either; and where trace was
+            // lost, also through all that those may call.
+            if (loss.how != Loss::From::unknown && loss.regained && (damaged || !loss.inside))
+                for (const auto& end : {from, to}) {
+                    if (!end) continue;
+                    std::vector<CodeFunction> functions{code_.list()[*end]->function};
+                    for (const Index caller : callers_of(functions_.index_of(functions.front())))
+                        if (const auto found = by_index.find(caller); found != by_index.end())
+                            functions.push_back(found->second);
+                    if (damaged)
+                        everything |= suspect(std::move(functions));
+                    else
+                        for (std::size_t i = 1; i < functions.size(); ++i) mark(code_.of(functions[i]));
+                }
+            const bool one = from && to && code_.list()[*from]->function == code_.list()[*to]->function;
+            const bool leads =
+                one && std::any_of(forward.begin(), forward.end(), [&](std::uint32_t n) { return back.contains(n); });
+            if (leads) {
+                std::vector<std::uint32_t> between;
+                std::set_intersection(forward.begin(), forward.end(), back.begin(), back.end(),
+                                      std::back_inserter(between));
+                mark(between);
+            } else {
+                mark(forward);
+                mark(back);
+            }
+        }
+        if (everything || work_ > most_work)
+            for (FlowInstructions::Code* code : code_.list()) code->unobserved = true;
+    }
+
+private:
+    static constexpr std::uint64_t most_work = 300'000'000;
+
+    [[nodiscard]] static bool may_lead_anywhere(const FlowInstructions::Code& code) {
+        const isa::Instruction& i = code.what;
+        return i.waypoint == isa::Waypoint::indirect && !i.link && !i.function_return && !i.exception_return;
+    }
+
+    /// All that can be reached from `from`, itself too, without passing `end`; backwards: all that leads there.
+    std::set<std::uint32_t> reach(std::uint32_t from, std::optional<std::uint32_t> end, bool backwards) {
+        std::set<std::uint32_t> seen{from};
+        std::vector<std::uint32_t> waiting{from};
+        const std::vector<std::uint32_t>& all = code_.of(code_.list()[from]->function);
+        std::vector<std::uint32_t> anywhere;
+        if (backwards)
+            for (const std::uint32_t n : all)
+                if (may_lead_anywhere(*code_.list()[n])) anywhere.push_back(n);
+        bool jumps = false;
+        const auto add = [&](const std::vector<std::uint32_t>& numbers) {
+            for (const std::uint32_t n : numbers)
+                if (n != end && seen.insert(n).second) waiting.push_back(n);
+        };
+        if (backwards) add(anywhere);
+        while (!waiting.empty()) {
+            const FlowInstructions::Code& code = *code_.list()[waiting.back()];
+            waiting.pop_back();
+            add(backwards ? code.prev : code.next);
+            if (!backwards && !jumps && may_lead_anywhere(code)) {
+                jumps = true;
+                add(all);
+            }
+            work_ += 1 + (backwards ? code.prev : code.next).size();
+        }
+        return seen;
+    }
+
+    /// Whoever was seen to call a function, itself or through others.
+    const std::set<Index>& callers_of(Index function) {
+        const auto [at, fresh] = callers_.try_emplace(function);
+        if (fresh)
+            for (const CallNode& node : a_.calls) {
+                if (node.function != function) continue;
+                for (Index up = node.parent; up != none; up = a_.calls[up].parent) {
+                    at->second.insert(a_.calls[up].function);
+                    ++work_;
+                }
+            }
+        return at->second;
+    }
+
+    /// All of these functions, and of those they may go to: none of it was observed. True if that may be anything.
+    bool suspect(std::vector<CodeFunction> waiting) {
+        while (!waiting.empty()) {
+            const CodeFunction function = waiting.back();
+            waiting.pop_back();
+            if (!suspected_.insert(function).second) continue;
+            for (const std::uint32_t n : code_.of(function)) {
+                FlowInstructions::Code& code = *code_.list()[n];
+                code.unobserved = true;
+                ++work_;
+                const isa::Instruction& i = code.what;
+                if (i.waypoint == isa::Waypoint::direct)
+                    waiting.push_back(functions_.at(i.target.value));
+                else if (i.waypoint == isa::Waypoint::indirect && !i.function_return && !i.exception_return)
+                    return true;
+            }
+        }
+        return false;
+    }
+
+    FlowFunctions& functions_;
+    FlowInstructions& code_;
+    Answers& a_;
+    const std::vector<FlowStream>& streams_;
+    const FlowAnswersOptions& options_;
+    std::map<Index, std::set<Index>> callers_;
+    std::set<CodeFunction> suspected_;
+    std::uint64_t work_ = 0;
+};
+
+}  // namespace
+
+void find_unobserved(FlowFunctions& functions, FlowInstructions& code) { Unobserved(functions, code).run(); }
+
+}  // namespace waymark::analysis
