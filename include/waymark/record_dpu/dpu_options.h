@@ -1,0 +1,79 @@
+/// How a recording of a Debug and Profiling Unit is made: the modelled core, and what the unit is programmed to do.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "waymark/core/result.h"
+#include "waymark/core/types.h"
+#include "waymark/dpu/model.h"
+#include "waymark/dpu/register_program.h"
+
+namespace waymark::record {
+
+/// The modelled core: one instruction a cycle, and what stalls it.
+struct CoreModel {
+    std::uint32_t icache_kib = 16, dcache_kib = 32, ways = 4, line_bytes = 64;
+    std::uint32_t miss_cycles = 20, flow_cycles = 2, os_cycles = 200, thrash_window = 10000, short_loop_max = 2;
+
+    /// Calls `f(name, value, what it is)` for every number.
+    static void for_each(auto& m, auto&& f) {
+        f("icache_kib", m.icache_kib, "instruction cache");
+        f("dcache_kib", m.dcache_kib, "data cache: writes allocate");
+        f("ways", m.ways, "of both caches");
+        f("line_bytes", m.line_bytes, "of both caches");
+        f("miss_cycles", m.miss_cycles, "stall of a miss: STALL_PROG, STALL_DATA");
+        f("flow_cycles", m.flow_cycles, "stall of a taken change of flow: STALL_COF; a hardware loop has none");
+        f("os_cycles", m.os_cycles, "each stay in the operating system");
+        f("thrash_window", m.thrash_window, "a line fetched again within so many cycles of its eviction thrashes");
+        f("short_loop_max", m.short_loop_max, "instructions of a loop that counts as short");
+    }
+    bool operator==(const CoreModel&) const = default;
+};
+/// Errors: `usage`, naming the number.
+[[nodiscard]] Status set(CoreModel& model, std::string_view name, std::uint64_t value);
+[[nodiscard]] Status check(const CoreModel& model);
+[[nodiscard]] std::string to_text(const CoreModel& model);
+
+/// An EDCA channel: six of them watch an address, executed or accessed.
+struct Watchpoint {
+    std::uint8_t channel{};
+    Address address;
+};
+
+struct DpuOptions {
+    std::filesystem::path folder{};
+    bool force = false;  ///< record into a folder that holds something else too
+    std::vector<std::string> command{};
+    dpu::TraceMode mode = dpu::TraceMode::flow;
+    std::array<std::uint8_t, 2> events{2, 7};   ///< CEG of triad A and B
+    std::uint32_t initial = dpu::counter_mask;  ///< value of all six counters at first
+    std::uint64_t buffer_bytes = 0;             ///< of the virtual trace buffer, a ring; 0: everything is kept
+    bool request = false;   ///< the ring requests its readout, half by half, and the system serves it
+    bool user_data = true;  ///< DP_TD writes make entries in every mode
+    dpu::NexusMode nexus = dpu::NexusMode::off;     ///< beside the buffer
+    std::uint64_t sample_every = 0;                 ///< cycles; mode sw_sample
+    bool loops = true;                              ///< backward branches are hardware loops; else changes of flow
+    std::optional<dpu::RegisterProgram> program{};  ///< instead of mode, events, initial, buffer, user_data, nexus
+    std::vector<Address> marks{};                   ///< executing them is a MARK
+    std::vector<Watchpoint> watchpoints{};
+    dpu::EonceSetup eonce{};              ///< set by resolve()
+    std::vector<std::string> warnings{};  ///< set by resolve(): what will hardly be as it was meant
+    dpu::ModelChoices choices{};
+    CoreModel core{};
+    std::uint64_t limit_instructions = 0;
+};
+/// Completes and checks. Errors: `usage`.
+[[nodiscard]] Status resolve(DpuOptions& options);
+/// `task`, `flow`, `raw`, `compressed`, `sample`, `edca5`, `user`, `user-raw`: modes as users name them.
+[[nodiscard]] const std::vector<std::pair<std::string, dpu::TraceMode>>& dpu_modes();
+/// Event wires a recorded program drives, the unit's own included.
+[[nodiscard]] const std::vector<dpu::EventWire>& driven_wires();
+
+}  // namespace waymark::record

@@ -1,0 +1,58 @@
+/// The programs and libraries that a recorded program had mapped, and when.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "driven_unit.h"
+#include "waymark/record/modules.h"
+#include "waymark/record/ring.h"
+
+namespace waymark::record {
+
+/// A program or library that was mapped, as it was then: it may be built anew later, under the same name.
+struct MappedProgram {
+    std::string file;
+    std::uint64_t inode{}, bytes{};
+    std::filesystem::file_time_type changed{};
+    std::uint32_t load_bias{};
+    std::filesystem::path copy;  ///< in the folder; where that failed, the file itself
+    std::vector<std::uint8_t> build_id;
+};
+
+class RecordedImages {
+public:
+    /// `folder`: of the capture. `by_message`: there are Nexus messages.
+    RecordedImages(std::filesystem::path folder, bool by_message);
+
+    /// What happened, where `unit` has come to.
+    void mapped(const MapPart& part, std::string_view name, const DrivenUnit& unit);
+    void unmapped(const UnmapPart& part, const DrivenUnit& unit);
+    void still_mapped(const StillMappedPart& part, const DrivenUnit& unit);
+    void ran(std::uint32_t module, const DrivenUnit& unit);
+
+    [[nodiscard]] bool by_message() const { return modules_by_message_.has_value(); }
+    [[nodiscard]] std::uint32_t module_at(Address address) const { return modules_.at(address); }
+    /// Null: the module is no ELF file.
+    [[nodiscard]] const MappedProgram* image_of(std::uint32_t module) const;
+    /// Which programs and libraries lay where, and when.
+    void describe(capture::DpuCapture& c, bool by_message, const DrivenUnit& unit) const;
+
+private:
+    void each_map(const DrivenUnit& unit, auto&& f);
+    [[nodiscard]] std::size_t image(const MapPart& part, const std::string& name, std::uint32_t load_bias);
+
+    std::filesystem::path folder_;
+    std::vector<MappedProgram> images_;
+    std::size_t copies_ = 0;
+    std::map<std::uint32_t, std::size_t> image_of_;  ///< by module
+    Modules modules_;                                ///< by bytes of the buffer's trace
+    std::optional<Modules> modules_by_message_;      ///< by bytes of Nexus messages, where these are recorded
+};
+
+}  // namespace waymark::record
