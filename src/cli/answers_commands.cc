@@ -5,9 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -17,9 +15,7 @@
 #include "trouble.h"
 #include "views.h"
 #include "waymark/analysis/counter_runs.h"
-#include "waymark/capture/dpu_folder.h"
-#include "waymark/capture/snapshot.h"
-#include "waymark/image/program_file.h"
+#include "waymark/pipeline/builds.h"
 
 namespace waymark::cli {
 
@@ -142,79 +138,9 @@ CLI::Validator percent(double most = 1e6) {
         "", "per cent");
 }
 
-/// Copies of the programs that were recorded, by build ID.
-class Builds {
-public:
-    /// Of those of these captures that have a map of modules.
-    Builds(const std::vector<std::string>& captures, const image::FileSearch& files) : files_(files) {
-        if (captures.size() < 2) return;
-        for (const std::string& capture : captures) {
-            std::error_code none;
-            if (!std::filesystem::is_directory(capture, none) || capture::is_dpu_folder(capture)) continue;
-            const auto read = capture::read_snapshot(capture);
-            if (!read) continue;  // said where its answers are asked for
-            for (const capture::Module& m : read->modules.modules)
-                if (!m.file.empty() && !m.build_id.empty()) {
-                    of_capture_[capture].insert({m.build_id, m.file});
-                    of_build_[m.build_id].insert(m.file);
-                }
-        }
-    }
-    /// Files of other captures that name code of this one better than its own do.
-    [[nodiscard]] std::vector<std::string> names_for(const std::string& capture) const {
-        std::vector<std::string> out;
-        const auto found = of_capture_.find(capture);
-        if (found == of_capture_.end()) return out;
-        for (const auto& [id, file] : found->second) {
-            const std::set<std::string>& copies = of_build_.at(id);
-            if (copies.size() < 2) continue;
-            auto [best, most] = symbols(file, id);
-            const std::string own = best;
-            for (const std::string& copy : copies)
-                if (auto [path, count] = symbols(copy, id); count > most) std::tie(best, most) = {path, count};
-            if (best != own) out.push_back(best);
-        }
-        return out;
-    }
-
-    /// Those of the files that were given (`FILE` or `FILE@ADDRESS`) that concern this capture: a build that another
-    /// one ran, and not this one, does not.
-    [[nodiscard]] std::vector<std::string> given_for(const std::string& capture,
-                                                     const std::vector<std::string>& files) const {
-        const auto found = of_capture_.find(capture);
-        if (found == of_capture_.end()) return files;
-        std::vector<std::string> out;
-        for (const std::string& file : files) {
-            const auto argument = image::parse_image_argument(file);
-            const auto info =
-                argument && !argument->address ? image::DebugInfo::open(argument->path) : Error{Errc::not_found, {}};
-            const bool is_of_another =
-                info && of_build_.contains(info->build_id()) &&
-                std::none_of(found->second.begin(), found->second.end(),
-                             [&](const auto& mapped) { return mapped.first == info->build_id(); });
-            if (!is_of_another) out.push_back(file);
-        }
-        return out;
-    }
-
-private:
-    using Id = std::vector<std::uint8_t>;
-    /// The path of a file of this very build, and how many symbols it has.
-    [[nodiscard]] std::pair<std::string, std::size_t> symbols(const std::string& file, const Id& id) const {
-        auto found = image::find_file(file, id, files_);
-        if (!found || found->info.build_id() != id) return {};
-        image::Symbols names;
-        const Result<std::size_t> count = image::add_all_symbols(names, found->path, found->info, 0);
-        return {found->path.string(), count ? *count : 0};
-    }
-    const image::FileSearch& files_;
-    std::map<std::string, std::set<std::pair<Id, std::string>>> of_capture_;
-    std::map<Id, std::set<std::string>> of_build_;
-};
-
 /// The answers of several captures together. `builds`: of all captures of the command. `usage`: of several units.
 Result<answers::Answers> answers_of_all(AnswersOptions options, const std::vector<std::string>& captures,
-                                        const Builds& builds) {
+                                        const pipeline::Builds& builds) {
     const std::vector<std::string> symbols = options.input.symbols, images = options.input.images;
     std::optional<answers::Answers> all;
     std::vector<answers::Answers> counters;  // runs of a DPU, which need not count the same
@@ -266,7 +192,7 @@ Run view(CLI::App& command, std::shared_ptr<Request> request, std::shared_ptr<Op
         captures.insert(captures.end(), request->more.begin(), request->more.end());
         const auto files = request->answers.input.file_search();
         if (!files) return fail(files.error());
-        const auto answers = answers_of_all(request->answers, captures, Builds(captures, *files));
+        const auto answers = answers_of_all(request->answers, captures, pipeline::Builds(captures, *files));
         if (!answers) return fail_answers(answers.error(), captures);
         auto out = open_output(request->answers.input, captures);
         if (!out) return fail(out.error());
@@ -543,7 +469,7 @@ Run add_diff(CLI::App& app) {
         captures.insert(captures.end(), after->begin(), after->end());
         const auto files = request->answers.input.file_search();
         if (!files) return fail(files.error());
-        const Builds builds(captures, *files);
+        const pipeline::Builds builds(captures, *files);
         const auto a = answers_of_all(request->answers, *before, builds);
         if (!a) return fail_answers(a.error(), *before);
         const auto b = answers_of_all(request->answers, *after, builds);
