@@ -1,5 +1,7 @@
 #include "waymark/dpu/nexus.h"
 
+#include "waymark/core/packet_text.h"
+
 namespace waymark::dpu::nexus {
 
 namespace {
@@ -245,24 +247,7 @@ std::string to_text(const Message& message) {
 }
 
 Result<Message> from_text(std::string_view text) {
-    const std::string_view name = text.substr(0, text.find(' '));
-    Message out;
-    bool found = false;
-    std::string wrong;
-    Messages::for_each([&]<class M>() {
-        if (M::info.name != name) return;
-        found = true;
-        M message{};
-        Scanner scanner(text.substr(name.size()));
-        M::fields(scanner, message);
-        wrong = scanner.wrong();
-        out = message;
-    });
-    if (!found) return Error{Errc::bad_format, "no Nexus message is called '" + std::string(name) + "'"};
-    if (!wrong.empty())
-        return Error{Errc::bad_format,
-                     std::string(name) + ": cannot read '" + wrong + "' in '" + std::string(text) + "'"};
-    return out;
+    return wire::packet_from_text<Messages, Message, Scanner>(text, "Nexus message");
 }
 
 Message random_message(wire::Random& random) {

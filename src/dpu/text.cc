@@ -5,25 +5,7 @@
 namespace waymark::dpu {
 
 Result<Entry> from_text(std::string_view text, const TraceFormat& format) {
-    const std::string_view entry_name = text.substr(0, text.find(' '));
-    const std::string_view rest = text.substr(entry_name.size());
-    Entry out;
-    bool found = false;
-    std::string wrong;
-    Entries::for_each([&]<class P>() {
-        if (P::info.name != entry_name) return;
-        found = true;
-        P entry{};
-        wire::Scanner scanner(rest);
-        P::fields(scanner, entry, format);
-        wrong = scanner.wrong();
-        out = entry;
-    });
-    if (!found) return Error{Errc::bad_format, "no trace entry is called '" + std::string(entry_name) + "'"};
-    if (!wrong.empty())
-        return Error{Errc::bad_format,
-                     std::string(entry_name) + ": cannot read '" + wrong + "' in '" + std::string(text) + "'"};
-    return out;
+    return wire::packet_from_text<Entries, Entry>(text, "trace entry", format);
 }
 
 namespace {

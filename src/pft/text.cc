@@ -10,25 +10,7 @@
 namespace waymark::pft {
 
 Result<Packet> from_text(std::string_view text, const Config& config) {
-    const std::string_view packet_name = text.substr(0, text.find(' '));
-    std::string_view rest = text.substr(packet_name.size());
-    Packet out;
-    bool found = false;
-    std::string wrong;
-    Packets::for_each([&]<class P>() {
-        if (P::info.name != packet_name) return;
-        found = true;
-        P packet{};
-        wire::Scanner scanner(rest);
-        P::fields(scanner, packet, config);
-        wrong = scanner.wrong();
-        out = packet;
-    });
-    if (!found) return Error{Errc::bad_format, "no packet is called '" + std::string(packet_name) + "'"};
-    if (!wrong.empty())
-        return Error{Errc::bad_format,
-                     std::string(packet_name) + ": cannot read '" + wrong + "' in '" + std::string(text) + "'"};
-    return out;
+    return wire::packet_from_text<Packets, Packet>(text, "packet", config);
 }
 
 std::string_view name(ISyncReason reason) {

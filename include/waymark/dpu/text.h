@@ -4,27 +4,13 @@
 #include <string>
 #include <string_view>
 
+#include "waymark/core/packet_text.h"
 #include "waymark/core/result.h"
-#include "waymark/core/wire.h"
 #include "waymark/dpu/packet.h"
 
 namespace waymark::dpu {
 
-/// The fields alone: `source=0x402010 destination=0x403000`.
-template <class P>
-[[nodiscard]] std::string fields_text(const P& entry, const TraceFormat& format) {
-    std::string out;
-    wire::Printer printer(out);
-    P::fields(printer, entry, format);
-    return out;
-}
-
-/// Name and fields.
-template <class P>
-[[nodiscard]] std::string to_text(const P& entry, const TraceFormat& format) {
-    const std::string fields = fields_text(entry, format);
-    return std::string(P::info.name) + (fields.empty() ? "" : " ") + fields;
-}
+using wire::fields_text, wire::to_text;
 
 /// The inverse of to_text. `bad_format`: no entry has that name, or a field is missing, in the wrong place or no value
 /// of its kind; the message names it.

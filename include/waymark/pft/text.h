@@ -7,28 +7,14 @@
 #include <string_view>
 
 #include "waymark/core/gap.h"
+#include "waymark/core/packet_text.h"
 #include "waymark/core/result.h"
-#include "waymark/core/wire.h"
 #include "waymark/pft/config.h"
 #include "waymark/pft/packet.h"
 
 namespace waymark::pft {
 
-/// The fields alone: `target=0x17/1 cycles=12`.
-template <class P>
-[[nodiscard]] std::string fields_text(const P& packet, const Config& config) {
-    std::string out;
-    wire::Printer printer(out);
-    P::fields(printer, packet, config);
-    return out;
-}
-
-/// Name and fields.
-template <class P>
-[[nodiscard]] std::string to_text(const P& packet, const Config& config) {
-    const std::string fields = fields_text(packet, config);
-    return std::string(P::info.name) + (fields.empty() ? "" : " ") + fields;
-}
+using wire::fields_text, wire::to_text;
 
 /// The inverse of to_text. `bad_format`: no packet has that name, or a field is missing, in the wrong place or no value
 /// of its kind; the message names it.

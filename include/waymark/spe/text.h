@@ -5,27 +5,13 @@
 #include <string>
 #include <string_view>
 
+#include "waymark/core/packet_text.h"
 #include "waymark/core/result.h"
-#include "waymark/core/wire.h"
 #include "waymark/spe/packet.h"
 
 namespace waymark::spe {
 
-/// The fields alone: `index=0 cycles=12`.
-template <class P>
-[[nodiscard]] std::string fields_text(const P& packet) {
-    std::string out;
-    wire::Printer printer(out);
-    P::fields(printer, packet);
-    return out;
-}
-
-/// Name and fields.
-template <class P>
-[[nodiscard]] std::string to_text(const P& packet) {
-    const std::string fields = fields_text(packet);
-    return std::string(P::info.name) + (fields.empty() ? "" : " ") + fields;
-}
+using wire::fields_text, wire::to_text;
 
 /// The inverse of to_text. `bad_format`: no packet has that name, or a field is missing, in the wrong place or no value
 /// of its kind; the message names it.
