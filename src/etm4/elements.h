@@ -83,10 +83,9 @@ struct Request {
     flow::Context out;
     out.ns = fields.ns;
     out.nse = fields.nse;
-    out.hyp = fields.el == 2;
+    out.hyp = fields.el == 2 && config.profile != Profile::m;
     out.aarch64 = fields.sf;
-    // On an M profile core the field says whether execution is privileged.
-    if (config.profile != Profile::m) out.el = fields.el;
+    out.el = fields.el;
     // Identifiers that are not sent are as they were.
     out.context_id = fields.has_context_id && config.context_id_bytes != 0 ? fields.context_id : before.context_id;
     out.vmid = fields.has_vmid && config.vmid_bytes != 0 ? fields.vmid : before.vmid;
@@ -195,8 +194,8 @@ public:
     }
     template <class Queue>
     Request operator()(const ExceptionReturn&, Offset at, Queue& queue) {
-        // A P0 element on Armv7-M only (section 9).
-        const bool p0 = config_.profile == Profile::m && config_.version < 0x42;
+        // A P0 element of all cores of the M profile (section 9).
+        const bool p0 = config_.profile == Profile::m;
         if (pending_) return {.impossible = true};
         return add(p0 ? ElementKind::p0 : ElementKind::dropped, element::ExceptionReturn{}, at, queue);
     }
@@ -361,6 +360,12 @@ private:
     PacketState state_;
     std::optional<Pending> pending_;
 };
+
+/// A Trace Info of a stream that seemed sound shows that it was not: something waits for an address that would have
+/// come before, or another number of elements is uncommitted. Decoding begins anew there.
+[[nodiscard]] inline bool contradicts(const TraceInfo& p, const Assembler& assembler, const Uncommitted& waiting) {
+    return assembler.pending() || (p.has_speculation() && p.speculation != waiting.depth());
+}
 
 // ---- steps 6 to 8: committed elements → flow
 
@@ -537,6 +542,9 @@ private:
     void go(Offset at) {
         begin(at);
         may_push = true;
+        // Which instructions load and store is not decoded: an atom may be of any of them, and cannot be placed.
+        if (config_.p0_loads || config_.p0_stores) [[unlikely]]
+            return elements_.context(at, context);
         follower_.go(place_of(last, sf), context, at);
     }
     void set_context(Offset at, const ContextFields& fields) {

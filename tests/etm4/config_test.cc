@@ -225,6 +225,17 @@ TEST(Etm4Config, SaysWhatCannotBe) {
         mentions(with([](auto& r) { r.configr = 0x501, r.idr0 = 0x28000ee1; }), "TRCCONFIGR.COND=5 is reserved"));
     EXPECT_TRUE(mentions(with([](auto& r) { r.configr = 0x3; }), "TRCCONFIGR.INSTP0=1"));
     EXPECT_TRUE(mentions(with([](auto& r) { r.configr = 0x10001; }), "TRCCONFIGR asks for data trace"));
+    EXPECT_TRUE(mentions(with([](auto& r) { r.configr = 0x1001, r.idr0 = 0x28000ca1; }), "TRCCONFIGR.RS=1"));
+    EXPECT_TRUE(mentions(with([](auto& r) { r.configr = 0x9, r.idr0 = 0x28000e81; }), "TRCCONFIGR.BB=1"));
+    EXPECT_TRUE(mentions(with([](auto& r) { r.configr = 0x2001; }), "TRCCONFIGR.QE=1 asks for Q elements"));
+    EXPECT_TRUE(mentions(with([](auto& r) { r.configr = 0x4001; }), "TRCCONFIGR.QE=2 is reserved"));
+    EXPECT_TRUE(mentions(with([](auto& r) { r.configr = 0x4001, r.idr0 = 0x28008ea1; }), "read all the same"));
+    EXPECT_TRUE(mentions(with([](auto& r) { r.idr0 = 0x28000ea3; }), "TRCIDR0.INSTP0=1 is reserved"));
+    EXPECT_TRUE(mentions(with([](auto& r) { r.idr0 = 0x28000eb1; }), "TRCIDR0.TRCDATA=2 is reserved"));
+    EXPECT_TRUE(mentions(with([](auto& r) { r.configr = 0x701, r.idr0 = 0x28002ee1; }), "TRCIDR0.CONDTYPE=2"));
+    EXPECT_TRUE(mentions(with([](auto& r) { r.idr0 = 0x28800ea1; }), "TRCIDR0.TSMARK=1"));
+    EXPECT_FALSE(with([](auto& r) { r.idr0 = 0x28800ea1; }).config.timestamp_markers);
+    EXPECT_TRUE(with([](auto& r) { r.idr0 = 0x28800ea1, r.idr1 = 0x4100f463; }).config.timestamp_markers);
     EXPECT_TRUE(mentions(with([](auto& r) { r.idr1 = 0x4100f303; }), "major version 3"));
     EXPECT_TRUE(mentions(with([](auto& r) { r.idr1 = 0x4100f473; }), "is ETMv4.7, which is not known"));
     EXPECT_TRUE(mentions(with([](auto& r) { r.devarch = 0x47755a13; }), "is ETE 1.5, which is not known"));
