@@ -498,6 +498,21 @@ TEST_P(Etm4Golden, IsRightAgainAfterDamage) {
 
 INSTANTIATE_TEST_SUITE_P(captures, Etm4Golden, captures(), capture_test_name);
 
+// No golden of packets is left out.
+TEST(Etm4Goldens, AreAllCompared) {
+    WM_NEEDS_CORPUS("../conformance/golden");
+    unsigned found = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(support::corpus_path("../conformance/golden"))) {
+        std::string name = entry.path().filename();
+        const std::size_t end = name.find(".packets.tsv");
+        if (end == std::string::npos || !(name.starts_with("etmv4-") || name.starts_with("ete-"))) continue;
+        name.resize(end);
+        EXPECT_NE(std::find(std::begin(capture_names), std::end(capture_names), name), std::end(capture_names)) << name;
+        ++found;
+    }
+    EXPECT_EQ(found, std::size(capture_names));
+}
+
 // ---- generated streams, through OpenCSD's library
 
 #ifdef WAYMARK_OPENCSD
