@@ -29,7 +29,7 @@ public:
 
         c.trace_id = traceidr.trace_id;
         take_programming(configr, idr0);
-        take_implementation(idr0);
+        take_implementation(configr, idr0);
         take_sizes(configr, idr2);
         take_keys();
         return std::move(out_);
@@ -93,6 +93,10 @@ private:
         c.timestamps = configr.ts;
         c.return_stack = configr.rs;
         c.branch_broadcast = configr.bb;
+        if (configr.rs && !idr0.retstack)
+            note("TRCCONFIGR.RS=1 asks for a return stack, but TRCIDR0.RETSTACK=0; TRCCONFIGR was believed");
+        if (configr.bb && !idr0.trcbb)
+            note("TRCCONFIGR.BB=1 asks for branch broadcast, but TRCIDR0.TRCBB=0; TRCCONFIGR was believed");
         if (c.ete()) {
             // None of it exists in an ETE, whatever the registers say.
             if (configr.instp0 != 0 || configr.cond != 0 || configr.da || configr.dv)
@@ -106,6 +110,11 @@ private:
                 "TRCCONFIGR.INSTP0={} makes loads or stores P0 instructions, but TRCIDR0.INSTP0={} does not "
                 "support it; TRCCONFIGR was believed",
                 configr.instp0, idr0.instp0));
+        if (idr0.instp0 == 1 || idr0.instp0 == 2)
+            note(fmt::format("TRCIDR0.INSTP0={} is reserved; assumed 0 (loads and stores are no P0 instructions)",
+                             idr0.instp0));
+        if (idr0.trcdata == 1 || idr0.trcdata == 2)
+            note(fmt::format("TRCIDR0.TRCDATA={} is reserved; assumed 0 (no data trace)", idr0.trcdata));
         if (configr.cond != 0 && !idr0.trccond)
             note(fmt::format("TRCCONFIGR.COND={} asks for conditional trace, but TRCIDR0.TRCCOND=0; taken as off",
                              configr.cond));
@@ -114,18 +123,29 @@ private:
         if (c.conditional >= 4 && c.conditional <= 6)
             note(fmt::format("TRCCONFIGR.COND={} is reserved; conditional packets are read all the same",
                              c.conditional));
+        if (c.conditional != 0 && idr0.condtype > 1)
+            note(fmt::format("TRCIDR0.CONDTYPE={} is reserved; assumed 0 (results are pass or fail)", idr0.condtype));
         c.data_trace = idr0.trcdata == 3 && configr.instp0 != 0 && (configr.da || configr.dv);
         if ((configr.da || configr.dv) && !c.data_trace)
             note("TRCCONFIGR asks for data trace, but TRCIDR0.TRCDATA or TRCCONFIGR.INSTP0 rules it out; taken as off");
     }
 
-    void take_implementation(const Trcidr0& idr0) {
+    void take_implementation(const Trcconfigr& configr, const Trcidr0& idr0) {
         Config& c = out_.config;
         c.q_elements = idr0.qsupp != 0;
+        if (configr.qe == 2)
+            note(fmt::format("TRCCONFIGR.QE=2 is reserved; Q packets are read {}",
+                             c.q_elements ? "all the same" : "as damage, since TRCIDR0.QSUPP=0"));
+        else if (configr.qe != 0 && !c.q_elements)
+            note(fmt::format("TRCCONFIGR.QE={} asks for Q elements, but TRCIDR0.QSUPP=0; taken as off", configr.qe));
         c.conditional_apsr = idr0.condtype == 1;
         c.commit_mode_1 = idr0.commopt && idr0.trccci;
         c.transaction_start_p0 = !idr0.commtrans;
-        c.timestamp_markers = idr0.tsmark;
+        c.timestamp_markers = idr0.tsmark && c.version >= 0x46;
+        if (idr0.tsmark && !c.timestamp_markers)
+            note(fmt::format(
+                "TRCIDR0.TSMARK=1 says that timestamps have markers, which ETMv4.{} does not have; taken as 0",
+                c.version & 0xfU));
         if (c.cycle_counting && !idr0.trccci)
             note("TRCCONFIGR.CCI=1 asks for cycle counts, but TRCIDR0.TRCCCI=0; TRCCONFIGR was believed");
         switch (idr0.tssize) {

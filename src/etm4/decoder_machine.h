@@ -104,9 +104,13 @@ public:
     }
     void operator()(const TraceInfo& p, Extent at) {
         ++packets_;
-        if (synchronisation_.synchronised()) return add(p, at);
-        if (!synchronisation_.waits_for_info()) return;
-        synchronisation_.info(at, report_);
+        if (synchronisation_.synchronised()) {
+            if (!contradicts(p, assembler_, waiting_)) return add(p, at);
+            end_of_flow(at.first, false);
+        } else {
+            if (!synchronisation_.waits_for_info()) return;
+            synchronisation_.info(at, report_);
+        }
         assembler_.begin(p);
         committed_.synchronised();
         if (!direct_) waiting_.add_unseen(at.first, p.speculation);
@@ -183,8 +187,9 @@ public:
         committed_.resume(committed);
         synchronisation_.resume_synchronised();
         elements_.resume({.context = committed.context});
-        follower_.resume(
-            {.context = committed.context, .place = committed_.place_of(state.place, state.fields.sf), .known = true});
+        follower_.resume({.context = committed.context,
+                          .place = committed_.place_of(state.place, state.fields.sf),
+                          .known = !config_.p0_loads && !config_.p0_stores});
         waiting_ = {};
     }
     [[nodiscard]] static bool continues(const Snapshot& s, Offset at, const CutState& state) {
@@ -254,7 +259,7 @@ private:
         synchronisation_.lose(at.end(), GapReason::unsynchronised);
     }
     void end_of_flow(Offset at, bool overflow) {
-        const std::size_t lost = waiting_.discard(committed_);
+        const std::size_t lost = waiting_.discard(committed_) + (assembler_.pending() ? 1 : 0);
         if (lost != 0) elements_.event(at, flow::Mark{flow::Mark::Kind::uncommitted, lost, 0});
         assembler_.forget();
         committed_.forget(overflow);

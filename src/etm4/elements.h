@@ -83,7 +83,7 @@ struct Request {
     flow::Context out;
     out.ns = fields.ns;
     out.nse = fields.nse;
-    out.hyp = fields.el == 2;
+    out.hyp = fields.el == 2 && config.profile != CoreProfile::m;
     out.aarch64 = fields.sf;
     // On an M profile core the field says whether execution is privileged.
     if (config.profile != CoreProfile::m) out.el = fields.el;
@@ -195,8 +195,8 @@ public:
     }
     template <class Queue>
     Request operator()(const ExceptionReturn&, Offset at, Queue& queue) {
-        // A P0 element on Armv7-M only (section 9).
-        const bool p0 = config_.profile == CoreProfile::m && config_.version < 0x42;
+        // A P0 element of all cores of the M profile (section 9).
+        const bool p0 = config_.profile == CoreProfile::m;
         if (pending_) return {.impossible = true};
         return add(p0 ? ElementKind::p0 : ElementKind::dropped, element::ExceptionReturn{}, at, queue);
     }
@@ -361,6 +361,12 @@ private:
     PacketState state_;
     std::optional<Pending> pending_;
 };
+
+/// A Trace Info of a stream that seemed sound shows that it was not: something waits for an address that would have
+/// come before, or another number of elements is uncommitted. Decoding begins anew there.
+[[nodiscard]] inline bool contradicts(const TraceInfo& p, const Assembler& assembler, const Uncommitted& waiting) {
+    return assembler.pending() || (p.has_speculation() && p.speculation != waiting.depth());
+}
 
 // ---- steps 6 to 8: committed elements → flow
 
@@ -537,6 +543,9 @@ private:
     void go(Offset at) {
         begin(at);
         may_push = true;
+        // Which instructions load and store is not decoded: an atom may be of any of them, and cannot be placed.
+        if (config_.p0_loads || config_.p0_stores) [[unlikely]]
+            return elements_.context(at, context);
         follower_.go(place_of(last, sf), context, at);
     }
     void set_context(Offset at, const ContextFields& fields) {

@@ -141,6 +141,18 @@ Likeness likeness(const std::vector<Stretch>& stretches, const Config& config) {
     return protocol::likeness<Likeness, Parser>(stretches, config);
 }
 
+/// No register says which profile the traced core has. Cores of the M and R profiles are named after it (Cortex-M33),
+/// as are their architectures (ARMv8.1-M, ARMv7E-M).
+CoreProfile profile_of(std::string_view core_type) {
+    const std::string core = protocol::upper(core_type);
+    const bool architecture = core.starts_with("ARMV");
+    const auto of = [&](std::string_view cores, std::string_view end) {
+        return core.starts_with(cores) || (architecture && core.find(end) != core.npos);
+    };
+    if (of("CORTEX-M", "-M") || core.starts_with("STAR-MC")) return CoreProfile::m;
+    return of("CORTEX-R", "-R") ? CoreProfile::r : CoreProfile::a;
+}
+
 std::string version_text(const Config& c) {
     if (c.ete()) return fmt::format("ETE 1.{}", c.version & 0xfU);
     return fmt::format("ETMv{}.{}", c.version >> 4, c.version & 0xfU);
@@ -258,14 +270,14 @@ public:
         for (const auto& [name, value] : named(values))
             if (const RegisterValue* r = find_register(source.registers, name))
                 *value = static_cast<std::uint32_t>(r->value);
-        // No register says which profile the traced core has. Cores of the M and R profiles are named after it.
-        const std::string core = protocol::upper(source.core_type);
-        const CoreProfile profile = core.starts_with("CORTEX-M") || core.starts_with("ARMV8-M")   ? CoreProfile::m
-                                    : core.starts_with("CORTEX-R") || core.starts_with("ARMV8-R") ? CoreProfile::r
-                                                                                                  : CoreProfile::a;
-        const ReadConfig read = read_config(values, profile);
+        const ReadConfig read = read_config(values, profile_of(source.core_type));
         for (const std::string& note : read.notes)
             out.problems.push_back(fmt::format("source '{}': {}", source.name, note));
+        if (read.config.p0_loads || read.config.p0_stores)
+            out.problems.push_back(fmt::format(
+                "source '{}': TRCCONFIGR.INSTP0 makes loads or stores P0 instructions, which Waymark does not follow: "
+                "exceptions, contexts and times are shown, and atoms are counted",
+                source.name));
         out.configuration = configuration(read.config);
         return out;
     }

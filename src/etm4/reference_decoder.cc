@@ -83,9 +83,13 @@ public:
     }
     void operator()(const TraceInfo& p, Extent at) {
         ++packets_;
-        if (synchronisation_.synchronised()) return add(p, at);
-        if (!synchronisation_.waits_for_info()) return;
-        synchronisation_.info(at, report_);
+        if (synchronisation_.synchronised()) {
+            if (!contradicts(p, assembler_, waiting_)) return add(p, at);
+            end_of_flow(at.first, false);
+        } else {
+            if (!synchronisation_.waits_for_info()) return;
+            synchronisation_.info(at, report_);
+        }
         assembler_.begin(p);
         committed_.synchronised();
         waiting_.add_unseen(at.first, p.speculation);
@@ -138,7 +142,8 @@ private:
 
     /// What waits will never be committed, and nothing is known of the core.
     void end_of_flow(Offset at, bool overflow) {
-        const std::size_t lost = waiting_.discard(committed_);
+        // An exception or a Q whose address did not come counts, too.
+        const std::size_t lost = waiting_.discard(committed_) + (assembler_.pending() ? 1 : 0);
         if (lost != 0) elements_.event(at, flow::Mark{flow::Mark::Kind::uncommitted, lost, 0});
         assembler_.forget();
         committed_.forget(overflow);

@@ -65,6 +65,7 @@ constexpr Except no_destination{0x01800000, 0x01000000};
 constexpr Except condition_111x_t16{0x0e00, 0x0e00};           // UDF and SVC
 constexpr Except condition_111x_t32{0x03800000, 0x03800000};   // system instructions
 constexpr Except neither_indexed_nor_written_back{0x0500, 0};  // UNDEFINED
+constexpr Except clrm{0xffff2000, 0xe89f0000};                 // of Armv8.1-M; LDM with Rn=pc is UNPREDICTABLE
 
 // Section 1.3.1. The rows that only add `function_return` or `exception_return` to the row below them stand before it.
 constexpr auto a32_rows = std::to_array<Row>({
@@ -132,7 +133,7 @@ constexpr auto t32_rows = std::to_array<Row>({
     {"RFE DB T1", 0xffd00000, 0xe8100000, indirect, exception_return},
     {"RFE IA T2", 0xffd00000, 0xe9900000, indirect, exception_return},
     {"POP.W {..pc}", 0xffff8000, 0xe8bd8000, indirect, function_return},
-    {"LDM {..pc}", 0xfe508000, 0xe8108000, indirect},
+    {"LDM {..pc}", 0xfe508000, 0xe8108000, indirect, plain, To::unknown, clrm},
     {"LDR.W pc, [Rn, #imm12] T3", 0xfff0f000, 0xf8d0f000, indirect},
     {"LDR.W pc, literal T2", 0xff7ff000, 0xf85ff000, indirect},
     {"LDR.W pc, [SP], #imm8", 0xffffff00, 0xf85dfb00, indirect, function_return},
@@ -155,6 +156,8 @@ constexpr auto t32_rows = std::to_array<Row>({
     {"LETP", 0xfffff001, 0xf01fc001, direct, conditional, To::t32_loop_end},
     {"WLS", 0xfff0f001, 0xf040c001, direct, conditional, To::t32_loop_start},
     {"WLSTP", 0xffc0f001, 0xf000c001, direct, conditional, To::t32_loop_start},
+    {"BXAUT Ra, LR, Rm", 0xffff0ff0, 0xfb5e0f10, indirect, function_return},
+    {"BXAUT Ra, Rn, Rm", 0xfff00ff0, 0xfb500f10, indirect},
 });
 
 // Section 1.3.5: what ThumbEE changes; tested before the Thumb table of the same size.

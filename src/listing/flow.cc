@@ -25,6 +25,8 @@ struct EventText {
     std::uint32_t cycles = flow::no_cycles;
     std::optional<Address> end{};  ///< of code whose way is not traced
     std::uint64_t instructions = 0;
+    const flow::Context* context = nullptr;  ///< what it changed to
+    std::optional<std::uint8_t> el{};        ///< without a context
 };
 
 std::string context_text(const flow::Context& c) {
@@ -62,10 +64,10 @@ EventText describe_mark(const flow::Mark& mark) {
         case Kind::transaction_failed:
             return transaction("fail", "transaction failed: what ran since it started had no effect");
         case Kind::instrumentation:
-            return {"instrumentation",
-                    {},
-                    fmt::format("{:#x}", mark.value),
-                    fmt::format("the program sent {:#x} at EL{}", mark.value, mark.level)};
+            return {.element = "instrumentation",
+                    .detail = fmt::format("{:#x}", mark.value),
+                    .sentence = fmt::format("the program sent {:#x} at EL{}", mark.value, mark.level),
+                    .el = mark.level};
         case Kind::uncommitted:
             return {"uncommitted",
                     {},
@@ -96,7 +98,10 @@ EventText describe(const flow::What& what, const pipeline::StreamInfo& stream) {
                 return {
                     "trace_on", {}, std::string(name(e.reason)), fmt::format("trace on: {}", name(e.reason)), e.cycles};
             } else if constexpr (std::is_same_v<T, flow::Context>) {
-                return {"context", {}, context_text(e), "context: " + context_text(e)};
+                return {.element = "context",
+                        .detail = context_text(e),
+                        .sentence = "context: " + context_text(e),
+                        .context = &e};
             } else if constexpr (std::is_same_v<T, flow::Timestamp>) {
                 if (!e.known)
                     return {"timestamp",
@@ -189,7 +194,19 @@ struct FlowLine {
     std::string_view atom{};             ///< of a range
     std::uint32_t cycles = flow::no_cycles;
     std::string_view detail{}, context{}, symbol{}, sentence{};
+    const flow::Context* changed_to = nullptr;  ///< of a context
+    std::optional<std::uint8_t> el{};           ///< of a context, and of what a program sent
 };
+
+/// The state of the core, where a line is about it.
+void write_state(auto& w, const FlowLine& l) {
+    static constexpr flow::Context none{};
+    const flow::Context& c = l.changed_to != nullptr ? *l.changed_to : none;
+    w.number("el", l.el.has_value(), l.el.value_or(0));
+    w.word("security", l.changed_to != nullptr, name(c.security()));
+    w.hex("vmid", c.vmid.has_value(), c.vmid.value_or(0));
+    w.hex("contextid", c.context_id.has_value(), c.context_id.value_or(0));
+}
 
 /// The columns of a listing of flow. JSON has some of them in another place, and sentences.
 template <class Row>
@@ -220,12 +237,14 @@ WM_INLINE void write_row(Row out, const FlowLine& l) {
             out.always("context", l.context);
         else
             out.always("text", l.sentence);
+        write_state(out, l);
     } else {
         out.offset("offset", l.offset);
         out.word("context", true, l.context);
         out.same(1, [&](auto& w) {
             w.text("symbol", true, l.symbol);
             w.text("buffer", true, l.buffer);
+            write_state(w, l);
         });
     }
     out.end();
@@ -300,7 +319,9 @@ protected:
                 .instructions = e.instructions,
                 .cycles = e.cycles,
                 .detail = e.detail,
-                .sentence = e.sentence};
+                .sentence = e.sentence,
+                .changed_to = e.context,
+                .el = e.context != nullptr ? e.context->el : e.el};
     }
     [[nodiscard]] std::string context_now() const { return now_ ? context_text(*now_) : std::string(); }
 

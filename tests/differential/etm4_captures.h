@@ -121,7 +121,7 @@ inline Source read_source(const std::filesystem::path& folder, unsigned id, cons
         for (const std::string& source_name : buffer.sources)
             for (const capture::Source& source : capture->sources) {
                 if (source.name != source_name) continue;
-                const ReadConfig read = read_config(registers_of(source), Profile::a);
+                const ReadConfig read = read_config(registers_of(source), CoreProfile::a);
                 EXPECT_TRUE(read.notes.empty()) << source.name << ": " << read.notes.front();
                 if (!bare && read.config.trace_id != id) continue;
                 out.config = read.config;
@@ -206,15 +206,33 @@ inline Golden read_golden(const std::filesystem::path& path) {
 }
 
 /// The captures that have goldens, and what tests of them are called.
-[[nodiscard]] inline auto captures() {
-    return testing::Values("etmv4-a57_single_step", "etmv4-init-short-addr", "etmv4-juno-uname-001",
-                           "etmv4-juno-uname-002", "etmv4-juno_r1_1", "etmv4-ricsec-fib-1-program",
-                           "etmv4-simpleperf-etm_test_loop", "etmv4-test-file-mem-offsets", "ete-001-ack_test",
-                           "ete-002-ack_test_scr", "ete-ete-ite-instr", "ete-ete_ip", "ete-ete_spec_1",
-                           "ete-ete_spec_2", "ete-event_test", "ete-feat_cmpbr", "ete-maxspec0_commopt1",
-                           "ete-maxspec78_commopt0", "ete-pauth_lr", "ete-q_elem", "ete-rme_test", "ete-s_9001",
-                           "ete-tme_simple", "ete-tme_tcancel", "ete-trace_file_cid_vmid", "ete-ts_marker");
-}
+inline constexpr const char* capture_names[] = {"etmv4-a57_single_step",
+                                                "etmv4-init-short-addr",
+                                                "etmv4-juno-uname-001",
+                                                "etmv4-juno-uname-002",
+                                                "etmv4-juno_r1_1",
+                                                "etmv4-ricsec-fib-1-program",
+                                                "etmv4-simpleperf-etm_test_loop",
+                                                "etmv4-test-file-mem-offsets",
+                                                "ete-001-ack_test",
+                                                "ete-002-ack_test_scr",
+                                                "ete-ete-ite-instr",
+                                                "ete-ete_ip",
+                                                "ete-ete_spec_1",
+                                                "ete-ete_spec_2",
+                                                "ete-event_test",
+                                                "ete-feat_cmpbr",
+                                                "ete-maxspec0_commopt1",
+                                                "ete-maxspec78_commopt0",
+                                                "ete-pauth_lr",
+                                                "ete-q_elem",
+                                                "ete-rme_test",
+                                                "ete-s_9001",
+                                                "ete-tme_simple",
+                                                "ete-tme_tcancel",
+                                                "ete-trace_file_cid_vmid",
+                                                "ete-ts_marker"};
+[[nodiscard]] inline auto captures() { return testing::ValuesIn(capture_names); }
 [[nodiscard]] inline std::string capture_test_name(const testing::TestParamInfo<const char*>& which) {
     std::string out = which.param;
     std::replace_if(

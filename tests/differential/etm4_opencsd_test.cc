@@ -498,6 +498,21 @@ TEST_P(Etm4Golden, IsRightAgainAfterDamage) {
 
 INSTANTIATE_TEST_SUITE_P(captures, Etm4Golden, captures(), capture_test_name);
 
+// No golden of packets is left out.
+TEST(Etm4Goldens, AreAllCompared) {
+    WM_NEEDS_CORPUS("../conformance/golden");
+    unsigned found = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(support::corpus_path("../conformance/golden"))) {
+        std::string name = entry.path().filename();
+        const std::size_t end = name.find(".packets.tsv");
+        if (end == std::string::npos || !(name.starts_with("etmv4-") || name.starts_with("ete-"))) continue;
+        name.resize(end);
+        EXPECT_NE(std::find(std::begin(capture_names), std::end(capture_names), name), std::end(capture_names)) << name;
+        ++found;
+    }
+    EXPECT_EQ(found, std::size(capture_names));
+}
+
 // ---- generated streams, through OpenCSD's library
 
 #ifdef WAYMARK_OPENCSD
@@ -704,7 +719,7 @@ std::vector<Row> opencsd_packets(const Config& c, Bytes bytes) {
     config.reg_configr = *r.configr;
     config.reg_traceidr = *r.traceidr;
     config.arch_ver = c.ete() ? ARCH_AA64 : ARCH_V8;
-    config.core_prof = c.profile == Profile::m ? profile_CortexM : profile_CortexA;
+    config.core_prof = c.profile == CoreProfile::m ? profile_CortexM : profile_CortexA;
     const ocsd_err_t error =
         ocsd_dt_create_decoder(tree, OCSD_BUILTIN_DCD_ETMV4I, OCSD_CREATE_FLG_PACKET_PROC, &config, &id);
     EXPECT_EQ(error, OCSD_OK);

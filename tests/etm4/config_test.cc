@@ -138,7 +138,7 @@ RegisterValues a53() {
 }
 
 TEST(Etm4Config, OfCapturedRegisters) {
-    const ReadConfig a = read_config(a53(), Profile::a);
+    const ReadConfig a = read_config(a53(), CoreProfile::a);
     EXPECT_TRUE(a.notes.empty()) << a.notes.front();
     EXPECT_EQ(a.config.version, 0x40);
     EXPECT_FALSE(a.config.ete());
@@ -159,7 +159,7 @@ TEST(Etm4Config, OfCapturedRegisters) {
     r.idr2 = 0xd0001088;
     r.idr8 = 0x78;
     r.devarch = 0x47735a13;
-    const ReadConfig e = read_config(r, Profile::a);
+    const ReadConfig e = read_config(r, CoreProfile::a);
     EXPECT_TRUE(e.notes.empty()) << e.notes.front();
     EXPECT_EQ(e.config.version, 0x53);
     EXPECT_TRUE(e.config.ete() && e.config.q_elements && e.config.timestamp_markers && e.config.wfx_p0);
@@ -178,28 +178,28 @@ bool mentions(const ReadConfig& read, std::string_view words) {
 TEST(Etm4Config, ArchverDecidesWhetherItIsAnEte) {
     RegisterValues r = a53();
     r.devarch = 0x47705a13;
-    EXPECT_EQ(read_config(r, Profile::a).config.version, 0x50);
+    EXPECT_EQ(read_config(r, CoreProfile::a).config.version, 0x50);
     r.devarch = 0x47724a13;  // ETMv4.2 by TRCDEVARCH, 4.0 by TRCIDR1
-    const ReadConfig contradiction = read_config(r, Profile::a);
+    const ReadConfig contradiction = read_config(r, CoreProfile::a);
     EXPECT_EQ(contradiction.config.version, 0x40);
     EXPECT_TRUE(mentions(contradiction, "is ETMv4.2, but TRCIDR1=0x4100f403 is ETMv4.0; TRCIDR1 was believed"));
     r.idr1.reset();
-    EXPECT_EQ(read_config(r, Profile::a).config.version, 0x42);
-    EXPECT_TRUE(read_config(r, Profile::a).notes.empty());
+    EXPECT_EQ(read_config(r, CoreProfile::a).config.version, 0x42);
+    EXPECT_TRUE(read_config(r, CoreProfile::a).notes.empty());
 }
 
 TEST(Etm4Config, SaysWhatIsMissingAndWhatWasAssumed) {
-    const ReadConfig none = read_config({}, Profile::a);
+    const ReadConfig none = read_config({}, CoreProfile::a);
     for (const char* note : {"TRCCONFIGR is missing; assumed 0x1", "TRCTRACEIDR is missing; assumed 0",
                              "TRCIDR0 is missing; assumed 0x28000ea1", "TRCIDR1 is missing; assumed 0x4100f403",
                              "TRCIDR2 is missing; assumed 0x488", "TRCIDR8 is missing; assumed 0"})
         EXPECT_TRUE(mentions(none, note)) << note;
     RegisterValues given = a53();
     given.configr = 1, given.traceidr = 0;
-    EXPECT_EQ(none.config, read_config(given, Profile::a).config);
+    EXPECT_EQ(none.config, read_config(given, CoreProfile::a).config);
     RegisterValues r = a53();
     r.idr1 = 0x4100fff0;
-    const ReadConfig ete = read_config(r, Profile::a);
+    const ReadConfig ete = read_config(r, CoreProfile::a);
     EXPECT_EQ(ete.config.version, 0x50);
     EXPECT_TRUE(mentions(ete, "TRCIDR1=0x4100fff0 leaves the version to TRCDEVARCH, which is missing")) << ete.notes[0];
 }
@@ -208,7 +208,7 @@ TEST(Etm4Config, SaysWhatCannotBe) {
     const auto with = [](auto&& change) {
         RegisterValues r = a53();
         change(r);
-        return read_config(r, Profile::a);
+        return read_config(r, CoreProfile::a);
     };
     EXPECT_TRUE(mentions(with([](auto& r) { r.idr2 = 0x489; }), "TRCIDR2.IASIZE=9 is reserved"));
     EXPECT_TRUE(mentions(with([](auto& r) { r.idr2 = 0x448; }), "TRCIDR2.CIDSIZE=2 is reserved"));
@@ -225,6 +225,17 @@ TEST(Etm4Config, SaysWhatCannotBe) {
         mentions(with([](auto& r) { r.configr = 0x501, r.idr0 = 0x28000ee1; }), "TRCCONFIGR.COND=5 is reserved"));
     EXPECT_TRUE(mentions(with([](auto& r) { r.configr = 0x3; }), "TRCCONFIGR.INSTP0=1"));
     EXPECT_TRUE(mentions(with([](auto& r) { r.configr = 0x10001; }), "TRCCONFIGR asks for data trace"));
+    EXPECT_TRUE(mentions(with([](auto& r) { r.configr = 0x1001, r.idr0 = 0x28000ca1; }), "TRCCONFIGR.RS=1"));
+    EXPECT_TRUE(mentions(with([](auto& r) { r.configr = 0x9, r.idr0 = 0x28000e81; }), "TRCCONFIGR.BB=1"));
+    EXPECT_TRUE(mentions(with([](auto& r) { r.configr = 0x2001; }), "TRCCONFIGR.QE=1 asks for Q elements"));
+    EXPECT_TRUE(mentions(with([](auto& r) { r.configr = 0x4001; }), "TRCCONFIGR.QE=2 is reserved"));
+    EXPECT_TRUE(mentions(with([](auto& r) { r.configr = 0x4001, r.idr0 = 0x28008ea1; }), "read all the same"));
+    EXPECT_TRUE(mentions(with([](auto& r) { r.idr0 = 0x28000ea3; }), "TRCIDR0.INSTP0=1 is reserved"));
+    EXPECT_TRUE(mentions(with([](auto& r) { r.idr0 = 0x28000eb1; }), "TRCIDR0.TRCDATA=2 is reserved"));
+    EXPECT_TRUE(mentions(with([](auto& r) { r.configr = 0x701, r.idr0 = 0x28002ee1; }), "TRCIDR0.CONDTYPE=2"));
+    EXPECT_TRUE(mentions(with([](auto& r) { r.idr0 = 0x28800ea1; }), "TRCIDR0.TSMARK=1"));
+    EXPECT_FALSE(with([](auto& r) { r.idr0 = 0x28800ea1; }).config.timestamp_markers);
+    EXPECT_TRUE(with([](auto& r) { r.idr0 = 0x28800ea1, r.idr1 = 0x4100f463; }).config.timestamp_markers);
     EXPECT_TRUE(mentions(with([](auto& r) { r.idr1 = 0x4100f303; }), "major version 3"));
     EXPECT_TRUE(mentions(with([](auto& r) { r.idr1 = 0x4100f473; }), "is ETMv4.7, which is not known"));
     EXPECT_TRUE(mentions(with([](auto& r) { r.devarch = 0x47755a13; }), "is ETE 1.5, which is not known"));
@@ -237,13 +248,13 @@ TEST(Etm4Config, DataTraceHasAnIdOfItsOwn) {
     RegisterValues r = a53();
     r.configr = 0x10003;
     r.idr0 = 0x28000ebf;
-    const ReadConfig read = read_config(r, Profile::a);
+    const ReadConfig read = read_config(r, CoreProfile::a);
     EXPECT_TRUE(read.config.data_trace && read.config.p0_loads && !read.config.p0_stores) << read.notes.size();
     EXPECT_EQ(data_trace_id(read.config), 0x11);
     EXPECT_EQ(read.config.p0_keys, 1U);  // 0 means 1, and so does a missing one
     EXPECT_TRUE(mentions(read, "TRCIDR9 is missing; assumed 0x1"));
     r.idr9 = 0, r.idr10 = 4, r.idr11 = 2;
-    const ReadConfig keys = read_config(r, Profile::a);
+    const ReadConfig keys = read_config(r, CoreProfile::a);
     EXPECT_TRUE(keys.notes.empty()) << keys.notes.front();
     EXPECT_EQ(keys.config.p0_keys, 1U);
     EXPECT_EQ(keys.config.p1_keys, 4U);

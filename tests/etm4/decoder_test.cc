@@ -204,7 +204,7 @@ protected:
         add(TraceInfo{});
         add(TraceOn{});
         AddressWithContext p;
-        p.sf = config.profile != Profile::m;
+        p.sf = config.profile != CoreProfile::m;
         p.ns = true;
         p.el = 1;
         p.address = {0x1000, 8, false};
@@ -374,7 +374,8 @@ TEST_F(Etm4Elements, AnExceptionWithoutAnAddressIsAGap) {
     exception(0x0e);
     const std::size_t bad = stream_.size();
     atoms({true});
-    EXPECT_EQ(lines(), Lines{"gap " + std::to_string(bad) + " " + std::to_string(stream_.size())});
+    EXPECT_EQ(lines(), (Lines{mark(flow::Mark::Kind::uncommitted, 1),
+                              "gap " + std::to_string(bad) + " " + std::to_string(stream_.size())}));
 }
 
 // No damaged MAXSPEC makes a decoder keep everything.
@@ -484,9 +485,9 @@ TEST_F(Etm4Elements, AnExceptionAfterABranchWithoutAnAddress) {
     EXPECT_EQ(out.back(), range(0x1020, 0x1024, "E"));
 }
 
-// Section 9: an Exception Return is counted by commits on Armv7-M alone.
-TEST_F(Etm4Elements, ExceptionReturnsAreP0OnArmv7M) {
-    for (const Profile profile : {Profile::a, Profile::r, Profile::m})
+// Section 9: an Exception Return is counted by commits on cores of the M profile alone.
+TEST_F(Etm4Elements, ExceptionReturnsAreP0OnTheMProfile) {
+    for (const CoreProfile profile : {CoreProfile::a, CoreProfile::r, CoreProfile::m})
         for (const std::uint8_t version : std::initializer_list<std::uint8_t>{0x40, 0x41, 0x42, 0x45}) {
             Config config = test::m_profile();
             config.profile = profile;
@@ -499,9 +500,135 @@ TEST_F(Etm4Elements, ExceptionReturnsAreP0OnArmv7M) {
             const std::vector<Element> elements = test::decode<ReferenceDecoder>(stream_, config_, memory_);
             const bool fits =
                 std::none_of(elements.begin(), elements.end(), [](const Element& e) { return e.kind == Kind::gap; });
-            EXPECT_EQ(fits, profile == Profile::m && version < 0x42) << static_cast<unsigned>(version);
+            EXPECT_EQ(fits, profile == CoreProfile::m) << static_cast<unsigned>(version);
             test::expect_all_agree(elements, stream_, config_, memory_);
         }
+}
+
+// Section 9: from Thread mode (EL 0) to a handler (EL 3) and back; the handler returns with BX LR, whose atom, the
+// Exception Return packet and the address are three packets. Exception, two atoms and the return are four P0 elements.
+TEST_F(Etm4Elements, AHandlerOfTheMProfile) {
+    memory_.sections[0].bytes = test::hex("00bf 05df 00bf fbe7 7047");  // 1000 nop, svc, nop, 1006 b 1000, 1008 bx lr
+    config_ = test::m_profile();
+    config_.max_speculation = 16;
+    const auto at = [&](std::uint64_t address, std::uint8_t el) {
+        AddressWithContext p;
+        p.el = el;
+        p.address = {address, 4, true};
+        add(p);
+    };
+    for (const std::uint32_t committed : {3U, 4U, 5U}) {
+        stream_.clear();
+        add(ASync{});
+        add(TraceInfo{});
+        add(TraceOn{});
+        at(0x1000, 0);
+        exception(0x0b);
+        add(ShortAddress{{4, 1, true}});
+        at(0x1008, 3);
+        atoms({true});
+        add(ExceptionReturn{});
+        at(0x1004, 0);
+        atoms({true});
+        const std::size_t commit = stream_.size();
+        add(Commit{committed});
+        const std::vector<Element> elements = test::decode<ReferenceDecoder>(stream_, config_, memory_);
+        test::expect_all_agree(elements, stream_, config_, memory_);
+        Lines out;
+        for (const Element& e : elements) {
+            if (e.kind == Kind::context)
+                out.push_back("EL" + std::to_string((e.b >> 8) - 1) + ((e.b & 0xffU) != 0 ? " HYP" : ""));
+            else if (e.kind == Kind::gap)
+                out.push_back("gap at " + std::to_string(e.a));
+            else
+                for (const std::string& line : test::lines_of({e})) out.push_back(line);
+        }
+        Lines expected{"trace on 1",
+                       "EL0",
+                       test::range_line(0x1000, 0x1004, 2, "cut"),
+                       "exception 11 back 4100",
+                       "EL3",
+                       test::range_line(0x1008, 0x100a, 1, "E"),
+                       "exception return",
+                       "EL0",
+                       test::range_line(0x1004, 0x1008, 2, "E")};
+        // What did not commit is reported as such; more than there is to commit cannot be.
+        if (committed == 3) expected.back() = mark(flow::Mark::Kind::uncommitted, 1);
+        if (committed == 5)
+            expected = {"trace on 1", "EL0", mark(flow::Mark::Kind::uncommitted, 4),
+                        "gap at " + std::to_string(commit)};
+        EXPECT_EQ(out, expected) << committed;
+    }
+}
+
+// Section 19: damage that no packet showed is noticed at the next Trace Info, if it contradicts what waits.
+TEST_F(Etm4Elements, ATraceInfoThatContradictsBeginsAnew) {
+    const auto go_on = [&](const TraceInfo& info) {
+        add(ASync{});
+        add(info);
+        AddressWithContext p;
+        p.sf = p.ns = true;
+        p.el = 1;
+        p.address = {0x1020, 8, false};
+        add(p);
+        atoms({true});
+    };
+    // The address of an exception did not come.
+    begin(test::etmv4());
+    atoms({false});
+    exception(0x0e);
+    go_on({});
+    EXPECT_EQ(lines(), (Lines{range(0x1000, 0x1008, "N"), mark(flow::Mark::Kind::uncommitted, 1), "trace on 0",
+                              "context 5 512", range(0x1020, 0x1024, "E")}));
+    // Two elements wait, and SPEC says how many.
+    for (const std::uint32_t speculation : {2U, 5U}) {
+        Config config = test::etmv4();
+        config.max_speculation = 8;
+        begin(config);
+        atoms({false, false});
+        TraceInfo info;
+        info.sections = 4;
+        info.speculation = speculation;
+        go_on(info);
+        add(Commit{speculation + 1});
+        Lines expected{mark(flow::Mark::Kind::uncommitted, 2), "trace on 0", "context 5 512"};
+        if (speculation == 2) expected = {range(0x1000, 0x1008, "N"), range(0x1008, 0x1010, "N")};
+        expected.push_back(range(0x1020, 0x1024, "E"));
+        EXPECT_EQ(lines(), expected) << speculation;
+    }
+}
+
+// Where loads or stores are P0 instructions, no atom says which instruction it is of: nothing is invented.
+TEST_F(Etm4Elements, AtomsOfLoadsAndStoresAreCounted) {
+    for (const bool loads : {true, false}) {
+        Config config = test::etmv4();
+        config.p0_loads = loads;
+        config.p0_stores = !loads;
+        begin(config);
+        atoms({true, false, true});
+        exception(0x0e);
+        address(0x1010);
+        address(0x1020);
+        add(ASync{});
+        add(TraceInfo{});
+        address(0x1000);
+        atoms({true});
+        EXPECT_EQ(lines(), (Lines{"atoms 0x2 0x1 0x0 0x0", "exception 14 back 4112", "atoms 0x1 0x0 0x0 0x0"}));
+    }
+}
+
+// An exception and a Q without the address that belongs to them are not forgotten in silence.
+TEST_F(Etm4Elements, WhatWaitsForItsAddressAtTheEndIsReported) {
+    begin(test::etmv4());
+    exception(0x0e);
+    EXPECT_EQ(lines(), Lines{mark(flow::Mark::Kind::uncommitted, 1)});
+    begin(test::ete());
+    add(Q{.address = {}, .count = 3, .type = 0xc});
+    EXPECT_EQ(lines(), Lines{mark(flow::Mark::Kind::uncommitted, 1)});
+    begin(test::etmv4());
+    exception(0x0e);
+    add(Overflow{});
+    EXPECT_EQ(lines(), Lines{mark(flow::Mark::Kind::uncommitted, 1)});
 }
 
 // Section 6: T32 code may have its addresses with 64 bits, too.

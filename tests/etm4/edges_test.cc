@@ -44,7 +44,7 @@ TEST(Etm4Edges, FunctionReturnsAreOfMProfileSince42) {
         EXPECT_EQ(FunctionReturn::allowed(config), allowed) << std::hex << version;
         EXPECT_EQ(collect(test::with_async(hex("05 f7")), config).items[1].text.starts_with("GAP"), !allowed);
     }
-    config.profile = Profile::a;
+    config.profile = CoreProfile::a;
     EXPECT_FALSE(FunctionReturn::allowed(config));
 }
 
@@ -65,7 +65,7 @@ TEST(Etm4Edges, AnEteNotesEachFieldThatItDoesNotHave) {
     const auto notes = [&](std::uint32_t more) {
         RegisterValues asking = r;
         asking.configr = *r.configr | more;
-        return read_config(asking, Profile::a).notes;
+        return read_config(asking, CoreProfile::a).notes;
     };
     EXPECT_TRUE(notes(0).empty());
     for (const std::uint32_t field : {0x2U, 0x4U, 0x100U, 0x400U, 0x10000U, 0x20000U}) {

@@ -26,7 +26,7 @@ Names known(const Config& config) {
     return out;
 }
 
-Config with(Profile profile, std::uint8_t version) {
+Config with(CoreProfile profile, std::uint8_t version) {
     Config config;
     config.profile = profile;
     config.version = version;
@@ -34,7 +34,7 @@ Config with(Profile profile, std::uint8_t version) {
 }
 
 TEST(Etm4Exceptions, OfTheAProfile) {
-    const Config config = with(Profile::a, 0x40);
+    const Config config = with(CoreProfile::a, 0x40);
     ASSERT_FALSE(config.ete());
     Names expected{{0x00, "PE reset"},     {0x01, "Debug halt"}, {0x02, "Call"},       {0x03, "Trap"},
                    {0x04, "System error"}, {0x06, "Inst debug"}, {0x07, "Data debug"}, {0x0a, "Alignment"},
@@ -48,7 +48,7 @@ TEST(Etm4Exceptions, OfTheAProfile) {
     EXPECT_EQ(exception_type(0x0e, config).kind, ExceptionClass::irq);
     EXPECT_EQ(exception_type(0x12, config).kind, ExceptionClass::other);
     // An ETE has one more.
-    const Config ete = with(Profile::a, 0x50);
+    const Config ete = with(CoreProfile::a, 0x50);
     ASSERT_TRUE(ete.ete());
     expected[0x18] = "Transaction failure";
     EXPECT_EQ(known(ete), expected);
@@ -56,7 +56,7 @@ TEST(Etm4Exceptions, OfTheAProfile) {
 }
 
 TEST(Etm4Exceptions, OfTheMProfile) {
-    const Config config = with(Profile::m, 0x40);
+    const Config config = with(CoreProfile::m, 0x40);
     Names expected{{0x01, "PE reset"},     {0x02, "NMI"},        {0x03, "HardFault"},   {0x04, "MemManage"},
                    {0x05, "BusFault"},     {0x06, "UsageFault"}, {0x07, "SecureFault"}, {0x0b, "SVC"},
                    {0x0c, "DebugMonitor"}, {0x0e, "PendSV"},     {0x0f, "SysTick"},     {0x18, "Debug halt"},

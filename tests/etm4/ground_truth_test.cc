@@ -40,7 +40,7 @@ std::vector<Class> classes() {
             one.options.transactions = ete;
             ModelChoices choices;
             change(c, choices, one.options);
-            one.config = {tracing_registers(c), Profile::a, choices};
+            one.config = {tracing_registers(c), CoreProfile::a, choices};
             one.config.registers.syncpr.period = 8;
             // Comparators of the program's A64 code, for those that have ranges.
             one.config.registers.acvr[0].address = 0x40'0100;

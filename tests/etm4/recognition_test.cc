@@ -212,11 +212,22 @@ TEST(Etm4Description, TheCoreDecidesTheProfile) {
     const auto profile = [](std::string_view core) {
         return config_of(*row().configure({"cpu_0", "ETM4.4", core, {}, false}).configuration).profile;
     };
-    for (const char* core : {"Cortex-M33", "cortex-m55", "ARMv8-M"}) EXPECT_EQ(profile(core), Profile::m) << core;
-    for (const char* core : {"Cortex-R52", "ARMv8-R"}) EXPECT_EQ(profile(core), Profile::r) << core;
-    for (const char* core : {"Cortex-A53", "Neoverse-N1", "ARMv8-A", ""}) EXPECT_EQ(profile(core), Profile::a) << core;
+    for (const char* core :
+         {"Cortex-M33", "cortex-m55", "Cortex-M7", "ARMv8-M", "ARMv8.1-M", "ARMv8-M.main", "ARMv7E-M", "STAR-MC1"})
+        EXPECT_EQ(profile(core), CoreProfile::m) << core;
+    for (const char* core : {"Cortex-R52", "ARMv8-R", "ARMv7-R", "ARMv8.4-R"})
+        EXPECT_EQ(profile(core), CoreProfile::r) << core;
+    for (const char* core : {"Cortex-A53", "Neoverse-N1", "ARMv8-A", "ARMv8.6-A", "ARM-AA64", "X-M", ""})
+        EXPECT_EQ(profile(core), CoreProfile::a) << core;
     for (const std::string& problem : row().configure({"cpu_0", "ETM4.4", "", {}, false}).problems)
         EXPECT_TRUE(problem.starts_with("source 'cpu_0': ")) << problem;
+    for (const std::uint64_t configr : {3U, 1U}) {
+        const std::vector<RegisterValue> registers{{"TRCCONFIGR", configr, std::nullopt, 32}};
+        std::string problems;
+        for (const std::string& problem : row().configure({"cpu_0", "ETM4.4", "", registers, false}).problems)
+            problems += problem;
+        EXPECT_EQ(problems.find("atoms are counted") != problems.npos, configr == 3) << problems;
+    }
     for (const char* type : {"ETM4.4", "etm4.0", "ETMv4.2", "ETE", "ete"}) EXPECT_TRUE(row().is_type(type)) << type;
     for (const char* type : {"ETM3.5", "PTM1.1", ""}) EXPECT_FALSE(row().is_type(type)) << type;
 }

@@ -129,11 +129,11 @@ TEST_P(Etm4RecoverHead, GivesWhatAnUncutStreamGives) {
         choices.seed = seed;
         Execution::Options options;
         GetParam().change(c, choices, options);
-        ModelConfig config{tracing_registers(c), Profile::a, choices};
+        ModelConfig config{tracing_registers(c), CoreProfile::a, choices};
         config.registers.syncpr.period = 10;
         Execution execution(config, seed, options);
         execution.run(4000);
-        const Config packets = packets_of(config.registers, Profile::a);
+        const Config packets = packets_of(config.registers, CoreProfile::a);
         const HeadCode code(execution.memory, GetParam().in_part);
         const auto truth = test::decode<ReferenceDecoder>(execution.bytes(), packets, code);
         synthetic::cut_and_recover(

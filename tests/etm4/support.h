@@ -104,7 +104,7 @@ inline Config conditional() {
 inline Config m_profile() {
     Config c = etmv4();
     c.version = 0x45;
-    c.profile = Profile::m;
+    c.profile = CoreProfile::m;
     c.address_bytes = 4;
     return c;
 }

@@ -92,7 +92,7 @@ TEST(Etm4Units, AreDescribedAsCapturesDescribeThem) {
                 threshold |= r.name == "TRCCCCTLR";
             }
             EXPECT_EQ(values.devarch.has_value(), is_ete);
-            const ReadConfig read = read_config(values, Profile::a);
+            const ReadConfig read = read_config(values, CoreProfile::a);
             EXPECT_TRUE(read.notes.empty());
             const Config& c = read.config;
             EXPECT_EQ(c.ete(), is_ete);
@@ -148,7 +148,7 @@ std::string packets(const flow::UnitFactory& units, const flow::UnitOptions& opt
     }
     if (bytes != nullptr) *bytes = trace.bytes();
     std::string out;
-    for (const test::Collected::Item& item : test::collect(trace.bytes(), read_config(values, Profile::a).config).items)
+    for (const test::Collected::Item& item : test::collect(trace.bytes(), read_config(values, CoreProfile::a).config).items)
         out += (out.empty() ? "" : " ") + item.text.substr(0, item.text.find(' '));
     return out;
 }

@@ -58,7 +58,7 @@ std::string read(const std::filesystem::path& path, File& file) {
     if (!in) return "cannot be read";
     for (std::string line; std::getline(in, line);) file.lines.push_back(line);
     RegisterValues registers = default_registers();
-    Profile profile = Profile::a;
+    CoreProfile profile = CoreProfile::a;
     const std::map<std::string, std::optional<std::uint32_t> RegisterValues::*> names = {
         {"TRCCONFIGR", &RegisterValues::configr}, {"TRCTRACEIDR", &RegisterValues::traceidr},
         {"TRCIDR0", &RegisterValues::idr0},       {"TRCIDR1", &RegisterValues::idr1},
@@ -85,7 +85,7 @@ std::string read(const std::filesystem::path& path, File& file) {
             const auto [key, value] = waymark::test::key_value(word);
             std::uint64_t number = 0;
             if (part == "[config]" && key == "profile" && value.size() == 1) {
-                profile = value == "m" ? Profile::m : value == "r" ? Profile::r : Profile::a;
+                profile = value == "m" ? CoreProfile::m : value == "r" ? CoreProfile::r : CoreProfile::a;
             } else if (part == "[config]" && names.contains(key) && wire::scan_number(value, number)) {
                 registers.*names.at(key) = static_cast<std::uint32_t>(number);
             } else if (part == "[bytes]" && word == "reset") {
