@@ -17,6 +17,7 @@
 #include "commands.h"
 #include "dpu/record.h"
 #include "options.h"
+#include "perf/record.h"
 #include "spe/record.h"
 #include "waymark/core/wire.h"
 #include "waymark/image/memory_map.h"
@@ -49,6 +50,7 @@ struct RecordOptions {
     std::vector<std::string> program;
     SpeRecordOptions spe;
     DpuRecordOptions dpu;
+    PerfRecordOptions perf;
     std::vector<CLI::Option*> flow_only, spe_only, dpu_only;            ///< options that go with some units alone
     CLI::Option *buffer_option = nullptr, *registers_option = nullptr;  ///< all but spe
 };
@@ -275,12 +277,15 @@ Status run_record(RecordOptions options) {
           {&options.spe_only, std::string("spe"), is_spe},
           {&options.dpu_only, std::string("dpu"), is_dpu}})
         for (const CLI::Option* option : *only)
-            if (!is_it && option->count() != 0)
+            if (!is_it && option->count() != 0 &&
+                !(only == &options.spe_only && !is_dpu && options.perf.chosen() &&
+                  PerfRecordOptions::shared_with_spe(option->get_name())))
                 return fail({Errc::usage, fmt::format("{} goes with --unit {} only", option->get_name(), unit)});
     for (const CLI::Option* const option : {options.buffer_option, options.registers_option})
         if (is_spe && option->count() != 0)
             return fail({Errc::usage, fmt::format("{} goes with --unit {} and dpu only", option->get_name(),
                                                   pipeline::flow_unit_names())});
+    if (const auto status = options.perf.check(); !status) return fail(status.error());
     options.dpu.registers = options.registers;
     const RecordCommon common{options.folder, options.sysroot, options.program, options.qemu_options,
                               options.limit,  options.quiet,   options.force};
@@ -290,6 +295,7 @@ Status run_record(RecordOptions options) {
             return place(text, option, options.program.front());
         });
     if (options.programmed.core.empty()) options.programmed.core = options.units->defaults().core;
+    if (options.perf.chosen()) program_like_perf(options.perf, *options.units, options.programmed);
     if (!options.registers.empty())
         if (const auto status = read_registers(options.registers, options.programmed.registers); !status)
             return fail(status.error());
@@ -360,9 +366,6 @@ Status run_record(RecordOptions options) {
     if (!options.system)
         if (const auto status = check_executable(program); !status) return fail(status.error());
     if (options.system) to.reset = kind_of(program).entry;
-    auto recorder = record::Recorder::create(std::move(to));
-    if (!recorder) return fail(recorder.error());
-
     record::QemuOptions how{
         .qemu = *qemu, .plugin = *plugin, .program = options.program, .aarch64 = aarch64, .exact = !options.blocks};
     if (options.system) {
@@ -394,6 +397,13 @@ Status run_record(RecordOptions options) {
     if (!options.system)
         how.qemu_arguments.insert(how.qemu_arguments.end(), options.qemu_options.begin(), options.qemu_options.end());
 
+    if (options.perf.chosen()) {
+        how.threads = true;
+        return run_record_perf(std::move(to), how, options.perf, options.spe.buffer_kib, options.spe.info_version,
+                               options.quiet);
+    }
+    auto recorder = record::Recorder::create(std::move(to));
+    if (!recorder) return fail(recorder.error());
     const auto began = fs::file_time_type::clock::now() - std::chrono::seconds(1);  // file systems have coarse clocks
     ProgressLine progress;
     const auto ending =
@@ -785,6 +795,9 @@ Run add_record(CLI::App& app) {
         "\n"
         "  waymark record --fifo 64 --drain 8 --cycle-accurate -o out -- ./program    loses trace as a full FIFO "
         "does\n");
+    options->perf.add_to(command);
+    options->flow_only.push_back(options->perf.as_option);
+    for (CLI::Option* const option : options->perf.only) options->flow_only.push_back(option);
     options->spe.add_to(command, options->spe_only);
     options->dpu.add_to(command, options->dpu_only);
     return [options] { return run_record(*options); };

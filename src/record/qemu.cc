@@ -246,6 +246,7 @@ Result<Ending> run_qemu(const QemuOptions& options, Recording& recording, const 
                                      : options.memory ? "on"
                                                       : "off");
     if (options.aarch64) plugin += ",aarch64=on";
+    if (options.threads) plugin += ",threads=on";
     std::vector<std::string> command{options.qemu.string()};
     std::optional<SharedFile> log;
     if (!options.watched.empty()) {

@@ -74,9 +74,10 @@ void SpeRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& adde
     unit(command
              .add_option(
                  "--info-version", info_version,
-                 "Version of AUXTRACE_INFO: 1, which every perf reads, or 2, with a block for each CPU (perf 6.13)")
+                 "Version of AUXTRACE_INFO: 1, which every perf reads, or 2: of spe with a block for each CPU (perf "
+                 "6.13), of others with TS_SOURCE (perf 6.3); with --unit etmv4 and ptm also 0 (perf before 5.13)")
              ->type_name("N")
-             ->check(CLI::IsMember({1, 2}))
+             ->check(CLI::IsMember({0, 1, 2}))
              ->capture_default_str());
     machine_option(
         command

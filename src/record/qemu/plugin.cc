@@ -7,7 +7,7 @@
 // for each stretch of addresses where that log shows how execution came there (record/qemu_log.h); for a Linux program:
 // signals=PATH, the folder with QEMU's log of each thread's signals, by the thread's number in the host; for profiles
 // of AArch64 programs: memory=on; for their flow, and for AArch64 systems: aarch64=on; for 32-bit programs that stand
-// in for a DSP core: memory=sized.
+// in for a DSP core: memory=sized; where the recording names threads as the kernel does: threads=on.
 //
 // An AArch64 system. QEMU's log names every exception and every exception return; `watch` is where it shows registers
 // too. The log is a file in memory that the plugin maps: before each block one byte shows if there is more of it.
@@ -131,6 +131,7 @@ Vcpu vcpus[max_vcpus];
 qemu_plugin_id_t plugin_id;
 bool exact = true;
 bool memory_mode = false;
+bool report_threads = false;  ///< says which threads of the kernel they are, and when their names change
 bool a64 = false;       ///< an AArch64 program
 bool sized = false;     ///< memory mode: accesses with their size, and blocks left early
 bool detached = false;  ///< a forked child, or the recorder wants no more
@@ -311,7 +312,7 @@ void refill(Vcpu& v) {
     if (v.thread == 0) {
         const std::lock_guard held(lock);
         v.thread = system_mode ? static_cast<std::uint32_t>(&v - vcpus) + 1 : next_thread++;
-        if (memory_mode) report_thread_locked(v, {});
+        if (report_threads) report_thread_locked(v, {});
     }
     v.chunk = take_chunk(ChunkKind::execution, v.thread);
     v.at = v.chunk->data.data();
@@ -612,13 +613,13 @@ void on_system_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::u
     v.unmapped_number = 0;
     if (number == calls().munmap || (number == calls().mremap && (fourth & MREMAP_MAYMOVE) != 0))
         report_unmapping(v, first, second);
+    if (report_threads) v.named = number == calls().prctl && first == PR_SET_NAME;
     if (!memory_mode) return;
     if (sized && number == words::user_data_call) {
         put(v, words::half | static_cast<std::uint32_t>(first & 0xffff));
         put(v, words::half | static_cast<std::uint32_t>(first >> 16 & 0xffff));
         return;
     }
-    v.named = number == calls().prctl && first == PR_SET_NAME;
     queue(v);
 }
 
@@ -897,6 +898,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const void*, int argc, char** argv)
         if (argument == "exact=off") exact = false;
         if (argument == "memory=on" || argument == "memory=sized") memory_mode = true;
         if (argument == "memory=sized") sized = true;
+        if (argument == "threads=on") report_threads = true;
         if (argument == "memory=on" || argument == "aarch64=on") a64 = true;
         if (argument.starts_with("log=")) log_path = argument.substr(4);
         if (argument.starts_with("signals=")) signal_folder = new std::string(argument.substr(8));
@@ -943,6 +945,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const void*, int argc, char** argv)
     reported_maps = new std::vector<std::pair<std::uint64_t, std::uint64_t>>;
     mapped_files = new std::set<std::pair<std::string, std::uint64_t>>;
     if (memory_mode && !sized) exact = false;
+    report_threads |= memory_mode;
     if (!system_mode) qemu_plugin_register_vcpu_syscall_ret_cb(id, on_system_call_return);
     plugin_id = id;
     pthread_atfork(before_fork, in_parent, in_child);

@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""perf.data of program flow, as `waymark record --as perf` writes it: what perf decodes of it against what executed.
+
+    perf_test.py WAYMARK SOURCE_DIR
+
+perf decodes CoreSight with OpenCSD, so it is the witness for the records, the registers in AUXTRACE_INFO and the trace.
+Every instruction that executed is compared, in the order of each thread.
+"""
+import collections
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import truth_file  # noqa: E402
+
+WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+PERF = shutil.which("perf")
+A64, A32 = "aarch64-linux-gnu-gcc", "arm-linux-gnueabihf-gcc"
+PROGRAM = """
+static int work(int n) {
+    int sum = 0;
+    for (int i = 0; i < n; i++) sum += i & 3 ? i : -i;
+    return sum;
+}
+static int (*volatile function)(int) = work;
+void _start(void) {
+    int sum = 0;
+    for (int i = 1; i < ROUNDS; i++) sum += function(i);
+#ifdef __aarch64__
+    register long number __asm__("x8") = 94, status __asm__("x0") = sum & 7;
+    __asm__ volatile("svc #0" : : "r"(number), "r"(status));
+#else
+    register long number __asm__("r7") = 248, status __asm__("r0") = sum & 7;
+    __asm__ volatile("svc #0" : : "r"(number), "r"(status));
+#endif
+}
+"""
+THREADS = """
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+static void* work(void* n) {
+    volatile unsigned long sum = 0;
+    char name[16];
+    snprintf(name, sizeof name, "worker%ld", (long)n);
+    prctl(PR_SET_NAME, name);
+    for (long i = 0; i < 30000; i++) sum += i & (long)n ? i : 1;
+    return 0;
+}
+int main(void) {
+    pthread_t threads[3];
+    for (long i = 0; i < 3; i++) pthread_create(&threads[i], 0, work, (void*)(i + 1));
+    for (int i = 0; i < 3; i++) pthread_join(threads[i], 0);
+    return 0;
+}
+"""
+
+
+def run(*arguments, **more):
+    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=300,
+                          stdin=subprocess.DEVNULL, **more)
+
+
+def truth(path):
+    """{tid: every range, in its order} of a recording made with --truth."""
+    text = pathlib.Path(f"{path}.truth.txt").read_text()
+    return {int(name.split("/")[1]): list(truth_file.ranges(path.parent / file))
+            for name, file in re.findall(r"^source (\S+) .* file (\S+)$", text, re.M)}
+
+
+def executed(ranges):
+    """Addresses of instructions, all of four bytes."""
+    return [address for start, end, _, lost in ranges if not lost for address in range(start, end, 4)]
+
+
+class Perf(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.temporary.name)
+        for name, text in (("program", PROGRAM), ("threads", THREADS)):
+            (cls.folder / f"{name}.c").write_text(text)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def compile(self, compiler, name, out, *options):
+        if shutil.which(compiler) is None:
+            self.skipTest(f"NOT RUN: {compiler} is not on PATH")
+        program = self.folder / out
+        if not program.exists():
+            done = run(compiler, "-O1", "-g", "-static", *options, "-o", program, self.folder / f"{name}.c")
+            self.assertEqual(done.returncode, 0, done.stderr)
+        return program
+
+    def small(self, bits=64, rounds=60):
+        options = ("-nostdlib", "-ffreestanding", "-fno-stack-protector", f"-DROUNDS={rounds}", "-Wl,--build-id")
+        return self.compile(*((A64, "program", f"small64-{rounds}", *options) if bits == 64 else
+                              (A32, "program", f"small32-{rounds}", "-marm", *options)))
+
+    def record(self, program, *options):
+        data = self.folder / "perf.data"
+        for old in self.folder.glob("perf.data*"):
+            old.unlink()
+        done = run(WAYMARK, "record", "--as", "perf", "--truth", "-o", data, *options, "--", program)
+        self.assertIn(done.returncode, (0,), done.stdout + done.stderr)
+        return data
+
+    def perf(self, *arguments):
+        if PERF is None:
+            self.skipTest("NOT COMPARED with perf: it is not on PATH; it is in the Debian package linux-perf")
+        environment = {**os.environ, "HOME": str(self.folder), "PERF_BUILDID_DIR": str(self.folder / "debug")}
+        done = run(PERF, *arguments, env=environment)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def instructions(self, data):
+        """{tid: addresses in the order in which perf decoded them}."""
+        found = collections.defaultdict(list)
+        done = self.perf("script", "-i", data, "--itrace=i1i", "-F", "tid,ip")
+        self.assertNotRegex(done.stderr, r"(?i)error|fail|missing|lost|couldn't")
+        for tid, address in re.findall(r"^\s*(-?\d+)\s+([0-9a-f]+)\s*$", done.stdout, re.M):
+            found[int(tid)].append(int(address, 16))
+        return dict(found)
+
+    def compare(self, data):
+        expected = {tid: executed(ranges) for tid, ranges in truth(data).items()}
+        found = self.instructions(data)
+        self.assertEqual(found.keys(), expected.keys())
+        for tid, addresses in expected.items():
+            self.assertGreater(len(addresses), 1000)
+            first = next((i for i, (a, b) in enumerate(zip(addresses, found[tid])) if a != b), None)
+            self.assertIsNone(first, f"thread {tid}, instruction {first}")
+            self.assertEqual(len(addresses), len(found[tid]), f"thread {tid}")
+
+    def test_every_unit_and_sink(self):
+        for options in (("--unit", "ete"), ("--unit", "ete", "--sink", "etr"), ("--unit", "etmv4"),
+                        ("--unit", "etmv4", "--per-thread"), ("--unit", "etmv4", "--sink", "trbe", "--per-thread"),
+                        ("--unit", "etmv4", "--info-version", "0"), ("--unit", "ete", "--timestamps"),
+                        ("--unit", "etmv4", "--cycle-accurate", "--return-stack", "--branch-broadcast")):
+            with self.subTest(options=options):
+                self.compare(self.record(self.small(), *options))
+
+    def test_ptm(self):
+        # Without a return stack: perf 6.1 does not tell OpenCSD that the PTM has one (ETMCCER).
+        for options in ((), ("--core", "cortex-a9", "--cycle-accurate"), ("--branch-broadcast",)):
+            with self.subTest(options=options):
+                self.compare(self.record(self.small(32), "--unit", "ptm", *options))
+        # perf 6.1 prints a block of version 0 as it is, but decodes it as an ETMv3's.
+        data = self.record(self.small(32), "--unit", "ptm", "--info-version", "0")
+        text = self.perf("report", "-D", "-i", data).stdout
+        self.assertRegex(text, r"Header version\s+0\n.*num cpus\s+800000004\n\s+Snapshot\s+0\n"
+                               r"\s+Magic number\s+3030303030303030\n\s+CPU\s+0\n\s+ETMCR\s+0\n"
+                               r"\s+ETMTRACEIDR\s+10\n\s+ETMCCER\s+34c01ac2\n\s+ETMIDR\s+411cf312\n")
+
+    def test_threads_share_cpus_and_sinks(self):
+        """More threads than CPUs, and buffers that fill many times: ranges of the AUX ring end where threads are
+        interrupted, and with an ETR most of them are empty."""
+        program = self.compile(A64, "threads", "threads64", "-lpthread")
+        for options in (("--unit", "ete"), ("--unit", "etmv4"), ("--unit", "ete", "--per-thread", "--sink", "etr"),
+                        ("--unit", "etmv4", "--timestamps")):
+            with self.subTest(options=options):
+                data = self.record(program, *options, "--cpus", "2", "--aux-buffer", "8")
+                self.assertEqual(len(truth(data)), 4)
+                self.compare(data)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
