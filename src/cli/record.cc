@@ -398,7 +398,7 @@ Status run_record(RecordOptions options) {
         how.qemu_arguments.insert(how.qemu_arguments.end(), options.qemu_options.begin(), options.qemu_options.end());
 
     if (options.perf.chosen()) {
-        how.threads = true;
+        how.threads = how.children = true;
         return run_record_perf(std::move(to), how, options.perf, options.spe.buffer_kib, options.spe.info_version,
                                options.quiet);
     }

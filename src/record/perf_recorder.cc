@@ -154,6 +154,7 @@ void PerfRecorder::fail(const Status& status) {
 // ---- definitions
 
 void PerfRecorder::definitions(std::span<const std::uint32_t> parts) {
+    Process* p = &processes_[0];
     while (parts.size() >= 2) {
         const auto kind = static_cast<PartKind>(parts[0]);
         const std::size_t words = parts[1];
@@ -164,65 +165,87 @@ void PerfRecorder::definitions(std::span<const std::uint32_t> parts) {
             return std::string_view(reinterpret_cast<const char*>(bytes) + header,
                                     std::min<std::size_t>(length, size - header));
         };
-        if (kind == PartKind::block && size >= sizeof(BlockPart)) {
-            BlockPart part;
+        const auto is = [&]<class Part>(Part& part) {
+            if (kind != part.kind || size < sizeof part) return false;
             std::memcpy(&part, bytes, sizeof part);
-            const std::uint8_t* code = bytes + sizeof part;
-            if (sizeof part + part.code_bytes + part.text_bytes <= size && part.id <= words::max_block) {
-                if (part.id >= blocks_.size()) {
-                    blocks_.resize(part.id + 1);
-                    rows_.resize(blocks_.size());
-                }
-                rows_[part.id] = {};
-                blocks_[part.id].definition =
-                    Definition{{part.address},
-                               {code, code + part.code_bytes},
-                               part.instructions,
-                               part.second == 0 ? std::nullopt : std::optional<Address>{{part.second}},
-                               {reinterpret_cast<const char*>(code) + part.code_bytes, part.text_bytes}};
-            }
-        } else if (kind == PartKind::map && size >= sizeof(MapPart)) {
-            MapPart part;
-            std::memcpy(&part, bytes, sizeof part);
-            const std::string name(text(sizeof part, part.name_bytes));
-            for (std::optional<CodePlace>* place : {&options_.start_at, &options_.stop_at})
-                if (*place) (*place)->mapped(name, {part.address}, part.file_offset, part.bytes);
-            // Code is translated before the thread that runs it has said who it is.
-            if (program_pid_ == 0)
-                early_maps_.emplace_back(part, name);
-            else
-                file_->mapped(part, name,
-                              {.pid = program_pid_, .tid = program_pid_, .time = time(), .attr = dummy_attr});
-        } else if (kind == PartKind::unmap && size >= sizeof(UnmapPart)) {
-            UnmapPart part;
-            std::memcpy(&part, bytes, sizeof part);
-            file_->unmapped(program_pid_, part);
-        } else if (kind == PartKind::thread && size >= sizeof(ThreadPart)) {
-            ThreadPart part;
-            std::memcpy(&part, bytes, sizeof part);
-            define_thread(part, text(sizeof part, part.name_bytes));
+            return true;
+        };
+        BlockPart block;
+        MapPart map;
+        UnmapPart unmap;
+        ThreadPart thread;
+        ProcessPart process;
+        if (is(block)) {
+            if (sizeof block + block.code_bytes + block.text_bytes <= size)
+                define_block(*p, block, bytes + sizeof block);
+        } else if (is(map)) {
+            define_map(*p, map, text(sizeof map, map.name_bytes));
+        } else if (is(unmap)) {
+            file_->unmapped(p->pid, unmap);
+        } else if (is(thread)) {
+            define_thread(*p, thread, text(sizeof thread, thread.name_bytes));
+        } else if (is(process)) {
+            p = &this->process(process);
         }
         parts = parts.subspan(words);
     }
 }
 
-PerfRecorder::Thread& PerfRecorder::thread(std::uint32_t number) {
-    return threads_.try_emplace(number, clock_, options_.units->undefined_executes()).first->second;
+PerfRecorder::Process& PerfRecorder::process(const ProcessPart& part) {
+    const auto [found, is_new] = processes_.try_emplace(part.process);
+    Process& p = found->second;
+    if (!is_new) return p;
+    const Process& parent = processes_[part.parent];
+    p.pid = part.pid;
+    p.parent_pid = part.parent_pid;
+    p.parent_tid = part.parent_tid;
+    p.blocks = parent.blocks;
+    p.rows = parent.rows;
+    file_->forked(part.parent_pid, part.pid);
+    return p;
 }
 
-void PerfRecorder::define_thread(const ThreadPart& part, std::string_view name) {
-    const bool known = threads_.contains(part.thread);
-    Thread& t = thread(part.thread);
-    if (known) {
+void PerfRecorder::define_block(Process& p, const BlockPart& part, const std::uint8_t* code) {
+    // The plugin counts; what is far off did not come from it.
+    constexpr std::size_t ahead = 1 << 16;
+    if (part.id > p.blocks.size() + ahead) return;
+    if (part.id >= p.blocks.size()) {
+        p.blocks.resize(part.id + 1);
+        p.rows.resize(p.blocks.size());
+    }
+    p.rows[part.id] = {};
+    p.blocks[part.id] = std::make_shared<Block>();
+    p.blocks[part.id]->definition =
+        Definition{{part.address},
+                   {code, code + part.code_bytes},
+                   part.instructions,
+                   part.second == 0 ? std::nullopt : std::optional<Address>{{part.second}},
+                   {reinterpret_cast<const char*>(code) + part.code_bytes, part.text_bytes}};
+}
+
+void PerfRecorder::define_map(Process& p, const MapPart& part, std::string_view name) {
+    for (std::optional<CodePlace>* place : {&options_.start_at, &options_.stop_at})
+        if (*place) (*place)->mapped(std::string(name), {part.address}, part.file_offset, part.bytes);
+    // Code is translated before the thread that runs it has said who it is.
+    if (p.pid == 0)
+        p.early_maps.emplace_back(part, name);
+    else
+        file_->mapped(part, name, {.pid = p.pid, .tid = p.pid, .time = time(), .attr = dummy_attr});
+}
+
+void PerfRecorder::define_thread(Process& p, const ThreadPart& part, std::string_view name) {
+    const auto [found, is_new] = threads_.try_emplace(part.thread, clock_, options_.units->undefined_executes());
+    Thread& t = found->second;
+    if (!is_new) {
         if (!name.empty())
             file_->writer().task({perf::TaskEvent::Kind::comm, t.pid, t.tid, 0, 0, 0, std::string(name)},
                                  at(t, dummy_attr));
         return;
     }
     t.number = part.thread;
-    t.pid = part.pid;
+    t.pid = p.pid = part.pid;
     t.tid = part.tid;
-    if (program_pid_ == 0) program_pid_ = part.pid;
+    t.process = &p;
     introduce(t);
 }
 
@@ -230,15 +253,20 @@ void PerfRecorder::define_thread(const ThreadPart& part, std::string_view name) 
 void PerfRecorder::introduce(Thread& t) {
     ++recorded_.threads;
     perf::PerfWriter& w = file_->writer();
+    Process& p = *t.process;
     if (t.tid != t.pid) {
         w.task({perf::TaskEvent::Kind::fork, t.pid, t.tid, t.pid, t.pid, time(), {}}, at(t, dummy_attr));
+    } else if (p.parent_pid != 0) {
+        ++recorded_.processes;
+        w.task({perf::TaskEvent::Kind::fork, t.pid, t.tid, p.parent_pid, p.parent_tid, time(), {}}, at(t, dummy_attr));
     } else {
+        ++recorded_.processes;
         const std::string program =
             options_.command.empty() ? "program" : fs::path(options_.command.front()).filename().string();
         constexpr std::size_t most_comm = 15;
         w.task({perf::TaskEvent::Kind::exec, t.pid, t.tid, 0, 0, 0, program.substr(0, most_comm)}, at(t, dummy_attr));
-        for (const auto& [part, name] : std::exchange(early_maps_, {})) file_->mapped(part, name, at(t, dummy_attr));
     }
+    for (const auto& [part, name] : std::exchange(p.early_maps, {})) file_->mapped(part, name, at(t, dummy_attr));
     t.tracker.context({.ns = true, .context_id = t.tid});
     t.truth = truth_.sources.size();
     truth_.sources.push_back({.source = fmt::format("{}/{}", t.pid, t.tid)});
@@ -307,10 +335,7 @@ void PerfRecorder::stop_unit(Cpu& c) {
     if (t.tracker.attached()) {
         // It is interrupted before the block that it entered last, of which nothing is known yet.
         std::optional<Place> back;
-        if (t.held != 0 && t.held < blocks_.size()) {
-            const Code& code = known(t, t.held).code;
-            back = Place{code.address, code.isa};
-        }
+        if (const Code* const code = known(t, t.held)) back = Place{code->address, code->isa};
         t.tracker.exception(ExceptionClass::irq, back, std::nullopt);
         t.tracker.detach();
     }
@@ -384,8 +409,9 @@ void PerfRecorder::end(Thread& t) {
 // ---- execution
 
 void PerfRecorder::execution(std::uint32_t number, std::span<const std::uint32_t> chunk) {
-    if (recorded_.stopped || failure_ || !threads_.contains(number)) return;
-    Thread& t = thread(number);
+    const auto found = threads_.find(number);
+    if (recorded_.stopped || failure_ || found == threads_.end()) return;
+    Thread& t = found->second;
     while (!chunk.empty() && !recorded_.stopped && !t.ended) {
         schedule(t);
         const auto piece = chunk.first(std::min(chunk.size(), piece_words));
@@ -408,7 +434,7 @@ void PerfRecorder::run(Thread& t, std::span<const std::uint32_t> chunk) {
     const std::uint64_t limit = options_.limit_instructions != 0 ? options_.limit_instructions : ~std::uint64_t{0};
     while (!chunk.empty() && !recorded_.stopped) {
         if (t.cut) settle(t, std::nullopt, false);
-        chunk = chunk.subspan(t.tracker.follow(chunk, rows_, only_epoch, limit, t.held));
+        chunk = chunk.subspan(t.tracker.follow(chunk, t.process->rows, only_epoch, limit, t.held));
         if (chunk.empty()) return;
         const std::uint32_t word = chunk.front();
         chunk = chunk.subspan(1);
@@ -450,19 +476,21 @@ void PerfRecorder::settle(Thread& t, std::optional<std::uint32_t> end, bool stop
         stopped = true;
     }
     const std::uint32_t id = std::exchange(t.held, 0);
-    if (recorded_.stopped || id >= blocks_.size()) return;
-    const Code& code = known(t, id).code;
-    const auto size = static_cast<std::uint32_t>(code.instructions.size());
-    if (stopped && (*end >= size || !code.instructions[*end].may_stop)) {
+    const Code* const code = known(t, id);
+    if (recorded_.stopped || code == nullptr) return;
+    const auto size = static_cast<std::uint32_t>(code->instructions.size());
+    if (stopped && (*end >= size || !code->instructions[*end].may_stop)) {
         end = size;
         stopped = false;
     }
     execute(t, id, std::min(end.value_or(size), size), stopped);
 }
 
-PerfRecorder::Block& PerfRecorder::known(Thread& t, std::uint32_t id) {
-    Block& block = blocks_[id];
-    if (!block.definition) return block;
+const Code* PerfRecorder::known(const Thread& t, std::uint32_t id) {
+    const auto& blocks = t.process->blocks;
+    if (id >= blocks.size() || blocks[id] == nullptr) return nullptr;
+    Block& block = *blocks[id];
+    if (!block.definition) return &block.code;
     const Address address = block.definition->address;
     auto isa = options_.aarch64 ? std::optional(isa::Isa::a64) : instruction_set(*block.definition);
     if (!isa) isa = t.tracker.arriving(address);
@@ -470,11 +498,11 @@ PerfRecorder::Block& PerfRecorder::known(Thread& t, std::uint32_t id) {
     block.code =
         understand(*block.definition, isa.value_or(isa::Isa::a32), options_.units->decode_options(options_.unit));
     block.definition.reset();
-    return block;
+    return &block.code;
 }
 
 void PerfRecorder::execute(Thread& t, std::uint32_t id, std::uint32_t end, bool stopped) {
-    const Code& code = blocks_[id].code;
+    const Code& code = t.process->blocks[id]->code;
     std::uint32_t first = 0;
     if (!recorded_.began) {
         const std::optional<Address> start = options_.start_at->address();
@@ -496,7 +524,7 @@ void PerfRecorder::execute(Thread& t, std::uint32_t id, std::uint32_t end, bool 
     t.tracker.arrive({code.address + (first == 0 ? 0 : code.instructions[first].offset), code.isa});
     // A block without instructions is one of the kernel's helpers, which QEMU does itself.
     if (code.instructions.empty()) return t.tracker.leave();
-    if (rows_[id].epoch == 0 && !has_stop) rows_[id] = row_of(code, only_epoch);
+    if (Row& row = t.process->rows[id]; row.epoch == 0 && !has_stop) row = row_of(code, only_epoch);
     t.tracker.run(code, first, end, stopped);
     if (stop_here || t.tracker.lost_way() ||
         (options_.limit_instructions != 0 && clock_.cycle >= options_.limit_instructions))
@@ -507,9 +535,7 @@ void PerfRecorder::signal(Thread& t) {
     const DeliveredSignal signal(*t.signal, t.halves, options_.aarch64);
     t.signal.reset();
     t.halves.clear();
-    const bool holds = signal.raised && t.held != 0 && t.held < blocks_.size();
-    const SignalException taken =
-        exception_of(signal, holds ? &known(t, t.held).code : nullptr, options_.units->undefined_executes());
+    const SignalException taken = exception_of(signal, known(t, t.held), options_.units->undefined_executes());
     settle(t, taken.end, false);
     if (!t.tracker.attached() || recorded_.stopped) return;
     t.tracker.exception(taken.kind, taken.executed ? std::nullopt : std::optional<Place>(signal.back), std::nullopt);

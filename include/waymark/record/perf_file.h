@@ -42,6 +42,8 @@ public:
     void mapped(const MapPart& part, std::string_view name, const capture::perf::PerfWriter::At& at);
     /// Process `pid` unmaps this, which perf.data has no record for; what is mapped there next is new.
     void unmapped(std::uint32_t pid, const UnmapPart& part);
+    /// A child has what its parent has mapped.
+    void forked(std::uint32_t parent, std::uint32_t child) { mapped_[child] = mapped_[parent]; }
     /// What perf says of machine and session beside the records.
     struct Machine {
         std::string arch;

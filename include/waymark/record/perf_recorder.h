@@ -61,7 +61,7 @@ struct PerfRecorderOptions {
 /// What was recorded so far.
 struct PerfRecorded {
     std::uint64_t instructions{}, ranges{}, trace_bytes{}, aux_ranges{};
-    std::uint32_t threads{}, cpus{};
+    std::uint32_t processes{}, threads{}, cpus{};
     bool began{}, stopped{};  ///< `start_at` was reached; a limit or `stop_at` was
     bool start_known{}, stop_known{};
 };
@@ -87,9 +87,17 @@ private:
         std::optional<Definition> definition;  ///< until its instruction set is known
         Code code;
     };
+    /// A process: the program, or a forked child, which has all blocks its parent had.
+    struct Process {
+        std::uint32_t pid{}, parent_pid{}, parent_tid{};  ///< no parent: the program
+        std::vector<std::shared_ptr<Block>> blocks{};
+        std::vector<Row> rows{};                                    ///< of these blocks, for Tracker::follow
+        std::vector<std::pair<MapPart, std::string>> early_maps{};  ///< that came before its pid was known
+    };
     struct Thread {
         Thread(Clock& clock, bool undefined_executes) : tracker(clock, false, undefined_executes) {}
         std::uint32_t number{}, pid{}, tid{};
+        Process* process{};
         Tracker tracker;
         std::optional<std::uint32_t> cpu{};  ///< on which it runs, or ran last
         bool ended = false;
@@ -123,13 +131,16 @@ private:
     };
 
     explicit PerfRecorder(PerfRecorderOptions options);
-    Thread& thread(std::uint32_t number);
-    void define_thread(const ThreadPart& part, std::string_view name);
+    Process& process(const ProcessPart& part);
+    void define_block(Process& p, const BlockPart& part, const std::uint8_t* code);
+    void define_map(Process& p, const MapPart& part, std::string_view name);
+    void define_thread(Process& p, const ThreadPart& part, std::string_view name);
     void introduce(Thread& t);
     void run(Thread& t, std::span<const std::uint32_t> words);
     void settle(Thread& t, std::optional<std::uint32_t> end, bool stopped);
     void execute(Thread& t, std::uint32_t id, std::uint32_t end, bool stopped);
-    Block& known(Thread& t, std::uint32_t id);
+    /// The block, understood; null if there is none of this number.
+    const Code* known(const Thread& t, std::uint32_t id);
     void signal(Thread& t);
     /// Gives the thread a CPU, if it has none.
     void schedule(Thread& t);
@@ -156,14 +167,11 @@ private:
     Clock clock_;
     std::unique_ptr<PerfFile> file_;
     std::optional<flow::SelectedBlocks> selected_;
-    std::vector<Block> blocks_;
-    std::vector<Row> rows_;
+    std::map<std::uint32_t, Process> processes_;  ///< by ProcessPart's number
     std::map<std::uint32_t, Thread> threads_;
     std::vector<Cpu> cpus_;
     std::map<std::uint32_t, Ring> rings_;
     Memory etr_;  ///< used where `shares_sink()`
-    std::uint32_t program_pid_ = 0;
-    std::vector<std::pair<MapPart, std::string>> early_maps_;
     std::uint64_t pending_bytes_ = 0;
     Truth truth_;
     PerfRecorded recorded_;

@@ -106,11 +106,12 @@ Status run_record_perf(record::RecorderOptions base, const record::QemuOptions& 
     }
     if (!quiet)
         say("note",
-            fmt::format("{}: {} instructions in {} ranges, {} thread{} on {} CPU{}, {} bytes of trace in {} AUX "
+            fmt::format("{}: {} instructions in {} ranges, {}{} thread{} on {} CPU{}, {} bytes of trace in {} AUX "
                         "range{}",
-                        name, grouped(r.instructions), grouped(r.ranges), r.threads, r.threads == 1 ? "" : "s", r.cpus,
-                        r.cpus == 1 ? "" : "s", grouped(r.trace_bytes), grouped(r.aux_ranges),
-                        r.aux_ranges == 1 ? "" : "s"));
+                        name, grouped(r.instructions), grouped(r.ranges),
+                        r.processes > 1 ? fmt::format("{} processes, ", r.processes) : "", r.threads,
+                        r.threads == 1 ? "" : "s", r.cpus, r.cpus == 1 ? "" : "s", grouped(r.trace_bytes),
+                        grouped(r.aux_ranges), r.aux_ranges == 1 ? "" : "s"));
     const bool never_stopped = !stop_at.empty() && !r.stopped;
     if (never_stopped)
         say("warning", fmt::format("--stop-at {}: {}; nothing stopped the recording", stop_at,
