@@ -128,8 +128,9 @@ Result<std::unique_ptr<PerfRecorder>> PerfRecorder::create(PerfRecorderOptions o
     WM_CHECK(options.units != nullptr);
     WM_RETURN_IF_ERROR(check(options));
     WM_ASSIGN_OR_RETURN(std::unique_ptr<PerfFile> file, PerfFile::create(options.file, attributes(options)));
-    WM_ASSIGN_OR_RETURN(const perf::AuxtraceInfo info,
-                        perf::cs_etm_info(options.info_version, pmu_type, false, terms_of(options), units_of(options)));
+    const bool snapshot = options.loss == TraceLoss::snapshot;
+    WM_ASSIGN_OR_RETURN(const perf::AuxtraceInfo info, perf::cs_etm_info(options.info_version, pmu_type, snapshot,
+                                                                         terms_of(options), units_of(options)));
     std::unique_ptr<PerfRecorder> recorder(new PerfRecorder(std::move(options)));
     PerfRecorder& r = *recorder;
     r.file_ = std::move(file);
@@ -350,20 +351,54 @@ void PerfRecorder::stop_unit(Cpu& c) {
     close_range(c, std::exchange(from.bytes, {}));
 }
 
+void PerfRecorder::mark_lost(std::uint64_t bytes) {
+    recorded_.lost_bytes += bytes;
+    for (auto& [number, t] : threads_)
+        if (!t.ended) truth_.sources[t.truth].wrapped = true;
+}
+
+std::uint64_t PerfRecorder::lose(std::vector<std::uint8_t>& trace) {
+    if (options_.loss != TraceLoss::late || trace.size() <= options_.aux_bytes) return 0;
+    const std::uint64_t lost = trace.size() - options_.aux_bytes;
+    mark_lost(lost);
+    if (options_.sink == TraceSink::trbe) {
+        // Full, it takes nothing more until the interrupt is served.
+        trace.resize(options_.aux_bytes);
+        return perf::AuxRange::collision;
+    }
+    // The newest frames are left, and the driver writes a barrier over the first of them: four full syncs.
+    trace.erase(trace.begin(), trace.begin() + static_cast<std::ptrdiff_t>(lost));
+    constexpr std::array<std::uint8_t, 4> full_sync{0xff, 0xff, 0xff, 0x7f};
+    for (std::size_t i = 0; i < coresight::frame_bytes; ++i) trace[i] = full_sync[i % full_sync.size()];
+    return perf::AuxRange::truncated;
+}
+
 void PerfRecorder::close_range(Cpu& c, std::vector<std::uint8_t> trace) {
     const Thread& t = *c.running;
     Ring& ring = rings_[options_.per_thread ? t.tid : c.number];
     perf::AuxRange range;
+    range.flags = lose(trace);
     range.offset = ring.position;
     range.bytes = trace.size();
     if (options_.sink == TraceSink::trbe) range.flags |= perf::cs_etm_raw;
+    const bool snapshot = options_.loss == TraceLoss::snapshot;
+    if (snapshot) {
+        // In a ring that is overwritten the record says where its bytes end.
+        range.flags |= perf::AuxRange::overwrite;
+        range.offset += range.bytes;
+    }
     ring.ranges.emplace_back(range, at(t, etm_attr));
     ring.pending.insert(ring.pending.end(), trace.begin(), trace.end());
     ring.position += trace.size();
     pending_bytes_ += trace.size();
     recorded_.trace_bytes += trace.size();
     ++recorded_.aux_ranges;
-    if (pending_bytes_ >= most_pending) drain();
+    if (snapshot && ring.pending.size() > options_.aux_bytes) {
+        const std::uint64_t lost = ring.pending.size() - options_.aux_bytes;
+        ring.pending.erase(ring.pending.begin(), ring.pending.begin() + static_cast<std::ptrdiff_t>(lost));
+        mark_lost(lost);
+    }
+    if (!snapshot && pending_bytes_ >= most_pending) drain();
 }
 
 void PerfRecorder::drain() {
@@ -422,7 +457,9 @@ void PerfRecorder::execution(std::uint32_t number, std::span<const std::uint32_t
         if (!c.unit) continue;
         collect(c);
         // Half full it is read, so that nothing is lost while that takes place.
-        if (sink(c).bytes.size() < options_.aux_bytes / 2) continue;
+        const std::uint64_t enough =
+            options_.loss == TraceLoss::late ? options_.aux_bytes * 3 / 2 : options_.aux_bytes / 2;
+        if (sink(c).bytes.size() < enough) continue;
         if (shares_sink())
             stop_all();
         else
@@ -574,6 +611,7 @@ Status PerfRecorder::finish(bool complete) {
         drain();
         std::vector<std::string> command{"perf", "record", "-e", terms_of(options_).event()};
         if (options_.per_thread) command.emplace_back("--per-thread");
+        if (options_.loss == TraceLoss::snapshot) command.emplace_back("-S");
         command.emplace_back("--");
         command.insert(command.end(), options_.command.begin(), options_.command.end());
         fail(file_->finish({.arch = options_.aarch64 ? "aarch64" : "armv7l",

@@ -188,6 +188,35 @@ class Perf(unittest.TestCase):
                 # perf 6.1 gives what it has not delivered yet to the next thread that it meets in the same range.
                 self.compare(data, threads="etmv4" not in options)
 
+    def test_losses(self):
+        """What is left of the trace is of what executed, and the records say what is not."""
+        program = self.compile(A64, "threads", "threads64", "-lpthread")
+        size, count = 8192, collections.Counter
+        for sink, loss, flags in (("etr", "late", "0x1"), ("trbe", "late", "0x108"), ("etr", "snapshot", "0x2"),
+                                  ("trbe", "snapshot", "0x102")):
+            with self.subTest(sink=sink, loss=loss):
+                data = self.record(program, "--sink", sink, "--loss", loss, "--cpus", "2", "--aux-buffer", size >> 10,
+                                   "--branch-broadcast")
+                self.assertRegex(self.said, r"warning: [\d,]+ bytes of trace lost")
+                self.assertIn(" wrapped 1 ", pathlib.Path(f"{data}.truth.txt").read_text())
+                dump = self.perf("report", "-D", "-i", data).stdout
+                found = re.findall(r"RECORD_AUX offset: \S+ size: (\S+) flags: (\S+)", dump)
+                self.assertIn(flags, [f for _, f in found])
+                if loss == "late":
+                    self.assertTrue(all(int(bytes, 16) == size for bytes, f in found if f == flags))
+                chunks = [int(bytes, 16) for bytes in re.findall(r"RECORD_AUXTRACE size: (\S+)", dump)]
+                if loss == "snapshot":
+                    self.assertTrue(all(bytes <= size for bytes in chunks), chunks)
+                    self.assertRegex(dump, r"Snapshot\s+1\n")
+                expected = sum((count(executed(ranges)) for ranges in truth(data).values()), count())
+                script = self.perf("script", "-i", data, "--itrace=i1i", "-F", "ip").stdout
+                decoded = count(int(address, 16) for address in re.findall(r"[0-9a-f]+", script))
+                self.assertGreater(decoded.total(), 1000)
+                self.assertLess(decoded.total(), expected.total())
+                self.assertEqual(decoded - expected, count())
+                if (sink, loss) == ("etr", "late"):
+                    self.assertIn(b"\xff\xff\xff\x7f" * 4, data.read_bytes())
+
     def test_forked_children(self):
         program = self.compile(A64, "forks", "forks64")
         data = self.record(program, "--unit", "ete", "--cpus", "2")

@@ -37,6 +37,13 @@ enum class TraceSink : std::uint8_t {
     trbe,  ///< one for each CPU, its unit's bytes as they are
 };
 
+/// What is lost of the trace.
+enum class TraceLoss : std::uint8_t {
+    none,      ///< buffers are read when they are half full
+    late,      ///< they are read too late: an ETR wrapped, a TRBE was full for a while
+    snapshot,  ///< only at the end: each AUX ring holds its newest bytes
+};
+
 struct PerfRecorderOptions {
     std::filesystem::path file{};
     std::vector<std::string> command{};  ///< program and arguments
@@ -46,9 +53,10 @@ struct PerfRecorderOptions {
     /// A ring for each thread instead of one for each CPU: neither context IDs nor timestamps.
     bool per_thread = false;
     std::uint32_t cpus = 4;
-    std::uint64_t aux_bytes = 1U << 20;  ///< of each AUX ring
-    unsigned info_version = 1;           ///< of AUXTRACE_INFO
-    bool truth_ranges = false;           ///< a file per thread with every range
+    std::uint64_t aux_bytes = 1U << 20;  ///< of each AUX ring, and of the memory of a sink
+    TraceLoss loss = TraceLoss::none;
+    unsigned info_version = 1;  ///< of AUXTRACE_INFO
+    bool truth_ranges = false;  ///< a file per thread with every range
     bool aarch64 = false;
     std::uint64_t limit_instructions = 0;
     std::optional<CodePlace> start_at{}, stop_at{};
@@ -61,6 +69,7 @@ struct PerfRecorderOptions {
 /// What was recorded so far.
 struct PerfRecorded {
     std::uint64_t instructions{}, ranges{}, trace_bytes{}, aux_ranges{};
+    std::uint64_t lost_bytes{};  ///< of trace that the units sent, and that no AUXTRACE record holds
     std::uint32_t processes{}, threads{}, cpus{};
     bool began{}, stopped{};  ///< `start_at` was reached; a limit or `stop_at` was
     bool start_known{}, stop_known{};
@@ -152,6 +161,10 @@ private:
     void stop_all();
     void end(Thread& t);
     void close_range(Cpu& c, std::vector<std::uint8_t> trace);
+    /// What a sink of `aux_bytes` keeps of a range, and the flags that say so.
+    [[nodiscard]] std::uint64_t lose(std::vector<std::uint8_t>& trace);
+    /// Of all threads not all is in the trace any more.
+    void mark_lost(std::uint64_t bytes);
     /// What the rings hold goes to the file.
     void drain();
     void stop();

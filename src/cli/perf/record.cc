@@ -28,6 +28,12 @@ void PerfRecordOptions::add_to(CLI::App& to) {
                        "Where trace goes: etr, one buffer for all CPUs, in CoreSight frames; trbe, a buffer for each "
                        "CPU, its unit's bytes unformatted. Default: trbe for ete, else etr")
              ->check(CLI::IsMember({"etr", "trbe"})));
+    perf(to.add_option("--loss", loss,
+                       "late: sinks are read too late, so of each range an ETR keeps the newest --aux-buffer bytes "
+                       "(TRUNCATED, with a barrier) and a TRBE the oldest (COLLISION); snapshot: read at the end "
+                       "alone, each AUX ring then holds its newest bytes")
+             ->check(CLI::IsMember({"none", "late", "snapshot"}))
+             ->capture_default_str());
     perf(to.add_flag("--per-thread", per_thread,
                      "A ring for each thread instead of one for each CPU, without Context IDs and timestamps. Always "
                      "so with --unit ptm"));
@@ -70,6 +76,9 @@ Status run_record_perf(record::RecorderOptions base, const record::QemuOptions& 
     to.per_thread = options.per_thread || ptm;
     to.cpus = options.cpus;
     to.aux_bytes = aux_kib << 10;
+    to.loss = options.loss == "late"       ? record::TraceLoss::late
+              : options.loss == "snapshot" ? record::TraceLoss::snapshot
+                                           : record::TraceLoss::none;
     to.info_version = info_version;
     to.truth_ranges = base.truth_ranges;
     to.aarch64 = base.aarch64;
@@ -112,6 +121,9 @@ Status run_record_perf(record::RecorderOptions base, const record::QemuOptions& 
                         r.processes > 1 ? fmt::format("{} processes, ", r.processes) : "", r.threads,
                         r.threads == 1 ? "" : "s", r.cpus, r.cpus == 1 ? "" : "s", grouped(r.trace_bytes),
                         grouped(r.aux_ranges), r.aux_ranges == 1 ? "" : "s"));
+    if (r.lost_bytes != 0)
+        say("warning",
+            fmt::format("{} of trace lost, as --loss {} asks for", counted(r.lost_bytes, "byte"), options.loss));
     const bool never_stopped = !stop_at.empty() && !r.stopped;
     if (never_stopped)
         say("warning", fmt::format("--stop-at {}: {}; nothing stopped the recording", stop_at,

@@ -15,7 +15,7 @@
 namespace waymark::cli {
 
 struct PerfRecordOptions {
-    std::string as = "snapshot", sink;
+    std::string as = "snapshot", sink, loss = "none";
     bool per_thread = false;
     std::uint32_t cpus = record::PerfRecorderOptions{}.cpus;
     CLI::App* command = nullptr;
