@@ -556,7 +556,7 @@ Run add_record(CLI::App& app) {
         .add_option(
             "-o,--output", options->folder,
             "Folder for the capture: new, empty, or an earlier recording, which is replaced; other files in it stay. "
-            "With --unit spe: the perf.data file. Refused while another 'waymark record' writes there")
+            "With --unit spe and --as perf: the perf.data file. Refused while another 'waymark record' writes there")
         ->type_name("PATH")
         ->required();
     command.add_option("PROGRAM", options->program, "The program and its arguments, after --")->required();
@@ -752,6 +752,11 @@ Run add_record(CLI::App& app) {
         "its\n"
         "exit call; where it has none, Ctrl-C, --limit or --stop-at end the recording and QEMU.\n"
         "\n"
+        "--as perf writes what `perf record -e cs_etm//u` would: a thread is a context on one of --cpus CPUs, forked\n"
+        "children are recorded too, and what really ran is summed in PATH.truth.txt. perf decodes it with the files "
+        "that\n"
+        "were mapped: the code is not in it.\n"
+        "\n"
         "--unit spe writes what `perf record -e arm_spe//` would: perf script, report, mem and c2c read it. Which "
         "operations\n"
         "ran, their data addresses and how branches came out is the program's own. Latencies, data sources, physical\n"
@@ -790,6 +795,7 @@ Run add_record(CLI::App& app) {
         "  waymark record --system --context-id 4 -o out -- firmware-for-aarch64.elf\n"
         "  waymark record --system --core cortex-a9 -o out -- firmware.elf\n"
         "  waymark record --unit etmv4 --cycle-accurate --speculation 8 -o out -- ./program-for-aarch64\n"
+        "  waymark record --as perf -o perf.data -- ./program && perf report --stdio\n"
         "  waymark record --unit spe --period 1024 -e arm_spe/load_filter=1,min_latency=30/ -o perf.data -- ./program\n"
         "  waymark record --unit dpu --events 2,7 -o out -- ./program && waymark dpu functions out\n"
         "\n"
