@@ -112,6 +112,7 @@ Status check(const PerfRecorderOptions& o) {
 
 PerfRecorder::PerfRecorder(PerfRecorderOptions options)
     : options_(std::move(options)),
+      program_(options_.command),
       conversion_(conversion_of(counter_hz, counter_zero_ns)),
       selected_(options_.units->selects(options_.unit)) {
     recorded_.began = !options_.start_at.has_value();
@@ -262,8 +263,7 @@ void PerfRecorder::introduce(Thread& t) {
         w.task({perf::TaskEvent::Kind::fork, t.pid, t.tid, p.parent_pid, p.parent_tid, time(), {}}, at(t, dummy_attr));
     } else {
         ++recorded_.processes;
-        const std::string program =
-            options_.command.empty() ? "program" : fs::path(options_.command.front()).filename().string();
+        const std::string program = program_.empty() ? "program" : fs::path(program_.front()).filename().string();
         constexpr std::size_t most_comm = 15;
         w.task({perf::TaskEvent::Kind::exec, t.pid, t.tid, 0, 0, 0, program.substr(0, most_comm)}, at(t, dummy_attr));
     }
@@ -272,10 +272,10 @@ void PerfRecorder::introduce(Thread& t) {
     t.truth = truth_.sources.size();
     truth_.sources.push_back({.source = fmt::format("{}/{}", t.pid, t.tid)});
     if (!options_.truth_ranges) return;
-    const fs::path path = fmt::format("{}.truth_{}.bin", options_.file.string(), t.number);
-    if (auto writer = RangeWriter::create(path)) {
+    t.ranges_file = fmt::format("{}.truth_{}.bin", options_.file.string(), truth_.sources.size());
+    if (auto writer = RangeWriter::create(t.ranges_file)) {
         t.ranges = std::move(*writer);
-        truth_.sources.back().file = path.filename().string();
+        truth_.sources.back().file = t.ranges_file.filename().string();
     } else {
         fail(writer.error());
     }
@@ -435,8 +435,7 @@ void PerfRecorder::end(Thread& t) {
         stop_unit(cpus_[*t.cpu]);
         cpus_[*t.cpu].running = nullptr;
     }
-    if (t.ranges && !t.ranges->flush())
-        fail(cannot("write", options_.file.string() + ".truth_" + std::to_string(t.number) + ".bin"));
+    if (t.ranges && !t.ranges->flush()) fail(cannot("write", t.ranges_file));
     t.ranges.reset();
     file_->writer().task({perf::TaskEvent::Kind::exit, t.pid, t.tid, t.pid, t.pid, time(), {}}, at(t, dummy_attr));
 }
@@ -601,13 +600,26 @@ PerfRecorded PerfRecorder::recorded() const {
     return r;
 }
 
+void PerfRecorder::end_program() {
+    // How far a block ran is unknown if nothing is known after it; that it was entered settles the one before.
+    for (auto& [number, t] : threads_)
+        if (t.cpu && cpus_[*t.cpu].running == &t) settle(t, 0, false);
+    // The first thread last, as the process ends with it.
+    for (auto t = threads_.rbegin(); t != threads_.rend(); ++t) end(t->second);
+    threads_.clear();
+    processes_.clear();
+}
+
+void PerfRecorder::next_program(std::vector<std::string> command) {
+    end_program();
+    program_ = std::move(command);
+    // It was of the first one's symbols.
+    options_.instruction_set = {};
+}
+
 Status PerfRecorder::finish(bool complete) {
     if (!failure_) {
-        // How far a block ran is unknown if nothing is known after it; that it was entered settles the one before.
-        for (auto& [number, t] : threads_)
-            if (t.cpu && cpus_[*t.cpu].running == &t) settle(t, 0, false);
-        // The first thread last, as the process ends with it.
-        for (auto t = threads_.rbegin(); t != threads_.rend(); ++t) end(t->second);
+        end_program();
         drain();
         std::vector<std::string> command{"perf", "record", "-e", terms_of(options_).event()};
         if (options_.per_thread) command.emplace_back("--per-thread");

@@ -188,6 +188,14 @@ class Perf(unittest.TestCase):
                 # perf 6.1 gives what it has not delivered yet to the next thread that it meets in the same range.
                 self.compare(data, threads="etmv4" not in options)
 
+    def test_several_programs(self):
+        first, second = self.small(), self.small(rounds=80)
+        data = self.record(first, "--unit", "ete", "--also", f"{second} its arguments", "--also", first)
+        self.assertEqual(len(truth(data)), 3)
+        self.compare(data)
+        comms = re.findall(r"COMM exec: (\S+):", self.perf("script", "-i", data, "--show-task-events").stdout)
+        self.assertEqual(comms, ["small64-60", "small64-80", "small64-60"])
+
     def test_losses(self):
         """What is left of the trace is of what executed, and the records say what is not."""
         program = self.compile(A64, "threads", "threads64", "-lpthread")

@@ -84,6 +84,8 @@ public:
     void definitions(std::span<const std::uint32_t> parts) override;
     void execution(std::uint32_t thread, std::span<const std::uint32_t> chunk) override;
     [[nodiscard]] Status flush() override;
+    /// The program has ended, and another one follows in the same session, with threads and processes of its own.
+    void next_program(std::vector<std::string> command);
     /// The end: the units are stopped, then index, header and truth are written.
     [[nodiscard]] Status finish(bool complete);
 
@@ -115,6 +117,7 @@ private:
         std::optional<std::uint32_t> signal{};  ///< a signal whose `half` words are not all there yet
         std::vector<std::uint32_t> halves{};
         std::size_t truth{};
+        std::filesystem::path ranges_file{};
         std::unique_ptr<RangeWriter> ranges{};
     };
     /// An AUX ring: a CPU's, or a thread's.
@@ -160,6 +163,7 @@ private:
     void collect(Cpu& c);
     void stop_all();
     void end(Thread& t);
+    void end_program();
     void close_range(Cpu& c, std::vector<std::uint8_t> trace);
     /// What a sink of `aux_bytes` keeps of a range, and the flags that say so.
     [[nodiscard]] std::uint64_t lose(std::vector<std::uint8_t>& trace);
@@ -176,6 +180,7 @@ private:
     void fail(const Status& status);
 
     PerfRecorderOptions options_;
+    std::vector<std::string> program_;  ///< with its arguments: the one that runs
     capture::perf::TimeConversion conversion_;
     Clock clock_;
     std::unique_ptr<PerfFile> file_;

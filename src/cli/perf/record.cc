@@ -2,11 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <sstream>
 #include <utility>
 
 #include "../options.h"
 #include "../spe/record.h"
+#include "waymark/image/program_kind.h"
 
 namespace waymark::cli {
 
@@ -37,6 +38,13 @@ void PerfRecordOptions::add_to(CLI::App& to) {
     perf(to.add_flag("--per-thread", per_thread,
                      "A ring for each thread instead of one for each CPU, without Context IDs and timestamps. Always "
                      "so with --unit ptm"));
+    perf(
+        to.add_option("--also", also,
+                      "Another program, run when the one before it has ended, in the same file: its path and arguments "
+                      "with spaces between them. May be repeated")
+            ->type_name("COMMAND")
+            ->allow_extra_args(false)
+            ->take_all());
     perf(to.add_option("--cpus", cpus, "Number of CPUs on which the threads run, each with a unit of its own")
              ->type_name("N")
              ->capture_default_str());
@@ -61,6 +69,28 @@ void program_like_perf(const PerfRecordOptions& options, const flow::UnitFactory
     if (!options.given("--sync")) unit.sync_bytes = linux_sync_bytes;
     if (!options.given("--context-id") && !options.per_thread) unit.context_id_bytes = 4;
 }
+
+namespace {
+
+/// The programs of --also, in words.
+Result<std::vector<std::vector<std::string>>> other_programs(const PerfRecordOptions& options, bool aarch64) {
+    std::vector<std::vector<std::string>> out;
+    for (const std::string& text : options.also) {
+        std::vector<std::string>& words = out.emplace_back();
+        std::istringstream in(text);
+        for (std::string word; in >> word;) words.push_back(word);
+        if (words.empty()) return Error{Errc::usage, "--also: no program given"};
+        WM_ASSIGN_OR_RETURN(const image::ProgramKind kind, image::program_kind(words.front()));
+        if (kind.aarch64 != aarch64)
+            return Error{Errc::unsupported,
+                         fmt::format("--also {}: all programs of a file are of one kind, and this one is a {}-bit one",
+                                     words.front(), kind.aarch64 ? 64 : 32)};
+        WM_RETURN_IF_ERROR(check_executable(words.front()));
+    }
+    return out;
+}
+
+}  // namespace
 
 Status run_record_perf(record::RecorderOptions base, const record::QemuOptions& how, const PerfRecordOptions& options,
                        std::uint64_t aux_kib, unsigned info_version, bool quiet) {
@@ -88,18 +118,25 @@ Status run_record_perf(record::RecorderOptions base, const record::QemuOptions& 
     to.instruction_set = std::move(base.instruction_set);
     const std::string name = to.file.string();
     const std::string start_at = to.start_at ? to.start_at->text() : "", stop_at = to.stop_at ? to.stop_at->text() : "";
+    const auto also = other_programs(options, to.aarch64);
+    if (!also) return fail(also.error());
     auto recorder = record::PerfRecorder::create(std::move(to));
     if (!recorder) return fail(recorder.error());
 
     ProgressLine progress;
-    const auto ending =
-        record::run_qemu(how, **recorder,
-                         progress.active() ? record::RecordProgress([&] {
-                             const record::PerfRecorded r = (*recorder)->recorded();
-                             progress.text(fmt::format("recorded {} instructions, {} bytes of trace",
-                                                       grouped(r.instructions), grouped(r.trace_bytes)));
-                         })
-                                           : nullptr);
+    const record::RecordProgress show = [&] {
+        const record::PerfRecorded r = (*recorder)->recorded();
+        progress.text(fmt::format("recorded {} instructions, {} bytes of trace", grouped(r.instructions),
+                                  grouped(r.trace_bytes)));
+    };
+    auto ending = record::run_qemu(how, **recorder, progress.active() ? show : nullptr);
+    for (const std::vector<std::string>& program : *also) {
+        if (!ending || ending->killed || ending->interrupt || (*recorder)->stopped()) break;
+        (*recorder)->next_program(program);
+        record::QemuOptions next = how;
+        next.program = program;
+        ending = record::run_qemu(next, **recorder, progress.active() ? show : nullptr);
+    }
     const auto finished = (*recorder)->finish(ending && !ending->killed);
     const record::PerfRecorded r = (*recorder)->recorded();
     if (!ending) return fail(ending.error());

@@ -16,6 +16,7 @@ namespace waymark::cli {
 
 struct PerfRecordOptions {
     std::string as = "snapshot", sink, loss = "none";
+    std::vector<std::string> also;
     bool per_thread = false;
     std::uint32_t cpus = record::PerfRecorderOptions{}.cpus;
     CLI::App* command = nullptr;
