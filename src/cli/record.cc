@@ -276,11 +276,12 @@ Status run_record(RecordOptions options) {
          {std::tuple{&options.flow_only, pipeline::flow_unit_names(), !is_spe && !is_dpu},
           {&options.spe_only, std::string("spe"), is_spe},
           {&options.dpu_only, std::string("dpu"), is_dpu}})
-        for (const CLI::Option* option : *only)
-            if (!is_it && option->count() != 0 &&
-                !(only == &options.spe_only && !is_dpu && options.perf.chosen() &&
-                  PerfRecordOptions::shared_with_spe(option->get_name())))
-                return fail({Errc::usage, fmt::format("{} goes with --unit {} only", option->get_name(), unit)});
+        for (const CLI::Option* option : *only) {
+            const bool for_perf = only == &options.spe_only && PerfRecordOptions::shared_with_spe(option->get_name());
+            if (!is_it && option->count() != 0 && !(for_perf && !is_dpu && options.perf.chosen()))
+                return fail({Errc::usage, fmt::format("{} goes with --unit {}{} only", option->get_name(), unit,
+                                                      for_perf ? " and --as perf" : "")});
+        }
     for (const CLI::Option* const option : {options.buffer_option, options.registers_option})
         if (is_spe && option->count() != 0)
             return fail({Errc::usage, fmt::format("{} goes with --unit {} and dpu only", option->get_name(),

@@ -65,7 +65,10 @@ void SpeRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& adde
              ->type_name("N")
              ->capture_default_str());
     unit(command
-             .add_option("--aux-buffer", buffer_kib, "Size of each CPU's profiling buffer; it is written out when full")
+             .add_option("--aux-buffer", buffer_kib,
+                         "Size of each CPU's profiling buffer; it is written out when full. With --as perf: of each "
+                         "AUX ring and "
+                         "sink, which is read when half full")
              ->type_name("KIB")
              ->capture_default_str());
     unit(command.add_option("--seed", seed, "Seed of the random numbers for jitter")
