@@ -63,6 +63,13 @@ std::vector<std::uint8_t> counted_text(std::string_view text) {
 
 std::uint16_t mode(std::uint32_t pid) { return pid == nobody ? from_kernel : from_user; }
 
+/// What HEADER_BUILD_ID and its misc field say of a file.
+std::vector<std::uint8_t> build_id_body(const BuildId& id) {
+    Out body;
+    body.u32(id.pid).raw(id.id, 20).u8(static_cast<std::uint8_t>(std::min<std::size_t>(id.id.size(), 20))).raw({}, 3);
+    return body.text(id.file, 64).take();
+}
+
 }  // namespace
 
 PerfWriter::PerfWriter(ByteSink& out, std::vector<Attr> attrs, Form form)
@@ -195,9 +202,7 @@ void PerfWriter::kernel_symbol(const KernelSymbol& s, const At& at) {
     record(Type::ksymbol, 0, body.bytes(), &at);
 }
 void PerfWriter::build_id(const BuildId& id) {
-    Out body;
-    body.u32(id.pid).raw(id.id, 20).u8(static_cast<std::uint8_t>(std::min<std::size_t>(id.id.size(), 20))).raw({}, 3);
-    record(Type::header_build_id, static_cast<std::uint16_t>(mode(id.pid) | misc_15), body.text(id.file, 64).bytes());
+    record(Type::header_build_id, static_cast<std::uint16_t>(mode(id.pid) | misc_15), build_id_body(id));
 }
 void PerfWriter::hardware_id(std::uint64_t id, const At& at) {
     Out body;
@@ -254,6 +259,18 @@ void PerfWriter::command_line(std::span<const std::string> words) {
         out.raw(text, text.size());
     }
     feature(Feature::command_line, out.take());
+}
+
+void PerfWriter::build_ids(std::span<const BuildId> ids) {
+    if (ids.empty()) return;
+    // In the feature these records have type 0, and programs' files have no process.
+    constexpr std::uint16_t misc = from_user | misc_15;
+    Out out;
+    for (const BuildId& id : ids) {
+        const std::vector<std::uint8_t> body = build_id_body(id);
+        out.u32(0).u16(misc).u16(static_cast<std::uint16_t>(8 + body.size())).raw(body, body.size());
+    }
+    feature(Feature::build_id, out.take());
 }
 
 std::vector<std::uint8_t> PerfWriter::finish(bool index) {

@@ -17,6 +17,7 @@
 #include "commands.h"
 #include "dpu/record.h"
 #include "options.h"
+#include "perf/record.h"
 #include "spe/record.h"
 #include "waymark/core/wire.h"
 #include "waymark/image/memory_map.h"
@@ -49,6 +50,7 @@ struct RecordOptions {
     std::vector<std::string> program;
     SpeRecordOptions spe;
     DpuRecordOptions dpu;
+    PerfRecordOptions perf;
     std::vector<CLI::Option*> flow_only, spe_only, dpu_only;            ///< options that go with some units alone
     CLI::Option *buffer_option = nullptr, *registers_option = nullptr;  ///< all but spe
 };
@@ -274,13 +276,17 @@ ExitStatus run_record(RecordOptions options) {
          {std::tuple{&options.flow_only, pipeline::flow_unit_names(), !is_spe && !is_dpu},
           {&options.spe_only, std::string("spe"), is_spe},
           {&options.dpu_only, std::string("dpu"), is_dpu}})
-        for (const CLI::Option* option : *only)
-            if (!is_it && option->count() != 0)
-                return fail({Errc::usage, fmt::format("{} goes with --unit {} only", option->get_name(), unit)});
+        for (const CLI::Option* option : *only) {
+            const bool for_perf = only == &options.spe_only && PerfRecordOptions::shared_with_spe(option->get_name());
+            if (!is_it && option->count() != 0 && !(for_perf && !is_dpu && options.perf.chosen()))
+                return fail({Errc::usage, fmt::format("{} goes with --unit {}{} only", option->get_name(), unit,
+                                                      for_perf ? " and --as perf" : "")});
+        }
     for (const CLI::Option* const option : {options.buffer_option, options.registers_option})
         if (is_spe && option->count() != 0)
             return fail({Errc::usage, fmt::format("{} goes with --unit {} and dpu only", option->get_name(),
                                                   pipeline::flow_unit_names())});
+    if (const auto status = options.perf.check(); !status) return fail(status.error());
     options.dpu.registers = options.registers;
     const RecordCommon common{options.folder, options.sysroot, options.program, options.qemu_options,
                               options.limit,  options.quiet,   options.force};
@@ -290,6 +296,7 @@ ExitStatus run_record(RecordOptions options) {
             return place(text, option, options.program.front());
         });
     if (options.programmed.core.empty()) options.programmed.core = options.units->defaults().core;
+    if (options.perf.chosen()) program_like_perf(options.perf, *options.units, options.programmed);
     if (!options.registers.empty())
         if (const auto status = read_registers(options.registers, options.programmed.registers); !status)
             return fail(status.error());
@@ -360,9 +367,6 @@ ExitStatus run_record(RecordOptions options) {
     if (!options.system)
         if (const auto status = check_executable(program); !status) return fail(status.error());
     if (options.system) to.reset = kind_of(program).entry;
-    auto recorder = record::Recorder::create(std::move(to));
-    if (!recorder) return fail(recorder.error());
-
     record::QemuOptions how{
         .qemu = *qemu, .plugin = *plugin, .program = options.program, .aarch64 = aarch64, .exact = !options.blocks};
     if (options.system) {
@@ -394,6 +398,13 @@ ExitStatus run_record(RecordOptions options) {
     if (!options.system)
         how.qemu_arguments.insert(how.qemu_arguments.end(), options.qemu_options.begin(), options.qemu_options.end());
 
+    if (options.perf.chosen()) {
+        how.threads = how.children = true;
+        return run_record_perf(std::move(to), how, options.perf, options.spe.buffer_kib, options.spe.info_version,
+                               options.quiet);
+    }
+    auto recorder = record::Recorder::create(std::move(to));
+    if (!recorder) return fail(recorder.error());
     const auto began = fs::file_time_type::clock::now() - std::chrono::seconds(1);  // file systems have coarse clocks
     ProgressLine progress;
     const auto ending =
@@ -546,7 +557,7 @@ Run add_record(CLI::App& app) {
         .add_option(
             "-o,--output", options->folder,
             "Folder for the capture: new, empty, or an earlier recording, which is replaced; other files in it stay. "
-            "With --unit spe: the perf.data file. Refused while another 'waymark record' writes there")
+            "With --unit spe and --as perf: the perf.data file. Refused while another 'waymark record' writes there")
         ->type_name("PATH")
         ->required();
     command.add_option("PROGRAM", options->program, "The program and its arguments, after --")->required();
@@ -742,6 +753,11 @@ Run add_record(CLI::App& app) {
         "its\n"
         "exit call; where it has none, Ctrl-C, --limit or --stop-at end the recording and QEMU.\n"
         "\n"
+        "--as perf writes what `perf record -e cs_etm//u` would: a thread is a context on one of --cpus CPUs, forked\n"
+        "children are recorded too, and what really ran is summed in PATH.truth.txt. perf decodes it with the files "
+        "that\n"
+        "were mapped: the code is not in it.\n"
+        "\n"
         "--unit spe writes what `perf record -e arm_spe//` would: perf script, report, mem and c2c read it. Which "
         "operations\n"
         "ran, their data addresses and how branches came out is the program's own. Latencies, data sources, physical\n"
@@ -780,11 +796,15 @@ Run add_record(CLI::App& app) {
         "  waymark record --system --context-id 4 -o out -- firmware-for-aarch64.elf\n"
         "  waymark record --system --core cortex-a9 -o out -- firmware.elf\n"
         "  waymark record --unit etmv4 --cycle-accurate --speculation 8 -o out -- ./program-for-aarch64\n"
+        "  waymark record --as perf -o perf.data -- ./program && perf report --stdio\n"
         "  waymark record --unit spe --period 1024 -e arm_spe/load_filter=1,min_latency=30/ -o perf.data -- ./program\n"
         "  waymark record --unit dpu --events 2,7 -o out -- ./program && waymark dpu functions out\n"
         "\n"
         "  waymark record --fifo 64 --drain 8 --cycle-accurate -o out -- ./program    loses trace as a full FIFO "
         "does\n");
+    options->perf.add_to(command);
+    options->flow_only.push_back(options->perf.as_option);
+    for (CLI::Option* const option : options->perf.only) options->flow_only.push_back(option);
     options->spe.add_to(command, options->spe_only);
     options->dpu.add_to(command, options->dpu_only);
     return [options] { return run_record(*options); };

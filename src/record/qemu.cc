@@ -12,6 +12,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <functional>
+#include <map>
 #include <sstream>
 #include <thread>
 
@@ -85,6 +88,7 @@ public:
         if (memory == MAP_FAILED) return failed("cannot map memory to share with QEMU");
         SharedRing shared(std::move(file), static_cast<Ring*>(memory));
         shared.ring_->magic = Ring::expected_magic;
+        shared.ring_->recorder = static_cast<std::uint32_t>(getpid());
         return shared;
     }
     SharedRing(SharedRing&& other) noexcept
@@ -182,13 +186,43 @@ public:
         return any;
     }
 
-    /// The program is gone: takes what it had not queued.
+    /// The program is gone: takes what it and its children had not queued. Children that still run are not recorded on.
     void take_rest() {
+        ring_.stop.store(1);
         while (take()) {
         }
+        take_unqueued([](const Chunk&) { return true; });
+    }
+
+    /// Takes what children had not queued that are gone, so that others find empty chunks.
+    void take_rest_of_children(pid_t program) {
+        std::map<std::uint32_t, bool> known;
+        const auto is_gone = [&](std::uint32_t owner) {
+            const auto [found, first] = known.try_emplace(owner, false);
+            if (first) found->second = gone(owner);
+            return found->second;
+        };
+        take_unqueued([&](const Chunk& chunk) {
+            // 0: it was just taken, and says who did in a moment.
+            const std::uint32_t owner = chunk.owner.load();
+            return owner != 0 && owner != static_cast<std::uint32_t>(program) && is_gone(owner);
+        });
+    }
+
+private:
+    /// It ended, though its parent may not have asked for its status yet.
+    static bool gone(std::uint32_t process) {
+        std::string line;
+        if (!std::getline(std::ifstream(fmt::format("/proc/{}/stat", process)), line)) return true;
+        const std::size_t name_end = line.rfind(')');
+        return name_end != line.npos && name_end + 2 < line.size() &&
+               (line[name_end + 2] == 'Z' || line[name_end + 2] == 'X');
+    }
+
+    void take_unqueued(const std::function<bool(const Chunk&)>& chosen) {
         for (const ChunkKind kind : {ChunkKind::definitions, ChunkKind::execution}) {
             for (Chunk& chunk : ring_.chunks) {
-                if (chunk.state.load() != ChunkState::filling || chunk.kind != kind) continue;
+                if (chunk.state.load() != ChunkState::filling || chunk.kind != kind || !chosen(chunk)) continue;
                 std::size_t count = std::min<std::size_t>(chunk.count.load(), Chunk::capacity);
                 if (kind == ChunkKind::execution)
                     for (count = 0; count < Chunk::capacity && chunk.data[count] != 0;)
@@ -198,7 +232,6 @@ public:
         }
     }
 
-private:
     void feed(Chunk& chunk, std::size_t count) {
         const std::span<const std::uint32_t> data(chunk.data.data(), count);
         if (chunk.kind == ChunkKind::definitions)
@@ -206,6 +239,7 @@ private:
         else
             recording_.execution(chunk.thread, data);
         std::memset(chunk.data.data(), 0, count * sizeof(std::uint32_t));
+        chunk.owner.store(0);
         chunk.state.store(ChunkState::empty);
     }
 
@@ -246,6 +280,8 @@ Result<Ending> run_qemu(const QemuOptions& options, Recording& recording, const 
                                      : options.memory ? "on"
                                                       : "off");
     if (options.aarch64) plugin += ",aarch64=on";
+    if (options.threads) plugin += ",threads=on";
+    if (options.children) plugin += ",children=on";
     std::vector<std::string> command{options.qemu.string()};
     std::optional<SharedFile> log;
     if (!options.watched.empty()) {
@@ -277,7 +313,7 @@ Result<Ending> run_qemu(const QemuOptions& options, Recording& recording, const 
     Ending ending;
     ending.process = static_cast<std::uint32_t>(pid);
     int status = 0;
-    auto flushed = Time::now(), shown = flushed;
+    auto flushed = Time::now(), shown = flushed, looked = flushed;
     for (;;) {
         const bool any = feeder.take();
         const auto now = Time::now();
@@ -299,6 +335,10 @@ Result<Ending> run_qemu(const QemuOptions& options, Recording& recording, const 
             ending.killed = true;
         }
         if (any) continue;
+        if (options.children && now - looked >= std::chrono::milliseconds(10)) {
+            feeder.take_rest_of_children(pid);
+            looked = now;
+        }
         const pid_t gone = waitpid(pid, &status, WNOHANG);
         if (gone == pid || (gone < 0 && errno != EINTR)) break;
         std::this_thread::sleep_for(std::chrono::microseconds(200));

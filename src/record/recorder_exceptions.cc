@@ -2,10 +2,10 @@
 /// which exception the unit is to trace.
 #include <fmt/format.h>
 
-#include <csignal>
 #include <utility>
 
 #include "waymark/record/recorder.h"
+#include "waymark/record/signals.h"
 #include "waymark/record/vectors.h"
 
 namespace waymark::record {
@@ -125,32 +125,14 @@ void Recorder::exception_aarch32(Thread& t) {
 
 /// Which exception led into the kernel that then delivered the signal.
 void Recorder::signal(Thread& t) {
-    Address pc;
-    for (std::size_t i = 0; i + 1 < t.halves.size(); ++i) pc.value |= std::uint64_t{t.halves[i]} << 16 * i;
-    const Place back{pc, options_.aarch64                        ? isa::Isa::a64
-                         : (t.halves.back() & words::thumb) != 0 ? isa::Isa::t32
-                                                                 : isa::Isa::a32};
-    const bool raised = (t.exception & words::raised) != 0;
-    const auto number = static_cast<int>(t.exception & (words::raised - 1));
+    const DeliveredSignal signal(t.exception, t.halves, options_.aarch64);
     t.halves.clear();
-    const std::optional<std::uint32_t> at = raised ? index_in_held(t, pc) : std::nullopt;
-    ExceptionClass kind = ExceptionClass::irq;
-    std::uint32_t end = at.value_or(whole_block);
-    bool executed = false;
-    // Linux has breakpoints that are undefined instructions, and gives SIGTRAP for them too.
-    const CodeInstruction* const cause = at ? &blocks_[t.held].code.instructions[*at] : nullptr;
-    if (raised && number == SIGTRAP && (cause == nullptr || cause->special == Special::breakpoint)) {
-        kind = ExceptionClass::breakpoint;
-    } else if (raised && (number == SIGILL || number == SIGFPE || number == SIGTRAP)) {
-        kind = ExceptionClass::undefined;
-        executed = cause != nullptr && counts_when_undefined(*cause, *options_.units);
-        if (executed) ++end;
-    } else if (raised && (number == SIGSEGV || number == SIGBUS)) {
-        kind = at ? ExceptionClass::data_abort : ExceptionClass::prefetch_abort;
-    }
-    settle(t, end, false);
+    const bool holds = signal.raised && t.held != 0 && t.held < blocks_.size();
+    const SignalException taken =
+        exception_of(signal, holds ? &known(t, t.held).code : nullptr, options_.units->undefined_executes());
+    settle(t, taken.end.value_or(whole_block), false);
     if (!t.tracker.attached() || recorded_.stopped) return;
-    t.tracker.exception(kind, executed ? std::nullopt : std::optional<Place>(back), std::nullopt);
+    t.tracker.exception(taken.kind, taken.executed ? std::nullopt : std::optional<Place>(signal.back), std::nullopt);
 }
 
 void Recorder::exception_aarch64(Thread& t) {

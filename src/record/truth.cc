@@ -99,8 +99,9 @@ Result<Truth> truth_from_text(const std::string& text, const std::string& name) 
     return truth;
 }
 
-Result<Truth> read_truth(const std::filesystem::path& folder) {
-    const std::filesystem::path path = folder / truth_file;
+Result<Truth> read_truth(const std::filesystem::path& folder) { return read_truth_file(folder / truth_file); }
+
+Result<Truth> read_truth_file(const std::filesystem::path& path) {
     std::ifstream in(path, std::ios::binary);
     if (!in)
         return Error{std::filesystem::exists(path) ? Errc::unreadable : Errc::not_found,

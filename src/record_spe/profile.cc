@@ -1,22 +1,15 @@
 #include "waymark/record_spe/profile.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <fstream>
 #include <limits>
 #include <numeric>
 #include <utility>
-
-#include "waymark/core/file_error.h"
-#include "waymark/record/files.h"
-#include "waymark/record/mapped_file.h"
 
 namespace waymark::record {
 
@@ -36,16 +29,7 @@ constexpr std::size_t most_held = 256;
 /// What is in a unit's buffer is written out after so much of the model's time.
 constexpr std::uint64_t flushes_per_second = 20;
 
-perf::TimeConversion conversion_of(std::uint64_t hz) {
-    constexpr std::uint64_t shift = 20, ns = 1'000'000'000;
-    return {.shift = shift, .multiplier = (ns << shift) / hz};
-}
-
 std::vector<perf::Attr> attributes(const ProfilerOptions& options) {
-    constexpr std::uint64_t inherit = 2, exclude_kernel = 1 << 5, mmap = 1 << 8, comm = 1 << 9, task = 1 << 13,
-                            sample_id_all = 1 << 18, mmap2 = 1 << 23, comm_exec = 1 << 24;
-    constexpr std::uint64_t what = perf::sample::identifier | perf::sample::ip | perf::sample::tid |
-                                   perf::sample::time | perf::sample::cpu | perf::sample::period;
     perf::Attr spe;
     spe.type = pmu_type;
     spe.config = options.spe.config();
@@ -54,19 +38,10 @@ std::vector<perf::Attr> attributes(const ProfilerOptions& options) {
     spe.config3 = options.spe.inv_event_filter;
     spe.config4 = options.spe.inv_data_src_filter;
     spe.sample_period = options.spe.period & ~0xffU;
-    spe.sample_type = what;
-    spe.flags = inherit | exclude_kernel | sample_id_all;
     spe.ids = {1};
     spe.name = "arm_spe_0//u";
-    perf::Attr dummy;
-    dummy.type = 1;
-    dummy.config = 9;
-    dummy.sample_period = 1;
-    dummy.sample_type = what;
-    dummy.flags = inherit | exclude_kernel | mmap | comm | task | sample_id_all | mmap2 | comm_exec;
-    dummy.ids = {2};
-    dummy.name = "dummy:u";
-    return {spe, dummy};
+    like_tracking_event(spe);
+    return {spe, tracking_event({2})};
 }
 
 perf::AuxtraceInfo info_of(const ProfilerOptions& options) {
@@ -119,24 +94,6 @@ spe::Operation operation_of(const isa::A64Instruction& i) {
         case isa::A64Data::set: o.kind = Kind::memory_set; break;
     }
     return o;
-}
-
-/// The feature by which perf c2c learns of NUMA nodes, without which it gives up: one, with all CPUs.
-std::vector<std::uint8_t> one_node(std::uint32_t cpus) {
-    constexpr std::uint64_t node_kib = 8U << 20;
-    std::vector<std::uint8_t> bytes;
-    const auto number = [&](std::uint64_t value, unsigned size) {
-        for (unsigned i = 0; i < size; ++i) bytes.push_back(static_cast<std::uint8_t>(value >> 8 * i));
-    };
-    std::string list = cpus == 1 ? "0" : fmt::format("0-{}", cpus - 1);
-    list.resize((list.size() / 64 + 1) * 64);
-    number(1, 4);
-    number(0, 4);
-    number(node_kib, 8);
-    number(node_kib, 8);
-    number(list.size(), 4);
-    bytes.insert(bytes.end(), list.begin(), list.end());
-    return bytes;
 }
 
 }  // namespace
@@ -247,14 +204,15 @@ Status check(const SpeOptions& options) {
 Status check(const ProfilerOptions& options) {
     WM_RETURN_IF_ERROR(check(options.spe));
     WM_RETURN_IF_ERROR(check(options.machine));
+    if (options.info_version != 1 && options.info_version != 2)
+        return Error{Errc::usage, fmt::format("--info-version {}: AUXTRACE_INFO of Arm SPE has versions 1 and 2",
+                                              options.info_version)};
     constexpr std::uint64_t least = 8192, most = 1U << 30;
     if (options.aux_bytes < least || options.aux_bytes > most || (options.aux_bytes & (page_bytes - 1)) != 0)
         return Error{Errc::usage, fmt::format("a buffer of {} bytes: whole pages, from {} to {} bytes",
                                               options.aux_bytes, least, most)};
     return Nothing{};
 }
-
-fs::path profile_truth_file(const fs::path& file) { return file.string() + ".truth.txt"; }
 
 std::string to_text(const Profiled& p, const ProfilerOptions& options, bool complete) {
     std::string text = "# What really executed, and what became of the samples.\n";
@@ -278,42 +236,6 @@ std::string to_text(const Profiled& p, const ProfilerOptions& options, bool comp
     line("trace-bytes", p.trace_bytes);
     return text;
 }
-
-// ---- the file
-
-class Profiler::File final : public ByteSink {
-public:
-    explicit File(int file) : file_(file) {}
-    ~File() override { close(file_); }
-    void write(Bytes piece) override {
-        buffer_.insert(buffer_.end(), piece.begin(), piece.end());
-        if (buffer_.size() >= 1 << 20) flush();
-    }
-    void flush() {
-        put(buffer_, at_);
-        at_ += static_cast<off_t>(buffer_.size());
-        buffer_.clear();
-    }
-    void put(Bytes bytes, off_t where) {
-        while (!bytes.empty() && problem_ == 0) {
-            const ssize_t n = pwrite(file_, bytes.data(), bytes.size(), where);
-            if (n < 0 && errno == EINTR) continue;
-            if (n <= 0) {
-                problem_ = n == 0 ? ENOSPC : errno;
-                return;
-            }
-            bytes = bytes.subspan(static_cast<std::size_t>(n));
-            where += n;
-        }
-    }
-    [[nodiscard]] int problem() const { return problem_; }
-
-private:
-    int file_;
-    int problem_ = 0;
-    off_t at_ = 0;
-    std::vector<std::uint8_t> buffer_;
-};
 
 struct Profiler::Cpu {
     Cpu(std::uint32_t n, const ProfilerOptions& options)
@@ -343,32 +265,12 @@ Profiler::~Profiler() = default;
 
 Result<std::unique_ptr<Profiler>> Profiler::create(ProfilerOptions options) {
     WM_RETURN_IF_ERROR(check(options));
-    std::error_code none;
-    if (std::filesystem::is_regular_file(options.file, none) && std::filesystem::file_size(options.file, none) != 0) {
-        std::array<char, 8> head{};
-        std::ifstream(options.file, std::ios::binary).read(head.data(), head.size());
-        if (!capture::perf::is_perf_data({reinterpret_cast<const std::uint8_t*>(head.data()), head.size()}))
-            return Error{Errc::usage, fmt::format("{} is there and is no profile; name another file, or remove it",
-                                                  options.file.string())};
-    }
-    // Its header is written at the end, which a pipe and a terminal cannot take; opening a pipe would wait for ever.
-    if (std::filesystem::exists(options.file, none) && !std::filesystem::is_regular_file(options.file, none) &&
-        !std::filesystem::is_directory(options.file, none))
-        return Error{
-            Errc::usage,
-            fmt::format("{} is no regular file, which a profile needs: its header is written last. Name a file",
-                        options.file.string())};
-    const int file = open(options.file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (file < 0) return cannot_create(options.file, errno);
-    auto owned = std::make_unique<File>(file);
-    WM_RETURN_IF_ERROR(OutputLock::of_file(file, options.file));
-    if (ftruncate(file, 0) != 0) return cannot("write", options.file);
+    WM_ASSIGN_OR_RETURN(std::unique_ptr<PerfFile> file, PerfFile::create(options.file, attributes(options)));
     std::unique_ptr<Profiler> profiler(new Profiler(std::move(options)));
     Profiler& p = *profiler;
-    p.file_ = std::move(owned);
-    p.writer_ = std::make_unique<perf::PerfWriter>(*p.file_, attributes(p.options_));
-    p.writer_->time_conversion(p.conversion_);
-    p.writer_->auxtrace_info(info_of(p.options_));
+    p.file_ = std::move(file);
+    p.file_->writer().time_conversion(p.conversion_);
+    p.file_->writer().auxtrace_info(info_of(p.options_));
     p.check_file();
     if (p.failure_) return *p.failure_;
     return profiler;
@@ -463,21 +365,7 @@ void Profiler::define_map(const MapPart& part, std::string_view name) {
         early_maps_.emplace_back(part, name);
         return;
     }
-    perf::Mapping m;
-    m.pid = m.tid = program_pid_;
-    m.protection = 5;
-    m.flags = 2;
-    m.file = name.empty() ? "//anon" : std::string(name);
-    const perf::PerfWriter::At when{.pid = program_pid_, .tid = program_pid_, .time = time(now()), .attr = dummy_attr};
-    m.time = when.time;
-    const MappedFile file = name.empty() ? MappedFile{} : read_mapped_file(m.file);
-    m.build_id = file.build_id;
-    for (const MappedPiece& piece : executable_pieces(file, part)) {
-        m.address = Address{piece.address};
-        m.bytes = piece.bytes;
-        m.file_offset = piece.file_offset;
-        writer_->mapping(m, when);
-    }
+    file_->mapped(part, name, {.pid = program_pid_, .tid = program_pid_, .time = time(now()), .attr = dummy_attr});
 }
 
 void Profiler::define_thread(const ThreadPart& part, std::string_view name) {
@@ -491,7 +379,7 @@ void Profiler::define_thread(const ThreadPart& part, std::string_view name) {
         if (name.empty()) return;
         t.name = name;
         const perf::TaskEvent comm{perf::TaskEvent::Kind::comm, t.pid, t.tid, 0, 0, 0, t.name};
-        writer_->task(comm, at(t, machine_.cycle(t.cpu), dummy_attr));
+        file_->writer().task(comm, at(t, machine_.cycle(t.cpu), dummy_attr));
         return;
     }
     introduce(t);
@@ -510,11 +398,11 @@ void Profiler::introduce(Thread& t) {
     std::string program = options_.command.empty() ? "program" : fs::path(options_.command.front()).filename().string();
     t.name = program.substr(0, 15);
     if (t.tid != t.pid)
-        writer_->task({perf::TaskEvent::Kind::fork, t.pid, t.tid, t.pid, t.pid, time(when), {}},
-                      at(t, when, dummy_attr));
+        file_->writer().task({perf::TaskEvent::Kind::fork, t.pid, t.tid, t.pid, t.pid, time(when), {}},
+                             at(t, when, dummy_attr));
     else
-        writer_->task({perf::TaskEvent::Kind::exec, t.pid, t.tid, 0, 0, 0, t.name}, at(t, when, dummy_attr));
-    writer_->itrace_start(t.pid, t.tid, at(t, when, spe_attr));
+        file_->writer().task({perf::TaskEvent::Kind::exec, t.pid, t.tid, 0, 0, 0, t.name}, at(t, when, dummy_attr));
+    file_->writer().itrace_start(t.pid, t.tid, at(t, when, spe_attr));
 }
 
 Profiler::Cpu& Profiler::cpu(std::uint32_t number) {
@@ -588,12 +476,12 @@ void Profiler::write_out(Cpu& c, bool last) {
         chunk.ring = c.ring;
         chunk.reference = c.number;
         chunk.index = chunk.cpu = c.number;
-        if (!trace.empty()) writer_->auxtrace(chunk, trace);
+        if (!trace.empty()) file_->writer().auxtrace(chunk, trace);
         perf::AuxRange range;
         range.offset = c.ring;
         range.bytes = trace.size();
         range.flags = collided ? perf::AuxRange::collision : 0;
-        writer_->aux(range, at(who, cycle, spe_attr));
+        file_->writer().aux(range, at(who, cycle, spe_attr));
         sums_.trace_bytes += trace.size();
         c.ring += trace.size();
     }
@@ -707,7 +595,8 @@ void Profiler::end(Thread& t) {
     const std::uint64_t when = machine_.cycle(t.cpu);
     // What is in the unit is the thread's, while it is still known.
     if (cpus_[t.cpu] && cpus_[t.cpu]->who == &t) write_out(*cpus_[t.cpu], false);
-    writer_->task({perf::TaskEvent::Kind::exit, t.pid, t.tid, t.pid, t.pid, time(when), {}}, at(t, when, dummy_attr));
+    file_->writer().task({perf::TaskEvent::Kind::exit, t.pid, t.tid, t.pid, t.pid, time(when), {}},
+                         at(t, when, dummy_attr));
 }
 
 void Profiler::settle(Thread& t, std::optional<Address> next) {
@@ -835,14 +724,12 @@ void Profiler::execute(Thread& t, const Block& block, std::uint32_t stop, std::o
 // ---- the end
 
 void Profiler::check_file() {
-    if (file_->problem() == 0 || failure_) return;
-    failure_ = Error{Errc::unreadable,
-                     fmt::format("cannot write {}: {}", options_.file.string(), std::strerror(file_->problem()))};
+    if (failure_) return;
+    if (const Status status = file_->status(); !status) failure_ = status.error();
 }
 
 Status Profiler::flush() {
-    file_->flush();
-    check_file();
+    if (const Status status = file_->flush(); !status && !failure_) failure_ = status.error();
     if (failure_) return *failure_;
     return Nothing{};
 }
@@ -868,25 +755,19 @@ Status Profiler::finish(bool complete) {
         }
         for (const auto& c : cpus_)
             if (c) write_out(*c, true);
-        writer_->finished_round();
-        writer_->feature_text(perf::Feature::arch, "aarch64");
-        writer_->feature_text(perf::Feature::version, "waymark");
-        writer_->feature_text(perf::Feature::cpu_id, fmt::format("{:#018x}", options_.machine.midr));
-        writer_->feature_text(perf::Feature::cpu_description, "modelled by waymark record");
-        writer_->cpus(options_.machine.cpus, options_.machine.cpus);
-        writer_->feature(perf::Feature::numa_topology, one_node(options_.machine.cpus));
-        writer_->pmus({{pmu_type, "arm_spe_0"}});
-        writer_->command_line(options_.command);
-        const std::vector<std::uint8_t> header = writer_->finish();
-        file_->flush();
-        file_->put(header, 0);
-        check_file();
+        file_->writer().finished_round();
+        const Status finished = file_->finish({.arch = "aarch64",
+                                               .midr = options_.machine.midr,
+                                               .cpus = options_.machine.cpus,
+                                               .pmus = {{pmu_type, "arm_spe_0"}},
+                                               .command = options_.command});
+        if (!finished) failure_ = finished.error();
     }
     if (failure_) return *failure_;
-    std::ofstream truth(profile_truth_file(options_.file));
+    std::ofstream truth(perf_truth_file(options_.file));
     truth << to_text(profiled(), options_, complete);
     if (!truth.flush())
-        return Error{Errc::unreadable, fmt::format("cannot write {}", profile_truth_file(options_.file).string())};
+        return Error{Errc::unreadable, fmt::format("cannot write {}", perf_truth_file(options_.file).string())};
     return Nothing{};
 }
 

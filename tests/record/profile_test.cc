@@ -392,7 +392,7 @@ TEST_F(ProfilerTest, WhatIsNoChunkDoesNoHarm) {
                                                       words::thread_end, words::thread_end, 3});
     ASSERT_TRUE(profiler->finish(false).has_value());
     EXPECT_EQ(profiler->profiled().instructions, 0U);
-    std::ifstream truth(profile_truth_file(file()));
+    std::ifstream truth(perf_truth_file(file()));
     std::string first, second;
     std::getline(truth, first);
     std::getline(truth, second);

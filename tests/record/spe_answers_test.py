@@ -362,7 +362,7 @@ class Answers(unittest.TestCase):
         before = (place / "hello").read_bytes()
         done = run(WAYMARK, "record", "--unit", "spe", "-o", place / "hello", "--", place / "hello")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("is no profile", done.stderr)
+        self.assertIn("is no perf.data file", done.stderr)
         self.assertEqual((place / "hello").read_bytes(), before)
         self.assertEqual(run(WAYMARK, "record", "--unit", "spe", "-o", place / "perf.data", "--",
                              place / "hello").returncode, 0)

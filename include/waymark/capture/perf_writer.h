@@ -75,6 +75,8 @@ public:
     void pmus(const std::map<std::uint32_t, std::string>& pmus);
     void cpus(std::uint32_t online, std::uint32_t available);
     void command_line(std::span<const std::string> words);
+    /// Of the programs' files that were mapped, not the kernel's; nothing where there are none. Their pid is `nobody`.
+    void build_ids(std::span<const BuildId> ids);
 
     /// Ends the data and writes the features. `index`: with an AUXTRACE index. Gives the bytes to be written over the
     /// front of the file; none for a pipe.

@@ -25,6 +25,7 @@ struct MappedFile {
 /// A stretch of memory and where in the file it comes from.
 struct MappedPiece {
     std::uint64_t address{}, bytes{}, file_offset{};
+    friend bool operator==(const MappedPiece&, const MappedPiece&) = default;
 };
 /// Of the mapping, the pieces that the file says are executable; all of it, where the file says nothing: QEMU maps
 /// without the right to execute, so the host may have joined what the program maps one by one.

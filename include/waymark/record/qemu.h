@@ -22,8 +22,10 @@ struct QemuOptions {
     bool aarch64 = false;                       ///< an AArch64 program
     bool exact = true;                          ///< false: faster, a fault inside a block is not seen
     bool memory = false;                        ///< accesses too: what a profile of an AArch64 program is made from
-    bool sized = false;    ///< accesses of a 32-bit program with their sizes, and `exact`: what record/dpu.h takes
-    bool signals = false;  ///< for a Linux program: QEMU's log reports which signals are delivered
+    bool sized = false;     ///< accesses of a 32-bit program with their sizes, and `exact`: what record/dpu.h takes
+    bool threads = false;   ///< with the kernel's numbers of threads and their names, as with `memory` and `sized`
+    bool children = false;  ///< forked children too, as processes (ring.h, ProcessPart); goes with `threads`
+    bool signals = false;   ///< for a Linux program: QEMU's log reports which signals are delivered
     /// A whole system: addresses [first, second) where QEMU's log is to show how execution came there; the vector
     /// tables and where execution begins. Empty: a Linux program.
     std::vector<std::pair<Address, Address>> watched{};

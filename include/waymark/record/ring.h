@@ -66,16 +66,25 @@ enum class ChunkKind : std::uint32_t { execution, definitions };
 enum class ChunkState : std::uint32_t { empty, filling, queued };
 
 struct Chunk {
-    static constexpr std::size_t capacity = 16 * 1024 - 4;
+    static constexpr std::size_t capacity = 16 * 1024 - 5;
     std::atomic<ChunkState> state;
     ChunkKind kind;
     std::uint32_t thread;  ///< execution: whose, counted from 1: threads in the order they appeared, or processors
+    std::atomic<std::uint32_t> owner;  ///< the kernel's number of the process that fills it
     std::atomic<std::uint32_t> count;  ///< definitions: words in use; execution: set when queued
     std::array<std::uint32_t, capacity> data;
 };
 
 /// The parts of a definitions chunk, one after the other, each padded to whole words.
-enum class PartKind : std::uint32_t { block = 1, page = 2, map = 3, thread = 4, unmap = 5, still_mapped = 6 };
+enum class PartKind : std::uint32_t {
+    block = 1,
+    page = 2,
+    map = 3,
+    thread = 4,
+    unmap = 5,
+    still_mapped = 6,
+    process = 7
+};
 
 /// Code QEMU translated. Followed by `code_bytes` bytes of it, then `text_bytes` of the disassembly of its first
 /// instruction.
@@ -123,6 +132,15 @@ struct StillMappedPart {
     std::uint64_t number{};  ///< of the UnmapPart
 };
 
+/// Where forked children are recorded: what follows in this chunk is of this process, at first with all blocks and
+/// mappings that its parent had. Each of its chunks of definitions begins so; one that does not is of the program.
+struct ProcessPart {
+    PartKind kind = PartKind::process;
+    std::uint32_t words{};
+    std::uint32_t process{}, parent{};  ///< in the order of their forks from 1; the program itself is 0
+    std::uint32_t pid{}, parent_pid{}, parent_tid{};
+};
+
 /// A thread's numbers in the kernel, written before its first chunk, and again when its name changes. Its name follows;
 /// none: that of the program.
 struct ThreadPart {
@@ -133,7 +151,7 @@ struct ThreadPart {
 };
 
 struct Ring {
-    static constexpr std::uint64_t expected_magic = 0x354b52414d594157;  // changes with the layout
+    static constexpr std::uint64_t expected_magic = 0x364b52414d594157;  // changes with the layout
     static constexpr std::uint32_t chunk_count = 96;
 
     std::uint64_t magic;
@@ -141,6 +159,10 @@ struct Ring {
     std::atomic<std::uint32_t> taken;   ///< how many of these were taken out
     std::atomic<std::uint32_t> stop;    ///< the recorder wants no more; the program runs on
     std::atomic<std::uint32_t> attached;
+    std::uint32_t recorder;                        ///< the kernel's number of the process that takes chunks
+    std::atomic<std::uint32_t> threads;            ///< how many numbers of threads were given
+    std::atomic<std::uint32_t> processes;          ///< how many forked children there were
+    std::atomic<std::uint32_t> queueing_for;       ///< the process that queues a chunk; 0: none
     std::array<std::uint32_t, chunk_count> queue;  ///< queue[n % chunk_count]: index of the n-th chunk queued
     std::array<Chunk, chunk_count> chunks;
 };

@@ -75,6 +75,8 @@ inline constexpr const char* truth_file = "truth.txt";
 [[nodiscard]] Result<Truth> truth_from_text(const std::string& text, const std::string& name);
 /// Errors: `not_found`, `unreadable`, `bad_format`.
 [[nodiscard]] Result<Truth> read_truth(const std::filesystem::path& folder);
+/// The same of one file, as that beside perf.data (perf_truth_file).
+[[nodiscard]] Result<Truth> read_truth_file(const std::filesystem::path& path);
 
 /// Writes ranges: a number for each distinct range, in LEB128. 0 introduces a new one (start, bytes, instructions) that
 /// gets the next number, counted from 2; 1 says that the next one was lost.

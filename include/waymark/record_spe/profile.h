@@ -21,6 +21,7 @@
 
 #include "waymark/capture/perf_writer.h"
 #include "waymark/core/result.h"
+#include "waymark/record/perf_file.h"
 #include "waymark/record/recording.h"
 #include "waymark/record/ring.h"
 #include "waymark/record_spe/machine.h"
@@ -107,8 +108,6 @@ struct Profiled {
     [[nodiscard]] std::uint64_t records() const { return fates[static_cast<std::size_t>(spe::Fate::written)]; }
 };
 [[nodiscard]] std::string to_text(const Profiled& profiled, const ProfilerOptions& options, bool complete);
-/// `FILE.truth.txt`.
-[[nodiscard]] std::filesystem::path profile_truth_file(const std::filesystem::path& file);
 
 class Profiler final : public Recording {
 public:
@@ -128,7 +127,6 @@ public:
     [[nodiscard]] Profiled profiled() const;
 
 private:
-    class File;
     struct Access {
         std::uint32_t index;
         std::uint64_t address;
@@ -183,8 +181,7 @@ private:
     MachineSimulation machine_;
     capture::perf::TimeConversion conversion_;
     std::uint64_t counter_numerator_, counter_denominator_;
-    std::unique_ptr<File> file_;
-    std::unique_ptr<capture::perf::PerfWriter> writer_;
+    std::unique_ptr<PerfFile> file_;
     std::vector<Block> blocks_;
     std::map<std::uint32_t, Thread> threads_;
     std::vector<std::unique_ptr<Cpu>> cpus_;

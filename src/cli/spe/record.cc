@@ -65,7 +65,10 @@ void SpeRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& adde
              ->type_name("N")
              ->capture_default_str());
     unit(command
-             .add_option("--aux-buffer", buffer_kib, "Size of each CPU's profiling buffer; it is written out when full")
+             .add_option("--aux-buffer", buffer_kib,
+                         "Size of each CPU's profiling buffer; it is written out when full. With --as perf: of each "
+                         "AUX ring and "
+                         "sink, which is read when half full")
              ->type_name("KIB")
              ->capture_default_str());
     unit(command.add_option("--seed", seed, "Seed of the random numbers for jitter")
@@ -74,9 +77,10 @@ void SpeRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& adde
     unit(command
              .add_option(
                  "--info-version", info_version,
-                 "Version of AUXTRACE_INFO: 1, which every perf reads, or 2, with a block for each CPU (perf 6.13)")
+                 "Version of AUXTRACE_INFO: 1, which every perf reads, or 2: of spe with a block for each CPU (perf "
+                 "6.13), of others with TS_SOURCE (perf 6.3); with --unit etmv4 and ptm also 0 (perf before 5.13)")
              ->type_name("N")
-             ->check(CLI::IsMember({1, 2}))
+             ->check(CLI::IsMember({0, 1, 2}))
              ->capture_default_str());
     machine_option(
         command

@@ -7,7 +7,8 @@
 // for each stretch of addresses where that log shows how execution came there (record/qemu_log.h); for a Linux program:
 // signals=PATH, the folder with QEMU's log of each thread's signals, by the thread's number in the host; for profiles
 // of AArch64 programs: memory=on; for their flow, and for AArch64 systems: aarch64=on; for 32-bit programs that stand
-// in for a DSP core: memory=sized.
+// in for a DSP core: memory=sized; where the recording names threads as the kernel does: threads=on;
+// where it follows forked children: children=on.
 //
 // An AArch64 system. QEMU's log names every exception and every exception return; `watch` is where it shows registers
 // too. The log is a file in memory that the plugin maps: before each block one byte shows if there is more of it.
@@ -29,7 +30,9 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -131,12 +134,15 @@ Vcpu vcpus[max_vcpus];
 qemu_plugin_id_t plugin_id;
 bool exact = true;
 bool memory_mode = false;
-bool a64 = false;       ///< an AArch64 program
-bool sized = false;     ///< memory mode: accesses with their size, and blocks left early
-bool detached = false;  ///< a forked child, or the recorder wants no more
+bool report_threads = false;  ///< says which threads of the kernel they are, and when their names change
+bool a64 = false;             ///< an AArch64 program
+bool sized = false;           ///< memory mode: accesses with their size, and blocks left early
+bool detached = false;        ///< a forked child that is not recorded, or the recorder wants no more
+bool children = false;        ///< forked children are recorded
+std::uint32_t process = 0, parent_process = 0, own_pid = 0, parent_pid = 0, parent_tid = 0;  ///< see ProcessPart
 std::atomic<bool> resetting{false};
 std::mutex lock;  // guards everything below, and queueing
-std::uint32_t next_block = 1, next_thread = 1;
+std::uint32_t next_block = 1;
 std::uint64_t next_unmapping = 1;
 Chunk* definitions = nullptr;
 std::vector<std::pair<std::uint64_t, std::uint64_t>>* reported_maps = nullptr;  ///< from, to
@@ -217,13 +223,26 @@ struct ThreadSignals {
     ThreadSignals() = default;
     ThreadSignals(const ThreadSignals&) = delete;
     ThreadSignals& operator=(const ThreadSignals&) = delete;
-    ~ThreadSignals() {
+    ~ThreadSignals() { forget(); }
+    void forget() {
         if (file >= 0) close(file);
+        file = -1;
+        at = freed = 0;
+        log = {};
     }
 };
 thread_local ThreadSignals thread_signals;
 
 void pause_a_little() { usleep(100); }
+
+/// Where a forked child goes on writing when nobody takes chunks any more.
+Chunk nowhere;
+
+/// Nobody takes what this process writes: it is a child that outlived the recording.
+bool forsaken() {
+    return process != 0 &&
+           (ring->stop.load() != 0 || (kill(static_cast<pid_t>(ring->recorder), 0) != 0 && errno == ESRCH));
+}
 
 /// An empty chunk; waits for the recorder to empty one.
 Chunk* take_chunk(ChunkKind kind, std::uint32_t thread) {
@@ -234,13 +253,38 @@ Chunk* take_chunk(ChunkKind kind, std::uint32_t thread) {
             chunk.kind = kind;
             chunk.thread = thread;
             chunk.count = 0;
+            chunk.owner = own_pid;
             return &chunk;
+        }
+        if (forsaken()) {
+            nowhere.count = 0;
+            return &nowhere;
         }
         pause_a_little();
     }
 }
 
+/// Other processes queue too. One that was killed while it did is not waited for.
+class QueueLock {
+public:
+    QueueLock() {
+        for (unsigned spins = 0;; ++spins) {
+            std::uint32_t holder = 0;
+            if (ring->queueing_for.compare_exchange_weak(holder, own_pid)) return;
+            if (holder != 0 && spins > 10 && kill(static_cast<pid_t>(holder), 0) != 0 && errno == ESRCH &&
+                ring->queueing_for.compare_exchange_strong(holder, own_pid))
+                return;
+            if (spins > 10) pause_a_little();
+        }
+    }
+    ~QueueLock() { ring->queueing_for = 0; }
+    QueueLock(const QueueLock&) = delete;
+    QueueLock& operator=(const QueueLock&) = delete;
+};
+
 void queue_locked(Chunk* chunk) {
+    if (chunk == &nowhere) return;
+    const QueueLock held;
     chunk->state = ChunkState::queued;
     const std::uint32_t n = ring->queued.load();
     ring->queue[n % Ring::chunk_count] = static_cast<std::uint32_t>(chunk - ring->chunks.data());
@@ -310,8 +354,8 @@ void refill(Vcpu& v) {
     }
     if (v.thread == 0) {
         const std::lock_guard held(lock);
-        v.thread = system_mode ? static_cast<std::uint32_t>(&v - vcpus) + 1 : next_thread++;
-        if (memory_mode) report_thread_locked(v, {});
+        v.thread = system_mode ? static_cast<std::uint32_t>(&v - vcpus) + 1 : ++ring->threads;
+        if (report_threads) report_thread_locked(v, {});
     }
     v.chunk = take_chunk(ChunkKind::execution, v.thread);
     v.at = v.chunk->data.data();
@@ -557,8 +601,12 @@ void on_atomic_access(unsigned, std::uint32_t, std::uint64_t, void*) {}
 /// Numbers of system calls.
 struct Calls {
     std::int64_t prctl, munmap, mremap, mmap, mprotect;
+    std::array<std::int64_t, 4> fork;  ///< all that may make a process
+    std::array<std::int64_t, 4> end;   ///< all after which the program may be gone
 };
-constexpr Calls a64_calls{167, 215, 216, 222, 226}, arm_calls{172, 91, 163, 192, 125};
+constexpr std::size_t exit_group = 1;  ///< in `end`
+constexpr Calls a64_calls{167, 215, 216, 222, 226, {220, 435, 220, 435}, {93, 94, 221, 281}};
+constexpr Calls arm_calls{172, 91, 163, 192, 125, {2, 120, 190, 435}, {1, 248, 11, 387}};
 constexpr std::int64_t arm_sigaction = 67, arm_rt_sigaction = 174, a64_rt_sigaction = 134;
 const Calls& calls() { return a64 ? a64_calls : arm_calls; }
 bool installs_handler(std::int64_t number) {
@@ -612,13 +660,19 @@ void on_system_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::u
     v.unmapped_number = 0;
     if (number == calls().munmap || (number == calls().mremap && (fourth & MREMAP_MAYMOVE) != 0))
         report_unmapping(v, first, second);
+    // A child, or whoever reads what this process leaves behind, is to find all that came before.
+    const auto among = [&](const std::array<std::int64_t, 4>& all) {
+        return std::find(all.begin(), all.end(), number) != all.end();
+    };
+    if (children && number == calls().end[exit_group]) put(v, words::thread_end);
+    if (children && (among(calls().fork) || among(calls().end))) queue(v);
+    if (report_threads) v.named = number == calls().prctl && first == PR_SET_NAME;
     if (!memory_mode) return;
     if (sized && number == words::user_data_call) {
         put(v, words::half | static_cast<std::uint32_t>(first & 0xffff));
         put(v, words::half | static_cast<std::uint32_t>(first >> 16 & 0xffff));
         return;
     }
-    v.named = number == calls().prctl && first == PR_SET_NAME;
     queue(v);
 }
 
@@ -666,7 +720,15 @@ void append(const void* header, std::size_t header_bytes, const void* a, std::si
         queue_locked(definitions);
         definitions = nullptr;
     }
-    if (definitions == nullptr) definitions = take_chunk(ChunkKind::definitions, 0);
+    if (definitions == nullptr) {
+        definitions = take_chunk(ChunkKind::definitions, 0);
+        if (process != 0) {
+            const ProcessPart part{
+                PartKind::process, sizeof(ProcessPart) / 4, process, parent_process, own_pid, parent_pid, parent_tid};
+            std::memcpy(definitions->data.data(), &part, sizeof part);
+            definitions->count = part.words;
+        }
+    }
     const std::uint32_t count = definitions->count;
     auto* to = reinterpret_cast<std::uint8_t*>(definitions->data.data() + count);
     std::memcpy(to, header, header_bytes);
@@ -860,29 +922,69 @@ void on_vcpu_init(qemu_plugin_id_t, unsigned vcpu) {
     std::abort();
 }
 
+/// The files into which QEMU logs signals: each is of one thread of the parent. Calls f(file, path).
+template <class F>
+void for_each_signal_log(F&& f) {
+    DIR* const files = opendir("/proc/self/fd");
+    while (const dirent* const entry = files != nullptr ? readdir(files) : nullptr) {
+        const int file = std::atoi(entry->d_name);
+        std::array<char, 4096> path{};
+        if (file <= 2 || readlinkat(dirfd(files), entry->d_name, path.data(), path.size() - 1) < 0) continue;
+        const std::string_view text = path.data();
+        if (text.starts_with(*signal_folder + "/")) f(file, text);
+    }
+    if (files != nullptr) closedir(files);
+}
+
+/// In a forked child its signals would otherwise be logged among those of its parent. `own`: where those of this
+/// thread go; the child has no other.
+void leave_signal_logs(const std::string& own) {
+    const int file = open(own.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (file < 0) return;
+    for_each_signal_log([&](int log, std::string_view path) {
+        if (log != file && path != own) dup2(file, log);
+    });
+    close(file);
+}
+
 /// A forked child goes on unrecorded: what it shares with the recorder belongs to its parent.
-void in_forked_child() {
+void in_unrecorded_child() {
     detached = true;
     if (mmap(ring, sizeof(Ring), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
         std::abort();
     for (Vcpu& v : vcpus) v.at = v.end = nullptr;
-    if (signal_folder == nullptr) return;
-    // Its signals would otherwise be logged among those of its parent.
-    const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    DIR* const files = opendir("/proc/self/fd");
-    while (const dirent* const entry = files != nullptr && nowhere >= 0 ? readdir(files) : nullptr) {
-        const int file = std::atoi(entry->d_name);
-        std::array<char, 4096> path{};
-        if (file <= 2 || readlinkat(dirfd(files), entry->d_name, path.data(), path.size() - 1) < 0) continue;
-        if (std::string_view(path.data()).starts_with(*signal_folder + "/")) dup2(nowhere, file);
-    }
-    if (files != nullptr) closedir(files);
-    if (nowhere >= 0) close(nowhere);
+    if (signal_folder != nullptr) leave_signal_logs("/dev/null");
 }
-void before_fork() { lock.lock(); }
+
+/// A forked child becomes a process of its own: it has the blocks of its parent, and its only thread is a new one.
+void in_recorded_child() {
+    parent_pid = own_pid;
+    own_pid = static_cast<std::uint32_t>(getpid());
+    parent_process = process;
+    process = ++ring->processes;
+    definitions = nullptr;
+    for (Vcpu& v : vcpus) v = {};
+    if (signal_folder == nullptr) return;
+    close(own_memory);
+    own_memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+    thread_signals.forget();
+    leave_signal_logs(*signal_folder + "/" + std::to_string(own_pid));
+}
+
+void before_fork() {
+    lock.lock();
+    parent_tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
+    // What a recorded child executes may have been defined by its parent.
+    if (!children || detached || definitions == nullptr) return;
+    queue_locked(definitions);
+    definitions = nullptr;
+}
 void in_parent() { lock.unlock(); }
 void in_child() {
-    in_forked_child();
+    if (children && !detached)
+        in_recorded_child();
+    else
+        in_unrecorded_child();
     lock.unlock();
 }
 
@@ -897,6 +999,8 @@ int qemu_plugin_install(qemu_plugin_id_t id, const void*, int argc, char** argv)
         if (argument == "exact=off") exact = false;
         if (argument == "memory=on" || argument == "memory=sized") memory_mode = true;
         if (argument == "memory=sized") sized = true;
+        if (argument == "threads=on") report_threads = true;
+        if (argument == "children=on") children = true;
         if (argument == "memory=on" || argument == "aarch64=on") a64 = true;
         if (argument.starts_with("log=")) log_path = argument.substr(4);
         if (argument.starts_with("signals=")) signal_folder = new std::string(argument.substr(8));
@@ -916,6 +1020,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const void*, int argc, char** argv)
     close(file);
     if (memory == MAP_FAILED) return -1;
     ring = static_cast<Ring*>(memory);
+    own_pid = static_cast<std::uint32_t>(getpid());
     if (ring->magic != Ring::expected_magic) {
         std::fprintf(stderr, "waymark: the QEMU plugin does not belong to this waymark\n");
         return -1;
@@ -943,6 +1048,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const void*, int argc, char** argv)
     reported_maps = new std::vector<std::pair<std::uint64_t, std::uint64_t>>;
     mapped_files = new std::set<std::pair<std::string, std::uint64_t>>;
     if (memory_mode && !sized) exact = false;
+    report_threads |= memory_mode;
     if (!system_mode) qemu_plugin_register_vcpu_syscall_ret_cb(id, on_system_call_return);
     plugin_id = id;
     pthread_atfork(before_fork, in_parent, in_child);

@@ -1,0 +1,68 @@
+/// What perf.data says of CoreSight trace units, for those who write it (docs/spec/spe.md, section 5.7): the event's
+/// config word, and the words of AUXTRACE_INFO. Registers are known by their names alone.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waymark/capture/perf_data.h"
+#include "waymark/core/register_value.h"
+#include "waymark/core/result.h"
+
+namespace waymark::capture::perf {
+
+/// What a `cs_etm` event asks of a unit. Each has a bit of its own in the event's config word, and means other bits of
+/// the unit's registers.
+struct CsEtmTerms {
+    bool branch_broadcast{}, cycle_accurate{}, context_id{}, timestamps{}, return_stack{};
+
+    /// attr.config.
+    [[nodiscard]] std::uint64_t config() const;
+    /// TRCCONFIGR as perf writes it: these bits and no others, so that bit 0, which reads as 1, is 0.
+    [[nodiscard]] std::uint64_t trcconfigr() const;
+    /// The bits of TRCCONFIGR that no term means, and that must be as they are after reset.
+    [[nodiscard]] static std::uint64_t other_trcconfigr_bits();
+    /// As the command line has it: `cs_etm/contextid,timestamp/u`.
+    [[nodiscard]] std::string event() const;
+};
+
+/// The layout of a unit's block in AUXTRACE_INFO.
+struct CsEtmBlock {
+    std::uint64_t magic{};
+    std::span<const std::string_view> registers;  ///< in their order
+    std::size_t version_0{};                      ///< so many of them are in a block of version 0; 0: there is none
+    std::string_view event_word{};                ///< the register whose place holds the event's config word
+};
+/// ETE, ETMv4, and PTM with ETMv3: each has registers that the next one does not have.
+[[nodiscard]] std::span<const CsEtmBlock> cs_etm_blocks();
+/// The first layout all of whose registers are there, but for TS_SOURCE and TRCAUTHSTATUS, which no unit of a snapshot
+/// names; null: none.
+[[nodiscard]] const CsEtmBlock* cs_etm_block_for(const std::vector<RegisterValue>& registers);
+
+struct CsEtmUnit {
+    std::uint32_t cpu{};
+    std::vector<RegisterValue> registers;
+};
+
+/// AUXTRACE_INFO with a block for each unit, in ascending order of their CPUs. `version`: 0, which ETE does not have,
+/// 1, or 2, which perf reads from 6.3 on and which has TS_SOURCE. Errors: `usage`: a unit has no layout in that
+/// version.
+[[nodiscard]] Result<AuxtraceInfo> cs_etm_info(unsigned version, std::uint32_t pmu_type, bool snapshot,
+                                               const CsEtmTerms& terms, std::span<const CsEtmUnit> units);
+
+/// AUX_OUTPUT_HW_ID of a trace source ID that is unique in the system (minor version 0).
+[[nodiscard]] constexpr std::uint64_t cs_etm_hardware_id(std::uint8_t trace_id) { return trace_id; }
+
+/// What Linux gives the unit of a CPU, as long as there are IDs of this form.
+inline constexpr std::uint32_t most_cs_etm_cpus = 48;
+[[nodiscard]] constexpr std::uint8_t cs_etm_trace_id(std::uint32_t cpu) {
+    return static_cast<std::uint8_t>(0x10 + 2 * cpu);
+}
+
+/// AUX flag: the bytes are those of one unit, not CoreSight frames.
+inline constexpr std::uint64_t cs_etm_raw = 0x0100;
+
+}  // namespace waymark::capture::perf

@@ -1,0 +1,199 @@
+/// Makes perf.data from what threads executed: what Linux would have written with a CoreSight trace unit beside each
+/// CPU. Each thread is a context on a CPU; whenever a CPU goes to another thread, or the buffer of its trace is half
+/// full, its unit is stopped, which ends a range of the AUX ring and is an interrupt to the program. The truth is
+/// beside the file.
+///
+/// All CPUs share one clock: an instruction of any of them is a tick, so what ran where has one order.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "waymark/capture/perf_cs_etm_writer.h"
+#include "waymark/capture/perf_writer.h"
+#include "waymark/core/result.h"
+#include "waymark/coresight/formatter.h"
+#include "waymark/flow/unit.h"
+#include "waymark/record/code.h"
+#include "waymark/record/code_place.h"
+#include "waymark/record/perf_file.h"
+#include "waymark/record/recording.h"
+#include "waymark/record/ring.h"
+#include "waymark/record/tracker.h"
+#include "waymark/record/truth.h"
+
+namespace waymark::record {
+
+/// Where the units' trace goes.
+enum class TraceSink : std::uint8_t {
+    etr,   ///< one for all CPUs, in CoreSight frames
+    trbe,  ///< one for each CPU, its unit's bytes as they are
+};
+
+/// What is lost of the trace.
+enum class TraceLoss : std::uint8_t {
+    none,      ///< buffers are read when they are half full
+    late,      ///< they are read too late: an ETR wrapped, a TRBE was full for a while
+    snapshot,  ///< only at the end: each AUX ring holds its newest bytes
+};
+
+struct PerfRecorderOptions {
+    std::filesystem::path file{};
+    std::vector<std::string> command{};  ///< program and arguments
+    const flow::UnitFactory* units{};    ///< borrowed, never null
+    flow::UnitOptions unit{};
+    TraceSink sink = TraceSink::etr;
+    /// A ring for each thread instead of one for each CPU: neither context IDs nor timestamps.
+    bool per_thread = false;
+    std::uint32_t cpus = 4;
+    std::uint64_t aux_bytes = 1U << 20;  ///< of each AUX ring, and of the memory of a sink
+    TraceLoss loss = TraceLoss::none;
+    unsigned info_version = 1;  ///< of AUXTRACE_INFO
+    bool truth_ranges = false;  ///< a file per thread with every range
+    bool aarch64 = false;
+    std::uint64_t limit_instructions = 0;
+    std::optional<CodePlace> start_at{}, stop_at{};
+    std::function<std::optional<isa::Isa>(Address)> instruction_set{};  ///< RecorderOptions's
+};
+
+/// Unit, sink and form of the file. Errors: `usage`.
+[[nodiscard]] Status check(const PerfRecorderOptions& options);
+
+/// What was recorded so far.
+struct PerfRecorded {
+    std::uint64_t instructions{}, ranges{}, trace_bytes{}, aux_ranges{};
+    std::uint64_t lost_bytes{};  ///< of trace that the units sent, and that no AUXTRACE record holds
+    std::uint32_t processes{}, threads{}, cpus{};
+    bool began{}, stopped{};  ///< `start_at` was reached; a limit or `stop_at` was
+    bool start_known{}, stop_known{};
+};
+
+class PerfRecorder final : public Recording {
+public:
+    /// Begins the file. Errors: `usage`: see check(), or what PerfFile::create() finds; `unreadable`.
+    [[nodiscard]] static Result<std::unique_ptr<PerfRecorder>> create(PerfRecorderOptions options);
+    ~PerfRecorder() override;
+
+    void definitions(std::span<const std::uint32_t> parts) override;
+    void execution(std::uint32_t thread, std::span<const std::uint32_t> chunk) override;
+    [[nodiscard]] Status flush() override;
+    /// The program has ended, and another one follows in the same session, with threads and processes of its own.
+    void next_program(std::vector<std::string> command);
+    /// The end: the units are stopped, then index, header and truth are written.
+    [[nodiscard]] Status finish(bool complete);
+
+    [[nodiscard]] bool stopped() const override { return recorded_.stopped; }
+    [[nodiscard]] const std::optional<Error>& failure() const override { return failure_; }
+    [[nodiscard]] PerfRecorded recorded() const;
+
+private:
+    struct Block {
+        std::optional<Definition> definition;  ///< until its instruction set is known
+        Code code;
+    };
+    /// A process: the program, or a forked child, which has all blocks its parent had.
+    struct Process {
+        std::uint32_t pid{}, parent_pid{}, parent_tid{};  ///< no parent: the program
+        std::vector<std::shared_ptr<Block>> blocks{};
+        std::vector<Row> rows{};                                    ///< of these blocks, for Tracker::follow
+        std::vector<std::pair<MapPart, std::string>> early_maps{};  ///< that came before its pid was known
+    };
+    struct Thread {
+        Thread(Clock& clock, bool undefined_executes) : tracker(clock, false, undefined_executes) {}
+        std::uint32_t number{}, pid{}, tid{};
+        Process* process{};
+        Tracker tracker;
+        std::optional<std::uint32_t> cpu{};  ///< on which it runs, or ran last
+        bool ended = false;
+        std::uint32_t held = 0;                 ///< the block entered last, until it is known whether it ran to its end
+        std::optional<std::uint32_t> cut{};     ///< its first instruction that did not complete, as the plugin saw it
+        std::optional<std::uint32_t> signal{};  ///< a signal whose `half` words are not all there yet
+        std::vector<std::uint32_t> halves{};
+        std::size_t truth{};
+        std::filesystem::path ranges_file{};
+        std::unique_ptr<RangeWriter> ranges{};
+    };
+    /// An AUX ring: a CPU's, or a thread's.
+    struct Ring {
+        std::uint64_t position{};             ///< of what the units write next
+        std::vector<std::uint8_t> pending{};  ///< not in the file yet
+        std::vector<std::pair<capture::perf::AuxRange, capture::perf::PerfWriter::At>> ranges{};  ///< nor these
+    };
+    /// The memory of an ETR or a TRBE.
+    struct Memory {
+        std::vector<std::uint8_t> bytes{};
+        std::unique_ptr<coresight::Formatter> formatter{};  ///< of an ETR, once something came
+    };
+    struct Cpu {
+        std::uint32_t number{};
+        coresight::TraceId id{};
+        Thread* running = nullptr;
+        std::uint64_t since{};  ///< the clock when it began to run
+        std::unique_ptr<flow::Unit> unit{};
+        ByteCollector trace{};  ///< that the unit sent, for the sink to take
+        Memory own{};           ///< used where `shares_sink()` is false
+        bool announced{};       ///< its trace ID was reported
+    };
+
+    explicit PerfRecorder(PerfRecorderOptions options);
+    Process& process(const ProcessPart& part);
+    void define_block(Process& p, const BlockPart& part, const std::uint8_t* code);
+    void define_map(Process& p, const MapPart& part, std::string_view name);
+    void define_thread(Process& p, const ThreadPart& part, std::string_view name);
+    void introduce(Thread& t);
+    void run(Thread& t, std::span<const std::uint32_t> words);
+    void settle(Thread& t, std::optional<std::uint32_t> end, bool stopped);
+    void execute(Thread& t, std::uint32_t id, std::uint32_t end, bool stopped);
+    /// The block, understood; null if there is none of this number.
+    const Code* known(const Thread& t, std::uint32_t id);
+    void signal(Thread& t);
+    /// Gives the thread a CPU, if it has none.
+    void schedule(Thread& t);
+    void start_unit(Cpu& c);
+    /// The event is switched off: what the CPU's unit sent becomes a range of the ring, or part of one.
+    void stop_unit(Cpu& c);
+    /// Takes what the unit sent into the sink.
+    void collect(Cpu& c);
+    void stop_all();
+    void end(Thread& t);
+    void end_program();
+    void close_range(Cpu& c, std::vector<std::uint8_t> trace);
+    /// What a sink of `aux_bytes` keeps of a range, and the flags that say so.
+    [[nodiscard]] std::uint64_t lose(std::vector<std::uint8_t>& trace);
+    /// Of all threads not all is in the trace any more.
+    void mark_lost(std::uint64_t bytes);
+    /// What the rings hold goes to the file.
+    void drain();
+    void stop();
+    /// All CPUs write into one ETR; a thread of its own ring has it for itself.
+    [[nodiscard]] bool shares_sink() const { return options_.sink == TraceSink::etr && !options_.per_thread; }
+    [[nodiscard]] Memory& sink(Cpu& c) { return shares_sink() ? etr_ : c.own; }
+    [[nodiscard]] std::uint64_t time() const { return conversion_.to_ns(clock_.cycle + 1); }
+    [[nodiscard]] capture::perf::PerfWriter::At at(const Thread& t, std::size_t attr) const;
+    void fail(const Status& status);
+
+    PerfRecorderOptions options_;
+    std::vector<std::string> program_;  ///< with its arguments: the one that runs
+    capture::perf::TimeConversion conversion_;
+    Clock clock_;
+    std::unique_ptr<PerfFile> file_;
+    std::optional<flow::SelectedBlocks> selected_;
+    std::map<std::uint32_t, Process> processes_;  ///< by ProcessPart's number
+    std::map<std::uint32_t, Thread> threads_;
+    std::vector<Cpu> cpus_;
+    std::map<std::uint32_t, Ring> rings_;
+    Memory etr_;  ///< used where `shares_sink()`
+    std::uint64_t pending_bytes_ = 0;
+    Truth truth_;
+    PerfRecorded recorded_;
+    std::optional<Error> failure_;
+};
+
+}  // namespace waymark::record

@@ -1,0 +1,115 @@
+#include "waymark/capture/perf_cs_etm_writer.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace waymark::capture::perf {
+
+namespace {
+
+struct Term {
+    bool CsEtmTerms::*set;
+    std::string_view name;     ///< as perf has it
+    unsigned config;           ///< bit of attr.config, which is that of ETMCR
+    std::uint64_t trcconfigr;  ///< bits
+};
+constexpr std::array<Term, 5> terms{{
+    {&CsEtmTerms::branch_broadcast, "branch_broadcast", 8, 1U << 3},
+    {&CsEtmTerms::cycle_accurate, "cycacc", 12, 1U << 4},
+    {&CsEtmTerms::context_id, "contextid", 14, 1U << 6},
+    {&CsEtmTerms::timestamps, "timestamp", 28, 1U << 11},
+    {&CsEtmTerms::return_stack, "retstack", 29, 1U << 12},
+}};
+
+constexpr std::string_view ts_source = "TS_SOURCE", auth_status = "TRCAUTHSTATUS";
+/// TRCAUTHSTATUS: non-invasive debug is there and enabled, of both security states.
+constexpr std::uint64_t all_enabled = 0xcc;
+/// TRFCR_ELx.TS: the virtual counter.
+constexpr std::uint64_t virtual_counter = 1;
+
+constexpr std::array<std::string_view, 9> ete_registers{"TRCCONFIGR", "TRCTRACEIDR", "TRCIDR0",    "TRCIDR1", "TRCIDR2",
+                                                        "TRCIDR8",    auth_status,   "TRCDEVARCH", ts_source};
+constexpr std::array<std::string_view, 8> etmv4_registers{"TRCCONFIGR", "TRCTRACEIDR", "TRCIDR0",   "TRCIDR1",
+                                                          "TRCIDR2",    "TRCIDR8",     auth_status, ts_source};
+constexpr std::array<std::string_view, 4> ptm_registers{"ETMCR", "ETMTRACEIDR", "ETMCCER", "ETMIDR"};
+constexpr std::array<CsEtmBlock, 3> blocks{{
+    {0x5050505050505050, ete_registers, 0, {}},
+    {0x4040404040404040, etmv4_registers, 7, {}},
+    {0x3030303030303030, ptm_registers, 4, "ETMCR"},
+}};
+
+bool may_lack(std::string_view name) { return name == ts_source || name == auth_status; }
+
+std::uint64_t value_of(const CsEtmUnit& unit, std::string_view name, const CsEtmBlock& block, const CsEtmTerms& asked) {
+    if (name == block.event_word) return asked.config();
+    if (name == "TRCCONFIGR") return asked.trcconfigr();
+    if (const RegisterValue* const found = find_register(unit.registers, name)) return found->value;
+    return name == ts_source ? virtual_counter : all_enabled;
+}
+
+}  // namespace
+
+std::uint64_t CsEtmTerms::config() const {
+    std::uint64_t out = 0;
+    for (const Term& term : terms)
+        if (this->*term.set) out |= std::uint64_t{1} << term.config;
+    return out;
+}
+
+std::uint64_t CsEtmTerms::trcconfigr() const {
+    std::uint64_t out = 0;
+    for (const Term& term : terms)
+        if (this->*term.set) out |= term.trcconfigr;
+    return out;
+}
+
+std::uint64_t CsEtmTerms::other_trcconfigr_bits() {
+    // Bit 0 reads as 1, and bit 15 (VMIDOPT) only says what bit 7 (VMID) would trace.
+    std::uint64_t out = 0xffff7ffe;
+    for (const Term& term : terms) out &= ~term.trcconfigr;
+    return out;
+}
+
+std::string CsEtmTerms::event() const {
+    std::string out;
+    for (const Term& term : terms)
+        if (this->*term.set) out += fmt::format("{}{}", out.empty() ? "" : ",", term.name);
+    return fmt::format("cs_etm/{}/u", out);
+}
+
+std::span<const CsEtmBlock> cs_etm_blocks() { return blocks; }
+
+const CsEtmBlock* cs_etm_block_for(const std::vector<RegisterValue>& registers) {
+    for (const CsEtmBlock& block : blocks) {
+        bool all = true;
+        for (const std::string_view name : block.registers)
+            all &= may_lack(name) || find_register(registers, name) != nullptr;
+        if (all) return &block;
+    }
+    return nullptr;
+}
+
+Result<AuxtraceInfo> cs_etm_info(unsigned version, std::uint32_t pmu_type, bool snapshot, const CsEtmTerms& asked,
+                                 std::span<const CsEtmUnit> units) {
+    AuxtraceInfo info{.type = AuxtraceInfo::cs_etm};
+    info.words = {version, std::uint64_t{pmu_type} << 32 | units.size(), snapshot ? 1U : 0U};
+    for (const CsEtmUnit& unit : units) {
+        const CsEtmBlock* const block = cs_etm_block_for(unit.registers);
+        if (block == nullptr || (version == 0 && block->version_0 == 0))
+            return Error{Errc::usage, fmt::format("AUXTRACE_INFO of version {} has no form for the unit of CPU {}",
+                                                  version, unit.cpu)};
+        std::size_t count = block->registers.size();
+        if (version == 0)
+            count = block->version_0;
+        else if (version == 1 && block->registers.back() == ts_source)
+            --count;
+        info.words.insert(info.words.end(), {block->magic, unit.cpu});
+        if (version != 0) info.words.push_back(count);
+        for (const std::string_view name : block->registers.first(count))
+            info.words.push_back(value_of(unit, name, *block, asked));
+    }
+    return info;
+}
+
+}  // namespace waymark::capture::perf

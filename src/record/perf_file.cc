@@ -1,0 +1,208 @@
+#include "waymark/record/perf_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <fstream>
+#include <utility>
+
+#include "waymark/core/byte_sink.h"
+#include "waymark/core/file_error.h"
+#include "waymark/record/files.h"
+
+namespace waymark::record {
+
+namespace fs = std::filesystem;
+namespace perf = capture::perf;
+
+namespace {
+
+/// The feature by which perf c2c learns of NUMA nodes, without which it gives up: one, with all CPUs.
+std::vector<std::uint8_t> one_node(std::uint32_t cpus) {
+    constexpr std::uint64_t node_kib = 8U << 20;
+    std::vector<std::uint8_t> bytes;
+    const auto number = [&](std::uint64_t value, unsigned size) {
+        for (unsigned i = 0; i < size; ++i) bytes.push_back(static_cast<std::uint8_t>(value >> 8 * i));
+    };
+    std::string list = cpus == 1 ? "0" : fmt::format("0-{}", cpus - 1);
+    list.resize((list.size() / 64 + 1) * 64);
+    number(1, 4);
+    number(0, 4);
+    number(node_kib, 8);
+    number(node_kib, 8);
+    number(list.size(), 4);
+    bytes.insert(bytes.end(), list.begin(), list.end());
+    return bytes;
+}
+
+}  // namespace
+
+void like_tracking_event(perf::Attr& attr) {
+    constexpr std::uint64_t inherit = 2, exclude_kernel = 1 << 5, sample_id_all = 1 << 18;
+    attr.sample_type = perf::sample::identifier | perf::sample::ip | perf::sample::tid | perf::sample::time |
+                       perf::sample::cpu | perf::sample::period;
+    attr.flags |= inherit | exclude_kernel | sample_id_all;
+}
+
+perf::Attr tracking_event(std::vector<std::uint64_t> ids) {
+    constexpr std::uint64_t mmap = 1 << 8, comm = 1 << 9, task = 1 << 13, mmap2 = 1 << 23, comm_exec = 1 << 24;
+    constexpr std::uint32_t software = 1;
+    constexpr std::uint64_t dummy = 9;
+    perf::Attr out;
+    out.type = software;
+    out.config = dummy;
+    out.sample_period = 1;
+    out.flags = mmap | comm | task | mmap2 | comm_exec;
+    out.ids = std::move(ids);
+    out.name = "dummy:u";
+    like_tracking_event(out);
+    return out;
+}
+
+perf::TimeConversion conversion_of(std::uint64_t hz, std::uint64_t zero) {
+    constexpr std::uint64_t shift = 20, ns = 1'000'000'000;
+    return {.shift = shift, .multiplier = (ns << shift) / hz, .zero = zero};
+}
+
+class PerfFile::File final : public ByteSink {
+public:
+    explicit File(int file) : file_(file) {}
+    ~File() override { close(file_); }
+    void write(Bytes piece) override {
+        buffer_.insert(buffer_.end(), piece.begin(), piece.end());
+        if (buffer_.size() >= 1 << 20) flush();
+    }
+    void flush() {
+        put(buffer_, at_);
+        at_ += static_cast<off_t>(buffer_.size());
+        buffer_.clear();
+    }
+    void put(Bytes bytes, off_t where) {
+        while (!bytes.empty() && problem_ == 0) {
+            const ssize_t n = pwrite(file_, bytes.data(), bytes.size(), where);
+            if (n < 0 && errno == EINTR) continue;
+            if (n <= 0) {
+                problem_ = n == 0 ? ENOSPC : errno;
+                return;
+            }
+            bytes = bytes.subspan(static_cast<std::size_t>(n));
+            where += n;
+        }
+    }
+    [[nodiscard]] int problem() const { return problem_; }
+
+private:
+    int file_;
+    int problem_ = 0;
+    off_t at_ = 0;
+    std::vector<std::uint8_t> buffer_;
+};
+
+PerfFile::PerfFile(fs::path path, std::unique_ptr<File> file, std::vector<perf::Attr> attrs)
+    : path_(std::move(path)),
+      file_(std::move(file)),
+      writer_(std::make_unique<perf::PerfWriter>(*file_, std::move(attrs))) {}
+
+PerfFile::~PerfFile() = default;
+
+Result<std::unique_ptr<PerfFile>> PerfFile::create(const fs::path& path, std::vector<perf::Attr> attrs) {
+    std::error_code none;
+    if (fs::is_regular_file(path, none) && fs::file_size(path, none) != 0) {
+        std::array<char, 8> head{};
+        std::ifstream(path, std::ios::binary).read(head.data(), head.size());
+        if (!perf::is_perf_data({reinterpret_cast<const std::uint8_t*>(head.data()), head.size()}))
+            return Error{
+                Errc::usage,
+                fmt::format("{} is there and is no perf.data file; name another file, or remove it", path.string())};
+    }
+    // Its header is written at the end, which a pipe and a terminal cannot take; opening a pipe would wait for ever.
+    if (fs::exists(path, none) && !fs::is_regular_file(path, none) && !fs::is_directory(path, none))
+        return Error{
+            Errc::usage,
+            fmt::format("{} is no regular file, which perf.data needs: its header is written last. Name a file",
+                        path.string())};
+    const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (file < 0) return cannot_create(path, errno);
+    auto owned = std::make_unique<File>(file);
+    WM_RETURN_IF_ERROR(OutputLock::of_file(file, path));
+    if (ftruncate(file, 0) != 0) return cannot("write", path);
+    std::unique_ptr<PerfFile> out(new PerfFile(path, std::move(owned), std::move(attrs)));
+    WM_RETURN_IF_ERROR(out->status());
+    return out;
+}
+
+void PerfFile::mapped(const MapPart& part, std::string_view name, const perf::PerfWriter::At& at) {
+    perf::Mapping m;
+    m.pid = m.tid = at.pid;
+    constexpr std::uint32_t read_execute = 5, map_private = 2;
+    m.protection = read_execute;
+    m.flags = map_private;
+    m.time = at.time;
+    m.file = name.empty() ? "//anon" : std::string(name);
+    const MappedFile file = name.empty() ? MappedFile{} : read_mapped_file(m.file);
+    m.build_id = file.build_id;
+    std::vector<Mapped>& known = mapped_[at.pid];
+    for (const MappedPiece& piece : executable_pieces(file, part)) {
+        const auto same = [&](const Mapped& k) { return k.piece == piece && k.file == m.file; };
+        if (std::any_of(known.begin(), known.end(), same)) continue;
+        forget(known, piece.address, piece.bytes);
+        known.push_back({piece, m.file});
+        m.address = Address{piece.address};
+        m.bytes = piece.bytes;
+        m.file_offset = piece.file_offset;
+        writer_->mapping(m, at);
+    }
+    if (m.build_id.empty()) return;
+    const auto listed = [&](const perf::BuildId& b) { return b.file == m.file && b.id == m.build_id; };
+    if (std::none_of(build_ids_.begin(), build_ids_.end(), listed))
+        build_ids_.push_back({perf::nobody, m.build_id, m.file});
+}
+
+void PerfFile::forget(std::vector<Mapped>& known, std::uint64_t address, std::uint64_t bytes) {
+    std::erase_if(known, [&](const Mapped& k) {
+        return k.piece.address < address + bytes && address < k.piece.address + k.piece.bytes;
+    });
+}
+
+void PerfFile::unmapped(std::uint32_t pid, const UnmapPart& part) { forget(mapped_[pid], part.address, part.bytes); }
+
+Status PerfFile::finish(const Machine& machine) {
+    perf::PerfWriter& w = *writer_;
+    w.build_ids(build_ids_);
+    utsname host{};
+    if (uname(&host) == 0) {
+        w.feature_text(perf::Feature::hostname, host.nodename);
+        w.feature_text(perf::Feature::os_release, host.release);
+    }
+    w.feature_text(perf::Feature::arch, machine.arch);
+    w.feature_text(perf::Feature::version, "waymark");
+    w.feature_text(perf::Feature::cpu_id, fmt::format("{:#018x}", machine.midr));
+    w.feature_text(perf::Feature::cpu_description, "modelled by waymark record");
+    w.cpus(machine.cpus, machine.cpus);
+    w.feature(perf::Feature::numa_topology, one_node(machine.cpus));
+    w.pmus(machine.pmus);
+    w.command_line(machine.command);
+    const std::vector<std::uint8_t> header = w.finish();
+    file_->flush();
+    file_->put(header, 0);
+    return status();
+}
+
+Status PerfFile::flush() {
+    file_->flush();
+    return status();
+}
+
+Status PerfFile::status() const {
+    if (file_->problem() == 0) return Nothing{};
+    return Error{Errc::unreadable, fmt::format("cannot write {}: {}", path_.string(), reason(file_->problem()))};
+}
+
+fs::path perf_truth_file(const fs::path& file) { return file.string() + ".truth.txt"; }
+
+}  // namespace waymark::record
