@@ -73,6 +73,7 @@ public:
         fill_calls();
         fill_edges();
         fill_exceptions();
+        fill_levels();
         fill_timeline();
         if (options_.instructions) {
             fill_code();
@@ -592,6 +593,16 @@ private:
             }
             a_.exceptions.push_back(std::move(row));
         }
+    }
+
+    void fill_levels() {
+        std::map<Level, LevelSum> sums;
+        for (const FlowStream& s : streams_)
+            for (const auto& [level, sum] : s.sink->calls().levels().sums()) {
+                sums[level].work += sum.work;
+                sums[level].entered += sum.entered;
+            }
+        a_.levels = level_rows(sums, options_.cycles);
     }
 
     // ---- time
