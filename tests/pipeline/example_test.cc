@@ -53,15 +53,17 @@ public:
                 }
             },
             [&](const flow::Event& event) {
-                if (const auto* e = std::get_if<flow::Exception>(&event.what))
+                if (const auto* e = std::get_if<flow::Exception>(&event.what)) {
+                    ++exceptions;
                     svcs += e->type->kind == flow::ExceptionClass::supervisor_call;
+                }
                 bad += std::holds_alternative<Gap>(event.what) || std::holds_alternative<flow::NoMemory>(event.what) ||
                        std::holds_alternative<flow::Inconsistency>(event.what);
                 timestamps += std::holds_alternative<flow::Timestamp>(event.what);
             });
     }
 
-    std::uint64_t ranges = 0, range_instructions = 0, executed = 0, svcs = 0, bad = 0, timestamps = 0;
+    std::uint64_t ranges = 0, range_instructions = 0, executed = 0, exceptions = 0, svcs = 0, bad = 0, timestamps = 0;
     synthetic::ExecutedHash address_hash, range_hash;
 
 private:
@@ -85,7 +87,7 @@ void decode(const std::string& name, pipeline::DecoderKind kind, const pipeline:
     });
     ASSERT_EQ(report.buffers.size(), 1U);
     EXPECT_FALSE(report.buffers[0].error.has_value());
-    EXPECT_EQ(sink.svcs, 3U);
+    EXPECT_EQ(sink.exceptions, 3U) << "two lines are written, and the program ends";
     EXPECT_EQ(sink.bad, 0U);
     EXPECT_GT(sink.timestamps, 3U);
     check(sink);
@@ -95,6 +97,7 @@ void check(pipeline::DecoderKind kind, const pipeline::SessionOptions& options) 
     decode("capture", kind, options, [](const Executed& sink) {
         std::map<std::string, std::uint64_t> truth = read_truth("capture/truth.txt");
         ASSERT_EQ(truth.size(), 5U);
+        EXPECT_EQ(sink.svcs, 3U);
         EXPECT_EQ(sink.executed, truth["executed"]);
         EXPECT_EQ(sink.address_hash.value(), truth["address_hash"]);
         EXPECT_EQ(sink.ranges, truth["ranges"]);
