@@ -88,6 +88,16 @@ void fill_exceptions(FlowFunctions& functions) {
     }
 }
 
+void fill_levels(FlowFunctions& functions) {
+    std::map<ExecutionLevel, LevelSum> sums;
+    for (const FlowStream& s : functions.streams())
+        for (const auto& [level, sum] : s.sink->calls().levels().sums()) {
+            sums[level].work += sum.work;
+            sums[level].entered += sum.entered;
+        }
+    functions.answers().levels = level_rows(sums, functions.options().cycles);
+}
+
 /// How far the figures can be believed.
 void fill_trust(const FlowFunctions& from) {
     Answers& answers = from.answers();
@@ -130,6 +140,7 @@ void fill_flow_answers(Answers& answers, const std::vector<FlowStream>& streams,
     fill_calls(functions);
     fill_edges(functions);
     fill_exceptions(functions);
+    fill_levels(functions);
     fill_timeline(functions);
     if (options.instructions) {
         FlowInstructions code(functions);

@@ -222,6 +222,7 @@ void FlowCalls::go_on_anywhere() {
 }
 
 void FlowCalls::change_context(const flow::Context& context, FlowCounts& counts) {
+    levels_.change(context, now());
     const StackKey key{context.context_id, context.vmid};
     if (key == context_) return;
     flush();
@@ -802,7 +803,10 @@ void FlowCalls::join(FlowCalls& fork, FlowCounts& counts) {
         Stack& mine = key == fork.order_.front().first ? *first : stack_of(key);
         join_stack(mine, *other, other == fork.order_.front().second, counts);
     }
+    levels_.close(now());
+    fork.levels_.close(fork.now());
     total_ += fork.total_;
+    levels_.join(fork.levels_, now());
     context_ = fork.context_;
     stack_ = nullptr;
     plain_ = fork.plain_;
@@ -875,6 +879,7 @@ void FlowCalls::join_stack(Stack& mine, const Stack& other, bool first, FlowCoun
 
 void FlowCalls::finish(FlowCounts& counts) {
     flush();
+    levels_.close(now());
     if (!lost_) lose(false, counts);
     if (loss_.how == Loss::From::place) counts.ends.push_back(loss_.from);
     for (const auto& [key, stack] : order_) {
@@ -894,6 +899,7 @@ void FlowCalls::finish(FlowCounts& counts) {
 
 void FlowCalls::hand_over(FlowCalls& next, FlowCounts& counts) {
     flush();
+    levels_.close(now());
     if (!lost_) lose(true, counts);
     for (const auto& [key, stack] : order_) {
         next.take_over(*this, key, *stack, counts);

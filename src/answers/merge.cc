@@ -282,6 +282,19 @@ private:
             found->sum += e.sum;
             found->returned += e.returned;
         }
+        for (const LevelRow& l : b_.levels) {
+            const auto found = std::find_if(a_.levels.begin(), a_.levels.end(), [&](const LevelRow& x) {
+                return x.security == l.security && x.level == l.level && x.state == l.state;
+            });
+            if (found == a_.levels.end()) {
+                a_.levels.push_back(l);
+                a_.levels.back().costs = {};
+                add(a_.levels.back().costs, l.costs);
+                continue;
+            }
+            found->entered += l.entered;
+            add(found->costs, l.costs);
+        }
         a_.trace_bytes += b_.trace_bytes;
         a_.cut |= b_.cut;
         for (const Finding& f : b_.health) {

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "columns.h"
+#include "level_view.h"
 #include "waymark/answers/costs.h"
 #include "waymark/answers/interval.h"
 #include "waymark/answers/only.h"
@@ -354,6 +355,7 @@ Result<View> profile_view(const Answers& answers, const ProfileOptions& options)
         return Error{Errc::usage,
                      fmt::format("{}: --inlines needs the cost of single instructions, which counters do not record",
                                  answers.capture)};
+    if (options.by == "level") return level_view(answers, options, metric);
     const Chosen chosen(answers, options.only);
     if (std::string unknown = chosen.unknown(); !unknown.empty()) return Error{Errc::not_found, std::move(unknown)};
     const ProfileView profile(answers, options, chosen, metric);

@@ -214,14 +214,18 @@ ExitStatus fail_answers(const Error& error, const std::vector<std::string>& capt
 }
 
 Run add_profile(CLI::App& app) {
-    CLI::App& command = *app.add_subcommand("profile", "The cost of each function, line, block, instruction or image");
+    CLI::App& command =
+        *app.add_subcommand("profile", "The cost of each function, line, block, instruction, image or level");
     auto request = std::make_shared<Request>();
     auto options = std::make_shared<answers::ProfileOptions>();
     request->add_to(command);
     request->answers.calls = true;
-    command.add_option("--by", options->by, "One row per function, line, block, instruction or image")
+    command
+        .add_option(
+            "--by", options->by,
+            "One row per function, line, block, instruction, image, or level (exception level and security state)")
         ->type_name("NAME")
-        ->transform(one_of({"function", "line", "block", "instruction", "image"}))
+        ->transform(one_of({"function", "line", "block", "instruction", "image", "level"}))
         ->capture_default_str();
     command.add_flag("--inlines", options->inlines,
                      "By function: inlined code is attributed to the inlined function. By instruction: show the calls "
@@ -250,7 +254,8 @@ Run add_profile(CLI::App& app) {
             return usage;
         }
         request->answers.inlined = options->inlines;
-        request->answers.instructions = options->inlines || (options->by != "function" && options->by != "image");
+        request->answers.instructions =
+            options->inlines || (options->by != "function" && options->by != "image" && options->by != "level");
         request->answers.disassembly = options->by == "instruction";
         return show();
     };

@@ -328,11 +328,16 @@ ExitStatus run_doctor(const DoctorOptions& options) {
 // ---- waymark info of files that nothing describes
 
 /// What of the findings concerns the bytes themselves.
-std::vector<std::string> problems_of(const doctor::ExaminationReport& report) {
+std::vector<std::string> problems_of(const std::string& capture, const doctor::ExaminationReport& report) {
     std::vector<std::string> out;
-    for (const doctor::CaptureFinding& f : report.findings)
-        if (f.kind != "no-image")
-            out.push_back(fmt::format("{}{}: {}", f.buffer, f.source.empty() ? "" : ", source " + f.source, f.found));
+    for (const doctor::CaptureFinding& f : report.findings) {
+        if (f.kind == "no-image") continue;
+        // What cannot be read names its file itself.
+        const bool named = f.source.empty() && f.found.starts_with(capture + ": ");
+        out.push_back(named
+                          ? f.found
+                          : fmt::format("{}{}: {}", f.buffer, f.source.empty() ? "" : ", source " + f.source, f.found));
+    }
     return out;
 }
 
@@ -360,15 +365,18 @@ ExitStatus run_bare_info(const InputOptions& input, const std::string& format) {
         for (const doctor::ExaminedBuffer& b : report.buffers)
             out->print("\nbuffer {}  {}, {}\n", b.name, framing_text(b.format), looked_at(b));
         print_sources(*out, report);
-        const std::vector<std::string> problems = problems_of(report);
-        out->write(problems.empty() ? "\nNothing wrong was found.\n" : "\nworth knowing\n");
+        const std::vector<std::string> problems = problems_of(input.capture, report);
+        if (!problems.empty())
+            out->write("\nworth knowing\n");
+        else if (report.recognised)
+            out->write("\nNothing wrong was found.\n");
         for (const std::string& problem : problems) out->print("  - {}\n", problem);
         if (!next.empty()) out->print("\nnext: {}\n", next);
     } else {
         ordered_json info = report_json(report);
         ordered_json all{{"capture", input.capture}, {"kind", "bare bytes"}};
         for (const char* key : {"buffers", "sources"}) all[key] = info[key];
-        all["problems"] = problems_of(report);
+        all["problems"] = problems_of(input.capture, report);
         all["next"] = next;
         print_info_for_programs(*out, all, format);
     }

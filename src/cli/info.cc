@@ -80,6 +80,11 @@ ordered_json stream_json(const pipeline::StreamReport& stream) {
         for (const auto& [reason, count] : survey.syncs) syncs[reason] = count;
         out[key_of(name)] = std::move(syncs);
     }
+    if (!survey.levels.empty()) {
+        ordered_json levels = ordered_json::object();
+        for (const auto& [level, count] : survey.levels) levels[level] = count;
+        out["levels"] = std::move(levels);
+    }
     if (survey.first_sync) out["first_sync_offset"] = survey.first_sync->value;
     if (survey.first_timestamp) {
         out["first_timestamp"] = fmt::format("{:#x}", *survey.first_timestamp);

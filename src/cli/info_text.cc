@@ -96,6 +96,11 @@ void print_source(Output& out, const ordered_json& s) {
             for (const auto& [name, count] : stream[key_of(syncs)].items()) words.push_back(plain(count) + " " + name);
             wrapped(out, fmt::format("    {}: ", syncs), words);
         }
+        if (stream.contains("levels")) {
+            words.clear();
+            for (const auto& [level, count] : stream["levels"].items()) words.push_back(plain(count) + " at " + level);
+            wrapped(out, "    contexts: ", words);
+        }
         if (stream.contains("first_timestamp"))
             out.print("    timestamps: {} to {}\n", stream["first_timestamp"].get<std::string>(),
                       stream["last_timestamp"].get<std::string>());

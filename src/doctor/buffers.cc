@@ -175,7 +175,7 @@ void Buffers::find_sources(const Buffer& buffer, const ExaminedBuffer& out, cons
     for (const ExaminedSource& source : report_.sources) {
         if (source.buffer != buffer.name) continue;
         if (source.described && source.identity.protocol == nullptr)
-            add_finding(source, Severity::note, "not-recognised", first_offset(source),
+            add_finding(source, Severity::note, std::string(not_recognised), first_offset(source),
                         fmt::format("{} of a protocol that Waymark does not know", bytes_text(source.bytes)),
                         fmt::format("{}, to be decoded", pipeline::decoded_trace()),
                         fmt::format("the description says {}; the source's findings list what was tried",

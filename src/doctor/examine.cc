@@ -163,6 +163,9 @@ private:  // ---- sources
             return f.kind == "image-missing" && f.severity != Severity::note;
         });
         const std::size_t errors = report_.count(Severity::error), warnings = report_.count(Severity::warning);
+        const auto strangers =
+            static_cast<std::size_t>(std::count_if(report_.findings.begin(), report_.findings.end(),
+                                                   [](const Finding& f) { return f.kind == not_recognised; }));
         const std::string known =
             warnings == 0 ? std::string() : fmt::format("; {} in it should be known", counted(warnings, "thing"));
         if (!report_.recognised)
@@ -182,6 +185,9 @@ private:  // ---- sources
                 fmt::format("This capture decodes in part, for memory that it names is missing{}.", known);
         else if (warnings != 0)
             report_.verdict = fmt::format("This capture decodes{}.", known);
+        else if (strangers != 0)
+            report_.verdict = fmt::format("Nothing is wrong with what Waymark decodes of this capture; {} not decoded.",
+                                          strangers == 1 ? "one source is" : fmt::format("{} sources are", strangers));
         else
             report_.verdict = "Nothing is wrong with this capture.";
     }

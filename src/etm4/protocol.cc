@@ -43,6 +43,11 @@ public:
     template <class P>
     void see(const P& packet, Extent at, const OffsetMap& offsets, Survey& survey) {
         const Meaning meaning = state_(packet);
+        if constexpr (std::is_same_v<P, Context>) {
+            if (packet.has_payload) ++levels_.at(level_index(packet));
+        } else if constexpr (std::is_base_of_v<ContextFields, P>) {
+            ++levels_.at(level_index(packet));
+        }
         if constexpr (std::is_same_v<P, ASync>) {
             if (!survey.first_sync) survey.first_sync = offsets.capture(at.first);
         } else if constexpr (std::is_same_v<P, TraceInfo>) {
@@ -57,6 +62,13 @@ public:
     }
     void gap() { state_(Gap{}); }
     void finish(Survey& survey) const {
+        for (unsigned i = 0; i < levels_.size(); ++i) {
+            const ContextFields level{.el = static_cast<std::uint8_t>(i & 3U),
+                                      .ns = (i & 8U) != 0,
+                                      .sf = (i & 4U) != 0,
+                                      .nse = (i & 16U) != 0};
+            if (levels_[i] != 0) survey.levels.emplace(context_text(level, {}), levels_[i]);
+        }
         if (survey.first_sync && infos_ == 0) survey.troubles.emplace_back("no Trace Info, so nothing can be decoded");
         if (overflows_ != 0)
             survey.troubles.push_back(
@@ -64,8 +76,13 @@ public:
     }
 
 private:
+    static unsigned level_index(const ContextFields& p) {
+        return (p.nse ? 16U : 0U) | (p.ns ? 8U : 0U) | (p.sf ? 4U : 0U) | p.el;
+    }
+
     PacketState state_;
     std::uint64_t infos_ = 0, overflows_ = 0;
+    std::array<std::uint64_t, 32> levels_{};  // contexts, by what they say of it
 };
 
 /// Takes the addresses that the trace names.

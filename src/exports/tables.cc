@@ -466,6 +466,31 @@ void exceptions_rows(const Answers& a, const RowSink& sink) {
                    number(e.sum), words(e.unit)});
 }
 
+constexpr std::array levels_columns{
+    Column{"id", integer, "of the level"},
+    Column{"level", string, "EL0 to EL3, or Hyp; null: the trace does not carry it"},
+    Column{"security", string, "Secure, Non-secure, Root or Realm"},
+    Column{"state", string, "AArch64 or AArch32"},
+    Column{"entered", integer, "times it was changed to"},
+};
+void levels_rows(const Answers& a, const RowSink& sink) {
+    std::uint64_t id = 0;
+    for (const auto& l : a.levels)
+        put(sink, {number(id++), l.level.empty() ? nothing() : words(l.level), words(l.security), words(l.state),
+                   number(l.entered)});
+}
+
+constexpr std::array level_costs_columns{
+    Column{"level", integer, "it is of", "levels.id"},
+    Column{"metric", integer, "what is counted", "metrics.id"},
+    Column{"cost", integer, "of what ran at it"},
+};
+void level_costs_rows(const Answers& a, const RowSink& sink) {
+    for (std::size_t l = 0; l < a.levels.size(); ++l)
+        for (std::size_t m = 0; m < a.levels[l].costs.size(); ++m)
+            put(sink, {number(l), number(m), number(a.levels[l].costs[m])});
+}
+
 constexpr std::array charts_columns{
     Column{"id", integer, "of the chart"},
     Column{"kind", string, "histogram or shares"},
@@ -555,6 +580,9 @@ constexpr std::array all_tables{
     TableInfo{"points", "values of series", points_columns, false, points_rows},
     TableInfo{"exceptions", "exceptions and interrupts, and how long they took", exceptions_columns, false,
               exceptions_rows},
+    TableInfo{"levels", "exception levels and security states at which something ran", levels_columns, true,
+              levels_rows},
+    TableInfo{"level_costs", "cost of levels, by metric", level_costs_columns, false, level_costs_rows},
     TableInfo{"charts", "histograms and shares", charts_columns, true, charts_rows},
     TableInfo{"bars", "values of charts", bars_columns, false, bars_rows},
     TableInfo{"unit_tables", "tables that only one unit has", unit_tables_columns, true, unit_tables_rows},

@@ -45,6 +45,7 @@ public:
             if (!survey.first_sync) survey.first_sync = offsets.capture(at.first);
         } else if constexpr (std::is_same_v<P, ISync>) {
             ++isyncs_[static_cast<unsigned>(packet.reason)];
+            ++levels_[(packet.hyp ? 2U : 0U) + (packet.ns ? 1U : 0U)];
         } else if constexpr (std::is_same_v<P, Timestamp>) {
             timestamps_.update(packet.value, config_);
             if (timestamps_.known()) {
@@ -61,6 +62,9 @@ public:
             if (isyncs_[reason] != 0)
                 survey.syncs.emplace_back(name(static_cast<ISyncReason>(reason)), isyncs_[reason]);
         }
+        constexpr std::array levels{"Secure", "Non-secure", "Hyp Secure", "Hyp Non-secure"};
+        for (unsigned i = 0; i < levels_.size(); ++i)
+            if (levels_[i] != 0) survey.levels.emplace(levels[i], levels_[i]);
         if (survey.first_sync && sum == 0) survey.troubles.emplace_back("no I-sync, so no address is known");
         if (const std::uint64_t n = isyncs_[static_cast<unsigned>(ISyncReason::overflow_restart)]; n != 0)
             survey.troubles.push_back(fmt::format("its FIFO overflowed {}; execution is missing there",
@@ -72,7 +76,7 @@ public:
 
 private:
     const Config& config_;
-    std::array<std::uint64_t, 4> isyncs_{};
+    std::array<std::uint64_t, 4> isyncs_{}, levels_{};
     TimestampState timestamps_;
 };
 

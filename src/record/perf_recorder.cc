@@ -560,7 +560,7 @@ void PerfRecorder::execute(Thread& t, std::uint32_t id, std::uint32_t end, bool 
     t.tracker.arrive({code.address + (first == 0 ? 0 : code.instructions[first].offset), code.isa});
     // A block without instructions is one of the kernel's helpers, which QEMU does itself.
     if (code.instructions.empty()) return t.tracker.leave();
-    if (Row& row = t.process->rows[id]; row.epoch == 0 && !has_stop) row = row_of(code, only_epoch);
+    if (OrdinaryBlock& row = t.process->rows[id]; row.epoch == 0 && !has_stop) row = row_of(code, only_epoch);
     t.tracker.run(code, first, end, stopped);
     if (stop_here || t.tracker.lost_way() ||
         (options_.limit_instructions != 0 && clock_.cycle >= options_.limit_instructions))

@@ -107,14 +107,17 @@ private:
 };
 
 volatile std::sig_atomic_t child = 0;
-volatile std::sig_atomic_t interrupt = 0;
+volatile std::sig_atomic_t interrupt = 0, received = 0;
 
-/// A terminal sends its signals to the program too; what came otherwise is passed on. The second one means it.
+/// A terminal sends its signals to the program too; what came otherwise is passed on. The second one means it, and the
+/// third one means this process, whatever it does.
 void pass_on(int number, siginfo_t* info, void*) {
-    const bool again = interrupt != 0;
+    received = received + 1;
     interrupt = number;
+    constexpr int most = 2;
+    if (received > most) _exit(128 + number);
     if (child == 0) return;
-    if (again)
+    if (received == most)
         kill(child, SIGKILL);
     else if (info->si_code != SI_KERNEL)
         kill(child, number);
@@ -123,12 +126,16 @@ void pass_on(int number, siginfo_t* info, void*) {
 class SignalHandlers {
 public:
     SignalHandlers() {
-        interrupt = 0;
+        interrupt = received = 0;
         struct sigaction action {};
         action.sa_sigaction = pass_on;
         action.sa_flags = SA_SIGINFO | SA_RESTART;
         sigemptyset(&action.sa_mask);
-        for (std::size_t i = 0; i < signals.size(); ++i) sigaction(signals[i], &action, &before_[i]);
+        for (std::size_t i = 0; i < signals.size(); ++i) {
+            sigaction(signals[i], &action, &before_[i]);
+            // As nohup has it.
+            if (before_[i].sa_handler == SIG_IGN) sigaction(signals[i], &before_[i], nullptr);
+        }
     }
     ~SignalHandlers() {
         for (std::size_t i = 0; i < signals.size(); ++i) sigaction(signals[i], &before_[i], nullptr);

@@ -613,7 +613,7 @@ std::uint64_t write_tables(Json& json, const Answers& answers, Limit most_rows) 
             json.end_array();
         }
         json.end_array();
-        json.key("view").number(table.rows.size());
+        json.key("of").number(table.rows.size());
         json.end_object();
         more += table.rows.size() - std::min<std::uint64_t>(table.rows.size(), most_rows);
     }
@@ -685,6 +685,17 @@ PageSection head_section(const Answers& answers, Limit most_rows, const std::vec
         json.key("most").number(e.most);
         json.key("sum").number(e.sum);
         json.key("unit").string(e.unit);
+        json.end_object();
+    }
+    json.end_array();
+    json.key("levels").begin_array();
+    for (const LevelRow& l : answers.levels) {
+        json.begin_object();
+        json.key("name").string(answers::name(l));
+        json.key("entered").number(l.entered);
+        json.key("costs").begin_array();
+        for (std::size_t metric = 0; metric < answers.metrics.size(); ++metric) json.number(cost_of(l.costs, metric));
+        json.end_array();
         json.end_object();
     }
     json.end_array();

@@ -97,7 +97,8 @@ public:
         return event(
             flow::Exception{&synthetic::exception_type(number), Address{from}, Address{vector}, flow::no_cycles});
     }
-    Flow& context(std::uint32_t id) { return event(flow::Context{true, false, id, {}}); }
+    /// Of a program, some of which run in Hyp mode.
+    Flow& context(std::uint32_t id) { return event(flow::Context{true, id % 2 == 0, id, {}}); }
     Flow& gap() { return event(Gap{{10}, {20}, GapReason::reserved_header}); }
     Flow& on(flow::TraceOnReason reason) { return event(flow::TraceOn{reason}); }
 
@@ -208,6 +209,11 @@ std::string sums_text(const FlowSink& sink) {
         out += "\nresumption ";
         add(how.from, how.to, how.interrupted, n);
     }
+    for (const auto& [level, sum] : sink.calls().levels().sums()) {
+        out += "\nlevel ";
+        add(static_cast<int>(level.security), level.el.value_or(9), level.hyp, level.aarch64, sum.entered,
+            sum.work.instructions, sum.work.cycles);
+    }
     for (const auto& [loss, n] : losses) {
         out += "\nloss ";
         add(static_cast<int>(loss.how), loss.from, loss.to, loss.regained, loss.inside, n);
@@ -251,6 +257,22 @@ TEST_F(Calls, RecursionThatIsDirectIsOneNode) {
     flow.call(at('a'), at('b')).call(at('b'), at('b')).call(at('b'), at('b')).ret(at('b', 4)).ret(at('b', 4));
     flow.ret(at('b', 4)).plain(at('a', 4));
     EXPECT_EQ(run(flow), "a 0/2; a.b 3/5");
+}
+
+TEST_F(Calls, WhatRanAtEachLevelIsCounted) {
+    const auto level = [&](std::uint8_t el, bool ns, std::uint32_t id) {
+        flow.event(flow::Context{.ns = ns, .hyp = el == 2, .context_id = id, .vmid = {}, .aarch64 = true, .el = el});
+    };
+    level(3, false, 1);
+    flow.jump(at('a'), at('b'), 2);
+    level(0, true, 1);
+    flow.call(at('b'), at('c'), 5);
+    level(0, true, 2);  // another program at the same level
+    flow.ret(at('c'), 7);
+    level(3, false, 2);
+    flow.plain(at('d'), 11);
+    run(flow);
+    EXPECT_NE(sums.find("\nlevel 0 3 0 1 2 13 0 \nlevel 1 0 0 1 1 12 0 \n"), std::string::npos) << sums;
 }
 
 TEST_F(Calls, AReturnUnwindsSeveralFrames) {

@@ -71,6 +71,35 @@ std::size_t row_of(const View& view, std::string_view column, const std::string&
     return 0;
 }
 
+TEST(Views, ProfileByLevel) {
+    Answers answers = support::small_answers();
+    answers.levels.clear();
+    ProfileOptions options;
+    options.by = "level";
+    EXPECT_EQ(profile_view(answers, options).error().code, Errc::not_found);
+    answers.levels = {{"Secure", "EL3", "AArch64", 2, {25}},
+                      {"Non-secure", "EL0", "AArch32", 9, {75}},
+                      {"Non-secure", "Hyp", "AArch32", 1, {0}},
+                      {"Non-secure", "", "AArch32", 1, {0}}};
+    const auto view = profile_view(answers, options);
+    ASSERT_TRUE(view);
+    ASSERT_EQ(view->table.size(), 4U);
+    EXPECT_EQ(cell(*view, 0, "name").field(), "EL0 Non-secure AArch32");
+    EXPECT_EQ(cell(*view, 0, "share").field(), "0.75");
+    EXPECT_EQ(cell(*view, 0, "entered").field(), "9");
+    EXPECT_EQ(cell(*view, 1, "name").field(), "EL3 Secure");
+    EXPECT_EQ(cell(*view, 2, "name").field(), "Hyp Non-secure") << "equal ones by name";
+    EXPECT_EQ(cell(*view, 3, "name").field(), "Non-secure");
+
+    Answers twice = answers;
+    merge(twice, answers);
+    ASSERT_EQ(twice.levels.size(), 4U);
+    EXPECT_EQ(twice.levels[1].entered, 18U);
+    EXPECT_EQ(twice.levels[1].costs, Costs{150});
+    options.only = {"main"};
+    EXPECT_EQ(profile_view(answers, options).error().code, Errc::usage);
+}
+
 TEST(Views, ProfileHasTimesWhereTheyAreKnown) {
     const auto profile = [](const Answers& answers, const char* by) {
         ProfileOptions options;
@@ -563,7 +592,7 @@ std::string document() {
         "Made from the code that prints the tables: `WM_UPDATE_APPROVED=1 ctest -R answers.ColumnsDocument` writes it\n"
         "anew. [sqlite-schema.md](sqlite-schema.md) describes the tables of exports.\n";
     const Answers a = support::small_answers();
-    for (const char* by : {"function", "line", "block", "instruction", "image"}) {
+    for (const char* by : {"function", "line", "block", "instruction", "image", "level"}) {
         ProfileOptions options;
         options.by = by;
         describe(out, std::string("profile --by ") + by, *profile_view(a, options));

@@ -34,6 +34,7 @@ def commands():
         for view in ("branches", "loops", "exceptions"):
             yield f"{view} {capture}", BOTH
         yield f"diff {capture.split()[0]} {capture}", BOTH
+    yield f"profile {SORT} --by level", BOTH
     yield f"profile {SORT} --inlines", BOTH
     yield f"profile {SORT} --by instruction --inlines", BOTH
     yield "profile dpu dpu", BOTH

@@ -148,7 +148,8 @@ std::string packets(const flow::UnitFactory& units, const flow::UnitOptions& opt
     }
     if (bytes != nullptr) *bytes = trace.bytes();
     std::string out;
-    for (const test::Collected::Item& item : test::collect(trace.bytes(), read_config(values, CoreProfile::a).config).items)
+    for (const test::Collected::Item& item :
+         test::collect(trace.bytes(), read_config(values, CoreProfile::a).config).items)
         out += (out.empty() ? "" : " ") + item.text.substr(0, item.text.find(' '));
     return out;
 }

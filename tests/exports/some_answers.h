@@ -103,6 +103,7 @@ inline answers::Answers small_answers() {
                         {1041, 1041, 1, TimelineMark::Kind::exception, "IRQ"}};
     a.timeline.series = {{"cycles per instruction", "cycles", 0, {{1000, 1.25}, {1030, 2}}}};
     a.exceptions = {{"IRQ", 6, 1, 0, 7, 7, 7, 1}};
+    a.levels = {{"Non-secure", "EL1", "AArch64", 2, {5, 9}}, {"Non-secure", "", "AArch32", 1, {1, 2}}};
     a.charts = {{Chart::Kind::histogram, "time in IRQ", "cycles", "times", "", {{"4-7", 1, ""}}}};
     a.tables = {{"stays", "", {Column::text("task"), Column::count("times")}, {{"a,b \"c\"", "3"}}}};
     return a;

@@ -1,10 +1,12 @@
-// The example capture against the addresses QEMU executed (examples/sort/capture/truth.txt).
+// The example captures against the addresses QEMU executed (examples/sort/capture/truth.txt,
+// examples/sort/capture-aarch64/executed.txt).
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -19,9 +21,9 @@ namespace {
 
 const std::filesystem::path folder = std::filesystem::path(WAYMARK_SOURCE_DIR) / "examples/sort";
 
-std::map<std::string, std::uint64_t> read_truth() {
+std::map<std::string, std::uint64_t> read_truth(const std::string& file) {
     std::map<std::string, std::uint64_t> truth;
-    std::ifstream in(folder / "capture/truth.txt");
+    std::ifstream in(folder / file);
     for (std::string line; std::getline(in, line);) {
         const std::size_t space = line.find(' ');
         if (!line.starts_with('#') && space != std::string::npos)
@@ -51,23 +53,26 @@ public:
                 }
             },
             [&](const flow::Event& event) {
-                if (const auto* e = std::get_if<flow::Exception>(&event.what))
+                if (const auto* e = std::get_if<flow::Exception>(&event.what)) {
+                    ++exceptions;
                     svcs += e->type->kind == flow::ExceptionClass::supervisor_call;
+                }
                 bad += std::holds_alternative<Gap>(event.what) || std::holds_alternative<flow::NoMemory>(event.what) ||
                        std::holds_alternative<flow::Inconsistency>(event.what);
                 timestamps += std::holds_alternative<flow::Timestamp>(event.what);
             });
     }
 
-    std::uint64_t ranges = 0, range_instructions = 0, executed = 0, svcs = 0, bad = 0, timestamps = 0;
+    std::uint64_t ranges = 0, range_instructions = 0, executed = 0, exceptions = 0, svcs = 0, bad = 0, timestamps = 0;
     synthetic::ExecutedHash address_hash, range_hash;
 
 private:
     const isa::CodeReader& code_;
 };
 
-void check(pipeline::DecoderKind kind, const pipeline::SessionOptions& options) {
-    auto capture = capture::read_snapshot(folder / "capture");
+void decode(const std::string& name, pipeline::DecoderKind kind, const pipeline::SessionOptions& options,
+            const std::function<void(const Executed&)>& check) {
+    auto capture = capture::read_snapshot(folder / name);
     ASSERT_TRUE(capture.has_value()) << capture.error().message;
     EXPECT_TRUE(capture->problems.empty());
     auto session = pipeline::make_session(std::move(*capture), options);
@@ -82,16 +87,23 @@ void check(pipeline::DecoderKind kind, const pipeline::SessionOptions& options) 
     });
     ASSERT_EQ(report.buffers.size(), 1U);
     EXPECT_FALSE(report.buffers[0].error.has_value());
-    std::map<std::string, std::uint64_t> truth = read_truth();
-    ASSERT_EQ(truth.size(), 5U);
-    EXPECT_EQ(sink.executed, truth["executed"]);
-    EXPECT_EQ(sink.address_hash.value(), truth["address_hash"]);
-    EXPECT_EQ(sink.ranges, truth["ranges"]);
-    EXPECT_EQ(sink.range_instructions, truth["range_instructions"]);
-    EXPECT_EQ(sink.range_hash.value(), truth["range_hash"]);
-    EXPECT_EQ(sink.svcs, 3U);
+    EXPECT_EQ(sink.exceptions, 3U) << "two lines are written, and the program ends";
     EXPECT_EQ(sink.bad, 0U);
     EXPECT_GT(sink.timestamps, 3U);
+    check(sink);
+}
+
+void check(pipeline::DecoderKind kind, const pipeline::SessionOptions& options) {
+    decode("capture", kind, options, [](const Executed& sink) {
+        std::map<std::string, std::uint64_t> truth = read_truth("capture/truth.txt");
+        ASSERT_EQ(truth.size(), 5U);
+        EXPECT_EQ(sink.svcs, 3U);
+        EXPECT_EQ(sink.executed, truth["executed"]);
+        EXPECT_EQ(sink.address_hash.value(), truth["address_hash"]);
+        EXPECT_EQ(sink.ranges, truth["ranges"]);
+        EXPECT_EQ(sink.range_instructions, truth["range_instructions"]);
+        EXPECT_EQ(sink.range_hash.value(), truth["range_hash"]);
+    });
 }
 
 TEST(ExampleCapture, DecodesToWhatQemuExecuted) {
@@ -101,6 +113,21 @@ TEST(ExampleCapture, DecodesToWhatQemuExecuted) {
 
 TEST(ExampleCapture, DecodesTheSameFromTheProgram) {
     check(pipeline::DecoderKind::fast, {.images = {(folder / "sort.elf").string()}, .symbols = {}});
+}
+
+TEST(ExampleCapture, OfAArch64DecodesToWhatQemuExecuted) {
+    for (const auto kind : {pipeline::DecoderKind::fast, pipeline::DecoderKind::reference})
+        for (const bool program : {false, true}) {
+            pipeline::SessionOptions options;
+            if (program) options.images = {(folder / "sort-aarch64.elf").string()};
+            decode("capture-aarch64", kind, options, [](const Executed& sink) {
+                std::map<std::string, std::uint64_t> executed = read_truth("capture-aarch64/executed.txt");
+                ASSERT_EQ(executed.size(), 2U);
+                EXPECT_EQ(sink.executed, executed["executed"]);
+                EXPECT_EQ(sink.range_instructions, executed["executed"]);
+                EXPECT_EQ(sink.address_hash.value(), executed["address_hash"]);
+            });
+        }
 }
 
 }  // namespace

@@ -19,6 +19,9 @@ import tempfile
 import time
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import endless  # noqa: E402
+
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 SORT = SOURCE / "examples/sort/sort.elf"
 LISTER = shutil.which("trc_pkt_lister")
@@ -215,9 +218,8 @@ class Circle(unittest.TestCase):
 
     def start_endless(self, *options, **more):
         shutil.rmtree(self.out, ignore_errors=True)
-        return subprocess.Popen([str(a) for a in (WAYMARK, "record", "--truth", "-o", self.out, *options, "--",
-                                                  self.write_program(ENDLESS))],
-                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **more)
+        return endless.start(self, (WAYMARK, "record", "--truth", "-o", self.out, *options, "--",
+                                    self.write_program(ENDLESS)), **more)
 
     def test_interrupt(self):
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -229,13 +231,43 @@ class Circle(unittest.TestCase):
             self.assertIn(number.name, said)
             self.verify()
 
+    def test_a_signal_that_is_ignored_stays_ignored(self):
+        child = self.start_endless(preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        self.wait_for_trace()
+        status = pathlib.Path(f"/proc/{child.pid}/status").read_text()
+        self.assertTrue(int(re.search(r"SigIgn:\s+(\w+)", status)[1], 16) & 1 << signal.SIGHUP - 1, status)
+        child.send_signal(signal.SIGHUP)
+        child.send_signal(signal.SIGINT)
+        _, said = child.communicate(timeout=60)
+        self.assertEqual(child.returncode, 5, said)
+        self.assertIn("SIGINT", said)
+
     def test_killed(self):
         child = self.start_endless()
         self.wait_for_trace()
         self.assertEqual(run(WAYMARK, "flow", self.out, "--format", "summary").returncode, 0)  # while it grows
+        (qemu,) = (int(p) for p in pathlib.Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split())
         child.kill()
         child.communicate(timeout=60)
+        # QEMU ends with the process that takes its trace.
+        for _ in range(100):
+            state = pathlib.Path(f"/proc/{qemu}/stat")
+            if not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] == "Z":
+                break
+            time.sleep(0.1)
+        else:
+            self.fail("QEMU goes on")
         self.assertEqual(run(WAYMARK, "flow", self.out, "--format", "summary").returncode, 0)
+        self.verify()
+
+    def test_qemu_killed(self):
+        child = self.start_endless()
+        self.wait_for_trace()
+        (qemu,) = (int(p) for p in pathlib.Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split())
+        os.kill(qemu, signal.SIGKILL)
+        _, said = child.communicate(timeout=60)
+        self.assertEqual(child.returncode, 4, said)
+        self.assertIn("SIGKILL", said)
         self.verify()
 
     def test_full_disk(self):
@@ -252,9 +284,8 @@ class Circle(unittest.TestCase):
         for unit in ("ptm", "dpu"):
             with self.subTest(unit):
                 shutil.rmtree(self.out, ignore_errors=True)
-                child = subprocess.Popen([str(a) for a in (WAYMARK, "record", "--unit", unit, "-o", self.out, "--",
-                                                           self.write_program(ENDLESS))],
-                                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                child = endless.start(self, (WAYMARK, "record", "--unit", unit, "-o", self.out, "--",
+                                             self.write_program(ENDLESS)))
                 described = self.out / ("truth.txt" if unit == "ptm" else "dpu.ini")
                 for _ in range(600):
                     if described.exists():
@@ -384,10 +415,8 @@ class Circle(unittest.TestCase):
         for number, status in ((signal.SIGINT, 5), (signal.SIGTERM, 5), (signal.SIGKILL, -9)):
             with self.subTest(number.name):
                 shutil.rmtree(self.out, ignore_errors=True)
-                child = subprocess.Popen([str(a) for a in (WAYMARK, "record", "--truth", "--system", "--core", "cortex-a9",
-                                                           "-o", self.out, "--", program)],
-                                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                         text=True)
+                child = endless.start(self, (WAYMARK, "record", "--truth", "--system", "--core", "cortex-a9", "-o", self.out,
+                                             "--", program), stdin=subprocess.DEVNULL)
                 self.wait_for_trace()
                 child.send_signal(number)
                 _, said = child.communicate(timeout=60)

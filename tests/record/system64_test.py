@@ -9,6 +9,7 @@ returned (`-d int`); OpenCSD's ranges, contexts and exceptions; what examples/le
 exceptions/system64.S, written by hand from docs/spec/etm4-registers.md, 2.13.
 """
 import collections
+import csv
 import json
 import pathlib
 import re
@@ -117,9 +118,21 @@ class System64(unittest.TestCase):
                 decoded = collections.Counter()
                 for level, count in self.levels_of(out):
                     decoded[level] += count
+                self.assertEqual(self.profile_by_level(out), decoded)
                 by_level.subtract(decoded)
                 # The two that did not execute were entered at EL1 and EL0.
                 self.assertEqual({k: v for k, v in by_level.items() if v}, {0: 1, 1: 1})
+
+    def profile_by_level(self, out):
+        rows = run(WAYMARK, "profile", out, "--by", "level", "--format", "tsv").stdout.splitlines()
+        found = collections.Counter()
+        for row in csv.DictReader(rows, delimiter="\t"):
+            found[int(row["level"].removeprefix("EL"))] += int(row["instructions"])
+            self.assertEqual(row["state"], "AArch64")
+            # The kernel calls the monitor, which calls a service at Secure EL1.
+            self.assertIn(row["security"], {"EL3": ("Secure",), "EL1": ("Secure", "Non-secure")}.get(row["level"],
+                                                                                                  ("Non-secure",)))
+        return found
 
     def test_blocks_come_in_the_order_of_qemu(self):
         """Without -singlestep: QEMU's log has the blocks it entered, in the truth they are found in this order."""

@@ -101,6 +101,7 @@ inline Answers made_flow(std::size_t functions = 12, std::size_t calls = 60, std
         series.points.push_back({t.axis.begin + p * 1000, static_cast<double>(next_random(random) % 1000) / 10});
     t.series = {series};
     a.exceptions = {{"IRQ", 18, 40, 2, 900, 12'000, 100'000, 39}, {"supervisor call", 11, 7, 0, 0, 0, 0, 0}};
+    a.levels = {{"Secure", "EL3", "AArch64", 1, {1'000}}, {"Non-secure", "EL0", "AArch64", 41, {2'000'000}}};
     return a;
 }
 
@@ -114,6 +115,7 @@ inline Answers made_samples() {
     a.timeline = {};
     a.loops.clear();
     a.exceptions.clear();
+    a.levels.clear();
     for (Instruction& i : a.instructions) {
         i.costs = {i.times / 10, i.times};
         i.times = 0;

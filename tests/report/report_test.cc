@@ -276,6 +276,22 @@ TEST(Report, TellsWhatIsExactAndInWhichUnitExceptionsAre) {
     EXPECT_EQ(head["exceptions"][0]["unit"], "cycles");
 }
 
+TEST(Report, HasLevelsWithTheirCosts) {
+    Answers answers = made_flow();
+    answers.metrics.resize(1);
+    const json head = part(written(answers), "head");
+    ASSERT_EQ(head["levels"].size(), 2U);
+    EXPECT_EQ(head["levels"][1], json({{"name", "EL0 Non-secure"}, {"entered", 41}, {"costs", {2'000'000}}}));
+}
+
+TEST(Report, ATableThatWasCutSaysHowManyRowsItHad) {
+    Answers answers = made_flow();
+    Table table{.columns = {Column::count("n", "n")}};
+    for (std::uint64_t i = 0; i < 5; ++i) table.add({i});
+    answers.tables = {table};
+    EXPECT_EQ(part(written(answers), "head")["tables"][0]["of"], 5);
+}
+
 TEST(Report, EmptyAnswersAreAReportToo) {
     Answers answers;
     answers.metrics = {{"instructions", "instructions"}};

@@ -135,10 +135,11 @@ describe("views", () => {
         }) as unknown as Head;
     it("shows what has data and says why the rest is not there", () => {
         expect(viewsOf(head("PTM", true)).every((v) => v.absent === undefined)).toBe(true);
-        for (const unit of ["PTM", "SPE", "DPU"]) {
+        for (const unit of ["PTM", "ETE", "SPE", "DPU"]) {
             const absent = viewsOf(head(unit, false)).filter((v) => v.absent);
             expect(absent).toHaveLength(10);
             expect(absent.every((v) => v.absent!.endsWith("."))).toBe(true);
+            expect(absent.some((v) => v.absent!.includes("--image"))).toBe(unit === "PTM" || unit === "ETE");
         }
     });
     it("are kept in the address", () => {

@@ -37,6 +37,7 @@
 #include "waymark/analysis/call_tree.h"
 #include "waymark/analysis/flow_code.h"
 #include "waymark/analysis/flow_counts.h"
+#include "waymark/analysis/flow_levels.h"
 #include "waymark/flow/flow.h"
 
 namespace waymark::analysis {
@@ -102,6 +103,8 @@ public:
     };
     /// After `finish`: by Context ID, in the order of their first sight.
     [[nodiscard]] std::vector<Tree> trees() const;
+    /// After `finish`: what ran at each exception level.
+    [[nodiscard]] const FlowLevels& levels() const { return levels_; }
 
     /// What there was no room for.
     struct LeftOut {
@@ -260,6 +263,7 @@ private:
     std::uint32_t last_edge_ = no_edge;  // of the last range, while nothing came between
     Work run_;                           // not yet in a node
     Work total_, stray_;                 // `stray_`: of no code that is known
+    FlowLevels levels_;
 
     // A fork's beginning, up to its first range.
     std::vector<flow::What> early_;

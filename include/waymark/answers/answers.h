@@ -248,6 +248,17 @@ struct ExceptionRow {
     std::string unit = "instructions";  ///< or `cycles`
 };
 
+/// What ran at one exception level, in one security state and one execution state.
+struct LevelRow {
+    std::string security;     ///< `Secure`, `Non-secure`, `Root`, `Realm`
+    std::string level{};      ///< `EL0` to `EL3`, `Hyp`; empty: the trace does not carry it
+    std::string state{};      ///< `AArch64`, `AArch32`
+    std::uint64_t entered{};  ///< times it was changed to, from another or from where none was known
+    Costs costs{};            ///< by metric
+};
+/// `EL1 Non-secure`; AArch32 is named where there are exception levels.
+[[nodiscard]] std::string name(const LevelRow& row);
+
 /// A figure of the health or summary: printed in order.
 struct Figure {
     std::string name, value, note{};
@@ -310,6 +321,7 @@ struct Answers {
     std::vector<CallNode> calls;            ///< parents before children; empty: who called whom is not known
     Timeline timeline;
     std::vector<ExceptionRow> exceptions;
+    std::vector<LevelRow> levels;  ///< Secure states first; empty: not known, or calls were not asked for
     std::vector<Chart> charts;
     std::vector<Table> tables;  ///< those that only one unit has: DPU tasks, loops and user data, shared cache lines
 };

@@ -13,6 +13,8 @@ using protocol::Severity;
 
 /// The kind of findings on names of code alone: the trace is as good without them, and --strict passes.
 inline constexpr std::string_view missing_names = "missing-names";
+/// Of a source whose bytes are of no protocol that is known here.
+inline constexpr std::string_view not_recognised = "not-recognised";
 
 using pipeline::gathered;
 using pipeline::without_particulars;

@@ -80,6 +80,8 @@ struct Survey {
     /// Packets that give the address again (Words::syncs), by the reason for which they were sent. Empty where a
     /// protocol does not distinguish reasons.
     std::vector<std::pair<std::string, std::uint64_t>> syncs{};
+    /// Packets that give the exception level or security state, by what they say: `EL1 Non-secure AArch64`.
+    std::map<std::string, std::uint64_t> levels{};
     /// What is wrong with it, beside gaps: sentences without the name of the source.
     std::vector<std::string> troubles{};
 };

@@ -102,7 +102,7 @@ private:
     struct Process {
         std::uint32_t pid{}, parent_pid{}, parent_tid{};  ///< no parent: the program
         std::vector<std::shared_ptr<Block>> blocks{};
-        std::vector<Row> rows{};                                    ///< of these blocks, for Tracker::follow
+        std::vector<OrdinaryBlock> rows{};                          ///< of these blocks, for Tracker::follow
         std::vector<std::pair<MapPart, std::string>> early_maps{};  ///< that came before its pid was known
     };
     struct Thread {

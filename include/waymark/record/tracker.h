@@ -22,16 +22,26 @@ struct Clock {
     std::uint64_t cycle = 0;
 };
 
+/// A place as one number: addresses are canonical, so no two places have the same.
+[[nodiscard]] constexpr std::uint64_t key_of(Address address, isa::Isa isa) {
+    return address.value ^ std::uint64_t{static_cast<std::uint8_t>(isa)} << 58;
+}
+
 /// A block of the ordinary kind, as `Tracker::follow` needs it: code with nothing special in it, and no waypoint but a
 /// branch at its end.
 struct OrdinaryBlock {
-    const isa::Instruction* instruction{};  ///< the branch, borrowed from the block's code; null: there is none
-    std::uint32_t epoch = 0;                ///< in which its bytes were found to fit; 0: no ordinary block
-    std::uint64_t address{};
+    const isa::Instruction* instruction{};         ///< the branch, borrowed from the block's code; null: there is none
+    std::uint32_t epoch = 0;                       ///< in which its bytes were found to fit; 0: no ordinary block
+    std::uint32_t branch_epoch = 0;                ///< the same, if there is a branch
+    std::uint64_t address{}, branch{}, end{};      ///< where it begins; the branch; what follows it
     std::uint32_t before_bytes{}, instructions{};  ///< before the branch; all
     isa::Isa isa{};
     std::uint8_t last_bytes{};  ///< of the instruction before the branch; 0: there is none
     bool may_fail{};            ///< the branch is indirect, and execution may go on after it
+    bool direct{};              ///< it has one target
+    /// Places: this one; where execution is if the branch failed; where else it may be after a direct one.
+    static constexpr std::uint64_t nowhere = ~std::uint64_t{0} ^ std::uint64_t{1} << 57;
+    std::uint64_t key{}, failed = nowhere, target = nowhere;
 };
 
 /// `epoch` 0 where it is not of the ordinary kind. Borrows from `code`.
@@ -125,6 +135,13 @@ private:
     template <class F>
     void tell_unit(F&& f);
     void begin(Place place);
+    /// The truth needs nothing but sums of what the unit is told.
+    [[nodiscard]] bool only_sums() const { return ranges_ == nullptr && !may_lose_ && !filters_; }
+    template <bool sums>
+    [[nodiscard]] std::size_t follow_rows(std::span<const std::uint32_t> chunk, std::span<const OrdinaryBlock> rows,
+                                          std::uint32_t epoch, std::uint64_t limit, std::uint32_t& held);
+    /// Reports what `blocks_` holds. `sums`: only_sums(); else `ran_` is filled, and the two numbers are not used.
+    template <bool sums>
     void tell(Place from, std::size_t count, std::uint64_t instructions, std::uint64_t hash);
     [[nodiscard]] Place here() const { return {start_.address + straight_.bytes, start_.isa}; }
 

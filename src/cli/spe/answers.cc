@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <set>
 
+#include "../info_others.h"
 #include "../options.h"
 #include "../trouble.h"
 #include "commands.h"
@@ -115,6 +116,7 @@ Result<Answer> Answer::open(const AnswerOptions& options) {
                      fmt::format("{0} is a snapshot of trace macrocells and contains no samples: waymark report {0}, "
                                  "profile and flow show what it does; waymark spe takes perf.data files",
                                  options.capture)};
+    if (auto error = other_file(options.capture)) return std::move(*error);
     ShowProgress progress;
     WM_ASSIGN_OR_RETURN(auto opened, analysis::open_samples(options.capture, midr, &progress));
     out.capture_ = std::make_unique<analysis::SampleCapture>(std::move(opened));

@@ -600,6 +600,7 @@ void on_atomic_access(unsigned, std::uint32_t, std::uint64_t, void*) {}
 
 /// Numbers of system calls.
 struct Calls {
+<<<<<<< HEAD
     std::int64_t prctl, munmap, mremap, mmap, mprotect;
     std::array<std::int64_t, 4> fork;  ///< all that may make a process
     std::array<std::int64_t, 4> end;   ///< all after which the program may be gone
@@ -607,6 +608,12 @@ struct Calls {
 constexpr std::size_t exit_group = 1;  ///< in `end`
 constexpr Calls a64_calls{167, 215, 216, 222, 226, {220, 435, 220, 435}, {93, 94, 221, 281}};
 constexpr Calls arm_calls{172, 91, 163, 192, 125, {2, 120, 190, 435}, {1, 248, 11, 387}};
+=======
+    std::int64_t prctl, munmap, mremap, mmap, mprotect, clone;
+};
+constexpr Calls a64_calls{167, 215, 216, 222, 226, 220}, arm_calls{172, 91, 163, 192, 125, 120};
+constexpr std::int64_t clone3 = 435;
+>>>>>>> product
 constexpr std::int64_t arm_sigaction = 67, arm_rt_sigaction = 174, a64_rt_sigaction = 134;
 const Calls& calls() { return a64 ? a64_calls : arm_calls; }
 bool installs_handler(std::int64_t number) {
@@ -657,6 +664,8 @@ void on_system_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::u
     if (signal_folder != nullptr && second != 0 && !detached && installs_handler(number)) see_handler(second);
     put(v, words::system_call | (static_cast<std::uint32_t>(number) & words::value_mask));
     if (detached) return;
+    // The recorder sees what led to a new thread before it sees the thread.
+    if (number == calls().clone || number == clone3) queue(v);
     v.unmapped_number = 0;
     if (number == calls().munmap || (number == calls().mremap && (fourth & MREMAP_MAYMOVE) != 0))
         report_unmapping(v, first, second);

@@ -18,7 +18,7 @@ export function viewsOf(head: Head): ViewInfo[] {
     const info = (id: ViewId, name: string, there: boolean, why: string): ViewInfo =>
         there ? { id, name } : { id, name, absent: why };
     const nothing =
-        head.unit === "PTM" && has.instructions === 0
+        head.unit !== "SPE" && head.unit !== "DPU" && has.instructions === 0
             ? "No program image was known: give one with --image."
             : "Nothing was decoded that could be shown here.";
     const blind = nothing.startsWith("No program");

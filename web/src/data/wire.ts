@@ -56,6 +56,13 @@ export interface ExceptionRow {
     unit: string;
 }
 
+/// What ran at an exception level, in a security state.
+export interface LevelRow {
+    name: string;
+    entered: number;
+    costs: number[]; // by metric
+}
+
 /// How far figures of one kind can be trusted, in sentences.
 export interface Trust {
     view: string;
@@ -101,6 +108,7 @@ export interface Head {
         costs: number[][];
     };
     exceptions: ExceptionRow[];
+    levels: LevelRow[];
     trust: Trust[];
     charts: Chart[];
     tables: GenericTable[];

@@ -23,6 +23,9 @@ export function SummaryView({ report, metric }: ViewProps) {
         .filter((x) => x.cost > 0)
         .sort((a, b) => b.cost - a.cost)
         .slice(0, 8);
+    const cost = (l: { costs: number[] }) => l.costs[metric] ?? 0;
+    const levels = [...head.levels].sort((a, b) => cost(b) - cost(a));
+    const levelsTotal = levels.reduce((sum, l) => sum + cost(l), 0);
     const findings = [...head.health].sort((a, b) => b.severity - a.severity);
     const absent = viewsOf(head).filter((v) => v.absent !== undefined);
     return (
@@ -90,6 +93,22 @@ export function SummaryView({ report, metric }: ViewProps) {
                         Of the function itself, without what it calls.{" "}
                         <a href={hashOf({ view: "functions" })}>All {counted(functions.name.filter((_, f) => report.isFunction(f)).length, "function")}</a>
                     </p>
+                </section>
+            )}
+            {levels.length > 0 && (
+                <section aria-labelledby="levels">
+                    <h2 id="levels">Exception levels and security states</h2>
+                    <ol class="top-functions">
+                        {levels.map((l) => (
+                            <li key={l.name}>
+                                <span>
+                                    {l.name} <span class="quiet">entered {counted(l.entered, "time")}</span>
+                                </span>
+                                <span class="number">{short(cost(l))}</span>
+                                <Share part={cost(l)} whole={levelsTotal} />
+                            </li>
+                        ))}
+                    </ol>
                 </section>
             )}
             {head.trust.length > 0 && (
