@@ -1,5 +1,7 @@
 /// The decoder behind `Decoder` and `ParallelDecoder`, for each kind of output. A unit that does not speculate needs no
 /// queue: elements are delivered as their packets come, and atoms and addresses of known blocks take an inner loop.
+/// With speculation there are two: one queues what plain packets add, commits and cancels, and another follows what
+/// became due (follow/waiting.h).
 #pragma once
 
 #include <algorithm>
@@ -14,6 +16,7 @@
 #include "waymark/follow/few_outcomes.h"
 #include "waymark/follow/follower.h"
 #include "waymark/follow/parallel.h"
+#include "waymark/follow/waiting.h"
 
 namespace waymark::etm4 {
 
@@ -46,8 +49,16 @@ inline constexpr std::array<follow::FewOutcomes, 64> few_atoms = [] {
     return all;
 }();
 
+/// The same packets as rows of follow::Waiting, but for their offsets.
+inline constexpr std::array<follow::WaitingRow, 64> atom_rows = [] {
+    std::array<follow::WaitingRow, 64> all{};
+    for (unsigned i = 0; i < 64; ++i) all[i] = follow::WaitingRow::of({atom_table[i].e, atom_table[i].count}, {});
+    return all;
+}();
+
 template <class Out>
 class Machine {
+    using Waiting = follow::Waiting<Element>;
     using Follower = follow::Follower<Out>;
 
 public:
@@ -134,13 +145,14 @@ public:
     }
 
     /// Atoms and addresses of blocks that are known, as many as come one after another; gives back where they end. All
-    /// else is left to the calls for single packets, which do the same one by one.
+    /// else is left to the calls for single packets, which do the same one by one. With speculation also blocks that
+    /// are not known, and Commit.
     const std::uint8_t* take(const std::uint8_t* at, const std::uint8_t* end, Offset here) {
-        if (!direct_ || follower_.position() < 0 || assembler_.pending() || !committed_.state().may_push ||
-            static_cast<std::size_t>(end - at) < most_plain_bytes)
-            return at;
+        if (static_cast<std::size_t>(end - at) < most_plain_bytes || assembler_.pending()) return at;
         // So that offsets less the base of a batch stay in 32 bits.
         end = at + std::min<std::ptrdiff_t>(end - at, 1 << 30);
+        if (!direct_) return synchronisation_.synchronised() ? take_waiting(at, end, here) : at;
+        if (!follows_links()) return at;
         follow::Outcomes rest{};
         const std::uint8_t* const stopped = take_plain(at, end, here, rest);
         if (rest.count != 0) committed_(here + static_cast<std::uint64_t>(stopped - at - 1), rest);
@@ -156,7 +168,7 @@ public:
         Synchronisation synchronisation;
         follow::FollowerState follower;
         typename follow::Elements<Out>::State elements;
-        Uncommitted waiting;
+        Waiting waiting;
     };
     [[nodiscard]] Snapshot snapshot() const {
         return {parser_.progress(),
@@ -220,6 +232,12 @@ private:
             else
                 machine.waiting_.add(at, outcomes);
         }
+        void add(Offset at, ElementKind, const element::Address& address) {
+            if (machine.direct_)
+                machine.committed_.commit(at, address);
+            else
+                machine.waiting_.add(at, follow::PackedAddress{pack(address.place)});
+        }
         template <class E>
         void add(Offset at, ElementKind kind, E&& element) {
             if (!machine.direct_)
@@ -243,9 +261,12 @@ private:
             const std::uint64_t depth = waiting_.depth();
             const std::uint64_t excess = depth > config_.max_speculation ? depth - config_.max_speculation : 0;
             possible = possible && waiting_.size() <= most_waiting &&
-                       waiting_.commit(std::max(request.commit, excess), committed_) &&
-                       waiting_.cancel(request.cancel) && (!request.mispredict || waiting_.mispredict());
-            if (possible) waiting_.release(committed_);
+                       waiting_.commit(std::max(request.commit, excess)) && waiting_.cancel(request.cancel) &&
+                       (!request.mispredict || waiting_.mispredict());
+            if (possible)
+                deliver_waiting();
+            else
+                waiting_.deliver_due(Deliver{committed_});
         }
         if (possible) [[likely]]
             return;
@@ -259,7 +280,7 @@ private:
         synchronisation_.lose(at.end(), GapReason::unsynchronised);
     }
     void end_of_flow(Offset at, bool overflow) {
-        const std::size_t lost = waiting_.discard(committed_) + (assembler_.pending() ? 1 : 0);
+        const std::uint64_t lost = waiting_.discard(Deliver{committed_}) + (assembler_.pending() ? 1 : 0);
         if (lost != 0) elements_.event(at, flow::Mark{flow::Mark::Kind::uncommitted, lost, 0});
         assembler_.forget();
         committed_.forget(overflow);
@@ -293,8 +314,9 @@ private:
         const std::uint8_t* at = first;
         std::ptrdiff_t now = follower_.position();
         std::ptrdiff_t further_bytes = 0;  // of packets, after their first ones
-        RecentAddresses addresses(assembler_.addresses(), committed_.state().sf);
-        follow::BlockCache::Window window = follower_.cache().window(addresses.high_half());
+        RecentAddresses addresses(assembler_.addresses());
+        const bool a64 = committed_.state().sf;
+        TargetFinder targets(follower_.cache(), Target{addresses.newest(), a64}.high_half());
         bool moved = false;  // an address was read
         while (at < stop) {
             const std::uint8_t header = *at;
@@ -312,19 +334,10 @@ private:
                     }
                 } else {
                     const Atoms atoms = atom_table[header & 0x3fU];
-                    next = static_cast<Position>(now);
-                    unsigned i = 0;
-                    for (; i < atoms.count; ++i) {
-                        const std::ptrdiff_t edge = next + static_cast<std::ptrdiff_t>(atoms.e >> i & 1U);
-                        const Position to = links[edge];
-                        if (to < 0 && (to != follow::indirect || i + 1U != atoms.count || !is_address(at[1])))
-                            [[unlikely]]
-                            break;
-                        run.reserve(at);
-                        run.put(at, flow::no_cycles, 1, edge);
-                        next = to;
-                    }
-                    if (i != atoms.count) [[unlikely]] {
+                    const follow::EachFollowed followed =
+                        follow::follow_each(links, now, atoms.e, atoms.count, is_address(at[1]), at, run);
+                    next = followed.next;
+                    if (const unsigned i = followed.count; i != atoms.count) [[unlikely]] {
                         if (i == 0) break;
                         rest = {atoms.e >> i, static_cast<std::uint8_t>(atoms.count - i)};
                         now = next;
@@ -342,9 +355,7 @@ private:
             at += bytes;
             further_bytes += bytes - 1;
             moved = true;
-            if (addresses.high_half() != window.high_half) [[unlikely]]
-                window = follower_.cache().window(addresses.high_half());
-            now = addresses.regular() ? window.starts.find(addresses.key()) : follow::nowhere;
+            now = targets.find({addresses.newest(), a64});
             if (now < 0) [[unlikely]]
                 break;
         }
@@ -358,6 +369,160 @@ private:
         return at;
     }
 
+    /// The place of execution is known, and links lead on from there.
+    [[nodiscard]] bool follows_links() const { return follower_.position() >= 0 && committed_.state().may_push; }
+
+    /// Rows that are queued before what is due is followed: as many as the first-level cache has room for.
+    static constexpr std::size_t most_rows = 256;
+
+    /// Queues atoms and addresses, commits, cancels. Packets that cannot be there are left to the call for single
+    /// packets.
+    [[gnu::noinline]] const std::uint8_t* take_waiting(const std::uint8_t* const first, const std::uint8_t* const end,
+                                                       Offset here) {
+        const std::uint8_t* const stop = end - most_plain_bytes;
+        const std::uint8_t* at = first;
+        const std::uint64_t most_depth = config_.max_speculation;
+        std::ptrdiff_t further_bytes = 0;
+        RecentAddresses addresses(assembler_.addresses());
+        bool goes_on = true;
+        while (goes_on && at < stop && waiting_.size() + most_rows <= most_waiting) {
+            auto [row, depth, undelivered] = waiting_.room(most_rows);
+            const follow::WaitingRow* const end_of_room = row + most_rows;
+            while (at < stop && row < end_of_room) {
+                const std::uint8_t header = *at;
+                const Offset offset = here + static_cast<std::uint64_t>(at - first);
+                if (header >= 0xc0) {
+                    *row = atom_rows[header & 0x3fU];
+                    row->at = offset;
+                    undelivered += row->weight;
+                    depth = std::min(depth + row->weight, most_depth);
+                    ++row;
+                    ++at;
+                } else if (is_address(header)) {
+                    const unsigned bytes = addresses.take(at);
+                    *row++ = follow::WaitingRow::of(follow::PackedAddress{addresses.newest()}, offset);
+                    at += bytes;
+                    further_bytes += bytes - 1;
+                } else if (header == Commit::info.value && at[1] <= std::min<std::uint64_t>(depth, 0x7f)) {
+                    depth -= at[1];
+                    at += 2;
+                    ++further_bytes;
+                } else {
+                    waiting_.added({row, depth, undelivered});
+                    const std::size_t bytes = take_wrong_path(at, end, offset);
+                    goes_on = bytes != 0;
+                    if (!goes_on) break;
+                    at += bytes;
+                    further_bytes += static_cast<std::ptrdiff_t>(bytes) - 1;
+                    const auto now = waiting_.room(0);
+                    row = now.row;
+                    depth = now.depth;
+                    undelivered = now.undelivered;
+                }
+            }
+            if (goes_on) waiting_.added({row, depth, undelivered});
+            deliver_waiting();
+        }
+        addresses.give(assembler_.addresses());
+        packets_ += static_cast<std::uint64_t>(at - first - further_bytes);
+        return at;
+    }
+    /// A Cancel or Mispredict packet that is possible, and needs no commit: its bytes. Else 0, and nothing was done.
+    [[gnu::noinline]] std::size_t take_wrong_path(const std::uint8_t* at, const std::uint8_t* end, Offset offset) {
+        using WrongPath = wire::PacketList<CancelF1, CancelF2, CancelF3, Mispredict>;
+        struct {
+            follow::Outcomes outcomes{};
+            void add(Offset, const follow::Outcomes& atoms) { outcomes = atoms; }
+        } queue;
+        Request request;
+        const Parsed parsed = wire::Dispatch<WrongPath>::parse(
+            Bytes(at, end), [&](const auto& p, std::size_t) { request = assembler_(p, offset, queue); }, config_);
+        if (parsed.step != Step::ok) return 0;
+        const std::uint64_t added = queue.outcomes.count;
+        const std::uint64_t depth = waiting_.depth() + added;
+        if (depth > config_.max_speculation || request.cancel > depth) return 0;
+        if (request.mispredict && request.cancel >= added && !waiting_.outcome_before(request.cancel - added)) return 0;
+        if (added != 0) waiting_.add(offset, queue.outcomes);
+        (void)waiting_.cancel(request.cancel);
+        if (request.mispredict) (void)waiting_.mispredict();
+        return parsed.bytes;
+    }
+
+    /// What is due and released.
+    void deliver_waiting() {
+        do {
+            if (!waiting_.empty() && follows_links()) follow_waiting();
+        } while (waiting_.deliver_first(Deliver{committed_}));
+    }
+    struct Deliver {
+        Committed<Follower, Out>& committed;
+        WM_INLINE void operator()(Offset at, const follow::Outcomes& outcomes) const { committed(at, outcomes); }
+        void operator()(Offset at, const follow::PackedAddress& a) const {
+            committed.commit(at, element::Address{unpack(a.value)});
+        }
+        void operator()(Offset at, const Element& element) const { committed(at, element); }
+    };
+    /// take_plain for rows that are due: as many as links lead through. Precondition: follows_links(), and rows wait.
+    [[gnu::noinline]] void follow_waiting() {
+        using follow::Position;
+        using Is = follow::WaitingRow::Is;
+        follow::WaitingRow* row = waiting_.rows();
+        std::uint64_t due = waiting_.due();
+        if (row->weight > due || (row->is != Is::outcomes && row->is != Is::packed_address)) return;
+        const std::uint64_t bytes = waiting_.rows_end()[-1].at.value - row->at.value + 1;
+        if (bytes > 1U << 30) return;  // as in take
+        typename Out::Run run(out_, row->at, bytes);
+        const Position* const links = follower_.cache().links();
+        std::ptrdiff_t now = follower_.position();
+        const bool a64 = committed_.state().sf;
+        const follow::WaitingRow* moved = nullptr;  // the last address
+        TargetFinder targets(follower_.cache(), Target{pack(committed_.state().last), a64}.high_half());
+        for (;; ++row) {
+            if (row->is == Is::outcomes) {
+                if (row->weight > due) break;
+                Position next;
+                if (row->value < follow::few_by_code.size()) {
+                    const follow::FewOutcomes& few = follow::few_by_code[row->value];
+                    const follow::FewFollowed followed = follow::follow_few(links, now, few, row->at, run);
+                    next = followed.next;
+                    if (next < 0 && (next != follow::indirect || followed.last < 0 || row[1].is != Is::packed_address))
+                        [[unlikely]] {
+                        follow::take_back_few(links, now, few, run);
+                        break;
+                    }
+                } else {
+                    const follow::EachFollowed followed = follow::follow_each(
+                        links, now, row->value, row->weight, row[1].is == Is::packed_address, row->at, run);
+                    next = followed.next;
+                    if (followed.count != row->weight) [[unlikely]] {
+                        due -= followed.count;
+                        row->value >>= followed.count;
+                        row->weight -= followed.count;
+                        now = next;
+                        break;
+                    }
+                }
+                due -= row->weight;
+                now = next;
+            } else if (row->is == Is::packed_address) {
+                moved = row;
+                now = targets.find({row->value, a64});
+                if (now < 0) [[unlikely]] {
+                    ++row;
+                    break;
+                }
+            } else {
+                break;
+            }
+        }
+        waiting_.taken(row, due);
+        if (moved != nullptr) {
+            const follow::Place target = committed_.moved_to(unpack(moved->value));
+            if (now < 0) follower_.set_place(target);
+        }
+        if (now >= 0) follower_.set_position(static_cast<Position>(now));
+    }
+
     const Config config_;
     Out& out_;
     follow::Elements<Out> elements_;
@@ -365,7 +530,7 @@ private:
     Committed<Follower, Out> committed_;
     Assembler assembler_;
     const bool direct_;  // nothing waits
-    Uncommitted waiting_;
+    Waiting waiting_;
     Synchronisation synchronisation_;
     Parser<Machine> parser_;
     struct Report {

@@ -335,7 +335,8 @@ private:
     Request address(const KnownAddress& place, const ContextFields* context, Offset at, Queue& queue) {
         if (!pending_) [[likely]] {
             if (context != nullptr) queue.add(at, ElementKind::dropped, element::Context{*context});
-            return add(ElementKind::address, element::Address{place}, at, queue);
+            queue.add(at, ElementKind::address, element::Address{place});
+            return {};
         }
         Pending complete = std::move(*pending_);
         pending_.reset();

@@ -11,20 +11,59 @@
 
 namespace waymark::etm4 {
 
+/// A whole address in one number: bit 0 of an address is 0, and the alignment takes its place.
+[[nodiscard]] inline std::uint64_t pack(const KnownAddress& place) {
+    return place.address.value | (place.is1 ? 1U : 0U);
+}
+[[nodiscard]] inline KnownAddress unpack(std::uint64_t packed) {
+    return {{packed & ~std::uint64_t{1}}, (packed & 1U) != 0};
+}
+
+/// Where the block begins that execution goes to by a packed address.
+struct Target {
+    std::uint64_t packed;
+    bool a64;  ///< the context is AArch64
+
+    /// In the instruction set of the context an instruction can be there.
+    [[nodiscard]] WM_INLINE bool regular() const { return (packed & (a64 ? 2U : (~packed & 1U) << 1)) == 0; }
+    [[nodiscard]] WM_INLINE std::uint32_t high_half() const {
+        return a64 ? static_cast<std::uint32_t>(packed >> 32) : 0;
+    }
+    /// follow::Starts::key of it. Precondition: regular().
+    [[nodiscard]] WM_INLINE std::uint32_t key() const {
+        const auto low = static_cast<std::uint32_t>(packed);
+        return a64 ? (low & ~1U) | 2U : low;
+    }
+};
+
+/// Finds the blocks of targets: valid until a block is added.
+class TargetFinder {
+public:
+    TargetFinder(const follow::BlockCache& cache, std::uint32_t high_half)
+        : cache_(cache), window_(cache.window(high_half)) {}
+
+    /// The position of the block; below 0: it is not known.
+    [[nodiscard]] WM_INLINE follow::Position find(const Target& target) {
+        if (target.high_half() != window_.high_half) [[unlikely]]
+            window_ = cache_.window(target.high_half());
+        return target.regular() ? window_.starts.find(target.key()) : follow::nowhere;
+    }
+
+private:
+    const follow::BlockCache& cache_;
+    follow::BlockCache::Window window_;
+};
+
 /// All bits of all entries are known: a Trace Info was read.
 class RecentAddresses {
 public:
-    /// `a64`: the context is AArch64.
-    RecentAddresses(const AddressHistory& history, bool a64)
-        : newest_(pack(history.entry(0))),
-          middle_(pack(history.entry(1))),
-          oldest_(pack(history.entry(2))),
-          a64_(a64) {}
+    explicit RecentAddresses(const AddressHistory& history)
+        : newest_(pack(history.entry(0))), middle_(pack(history.entry(1))), oldest_(pack(history.entry(2))) {}
     /// The same entries in `history`.
     void give(AddressHistory& history) const {
-        for (const std::uint64_t entry : {oldest_, middle_, newest_})
-            history.push({{entry & ~std::uint64_t{1}}, (entry & 1U) != 0});
+        for (const std::uint64_t entry : {oldest_, middle_, newest_}) history.push(unpack(entry));
     }
+    [[nodiscard]] WM_INLINE std::uint64_t newest() const { return newest_; }
 
     /// The short, long or exact match address packet at `at`, of which 9 bytes can be read, becomes the newest one.
     /// Returns the bytes of the packet.
@@ -58,22 +97,7 @@ public:
         return 9;
     }
 
-    /// Of the newest address, in the instruction set of the context: an instruction can be there.
-    [[nodiscard]] WM_INLINE bool regular() const { return (newest_ & (a64_ ? 2U : (~newest_ & 1U) << 1)) == 0; }
-    [[nodiscard]] WM_INLINE std::uint32_t high_half() const {
-        return a64_ ? static_cast<std::uint32_t>(newest_ >> 32) : 0;
-    }
-    /// follow::Starts::key of it. Precondition: regular().
-    [[nodiscard]] WM_INLINE std::uint32_t key() const {
-        const auto low = static_cast<std::uint32_t>(newest_);
-        return a64_ ? (low & ~1U) | 2U : low;
-    }
-
 private:
-    /// Bit 0 of an address is 0: IS takes its place.
-    [[nodiscard]] static std::uint64_t pack(const KnownAddress& place) {
-        return place.address.value | (place.is1 ? 1U : 0U);
-    }
     WM_INLINE void push(std::uint64_t entry) {
         oldest_ = middle_;
         middle_ = newest_;
@@ -81,7 +105,6 @@ private:
     }
 
     std::uint64_t newest_, middle_, oldest_;
-    const bool a64_;
 };
 
 }  // namespace waymark::etm4

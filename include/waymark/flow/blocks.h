@@ -92,29 +92,29 @@ public:
     void flush();
 
     /// Ranges one after another with nothing between them, for the inner loop of a decoder: the place to write to is
-    /// held in registers. Nothing else may be written while one lives.
+    /// held in registers. Nothing else may be written while one lives. A packet is named by its first byte in memory,
+    /// or by its offset.
     class Run {
     public:
         /// For packets in `bytes`, whose first byte is at `first`.
         WM_INLINE Run(BatchWriter& out, Offset first, Bytes bytes)
-            : out_(out), first_(first), first_address_(address(bytes.data())) {
-            if (first.value + bytes.size() - out.batch_->base.value > 0xffffffff) [[unlikely]]
-                out.next(first);
-            begin(*out.batch_);
-        }
+            : Run(out, first, bytes.size(), address(bytes.data())) {}
+        /// For packets at offsets from `first` on, less than `bytes` later.
+        WM_INLINE Run(BatchWriter& out, Offset first, std::uint64_t bytes) : Run(out, first, bytes, address(first)) {}
         Run(const Run&) = delete;
         Run& operator=(const Run&) = delete;
         WM_INLINE ~Run() { end(out_, at_); }
 
         /// Makes room for the ranges of one packet: has to be called before each `put`.
-        WM_INLINE void reserve(const std::uint8_t* packet) {
+        template <class Packet>
+        WM_INLINE void reserve(Packet packet) {
             if (at_ >= limit_) [[unlikely]]
                 begin(next(out_, at_, first_ + (address(packet) - first_address_)));
         }
         /// Ranges of the packet at `packet`: the first `count` of the edges given; writing the others too is quicker
         /// than not writing them. Returns the last edge put. Precondition: count >= 1.
-        template <class... Edge>
-        WM_INLINE std::int32_t put(const std::uint8_t* packet, std::uint32_t cycles, unsigned count, Edge... edges) {
+        template <class Packet, class... Edge>
+        WM_INLINE std::int32_t put(Packet packet, std::uint32_t cycles, unsigned count, Edge... edges) {
             static_assert(sizeof...(edges) <= most_at_once);
             const auto at = static_cast<std::uint32_t>(address(packet) - base_);
             Range* to = at_;
@@ -129,9 +129,17 @@ public:
         }
 
     private:
+        WM_INLINE Run(BatchWriter& out, Offset first, std::uint64_t bytes, std::uintptr_t first_address)
+            : out_(out), first_(first), first_address_(first_address) {
+            if (first.value + bytes - out.batch_->base.value > 0xffffffff) [[unlikely]]
+                out.next(first);
+            begin(*out.batch_);
+        }
         WM_INLINE static std::uintptr_t address(const std::uint8_t* byte) {
             return reinterpret_cast<std::uintptr_t>(byte);
         }
+        /// As if a stream began at address 0.
+        WM_INLINE static std::uintptr_t address(Offset at) { return static_cast<std::uintptr_t>(at.value); }
         WM_INLINE void begin(Owned& b) {
             at_ = b.ranges.data() + b.count;
             limit_ = b.ranges.data() + batch_ranges;
@@ -198,7 +206,8 @@ public:
     class Run {
     public:
         /// Edges put in must have room (reserve).
-        WM_INLINE Run(CountWriter& out, Offset, Bytes)
+        WM_INLINE Run(CountWriter& out, Offset, Bytes bytes) : Run(out, {}, bytes.size()) {}
+        WM_INLINE Run(CountWriter& out, Offset, std::uint64_t)
             : out_(out),
               counts_(out.counts_.data() + guard),
               steps_((out.step_ == 1 ? steps_of<1> : steps_of<minus_1>).data()),
@@ -207,9 +216,10 @@ public:
         Run& operator=(const Run&) = delete;
         WM_INLINE ~Run() { out_.cycles_ += cycles_; }
 
-        WM_INLINE void reserve(const std::uint8_t*) {}
-        template <class... Edge>
-        WM_INLINE std::int32_t put(const std::uint8_t*, std::uint32_t cycles, unsigned count, Edge... edges) {
+        template <class Packet>
+        WM_INLINE void reserve(Packet) {}
+        template <class Packet, class... Edge>
+        WM_INLINE std::int32_t put(Packet, std::uint32_t cycles, unsigned count, Edge... edges) {
             return add(steps_, step_, cycles, count, edges...);
         }
         template <class... Edge>

@@ -43,9 +43,9 @@ struct FewFollowed {
 
 /// Follows `outcomes` from `now` and puts their ranges in `run` (flow::BatchWriter::Run or that of CountWriter). Where
 /// a link is not known the caller takes the ranges back: take_back_few. Precondition: outcomes.count != 0.
-template <class Run>
-WM_INLINE FewFollowed follow_few(const Position* links, std::ptrdiff_t now, const FewOutcomes& outcomes,
-                                 const std::uint8_t* packet, Run& run) {
+template <class Packet, class Run>
+WM_INLINE FewFollowed follow_few(const Position* links, std::ptrdiff_t now, const FewOutcomes& outcomes, Packet packet,
+                                 Run& run) {
     run.reserve(packet);
     const Position last = edges_of(links, now, outcomes, [&](auto... edges) {
         return run.put(packet, flow::no_cycles, outcomes.count, edges...);
@@ -58,5 +58,37 @@ template <class Run>
 WM_INLINE void take_back_few(const Position* links, std::ptrdiff_t now, const FewOutcomes& outcomes, Run& run) {
     edges_of(links, now, outcomes, [&](auto... edges) { run.take_back(flow::no_cycles, outcomes.count, edges...); });
 }
+
+/// Where outcomes one by one lead to.
+struct EachFollowed {
+    unsigned count;  ///< of the outcomes that were followed, from the oldest on
+    Position next;   ///< where they lead
+};
+
+/// Follows outcomes (bit i of `e` is the i-th) from `now` as far as links are known, and puts their ranges in `run`.
+/// The last one may lead to follow::indirect if `may_end`.
+template <class Packet, class Run>
+WM_INLINE EachFollowed follow_each(const Position* links, std::ptrdiff_t now, std::uint64_t e, unsigned count,
+                                   bool may_end, Packet packet, Run& run) {
+    auto next = static_cast<Position>(now);
+    for (unsigned i = 0; i < count; ++i) {
+        const std::ptrdiff_t edge = next + static_cast<std::ptrdiff_t>(e >> i & 1U);
+        const Position to = links[edge];
+        if (to < 0 && (to != indirect || i + 1U != count || !may_end)) [[unlikely]]
+            return {i, next};
+        run.reserve(packet);
+        run.put(packet, flow::no_cycles, 1, edge);
+        next = to;
+    }
+    return {count, next};
+}
+
+/// FewOutcomes by their bits with a 1 after the newest one, as follow::Waiting has them; count 0: none or more.
+inline constexpr std::array<FewOutcomes, 2U << FewOutcomes::most> few_by_code = [] {
+    std::array<FewOutcomes, 2U << FewOutcomes::most> all;
+    for (unsigned count = 1; count <= FewOutcomes::most; ++count)
+        for (unsigned e = 0; e < 1U << count; ++e) all[1U << count | e] = {e, count};
+    return all;
+}();
 
 }  // namespace waymark::follow

@@ -600,20 +600,14 @@ void on_atomic_access(unsigned, std::uint32_t, std::uint64_t, void*) {}
 
 /// Numbers of system calls.
 struct Calls {
-<<<<<<< HEAD
-    std::int64_t prctl, munmap, mremap, mmap, mprotect;
+    std::int64_t prctl, munmap, mremap, mmap, mprotect, clone;
     std::array<std::int64_t, 4> fork;  ///< all that may make a process
     std::array<std::int64_t, 4> end;   ///< all after which the program may be gone
 };
 constexpr std::size_t exit_group = 1;  ///< in `end`
-constexpr Calls a64_calls{167, 215, 216, 222, 226, {220, 435, 220, 435}, {93, 94, 221, 281}};
-constexpr Calls arm_calls{172, 91, 163, 192, 125, {2, 120, 190, 435}, {1, 248, 11, 387}};
-=======
-    std::int64_t prctl, munmap, mremap, mmap, mprotect, clone;
-};
-constexpr Calls a64_calls{167, 215, 216, 222, 226, 220}, arm_calls{172, 91, 163, 192, 125, 120};
 constexpr std::int64_t clone3 = 435;
->>>>>>> product
+constexpr Calls a64_calls{167, 215, 216, 222, 226, 220, {220, clone3, 220, clone3}, {93, 94, 221, 281}};
+constexpr Calls arm_calls{172, 91, 163, 192, 125, 120, {2, 120, 190, clone3}, {1, 248, 11, 387}};
 constexpr std::int64_t arm_sigaction = 67, arm_rt_sigaction = 174, a64_rt_sigaction = 134;
 const Calls& calls() { return a64 ? a64_calls : arm_calls; }
 bool installs_handler(std::int64_t number) {

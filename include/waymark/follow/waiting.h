@@ -1,0 +1,279 @@
+/// Uncommitted elements as a fast decoder keeps them: rows of 24 bytes one after another, of which outcomes and
+/// addresses are the whole element. It does what Uncommitted does (uncommitted.h), which is the plain form of it; tests
+/// hold the two together.
+///
+/// A commit is an addition here: committed elements stay in the queue, as those that are due, until `deliver` or an
+/// inner loop takes them, many at once. So a decoder can read many packets, then follow what they have committed, and
+/// neither loop has to wait for the other. From head to tail the rows are
+///
+///     due:       the oldest P0 elements, `due()` of them, and the elements before each of them
+///     released:  elements before the oldest P0 element that waits, which nothing can cancel any more
+///     waiting:   `depth()` P0 elements, and the elements after the oldest of them
+///
+/// One row, the first or the last that is due, may hold outcomes of the first and the last kind: its oldest ones are
+/// due.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "waymark/core/types.h"
+#include "waymark/follow/uncommitted.h"
+
+namespace waymark::follow {
+
+/// An address that waited, as its protocol packs it into a number.
+struct PackedAddress {
+    std::uint64_t value{};
+    friend bool operator==(const PackedAddress&, const PackedAddress&) = default;
+};
+
+/// An element of the queue.
+struct WaitingRow {
+    enum class Is : std::uint32_t { p0, address, dropped, kept, outcomes, unseen, packed_address };
+
+    /// Outcomes: bit i is the i-th, counted from the oldest, and a 1 comes after the newest. A packed address. Else the
+    /// slot that holds the element.
+    std::uint64_t value{};
+    Is is{};
+    std::uint32_t weight{};  ///< P0 elements
+    Offset at{};
+
+    [[nodiscard]] static constexpr WaitingRow of(const Outcomes& outcomes, Offset at) {
+        return {coded(outcomes.e, outcomes.count), Is::outcomes, outcomes.count, at};
+    }
+    [[nodiscard]] static constexpr WaitingRow of(const PackedAddress& address, Offset at) {
+        return {address.value, Is::packed_address, 0, at};
+    }
+    /// `value` of outcomes.
+    [[nodiscard]] static constexpr std::uint64_t coded(std::uint64_t e, std::uint32_t count) {
+        const std::uint64_t end = std::uint64_t{1} << count;
+        return (e & (end - 1)) | end;
+    }
+};
+
+/// `T`: an element of the protocol that is neither an outcome nor a packed address; rare.
+template <class T>
+class Waiting {
+    using Row = WaitingRow;
+    using Is = Row::Is;
+
+public:
+    using Kind = typename Uncommitted<T>::Kind;
+
+    void add(Offset at, const Outcomes& outcomes) { push(Row::of(outcomes, at)); }
+    /// Kind::address.
+    void add(Offset at, const PackedAddress& address) { push(Row::of(address, at)); }
+    void add(Offset at, Kind kind, T element) {
+        std::uint64_t slot = slots_.size();
+        if (free_.empty()) {
+            slots_.push_back(std::move(element));
+        } else {
+            slot = free_.back();
+            free_.pop_back();
+            slots_[slot] = std::move(element);
+        }
+        push({slot, static_cast<Is>(kind), kind == Kind::p0 ? 1U : 0U, at});
+    }
+    /// P0 elements from before the synchronisation point: they are counted, and nothing else is known of them.
+    void add_unseen(Offset at, std::uint32_t count) {
+        if (count != 0) push({0, Is::unseen, count, at});
+    }
+
+    /// P0 elements that are not committed.
+    [[nodiscard]] std::uint64_t depth() const { return depth_; }
+    [[nodiscard]] bool empty() const { return head_ == tail_; }
+    /// Rows; outcomes of one packet are one.
+    [[nodiscard]] std::size_t size() const { return tail_ - head_; }
+    /// Offset of the oldest packet in the queue. Precondition: not empty.
+    [[nodiscard]] Offset first() const { return rows_[head_].at; }
+
+    /// The `count` oldest P0 elements were committed: they are due. False, and nothing is done: there are not so many.
+    [[nodiscard]] bool commit(std::uint64_t count) {
+        if (count > depth_) return false;
+        depth_ -= count;
+        due_ += count;
+        return true;
+    }
+    /// The `count` newest P0 elements were cancelled, and with them all elements after the oldest of them, except
+    /// Kind::kept. False, and nothing is done: there are not so many.
+    [[nodiscard]] bool cancel(std::uint64_t count) {
+        if (count > depth_) return false;
+        depth_ -= count;
+        std::size_t from = tail_;  // rows from here on go
+        while (count != 0) {
+            Row& row = rows_[from - 1];
+            if (row.weight > count) {
+                row.weight -= static_cast<std::uint32_t>(count);
+                if (row.is == Is::outcomes) row.value = Row::coded(row.value, row.weight);
+                break;
+            }
+            count -= row.weight;
+            --from;
+        }
+        remove_from(from, [](const Row& row) { return row.is != Is::kept; });
+        return true;
+    }
+    /// The newest outcome was the opposite; addresses after it belong to the wrong path and are discarded. False: no
+    /// outcome waits, and no P0 element from before the synchronisation point that could be one.
+    [[nodiscard]] bool mispredict() {
+        const std::size_t i = newest_outcome(0);
+        if (i == 0) return false;
+        if (Row& row = rows_[i - 1]; row.is == Is::outcomes) row.value ^= std::uint64_t{1} << (row.weight - 1);
+        remove_from(i, [](const Row& r) { return r.is == Is::address || r.is == Is::packed_address; });
+        return true;
+    }
+    /// mispredict() would be true after cancel(`count`).
+    [[nodiscard]] bool outcome_before(std::uint64_t count) const { return newest_outcome(count) != 0; }
+
+    /// Delivers what is due and released, by `deliver(at, outcomes)`, `deliver(at, packed address)` and
+    /// `deliver(at, element)`, which add nothing to the queue.
+    template <class Deliver>
+    void deliver(Deliver&& deliver) {
+        while (deliver_first(deliver)) {
+        }
+    }
+    /// The first row of that. False: there is no further one.
+    template <class Deliver>
+    bool deliver_first(Deliver&& deliver) {
+        if (head_ == tail_) return false;
+        Row& row = rows_[head_];
+        if (row.weight <= due_) {
+            due_ -= row.weight;
+            ++head_;
+            give(row, deliver);
+            return head_ != tail_;
+        }
+        if (due_ == 0) return false;
+        const auto count = static_cast<std::uint8_t>(due_);
+        row.weight -= static_cast<std::uint32_t>(std::exchange(due_, 0));
+        if (row.is == Is::outcomes) {
+            const Outcomes oldest{static_cast<std::uint32_t>(row.value) & low_bits(count), count};
+            row.value >>= count;
+            deliver(row.at, oldest);
+        }
+        return false;
+    }
+    /// Delivers what is due alone, up to the last P0 element of it. Precondition: it was called after the last
+    /// deliver(), and since then everything was committed by one call.
+    template <class Deliver>
+    void deliver_due(Deliver&& deliver) {
+        while (due_ != 0 && deliver_first(deliver)) {
+        }
+    }
+    /// Nothing that waits will be committed: delivers elements of Kind::kept and discards the rest. Returns how many
+    /// P0 elements were discarded. Precondition: nothing is due.
+    template <class Deliver>
+    std::uint64_t discard(Deliver&& deliver) {
+        assert(due_ == 0);
+        for (; head_ != tail_; ++head_)
+            if (rows_[head_].is == Is::kept) give(rows_[head_], deliver);
+        slots_.clear();
+        free_.clear();
+        return std::exchange(depth_, 0);
+    }
+
+    // ---- for inner loops
+
+    /// P0 elements that were committed and not yet delivered.
+    [[nodiscard]] std::uint64_t due() const { return due_; }
+    /// Where an inner loop puts rows, and the P0 elements there are.
+    struct Room {
+        Row* row;
+        std::uint64_t depth;
+        std::uint64_t undelivered;  ///< depth and those that are due
+    };
+    /// For up to `count` rows. The next call of anything but `added` ends that.
+    [[nodiscard]] Room room(std::size_t count) {
+        if (tail_ + count >= rows_.size()) [[unlikely]]
+            make_room(count);
+        return {rows_.data() + tail_, depth_, depth_ + due_};
+    }
+    /// It has put rows there, up to `now.row`.
+    void added(const Room& now) {
+        tail_ = static_cast<std::size_t>(now.row - rows_.data());
+        depth_ = now.depth;
+        due_ = now.undelivered - now.depth;
+    }
+    /// The first row. One that is neither outcomes nor a packed address comes after the last one.
+    [[nodiscard]] Row* rows() {
+        rows_[tail_].is = Is::p0;
+        return rows_.data() + head_;
+    }
+    [[nodiscard]] const Row* rows_end() const { return rows_.data() + tail_; }
+    /// It has followed the rows before `end`, and so many P0 elements are still due.
+    void taken(const Row* end, std::uint64_t due) {
+        head_ = static_cast<std::size_t>(end - rows_.data());
+        due_ = due;
+    }
+
+private:
+    static constexpr std::uint32_t low_bits(std::uint32_t count) {
+        return static_cast<std::uint32_t>((std::uint64_t{1} << count) - 1);
+    }
+    [[nodiscard]] static bool has_slot(const Row& row) { return row.is <= Is::kept; }
+
+    void push(const Row& row) {
+        *room(1).row = row;
+        ++tail_;
+        depth_ += row.weight;
+    }
+    /// Each row moves at most once for each one that was added since.
+    void make_room(std::size_t count) {
+        if (head_ >= rows_.size() / 2) {
+            std::move(rows_.begin() + static_cast<std::ptrdiff_t>(head_),
+                      rows_.begin() + static_cast<std::ptrdiff_t>(tail_), rows_.begin());
+            tail_ -= std::exchange(head_, 0);
+        }
+        if (tail_ + count >= rows_.size()) rows_.resize(2 * (tail_ + count) + 1);
+    }
+    /// The row that has the newest outcome, or unseen P0 element, that waits and is older than the `count` newest P0
+    /// elements: index + 1, or 0.
+    [[nodiscard]] std::size_t newest_outcome(std::uint64_t count) const {
+        std::uint64_t after = 0;  // P0 elements
+        for (std::size_t i = tail_; i != head_ && std::max(after, count) < depth_; --i) {
+            const Row& row = rows_[i - 1];
+            after += row.weight;
+            if (after > count && (row.is == Is::outcomes || row.is == Is::unseen)) return i;
+        }
+        return 0;
+    }
+    template <class Goes>
+    void remove_from(std::size_t from, Goes&& goes) {
+        std::size_t to = from;
+        for (; from != tail_; ++from) {
+            const Row& row = rows_[from];
+            if (!goes(row))
+                rows_[to++] = row;
+            else if (has_slot(row))
+                free_.push_back(static_cast<std::uint32_t>(row.value));
+        }
+        tail_ = to;
+    }
+    template <class Deliver>
+    void give(const Row row, Deliver& deliver) {
+        switch (row.is) {
+            case Is::outcomes:
+                return deliver(row.at, Outcomes{static_cast<std::uint32_t>(row.value) & low_bits(row.weight),
+                                                static_cast<std::uint8_t>(row.weight)});
+            case Is::packed_address: return deliver(row.at, PackedAddress{row.value});
+            case Is::unseen: return;
+            default: break;
+        }
+        free_.push_back(static_cast<std::uint32_t>(row.value));
+        deliver(row.at, std::move(slots_[row.value]));
+    }
+
+    std::vector<Row> rows_ = std::vector<Row>(16);
+    std::size_t head_ = 0, tail_ = 0;  // tail_ < rows_.size()
+    std::uint64_t depth_ = 0, due_ = 0;
+    std::vector<T> slots_;             // of rows that have one
+    std::vector<std::uint32_t> free_;  // slots that no row has
+};
+
+}  // namespace waymark::follow

@@ -1,0 +1,138 @@
+// Streams of a unit that speculates, in which paths repeat: so long that the inner loops do nearly all of the work.
+// What the loops queue and follow is held against the reference decoder, whose queue is as plain as can be.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <variant>
+#include <vector>
+
+#include "etm4/decoding.h"
+#include "etm4/support.h"
+#include "support/damage.h"
+#include "support/measured_a64.h"
+#include "support/random.h"
+#include "support/sanitized.h"
+
+namespace waymark::etm4 {
+namespace {
+
+using synthetic::Element;
+using synthetic::Kind;
+using synthetic::MeasuredA64Part;
+using synthetic::Random;
+
+MeasuredA64Part speculating(std::uint64_t waypoints) {
+    return synthetic::measured_a64_stream('s', waypoints).parts.front();
+}
+/// WAYMARK_PROPERTY_PROGRAMS=10000 in the environment tries so many.
+unsigned programs(unsigned usual) {
+    const char* const wanted = std::getenv("WAYMARK_PROPERTY_PROGRAMS");
+    return wanted != nullptr ? static_cast<unsigned>(std::atoi(wanted)) : usual;
+}
+std::size_t count(const std::vector<Element>& elements, Kind kind) {
+    return static_cast<std::size_t>(
+        std::count_if(elements.begin(), elements.end(), [&](const Element& e) { return e.kind == kind; }));
+}
+std::vector<std::uint8_t> encoded(const std::vector<Packet>& packets, const Config& config) {
+    std::vector<std::uint8_t> bytes;
+    for (const Packet& packet : packets) std::visit([&](const auto& p) { encode(bytes, p, config); }, packet);
+    return bytes;
+}
+
+TEST(Etm4Speculation, AllDecodersAgree) {
+    const MeasuredA64Part part = speculating(sized(20000U, 4000U));
+    const std::vector<Element> elements = test::decode<ReferenceDecoder>(part.bytes, part.config, *part.code);
+    EXPECT_EQ(count(elements, Kind::range), part.truth.ranges);
+    test::expect_all_agree(elements, part.bytes, part.config, *part.code);
+}
+
+// Packets of speculation put in, left out and changed, so that many of them cannot be where they are.
+TEST(Etm4Speculation, AgreeOnCommitsAndCancelsThatCannotBe) {
+    std::size_t gaps = 0, ranges = 0, never_committed = 0;
+    for (std::uint64_t seed = 1; seed <= programs(sized(60U, 12U)); ++seed) {
+        SCOPED_TRACE(seed);
+        Random random(seed);
+        MeasuredA64Part part = speculating(600 + random.below(600));
+        const std::uint32_t one_in = 5U << random.below(8);
+        // Another depth than the unit's moves what the stream implies.
+        const std::uint32_t depths[] = {1, 2, 7, 8, 8, 8, 9, 60};
+        part.config.max_speculation = synthetic::pick(random, depths);
+        const auto any = [&]() -> Packet {
+            const auto few = static_cast<std::uint8_t>(random.below(4));
+            switch (random.below(9)) {
+                case 0: return Commit{random.below(10)};
+                case 1: return Commit{random.below(300)};
+                case 2: return CancelF1{random.below(6), random.half()};
+                case 3: return CancelF1{random.below(300), random.half()};
+                case 4: return CancelF2{few};
+                case 5: return CancelF3{few, random.half()};
+                case 6: return Mispredict{few};
+                case 7: return TraceOn{};
+                default: return Atom{atom_table[random.below(64)]};
+            }
+        };
+        std::vector<Packet> packets;
+        for (const Packet& packet : test::collect(part.bytes, part.config).packets) {
+            const bool chosen = random.below(one_in) == 0 && packets.size() > 10;
+            const std::uint32_t what = random.below(3);
+            if (chosen && what != 0) packets.push_back(any());
+            if (!chosen || what == 2) packets.push_back(packet);
+        }
+        part.bytes = encoded(packets, part.config);
+        const std::vector<Element> elements = test::decode<ReferenceDecoder>(part.bytes, part.config, *part.code);
+        ASSERT_NO_FATAL_FAILURE(test::expect_all_agree(elements, part.bytes, part.config, *part.code));
+        gaps += count(elements, Kind::gap);
+        ranges += count(elements, Kind::range);
+        for (const Element& e : elements)
+            never_committed +=
+                e.kind == Kind::mark && e.a == static_cast<std::uint64_t>(flow::Mark::Kind::uncommitted) ? 1 : 0;
+    }
+    EXPECT_GT(gaps, 20U);
+    EXPECT_GT(ranges, 2000U);
+    EXPECT_GT(never_committed, 20U);
+}
+
+TEST(Etm4Speculation, AgreeOnDamagedBytes) {
+    const MeasuredA64Part part = speculating(1500);
+    for (std::uint64_t seed = 1; seed <= programs(sized(120U, 12U)); ++seed) {
+        SCOPED_TRACE(seed);
+        Random random(seed);
+        std::vector<std::uint8_t> bytes = part.bytes;
+        for (std::uint32_t n = random.below(6); n-- != 0;) bytes = synthetic::damage(bytes, random).bytes;
+        bytes = synthetic::damage(bytes, random).bytes;
+        const std::vector<Element> elements = test::decode<ReferenceDecoder>(bytes, part.config, *part.code);
+        ASSERT_NO_FATAL_FAILURE(test::expect_all_agree(elements, bytes, part.config, *part.code));
+    }
+}
+
+// Cut after any packet, a stream gives what was committed up to there, and says how much was not.
+TEST(Etm4Speculation, NothingUncommittedIsDelivered) {
+    const MeasuredA64Part part = speculating(300);
+    const std::vector<Element> whole = test::decode<ReferenceDecoder>(part.bytes, part.config, *part.code);
+    std::vector<Element> flow;
+    for (const Element& e : whole)
+        if (e.kind == Kind::range) flow.push_back(e);
+    std::size_t waited = 0;
+    for (std::size_t size = 0; size < part.bytes.size(); ++size) {
+        SCOPED_TRACE(size);
+        const auto found = test::decode<Decoder>(Bytes(part.bytes).first(size), part.config, *part.code);
+        std::size_t at = 0;
+        for (const Element& e : found) {
+            if (e.kind == Kind::range) {
+                ASSERT_LT(at, flow.size());
+                ASSERT_EQ(to_text(e), to_text(flow[at++]));
+            }
+            if (e.kind == Kind::mark && e.a == static_cast<std::uint64_t>(flow::Mark::Kind::uncommitted)) {
+                ASSERT_LE(e.b, part.config.max_speculation);
+                waited += e.b;
+            }
+        }
+    }
+    EXPECT_GT(waited, part.bytes.size());
+}
+
+}  // namespace
+}  // namespace waymark::etm4
