@@ -116,7 +116,7 @@ public:
     void operator()(const TraceInfo& p, Extent at) {
         ++packets_;
         if (synchronisation_.synchronised()) {
-            if (!contradicts(p, assembler_, waiting_)) return add(p, at);
+            if (!contradicts(p, assembler_, waiting_.depth())) return add(p, at);
             end_of_flow(at.first, false);
         } else {
             if (!synchronisation_.waits_for_info()) return;
@@ -316,7 +316,7 @@ private:
         std::ptrdiff_t further_bytes = 0;  // of packets, after their first ones
         RecentAddresses addresses(assembler_.addresses());
         const bool a64 = committed_.state().sf;
-        TargetFinder targets(follower_.cache(), Target{addresses.newest(), a64}.high_half());
+        TargetFinder targets(follower_.cache(), FlowTarget{addresses.newest(), a64}.high_half());
         bool moved = false;  // an address was read
         while (at < stop) {
             const std::uint8_t header = *at;
@@ -476,7 +476,7 @@ private:
         std::ptrdiff_t now = follower_.position();
         const bool a64 = committed_.state().sf;
         const follow::WaitingRow* moved = nullptr;  // the last address
-        TargetFinder targets(follower_.cache(), Target{pack(committed_.state().last), a64}.high_half());
+        TargetFinder targets(follower_.cache(), FlowTarget{pack(committed_.state().last), a64}.high_half());
         for (;; ++row) {
             if (row->is == Is::outcomes) {
                 if (row->weight > due) break;

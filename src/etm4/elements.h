@@ -365,8 +365,8 @@ private:
 
 /// A Trace Info of a stream that seemed sound shows that it was not: something waits for an address that would have
 /// come before, or another number of elements is uncommitted. Decoding begins anew there.
-[[nodiscard]] inline bool contradicts(const TraceInfo& p, const Assembler& assembler, const Uncommitted& waiting) {
-    return assembler.pending() || (p.has_speculation() && p.speculation != waiting.depth());
+[[nodiscard]] inline bool contradicts(const TraceInfo& p, const Assembler& assembler, std::uint64_t depth) {
+    return assembler.pending() || (p.has_speculation() && p.speculation != depth);
 }
 
 // ---- steps 6 to 8: committed elements → flow

@@ -20,7 +20,7 @@ namespace waymark::etm4 {
 }
 
 /// Where the block begins that execution goes to by a packed address.
-struct Target {
+struct FlowTarget {
     std::uint64_t packed;
     bool a64;  ///< the context is AArch64
 
@@ -43,7 +43,7 @@ public:
         : cache_(cache), window_(cache.window(high_half)) {}
 
     /// The position of the block; below 0: it is not known.
-    [[nodiscard]] WM_INLINE follow::Position find(const Target& target) {
+    [[nodiscard]] WM_INLINE follow::Position find(const FlowTarget& target) {
         if (target.high_half() != window_.high_half) [[unlikely]]
             window_ = cache_.window(target.high_half());
         return target.regular() ? window_.starts.find(target.key()) : follow::nowhere;

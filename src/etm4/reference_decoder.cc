@@ -84,7 +84,7 @@ public:
     void operator()(const TraceInfo& p, Extent at) {
         ++packets_;
         if (synchronisation_.synchronised()) {
-            if (!contradicts(p, assembler_, waiting_)) return add(p, at);
+            if (!contradicts(p, assembler_, waiting_.depth())) return add(p, at);
             end_of_flow(at.first, false);
         } else {
             if (!synchronisation_.waits_for_info()) return;
