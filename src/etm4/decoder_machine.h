@@ -347,7 +347,6 @@ private:
         TargetFinder targets(follower_.cache(), Target{addresses.newest(), a64}.high_half());
         bool moved = false;  // an address was read
         while (at < stop) {
-            run.reserve(at);
             const std::uint8_t header = *at;
             if (header >= 0xc0) {
                 const follow::FewOutcomes& few = few_atoms[header & 0x3fU];
@@ -533,7 +532,6 @@ private:
         for (;; ++row) {
             if (row->is == Is::outcomes) {
                 if (row->weight > due) break;
-                run.reserve(row->at);
                 Position next;
                 if (row->value < follow::few_by_code.size()) {
                     const follow::FewOutcomes& few = follow::few_by_code[row->value];

@@ -281,7 +281,6 @@ private:
         const bool branches = plain_context_ && !last_alt_isa_ && LastTarget::holds(last_);
         LastTarget last(branches ? last_ : Place{});
         while (at <= stop) {
-            run.reserve(at);
             // The kind of a packet is hard to predict, and so has to be known early: not from a table.
             if ((*at & Atom::info.mask) == Atom::info.value) {
                 if constexpr (cycle_accurate) {
@@ -291,6 +290,7 @@ private:
                     const Position next = links[edge];
                     if (next < 0 || bytes == 0) [[unlikely]]
                         break;
+                    run.reserve(at);
                     run.put(at, std::min(atom.cycles, flow::no_cycles - 1), 1, edge);
                     now = next;
                     at += bytes;
@@ -325,6 +325,7 @@ private:
                 cycles = std::min(cycles, flow::no_cycles - 1);
                 bytes += static_cast<unsigned>(cursor.consumed());
             }
+            run.reserve(at);
             run.put(at, cycles, 1, now + 1);
             last = target;
             at += bytes;

@@ -42,18 +42,15 @@ struct FewFollowed {
 };
 
 /// Follows `outcomes` from `now` and puts their ranges in `run` (flow::BatchWriter::Run or that of CountWriter). Where
-/// a link is not known the caller takes the ranges back: take_back_few. Preconditions: outcomes.count != 0, and room
-/// was made for a packet. (Not here: loops make room before they read the packet. Across a call fewer registers are
-/// kept, and a position that goes through memory costs more than all other instructions saved.)
+/// a link is not known the caller takes the ranges back: take_back_few. Precondition: outcomes.count != 0.
 template <class Packet, class Run>
 WM_INLINE FewFollowed follow_few(const Position* links, std::ptrdiff_t now, const FewOutcomes& outcomes, Packet packet,
                                  Run& run) {
-    return edges_of(links, now, outcomes, [&](auto... edges) -> FewFollowed {
-        const std::array<Position, 1 + FewOutcomes::most> next{nowhere, links[edges]...};
-        const Position to = next[outcomes.count];
-        const Position last = run.put(packet, flow::no_cycles, outcomes.count, edges...);
-        return {last, to};
+    run.reserve(packet);
+    const Position last = edges_of(links, now, outcomes, [&](auto... edges) {
+        return run.put(packet, flow::no_cycles, outcomes.count, edges...);
     });
+    return {last, links[last]};
 }
 
 /// Takes back what follow_few put with these arguments last.
