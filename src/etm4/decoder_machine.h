@@ -154,7 +154,9 @@ public:
         if (!direct_) return synchronisation_.synchronised() ? take_waiting(at, end, here) : at;
         if (!follows_links()) return at;
         follow::Outcomes rest{};
-        const std::uint8_t* const stopped = take_plain(at, end, here, rest);
+        const std::uint8_t* const stopped = config_.cycle_counting || config_.timestamps
+                                                ? take_plain<true>(at, end, here, rest)
+                                                : take_plain<false>(at, end, here, rest);
         if (rest.count != 0) committed_(here + static_cast<std::uint64_t>(stopped - at - 1), rest);
         return stopped;
     }
@@ -286,8 +288,10 @@ private:
         committed_.forget(overflow);
     }
 
-    /// The longest packet that `take` reads, and the bytes it looks at beyond one.
-    static constexpr std::size_t most_plain_bytes = 16;
+    /// The bytes that `take` looks at, at most, from the first one of a packet on: an atom, a cycle count, an address.
+    static constexpr std::size_t most_plain_bytes =
+        Atom::info.max_bytes + CycleCountF1::info.max_bytes + LongAddress::info.max_bytes;
+    static_assert(most_plain_bytes >= Timestamp::info.max_bytes);
 
     /// Short, long and exact match addresses, without context.
     [[nodiscard]] static constexpr bool is_address(std::uint8_t header) {
@@ -304,7 +308,36 @@ private:
         return header >> 4 == 9 && (headers >> (header & 15U) & 1U) != 0;
     }
 
-    /// `rest`: outcomes of the last packet taken that could not be followed along links.
+    using CycleCounts = wire::PacketList<CycleCountF1, CycleCountF3, CycleCountF2>;
+    using Times = wire::PacketList<CycleCountF1, CycleCountF3, CycleCountF2, Timestamp>;
+
+    /// An address comes next, but for a cycle count.
+    template <bool times>
+    [[nodiscard]] WM_INLINE bool address_follows(const std::uint8_t* at) const {
+        return is_address(*at) || (times && address_follows_count(at));
+    }
+    [[nodiscard, gnu::noinline]] bool address_follows_count(const std::uint8_t* at) const {
+        const Parsed parsed = wire::Dispatch<CycleCounts>::parse(
+            Bytes(at, CycleCountF1::info.max_bytes), [](const auto&, std::size_t) {}, config_);
+        return parsed.step == Step::ok && is_address(at[parsed.bytes]);
+    }
+    /// The cycle count or timestamp at `at` becomes an event: its bytes; 0 if there is none. Precondition: direct_.
+    template <class Run>
+    WM_INLINE unsigned take_time(const std::uint8_t* at, Run& run) {
+        const auto take = [&](const auto& p, std::size_t) {
+            if constexpr (std::is_same_v<std::decay_t<decltype(p)>, Timestamp>) {
+                run.event(at, assembler_.timestamp(p));
+            } else if (const CycleCount count = assembler_.packets().count(p); count.cycles) {
+                run.event(at, flow_of(element::CycleCount{*count.cycles}));
+            }
+        };
+        const Parsed parsed = wire::Dispatch<Times>::parse(Bytes(at, most_plain_bytes), take, config_);
+        return parsed.step == Step::ok ? static_cast<unsigned>(parsed.bytes) : 0;
+    }
+
+    /// `times`: cycle counts and timestamps too. `rest`: outcomes of the last packet taken that could not be followed
+    /// along links.
+    template <bool times>
     [[gnu::noinline]] const std::uint8_t* take_plain(const std::uint8_t* const first, const std::uint8_t* const end,
                                                      Offset here, follow::Outcomes& rest) {
         using follow::Position;
@@ -327,7 +360,7 @@ private:
                     const follow::FewFollowed followed = follow::follow_few(links, now, few, at, run);
                     next = followed.next;
                     // A target that only the trace gives must be the next packet.
-                    if (next < 0 && (next != follow::indirect || followed.last < 0 || !is_address(at[1])))
+                    if (next < 0 && (next != follow::indirect || followed.last < 0 || !address_follows<times>(at + 1)))
                         [[unlikely]] {
                         follow::take_back_few(links, now, few, run);
                         break;
@@ -335,7 +368,7 @@ private:
                 } else {
                     const Atoms atoms = atom_table[header & 0x3fU];
                     const follow::EachFollowed followed =
-                        follow::follow_each(links, now, atoms.e, atoms.count, is_address(at[1]), at, run);
+                        follow::follow_each(links, now, atoms.e, atoms.count, address_follows<times>(at + 1), at, run);
                     next = followed.next;
                     if (const unsigned i = followed.count; i != atoms.count) [[unlikely]] {
                         if (i == 0) break;
@@ -348,8 +381,17 @@ private:
                 now = next;
                 ++at;
                 if (next >= 0) continue;
+                if (times && !is_address(*at)) [[unlikely]] {
+                    const unsigned bytes = take_time(at, run);
+                    at += bytes;
+                    further_bytes += bytes - 1;
+                }
             } else if (!is_address(header)) {
-                break;
+                const unsigned bytes = times ? take_time(at, run) : 0;
+                if (bytes == 0) break;
+                at += bytes;
+                further_bytes += bytes - 1;
+                continue;
             }
             const unsigned bytes = addresses.take(at);
             at += bytes;
@@ -375,8 +417,8 @@ private:
     /// Rows that are queued before what is due is followed: as many as the first-level cache has room for.
     static constexpr std::size_t most_rows = 256;
 
-    /// Queues atoms and addresses, commits, cancels. Packets that cannot be there are left to the call for single
-    /// packets.
+    /// Queues atoms, addresses, cycle counts and timestamps, commits, cancels. Packets that cannot be there are left to
+    /// the call for single packets.
     [[gnu::noinline]] const std::uint8_t* take_waiting(const std::uint8_t* const first, const std::uint8_t* const end,
                                                        Offset here) {
         const std::uint8_t* const stop = end - most_plain_bytes;
@@ -409,7 +451,8 @@ private:
                     ++further_bytes;
                 } else {
                     waiting_.added({row, depth, undelivered});
-                    const std::size_t bytes = take_wrong_path(at, end, offset);
+                    std::size_t bytes = take_wrong_path(at, end, offset);
+                    if (bytes == 0) bytes = take_waiting_time(at, end, offset);
                     goes_on = bytes != 0;
                     if (!goes_on) break;
                     at += bytes;
@@ -446,6 +489,20 @@ private:
         (void)waiting_.cancel(request.cancel);
         if (request.mispredict) (void)waiting_.mispredict();
         return parsed.bytes;
+    }
+
+    /// A cycle count or timestamp: its bytes. 0: there is none, or it commits more than there is, and nothing was done.
+    [[gnu::noinline]] std::size_t take_waiting_time(const std::uint8_t* at, const std::uint8_t* end, Offset offset) {
+        bool possible = true;
+        const auto take = [&](const auto& p, std::size_t) {
+            if constexpr (!std::is_same_v<std::decay_t<decltype(p)>, Timestamp>)
+                possible = assembler_.packets().count(p).commit.value_or(0) <= waiting_.depth();
+            if (!possible) return;
+            Queue queue{*this};
+            (void)waiting_.commit(assembler_(p, offset, queue).commit);
+        };
+        const Parsed parsed = wire::Dispatch<Times>::parse(Bytes(at, end), take, config_);
+        return possible && parsed.step == Step::ok ? parsed.bytes : 0;
     }
 
     /// What is due and released.

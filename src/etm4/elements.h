@@ -96,6 +96,8 @@ struct Request {
     return {&exception_type(e.type, config), {}, {}, flow::no_cycles};
 }
 
+[[nodiscard]] inline flow::Cycles flow_of(const element::CycleCount& e) { return {e.cycles, true}; }
+
 /// The return address of an M profile exception that has none: it was tail-chained (section 9).
 inline constexpr std::uint64_t no_return_address = 0xffff'fffe;
 
@@ -216,10 +218,7 @@ public:
     }
     template <class Queue>
     Request operator()(const Timestamp& p, Offset at, Queue& queue) {
-        const Meaning meaning = state_(p);
-        flow::Timestamp out{.value = state_.timestamps().value(), .known = state_.timestamps().known()};
-        if (meaning.count && meaning.count->cycles) out.cycles = *meaning.count->cycles;
-        return add(ElementKind::kept, element::Timestamp{out}, at, queue);
+        return add(ElementKind::kept, element::Timestamp{timestamp(p)}, at, queue);
     }
     template <class Queue>
     Request operator()(const TimestampMarker&, Offset at, Queue& queue) {
@@ -227,15 +226,15 @@ public:
     }
     template <class Queue>
     Request operator()(const CycleCountF1& p, Offset at, Queue& queue) {
-        return cycle_count(*state_(p).count, at, queue);
+        return cycle_count(state_.count(p), at, queue);
     }
     template <class Queue>
     Request operator()(const CycleCountF2& p, Offset at, Queue& queue) {
-        return cycle_count(*state_(p).count, at, queue);
+        return cycle_count(state_.count(p), at, queue);
     }
     template <class Queue>
     Request operator()(const CycleCountF3& p, Offset at, Queue& queue) {
-        return cycle_count(*state_(p).count, at, queue);
+        return cycle_count(state_.count(p), at, queue);
     }
     template <class Queue>
     Request operator()(const Event& p, Offset at, Queue& queue) {
@@ -294,8 +293,15 @@ public:
         return {};
     }
 
-    /// For inner loops that read addresses themselves.
+    /// For inner loops that read packets themselves.
     [[nodiscard]] AddressHistory& addresses() { return state_.addresses(); }
+    [[nodiscard]] const PacketState& packets() const { return state_; }
+    [[nodiscard]] flow::Timestamp timestamp(const Timestamp& p) {
+        const Meaning meaning = state_(p);
+        flow::Timestamp out{.value = state_.timestamps().value(), .known = state_.timestamps().known()};
+        if (meaning.count && meaning.count->cycles) out.cycles = *meaning.count->cycles;
+        return out;
+    }
 
     struct Pending {
         Offset at;
@@ -437,7 +443,7 @@ public:
     void commit(Offset at, const element::ExceptionReturn&) { elements_.event(at, flow::ExceptionReturn{}); }
     void commit(Offset, const element::FunctionReturn&) {}
     void commit(Offset at, const element::Timestamp& e) { elements_.event(at, e.timestamp); }
-    void commit(Offset at, const element::CycleCount& e) { elements_.event(at, flow::Cycles{e.cycles, true}); }
+    void commit(Offset at, const element::CycleCount& e) { elements_.event(at, flow_of(e)); }
     void commit(Offset at, const element::Mark& e) {
         if (e.mark.kind == flow::Mark::Kind::transaction_failed) follower_.leave();
         elements_.event(at, e.mark);

@@ -33,21 +33,4 @@ Meaning PacketState::operator()(const Timestamp& p) {
     return out;
 }
 
-Meaning PacketState::counted(std::uint64_t commit, std::optional<std::uint32_t> field) const {
-    CycleCount count;
-    if (!config_.commit_mode_1) count.commit = static_cast<std::uint32_t>(commit);
-    if (field) count.cycles = *field + threshold_;
-    return {.address = {}, .timestamp = {}, .count = count};
-}
-
-Meaning PacketState::operator()(const CycleCountF1& p) const {
-    return counted(p.commit, p.unknown ? std::nullopt : std::optional(p.count));
-}
-Meaning PacketState::operator()(const CycleCountF2& p) const {
-    // With F the count is near MAXSPEC; a MAXSPEC too small for it cannot be, and commits nothing.
-    const std::uint64_t from_maximum = std::uint64_t{p.commit} + config_.max_speculation;
-    return counted(!p.from_maximum ? p.commit + 1U : from_maximum < 15 ? 0 : from_maximum - 15, p.count);
-}
-Meaning PacketState::operator()(const CycleCountF3& p) const { return counted(p.commit + 1U, p.count); }
-
 }  // namespace waymark::etm4

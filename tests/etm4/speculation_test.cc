@@ -15,6 +15,7 @@
 #include "support/measured_a64.h"
 #include "support/random.h"
 #include "support/sanitized.h"
+#include "waymark/etm4/state.h"
 
 namespace waymark::etm4 {
 namespace {
@@ -62,7 +63,7 @@ TEST(Etm4Speculation, AgreeOnCommitsAndCancelsThatCannotBe) {
         part.config.max_speculation = synthetic::pick(random, depths);
         const auto any = [&]() -> Packet {
             const auto few = static_cast<std::uint8_t>(random.below(4));
-            switch (random.below(9)) {
+            switch (random.below(13)) {
                 case 0: return Commit{random.below(10)};
                 case 1: return Commit{random.below(300)};
                 case 2: return CancelF1{random.below(6), random.half()};
@@ -71,6 +72,10 @@ TEST(Etm4Speculation, AgreeOnCommitsAndCancelsThatCannotBe) {
                 case 5: return CancelF3{few, random.half()};
                 case 6: return Mispredict{few};
                 case 7: return TraceOn{};
+                case 8: return CycleCountF1{random.below(random.half() ? 4 : 300), random.below(2000), random.half()};
+                case 9: return CycleCountF2{few, few, random.half()};
+                case 10: return CycleCountF3{few, few};
+                case 11: return Timestamp{compress_timestamp(random.below(1000), 0), random.below(2000), random.half()};
                 default: return Atom{atom_table[random.below(64)]};
             }
         };
@@ -95,8 +100,7 @@ TEST(Etm4Speculation, AgreeOnCommitsAndCancelsThatCannotBe) {
     EXPECT_GT(never_committed, 20U);
 }
 
-TEST(Etm4Speculation, AgreeOnDamagedBytes) {
-    const MeasuredA64Part part = speculating(1500);
+void agree_on_damaged_bytes(const MeasuredA64Part& part) {
     for (std::uint64_t seed = 1; seed <= programs(sized(120U, 12U)); ++seed) {
         SCOPED_TRACE(seed);
         Random random(seed);
@@ -106,6 +110,20 @@ TEST(Etm4Speculation, AgreeOnDamagedBytes) {
         const std::vector<Element> elements = test::decode<ReferenceDecoder>(bytes, part.config, *part.code);
         ASSERT_NO_FATAL_FAILURE(test::expect_all_agree(elements, bytes, part.config, *part.code));
     }
+}
+
+TEST(Etm4Speculation, AgreeOnDamagedBytes) { agree_on_damaged_bytes(speculating(1500)); }
+TEST(Etm4Cycles, AgreeOnDamagedBytes) {
+    agree_on_damaged_bytes(synthetic::measured_a64_stream('e', 1500).parts.front());
+}
+
+// Cycle counts between an indirect branch and its address, in the chunks where the loop stops.
+TEST(Etm4Cycles, AllDecodersAgree) {
+    const MeasuredA64Part part = synthetic::measured_a64_stream('e', sized(20000U, 4000U)).parts.front();
+    const std::vector<Element> elements = test::decode<ReferenceDecoder>(part.bytes, part.config, *part.code);
+    EXPECT_EQ(count(elements, Kind::range), part.truth.ranges);
+    EXPECT_GT(count(elements, Kind::cycles), part.truth.ranges / 2);
+    test::expect_all_agree(elements, part.bytes, part.config, *part.code);
 }
 
 // Cut after any packet, a stream gives what was committed up to there, and says how much was not.

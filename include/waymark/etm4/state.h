@@ -147,9 +147,9 @@ public:
         return {};
     }
     Meaning operator()(const Timestamp& p);
-    Meaning operator()(const CycleCountF1& p) const;
-    Meaning operator()(const CycleCountF2& p) const;
-    Meaning operator()(const CycleCountF3& p) const;
+    Meaning operator()(const CycleCountF1& p) const { return counted(count(p)); }
+    Meaning operator()(const CycleCountF2& p) const { return counted(count(p)); }
+    Meaning operator()(const CycleCountF3& p) const { return counted(count(p)); }
     Meaning operator()(const auto&) const { return {}; }
     /// What was known is known no more, until the next Trace Info.
     void operator()(const Gap&) {
@@ -157,6 +157,17 @@ public:
         timestamps_.forget();
         threshold_ = 0;
     }
+
+    /// What a cycle count packet says.
+    [[nodiscard]] WM_INLINE CycleCount count(const CycleCountF1& p) const {
+        return count(p.commit, p.unknown ? std::nullopt : std::optional(p.count));
+    }
+    [[nodiscard]] WM_INLINE CycleCount count(const CycleCountF2& p) const {
+        // With F the count is near MAXSPEC; a MAXSPEC too small for it cannot be, and commits nothing.
+        const std::uint64_t from_maximum = std::uint64_t{p.commit} + config_.max_speculation;
+        return count(!p.from_maximum ? p.commit + 1U : from_maximum < 15 ? 0 : from_maximum - 15, p.count);
+    }
+    [[nodiscard]] WM_INLINE CycleCount count(const CycleCountF3& p) const { return count(p.commit + 1U, p.count); }
 
     /// Begins inside a stream: the last timestamp is not known.
     void begin_inside(const AddressHistory& addresses, std::uint32_t threshold) {
@@ -175,7 +186,13 @@ public:
 
 private:
     static Meaning at(const KnownAddress& place) { return {.address = place, .timestamp = {}, .count = {}}; }
-    [[nodiscard]] Meaning counted(std::uint64_t commit, std::optional<std::uint32_t> field) const;
+    static Meaning counted(const CycleCount& count) { return {.address = {}, .timestamp = {}, .count = count}; }
+    [[nodiscard]] WM_INLINE CycleCount count(std::uint64_t commit, std::optional<std::uint32_t> field) const {
+        CycleCount count;
+        if (!config_.commit_mode_1) count.commit = static_cast<std::uint32_t>(commit);
+        if (field) count.cycles = *field + threshold_;
+        return count;
+    }
 
     Config config_;
     AddressHistory addresses_;

@@ -82,9 +82,15 @@ public:
             return range_in_next(edge, offset, cycles);
         b.ranges[b.count++] = {edge, static_cast<std::uint32_t>(offset - b.base), cycles, 1};
     }
-    void event(Offset offset, What what) {
-        if (batch_->events.size() == batch_ranges) flush();
-        batch_->events.push_back({static_cast<std::uint32_t>(batch_->count), offset, std::move(what)});
+    /// `what`: What, or one of what it may be. Built in its place: most are a few bytes of the largest.
+    template <class Anything>
+    WM_INLINE void event(Offset offset, Anything&& what) {
+        if (batch_->events.size() == batch_ranges) [[unlikely]]
+            flush();
+        Event& event = batch_->events.emplace_back();
+        event.before = static_cast<std::uint32_t>(batch_->count);
+        event.offset = offset;
+        event.what = std::forward<Anything>(what);
     }
     /// For CountWriter's sake.
     void reserve(std::uint32_t) {}
@@ -126,6 +132,13 @@ public:
         template <class... Edge>
         WM_INLINE void take_back(std::uint32_t, unsigned count, Edge...) {
             at_ -= count;
+        }
+        /// An event between the ranges put so far and those to come.
+        template <class Packet, class Anything>
+        WM_INLINE void event(Packet packet, Anything&& what) {
+            end(out_, at_);
+            out_.event(first_ + (address(packet) - first_address_), std::forward<Anything>(what));
+            begin(*out_.batch_);
         }
 
     private:
@@ -196,7 +209,10 @@ public:
         counts_[guard + edge] += step_;
         if (cycles != no_cycles) cycles_ += step_ * cycles;
     }
-    void event(Offset offset, What what) { events_.event(offset, std::move(what)); }
+    template <class Anything>
+    WM_INLINE void event(Offset offset, Anything&& what) {
+        events_.event(offset, std::forward<Anything>(what));
+    }
     void flush() { events_.flush(); }
     /// Makes room for this edge and all below.
     void reserve(std::uint32_t edge) {
@@ -206,12 +222,14 @@ public:
     class Run {
     public:
         /// Edges put in must have room (reserve).
-        WM_INLINE Run(CountWriter& out, Offset, Bytes bytes) : Run(out, {}, bytes.size()) {}
-        WM_INLINE Run(CountWriter& out, Offset, std::uint64_t)
+        WM_INLINE Run(CountWriter& out, Offset first, Bytes bytes)
             : out_(out),
               counts_(out.counts_.data() + guard),
               steps_((out.step_ == 1 ? steps_of<1> : steps_of<minus_1>).data()),
-              step_(out.step_) {}
+              step_(out.step_),
+              first_(first),
+              first_byte_(bytes.data()) {}
+        WM_INLINE Run(CountWriter& out, Offset first, std::uint64_t) : Run(out, first, Bytes()) {}
         Run(const Run&) = delete;
         Run& operator=(const Run&) = delete;
         WM_INLINE ~Run() { out_.cycles_ += cycles_; }
@@ -225,6 +243,14 @@ public:
         template <class... Edge>
         void take_back(std::uint32_t cycles, unsigned count, Edge... edges) {
             (void)add((step_ == 1 ? steps_of<minus_1> : steps_of<1>).data(), ~step_ + 1, cycles, count, edges...);
+        }
+        template <class Anything>
+        WM_INLINE void event(const std::uint8_t* packet, Anything&& what) {
+            event(first_ + static_cast<std::uint64_t>(packet - first_byte_), std::forward<Anything>(what));
+        }
+        template <class Anything>
+        WM_INLINE void event(Offset at, Anything&& what) {
+            out_.event(at, std::forward<Anything>(what));
         }
 
     private:
@@ -257,6 +283,8 @@ public:
         std::uint64_t* const counts_;
         const Steps::value_type* const steps_;
         const std::uint64_t step_;
+        const Offset first_;
+        const std::uint8_t* const first_byte_;
         std::uint64_t cycles_ = 0;
     };
 
