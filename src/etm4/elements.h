@@ -598,9 +598,10 @@ private:
                 follow::walk_to(code_, space, from, to.address, follow::Stop::before, rules_.walk);
             if (part.end != follow::WalkEnd::arrived || part.instructions != count) return false;
         }
+        // Whether a branch to the next instruction was taken does not show.
+        if (whole && walked.instruction.conditional && walked.instruction.target == walked.after) return false;
         for (unsigned i = 0; i < barriers; ++i) follower_.atom(true, at);
-        const bool passes = whole && walked.instruction.conditional && walked.after == to.address &&
-                            walked.instruction.target != to.address;
+        const bool passes = whole && walked.instruction.conditional && walked.after == to.address;
         if (!whole)
             follower_.walk_to(to.address, follow::Stop::before, at);
         else if (walked.instruction.waypoint == isa::Waypoint::barrier || passes)

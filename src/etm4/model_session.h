@@ -351,8 +351,10 @@ private:
         const isa::Instruction& i = w.instruction;
         const bool broadcast = i.waypoint == Waypoint::direct && w.passed && broadcasts(w.address);
         const bool was_popped = std::exchange(popped_, false);
-        if (q_ && !was_popped && !i.link && !i.exception_return && !i.transaction_start && w.isa != isa::Isa::t32 &&
-            permits_q(w.address) && one_in(choices_.q_one_in)) {
+        // Of a branch to the next instruction a Q element would not show the outcome.
+        const bool hides_outcome = i.conditional && i.waypoint == Waypoint::direct && i.target == after.address;
+        if (q_ && !was_popped && !hides_outcome && !i.link && !i.exception_return && !i.transaction_start &&
+            w.isa != isa::Isa::t32 && permits_q(w.address) && one_in(choices_.q_one_in)) {
             const auto instructions = static_cast<std::uint32_t>((after.address - start_.address) / 4);
             if (!send_q(w.passed ? w.next : after, instructions)) return lose_element();
             address_due_ = AddressDue::no;

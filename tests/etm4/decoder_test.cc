@@ -286,6 +286,15 @@ TEST_F(Etm4Elements, Q) {
                               range(0x102c, 0x1030, "E"), "untraced 0x0 0x1000 0x7 0x0"}));
 }
 
+// The address after a branch to the next instruction is the same, taken or not: no outcome is invented.
+TEST_F(Etm4Elements, AQThatDoesNotShowAnOutcome) {
+    memory_.sections[0].bytes = test::hex("20000054 00000014");  // 1000 b.eq 1004, 1004 b .
+    begin(test::ete());
+    add(Q{.address = {0x1004, 4, false}, .count = 1, .type = 0xa});
+    atoms({true});
+    EXPECT_EQ(lines(), (Lines{"untraced 0x1000 0x1004 0x1 0x1", range(0x1004, 0x1008, "E")}));
+}
+
 // Section 9: the instructions up to the return address ran; the handler's address comes next.
 TEST_F(Etm4Elements, Exceptions) {
     begin(test::etmv4());

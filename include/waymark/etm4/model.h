@@ -43,7 +43,7 @@ struct ModelChoices {
     bool cycle_count_format_2 = true;
     /// `q_policy`: one in so many blocks is sent as a Q element, chosen by `seed`; 0: never. Takes a unit with Q
     /// elements (TRCCONFIGR.QE). Blocks that a Q element would hide more of than its outcome never are: with a link, an
-    /// exception return, in T32.
+    /// exception return, in T32, or of a branch to the next instruction.
     std::uint32_t q_one_in = 0;
     /// `commit_group`: P0 elements that wait for a Commit packet at most; 0: half of MAXSPEC.
     std::uint32_t commit_after = 0;
