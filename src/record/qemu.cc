@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -126,7 +127,8 @@ void pass_on(int number, siginfo_t* info, void*) {
 class SignalHandlers {
 public:
     SignalHandlers() {
-        interrupt = received = 0;
+        interrupt = 0;
+        received = 0;
         struct sigaction action {};
         action.sa_sigaction = pass_on;
         action.sa_flags = SA_SIGINFO | SA_RESTART;
@@ -321,6 +323,7 @@ Result<Ending> run_qemu(const QemuOptions& options, Recording& recording, const 
     ending.process = static_cast<std::uint32_t>(pid);
     int status = 0;
     auto flushed = Time::now(), shown = flushed, looked = flushed;
+    std::chrono::milliseconds interval(50);
     for (;;) {
         const bool any = feeder.take();
         const auto now = Time::now();
@@ -328,10 +331,11 @@ Result<Ending> run_qemu(const QemuOptions& options, Recording& recording, const 
             progress();
             shown = now;
         }
-        // Now and then everything goes to disk, so that a capture cut off by force lacks little.
-        if (now - flushed >= std::chrono::seconds(1)) {
+        // Now and then everything goes to disk, so that a capture cut off by force lacks little; soon at first.
+        if (now - flushed >= interval) {
             static_cast<void>(recording.flush());  // kept by the recorder as its failure
             flushed = now;
+            interval = std::min<std::chrono::milliseconds>(2 * interval, std::chrono::seconds(1));
         }
         if (log && recording.stopped() && !ending.ended) {
             kill(pid, SIGTERM);

@@ -93,11 +93,11 @@ class Circle(unittest.TestCase):
         return path
 
     def wait_for_trace(self):
-        for _ in range(600):
+        for _ in range(6000):
             trace = self.out / "trace.bin"
             if trace.exists() and trace.stat().st_size != 0 and "PTM" in (self.out / "trace.ini").read_text():
                 return
-            time.sleep(0.1)
+            time.sleep(0.01)
         self.fail("nothing was written within a minute")
 
     def lister_ranges(self):
@@ -250,11 +250,11 @@ class Circle(unittest.TestCase):
         child.kill()
         child.communicate(timeout=60)
         # QEMU ends with the process that takes its trace.
-        for _ in range(100):
+        for _ in range(1000):
             state = pathlib.Path(f"/proc/{qemu}/stat")
             if not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] == "Z":
                 break
-            time.sleep(0.1)
+            time.sleep(0.01)
         else:
             self.fail("QEMU goes on")
         self.assertEqual(run(WAYMARK, "flow", self.out, "--format", "summary").returncode, 0)
@@ -287,10 +287,10 @@ class Circle(unittest.TestCase):
                 child = endless.start(self, (WAYMARK, "record", "--unit", unit, "-o", self.out, "--",
                                              self.write_program(ENDLESS)))
                 described = self.out / ("truth.txt" if unit == "ptm" else "dpu.ini")
-                for _ in range(600):
+                for _ in range(6000):
                     if described.exists():
                         break
-                    time.sleep(0.1)
+                    time.sleep(0.01)
                 for options in ((), ("--force",), ("--unit", "dpu"), ("--unit", "dpu", "--force")):
                     done = run(*again, *options, "--", SORT)
                     self.assertEqual(done.returncode, 2, done.stderr)

@@ -50,9 +50,9 @@ struct Ending {
 /// Called about five times a second.
 using RecordProgress = std::function<void()>;
 
-/// Runs the program to its end. SIGINT, SIGTERM and SIGHUP sent to this process are passed on to the program; a second
-/// one kills it. A whole system is ended when the recording wants no more: it may never end by itself. The recording is
-/// left to be finished by the caller. Errors: `unreadable`: QEMU could not be started or did not take the plugin.
+/// Runs the program to its end. SIGINT, SIGTERM and SIGHUP, if not ignored, are passed on to it; the second kills it,
+/// the third ends this process. A whole system is ended when the recording wants no more: it may never end by itself.
+/// The recording is left to be finished by the caller. Errors: `unreadable`: QEMU was not started or took no plugin.
 [[nodiscard]] Result<Ending> run_qemu(const QemuOptions& options, Recording& recording, const RecordProgress& progress);
 
 }  // namespace waymark::record
