@@ -139,19 +139,26 @@ class Perf(unittest.TestCase):
         return [range(int(start, 16), int(start, 16) + int(size, 16))
                 for start, size in re.findall(r"MMAP2 \S+ \[(0x[0-9a-f]+)\((0x[0-9a-f]+)\) .* //anon$", text, re.M)]
 
-    def compare(self, data, threads=True):
-        """`threads`: each by itself, in its order; else what all executed together."""
+    def compare(self, data, threads=True, ordered=True, missing=0):
+        """`threads`: each by itself, and `ordered`: in its order, which perf does not restore where a thread went from one
+        CPU to another and there are no timestamps; else what all executed together, of which perf may lack `missing`
+        instructions for each thread."""
         anonymous = self.anonymous(data)
         expected = {tid: [a for a in executed(ranges) if not any(a in code for code in anonymous)]
                     for tid, ranges in truth(data).items()}
         found = self.instructions(data, timestamps=threads)
         if not threads:
             count = collections.Counter
-            self.assertEqual(sum(map(count, expected.values()), count()), sum(map(count, found.values()), count()))
+            everything, decoded = (sum(map(count, each.values()), count()) for each in (expected, found))
+            self.assertEqual(decoded - everything, count())
+            self.assertLessEqual((everything - decoded).total(), missing * len(expected))
             return
         self.assertEqual(found.keys(), expected.keys())
         for tid, addresses in expected.items():
             self.assertGreater(len(addresses), 1000)
+            if not ordered:
+                self.assertEqual(collections.Counter(addresses), collections.Counter(found[tid]), f"thread {tid}")
+                continue
             first = next((i for i, (a, b) in enumerate(zip(addresses, found[tid])) if a != b), None)
             self.assertIsNone(first, f"thread {tid}, instruction {first}")
             self.assertEqual(len(addresses), len(found[tid]), f"thread {tid}")
@@ -186,8 +193,10 @@ class Perf(unittest.TestCase):
                 data = self.record(program, *options, "--cpus", "2", "--aux-buffer", "8")
                 self.assertEqual(len(truth(data)), 4)
                 # Of ranges with several threads or CPUs perf 6.1 gives what it has not delivered yet to the next
-                # thread that it meets; where it goes by timestamps, it loses the last instructions of some.
-                self.compare(data, threads="etmv4" not in options)
+                # thread that it meets. Where there are timestamps, it drops what some threads did before their last
+                # system call, though it prints these packets.
+                self.compare(data, threads="etmv4" not in options, ordered="--per-thread" in options,
+                             missing=20 if "--timestamps" in options else 0)
 
     def test_several_programs(self):
         first, second = self.small(), self.small(rounds=80)
@@ -228,7 +237,7 @@ class Perf(unittest.TestCase):
 
     def test_forked_children(self):
         program = self.compile(A64, "forks", "forks64")
-        data = self.record(program, "--unit", "ete", "--cpus", "2")
+        data = self.record(program, "--unit", "ete", "--cpus", "8")
         self.compare(data)
         self.assertIn("5 processes, 5 threads", self.said)
         # The head of child_work's loop, by its own count of rounds: 1, 2, 3, 5 and 7 thousand, each in one process.
