@@ -25,7 +25,7 @@ struct Trace {
 
 Entry usual(TraceMode mode, wire::Random& random) {
     const auto pc = [&] { return static_cast<std::uint32_t>(random() & 0x00fffffeU); };
-    const Context context{random() % 4 == 0, static_cast<std::uint8_t>(2 + random() % 8)};
+    const TaskContext context{random() % 4 == 0, static_cast<std::uint8_t>(2 + random() % 8)};
     Counters counters;
     for (std::uint32_t& value : counters) value = static_cast<std::uint32_t>(random()) & counter_mask;
     const auto reps = static_cast<std::uint32_t>(1 + random() % 1000);
@@ -98,7 +98,7 @@ void reference(benchmark::State& state, TraceMode mode) { decode<ReferenceDecode
 
 struct Count {
     std::uint64_t entries = 0;
-    void operator()(const auto&, const Extent&) { ++entries; }
+    void operator()(const auto&, const EntryExtent&) { ++entries; }
     void operator()(const Gap&) {}
 };
 void parse(benchmark::State& state, TraceMode mode) {

@@ -23,11 +23,11 @@ using namespace waymark;
 using namespace waymark::dpu;
 
 struct Input {
-    Format format;
+    TraceFormat format;
     ByteOrder order{};
     bool complete{};
     std::size_t piece{};
-    Start start;
+    StartState start;
     Bytes bytes;
 };
 
@@ -138,7 +138,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (in.format.eonce_counters > 2) in.format.eonce_counters = 0;
     in.order = (data[1] & 1U) != 0 ? ByteOrder::little : ByteOrder::big;
     in.complete = (data[1] & 2U) != 0;
-    if ((data[1] & 4U) != 0) in.start.context = Context{(data[1] & 8U) != 0, data[2]};
+    if ((data[1] & 4U) != 0) in.start.context = TaskContext{(data[1] & 8U) != 0, data[2]};
     if ((data[1] & 16U) != 0) in.start.counters = Counters{};
     if ((data[1] & 32U) != 0) in.format.dpu_base = 0x00401000;
     in.piece = 1U + data[3];

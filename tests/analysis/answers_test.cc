@@ -241,7 +241,7 @@ void expect_same(const Profile& a, const Profile& b) {
     EXPECT_EQ(a.saturated(), b.saturated());
     EXPECT_EQ(sorted(a.places(), a.measures(), std::less<>()), sorted(b.places(), b.measures(), std::less<>()));
     const auto sources = [](const Profile& p) {
-        std::vector<std::tuple<Place, std::uint32_t, std::uint16_t, std::uint64_t, std::uint64_t>> out;
+        std::vector<std::tuple<SampledPlace, std::uint32_t, std::uint16_t, std::uint64_t, std::uint64_t>> out;
         for (std::size_t i = 0; i < p.sources().size(); ++i)
             out.emplace_back(p.places()[p.sources()[i].place], p.sources()[i].midr, p.sources()[i].code,
                              p.source_sums()[i].samples, p.source_sums()[i].total);
@@ -493,7 +493,7 @@ TEST_F(SampleAnswers, CutAndDamagedFilesAreCountedAndEnd) {
         const Quality q = quality_of(*capture, totals);
         EXPECT_EQ(q.selected, profile.all().samples);
         Program program(*capture, {});
-        for (const Place& place : profile.places()) static_cast<void>(program.find(place.mapping, place.pc));
+        for (const SampledPlace& place : profile.places()) static_cast<void>(program.find(place.mapping, place.pc));
     }
 }
 

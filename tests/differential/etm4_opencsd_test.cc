@@ -145,7 +145,7 @@ private:
         std::uint64_t value = m.address->address.value;
         // The quirk's result lives on in OpenCSD's history, so that one is kept beside ours.
         if (sent != nullptr) {
-            Place place = theirs_.complete(*sent);
+            KnownAddress place = theirs_.complete(*sent);
             if (sent->bytes == 4 && !sf_) place.address.value &= 0xffffffffU;
             theirs_.push(place);
         }

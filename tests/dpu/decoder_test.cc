@@ -37,7 +37,8 @@ std::vector<std::string> texts(const Elements& decoded) {
 using Texts = std::vector<std::string>;
 
 /// Both decoders, which must agree.
-Elements decoded(const std::string& hex, const TraceFormat& format, const Start& start = {}, bool complete = true) {
+Elements decoded(const std::string& hex, const TraceFormat& format, const StartState& start = {},
+                 bool complete = true) {
     const Bytes8 bytes = memory(words(hex));
     Elements slow = decode<ReferenceDecoder>(bytes, format, start, complete);
     EXPECT_EQ(slow, decode<Decoder>(bytes, format, start, complete));
@@ -237,7 +238,7 @@ TEST(Decoder, FastIsReference) {
             }
             if (seed % 5 == 0) bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(seed));
             const bool complete = seed % 3 == 0;
-            const Start start{.context = TaskContext{false, 1}, .counters = full};
+            const StartState start{.context = TaskContext{false, 1}, .counters = full};
             const Elements slow = decode<ReferenceDecoder>(bytes, format, start, complete, order);
             ASSERT_EQ(slow, decode<Decoder>(bytes, format, start, complete, order)) << "seed " << seed;
             const std::size_t piece = 1 + trace.random()() % 300;

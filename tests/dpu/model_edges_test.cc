@@ -264,8 +264,8 @@ TEST(DecoderEdges, LoopsOfNoRepetitions) {
     std::string words = "FFF0A60F 00403008 00000000 FFF0A80F 0040301C 00000000";
     for (unsigned i = 0; i < 20; ++i) words += " 00402011 FFF0A20E 00403000";
     const auto bytes = test::memory(test::words(words));
-    const test::Elements slow = test::decode<ReferenceDecoder>(bytes, format, Start{}, true);
-    EXPECT_EQ(slow, test::decode<Decoder>(bytes, format, Start{}, true));
+    const test::Elements slow = test::decode<ReferenceDecoder>(bytes, format, StartState{}, true);
+    EXPECT_EQ(slow, test::decode<Decoder>(bytes, format, StartState{}, true));
     EXPECT_EQ(slow.totals.count<ShortLoop>() + slow.totals.count<LongLoop>(), 0U);
     EXPECT_EQ(slow.totals.count<CompressedFlow>(), 20U);
     EXPECT_EQ(slow.totals.gap_bytes[static_cast<std::size_t>(GapReason::malformed_packet)], 24U);

@@ -480,7 +480,7 @@ TEST(DpuModelProperty, SumsPerTaskEqualTheAccount) {
         ASSERT_FALSE(p.d.get<DpMr>().twrap);
 
         const TracePeriod& period = p.d.model.periods().at(0);
-        const Start begin{TaskContext{period.context.supervisor, period.context.pid}, period.initial};
+        const StartState begin{TaskContext{period.context.supervisor, period.context.pid}, period.initial};
         const auto in_memory = p.d.vtb.in_order(p.d.read(DpTw::offset), false);
         const auto found = test::decode<Decoder>(test::memory(in_memory),
                                                  p.d.model.config().format(from_value<DpTc>(tc)), begin, true);

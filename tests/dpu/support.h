@@ -102,7 +102,7 @@ struct Elements final : ElementSink {
 };
 
 template <class D>
-Elements decode(const Bytes8& bytes, const TraceFormat& format, const Start& start = {}, bool complete = true,
+Elements decode(const Bytes8& bytes, const TraceFormat& format, const StartState& start = {}, bool complete = true,
                 ByteOrder order = ByteOrder::big, std::size_t piece = ~std::size_t{0}) {
     Elements out;
     D decoder(format, order, out, start);

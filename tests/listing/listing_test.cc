@@ -67,11 +67,11 @@ std::set<std::string> names(const std::string& json) {
 }
 
 /// `list` as tsv and as JSON. `more`: members of JSON that are no columns.
-void compare(const std::function<void(TextSink&, Format)>& list, const std::set<std::string>& more) {
+void compare(const std::function<void(TextSink&, LineFormat)>& list, const std::set<std::string>& more) {
     Collector tsv, json, text;
-    list(tsv, Format::tsv);
-    list(json, Format::json);
-    list(text, Format::text);
+    list(tsv, LineFormat::tsv);
+    list(json, LineFormat::json);
+    list(text, LineFormat::text);
     const auto rows = tsv.lines(), objects = json.lines();
     ASSERT_GT(rows.size(), 2U);
     EXPECT_GE(text.lines().size(), objects.size());
@@ -116,14 +116,14 @@ TEST_F(Listing, SampledRecordsAndTheirPacketsHaveTheSameLinesInEachForm) {
     const auto capture = analysis::open_samples(fixture("spe") / "perf.data");
     ASSERT_TRUE(capture);
     compare(
-        [&](TextSink& out, Format format) {
+        [&](TextSink& out, LineFormat format) {
             const RecordsListed listed = list_spe_records(*capture, {.format = format}, out);
             EXPECT_EQ(listed.records, listed.shown);
             EXPECT_FALSE(listed.error);
         },
         {});
     compare(
-        [&](TextSink& out, Format format) {
+        [&](TextSink& out, LineFormat format) {
             PacketsListed listed;
             EXPECT_TRUE(list_spe_packets(*capture, out, format, {}, listed));
             EXPECT_GT(listed.packets, 0U);
@@ -136,7 +136,7 @@ TEST_F(Listing, OfAFilteredListingOnlyTheTypesAreThere) {
     ASSERT_TRUE(capture);
     Collector out;
     PacketsListed listed;
-    ASSERT_TRUE(list_spe_packets(*capture, out, Format::tsv, {"ADDRESS", "no such type"}, listed));
+    ASSERT_TRUE(list_spe_packets(*capture, out, LineFormat::tsv, {"ADDRESS", "no such type"}, listed));
     EXPECT_EQ(listed.found, PacketTypes{"ADDRESS"});
     const auto lines = out.lines();
     EXPECT_LT(lines.size() - 1, listed.packets);
@@ -148,10 +148,10 @@ TEST_F(Listing, EntriesAndElementsOfADpuHaveTheSameLinesInEachForm) {
     for (const char* folder : {"dpu", "dpu-loops"}) {
         const auto input = doctor::DpuInput::open(fixture(folder).string());
         ASSERT_TRUE(input) << input.error().message;
-        compare([&](TextSink& out, Format format) { EXPECT_TRUE(list_dpu_packets(*input, {}, out, format, {})); },
+        compare([&](TextSink& out, LineFormat format) { EXPECT_TRUE(list_dpu_packets(*input, {}, out, format, {})); },
                 {"gap", "doubtful"});
         compare(
-            [&](TextSink& out, Format format) {
+            [&](TextSink& out, LineFormat format) {
                 const analysis::DpuCode none;
                 DpuListing sink(out, format, *input, none);
                 EXPECT_TRUE(pipeline::decode_dpu(input->trace(), input->trace_bytes(), sink));

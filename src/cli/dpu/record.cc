@@ -61,7 +61,7 @@ waymark::Status read_core(const std::vector<std::string>& texts, record::CoreMod
     return Nothing{};
 }
 
-waymark::Status read_places(const DpuRecordOptions& options, const Place& place, record::DpuOptions& to) {
+waymark::Status read_places(const DpuRecordOptions& options, const ResolvePlace& place, record::DpuOptions& to) {
     for (const std::string& text : options.marks) {
         WM_ASSIGN_OR_RETURN(const Address address, place(text, "mark"));
         to.marks.push_back(address);
@@ -81,7 +81,7 @@ waymark::Status read_places(const DpuRecordOptions& options, const Place& place,
 
 /// Everything the options say. Places are looked up in the program.
 waymark::Status read_options(const RecordCommon& common, std::uint64_t buffer_bytes, const DpuRecordOptions& options,
-                             const Place& place, record::DpuOptions& to) {
+                             const ResolvePlace& place, record::DpuOptions& to) {
     to.folder = common.output;
     to.force = common.force;
     to.command = common.program;
@@ -285,7 +285,7 @@ void DpuRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& adde
 }
 
 ExitStatus run_record_dpu(const RecordCommon& common, std::uint64_t buffer_bytes, const DpuRecordOptions& options,
-                          const Place& place) {
+                          const ResolvePlace& place) {
     if (!options.registers.empty())
         for (const CLI::Option* option : options.not_with_registers)
             if (option->count() != 0)
