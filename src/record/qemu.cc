@@ -6,7 +6,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -135,8 +134,9 @@ public:
         sigemptyset(&action.sa_mask);
         for (std::size_t i = 0; i < signals.size(); ++i) {
             sigaction(signals[i], &action, &before_[i]);
-            // As nohup has it.
-            if (before_[i].sa_handler == SIG_IGN) sigaction(signals[i], &before_[i], nullptr);
+            // As nohup has it. A shell ignores SIGINT for what it starts in the background, which may be sent it all
+            // the same.
+            if (signals[i] == SIGHUP && before_[i].sa_handler == SIG_IGN) sigaction(signals[i], &before_[i], nullptr);
         }
     }
     ~SignalHandlers() {
@@ -323,7 +323,6 @@ Result<Ending> run_qemu(const QemuOptions& options, Recording& recording, const 
     ending.process = static_cast<std::uint32_t>(pid);
     int status = 0;
     auto flushed = Time::now(), shown = flushed, looked = flushed;
-    std::chrono::milliseconds interval(50);
     for (;;) {
         const bool any = feeder.take();
         const auto now = Time::now();
@@ -331,11 +330,10 @@ Result<Ending> run_qemu(const QemuOptions& options, Recording& recording, const 
             progress();
             shown = now;
         }
-        // Now and then everything goes to disk, so that a capture cut off by force lacks little; soon at first.
-        if (now - flushed >= interval) {
+        // Now and then everything goes to disk, so that a capture cut off by force lacks little.
+        if (now - flushed >= std::chrono::seconds(1)) {
             static_cast<void>(recording.flush());  // kept by the recorder as its failure
             flushed = now;
-            interval = std::min<std::chrono::milliseconds>(2 * interval, std::chrono::seconds(1));
         }
         if (log && recording.stopped() && !ending.ended) {
             kill(pid, SIGTERM);

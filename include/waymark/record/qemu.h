@@ -50,9 +50,9 @@ struct Ending {
 /// Called about five times a second.
 using RecordProgress = std::function<void()>;
 
-/// Runs the program to its end. SIGINT, SIGTERM and SIGHUP, if not ignored, are passed on to it; the second kills it,
+/// Runs the program to its end. SIGINT, SIGTERM and SIGHUP, unless ignored, are passed on to it; the second kills it,
 /// the third ends this process. A whole system is ended when the recording wants no more: it may never end by itself.
-/// The recording is left to be finished by the caller. Errors: `unreadable`: QEMU was not started or took no plugin.
+/// The recording is left to be finished by the caller. Errors: `unreadable`: QEMU did not start with the plugin.
 [[nodiscard]] Result<Ending> run_qemu(const QemuOptions& options, Recording& recording, const RecordProgress& progress);
 
 }  // namespace waymark::record
