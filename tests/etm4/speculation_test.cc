@@ -126,6 +126,53 @@ TEST(Etm4Cycles, AllDecodersAgree) {
     test::expect_all_agree(elements, part.bytes, part.config, *part.code);
 }
 
+/// The packets of a stream up to its first address, in so deep a speculation, and so many bytes after them that loops
+/// take what is put in between.
+struct Begun {
+    explicit Begun(std::uint32_t depth) : part(speculating(100)) {
+        part.config.max_speculation = depth;
+        part.config.version = 0x43;  // has Ignore packets
+        for (const Packet& packet : test::collect(part.bytes, part.config).packets) {
+            packets.push_back(packet);
+            if (std::holds_alternative<AddressWithContext>(packet)) break;
+        }
+    }
+    std::vector<Element> elements() {
+        packets.insert(packets.end(), 40, Packet{Ignore{}});
+        part.bytes = encoded(packets, part.config);
+        const std::vector<Element> found = test::decode<ReferenceDecoder>(part.bytes, part.config, *part.code);
+        test::expect_all_agree(found, part.bytes, part.config, *part.code);
+        return found;
+    }
+    MeasuredA64Part part;
+    std::vector<Packet> packets;
+};
+
+// An atom that a Mispredict packet holds commits the oldest one where the unit can hold no more.
+TEST(Etm4Speculation, AtomsOfMispredictFillTheUnit) {
+    Begun stream(2);
+    stream.packets.insert(stream.packets.end(), {Atom{{2, 3}}, Mispredict{1}, Discard{}});
+    const std::vector<Element> elements = stream.elements();
+    EXPECT_EQ(count(elements, Kind::range), 1U);
+    const auto mark =
+        std::find_if(elements.begin(), elements.end(), [](const Element& e) { return e.kind == Kind::mark; });
+    ASSERT_NE(mark, elements.end());
+    EXPECT_EQ(mark->b, 2U);
+}
+
+// What a packet commits before it turns out to be impossible is delivered, and nothing after that.
+TEST(Etm4Speculation, AnImpossiblePacketReleasesNothing) {
+    Begun stream(1);
+    Context context;
+    context.has_payload = context.sf = context.ns = true;
+    context.el = 2;
+    stream.packets.insert(stream.packets.end(), {Atom{{1, 1}}, context, CancelF3{3, true}});
+    const std::vector<Element> elements = stream.elements();
+    EXPECT_EQ(count(elements, Kind::range), 1U);
+    EXPECT_EQ(count(elements, Kind::context), 1U);
+    EXPECT_EQ(count(elements, Kind::gap), 1U);
+}
+
 // Cut after any packet, a stream gives what was committed up to there, and says how much was not.
 TEST(Etm4Speculation, NothingUncommittedIsDelivered) {
     const MeasuredA64Part part = speculating(300);
