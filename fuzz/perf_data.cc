@@ -1,16 +1,69 @@
 /// Damaged perf.data files: reading must end, stay in bounds, and account for what it did not understand.
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "waymark/capture/perf_cs_etm.h"
 #include "waymark/capture/perf_data.h"
 #include "waymark/capture/perf_spe.h"
 #include "waymark/core/result.h"
 
+namespace {
+
+using namespace waymark;
+using namespace waymark::capture;
+
+/// As a capture of CoreSight units: all parts lie in the file, no byte twice, and whatever is mapped has a place.
+void check_cs_etm(const std::shared_ptr<const ByteFile>& file, const perf::PerfData& data) {
+    const auto made = perf::cs_etm_capture("perf.data", file, data);
+    if (!made) {
+        WM_CHECK(!made.error().message.empty());
+        return;
+    }
+    std::uint64_t bytes = 0, chunk_bytes = 0;
+    for (const perf::Chunk& c : data.chunks) chunk_bytes += c.bytes;
+    for (const Buffer& buffer : made->buffers) {
+        WM_CHECK(buffer.container != nullptr && !buffer.parts.empty() && !buffer.parts.front().follows);
+        for (const Part& part : buffer.parts) {
+            WM_CHECK(part.bytes != 0 && part.from <= part.to && part.offset <= file->size());
+            if (part.packed == 0)
+                WM_CHECK(part.bytes <= file->size() - part.offset);
+            else
+                WM_CHECK(part.packed <= file->size() - part.offset);
+            bytes += part.bytes;
+            std::vector<std::uint8_t> piece(4096);
+            const auto stream = open_part(*buffer.container, part);
+            for (unsigned i = 0; i < 16; ++i) {
+                const auto got = stream->read(piece);
+                if (!got || *got == 0) break;
+            }
+        }
+    }
+    WM_CHECK(bytes <= chunk_bytes);
+    for (const perf::TaskEvent& e : data.tasks)
+        for (const std::uint64_t time : {std::uint64_t{0}, e.time, ~std::uint64_t{0}}) {
+            const auto key = made->spaces->key(e.tid, time / 2, time);
+            if (!key) continue;
+            std::uint64_t next = 0;
+            bool first = true;
+            for (const Extent& extent : made->spaces->extents(*key)) {
+                WM_CHECK(extent.first <= extent.last && (first || extent.first >= next));
+                WM_CHECK(extent.name < made->spaces->names().size());
+                if (extent.module != no_module)
+                    WM_CHECK(made->modules.modules[extent.module].holds({extent.first - extent.shift}));
+                first = false;
+                if (extent.last == ~std::uint64_t{0}) break;
+                next = extent.last + 1;
+            }
+        }
+}
+
+}  // namespace
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    using namespace waymark;
     using namespace waymark::capture::perf;
-    const auto file = capture::byte_file_from_memory({data, data + size});
+    const std::shared_ptr<const ByteFile> file = capture::byte_file_from_memory({data, data + size});
     const auto read = read_perf_data(*file);
     if (!read) {
         WM_CHECK(!read.error().message.empty());
@@ -37,6 +90,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         (void)d.time_conversion->to_ns(size);
         (void)d.time_conversion->to_ticks(size);
     }
+    check_cs_etm(file, d);
     Tasks tasks(d);
     for (const Mapping& m : d.mappings) (void)tasks.mapping(m.pid, m.address, m.time);
     for (const TaskEvent& e : d.tasks) (void)tasks.thread(e.tid, e.time);

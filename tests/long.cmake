@@ -25,6 +25,7 @@ if(TARGET etm4_flow_test)
 endif()
 waymark_long_test(ground_truth WAYMARK_PROPERTY_ROUNDS=25 pft_test --gtest_filter=GroundTruth*)
 waymark_long_test(call_stacks WAYMARK_PROPERTY_PROGRAMS=10000 analysis_test --gtest_filter=FlowPrograms.*)
+waymark_long_test(perf_damage WAYMARK_PROPERTY_ROUNDS=5000 pipeline_test --gtest_filter=PerfCapture.DamagedFiles)
 waymark_long_test(spe_model WAYMARK_PROPERTY_ROUNDS=10000 spe_test --gtest_filter=*Property*)
 waymark_long_test(dpu_model WAYMARK_PROPERTY_ROUNDS=10000 dpu_test --gtest_filter=*Property*)
 # No wrong program is called proven, and 99 % of the right ones are found, among programs that each seed draws anew.

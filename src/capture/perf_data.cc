@@ -7,16 +7,23 @@
 #include <bit>
 #include <charconv>
 #include <cstring>
+#include <memory>
 #include <unordered_map>
 #include <utility>
+
+#include "waymark/capture/perf_file.h"
 
 namespace waymark::capture::perf {
 namespace {
 
 constexpr std::uint64_t file_header_bytes = 104, pipe_header_bytes = 16, record_header_bytes = 8;
 constexpr std::uint64_t max_section_bytes = std::uint64_t{16} << 20;  // of a feature or list of ids: larger is damage
+constexpr unsigned first_simpleperf_feature = 128;
 constexpr std::uint64_t max_index_bytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t auxtrace_bytes = 48;
+constexpr std::uint32_t simpleperf_types = 32768;                    // and above
+constexpr std::uint64_t max_record_bytes = std::uint64_t{16} << 20;  // of simpleperf; a split one is longer
+constexpr std::uint64_t max_split_bytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t max_kept_bytes = std::uint64_t{64} << 20, max_kept_ratio = 64;
 
 /// Little-endian numbers out of bytes that may be too short: what is not there is 0.
@@ -59,16 +66,21 @@ private:
 
 struct Header {
     std::uint32_t type{};
-    std::uint16_t misc{}, size{};
+    std::uint16_t misc{};
+    std::uint32_t size{};
     [[nodiscard]] bool misc_bit(unsigned bit) const { return (misc >> bit & 1U) != 0; }
     [[nodiscard]] Type kind() const { return static_cast<Type>(type); }
-    /// A type the kernel or perf may give, known here or not, and room for itself.
+    /// A type the kernel, perf or simpleperf may give, known here or not, and room for itself.
     [[nodiscard]] bool possible() const {
-        return size >= record_header_bytes && ((type >= 1 && type < 32) || (type >= 64 && type < 128));
+        return size >= record_header_bytes && size <= max_record_bytes &&
+               ((type >= 1 && type < 32) || (type >= 64 && type < 128) ||
+                (type >= simpleperf_types && type < simpleperf_types + 32));
     }
 };
 Header header_of(Bytes bytes) {
     const Fields f(bytes);
+    // Records of simpleperf have a size of 32 bits, the high half of which comes first.
+    if (f.u32(0) >= simpleperf_types) return {f.u32(0), 0, std::uint32_t{f.u16(4)} << 16 | f.u16(6)};
     return {f.u32(0), f.u16(4), f.u16(6)};
 }
 
@@ -95,7 +107,8 @@ Attr attr_of(Bytes bytes) {
 
 class Reader {
 public:
-    Reader(const ByteFile& file, Progress* progress) : file_(file), progress_(progress) {}
+    Reader(const ByteFile& file, Progress* progress, std::span<const PerfFile::Run> runs = {})
+        : file_(file), progress_(progress), runs_(runs), size_(runs.empty() ? file.size() : runs.front().offset) {}
     Reader(const Reader&) = delete;
     Reader& operator=(const Reader&) = delete;
     ~Reader() { ZSTD_freeDStream(unpacker_); }
@@ -114,7 +127,7 @@ public:
         const std::uint64_t header_bytes = f.u64(8);
         if (header_bytes == pipe_header_bytes) {
             out_.pipe = true;
-            WM_RETURN_IF_ERROR(read_records(pipe_header_bytes, file_.size()));
+            WM_RETURN_IF_ERROR(read_records(pipe_header_bytes, size_));
             return finish();
         }
         if (header_bytes < file_header_bytes || head.size() < file_header_bytes)
@@ -128,17 +141,16 @@ public:
         for (unsigned i = 0; i < 4; ++i) features[i] = f.u64(72 + 8 * i);
 
         WM_RETURN_IF_ERROR(read_attrs(attrs, entry_bytes));
-        if (data.offset < file_header_bytes || data.offset > file_.size())
+        if (data.offset < file_header_bytes || data.offset > size_)
             return Error{Errc::bad_format, fmt::format("{}: says that its data begin at {:#x}, but has {:#x} bytes",
-                                                       file_.name(), data.offset, file_.size())};
-        const std::uint64_t room = file_.size() - data.offset;
+                                                       file_.name(), data.offset, size_)};
+        const std::uint64_t room = size_ - data.offset;
         out_.unfinished = data.bytes == 0;
         if (data.bytes != 0 && data.bytes <= room)
             WM_RETURN_IF_ERROR(read_features(data.offset + data.bytes, features));
         if (data.bytes > room)
-            lose(file_.size(), file_.size(),
-                 fmt::format("the file ends {:#x} bytes before its data do", data.bytes - room));
-        const std::uint64_t end = data.bytes == 0 || data.bytes > room ? file_.size() : data.offset + data.bytes;
+            lose(size_, size_, fmt::format("the file ends {:#x} bytes before its data do", data.bytes - room));
+        const std::uint64_t end = data.bytes == 0 || data.bytes > room ? size_ : data.offset + data.bytes;
         WM_RETURN_IF_ERROR(read_records(data.offset, end));
         return finish();
     }
@@ -171,7 +183,15 @@ private:
     }
 
     Result<PerfData> finish() {
-        if (progress_ != nullptr) progress_->at(file_.size(), file_.size());
+        for (const PerfFile::Run& run : runs_) {
+            size_ = run.offset + run.bytes;
+            index_.clear();  // it is that of a single file
+            ZSTD_freeDStream(std::exchange(unpacker_, nullptr));
+            unpacked_.clear();
+            split_.clear();
+            WM_RETURN_IF_ERROR(read_records(run.offset, size_));
+        }
+        if (progress_ != nullptr) progress_->at(size_, size_);
         for (auto& [id, name] : event_names_)
             if (const auto found = attr_by_id_.find(id); found != attr_by_id_.end())
                 out_.attrs[found->second].name = name;
@@ -186,10 +206,9 @@ private:
     /// The section's bytes, or why there are none.
     Result<std::vector<std::uint8_t>> section(const Section& s, std::uint64_t most, std::string_view what) {
         std::vector<std::uint8_t> bytes;
-        if (s.offset > file_.size() || s.bytes > file_.size() - s.offset || s.bytes > most) {
-            lose(std::min(s.offset, file_.size()), std::min(s.offset, file_.size()),
-                 fmt::format("{}: said to be {:#x} bytes at {:#x} of a file of {:#x}", what, s.bytes, s.offset,
-                             file_.size()));
+        if (s.offset > size_ || s.bytes > size_ - s.offset || s.bytes > most) {
+            lose(std::min(s.offset, size_), std::min(s.offset, size_),
+                 fmt::format("{}: said to be {:#x} bytes at {:#x} of a file of {:#x}", what, s.bytes, s.offset, size_));
             return bytes;
         }
         bytes.resize(static_cast<std::size_t>(s.bytes));
@@ -227,14 +246,15 @@ private:
             if ((set[feature / 64] >> feature % 64 & 1U) == 0) continue;
             WM_ASSIGN_OR_RETURN(const Bytes entry, get(at, 16));
             if (entry.size() < 16) {
-                lose(std::min(at, file_.size()), file_.size(),
-                     fmt::format("the table of features ends before feature {}", feature));
+                lose(std::min(at, size_), size_, fmt::format("the table of features ends before feature {}", feature));
                 return Nothing{};
             }
             const Fields f(entry);
             const Section where{f.u64(0), f.u64(8)};
             at += 16;
-            constexpr unsigned known[] = {2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 16, 18};
+            if (feature >= first_simpleperf_feature) out_.simpleperf = true;
+            if (feature == 133) out_.branch_list = true;
+            constexpr unsigned known[] = {2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 16, 18, 129};
             if (std::find(std::begin(known), std::end(known), feature) == std::end(known)) continue;
             WM_ASSIGN_OR_RETURN(const auto bytes, section(where, feature == 18 ? max_index_bytes : max_section_bytes,
                                                           fmt::format("feature {}", feature)));
@@ -294,8 +314,21 @@ private:
                 break;
             }
             case 18:
-                for (at = 8; at + 16 <= bytes.size(); at += 16) index_.push_back(f.u64(at));
+                // A count and pairs of words; older simpleperf writes the pairs alone.
+                out_.index_without_count = bytes.size() / 8 % 2 == 0 && bytes.size() >= 16;
+                for (at = out_.index_without_count ? 0 : 8; at + 16 <= bytes.size(); at += 16)
+                    index_.push_back(f.u64(at));
                 std::sort(index_.begin(), index_.end());
+                break;
+            case 129:
+                while (at < bytes.size()) {
+                    const std::string key = f.text(at);
+                    at += key.size() + 1;
+                    if (key.empty()) break;
+                    std::string value = f.text(at);
+                    at += value.size() + 1;
+                    out_.meta_info[key] = std::move(value);
+                }
                 break;
             default: break;
         }
@@ -314,11 +347,33 @@ private:
         }
     }
 
+public:
+    /// As perf::auxtrace_type.
+    std::optional<std::uint32_t> find_auxtrace_type() {
+        const auto head = get(0, file_header_bytes);
+        if (!head || !is_perf_data(*head) || (*head)[0] != 'P') return std::nullopt;
+        const Fields f(*head);
+        const bool pipe = f.u64(8) == pipe_header_bytes;
+        std::uint64_t at = pipe ? pipe_header_bytes : f.u64(40);
+        // It comes before all that is recorded; but a file without one is not read to its end for it.
+        constexpr unsigned most_records = 1 << 20;
+        for (unsigned i = 0; i < most_records && at < size_; ++i) {
+            const auto record = get(at, auxtrace_bytes);
+            if (!record || record->size() < record_header_bytes) return std::nullopt;
+            const Header h = header_of(*record);
+            if (h.kind() == Type::auxtrace_info) return Fields(*record).u32(8);
+            if (!h.possible() || h.kind() == Type::auxtrace) return std::nullopt;
+            at += h.size;
+        }
+        return std::nullopt;
+    }
+
+private:
     Status read_records(std::uint64_t from, std::uint64_t end) {
         std::uint64_t at = from;
         begin_ = from;
         while (at < end) {
-            if (progress_ != nullptr) progress_->at(at, file_.size());
+            if (progress_ != nullptr) progress_->at(at, size_);
             WM_ASSIGN_OR_RETURN(const Bytes head, get(at, record_header_bytes));
             const Header h = header_of(head);
             if (head.size() < record_header_bytes || !h.possible() || h.size > end - at) {
@@ -361,7 +416,7 @@ private:
         const std::uint64_t step = compressed_ ? 1 : 4;
         at += (step - (at - begin_) % step) % step;
         for (; at < limit; at += step) {
-            if (progress_ != nullptr && at % 65536 == 0) progress_->at(at, file_.size());
+            if (progress_ != nullptr && at % 65536 == 0) progress_->at(at, size_);
             WM_ASSIGN_OR_RETURN(const bool here, records_at(at, end));
             if (here) return at;
         }
@@ -416,8 +471,50 @@ private:
             c.missing = c.bytes - there;
             c.bytes = there;
         }
+        WM_RETURN_IF_ERROR(measure_packed(c));
         out_.chunks.push_back(c);
         return next;
+    }
+    /// simpleperf -z compresses trace without saying so: how many bytes it is (docs/spec/perf-cs-etm.md, section 1.8).
+    Status measure_packed(Chunk& c) {
+        constexpr std::array<std::uint8_t, 4> magic{0x28, 0xb5, 0x2f, 0xfd};
+        std::vector<std::uint8_t> piece(magic.size());
+        if (!out_.simpleperf || c.bytes < magic.size()) return Nothing{};
+        WM_ASSIGN_OR_RETURN(const std::size_t first, file_.read_at(c.payload, piece));
+        if (first < magic.size() || !std::equal(magic.begin(), magic.end(), piece.begin())) return Nothing{};
+        c.packed = true;
+        c.packed_bytes = std::exchange(c.bytes, 0);
+        // Trace is known to shrink to a fifth; a file that unpacks without end is none.
+        const std::uint64_t most = max_kept_bytes + 256 * c.packed_bytes;
+        const std::unique_ptr<ZSTD_DStream, decltype(&ZSTD_freeDStream)> stream(ZSTD_createDStream(), ZSTD_freeDStream);
+        std::vector<std::uint8_t> unpacked(std::size_t{1} << 17);
+        piece.resize(std::size_t{1} << 16);
+        for (std::uint64_t at = 0; at < c.packed_bytes;) {
+            const auto want = static_cast<std::size_t>(std::min<std::uint64_t>(piece.size(), c.packed_bytes - at));
+            WM_ASSIGN_OR_RETURN(const std::size_t got, file_.read_at(c.payload + at, std::span(piece).first(want)));
+            if (got == 0) break;
+            at += got;
+            ZSTD_inBuffer in{piece.data(), got, 0};
+            for (;;) {
+                ZSTD_outBuffer out{unpacked.data(), unpacked.size(), 0};
+                const std::size_t status = ZSTD_decompressStream(stream.get(), &out, &in);
+                c.bytes += out.pos;
+                const bool failed = ZSTD_isError(status) != 0;
+                if (failed || c.bytes > most) {
+                    lose(c.payload, c.payload,
+                         failed ? fmt::format("compressed trace cannot be unpacked beyond {} bytes: {}", c.bytes,
+                                              ZSTD_getErrorName(status))
+                                : fmt::format("{} bytes of compressed trace unpack to more than {}, which no trace "
+                                              "does; the rest is left out",
+                                              c.packed_bytes, most));
+                    return Nothing{};
+                }
+                // The end of a frame: zeros that pad the record follow.
+                if (status == 0) return Nothing{};
+                if (in.pos == in.size && out.pos < out.size) break;
+            }
+        }
+        return Nothing{};
     }
 
     void unpack(std::uint64_t at, const Header& h, Bytes record) {
@@ -518,6 +615,12 @@ private:
         b.pid = f.u32(8);
         const std::uint64_t bytes = h.misc_bit(15) ? std::min<std::uint64_t>(f.u8(12 + 20), 20) : 20;
         b.id = f.copy(12, bytes);
+        // Without a size, a shorter build ID is filled up with zeros.
+        if (!h.misc_bit(15))
+            for (const std::size_t shorter : {std::size_t{16}, std::size_t{8}})
+                if (b.id.size() > shorter && std::all_of(b.id.begin() + static_cast<std::ptrdiff_t>(shorter),
+                                                         b.id.end(), [](std::uint8_t x) { return x == 0; }))
+                    b.id.resize(shorter);
         b.file = f.text(36);
         out_.build_ids.push_back(std::move(b));
     }
@@ -572,6 +675,30 @@ private:
                 out_.kernel_symbols.push_back(
                     {{f.u64(8)}, f.u32(16), sample_id(record).time.value_or(0), (f.u16(22) & 1U) != 0, f.text(24)});
                 return;
+            case Type::text_poke: {
+                TextPoke poke{{f.u64(8)}, sample_id(record).time.value_or(0), {}, {}};
+                const std::uint64_t before = f.u16(16), after = f.u16(18);
+                poke.before = f.copy(20, before);
+                poke.after = f.copy(20 + before, after);
+                out_.text_pokes.push_back(std::move(poke));
+                return;
+            }
+            case Type::simpleperf_split:
+                if (split_.size() + record.size() > max_split_bytes) {
+                    lose(at, at, fmt::format("a split record of more than {} bytes", max_split_bytes));
+                    split_.clear();
+                    return;
+                }
+                split_.insert(split_.end(), record.begin() + record_header_bytes, record.end());
+                return;
+            case Type::simpleperf_split_end: {
+                const std::vector<std::uint8_t> whole = std::exchange(split_, {});
+                const Header inner = header_of(whole);
+                if (whole.size() < record_header_bytes || inner.kind() == Type::simpleperf_split ||
+                    inner.kind() == Type::simpleperf_split_end || inner.kind() == Type::auxtrace)
+                    return lose(at, at, "the parts of a split record make no record");
+                return take(at, inner, whole);
+            }
             case Type::aux_output_hw_id: out_.hardware_ids.push_back({f.u64(8), sample_id(record)}); return;
             case Type::header_attr: {
                 const std::uint64_t bytes = std::max<std::uint32_t>(f.u32(12), 64);
@@ -642,6 +769,8 @@ private:
 
     const ByteFile& file_;
     Progress* progress_;
+    const std::span<const PerfFile::Run> runs_;
+    std::uint64_t size_;  // of the file that is being read, counted from the beginning of the first
     PerfData out_;
     std::unordered_map<std::uint64_t, std::size_t> attr_by_id_;
     std::unordered_map<std::uint64_t, std::string> event_names_;
@@ -649,7 +778,7 @@ private:
     std::uint64_t begin_ = 0;           // of the records
     bool compressed_ = false;
     ZSTD_DStream* unpacker_ = nullptr;
-    std::vector<std::uint8_t> unpacked_;
+    std::vector<std::uint8_t> unpacked_, split_;
     std::uint64_t packed_bytes_ = 0, kept_bytes_ = 0;  // of compressed records; of those unpacked that are kept
     std::array<std::uint8_t, auxtrace_bytes> glance_{};
     std::vector<std::uint8_t> buffer_;
@@ -673,7 +802,11 @@ std::string_view name(Type type) {
         case Type::lost_samples: return "LOST_SAMPLES";
         case Type::context_switch: return "SWITCH";
         case Type::context_switch_cpu_wide: return "SWITCH_CPU_WIDE";
+        case Type::namespaces: return "NAMESPACES";
         case Type::ksymbol: return "KSYMBOL";
+        case Type::bpf_event: return "BPF_EVENT";
+        case Type::cgroup: return "CGROUP";
+        case Type::text_poke: return "TEXT_POKE";
         case Type::aux_output_hw_id: return "AUX_OUTPUT_HW_ID";
         case Type::header_attr: return "HEADER_ATTR";
         case Type::header_build_id: return "HEADER_BUILD_ID";
@@ -688,6 +821,16 @@ std::string_view name(Type type) {
         case Type::compressed: return "COMPRESSED";
         case Type::finished_init: return "FINISHED_INIT";
         case Type::compressed2: return "COMPRESSED2";
+        case Type::simpleperf_kernel_symbol: return "KERNEL_SYMBOL";
+        case Type::simpleperf_dso: return "DSO";
+        case Type::simpleperf_symbol: return "SYMBOL";
+        case Type::simpleperf_split: return "SPLIT";
+        case Type::simpleperf_split_end: return "SPLIT_END";
+        case Type::simpleperf_event_id: return "EVENT_ID";
+        case Type::simpleperf_callchain: return "CALLCHAIN";
+        case Type::simpleperf_unwinding_result: return "UNWINDING_RESULT";
+        case Type::simpleperf_tracing_data: return "TRACING_DATA";
+        case Type::simpleperf_debug: return "DEBUG";
     }
     return {};
 }
@@ -719,6 +862,11 @@ bool is_perf_data(Bytes bytes) {
 }
 
 Result<PerfData> read_perf_data(const ByteFile& file, Progress* progress) { return Reader(file, progress).read(); }
+Result<PerfData> read_perf_data(const PerfFile& file, Progress* progress) {
+    return Reader(*file.file, progress, file.runs).read();
+}
+
+std::optional<std::uint32_t> auxtrace_type(const ByteFile& file) { return Reader(file, nullptr).find_auxtrace_type(); }
 
 std::uint64_t Stream::bytes() const {
     std::uint64_t sum = 0;

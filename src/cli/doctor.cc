@@ -72,13 +72,21 @@ Result<doctor::ExaminationReport> diagnose(const DoctorOptions& options) {
                             : !names.symfs.empty()         ? "--symfs"
                             : !names.debug_folders.empty() ? "--debug-dir"
                                                            : nullptr;
-        given != nullptr && (!folder || capture::is_dpu_folder(first)))
+        given != nullptr && ((!folder && !is_cs_etm(first)) || capture::is_dpu_folder(first)))
         return Error{Errc::usage,
-                     fmt::format("{}: {} is for captures that say which files were mapped, which are snapshot folders",
+                     fmt::format("{}: {} is for captures that say which files were mapped, which are snapshot folders "
+                                 "and perf.data files with CoreSight trace",
                                  first, given)};
     if (capture::is_dpu_folder(first)) return doctor::examine_dpu(first);
     if (!folder && is_profile(first)) return doctor::examine_perf(first);
     const doctor::ExamineOptions examine{options.images, options.sample_mib << 20};
+    if (!folder && is_cs_etm(first)) {
+        InputOptions input = names;
+        input.capture = first;
+        input.images = options.images;
+        WM_ASSIGN_OR_RETURN(const pipeline::Session session, open_session(input));
+        return doctor::examine(session, true, {{}, examine.most_bytes});
+    }
     WM_ASSIGN_OR_RETURN(const pipeline::Session session,
                         folder ? snapshot_session(first, names) : bare_session(options.captures));
     return doctor::examine(session, folder, examine);

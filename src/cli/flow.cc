@@ -239,7 +239,10 @@ private:
             const auto kind = options_.reference ? pipeline::DecoderKind::reference : pipeline::DecoderKind::fast;
             if (options_.recover && stream.source.protocol->recovers_head())
                 return pipeline::recovering_consumer(stream, *tee, kind, heads_[{&stream.source, &stream.buffer}]);
-            return pipeline::flow_consumer(stream, *tee, kind, workers(options_.jobs));
+            // A listing shows addresses as they were; who called whom is known by the places of files.
+            return pipeline::flow_consumer(
+                stream, *tee, kind, workers(options_.jobs),
+                options_.format == "calls" ? pipeline::Addresses::placed : pipeline::Addresses::as_they_were);
         };
         ProgressLine progress;
         const pipeline::Report report = pipeline::run(
@@ -282,6 +285,7 @@ private:
         if (out.close() != decoded) return unreadable;
         const bool read_errors = report_read_errors(report);
         report_trouble(report, all);
+        for (const pipeline::Damage& damage : pipeline::missing_code(session, report)) say("warning", damage.sentence);
         const auto any = [&](auto&& test) { return std::any_of(all.begin(), all.end(), test); };
         const bool ranges = any([](const Decoded& d) { return d.totals.ranges != 0; });
         // Without an image the packets still carry addresses, exceptions, contexts and outcomes.

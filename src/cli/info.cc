@@ -225,7 +225,8 @@ void find_trouble(ordered_json& info, const pipeline::Session& session, const pi
                            [&](const auto& b) { return b.name == name && b.error.has_value(); });
     };
     for (const auto& s : info["sources"])
-        if (s["streams"].empty() && s["decodable"].get<bool>())
+        // A capture in parts does not say which sources are in a buffer.
+        if (s["streams"].empty() && s["decodable"].get<bool>() && session.capture.spaces == nullptr)
             add(fmt::format("source {}: it is tied to no trace buffer", s["name"].get<std::string>()));
     for (const pipeline::StreamReport& s : report.streams) {
         const auto* counter = dynamic_cast<const PacketCounter*>(s.consumer.get());
@@ -332,13 +333,14 @@ waymark::Status keep_standard_input() {
 
 ExitStatus run_info(const InfoOptions& options) {
     if (capture::is_dpu_folder(options.input.capture)) return run_dpu_info(options.input, options.format);
-    bool profile = is_profile(options.input.capture);
+    bool profile = is_profile(options.input.capture), flow = is_cs_etm(options.input.capture);
     if (options.input.capture == "-" && is_bare(options.input)) {
         if (const auto kept = keep_standard_input(); !kept) return fail(kept.error());
         profile = is_profile("/proc/self/fd/0");
+        flow = is_cs_etm("/proc/self/fd/0");
     }
     if (profile) return run_profile_info(options.input, options.format);
-    if (is_bare(options.input)) return run_bare_info(options.input, options.format);
+    if (!flow && is_bare(options.input)) return run_bare_info(options.input, options.format);
     auto opened = open_session(options.input);
     if (!opened) return fail(opened.error());
     const pipeline::Session session = std::move(*opened);

@@ -12,7 +12,8 @@
 #include "trouble.h"
 #include "unit_answers.h"
 #include "waymark/capture/byte_stream.h"
-#include "waymark/capture/perf_data.h"
+#include "waymark/capture/perf_cs_etm.h"
+#include "waymark/capture/perf_file.h"
 #include "waymark/capture/snapshot.h"
 #include "waymark/core/regular_file.h"
 #include "waymark/core/wire.h"
@@ -177,8 +178,38 @@ Error what_it_takes(const InputOptions& options) {
                 is_stream ? std::string() : fmt::format("; waymark doctor {} infers these values", options.capture))};
 }
 
+/// A perf.data file with trace of CoreSight units.
+Result<capture::Capture> open_perf(const InputOptions& options, const capture::perf::PerfFile& file) {
+    ProgressLine line;
+    class Shown final : public capture::perf::Progress {
+    public:
+        explicit Shown(ProgressLine& to) : to_(to) {}
+        void at(std::uint64_t bytes, std::uint64_t of) override {
+            if (to_.active()) to_.show(bytes, of);
+        }
+
+    private:
+        ProgressLine& to_;
+    } progress(line);
+    WM_ASSIGN_OR_RETURN(auto data, capture::perf::read_perf_data(file, &progress));
+    return capture::perf::cs_etm_capture(options.capture, file.file, std::move(data));
+}
+
+std::string raw_option(const InputOptions& options);
+
 Result<capture::Capture> open_raw(const InputOptions& options) {
     if (options.protocol.empty()) {
+        if (options.capture == "-" || is_cs_etm(options.capture)) {
+            const auto file = capture::perf::open_perf_file(options.capture);
+            if (file && capture::perf::auxtrace_type(*file->file) == capture::perf::AuxtraceInfo::cs_etm) {
+                if (!options.buffer_format.empty() || !options.trace_ids.empty() || !options.register_option().empty())
+                    return Error{Errc::usage,
+                                 fmt::format("{} is a perf.data file, which describes its contents and how it was "
+                                             "recorded; leave out {}",
+                                             options.capture, raw_option(options))};
+                return open_perf(options, *file);
+            }
+        }
         if (auto error = other_file(options.capture)) return std::move(*error);
         return what_it_takes(options);
     }
@@ -289,10 +320,10 @@ Result<std::uint64_t> read_number(const std::string& text, std::string_view opti
 
 void InputOptions::add_to(CLI::App& command) {
     command
-        .add_option(
-            "CAPTURE", capture,
-            "A snapshot folder or its snapshot.ini; a folder with a dpu.ini (DPU); or a bare trace file (.gz and .zst "
-            "too; - is standard input), which needs --protocol")
+        .add_option("CAPTURE", capture,
+                    "A snapshot folder or its snapshot.ini; a perf.data file; a folder with a dpu.ini (DPU); or a bare "
+                    "trace file "
+                    "(.gz and .zst too; - is standard input), which needs --protocol")
         ->required();
     command.add_option("--source", sources, "Only this source: trace ID (0x13) or name. May be repeated")
         ->type_name("ID|NAME")
@@ -417,12 +448,14 @@ bool is_bare(const InputOptions& options) {
 Result<pipeline::Session> open_session(const InputOptions& options) {
     std::error_code error;
     const fs::path path = options.capture;
-    const bool snapshot = options.capture != "-" && (fs::is_directory(path, error) || path.extension() == ".ini");
+    const bool perf_folder = options.capture != "-" && capture::perf::is_perf_folder(path);
+    const bool snapshot =
+        options.capture != "-" && !perf_folder && (fs::is_directory(path, error) || path.extension() == ".ini");
     if (!snapshot && options.capture != "-" && !fs::exists(path, error))
         return Error{Errc::not_found, fmt::format("{}: no such file or folder", options.capture)};
-    if (options.capture != "-")
+    if (options.capture != "-" && !perf_folder)
         if (const auto error_of = no_regular_file(path)) return *error_of;
-    if (fs::is_directory(path, error) && !fs::exists(path / "snapshot.ini", error)) return no_capture(path);
+    if (snapshot && fs::is_directory(path, error) && !fs::exists(path / "snapshot.ini", error)) return no_capture(path);
     if (const std::string given = raw_option(options); snapshot && !given.empty())
         return Error{Errc::usage,
                      fmt::format("{} is a snapshot, which describes its contents and how it was recorded; leave out {} "

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "waymark/capture/byte_stream.h"
-#include "waymark/capture/perf_data.h"
+#include "waymark/capture/perf_file.h"
 
 namespace waymark::cli {
 
@@ -38,7 +38,10 @@ answers::Answers finished(answers::Answers answers, const AnswersOptions& option
     return answers;
 }
 
-bool is_profile(const std::string& path) {
+namespace {
+
+bool is_perf_data(const std::string& path) {
+    if (path != "-" && perf::is_perf_folder(path)) return true;
     std::error_code none;
     if (path == "-" || !std::filesystem::is_regular_file(path, none)) return false;
     const auto stream = capture::open_bytes(path);
@@ -51,6 +54,21 @@ bool is_profile(const std::string& path) {
         have += *count;
     }
     return perf::is_perf_data(Bytes(head).first(have));
+}
+
+std::optional<std::uint32_t> auxtrace_type(const std::string& path) {
+    const auto file = perf::open_perf_file(path);
+    return file ? perf::auxtrace_type(*file->file) : std::nullopt;
+}
+
+}  // namespace
+
+bool is_profile(const std::string& path) {
+    return is_perf_data(path) && auxtrace_type(path) != perf::AuxtraceInfo::cs_etm;
+}
+
+bool is_cs_etm(const std::string& path) {
+    return is_perf_data(path) && auxtrace_type(path) == perf::AuxtraceInfo::cs_etm;
 }
 
 Error not_opened(Error error) {

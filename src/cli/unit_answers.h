@@ -5,8 +5,10 @@
 
 namespace waymark::cli {
 
-/// A perf.data file, compressed or not.
+/// A perf.data file with samples, compressed or not: one that has no trace of CoreSight units.
 [[nodiscard]] bool is_profile(const std::string& path);
+/// A perf.data file with trace of CoreSight units.
+[[nodiscard]] bool is_cs_etm(const std::string& path);
 
 /// A capture that cannot be opened is an error of reading, not a capture without trace.
 [[nodiscard]] Error not_opened(Error error);

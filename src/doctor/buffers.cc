@@ -14,7 +14,7 @@ using capture::Buffer;
 using coresight::TraceId;
 
 void Buffers::look_at(const Buffer& buffer) {
-    auto sample = take_sample(buffer.files, options_.most_bytes);
+    auto sample = take_sample(buffer, options_.most_bytes);
     if (!sample) {
         report_.cut = true;
         add_finding({Severity::error,

@@ -35,6 +35,18 @@ public:
                              "take what did not run as not observed; record without the limit if all is needed"});
                 continue;
             }
+            if (problem.kind == capture::Problem::Kind::names && session_.capture.spaces != nullptr) {
+                add_finding({Severity::warning,
+                             std::string(missing_names),
+                             {},
+                             {},
+                             {},
+                             capture::to_string(problem),
+                             "the files that were mapped, which have the code that ran",
+                             "they are on the machine that was recorded",
+                             "waymark flow and all tables say which of them ran, and what each costs: get those"});
+                continue;
+            }
             if (problem.kind == capture::Problem::Kind::names) {
                 add_finding({Severity::warning,
                              std::string(missing_names),

@@ -86,4 +86,34 @@ Result<BufferSample> take_sample(const std::vector<fs::path>& files, std::uint64
     return out;
 }
 
+Result<Sample> take_sample(const capture::Buffer& buffer, std::uint64_t most_bytes) {
+    if (buffer.container == nullptr) return take_sample(buffer.files, most_bytes);
+    Sample out;
+    std::uint64_t at = 0, taken = 0, sum = 0;
+    for (const capture::Part& part : buffer.parts) sum += part.bytes;
+    out.size_bytes = sum;
+    for (const capture::Part& part : buffer.parts) {
+        const auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(part.bytes, most_bytes - taken));
+        if (bytes == 0) break;
+        if (!part.follows || out.pieces.empty()) out.pieces.push_back({{at}, {}});
+        std::vector<std::uint8_t>& into = out.pieces.back().bytes;
+        const std::size_t before = into.size();
+        into.resize(before + bytes);
+        const auto stream = capture::open_part(*buffer.container, part);
+        std::size_t got = 0;
+        while (got < bytes) {
+            const auto count = stream->read(std::span(into).subspan(before + got));
+            if (!count) out.damage = count.error();
+            if (!count || *count == 0) break;
+            got += *count;
+        }
+        into.resize(before + got);
+        taken += got;
+        at += part.bytes;
+        if (got < bytes) break;
+    }
+    if (out.pieces.empty()) out.pieces.push_back({{}, {}});
+    return out;
+}
+
 }  // namespace waymark::doctor

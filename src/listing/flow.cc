@@ -293,8 +293,13 @@ protected:
     virtual void show(const flow::Block& block, const flow::Range& range, std::uint64_t offset) = 0;
     virtual void show(const EventText& event, std::uint64_t offset) = 0;
 
-    [[nodiscard]] std::string symbol(std::uint64_t address) const {
-        return stream_.source.names->symbols.text({address});
+    /// Of an address in code of the same file as this block.
+    [[nodiscard]] std::string symbol(std::uint64_t address, const flow::Block& of) const {
+        return stream_.source.names->symbols.text({address - shift(of)});
+    }
+    /// How far the block is from where its file has its names and its code.
+    [[nodiscard]] std::uint64_t shift(const flow::Block& block) const {
+        return stream_.source.code ? stream_.source.code->placed(block.section).shift : 0;
     }
 
     [[nodiscard]] FlowLine line_of(const flow::Block& b, const flow::Range& range, std::uint64_t offset) const {
@@ -348,10 +353,10 @@ private:
     void show(const flow::Block& b, const flow::Range& range, std::uint64_t offset) override {
         std::string to;
         if (b.end == flow::End::direct && range.taken()) {
-            const std::string name = symbol(b.target);
+            const std::string name = symbol(b.target, b);
             to = name.empty() ? fmt::format("-> {:#010x}", b.target) : fmt::format("-> {}", name);
         }
-        const std::string name = symbol(b.start);
+        const std::string name = symbol(b.start, b);
         put_line(out_, "{}",
                  trimmed(fmt::format("{:>#10x}  {:#010x}-{:08x} {:>6}  {:<4} {:<1}  {:<18} {:>7}  {}{}{}", offset,
                                      b.start, static_cast<std::uint32_t>(b.start + b.bytes), b.instructions,
@@ -367,7 +372,7 @@ private:
     void disassemble(const flow::Block& block) {
         const isa::Space space = now_.value_or(flow::Context{}).space();
         for (const std::string& line :
-             disassembler_.lines(*stream_.source.memory, space, block.start, block.bytes, block.isa))
+             disassembler_.lines(*stream_.source.memory, space, block.start - shift(block), block.bytes, block.isa))
             put_line(out_, "{:12}{}", "", line);
     }
 
@@ -436,7 +441,7 @@ private:
         line.context = context_text_;
         SameCells& same = rows_[range.edge];
         std::string name;
-        if (!same.whole()) line.symbol = name = symbol(b.start);
+        if (!same.whole()) line.symbol = name = symbol(b.start, b);
         write_row(TsvRow(text_, nullptr, same), line);
     }
     void show(const EventText& e, std::uint64_t offset) override {
@@ -459,7 +464,7 @@ public:
 
 private:
     void show(const flow::Block& b, const flow::Range& range, std::uint64_t offset) override {
-        const std::string name = symbol(b.start), context = context_now();
+        const std::string name = symbol(b.start, b), context = context_now();
         FlowLine line = line_of(b, range, offset);
         line.symbol = name;
         line.context = context;

@@ -1,5 +1,8 @@
 #include "waymark/listing/packets.h"
 
+#include <optional>
+#include <utility>
+
 #include "packet_lines.h"
 
 namespace waymark::listing {
@@ -18,15 +21,23 @@ public:
         recent_.forget(reader_->pending()[0]);
     }
     void reset() override { reader_->reset(); }
-    void finish() override { reader_->finish(); }
-    void flush() override {}
+    /// Where parts of the buffer meet, the decoder begins anew, but nothing is missing.
+    void begin(const capture::Part& part) override {
+        if (!part.follows) break_.reset();
+    }
+    void finish() override {
+        reader_->finish();
+        show_break();
+    }
+    void flush() override { show_break(); }
     [[nodiscard]] std::array<Offset, 2> pending() const override { return reader_->pending(); }
     [[nodiscard]] bool amid_packet() override { return reader_->amid_packet(); }
 
 private:
     void packet(const protocol::PacketView& packet, protocol::Extent at) override {
         if (!lines_.is_wanted(packet.name())) return;
-        begin();
+        show_break();
+        show_head();
         std::string fields, json;
         if (lines_.format() == LineFormat::json) {
             JsonFields visitor;
@@ -46,12 +57,22 @@ private:
     }
     void gap(const Gap& gap) override {
         if (!lines_.has_gaps()) return;
-        begin();
+        show_break();
+        if (gap.bytes() == 0)
+            break_ = gap;
+        else
+            show(gap);
+    }
+    void show(const Gap& gap) {
+        show_head();
         lines_.put_gap(gap, stream_.offsets.capture(gap.first).value,
                        lines_.format() == LineFormat::text ? recent_.text({gap.first, gap.bytes()}) : std::string());
     }
+    void show_break() {
+        if (break_) show(*std::exchange(break_, std::nullopt));
+    }
     /// What comes next is of this source.
-    void begin() {
+    void show_head() {
         if (lines_.last_source == &stream_.source && lines_.buffer == stream_.buffer.name) return;
         lines_.source = stream_.source.id_text();
         lines_.buffer = stream_.buffer.name;
@@ -63,6 +84,7 @@ private:
     const pipeline::StreamInfo stream_;
     std::unique_ptr<protocol::Reader> reader_;
     RecentBytes recent_;
+    std::optional<Gap> break_;  // a gap without bytes that was met last, not yet shown
 };
 
 constexpr PacketColumns columns_of_sources{

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "waymark/core/numbers.h"
@@ -275,7 +276,8 @@ std::vector<Damage> damage_in(const StreamReport& stream, const flow::Troubles& 
                       fmt::format("{} is empty there or not the program that ran (give the right one with --image)",
                                   image_at(*source.memory, far.address)),
                       ",", ": "));
-    if (const flow::Trouble& no = troubles.no_memory; no.times != 0)
+    // Of several processes, it is said once for each file that lacks: missing_code().
+    if (const flow::Trouble& no = troubles.no_memory; no.times != 0 && source.code == nullptr)
         out.push_back(of_source(
             Kind::no_image, Severity::warning, source, buffer, no,
             fmt::format("execution went {} where no image is known, first to {:#010x}", times(no.times), no.address),
@@ -297,6 +299,70 @@ std::vector<Damage> damage_in(const StreamReport& stream, const flow::Troubles& 
     if (silent) out.push_back(std::move(*silence));
     for (Damage& each : packet_damage(source, buffer, troubles))
         if (!silent || each.kind != Kind::last_packet) out.push_back(std::move(each));
+    return out;
+}
+
+std::vector<Damage> missing_code(const Session& session, const Report& report, std::size_t most) {
+    if (session.capture.spaces == nullptr) return {};
+    std::map<std::optional<std::uint32_t>, MissingCode> all;
+    for (const StreamReport& stream : report.streams) {
+        const auto* consumer = dynamic_cast<const FlowConsumer*>(stream.consumer.get());
+        if (consumer == nullptr) continue;
+        for (const MissingCode& code : consumer->missing()) {
+            const auto [at, fresh] = all.try_emplace(code.name, code);
+            if (fresh) continue;
+            at->second.times += code.times;
+            at->second.outcomes += code.outcomes;
+            at->second.first = std::min(at->second.first, code.first);
+        }
+    }
+    std::vector<MissingCode> sorted;
+    for (const auto& [name, code] : all) sorted.push_back(code);
+    std::stable_sort(sorted.begin(), sorted.end(), [](const MissingCode& a, const MissingCode& b) {
+        return a.outcomes != b.outcomes ? a.outcomes > b.outcomes : a.times > b.times;
+    });
+    std::vector<Damage> out;
+    for (const MissingCode& code : sorted) {
+        if (out.size() == most) {
+            Damage more;
+            more.kind = Damage::Kind::missing_code;
+            more.severity = Severity::warning;
+            more.found = fmt::format("code of {} more lacks images", counted(sorted.size() - most, "file"));
+            more.sentence = more.found;
+            out.push_back(std::move(more));
+            break;
+        }
+        const std::string cost = fmt::format("execution went there {}, and {} of branches could not be placed",
+                                             times(code.times), counted(code.outcomes, "outcome"));
+        Damage damage;
+        damage.kind = Damage::Kind::missing_code;
+        damage.severity = Severity::warning;
+        if (!code.name) {
+            damage.found =
+                fmt::format("nothing is known to have been mapped at {:#x} and elsewhere: {}", code.first.value, cost);
+            damage.means = "the process or its maps were not recorded, or it is code of the kernel";
+        } else {
+            const capture::AddressSpaces::Name& name = session.capture.spaces->names()[*code.name];
+            const std::string id = capture::hex_text(name.build_id);
+            damage.found = fmt::format("the code of {}{} is not known: {}", name.file,
+                                       id.empty() ? "" : fmt::format(" (build ID {})", id), cost);
+            const bool file = name.file.starts_with('/') && !name.file.starts_with("//");
+            if (name.file == "[kernel.kallsyms]")
+                damage.means = "give the vmlinux of the kernel that ran with --image FILE@SHIFT";
+            else if (!file)
+                damage.means = "no file holds it; code that a program generates is not in a perf.data file";
+            else if (id.size() > 2)
+                damage.means = fmt::format(
+                    "put it into a folder as DIR{} (--symfs DIR) or DIR/.build-id/{}/{}/elf (--debug-dir DIR), or give "
+                    "it with --image",
+                    name.file, id.substr(0, 2), id.substr(2));
+            else
+                damage.means =
+                    fmt::format("put it into a folder as DIR{} (--symfs DIR), or give it with --image", name.file);
+        }
+        damage.sentence = damage.found + "; " + damage.means;
+        out.push_back(std::move(damage));
+    }
     return out;
 }
 

@@ -206,6 +206,11 @@ private:
                     "Copy the capture again.");
         }
         for (const StreamReport& stream : report.streams) stream_damage(out, stream);
+        for (Damage& damage : missing_code(session_, report))
+            add(warning, std::move(damage.found),
+                damage.means.empty() ? std::string()
+                                     : static_cast<char>(std::toupper(static_cast<unsigned char>(damage.means[0]))) +
+                                           damage.means.substr(1) + ".");
         for (const SourceStream& s : streams_) stream_health(s, add);
         if (std::none_of(out.health.begin(), out.health.end(),
                          [](const Finding& f) { return f.severity >= warning && !f.of_names; }))

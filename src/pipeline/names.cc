@@ -16,6 +16,18 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t no_file = ~std::size_t{0};
+/// How perf calls the running kernel: with the symbol whose address the mapping has in the place of an offset.
+constexpr std::string_view kernel = "[kernel.kallsyms]";
+
+/// What to add to addresses of a kernel's file for those of the running kernel.
+std::optional<std::uint64_t> kernel_bias(const capture::Module& module, const fs::path& file) {
+    image::Symbols symbols;
+    if (!symbols.add_elf(file)) return std::nullopt;
+    const std::string symbol = module.file.substr(kernel.size());
+    const auto address = symbols.address_of(symbol.empty() ? "_text" : symbol);
+    if (!address) return std::nullopt;
+    return module.offset - address->value;
+}
 
 }  // namespace
 
@@ -105,9 +117,13 @@ Status NameFinder::open() {
     report_no_map();
     for (std::size_t i = 0; i < mapped_.size(); ++i) {
         Mapped& m = mapped_[i];
-        auto found = image::find_file(m.file, m.build_id, options_.files);
+        auto found = m.file.starts_with(kernel) ? find_kernel(m) : image::find_file(m.file, m.build_id, options_.files);
         if (found) {
             m.found.emplace(std::move(*found));
+            if (capture_.spaces && m.build_id.empty() && !is_given(i))
+                problem_({}, fmt::format("{} was recorded without a build ID, so {} is taken to be that file. If it is "
+                                         "another build, what is decoded of it is wrong.",
+                                         m.file, m.found->path.string()));
             if (options_.code_of_files && !file_of_build(i) && !is_given(i))
                 problem_({}, fmt::format("of {} only the pages that ran are known: there is no build ID to say whether "
                                          "{} is the file that ran. If it is, give it with --image.",
@@ -116,6 +132,21 @@ Status NameFinder::open() {
         }
         // What was given by hand takes its place.
         if (is_given(i)) continue;
+        if (capture_.spaces) {
+            // What it costs is known, and said, when all is decoded.
+            const bool nowhere = found.error().code == Errc::not_found && !m.file.starts_with(kernel);
+            problem_({}, fmt::format("{}; its code is not decoded, and has no names. Give a folder with the files of "
+                                     "the machine that was recorded with --symfs, or the file with --image.",
+                                     nowhere ? fmt::format("'{}'{} was not found{}", m.file,
+                                                           m.build_id.empty()
+                                                               ? std::string()
+                                                               : " (build ID '" + capture::hex_text(m.build_id) + "')",
+                                                           options_.files.symfs.empty()
+                                                               ? " on this machine"
+                                                               : " in '" + options_.files.symfs.string() + "'")
+                                             : found.error().message));
+            continue;
+        }
         problem_({}, fmt::format("{}; code of it has no names{}. Give a folder with the files of the machine that was "
                                  "recorded with --symfs, or the file with --symbols.",
                                  found.error().message,
@@ -123,6 +154,27 @@ Status NameFinder::open() {
     }
     make_groups();
     return open_generated();
+}
+
+/// By build ID, or as `vmlinux` among the files of the machine that was recorded.
+Result<image::FoundFile> NameFinder::find_kernel(const Mapped& m) const {
+    std::vector<fs::path> places;
+    const image::FileSearch& search = options_.files;
+    if (!search.symfs.empty())
+        for (const char* name : {"vmlinux", "boot/vmlinux", "usr/lib/debug/vmlinux"})
+            places.push_back(search.symfs / name);
+    const std::string id = capture::hex_text(m.build_id);
+    if (id.size() > 2)
+        for (const fs::path& folder : search.build_id_folders()) {
+            places.push_back(folder / ".build-id" / id.substr(0, 2) / id.substr(2) / "vmlinux");
+            places.push_back(folder / ".build-id" / id.substr(0, 2) / id.substr(2) / "elf");
+            places.push_back(folder / ".build-id" / id.substr(0, 2) / (id.substr(2) + ".debug"));
+        }
+    auto found = image::open_first(places, m.build_id, search);
+    if (!found && found.error().message.empty())
+        return Error{Errc::not_found, "the vmlinux of the kernel that ran was not found" +
+                                          (id.empty() ? std::string() : ", by its build ID " + id)};
+    return found;
 }
 
 /// A capture that `waymark record` made has a map, for something ran. Those of others have none.
@@ -151,6 +203,8 @@ bool NameFinder::has_fewer_lines(Given& file) {
 /// A copy of a file that was mapped, of the same build as it has a build ID that says so.
 std::optional<fs::path> NameFinder::file_of_build(std::size_t mapped) const {
     const Mapped& m = mapped_[mapped];
+    // Where all code comes from files, the file of that name is all there is.
+    if (m.build_id.empty() && capture_.spaces && m.found) return m.found->path;
     if (m.build_id.empty()) return std::nullopt;
     if (m.found && m.found->info.build_id() == m.build_id) return m.found->path;
     for (const Given& g : given_)
@@ -235,7 +289,10 @@ std::optional<std::uint64_t> NameFinder::bias_of(std::size_t module) const {
     const capture::Module& m = capture_.modules.modules[module];
     const Mapped& file = mapped_[mapped_of_[module]];
     std::optional<std::uint64_t> bias;
-    if (file.found) bias = file.found->info.load_bias(m.address, m.offset, m.bytes);
+    if (file.found && m.file.starts_with(kernel))
+        bias = kernel_bias(m, file.found->path);
+    else if (file.found)
+        bias = file.found->info.load_bias(m.address, m.offset, m.bytes);
     return bias;
 }
 
@@ -245,6 +302,7 @@ std::optional<std::uint64_t> NameFinder::bias_in(const Given& file, const Module
         if (mapped_of_[module] != *file.mapped) continue;
         if (const auto bias = bias_of(module)) return bias;
         const capture::Module& m = capture_.modules.modules[module];
+        if (m.file.starts_with(kernel)) return kernel_bias(m, file.argument.path);
         if (const auto bias = file.info->load_bias(m.address, m.offset, m.bytes)) return bias;
     }
     return std::nullopt;

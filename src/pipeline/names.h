@@ -65,6 +65,7 @@ private:
     using Modules = std::vector<std::size_t>;  // of the map, by index
 
     Status add_given(const image::ImageArgument& argument, bool only_names);
+    [[nodiscard]] Result<image::FoundFile> find_kernel(const Mapped& mapped) const;
     [[nodiscard]] std::string why_refused(const Given& file) const;
     [[nodiscard]] const Given* given(const image::ImageArgument& argument) const;
     [[nodiscard]] std::optional<std::uint64_t> bias_of(std::size_t module) const;

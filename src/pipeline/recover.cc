@@ -59,33 +59,33 @@ public:
             return out_.flush();
         }
         held_.insert(held_.end(), bytes.begin(), bytes.end());
-        if (held_.size() >= most_held) begin();
+        if (held_.size() >= most_held) start();
     }
     void reset() override {
-        begin();
+        start();
         decoder_->reset();
         out_.flush();
     }
     void finish() override {
-        begin();
+        start();
         decoder_->finish();
     }
     void flush() override {
         if (!begun_ && !configuration_->has_sync(held_)) return;
-        begin();
+        start();
         out_.flush();
     }
     [[nodiscard]] std::array<Offset, 2> pending() const override {
         return begun_ ? decoder_->pending() : std::array<Offset, 2>{};
     }
     [[nodiscard]] bool amid_packet() override {
-        begin();
+        start();
         return decoder_->amid_packet();
     }
     [[nodiscard]] std::uint64_t packets() const override { return decoder_->packets() + found_.packets; }
 
 private:
-    void begin() {
+    void start() {
         if (std::exchange(begun_, true)) return;
         found_ = configuration_->recover_head(*memory_, code_extents(*memory_), held_);
         flow::BatchWriter kept(blocks_);
@@ -117,6 +117,8 @@ std::vector<follow::CodeExtent> code_extents(const image::MemoryMap& memory) {
 
 std::unique_ptr<FlowConsumer> recovering_consumer(const StreamInfo& stream, flow::Sink& sink, DecoderKind kind,
                                                   follow::HeadRecovery& found) {
+    // Trace that consists of many parts begins many times, and each begins synchronised.
+    if (stream.buffer.container != nullptr) return flow_consumer(stream, sink, kind, 1, Addresses::as_they_were);
     return std::make_unique<RecoveringConsumer>(stream, sink, kind, found);
 }
 

@@ -1,6 +1,7 @@
 #include "waymark/pipeline/run.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "waymark/capture/byte_stream.h"
 #include "waymark/coresight/bypass.h"
@@ -73,11 +74,17 @@ private:
 class Stream {
 public:
     Stream(const Source& source, const capture::Buffer& buffer, const Strays& strays, const MakeConsumer& make)
-        : source_(source), buffer_(buffer), strays_(strays), consumer_(make({source, buffer, offsets_})) {}
+        : source_(source), buffer_(buffer), strays_(strays), make_(make) {
+        if (buffer.container == nullptr) start();
+    }
 
     [[nodiscard]] const Source& source() const { return source_; }
+    /// It is in the buffer.
+    [[nodiscard]] bool started() const { return started_; }
 
     void add(Bytes bytes, Offset capture) {
+        if (!started_) [[unlikely]]
+            start();
         offsets_.add(position(), capture);
         waiting_.insert(waiting_.end(), bytes.begin(), bytes.end());
         last_ = capture + bytes.size();
@@ -91,6 +98,15 @@ public:
     void reset() {
         pass_on();
         if (consumer_) consumer_->reset();
+    }
+    /// A part begins, which is borrowed until the next one.
+    void begin(const capture::Part& part) {
+        part_ = &part;
+        if (!started_) return;
+        pass_on();
+        if (!consumer_) return;
+        if (!part.follows) consumer_->reset();
+        consumer_->begin(part);
     }
     /// The piece ends: whoever prints can still map its offsets.
     void end_piece() {
@@ -119,6 +135,11 @@ private:
         coresight::TraceId id;
     };
     [[nodiscard]] Offset position() const { return {fed_ - passed_ + waiting_.size()}; }
+    void start() {
+        started_ = true;
+        consumer_ = make_({source_, buffer_, offsets_});
+        if (consumer_ && part_ != nullptr) consumer_->begin(*part_);
+    }
     /// Where bytes went astray, what follows does not continue what came before. Whose they were is judged only now,
     /// when most of what the piece holds of them is known.
     void pass_on() {
@@ -146,7 +167,10 @@ private:
     const Source& source_;
     const capture::Buffer& buffer_;
     const Strays& strays_;
+    const MakeConsumer& make_;
     OffsetMap offsets_;
+    bool started_ = false;
+    const capture::Part* part_ = nullptr;
     std::unique_ptr<Consumer> consumer_;
     std::vector<std::uint8_t> waiting_;
     std::vector<Break> breaks_;
@@ -166,6 +190,15 @@ public:
                 by_id_[stream->source().trace_id->value] = stream.get();
     }
 
+    /// Frames begin anew, `at` bytes into the buffer; the source of what comes first is not known.
+    void begin_part(std::uint64_t at) {
+        if (deformatter_) {
+            deformatter_->finish(*this);
+            add(report_.frames, deformatter_->totals(), base_);
+        }
+        deformatter_.emplace(report_.layout);
+        base_ = at;
+    }
     void feed(Bytes bytes) {
         if (deformatter_) return deformatter_->feed(bytes, *this);
         head_.insert(head_.end(), bytes.begin(), bytes.end());
@@ -174,7 +207,7 @@ public:
     void finish() {
         if (!deformatter_) begin();
         deformatter_->finish(*this);
-        report_.frames = deformatter_->totals();
+        add(report_.frames, deformatter_->totals(), base_);
         report_.strays = strays_.all();
     }
     /// Bytes of other sources that came after this one's last, where that was inside a packet.
@@ -187,12 +220,12 @@ public:
         sum_ += bytes.size();
         last_sum_[id.value] = sum_;
         if (Stream* stream = by_id_[id.value]) [[likely]]
-            return stream->add(bytes, first);
+            return stream->add(bytes, first + base_);
         if (!strays_.is_described(id)) stray(id, bytes, first);
     }
     void stray(coresight::TraceId id, Bytes bytes, Offset first) {
         if (!strays_.takes(id)) return;
-        strays_.note(id, bytes.size(), first);
+        strays_.note(id, bytes.size(), first + base_);
         // An ID that is not described may be a source's all the same; that costs the others nothing.
         if (coresight::is_source(id)) return;
         for (const auto& stream : streams_) stream->stray(id);
@@ -203,7 +236,7 @@ public:
         stray(id, Bytes(&payload, 1), at);
     }
     void gap(const Gap& gap) {
-        if (report_.gaps.size() < most_gaps) report_.gaps.push_back(gap);
+        if (report_.gaps.size() < most_gaps) report_.gaps.push_back({gap.first + base_, gap.end + base_, gap.reason});
     }
     void reset(Offset) {
         for (const auto& stream : streams_) stream->reset();
@@ -211,6 +244,27 @@ public:
 
 private:
     static constexpr std::size_t layout_bytes = std::size_t{1} << 16;
+    static void add(coresight::Totals& to, const coresight::Totals& from, std::uint64_t base) {
+        to.bytes_read += from.bytes_read;
+        to.id_bytes += from.id_bytes;
+        to.aux_bytes += from.aux_bytes;
+        to.fsyncs += from.fsyncs;
+        to.hsyncs += from.hsyncs;
+        for (std::size_t i = 0; i < to.data.size(); ++i) to.data[i] += from.data[i];
+        to.footer_bytes += from.footer_bytes;
+        to.unassociated += from.unassociated;
+        for (std::size_t i = 0; i < to.lost.size(); ++i) to.lost[i] += from.lost[i];
+        to.frames += from.frames;
+        to.barriers += from.barriers;
+        to.damaged_frames += from.damaged_frames;
+        to.sync_losses += from.sync_losses;
+        const auto first = [&](std::optional<Offset>& a, const std::optional<Offset>& b) {
+            if (!a && b) a = *b + base;
+        };
+        first(to.first_forbidden, from.first_forbidden);
+        first(to.first_id, from.first_id);
+        first(to.first_fsync, from.first_fsync);
+    }
     void begin() {
         report_.layout = coresight::dstream_layout(head_);
         deformatter_.emplace(report_.layout);
@@ -224,7 +278,8 @@ private:
     std::vector<std::uint8_t> head_;  // until the layout is known
     std::optional<coresight::DstreamDeformatter> deformatter_;
     std::array<Stream*, coresight::trace_ids> by_id_{};
-    std::uint64_t sum_ = 0;  // of bytes of sources
+    std::uint64_t base_ = 0;  // what the deformatter's offsets count from
+    std::uint64_t sum_ = 0;   // of bytes of sources
     std::array<std::uint64_t, coresight::trace_ids> last_sum_{};
 };
 
@@ -274,7 +329,7 @@ private:
     void find_sizes() {
         of_ = 0;
         for (const capture::Buffer& buffer : session_.capture.buffers) {
-            const auto stream = capture::concatenate(buffer.files);
+            const auto stream = capture::open_buffer(buffer);
             const auto size = stream.has_value() ? (*stream)->size() : std::nullopt;
             if (!size) return of_.reset();
             *of_ += *size;
@@ -292,7 +347,7 @@ private:
             for (const Source* source : selected_)
                 if (source->name == name) streams.push_back(std::make_unique<Stream>(*source, buffer, strays, make_));
 
-        auto opened = open_ ? open_(buffer) : capture::concatenate(buffer.files);
+        auto opened = open_ ? open_(buffer) : capture::open_buffer(buffer);
         std::uint64_t padding = 0;
         std::optional<Framed> framed;
         if (!opened) {
@@ -300,6 +355,8 @@ private:
         } else if (buffer.format == capture::Buffer::Format::unknown) {
             report.error = Error{Errc::unsupported, "buffer '" + buffer.name + "' has format '" + buffer.format_name +
                                                         "'; known are coresight, source_data and dstream_coresight"};
+        } else if (buffer.container != nullptr && !open_) {
+            run_parts(buffer, report, streams, strays, framed);
         } else if (report.framed) {
             framed.emplace(streams, strays, buffer.format == capture::Buffer::Format::dstream_coresight, report);
             read(**opened, report, streams, [&](Bytes bytes) { framed->feed(bytes); });
@@ -310,6 +367,7 @@ private:
             padding = bare.finish();
         }
         for (const auto& stream : streams) {
+            if (!stream->started()) continue;
             StreamReport finished = stream->finish(padding);
             finished.bytes_of_others = framed ? framed->bytes_after(finished) : 0;
             // A port's funnel holds back a few bytes of each source until it has more.
@@ -319,6 +377,27 @@ private:
             padding = 0;
         }
         report_.buffers.push_back(std::move(report));
+    }
+
+    /// A buffer that lies in parts of a file: each that does not follow the one before begins anew.
+    void run_parts(const capture::Buffer& buffer, BufferReport& report, std::vector<std::unique_ptr<Stream>>& streams,
+                   Strays& strays, std::optional<Framed>& framed) {
+        if (report.framed) framed.emplace(streams, strays, false, report);
+        std::uint64_t at = 0;
+        for (const capture::Part& part : buffer.parts) {
+            for (const auto& stream : streams) stream->begin(part);
+            if (framed && !part.follows) framed->begin_part(at);
+            const auto input = capture::open_part(*buffer.container, part);
+            read(*input, report, streams, [&](Bytes bytes) {
+                if (framed)
+                    framed->feed(bytes);
+                else if (!streams.empty())
+                    streams.front()->add(bytes, {at});
+                at += bytes.size();
+            });
+            if (report.error) break;
+        }
+        if (framed) framed->finish();
     }
 
     template <class Take>
@@ -350,13 +429,43 @@ private:
     std::optional<std::uint64_t> of_;
 };
 
+/// Where a decoder gets its code from, and who takes what it delivers.
+class Ends {
+public:
+    Ends(const StreamInfo& stream, flow::Sink& sink, Addresses addresses)
+        : memory_(stream.source.memory), sink_(&sink) {
+        if (!stream.source.code) return;
+        reader_ = std::make_unique<ProcessReader>(stream.source.code);
+        processes_ = std::make_unique<ProcessSink>(*reader_, sink, addresses == Addresses::placed);
+        sink_ = processes_.get();
+    }
+    [[nodiscard]] const isa::CodeReader& code() const {
+        return reader_ ? static_cast<const isa::CodeReader&>(*reader_) : *memory_;
+    }
+    [[nodiscard]] flow::Sink& sink() const { return *sink_; }
+    void begin(const capture::Part& part) {
+        if (reader_) reader_->begin(part.from, part.to, part.thread);
+    }
+    [[nodiscard]] std::vector<MissingCode> missing() const {
+        return processes_ ? processes_->missing() : std::vector<MissingCode>();
+    }
+
+private:
+    std::shared_ptr<const image::MemoryMap> memory_;
+    std::unique_ptr<ProcessReader> reader_;
+    std::unique_ptr<ProcessSink> processes_;
+    flow::Sink* sink_;
+};
+
 /// On one thread.
 class SerialConsumer final : public FlowConsumer {
 public:
-    SerialConsumer(const StreamInfo& stream, flow::Sink& sink, DecoderKind kind)
-        : memory_(stream.source.memory),
-          out_(blocks_, sink),
-          decoder_(stream.source.configuration->decoder(*memory_, out_, {.kind = kind})) {}
+    SerialConsumer(const StreamInfo& stream, flow::Sink& sink, DecoderKind kind, Addresses addresses)
+        : ends_(stream, sink, addresses),
+          out_(blocks_, ends_.sink()),
+          decoder_(stream.source.configuration->decoder(ends_.code(), out_, {.kind = kind})) {}
+    void begin(const capture::Part& part) override { ends_.begin(part); }
+    [[nodiscard]] std::vector<MissingCode> missing() const override { return ends_.missing(); }
     // Delivers at once, as ParallelConsumer does: several sources then deliver in one order with any number of threads.
     void feed(Bytes bytes) override {
         decoder_->feed(bytes);
@@ -373,7 +482,7 @@ public:
     [[nodiscard]] std::uint64_t packets() const override { return decoder_->packets(); }
 
 private:
-    std::shared_ptr<const image::MemoryMap> memory_;
+    Ends ends_;
     flow::BlockTable blocks_;
     flow::BatchWriter out_;
     std::unique_ptr<protocol::Decoder> decoder_;
@@ -381,15 +490,17 @@ private:
 
 class ParallelConsumer final : public FlowConsumer {
 public:
-    ParallelConsumer(const StreamInfo& stream, flow::Sink& sink, unsigned jobs)
-        : memory_(stream.source.memory),
-          sink_(sink),
+    ParallelConsumer(const StreamInfo& stream, flow::Sink& sink, unsigned jobs, Addresses addresses)
+        : ends_(stream, sink, addresses),
+          sink_(ends_.sink()),
           decoder_(stream.source.configuration->parallel_decoder(
-              *memory_, blocks_, sink,
+              ends_.code(), blocks_, sink_,
               {.workers = jobs,
                .ranges = sink.counts_suffice() ? follow::Ranges::counted : follow::Ranges::delivered,
                // Some ten thousand rows of text are in memory for each piece.
                .piece_bytes = sink.split() == flow::Split::per_chunk ? std::size_t{1} << 13 : std::size_t{1} << 14})) {}
+    void begin(const capture::Part& part) override { ends_.begin(part); }
+    [[nodiscard]] std::vector<MissingCode> missing() const override { return ends_.missing(); }
     void feed(Bytes bytes) override { decoder_->feed(bytes); }
     void reset() override { decoder_->reset(); }
     void finish() override {
@@ -402,7 +513,7 @@ public:
     [[nodiscard]] std::uint64_t packets() const override { return decoder_->packets(); }
 
 private:
-    std::shared_ptr<const image::MemoryMap> memory_;
+    Ends ends_;
     flow::Sink& sink_;
     flow::BlockTable blocks_;
     std::unique_ptr<follow::Parallel> decoder_;
@@ -430,11 +541,11 @@ Report run(const Session& session, std::span<const Source* const> selected, cons
     return Runner(session, selected, make, progress, open).run();
 }
 
-std::unique_ptr<FlowConsumer> flow_consumer(const StreamInfo& stream, flow::Sink& sink, DecoderKind kind,
-                                            unsigned jobs) {
+std::unique_ptr<FlowConsumer> flow_consumer(const StreamInfo& stream, flow::Sink& sink, DecoderKind kind, unsigned jobs,
+                                            Addresses addresses) {
     if (kind == DecoderKind::fast && (jobs > 1 || sink.counts_suffice()))
-        return std::make_unique<ParallelConsumer>(stream, sink, std::max(1U, jobs));
-    return std::make_unique<SerialConsumer>(stream, sink, kind);
+        return std::make_unique<ParallelConsumer>(stream, sink, std::max(1U, jobs), addresses);
+    return std::make_unique<SerialConsumer>(stream, sink, kind, addresses);
 }
 
 std::uint64_t packets(const Consumer& consumer) {

@@ -162,6 +162,10 @@ private:
         if (source.protocol != nullptr)
             configure(source, described.file.empty() ? std::filesystem::path() : folder / described.file);
         WM_ASSIGN_OR_RETURN(source.memory, memory_of(source.core, source.name));
+        if (session_.capture.spaces) {
+            if (!code_) code_ = std::make_shared<ProcessCode>(session_.capture.spaces, source.memory);
+            source.code = code_;
+        }
         WM_ASSIGN_OR_RETURN(source.names, names_.names_of(source.name, *source.memory));
         return source;
     }
@@ -197,10 +201,12 @@ private:
 
     /// The dumps a core sees, then the images of the options. A source of no known core sees the dumps of all.
     Result<std::shared_ptr<const image::MemoryMap>> memory_of(const std::string& core, const std::string& source) {
-        const auto known = maps_.find(core);
+        // Where several processes ran, all cores have all files at their places.
+        const std::string& key = session_.capture.spaces ? std::string() : core;
+        const auto known = maps_.find(key);
         if (known != maps_.end()) return known->second;
         auto map = std::make_shared<image::MemoryMap>();
-        if (options_.code_of_files)
+        if (options_.code_of_files || session_.capture.spaces)
             for (const auto& [path, bias] : names_.code_files(source))
                 if (const auto added = map->add_elf(path, bias); !added) problem({}, added.error().message);
         add_dumps(*map, core);
@@ -212,7 +218,7 @@ private:
             if (!image) return std::move(image.error());
             for (std::string& note : image->notes) problem({}, std::move(note));
         }
-        maps_[core] = map;
+        maps_[key] = map;
         return std::shared_ptr<const image::MemoryMap>(map);
     }
 
@@ -296,6 +302,7 @@ private:
     const SessionOptions& options_;
     NameFinder names_;
     std::map<std::string, std::shared_ptr<const image::MemoryMap>> maps_;
+    std::shared_ptr<const ProcessCode> code_;
 };
 
 }  // namespace

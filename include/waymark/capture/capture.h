@@ -5,11 +5,15 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "waymark/capture/address_spaces.h"
+#include "waymark/capture/byte_file.h"
+#include "waymark/capture/byte_stream.h"
 #include "waymark/capture/module_map.h"
 #include "waymark/core/register_value.h"
 #include "waymark/core/types.h"
@@ -45,6 +49,22 @@ struct Source {
     friend bool operator==(const Source&, const Source&) = default;
 };
 
+/// A stretch of a buffer in a file that holds other things too.
+struct Part {
+    std::uint64_t offset{};  ///< of the first byte in the file
+    std::uint64_t bytes{};
+    /// It goes on where the part before it ended. Otherwise the units were stopped between the two: decoders begin
+    /// anew, and frames begin with it.
+    bool follows{};
+    /// The file holds so many bytes at `offset` that unpack (zstd) to more, of which `bytes` from `skip` on are meant.
+    std::uint64_t packed{}, skip{};
+    // When it was traced, by the clock of Capture::spaces, and which thread ran, where the trace does not say so.
+    std::uint64_t from{}, to{};
+    std::optional<std::uint32_t> thread{};
+    bool lost{};  ///< trace was lost in it or before it
+    friend bool operator==(const Part&, const Part&) = default;
+};
+
 /// One captured stream of bytes.
 struct Buffer {
     /// docs/spec/pft.md, 6.5.
@@ -64,6 +84,10 @@ struct Buffer {
     std::uint64_t overwritten{};   ///< bytes of older trace that later trace replaced
     std::string begins{}, ends{};  ///< where in the run, `after 1000 instructions (--limit)`; empty: with the program
     bool other_sources = false;    ///< sources that are not described may have bytes in it too
+    /// A buffer that consists of parts of one file, `container`, instead of whole files. Those of its sources that have
+    /// no byte in it are none of it: the capture does not say which of them do.
+    std::vector<Part> parts{};
+    std::shared_ptr<const ByteFile> container{};
     friend bool operator==(const Buffer&, const Buffer&) = default;
 };
 
@@ -71,6 +95,11 @@ struct Buffer {
 [[nodiscard]] std::string_view name(Buffer::Format format);
 /// The format of that name, in any case; `unknown` for every other.
 [[nodiscard]] Buffer::Format buffer_format(std::string_view name);
+
+/// The bytes of a buffer: of its files one after another, or of its parts. Errors: those of `concatenate`.
+[[nodiscard]] Result<std::unique_ptr<ByteStream>> open_buffer(const Buffer& buffer);
+/// The bytes of one part. `container` is borrowed.
+[[nodiscard]] std::unique_ptr<ByteStream> open_part(const ByteFile& container, const Part& part);
 
 /// A file with memory contents as a core saw them.
 struct MemoryDump {
@@ -122,6 +151,9 @@ struct Capture {
     std::vector<Cluster> clusters{};
     std::optional<std::uint64_t> timestamp_frequency_hz{};
     ModuleMap modules{};  ///< which files were mapped where; empty: not known
+    /// Where several processes ran: which memory each had. `modules` then says where each file has its place among all
+    /// (AddressSpaces). Null: all sources see one memory.
+    std::shared_ptr<const AddressSpaces> spaces{};
     std::vector<Problem> problems{};
 
     /// By name; null when there is none. Valid as long as the vector is not changed.

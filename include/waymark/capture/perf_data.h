@@ -32,7 +32,11 @@ enum class Type : std::uint32_t {
     lost_samples = 13,
     context_switch = 14,
     context_switch_cpu_wide = 15,
+    namespaces = 16,
     ksymbol = 17,
+    bpf_event = 18,
+    cgroup = 19,
+    text_poke = 20,
     aux_output_hw_id = 21,
     header_attr = 64,
     header_build_id = 67,
@@ -47,6 +51,17 @@ enum class Type : std::uint32_t {
     compressed = 81,
     finished_init = 82,
     compressed2 = 83,
+    // Of simpleperf (docs/spec/perf-cs-etm.md, section 3.1).
+    simpleperf_kernel_symbol = 32769,
+    simpleperf_dso = 32770,
+    simpleperf_symbol = 32771,
+    simpleperf_split = 32772,
+    simpleperf_split_end = 32773,
+    simpleperf_event_id = 32774,
+    simpleperf_callchain = 32775,
+    simpleperf_unwinding_result = 32776,
+    simpleperf_tracing_data = 32777,
+    simpleperf_debug = 32778,
 };
 /// `AUXTRACE`; empty for types this layer has no name for.
 [[nodiscard]] std::string_view name(Type type);
@@ -113,7 +128,10 @@ struct Chunk {
     std::uint64_t payload{};  ///< file offset of its bytes
     std::uint64_t bytes{};    ///< that are in the file
     std::uint64_t missing{};  ///< that its header promises beyond the end of the file
-    std::uint64_t ring{};     ///< position of the first byte in the AUX ring
+    /// The file holds `packed_bytes` at `payload`, which unpack (zstd) to `bytes`.
+    bool packed{};
+    std::uint64_t packed_bytes{};
+    std::uint64_t ring{};  ///< position of the first byte in the AUX ring
     std::uint64_t reference{};
     std::uint32_t index{}, tid = nobody, cpu = nobody;
     friend bool operator==(const Chunk&, const Chunk&) = default;
@@ -167,6 +185,14 @@ struct KernelSymbol {
     friend bool operator==(const KernelSymbol&, const KernelSymbol&) = default;
 };
 
+/// Code of the kernel that it changed itself (TEXT_POKE).
+struct TextPoke {
+    Address address{};
+    std::uint64_t time{};
+    std::vector<std::uint8_t> before{}, after{};  ///< empty: there was, or is, no code
+    friend bool operator==(const TextPoke&, const TextPoke&) = default;
+};
+
 struct BuildId {
     std::uint32_t pid{};
     std::vector<std::uint8_t> id{};
@@ -193,6 +219,10 @@ struct PerfData {
     bool pipe{};        ///< written by `perf record -o -`
     bool unfinished{};  ///< the recorder did not come to write the length of the data
     std::vector<Attr> attrs{};
+    bool simpleperf{};                               ///< written by Android's simpleperf
+    bool index_without_count{};                      ///< the AUXTRACE index has no count, as older simpleperf writes it
+    bool branch_list{};                              ///< it has simpleperf's branch lists instead of trace
+    std::map<std::string, std::string> meta_info{};  ///< of simpleperf
     std::string hostname{}, release{}, version{}, architecture{}, cpu_description{}, cpu_id{}, command_line{};
     std::optional<std::uint32_t> cpus_online{}, cpus_available{};
     std::map<std::uint32_t, std::string> pmus{};  ///< by type number: `arm_spe_0`
@@ -204,6 +234,7 @@ struct PerfData {
     std::vector<TaskEvent> tasks{};
     std::vector<Switch> switches{};
     std::vector<KernelSymbol> kernel_symbols{};
+    std::vector<TextPoke> text_pokes{};
     std::vector<BuildId> build_ids{};
     std::vector<HardwareId> hardware_ids{};
     std::uint64_t lost_records{};  ///< sum of LOST and LOST_SAMPLES
@@ -236,6 +267,10 @@ public:
 /// surroundings is a `Loss`, and reading goes on at the next place that holds records. Errors: `bad_format`: not a
 /// perf.data file, or its header cannot be meant; `unsupported`: of a machine with the other byte order; `unreadable`.
 [[nodiscard]] Result<PerfData> read_perf_data(const ByteFile& file, Progress* progress = nullptr);
+
+/// The unit type of AUXTRACE_INFO (AuxtraceInfo::type), which is found near the beginning; nothing: there is none, or
+/// the file cannot be read.
+[[nodiscard]] std::optional<std::uint32_t> auxtrace_type(const ByteFile& file);
 
 /// Trace bytes that follow each other in a ring: what a decoder can be fed without a break.
 struct Stretch {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "waymark/capture/capture.h"
 #include "waymark/core/result.h"
 #include "waymark/core/types.h"
 
@@ -36,5 +37,8 @@ inline constexpr std::uint64_t sample_bytes = std::uint64_t{16} << 20;
 /// (standard input, compressed files) the first `most_bytes`. Errors: those of `capture::open_bytes`.
 [[nodiscard]] Result<BufferSample> take_sample(const std::vector<std::filesystem::path>& files,
                                                std::uint64_t most_bytes = sample_bytes);
+
+/// The same of a buffer: of one in parts, each part that begins anew is a piece.
+[[nodiscard]] Result<Sample> take_sample(const capture::Buffer& buffer, std::uint64_t most_bytes = sample_bytes);
 
 }  // namespace waymark::doctor

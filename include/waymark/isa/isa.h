@@ -31,6 +31,8 @@ struct Space {
     std::optional<std::uint32_t> context_id{};  ///< where traced
     std::optional<std::uint32_t> vmid{};        ///< where traced
     bool nse{};                                 ///< Root or, with `ns`, Realm
+    /// What CodeReader::view put in the place of all of them: a number that the reader gave out. 0: none.
+    std::uint32_t number{};
     friend bool operator==(const Space&, const Space&) = default;
 };
 
@@ -47,7 +49,8 @@ public:
     virtual ~CodeReader() = default;
     /// The bytes from `address` on, as seen in `space`.
     [[nodiscard]] virtual Code at(Address address, const Space& space) const = 0;
-    /// `space` reduced to what the answers depend on: two spaces with one view see the same memory.
+    /// `space` reduced to what the answers depend on: two spaces with one view see the same memory. `at` takes a view,
+    /// too, and gives the same answer for it.
     [[nodiscard]] virtual Space view(const Space& space) const { return space; }
 };
 

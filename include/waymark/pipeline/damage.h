@@ -32,6 +32,7 @@ struct Damage {
         contradiction,    ///< trace and image contradict each other
         no_branch,        ///< what was walked is no code
         no_image,         ///< execution went where no image is known
+        missing_code,     ///< execution went into a file that was not found
         overflow,         ///< the unit's FIFO overflowed
         unsynchronised,   ///< the trace of a source begins inside a packet
         lost_packets,     ///< bytes that are no packet
@@ -72,5 +73,9 @@ struct FrameLosses {
 /// The same of packets alone: `lost_packets`, `cut_packets`, `last_packet`.
 [[nodiscard]] std::vector<Damage> packet_damage(const Source& source, std::string_view buffer,
                                                 const flow::Troubles& troubles);
+
+/// Of a capture of several processes: the files whose code ran, but was not found, and what that cost; then code of no
+/// file. The most frequent first, at most `most` of them and how many more there are. They replace `no_image`.
+[[nodiscard]] std::vector<Damage> missing_code(const Session& session, const Report& report, std::size_t most = 20);
 
 }  // namespace waymark::pipeline

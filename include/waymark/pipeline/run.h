@@ -36,6 +36,8 @@ public:
     virtual void feed(Bytes bytes) = 0;
     /// What comes next does not follow what came before.
     virtual void reset() = 0;
+    /// A part of the buffer begins; comes before its first bytes, and after `reset` where it does not follow.
+    virtual void begin(const capture::Part&) {}
     /// The stream ends here.
     virtual void finish() = 0;
     /// Deliver what is known so far; called at the end of each piece of the buffer, while its offsets can be mapped.
@@ -98,10 +100,11 @@ using Progress = std::function<void(std::uint64_t bytes, std::optional<std::uint
 /// Opens a buffer's bytes, where they are not to be read from its files.
 using OpenBuffer = std::function<Result<std::unique_ptr<capture::ByteStream>>(const capture::Buffer&)>;
 
-/// Runs all buffers in order. `make` is called once for every pair of buffer and selected source in it; a null consumer
-/// leaves the source out. A buffer that cannot be read to its end is reported, and what came before the failure counts.
-/// Memory: a piece of 4 MiB, its bytes once more by source, and their offsets, whatever the size of the capture.
-/// Each piece is given to the consumers source by source, so that what they deliver has one order.
+/// Runs all buffers in order. `make` is called once for every pair of buffer and selected source in it, and of a buffer
+/// in parts only when the source's first byte comes; a null consumer leaves the source out. A buffer that cannot be
+/// read to its end is reported, and what came before the failure counts. Memory: a piece of 4 MiB, its bytes once more
+/// by source, and their offsets, whatever the size of the capture. Each piece is given to the consumers source by
+/// source, so that what they deliver has one order.
 [[nodiscard]] Report run(const Session& session, std::span<const Source* const> selected, const MakeConsumer& make,
                          const Progress& progress = {}, const OpenBuffer& open = {});
 
@@ -112,13 +115,18 @@ class FlowConsumer : public Consumer {
 public:
     /// Packets met so far.
     [[nodiscard]] virtual std::uint64_t packets() const = 0;
+    /// Code of processes that lacked an image (Source::code).
+    [[nodiscard]] virtual std::vector<MissingCode> missing() const { return {}; }
 };
 
 /// A consumer that decodes the source's program flow (Source::has_flow) into `sink`, which is borrowed;
 /// the fast decoder on `jobs` threads, the caller's among them. The sink is called by one thread at a time, its forks
-/// by several. What it gets does not depend on `jobs`.
+/// by several. What it gets does not depend on `jobs`. Of a source with code of several processes (Source::code) the
+/// sink gets addresses at the places of files, which `Source::memory` and `names` are for; or, with
+/// `Addresses::as_they_were`, those of the processes.
+enum class Addresses : std::uint8_t { placed, as_they_were };
 [[nodiscard]] std::unique_ptr<FlowConsumer> flow_consumer(const StreamInfo& stream, flow::Sink& sink, DecoderKind kind,
-                                                          unsigned jobs = 1);
+                                                          unsigned jobs = 1, Addresses addresses = Addresses::placed);
 
 /// Packets met so far by a consumer, which is a FlowConsumer.
 [[nodiscard]] std::uint64_t packets(const Consumer& flow_consumer);

@@ -14,6 +14,7 @@
 #include "waymark/image/memory_map.h"
 #include "waymark/image/program_file.h"
 #include "waymark/image/symbols.h"
+#include "waymark/pipeline/process_code.h"
 #include "waymark/pipeline/protocols.h"
 
 namespace waymark::pipeline {
@@ -31,13 +32,16 @@ struct Source {
     std::vector<capture::Register> registers;
     /// How its unit was programmed; null exactly where `protocol` is.
     std::shared_ptr<const protocol::Configuration> configuration;
-    std::shared_ptr<const image::MemoryMap> memory;  ///< what its core saw; never null, may be empty
+    /// What its core saw; never null, may be empty. Where `code` is given: files at their places.
+    std::shared_ptr<const image::MemoryMap> memory;
     /// Never null. Sources share it but where an address belonged to different files, or to different generated code,
     /// at different times.
     std::shared_ptr<const Names> names;
     /// The source whose thread this one goes on with (capture::ModuleMap::before), all of whose buffers come before
     /// those of this one; empty: none.
     std::string continues{};
+    /// Where several processes ran: the code of each. Null: all see `memory`.
+    std::shared_ptr<const ProcessCode> code{};
 
     /// Its packets can be listed.
     [[nodiscard]] bool has_packets() const { return protocol != nullptr; }

@@ -1,0 +1,58 @@
+/// The memory of the processes that ran while trace was recorded, over time.
+///
+/// Different processes have different files at one address, and one file at different addresses. So each file has one
+/// place of its own, which is a module of the capture's ModuleMap: the addresses at which it was first mapped, or
+/// others where those are taken. Code is read and named there, and what is counted of a file is counted once, wherever
+/// it was mapped.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "waymark/core/types.h"
+
+namespace waymark::capture {
+
+/// Addresses of a process that a module holds.
+struct Extent {
+    std::uint64_t first{}, last{};  ///< inclusive
+    std::uint64_t shift{};          ///< address less place, modulo 2^64
+    std::uint32_t module{};         ///< in ModuleMap::modules, or `no_module`: nothing is known of the code
+    std::uint32_t name{};           ///< of what is mapped: an index into AddressSpaces::names
+    friend bool operator==(const Extent&, const Extent&) = default;
+};
+inline constexpr std::uint32_t no_module = ~std::uint32_t{0};
+
+/// Calls are safe from several threads.
+class AddressSpaces {
+public:
+    virtual ~AddressSpaces() = default;
+
+    /// The thread that a context ID or VMID of the trace means; nothing where the capture has neither.
+    [[nodiscard]] virtual std::optional<std::uint32_t> thread_of(std::optional<std::uint32_t> context_id,
+                                                                 std::optional<std::uint32_t> vmid) const = 0;
+    /// Two threads with one key have the same memory in that time.
+    struct Key {
+        std::uint32_t process{};
+        std::size_t first{}, last{};  ///< changes of its memory before and in that time
+        std::size_t kernel{};         ///< changes of the kernel's
+        friend auto operator<=>(const Key&, const Key&) = default;
+    };
+    /// Nothing: of the thread nothing is known.
+    [[nodiscard]] virtual std::optional<Key> key(std::optional<std::uint32_t> thread, std::uint64_t from,
+                                                 std::uint64_t to) const = 0;
+    /// What was mapped at the end of that time and, where nothing was, earlier in it: by address, without overlaps.
+    [[nodiscard]] virtual std::vector<Extent> extents(const Key& key) const = 0;
+
+    /// `main[1234]`, or the number alone.
+    [[nodiscard]] virtual std::string thread_name(std::uint32_t thread, std::uint64_t time) const = 0;
+    struct Name {
+        std::string file{};                    ///< as recorded
+        std::vector<std::uint8_t> build_id{};  ///< empty: not known
+    };
+    [[nodiscard]] virtual const std::vector<Name>& names() const = 0;
+};
+
+}  // namespace waymark::capture

@@ -1,0 +1,92 @@
+/// perf.data files with CoreSight trace as captures (docs/spec/perf-cs-etm.md): what AUXTRACE_INFO says of the trace
+/// units, which bytes of the file are trace of whom, and what was mapped in which process when.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "waymark/capture/capture.h"
+#include "waymark/capture/perf_data.h"
+#include "waymark/core/result.h"
+
+namespace waymark::capture::perf {
+
+/// One CPU's trace unit (section 1.3).
+struct CsUnit {
+    enum class Kind : std::uint8_t { etmv3, ptm, etmv4, ete } kind{};
+    std::uint32_t cpu{};
+    std::vector<Register> registers{};         ///< as the file gives them, without the trace ID
+    std::uint8_t trace_id{};                   ///< as the metadata give it: only without AUX_OUTPUT_HW_ID
+    std::optional<std::uint64_t> ts_source{};  ///< what its timestamps count: 1 is the kernel's own counter
+    bool wrong_magic{};                        ///< the block is called ETE's, but TRCDEVARCH is that of an ETMv4
+    friend bool operator==(const CsUnit&, const CsUnit&) = default;
+};
+
+/// `PTM1.1`, `ETM4.2`, `ETE`: as Source::type.
+[[nodiscard]] std::string source_type(const CsUnit& unit);
+
+struct CsInfo {
+    static constexpr std::uint64_t newest_version = 2;
+    std::uint64_t version{};
+    std::uint32_t pmu_type{};
+    bool snapshot{};
+    std::vector<CsUnit> units{};          ///< in file order
+    std::vector<std::string> problems{};  ///< sentences: what was found, what was expected
+    friend bool operator==(const CsInfo&, const CsInfo&) = default;
+
+    [[nodiscard]] const CsUnit* unit(std::uint32_t cpu) const;
+};
+
+/// Every version; of one that is not known yet the blocks are read as those of the newest. What is damaged is left out,
+/// with a problem. Errors: `unsupported`: trace of another kind of unit; `bad_format`: there is no header.
+[[nodiscard]] Result<CsInfo> cs_info(const AuxtraceInfo& info);
+
+/// AUX_OUTPUT_HW_ID (section 1.5).
+struct CsHardwareId {
+    std::uint8_t trace_id{};
+    unsigned major{}, minor{};
+    std::optional<std::uint32_t> sink{};
+};
+[[nodiscard]] CsHardwareId cs_hardware_id(std::uint64_t id);
+
+/// A range of an AUX record with the pieces of AUXTRACE records that hold it (section 1.4).
+struct CsRange {
+    std::size_t aux{};                   ///< in PerfData::aux; `no_aux`: a chunk that no AUX record covers
+    std::vector<Part> parts{};           ///< all but the first follow, unless bytes between them are missing
+    bool raw{};                          ///< bytes of one unit, else formatter frames
+    std::uint64_t missing{};             ///< bytes that no chunk has
+    std::uint64_t again{};               ///< bytes that an earlier range had already
+    std::optional<std::uint32_t> cpu{};  ///< of the AUX record's trailer
+    static constexpr std::size_t no_aux = ~std::size_t{0};
+};
+/// What was written to one AUX ring: of a CPU, or of a thread (then cpu is `nobody`).
+struct CsRing {
+    std::uint32_t cpu = nobody, tid = nobody;
+    std::vector<CsRange> ranges{};    ///< in file order
+    std::uint64_t chunk_bytes{};      ///< of its AUXTRACE records
+    std::uint64_t uncovered_bytes{};  ///< of them in no AUX record's range, though there are AUX records
+};
+struct CsRings {
+    std::vector<CsRing> rings{};
+    bool without_aux{};                                 ///< there are no AUX records: chunks are taken as formatted
+    std::uint64_t unplaced_ranges{}, unplaced_bytes{};  ///< AUX records of rings that have no chunk at all
+    std::vector<std::uint32_t> unplaced_cpus{};
+};
+[[nodiscard]] CsRings cs_rings(const PerfData& data);
+
+/// Who ran, and which memory each had. `data` is borrowed. `modules`: filled.
+[[nodiscard]] std::shared_ptr<const AddressSpaces> address_spaces(std::shared_ptr<const PerfData> data,
+                                                                  std::optional<bool> context_in_vmid,
+                                                                  ModuleMap& modules);
+
+/// The file as a capture: a source for each CPU (`cpu3`), a buffer for each AUX ring (`aux_cpu3`, or `aux_thread_123`;
+/// raw trace has a buffer of its own where a ring has both). `file` stays open as long as the capture. Errors: those of
+/// `cs_info`.
+[[nodiscard]] Result<Capture> cs_etm_capture(const std::filesystem::path& path, std::shared_ptr<const ByteFile> file,
+                                             PerfData data);
+
+}  // namespace waymark::capture::perf

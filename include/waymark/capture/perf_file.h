@@ -1,0 +1,33 @@
+/// perf.data in the forms in which it is kept: a file, or a folder of several (docs/spec/perf-cs-etm.md, section 1.8).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "waymark/capture/byte_file.h"
+#include "waymark/capture/perf_data.h"
+#include "waymark/core/result.h"
+
+namespace waymark::capture::perf {
+
+struct PerfFile {
+    /// All files one after another; the first is what a single file would be.
+    std::shared_ptr<const ByteFile> file;
+    /// Bare runs of records, `data.0` and so on, behind it.
+    struct Run {
+        std::uint64_t offset{}, bytes{};
+    };
+    std::vector<Run> runs{};
+};
+
+/// A folder with a file `data` that begins as perf.data does.
+[[nodiscard]] bool is_perf_folder(const std::filesystem::path& path);
+/// Opens a file, or such a folder. Errors: those of `open_byte_file`.
+[[nodiscard]] Result<PerfFile> open_perf_file(const std::filesystem::path& path);
+
+/// As for one file; offsets count from the beginning of the first one.
+[[nodiscard]] Result<PerfData> read_perf_data(const PerfFile& file, Progress* progress = nullptr);
+
+}  // namespace waymark::capture::perf

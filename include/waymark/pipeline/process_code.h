@@ -1,0 +1,143 @@
+/// Code of a capture in which several processes ran (capture::AddressSpaces): decoders ask for the bytes of a process,
+/// a time and an address, and what they deliver is given to analyses by the places of the files.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "waymark/capture/address_spaces.h"
+#include "waymark/flow/flow.h"
+#include "waymark/image/memory_map.h"
+#include "waymark/isa/isa.h"
+
+namespace waymark::pipeline {
+
+/// The code of all processes at all times. Safe for several threads.
+class ProcessCode {
+public:
+    /// `places`: the files at their places.
+    ProcessCode(std::shared_ptr<const capture::AddressSpaces> spaces, std::shared_ptr<const image::MemoryMap> places)
+        : spaces_(std::move(spaces)), places_(std::move(places)) {}
+
+    [[nodiscard]] const capture::AddressSpaces& spaces() const { return *spaces_; }
+
+    /// A number for the memory of a thread in a time; at least 1. Memories with the same contents have one number.
+    [[nodiscard]] std::uint32_t number(std::optional<std::uint32_t> thread, std::uint64_t from, std::uint64_t to) const;
+    /// What is mapped there; null: nothing that is known. Valid as long as this.
+    [[nodiscard]] const capture::Extent* extent(std::uint32_t number, std::uint64_t address) const;
+    /// The bytes there. The section is one of this class, for `placed`.
+    [[nodiscard]] isa::Code at(std::uint32_t number, Address address, const isa::Space& space) const;
+
+    struct Placed {
+        std::uint64_t shift{};    ///< address less place
+        std::uint32_t section{};  ///< of the map of places
+    };
+    /// A section that `at` gave.
+    [[nodiscard]] Placed placed(std::uint32_t section) const;
+
+private:
+    struct Space {
+        std::vector<capture::Extent> extents;
+    };
+    [[nodiscard]] const Space& space(std::uint32_t number) const;
+
+    const std::shared_ptr<const capture::AddressSpaces> spaces_;
+    const std::shared_ptr<const image::MemoryMap> places_;
+    mutable std::mutex mutex_;
+    mutable std::map<capture::AddressSpaces::Key, std::uint32_t> numbers_;
+    mutable std::unordered_multimap<std::uint64_t, std::uint32_t> by_contents_;  // hash → number
+    mutable std::vector<std::unique_ptr<const Space>> all_;                      // by number, less 1
+    mutable std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> sections_;
+    mutable std::vector<Placed> placed_;
+};
+
+/// Code as one decoder asks for it, of the thread that its contexts name.
+class ProcessReader final : public isa::CodeReader {
+public:
+    explicit ProcessReader(std::shared_ptr<const ProcessCode> code) : code_(std::move(code)) {}
+
+    /// What is read from now on was executed in that time, by this thread where its context names none. Not while a
+    /// decoder reads.
+    void begin(std::uint64_t from, std::uint64_t to, std::optional<std::uint32_t> thread);
+
+    [[nodiscard]] isa::Code at(Address address, const isa::Space& space) const override;
+    [[nodiscard]] isa::Space view(const isa::Space& space) const override;
+    [[nodiscard]] const ProcessCode& code() const { return *code_; }
+
+private:
+    [[nodiscard]] std::uint32_t number(const isa::Space& space) const;
+
+    const std::shared_ptr<const ProcessCode> code_;
+    std::uint64_t from_ = 0, to_ = ~std::uint64_t{0};
+    std::optional<std::uint32_t> thread_;
+    mutable std::mutex mutex_;
+    mutable std::map<std::optional<std::uint32_t>, std::uint32_t> numbers_;  // of this time, by thread
+};
+
+/// Code that was executed, but of which no image is known.
+struct MissingCode {
+    std::optional<std::uint32_t> name{};  ///< of AddressSpaces::names; none: nothing is known to have been mapped there
+    std::uint64_t times{};                ///< execution went there
+    std::uint64_t outcomes{};             ///< of branches that could not be placed for that
+    Address first{};
+};
+
+/// Blocks at their places, for all who take what one decoder delivers. Safe for several threads.
+class PlacedBlocks {
+public:
+    explicit PlacedBlocks(const ProcessCode& code) : code_(code) {}
+    /// The same blocks at their places. Valid as long as this.
+    [[nodiscard]] std::span<const flow::Block> of(std::span<const flow::Block> blocks);
+
+private:
+    const ProcessCode& code_;
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<flow::Block[]>> arrays_;  // the last is in use
+    std::size_t room_ = 0, size_ = 0;
+};
+
+/// Gives what a decoder delivers to a sink, with the places of files for addresses, and counts what lacks images.
+class ProcessSink final : public flow::Sink {
+public:
+    /// All is borrowed. `moves` false: the sink gets addresses as they were.
+    ProcessSink(const ProcessReader& reader, flow::Sink& sink, bool moves);
+
+    void consume(const flow::Batch& batch) override;
+    [[nodiscard]] bool counts_suffice() const override { return sink_->counts_suffice(); }
+    void take_counts(const flow::EdgeCounts& counts) override;
+    [[nodiscard]] flow::Split split() const override { return sink_->split(); }
+    [[nodiscard]] std::unique_ptr<flow::Sink> fork() const override;
+    void begin_at(const flow::Context& context) override;
+    void join(flow::Sink& fork) override;
+
+    /// The most frequent first.
+    [[nodiscard]] std::vector<MissingCode> missing() const;
+
+private:
+    ProcessSink(const ProcessReader& reader, std::unique_ptr<flow::Sink> sink, bool moves,
+                std::shared_ptr<PlacedBlocks> blocks);
+    [[nodiscard]] std::uint32_t number();
+    [[nodiscard]] Address place(Address address);
+    void see(const flow::Event& event);
+    void move(flow::What& what);
+
+    const ProcessReader& reader_;
+    flow::Sink* sink_;
+    std::unique_ptr<flow::Sink> own_;  // of a fork
+    const bool moves_;
+    std::shared_ptr<PlacedBlocks> blocks_;
+    flow::Context context_{};
+    std::optional<std::uint32_t> number_;  // of the context; none: not yet asked for
+    std::map<std::optional<std::uint32_t>, MissingCode> missing_;
+    MissingCode* now_ = nullptr;  // execution is in it
+    std::vector<flow::Event> moved_;
+};
+
+}  // namespace waymark::pipeline

@@ -1,0 +1,690 @@
+#include "waymark/capture/perf_cs_etm.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+namespace waymark::capture::perf {
+
+namespace {
+
+constexpr std::uint64_t etmv3_magic = 0x3030303030303030, etmv4_magic = 0x4040404040404040,
+                        ete_magic = 0x5050505050505050;
+constexpr std::uint64_t raw_format = 0x100, format_mask = 0xff00;
+constexpr std::uint64_t frame_bytes = 16;
+
+using Names = std::span<const std::string_view>;
+constexpr std::array<std::string_view, 4> ptm_registers{"ETMCR", "ETMTRACEIDR", "ETMCCER", "ETMIDR"};
+constexpr std::array<std::string_view, 7> etmv4_registers{"TRCCONFIGR", "TRCTRACEIDR", "TRCIDR0",      "TRCIDR1",
+                                                          "TRCIDR2",    "TRCIDR8",     "TRCAUTHSTATUS"};
+constexpr std::array<std::string_view, 8> ete_registers{"TRCCONFIGR", "TRCTRACEIDR", "TRCIDR0",       "TRCIDR1",
+                                                        "TRCIDR2",    "TRCIDR8",     "TRCAUTHSTATUS", "TRCDEVARCH"};
+
+Error bad(std::string what) { return {Errc::bad_format, "AUXTRACE_INFO of CoreSight: " + std::move(what)}; }
+
+/// The unit's registers from words, the first of which is `words[0]`.
+CsUnit unit_of(std::uint64_t magic, std::uint32_t cpu, std::span<const std::uint64_t> words) {
+    CsUnit out;
+    out.cpu = cpu;
+    const Names names = magic == etmv3_magic   ? Names(ptm_registers)
+                        : magic == etmv4_magic ? Names(etmv4_registers)
+                                               : Names(ete_registers);
+    std::uint64_t idr = 0;
+    std::optional<std::uint64_t> devarch;
+    for (std::size_t i = 0; i < std::min(names.size(), words.size()); ++i) {
+        const std::uint64_t value = words[i] & 0xffffffff;
+        if (names[i] == "TRCTRACEIDR" || names[i] == "ETMTRACEIDR") {
+            // Bit 31: the kernel gives another one. Of a CPU whose number is too large for the formula, the rest spills
+            // over into the bits above, and what is left would be another unit's.
+            out.trace_id = (value & 0x7fffff80) != 0 ? std::uint8_t{0} : static_cast<std::uint8_t>(value & 0x7f);
+            continue;
+        }
+        if (names[i] == "ETMIDR") idr = value;
+        if (names[i] == "TRCDEVARCH") devarch = value;
+        out.registers.push_back({std::string(names[i]), value});
+    }
+    if (magic != etmv3_magic && words.size() > names.size()) out.ts_source = words[names.size()];
+    constexpr unsigned ptm_architecture = 3, ete_architecture = 5;
+    if (magic == etmv3_magic)
+        out.kind = (idr >> 8 & 0xf) == ptm_architecture ? CsUnit::Kind::ptm : CsUnit::Kind::etmv3;
+    else if (magic == etmv4_magic)
+        out.kind = CsUnit::Kind::etmv4;
+    else
+        out.kind = !devarch || (*devarch >> 12 & 0xf) >= ete_architecture ? CsUnit::Kind::ete : CsUnit::Kind::etmv4;
+    out.wrong_magic = magic == ete_magic && out.kind == CsUnit::Kind::etmv4;
+    return out;
+}
+
+}  // namespace
+
+std::string source_type(const CsUnit& unit) {
+    const auto bits = [&](std::string_view name, unsigned from) {
+        const Register* r = find_register(unit.registers, name);
+        return static_cast<unsigned>(r == nullptr ? 0 : r->value >> from & 0xf);
+    };
+    switch (unit.kind) {
+        case CsUnit::Kind::etmv3: return fmt::format("ETM3.{}", bits("ETMIDR", 4));
+        case CsUnit::Kind::ptm: return fmt::format("PTM1.{}", bits("ETMIDR", 4));
+        case CsUnit::Kind::etmv4: return fmt::format("ETM4.{}", bits("TRCIDR1", 4));
+        case CsUnit::Kind::ete: return "ETE";
+    }
+    return {};
+}
+
+const CsUnit* CsInfo::unit(std::uint32_t cpu) const {
+    const auto found = std::find_if(units.begin(), units.end(), [&](const CsUnit& u) { return u.cpu == cpu; });
+    return found == units.end() ? nullptr : &*found;
+}
+
+Result<CsInfo> cs_info(const AuxtraceInfo& info) {
+    if (info.type != AuxtraceInfo::cs_etm)
+        return Error{Errc::unsupported, fmt::format("the trace is of unit type {}, expected {} (CoreSight)", info.type,
+                                                    AuxtraceInfo::cs_etm)};
+    const auto& w = info.words;
+    if (w.size() < 3) return bad(fmt::format("{} words, expected 3 or more", w.size()));
+    CsInfo out;
+    out.version = w[0];
+    out.pmu_type = static_cast<std::uint32_t>(w[1] >> 32);
+    out.snapshot = w[2] != 0;
+    const std::uint64_t count = w[1] & 0xffffffff;
+    if (out.version > CsInfo::newest_version)
+        out.problems.push_back(
+            fmt::format("AUXTRACE_INFO has version {}, and Waymark knows 0 to {}: it is read as version {}. If what is "
+                        "decoded makes no sense, this may be why.",
+                        out.version, CsInfo::newest_version, CsInfo::newest_version));
+    std::size_t at = 3;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        const auto left = w.size() - at;
+        const auto ends = [&](std::uint64_t needs) {
+            out.problems.push_back(fmt::format(
+                "AUXTRACE_INFO ends inside the block of unit {} of {}: {} words are left, expected {}. The trace of "
+                "this CPU and those after it cannot be decoded.",
+                i + 1, count, left, needs));
+        };
+        if (left < 3) {
+            ends(3);
+            break;
+        }
+        const std::uint64_t magic = w[at];
+        const bool known = magic == etmv3_magic || magic == etmv4_magic || magic == ete_magic;
+        const std::uint64_t fixed = magic == etmv3_magic ? 6 : 9;
+        // Blocks of version 0 have no count.
+        if (out.version == 0 && !known) {
+            out.problems.push_back(
+                fmt::format("AUXTRACE_INFO: block {} of {} begins with {:#x}, which is no trace "
+                            "unit's. It and those after it are left out.",
+                            i + 1, count, magic));
+            break;
+        }
+        const std::uint64_t length = out.version == 0 ? fixed : w[at + 2] > w.size() ? w[at + 2] : 3 + w[at + 2];
+        if (length > left) {
+            ends(length);
+            break;
+        }
+        const auto words = std::span(w).subspan(at, static_cast<std::size_t>(length));
+        const auto cpu = static_cast<std::uint32_t>(w[at + 1]);
+        if (!known)
+            out.problems.push_back(
+                fmt::format("AUXTRACE_INFO: the unit of CPU {} is of a kind that Waymark does not "
+                            "know ({:#x}). Its trace is left out.",
+                            cpu, magic));
+        else if (out.unit(cpu) != nullptr)
+            out.problems.push_back(fmt::format("AUXTRACE_INFO describes CPU {} twice; the first one counts.", cpu));
+        else
+            out.units.push_back(unit_of(magic, cpu, words.subspan(out.version == 0 ? 2 : 3)));
+        at += static_cast<std::size_t>(length);
+    }
+    return out;
+}
+
+CsHardwareId cs_hardware_id(std::uint64_t id) {
+    CsHardwareId out;
+    out.trace_id = static_cast<std::uint8_t>(id & 0xff);
+    out.minor = static_cast<unsigned>(id >> 56 & 0xf);
+    out.major = static_cast<unsigned>(id >> 60);
+    if (out.minor >= 1) out.sink = static_cast<std::uint32_t>(id >> 8);
+    return out;
+}
+
+// ---- rings
+
+namespace {
+
+/// Positions in a ring that are accounted for already; never overlapping.
+class Covered {
+public:
+    /// The parts of [first, end) that are not in it yet, which then are.
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> add(std::uint64_t first, std::uint64_t end) {
+        std::vector<std::pair<std::uint64_t, std::uint64_t>> fresh;
+        auto at = ranges_.upper_bound(first);
+        if (at != ranges_.begin() && std::prev(at)->second >= first) --at;
+        std::uint64_t new_first = first, new_end = end, from = first;
+        while (at != ranges_.end() && at->first <= end) {
+            if (from < at->first) fresh.emplace_back(from, at->first);
+            from = std::max(from, at->second);
+            new_first = std::min(new_first, at->first);
+            new_end = std::max(new_end, at->second);
+            at = ranges_.erase(at);
+        }
+        if (from < end) fresh.emplace_back(from, end);
+        if (new_first < new_end) ranges_[new_first] = new_end;
+        return fresh;
+    }
+
+private:
+    std::map<std::uint64_t, std::uint64_t> ranges_;  // first → end
+};
+
+/// The bytes of a ring that are in the file, by position.
+struct Held {
+    std::uint64_t first{}, end{};  // in the ring
+    std::size_t chunk{};
+};
+
+struct Ring {
+    std::vector<Held> held;
+    Covered covered;
+    std::uint64_t covered_bytes = 0;
+    std::optional<std::uint64_t> before{};  // time of the AUX record before
+};
+
+std::uint64_t end_of(std::uint64_t first, std::uint64_t bytes) { return first + std::min(bytes, ~first); }
+
+}  // namespace
+
+CsRings cs_rings(const PerfData& data) {
+    CsRings out;
+    std::vector<Ring> rings;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> by_owner;
+    for (std::size_t i = 0; i < data.chunks.size(); ++i) {
+        const Chunk& c = data.chunks[i];
+        const std::uint32_t tid = c.cpu == nobody ? c.tid : nobody;
+        const auto [at, fresh] = by_owner.try_emplace({c.cpu, tid}, rings.size());
+        if (fresh) {
+            rings.emplace_back();
+            out.rings.push_back({c.cpu, tid, {}, 0, 0});
+        }
+        out.rings[at->second].chunk_bytes += c.bytes;
+        if (c.bytes != 0) rings[at->second].held.push_back({c.ring, end_of(c.ring, c.bytes), i});
+    }
+    // Where chunks overlap, as snapshots do, bytes are taken from the first one.
+    for (Ring& ring : rings) {
+        Covered known;
+        std::vector<Held> apart;
+        for (const Held& h : ring.held)
+            for (const auto& [first, end] : known.add(h.first, h.end)) apart.push_back({first, end, h.chunk});
+        std::sort(apart.begin(), apart.end(), [](const Held& a, const Held& b) { return a.first < b.first; });
+        ring.held = std::move(apart);
+    }
+    const auto part_of = [&](const Held& h, std::uint64_t first, std::uint64_t end) {
+        const Chunk& c = data.chunks[h.chunk];
+        Part part;
+        part.bytes = end - first;
+        if (c.packed) {
+            part.offset = c.payload;
+            part.packed = c.packed_bytes;
+            part.skip = first - c.ring;
+        } else {
+            part.offset = c.payload + (first - c.ring);
+        }
+        return part;
+    };
+
+    out.without_aux = data.aux.empty();
+    if (out.without_aux) {
+        for (std::size_t r = 0; r < rings.size(); ++r)
+            for (const Held& h : rings[r].held) {
+                std::vector<CsRange>& ranges = out.rings[r].ranges;
+                const bool follows = !ranges.empty() && &h != rings[r].held.data() && (&h - 1)->end == h.first;
+                if (!follows) ranges.push_back({CsRange::no_aux, {}, false, 0, 0, {}});
+                Part part = part_of(h, h.first, h.end);
+                part.follows = follows;
+                part.to = ~std::uint64_t{0};
+                if (out.rings[r].cpu == nobody) part.thread = out.rings[r].tid;
+                ranges.back().parts.push_back(part);
+            }
+        return out;
+    }
+
+    const auto ring_of = [&](const AuxRange& aux) -> std::optional<std::size_t> {
+        if (aux.id.cpu)
+            if (const auto found = by_owner.find({*aux.id.cpu, nobody}); found != by_owner.end()) return found->second;
+        if (aux.id.tid)
+            if (const auto found = by_owner.find({nobody, *aux.id.tid}); found != by_owner.end()) return found->second;
+        // Records without a trailer can only mean the one ring there is.
+        if (!aux.id.cpu && !aux.id.tid && rings.size() == 1) return 0;
+        return std::nullopt;
+    };
+    std::set<std::uint32_t> unplaced_cpus;
+    for (std::size_t i = 0; i < data.aux.size(); ++i) {
+        const AuxRange& aux = data.aux[i];
+        const auto r = ring_of(aux);
+        if (!r) {
+            if (aux.bytes == 0) continue;
+            ++out.unplaced_ranges;
+            out.unplaced_bytes = end_of(out.unplaced_bytes, aux.bytes);
+            if (aux.id.cpu && *aux.id.cpu != nobody) unplaced_cpus.insert(*aux.id.cpu);
+            continue;
+        }
+        Ring& ring = rings[*r];
+        CsRing& to = out.rings[*r];
+        CsRange range;
+        range.aux = i;
+        range.raw = (aux.flags & format_mask) == raw_format;
+        if (aux.id.cpu != nobody) range.cpu = aux.id.cpu;
+        const bool overwrite = (aux.flags & AuxRange::overwrite) != 0;
+        const std::uint64_t first = overwrite ? aux.offset - std::min(aux.offset, aux.bytes) : aux.offset;
+        const std::uint64_t end = overwrite ? aux.offset : end_of(aux.offset, aux.bytes);
+        const std::uint64_t time = aux.id.time.value_or(0);
+        const std::uint64_t from = std::min(ring.before.value_or(0), time);
+        ring.before = time;
+        std::uint64_t there = 0, last = 0;
+        auto at = std::upper_bound(ring.held.begin(), ring.held.end(), first,
+                                   [](std::uint64_t position, const Held& h) { return position < h.end; });
+        for (; at != ring.held.end() && at->first < end; ++at) {
+            std::uint64_t begin = std::max(first, at->first);
+            const std::uint64_t stop = std::min(end, at->end);
+            // A snapshot begins anywhere, but frames stand where multiples of their size are.
+            if (overwrite && !range.raw && begin == at->first && begin % frame_bytes != 0)
+                begin = std::min(stop, end_of(begin, frame_bytes - begin % frame_bytes));
+            if (begin == stop) continue;
+            for (const auto& [a, b] : ring.covered.add(begin, stop)) {
+                Part part = part_of(*at, a, b);
+                part.follows = !range.parts.empty() && a == last;
+                part.from = from;
+                part.to = time;
+                part.lost = (aux.flags & (AuxRange::truncated | AuxRange::collision)) != 0;
+                if (to.cpu == nobody) part.thread = to.tid;
+                ring.covered_bytes += b - a;
+                range.parts.push_back(part);
+                last = b;
+                range.again -= b - a;
+            }
+            range.again += stop - begin;
+            there += stop - begin;
+        }
+        if (!overwrite) range.missing = end - first - there;
+        to.ranges.push_back(std::move(range));
+    }
+    for (std::size_t r = 0; r < rings.size(); ++r) {
+        std::uint64_t held = 0;
+        for (const Held& h : rings[r].held) held += h.end - h.first;
+        // perf pads each chunk to a multiple of 8.
+        const std::uint64_t padding = 7 * rings[r].held.size();
+        const std::uint64_t rest = held - rings[r].covered_bytes;
+        out.rings[r].uncovered_bytes = rest > padding ? rest : 0;
+    }
+    out.unplaced_cpus.assign(unplaced_cpus.begin(), unplaced_cpus.end());
+    return out;
+}
+
+// ---- the capture
+
+namespace {
+
+class Maker {
+public:
+    Maker(std::filesystem::path path, std::shared_ptr<const ByteFile> file, PerfData data)
+        : path_(std::move(path)), file_(std::move(file)), data_(std::make_shared<const PerfData>(std::move(data))) {}
+
+    Result<Capture> run() {
+        if (!data_->auxtrace_info)
+            return Error{Errc::bad_format, path_.string() +
+                                               ": holds trace, but no AUXTRACE_INFO says of which units; the file is "
+                                               "damaged, or was cut at its beginning"};
+        WM_ASSIGN_OR_RETURN(info_, cs_info(*data_->auxtrace_info));
+        out_.path = path_;
+        for (std::string& sentence : info_.problems) problem(std::move(sentence));
+        find_ids();
+        add_sources();
+        rings_ = cs_rings(*data_);
+        add_buffers();
+        say_what_is_missing();
+        out_.description = describe();
+        out_.spaces = address_spaces(data_, context_in_vmid(), out_.modules);
+        if (data_->time_conversion && data_->time_conversion->valid() && kernel_timestamps())
+            out_.timestamp_frequency_hz = static_cast<std::uint64_t>(data_->time_conversion->frequency_hz() + 0.5);
+        return std::move(out_);
+    }
+
+private:
+    void problem(std::string message, Problem::Kind kind = Problem::Kind::description) {
+        out_.problems.push_back({path_, 0, std::move(message), {}, kind});
+    }
+    [[nodiscard]] bool kernel_timestamps() const {
+        return !info_.units.empty() &&
+               std::all_of(info_.units.begin(), info_.units.end(), [](const CsUnit& u) { return u.ts_source == 1U; });
+    }
+    /// As perf does, the first unit speaks for all. Nothing: the trace has no context IDs.
+    [[nodiscard]] std::optional<bool> context_in_vmid() const {
+        constexpr std::uint64_t cid = 1U << 6, vmid = 1U << 7, vmidopt = 1U << 15;
+        for (const CsUnit& unit : info_.units) {
+            const Register* config = find_register(unit.registers, "TRCCONFIGR");
+            if (config == nullptr) continue;
+            if ((config->value & (vmid | vmidopt)) != 0) return true;
+            if ((config->value & cid) != 0) return false;
+            return std::nullopt;
+        }
+        constexpr std::uint64_t etmcr_context = 3U << 14;
+        for (const CsUnit& unit : info_.units)
+            if (const Register* control = find_register(unit.registers, "ETMCR"))
+                return (control->value & etmcr_context) != 0 ? std::optional(false) : std::nullopt;
+        return std::nullopt;
+    }
+
+    /// Who recorded it, and what of section 8 the file shows: nothing of it is wrong, but others stumble over it.
+    [[nodiscard]] std::string describe() const {
+        std::string out = data_->simpleperf ? "recorded by simpleperf" : "recorded by perf";
+        if (!data_->simpleperf && !data_->version.empty()) out += " " + data_->version;
+        if (!data_->release.empty()) out += fmt::format(" under Linux {}", data_->release);
+        if (!data_->command_line.empty()) out += ": " + data_->command_line;
+        const auto add = [&](const std::string& sentence) { out += "; " + sentence; };
+        if (info_.snapshot) add("a snapshot");
+        if (wrong_magic_ != 0)
+            add(fmt::format("{} of {} units are called ETE in the file, but are ETMv4 by TRCDEVARCH", wrong_magic_,
+                            info_.units.size()));
+        if (data_->index_without_count) add("its AUXTRACE index has no count, which perf does not read");
+        if (!ids_.empty())
+            add(fmt::format("trace IDs are those of AUX_OUTPUT_HW_ID{}",
+                            std::any_of(ids_.begin(), ids_.end(), [](const auto& id) { return id.second.sink; })
+                                ? ", each for its sink"
+                                : ""));
+        const auto vmid = context_in_vmid();
+        add(!vmid   ? "threads are not in the trace"
+            : *vmid ? "threads are known by VMID"
+                    : "threads are known by context ID");
+        const bool timestamps = std::any_of(info_.units.begin(), info_.units.end(), [](const CsUnit& unit) {
+            constexpr std::uint64_t ts = 1U << 11;
+            const Register* config = find_register(unit.registers, "TRCCONFIGR");
+            return config != nullptr && (config->value & ts) != 0;
+        });
+        if (timestamps)
+            add(kernel_timestamps() ? "timestamps are those of the kernel"
+                                    : "timestamps may not count the kernel's clock, so they give order alone");
+        const bool shared = std::any_of(rings_.rings.begin(), rings_.rings.end(), [](const CsRing& ring) {
+            return std::any_of(ring.ranges.begin(), ring.ranges.end(), [](const CsRange& range) { return !range.raw; });
+        });
+        std::uint64_t empty = 0;
+        for (const AuxRange& aux : data_->aux) empty += aux.bytes == 0 ? 1 : 0;
+        if (empty != 0 && shared)
+            add(fmt::format("{} of {} AUX ranges are empty, as with a sink that CPUs share", empty, data_->aux.size()));
+        return out;
+    }
+
+    static std::string source_name(std::uint32_t cpu) { return fmt::format("cpu{}", cpu); }
+
+    // Section 1.5.
+    void find_ids() {
+        std::set<std::uint32_t> changed;
+        for (const HardwareId& record : data_->hardware_ids) {
+            const CsHardwareId id = cs_hardware_id(record.id);
+            if (id.major != 0) {
+                problem(
+                    fmt::format("an AUX_OUTPUT_HW_ID record has version {}.{}, expected 0: it is not used. The "
+                                "file comes from a newer kernel than Waymark knows.",
+                                id.major, id.minor));
+                continue;
+            }
+            if (!record.where.cpu || *record.where.cpu == nobody) {
+                problem("an AUX_OUTPUT_HW_ID record does not say of which CPU it is: it is not used.");
+                continue;
+            }
+            const std::uint32_t cpu = *record.where.cpu;
+            const auto [at, fresh] = ids_.try_emplace(cpu, id);
+            if (!fresh && at->second.trace_id != id.trace_id && changed.insert(cpu).second)
+                problem(
+                    fmt::format("AUX_OUTPUT_HW_ID records give CPU {} the trace IDs {:#04x} and {:#04x}; the first "
+                                "one is used.",
+                                cpu, at->second.trace_id, id.trace_id));
+            if (record.where.tid) threads_of_[cpu].insert(*record.where.tid);
+        }
+    }
+    /// 0: none.
+    [[nodiscard]] std::uint8_t trace_id(const CsUnit& unit) const {
+        if (ids_.empty()) return unit.trace_id;
+        const auto found = ids_.find(unit.cpu);
+        return found == ids_.end() ? std::uint8_t{0} : found->second.trace_id;
+    }
+    static bool is_id(std::uint8_t id) { return id >= 0x01 && id <= 0x6f; }
+
+    void add_sources() {
+        std::vector<std::uint32_t> without_id;
+        for (const CsUnit& unit : info_.units) {
+            Core core;
+            core.name = fmt::format("CPU {}", unit.cpu);
+            const bool aarch32 = unit.kind == CsUnit::Kind::ptm || unit.kind == CsUnit::Kind::etmv3;
+            core.type = aarch32 ? "ARMv7-A" : "ARM-AA64";
+            Source source;
+            source.name = source_name(unit.cpu);
+            source.type = source_type(unit);
+            source.core = core.name;
+            source.core_type = core.type;
+            source.registers = unit.registers;
+            source.file = path_.filename().string();
+            if (const std::uint8_t id = trace_id(unit); is_id(id)) {
+                const Register r{aarch32 ? "ETMTRACEIDR" : "TRCTRACEIDR", id};
+                source.registers.insert(source.registers.begin() + (source.registers.empty() ? 0 : 1), r);
+            } else if (ids_.empty()) {
+                without_id.push_back(unit.cpu);
+            }
+            out_.cores.push_back(std::move(core));
+            out_.sources.push_back(std::move(source));
+        }
+        if (!without_id.empty())
+            problem(fmt::format(
+                "the metadata give CPU{} {} trace IDs that no unit can have (0x01 to 0x6f). perf before 6.3 computes "
+                "0x10 + 2 * CPU, which leaves that range from CPU 48 on; the IDs that the kernel gave are only in "
+                "AUX_OUTPUT_HW_ID records, which this file lacks. Formatted trace of these CPUs is counted, but not "
+                "decoded. Record with perf 6.3 and Linux 6.3 or newer.",
+                without_id.size() == 1 ? "" : "s", list(without_id)));
+        std::size_t wrong = 0;
+        for (const CsUnit& unit : info_.units) wrong += unit.wrong_magic ? 1 : 0;
+        wrong_magic_ = wrong;
+    }
+
+    /// `0 to 3, 7`.
+    static std::string list(const std::vector<std::uint32_t>& numbers) {
+        std::string out;
+        for (std::size_t i = 0; i < numbers.size();) {
+            std::size_t k = i;
+            while (k + 1 < numbers.size() && numbers[k + 1] == numbers[k] + 1) ++k;
+            out += fmt::format("{}{}", out.empty() ? "" : ", ", numbers[i]);
+            if (k == i + 1) out += fmt::format(", {}", numbers[k]);
+            if (k > i + 1) out += fmt::format(" to {}", numbers[k]);
+            i = k + 1;
+        }
+        return out;
+    }
+
+    /// The sources whose trace may be in formatted trace of this ring.
+    std::vector<std::string> sources_in(const CsRing& ring) {
+        std::optional<std::uint32_t> sink;
+        bool by_sink = false;
+        for (const auto& [cpu, id] : ids_) {
+            if (!id.sink) continue;
+            by_sink = true;
+            const auto threads = threads_of_.find(cpu);
+            const bool of_thread = threads != threads_of_.end() && threads->second.contains(ring.tid);
+            if ((cpu == ring.cpu || (ring.cpu == nobody && of_thread)) && !sink) sink = id.sink;
+        }
+        std::vector<std::string> out;
+        std::map<std::uint8_t, std::uint32_t> taken;
+        for (const CsUnit& unit : info_.units) {
+            const std::uint8_t id = trace_id(unit);
+            if (!is_id(id)) continue;
+            const auto known = ids_.find(unit.cpu);
+            if (by_sink && sink && known != ids_.end() && known->second.sink != sink) continue;
+            const auto [at, fresh] = taken.try_emplace(id, unit.cpu);
+            if (!fresh) {
+                if (shared_ids_.insert({id, at->second, unit.cpu}).second)
+                    problem(
+                        fmt::format("CPU {} and CPU {} have the trace ID {:#04x} in one trace buffer; its bytes are "
+                                    "given to CPU {}.",
+                                    at->second, unit.cpu, id, at->second));
+                continue;
+            }
+            out.push_back(source_name(unit.cpu));
+        }
+        return out;
+    }
+
+    // Section 1.4.
+    void add_buffers() {
+        for (CsRing& ring : rings_.rings) {
+            const std::string owner =
+                ring.cpu != nobody ? fmt::format("aux_cpu{}", ring.cpu) : fmt::format("aux_thread_{}", ring.tid);
+            bool formatted = false, raw = false;
+            for (const CsRange& range : ring.ranges) (range.raw ? raw : formatted) = true;
+            // By format and, of raw trace, by unit.
+            std::map<std::pair<bool, std::uint32_t>, std::size_t> by_kind;
+            for (CsRange& range : ring.ranges) {
+                if (range.parts.empty()) continue;
+                const std::uint32_t unit = !range.raw ? nobody : ring.cpu != nobody ? ring.cpu : raw_unit(range);
+                if (range.raw && (unit == nobody || info_.unit(unit) == nullptr)) {
+                    for (const Part& part : range.parts) unknown_unit_bytes_ += part.bytes;
+                    continue;
+                }
+                const auto [at, fresh] = by_kind.try_emplace({range.raw, unit}, out_.buffers.size());
+                if (fresh) {
+                    Buffer buffer;
+                    buffer.name = owner;
+                    if (range.raw && ring.cpu == nobody) buffer.name += fmt::format("_cpu{}", unit);
+                    if (range.raw && formatted) buffer.name += "_raw";
+                    buffer.format = range.raw ? Buffer::Format::source_data : Buffer::Format::coresight;
+                    buffer.format_name = std::string(name(buffer.format));
+                    buffer.files.push_back(path_);
+                    buffer.container = file_;
+                    buffer.other_sources = !range.raw;
+                    buffer.sources = range.raw ? std::vector{source_name(unit)} : sources_in(ring);
+                    out_.buffers.push_back(std::move(buffer));
+                }
+                std::vector<Part>& parts = out_.buffers[at->second].parts;
+                parts.insert(parts.end(), range.parts.begin(), range.parts.end());
+                range.parts = {};
+            }
+        }
+    }
+    /// Of a thread's ring: the CPU of the AUX record; or, without one, any, if all are programmed alike.
+    [[nodiscard]] std::uint32_t raw_unit(const CsRange& range) const {
+        if (range.cpu) return *range.cpu;
+        const auto like_first = [&](const CsUnit& u) {
+            return u.kind == info_.units.front().kind && u.registers == info_.units.front().registers;
+        };
+        return !info_.units.empty() && std::all_of(info_.units.begin(), info_.units.end(), like_first)
+                   ? info_.units.front().cpu
+                   : nobody;
+    }
+
+    static std::string bytes_text(std::uint64_t bytes) {
+        return fmt::format("{} byte{}", bytes, bytes == 1 ? "" : "s");
+    }
+    static std::string ranges_text(std::uint64_t ranges) {
+        return ranges == 1 ? "1 AUX range" : fmt::format("{} AUX ranges", ranges);
+    }
+
+    void say_what_is_missing() {
+        using Kind = Problem::Kind;
+        if (rings_.unplaced_ranges != 0)
+            problem(fmt::format("{} with {} of trace{} {} no AUXTRACE record in the file: the trace was recorded, but "
+                                "not written, as when the recorder is killed or runs out of space. Nothing of it can "
+                                "be decoded; record again.",
+                                ranges_text(rings_.unplaced_ranges), bytes_text(rings_.unplaced_bytes),
+                                rings_.unplaced_cpus.empty()
+                                    ? ""
+                                    : fmt::format(" of CPU{} {}", rings_.unplaced_cpus.size() == 1 ? "" : "s",
+                                                  list(rings_.unplaced_cpus)),
+                                rings_.unplaced_ranges == 1 ? "has" : "have"),
+                    Kind::part);
+        std::uint64_t truncated = 0, collided = 0, ranges = 0;
+        for (const AuxRange& aux : data_->aux) {
+            ++ranges;
+            truncated += (aux.flags & AuxRange::truncated) != 0 ? 1 : 0;
+            collided += (aux.flags & AuxRange::collision) != 0 ? 1 : 0;
+        }
+        for (const CsRing& ring : rings_.rings) {
+            const std::string owner =
+                ring.cpu != nobody ? fmt::format("CPU {}", ring.cpu) : fmt::format("thread {}", ring.tid);
+            std::uint64_t missing = 0, cut = 0, again = 0;
+            for (const CsRange& range : ring.ranges) {
+                missing = end_of(missing, range.missing);
+                cut += range.missing != 0 ? 1 : 0;
+                again += range.again;
+            }
+            if (cut != 0)
+                problem(fmt::format("{} of {} lack {} of their trace: no AUXTRACE record has it. What is there is "
+                                    "decoded.",
+                                    ranges_text(cut), owner, bytes_text(missing)),
+                        Kind::part);
+            if (again != 0 && !info_.snapshot)
+                problem(
+                    fmt::format("AUX ranges of {} overlap in {}, which are decoded once.", owner, bytes_text(again)));
+            if (ring.uncovered_bytes != 0)
+                problem(fmt::format("{} of the trace of {} are in no AUX record's range, so nothing is known of them; "
+                                    "they are left out.",
+                                    bytes_text(ring.uncovered_bytes), owner),
+                        Kind::part);
+        }
+        if (data_->branch_list)
+            problem(
+                "the file has lists of branches, which simpleperf made while it recorded, in the place of trace "
+                "(--decode-etm). Waymark decodes trace: record without --decode-etm.");
+        if (rings_.without_aux && !rings_.rings.empty())
+            problem(
+                "the file has no AUX records, which say where trace begins and ends and how it is formatted: it is "
+                "read as formatted, in one go. Raw trace, as of a TRBE, gives nothing so.");
+        if (truncated != 0)
+            problem(fmt::format("{} of {} AUX ranges are marked TRUNCATED: the trace buffer was full or had wrapped, "
+                                "and an unknown amount of trace is lost there. A larger AUX buffer (perf record -m "
+                                ",SIZE) or less trace (no timestamps, strobing, a filter) loses less.",
+                                truncated, ranges),
+                    Kind::part);
+        if (collided != 0)
+            problem(
+                fmt::format("{} of {} AUX ranges are marked COLLISION: the TRBE wrote on while its buffer was full, "
+                            "and trace was lost between them. A larger AUX buffer (perf record -m ,SIZE) has fewer "
+                            "of them.",
+                            collided, ranges),
+                Kind::part);
+        if (unknown_unit_bytes_ != 0)
+            problem(fmt::format("{} of raw trace are of a CPU that the file does not name or describe; they are left "
+                                "out.",
+                                bytes_text(unknown_unit_bytes_)),
+                    Kind::part);
+        if (data_->lost_records != 0)
+            problem(
+                fmt::format("{} records of the kernel were lost: maps and names of processes may be missing. "
+                            "A larger ring (perf record -m SIZE) loses fewer.",
+                            data_->lost_records));
+        for (const Loss& loss : data_->losses)
+            problem(fmt::format("offset {:#x}: {}", loss.first.value, loss.message), Kind::part);
+        if (data_->loss_count > data_->losses.size())
+            problem(fmt::format("{} more places could not be read.", data_->loss_count - data_->losses.size()),
+                    Kind::part);
+    }
+
+    const std::filesystem::path path_;
+    const std::shared_ptr<const ByteFile> file_;
+    const std::shared_ptr<const PerfData> data_;
+    CsInfo info_;
+    CsRings rings_;
+    Capture out_;
+    std::map<std::uint32_t, CsHardwareId> ids_;                    // by CPU
+    std::map<std::uint32_t, std::set<std::uint32_t>> threads_of_;  // of AUX_OUTPUT_HW_ID, by CPU
+    std::set<std::tuple<std::uint8_t, std::uint32_t, std::uint32_t>> shared_ids_;
+    std::uint64_t unknown_unit_bytes_ = 0;
+    std::size_t wrong_magic_ = 0;
+};
+
+}  // namespace
+
+Result<Capture> cs_etm_capture(const std::filesystem::path& path, std::shared_ptr<const ByteFile> file, PerfData data) {
+    return Maker(path, std::move(file), std::move(data)).run();
+}
+
+}  // namespace waymark::capture::perf

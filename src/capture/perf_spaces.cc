@@ -1,0 +1,279 @@
+/// Who ran, and which memory each process had (docs/spec/perf-cs-etm.md, sections 1.6 and 1.7).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "waymark/capture/perf_cs_etm.h"
+
+namespace waymark::capture::perf {
+
+namespace {
+
+constexpr unsigned max_ancestors = 16;  // maps are inherited from no further
+
+/// Code of a mapping that no file holds.
+bool has_no_file(const std::string& file) {
+    return file.empty() || file.starts_with("//anon") || file.starts_with("[anon") || file.starts_with("/memfd:") ||
+           file.starts_with("/dev/zero") || file.starts_with("/SYSV") || file == "[heap]" || file.starts_with("[stack");
+}
+bool is_kernel_text(const Mapping& m) { return m.pid == nobody && m.file.starts_with("[kernel.kallsyms]"); }
+
+/// Gives each file its place.
+class Places {
+public:
+    explicit Places(ModuleMap& modules) : modules_(modules) {}
+
+    struct Place {
+        std::uint64_t shift{};
+        std::uint32_t module = no_module;
+    };
+    Place place(const Mapping& m, std::uint32_t name, const AddressSpaces::Name& file) {
+        if (has_no_file(m.file)) return {};
+        File& f = files_[name];
+        for (const std::uint32_t module : f.modules) {
+            Module& there = modules_.modules[module];
+            if (m.file_offset < there.offset || m.file_offset - there.offset >= there.bytes) continue;
+            const std::uint64_t skip = m.file_offset - there.offset, more = skip + m.bytes;
+            if (more < skip || (more > there.bytes && !extend(there, more))) continue;
+            return settle(f, m, m.address.value - (there.address.value + skip), module);
+        }
+        // As its other segments lie in this process, where it can.
+        const auto shift = f.shift_of.find(m.pid);
+        std::uint64_t first = m.address.value - (shift == f.shift_of.end() ? 0 : shift->second);
+        if (!take(first, m.bytes)) {
+            // A window for each file, so that its segments keep their distances.
+            first = next_ + (m.file_offset & (window - 1) & ~std::uint64_t{0xfff}) + (m.address.value & 0xfff);
+            next_ += std::max(window, (m.bytes + 2 * window - 1) & ~(window - 1));
+            if (next_ >= end_of_windows || !take(first, m.bytes)) return {};
+        }
+        Module module;
+        module.address = {first};
+        module.bytes = m.bytes;
+        module.offset = m.file_offset;
+        module.file = m.file;
+        module.build_id = file.build_id;
+        f.modules.push_back(static_cast<std::uint32_t>(modules_.modules.size()));
+        modules_.modules.push_back(std::move(module));
+        return settle(f, m, m.address.value - first, f.modules.back());
+    }
+
+private:
+    static constexpr std::uint64_t window = std::uint64_t{1} << 33;
+    static constexpr std::uint64_t end_of_windows = std::uint64_t{1} << 60;
+    struct File {
+        std::vector<std::uint32_t> modules;
+        std::unordered_map<std::uint32_t, std::uint64_t> shift_of;  // by process
+    };
+
+    static Place settle(File& f, const Mapping& m, std::uint64_t shift, std::uint32_t module) {
+        f.shift_of[m.pid] = shift;
+        return {shift, module};
+    }
+    [[nodiscard]] bool is_free(std::uint64_t first, std::uint64_t last) const {
+        const auto after = taken_.upper_bound(last);
+        return after == taken_.begin() || std::prev(after)->second < first;
+    }
+    bool take(std::uint64_t first, std::uint64_t bytes) {
+        if (bytes == 0 || bytes - 1 > ~first) return false;
+        if (!is_free(first, first + (bytes - 1))) return false;
+        taken_[first] = first + (bytes - 1);
+        return true;
+    }
+    bool extend(Module& module, std::uint64_t bytes) {
+        const std::uint64_t first = module.address.value;
+        if (bytes - 1 > ~first || !is_free(first + module.bytes, first + (bytes - 1))) return false;
+        taken_[first] = first + (bytes - 1);
+        module.bytes = bytes;
+        return true;
+    }
+
+    ModuleMap& modules_;
+    std::unordered_map<std::uint32_t, File> files_;  // by name
+    std::map<std::uint64_t, std::uint64_t> taken_;   // first → last
+    std::uint64_t next_ = std::uint64_t{1} << 56;    // where no address of a process is
+};
+
+/// What changes the memory of a process.
+struct Change {
+    std::uint64_t time{};
+    std::uint32_t mapping{};   // index, or:
+    const TaskEvent* event{};  // a fork that made the process, or an exec
+};
+
+struct Piece {
+    std::uint64_t last{};  // inclusive
+    std::uint32_t mapping{};
+};
+using Space = std::map<std::uint64_t, Piece>;  // by first address; never overlapping
+
+void put(Space& space, std::uint64_t first, std::uint64_t last, std::uint32_t mapping) {
+    auto at = space.upper_bound(first);
+    if (at != space.begin()) --at;
+    while (at != space.end() && at->first <= last) {
+        if (at->second.last < first) {
+            ++at;
+            continue;
+        }
+        const std::uint64_t old_first = at->first;
+        const Piece old = at->second;
+        at = space.erase(at);
+        if (old_first < first) space[old_first] = {first - 1, old.mapping};
+        if (old.last > last) {
+            space[last + 1] = old;
+            break;
+        }
+    }
+    space[first] = {last, mapping};
+}
+
+class PerfSpaces final : public AddressSpaces {
+public:
+    PerfSpaces(std::shared_ptr<const PerfData> data, std::optional<bool> context_in_vmid, ModuleMap& modules)
+        : data_(std::move(data)), context_in_vmid_(context_in_vmid), tasks_(*data_) {
+        place_all(modules);
+        for (const TaskEvent& e : data_->tasks) {
+            const bool new_process = e.kind == TaskEvent::Kind::fork && e.pid != e.parent_pid;
+            // perf reports processes that ran before it as if they had been executed at time 0; what was mapped at that
+            // time is theirs.
+            if (new_process || (e.kind == TaskEvent::Kind::exec && e.time != 0))
+                changes_[e.pid].push_back({e.time, 0, &e});
+        }
+        for (auto& [pid, changes] : changes_)
+            std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
+                return a.time != b.time ? a.time < b.time : a.event != nullptr && b.event == nullptr;
+            });
+    }
+
+    std::optional<std::uint32_t> thread_of(std::optional<std::uint32_t> context_id,
+                                           std::optional<std::uint32_t> vmid) const override {
+        if (!context_in_vmid_) return std::nullopt;
+        return *context_in_vmid_ ? vmid : context_id;
+    }
+
+    std::optional<Key> key(std::optional<std::uint32_t> thread, std::uint64_t from, std::uint64_t to) const override {
+        Key out;
+        out.kernel = count(nobody, to);
+        std::uint32_t pid = nobody;
+        if (thread) {
+            pid = tasks_.thread(*thread, to).pid;
+            // Its process was never reported, as of a process that one event alone traces.
+            if (pid == nobody && changes_.contains(*thread)) pid = *thread;
+        }
+        out.process = pid;
+        if (pid != nobody) {
+            out.first = count(pid, from);
+            out.last = std::max(out.first, count(pid, to));
+        }
+        if (pid == nobody && out.kernel == 0) return std::nullopt;
+        return out;
+    }
+
+    std::vector<Extent> extents(const Key& key) const override {
+        Space space;
+        if (const auto found = changes_.find(key.process); found != changes_.end() && key.process != nobody) {
+            build(found->second, key.first, space, 0);
+            // What was mapped earlier stays where nothing replaced it: in that time it may have run.
+            for (std::size_t i = key.first; i < std::min(key.last, found->second.size()); ++i) {
+                const Change& change = found->second[i];
+                if (change.event == nullptr) {
+                    put(space, change.mapping);
+                } else if (change.event->kind == TaskEvent::Kind::fork) {
+                    Space parent;
+                    inherit(*change.event, parent, 0);
+                    for (const auto& [first, piece] : parent) perf::put(space, first, piece.last, piece.mapping);
+                }
+            }
+        }
+        if (const auto found = changes_.find(nobody); found != changes_.end())
+            for (std::size_t i = 0; i < std::min(key.kernel, found->second.size()); ++i)
+                put(space, found->second[i].mapping);
+        std::vector<Extent> out;
+        out.reserve(space.size());
+        for (const auto& [first, piece] : space) {
+            const Extent& of = placed_[piece.mapping];
+            if (!out.empty() && out.back().last + 1 == first && out.back().shift == of.shift &&
+                out.back().module == of.module && out.back().name == of.name)
+                out.back().last = piece.last;
+            else
+                out.push_back({first, piece.last, of.shift, of.module, of.name});
+        }
+        return out;
+    }
+
+    std::string thread_name(std::uint32_t thread, std::uint64_t time) const override {
+        const Tasks::Thread found = tasks_.thread(thread, time);
+        return found.name.empty() ? fmt::format("{}", thread) : fmt::format("{}[{}]", found.name, thread);
+    }
+    const std::vector<Name>& names() const override { return names_; }
+
+private:
+    void place_all(ModuleMap& modules) {
+        std::unordered_map<std::string, std::vector<std::uint8_t>> build_ids;
+        for (const BuildId& id : data_->build_ids) build_ids.try_emplace(id.file, id.id);
+        std::map<std::pair<std::string, std::vector<std::uint8_t>>, std::uint32_t> known;
+        Places places(modules);
+        placed_.resize(data_->mappings.size());
+        for (std::size_t i = 0; i < data_->mappings.size(); ++i) {
+            const Mapping& m = data_->mappings[i];
+            if (m.data || m.bytes == 0) continue;
+            Name name{is_kernel_text(m) ? "[kernel.kallsyms]" : m.file, m.build_id};
+            if (name.build_id.empty())
+                if (const auto found = build_ids.find(name.file); found != build_ids.end())
+                    name.build_id = found->second;
+            const auto [at, fresh] =
+                known.try_emplace({name.file, name.build_id}, static_cast<std::uint32_t>(names_.size()));
+            const Places::Place place = places.place(m, at->second, name);
+            if (fresh) names_.push_back(std::move(name));
+            placed_[i] = {0, 0, place.shift, place.module, at->second};
+            changes_[m.pid].push_back({m.time, static_cast<std::uint32_t>(i), nullptr});
+        }
+    }
+
+    /// How many changes there were up to that time.
+    [[nodiscard]] std::size_t count(std::uint32_t pid, std::uint64_t time) const {
+        const auto found = changes_.find(pid);
+        if (found == changes_.end()) return 0;
+        const auto& changes = found->second;
+        return static_cast<std::size_t>(std::upper_bound(changes.begin(), changes.end(), time,
+                                                         [](std::uint64_t t, const Change& c) { return t < c.time; }) -
+                                        changes.begin());
+    }
+    void put(Space& space, std::uint32_t mapping) const {
+        const Mapping& m = data_->mappings[mapping];
+        const std::uint64_t first = m.address.value;
+        perf::put(space, first, first + std::min(m.bytes - 1, ~first), mapping);
+    }
+    /// The first `end` changes, from the last one on that makes the earlier ones irrelevant.
+    void build(const std::vector<Change>& changes, std::size_t end, Space& space, unsigned ancestors) const {
+        std::size_t from = std::min(end, changes.size());
+        const std::size_t stop = from;
+        while (from != 0 && changes[from - 1].event == nullptr) --from;
+        if (from != 0 && changes[from - 1].event->kind == TaskEvent::Kind::fork)
+            inherit(*changes[from - 1].event, space, ancestors);
+        for (; from != stop; ++from) put(space, changes[from].mapping);
+    }
+    void inherit(const TaskEvent& fork, Space& space, unsigned ancestors) const {
+        if (ancestors >= max_ancestors) return;
+        if (const auto found = changes_.find(fork.parent_pid); found != changes_.end())
+            build(found->second, count(fork.parent_pid, fork.time), space, ancestors + 1);
+    }
+
+    const std::shared_ptr<const PerfData> data_;
+    const std::optional<bool> context_in_vmid_;
+    const Tasks tasks_;
+    std::vector<Name> names_;
+    std::vector<Extent> placed_;  // by mapping
+    std::unordered_map<std::uint32_t, std::vector<Change>> changes_;
+};
+
+}  // namespace
+
+std::shared_ptr<const AddressSpaces> address_spaces(std::shared_ptr<const PerfData> data,
+                                                    std::optional<bool> context_in_vmid, ModuleMap& modules) {
+    return std::make_shared<PerfSpaces>(std::move(data), context_in_vmid, modules);
+}
+
+}  // namespace waymark::capture::perf

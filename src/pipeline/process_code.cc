@@ -1,0 +1,256 @@
+#include "waymark/pipeline/process_code.h"
+
+#include <algorithm>
+#include <type_traits>
+
+namespace waymark::pipeline {
+
+namespace {
+
+std::uint64_t hash_of(const std::vector<capture::Extent>& extents) {
+    std::uint64_t h = 0x9e3779b97f4a7c15;
+    const auto mix = [&](std::uint64_t value) {
+        h = (h ^ value) * 0xff51afd7ed558ccd;
+        h ^= h >> 32;
+    };
+    for (const capture::Extent& e : extents) {
+        mix(e.first);
+        mix(e.last);
+        mix(e.shift);
+        mix(std::uint64_t{e.module} << 32 | e.name);
+    }
+    return h;
+}
+
+}  // namespace
+
+// ---- ProcessCode
+
+std::uint32_t ProcessCode::number(std::optional<std::uint32_t> thread, std::uint64_t from, std::uint64_t to) const {
+    const auto key = spaces_->key(thread, from, to);
+    const std::scoped_lock lock(mutex_);
+    if (key)
+        if (const auto known = numbers_.find(*key); known != numbers_.end()) return known->second;
+    auto space = std::make_unique<Space>();
+    if (key) space->extents = spaces_->extents(*key);
+    const std::uint64_t hash = hash_of(space->extents);
+    std::uint32_t number = 0;
+    const auto [first, last] = by_contents_.equal_range(hash);
+    for (auto at = first; at != last && number == 0; ++at)
+        if (all_[at->second - 1]->extents == space->extents) number = at->second;
+    if (number == 0) {
+        all_.push_back(std::move(space));
+        number = static_cast<std::uint32_t>(all_.size());
+        by_contents_.emplace(hash, number);
+    }
+    if (key) numbers_.emplace(*key, number);
+    return number;
+}
+
+const ProcessCode::Space& ProcessCode::space(std::uint32_t number) const {
+    const std::scoped_lock lock(mutex_);
+    return *all_[number - 1];
+}
+
+const capture::Extent* ProcessCode::extent(std::uint32_t number, std::uint64_t address) const {
+    const auto& extents = space(number).extents;
+    const auto after = std::upper_bound(extents.begin(), extents.end(), address,
+                                        [](std::uint64_t a, const capture::Extent& e) { return a < e.first; });
+    if (after == extents.begin()) return nullptr;
+    const capture::Extent& found = *(after - 1);
+    return address <= found.last ? &found : nullptr;
+}
+
+isa::Code ProcessCode::at(std::uint32_t number, Address address, const isa::Space& space) const {
+    const capture::Extent* found = extent(number, address.value);
+    if (found == nullptr || found->module == capture::no_module) return {};
+    isa::Code code = places_->at({address.value - found->shift}, space);
+    if (code.bytes.empty()) return {};
+    if (code.bytes.size() - 1 > found->last - address.value)
+        code.bytes = code.bytes.first(static_cast<std::size_t>(found->last - address.value + 1));
+    const std::scoped_lock lock(mutex_);
+    const auto [at, fresh] =
+        sections_.try_emplace({code.section, found->shift}, static_cast<std::uint32_t>(placed_.size()));
+    if (fresh) placed_.push_back({found->shift, code.section});
+    code.section = at->second;
+    return code;
+}
+
+ProcessCode::Placed ProcessCode::placed(std::uint32_t section) const {
+    const std::scoped_lock lock(mutex_);
+    return section < placed_.size() ? placed_[section] : Placed{};
+}
+
+// ---- ProcessReader
+
+void ProcessReader::begin(std::uint64_t from, std::uint64_t to, std::optional<std::uint32_t> thread) {
+    const std::scoped_lock lock(mutex_);
+    from_ = from;
+    to_ = to;
+    thread_ = thread;
+    numbers_.clear();
+}
+
+std::uint32_t ProcessReader::number(const isa::Space& space) const {
+    if (space.number != 0) return space.number;
+    std::optional<std::uint32_t> thread = code_->spaces().thread_of(space.context_id, space.vmid);
+    if (!thread) thread = thread_;
+    const std::scoped_lock lock(mutex_);
+    const auto known = numbers_.find(thread);
+    if (known != numbers_.end()) return known->second;
+    const std::uint32_t number = code_->number(thread, from_, to_);
+    numbers_.emplace(thread, number);
+    return number;
+}
+
+isa::Code ProcessReader::at(Address address, const isa::Space& space) const {
+    return code_->at(number(space), address, space);
+}
+
+isa::Space ProcessReader::view(const isa::Space& space) const {
+    isa::Space out = space;
+    out.number = number(space);
+    out.context_id.reset();
+    out.vmid.reset();
+    return out;
+}
+
+// ---- PlacedBlocks
+
+std::span<const flow::Block> PlacedBlocks::of(std::span<const flow::Block> blocks) {
+    const std::scoped_lock lock(mutex_);
+    if (blocks.size() > room_) {
+        const std::size_t room = std::max<std::size_t>({1024, 2 * room_, blocks.size()});
+        auto array = std::make_unique<flow::Block[]>(room);
+        if (!arrays_.empty()) std::copy_n(arrays_.back().get(), size_, array.get());
+        arrays_.push_back(std::move(array));  // those who read the one before keep it
+        room_ = room;
+    }
+    for (; size_ < blocks.size(); ++size_) {
+        flow::Block block = blocks[size_];
+        const ProcessCode::Placed placed = code_.placed(block.section);
+        block.start -= placed.shift;
+        if (block.end == flow::End::direct || block.end == flow::End::barrier) block.target -= placed.shift;
+        block.section = placed.section;
+        arrays_.back()[size_] = block;
+    }
+    return arrays_.empty() ? std::span<const flow::Block>() : std::span(arrays_.back().get(), blocks.size());
+}
+
+// ---- ProcessSink
+
+ProcessSink::ProcessSink(const ProcessReader& reader, flow::Sink& sink, bool moves)
+    : reader_(reader), sink_(&sink), moves_(moves), blocks_(std::make_shared<PlacedBlocks>(reader.code())) {}
+
+ProcessSink::ProcessSink(const ProcessReader& reader, std::unique_ptr<flow::Sink> sink, bool moves,
+                         std::shared_ptr<PlacedBlocks> blocks)
+    : reader_(reader), sink_(sink.get()), own_(std::move(sink)), moves_(moves), blocks_(std::move(blocks)) {}
+
+std::uint32_t ProcessSink::number() {
+    if (!number_) number_ = reader_.view(context_.space()).number;
+    return *number_;
+}
+
+Address ProcessSink::place(Address address) {
+    const capture::Extent* found = reader_.code().extent(number(), address.value);
+    return found == nullptr ? address : Address{address.value - found->shift};
+}
+
+void ProcessSink::see(const flow::Event& event) {
+    if (const auto* context = std::get_if<flow::Context>(&event.what)) {
+        context_ = *context;
+        number_.reset();
+    } else if (const auto* none = std::get_if<flow::NoMemory>(&event.what)) {
+        const capture::Extent* found = reader_.code().extent(number(), none->address.value);
+        const std::optional<std::uint32_t> name = found == nullptr ? std::nullopt : std::optional(found->name);
+        const auto [at, fresh] = missing_.try_emplace(name);
+        now_ = &at->second;
+        if (fresh) {
+            now_->name = name;
+            now_->first = none->address;
+        }
+        now_->first = std::min(now_->first, none->address);
+        ++now_->times;
+    } else if (const auto* atoms = std::get_if<flow::Atoms>(&event.what)) {
+        if (now_ != nullptr) now_->outcomes += atoms->taken + atoms->not_taken;
+    } else if (std::holds_alternative<Gap>(event.what) || std::holds_alternative<flow::TraceOn>(event.what)) {
+        now_ = nullptr;
+        // A new time may have begun.
+        number_.reset();
+    }
+}
+
+void ProcessSink::move(flow::What& what) {
+    std::visit(
+        [&](auto& e) {
+            using T = std::decay_t<decltype(e)>;
+            if constexpr (std::is_same_v<T, flow::Exception>) {
+                if (e.preferred_return) e.preferred_return = place(*e.preferred_return);
+                if (e.vector) e.vector = place(*e.vector);
+            } else if constexpr (std::is_same_v<T, flow::NoMemory> || std::is_same_v<T, flow::Reached>) {
+                e.address = place(e.address);
+            } else if constexpr (std::is_same_v<T, flow::Inconsistency>) {
+                e.found = place(e.found);
+                e.expected = place(e.expected);
+            } else if constexpr (std::is_same_v<T, flow::Untraced>) {
+                e.from = place(e.from);
+                e.to = place(e.to);
+            }
+        },
+        what);
+}
+
+void ProcessSink::consume(const flow::Batch& batch) {
+    if (!moves_) {
+        for (const flow::Event& event : batch.events) see(event);
+        return sink_->consume(batch);
+    }
+    moved_.assign(batch.events.begin(), batch.events.end());
+    for (flow::Event& event : moved_) {
+        see(event);
+        move(event.what);
+    }
+    sink_->consume({blocks_->of(batch.blocks), batch.base, batch.ranges, moved_});
+}
+
+void ProcessSink::take_counts(const flow::EdgeCounts& counts) {
+    sink_->take_counts(moves_ ? flow::EdgeCounts{blocks_->of(counts.blocks), counts.times, counts.cycles} : counts);
+}
+
+std::unique_ptr<flow::Sink> ProcessSink::fork() const {
+    return std::unique_ptr<flow::Sink>(new ProcessSink(reader_, sink_->fork(), moves_, blocks_));
+}
+
+void ProcessSink::begin_at(const flow::Context& context) {
+    context_ = context;
+    number_.reset();
+    sink_->begin_at(context);
+}
+
+void ProcessSink::join(flow::Sink& fork) {
+    auto& other = static_cast<ProcessSink&>(fork);
+    for (const auto& [name, code] : other.missing_) {
+        const auto [at, fresh] = missing_.try_emplace(name, code);
+        if (fresh) continue;
+        at->second.times += code.times;
+        at->second.outcomes += code.outcomes;
+        at->second.first = std::min(at->second.first, code.first);
+    }
+    // With per_chunk, the fork's part is what came last.
+    if (split() == flow::Split::per_chunk) {
+        context_ = other.context_;
+        number_.reset();
+        now_ = nullptr;
+    }
+    sink_->join(*other.sink_);
+}
+
+std::vector<MissingCode> ProcessSink::missing() const {
+    std::vector<MissingCode> out;
+    for (const auto& [name, code] : missing_) out.push_back(code);
+    std::stable_sort(out.begin(), out.end(),
+                     [](const MissingCode& a, const MissingCode& b) { return a.times > b.times; });
+    return out;
+}
+
+}  // namespace waymark::pipeline

@@ -1,0 +1,387 @@
+/// perf.data with CoreSight trace, from the file to program flow: several processes, files at several addresses, maps
+/// that change, ranges that begin anew (docs/spec/perf-cs-etm.md, sections 1.4, 1.6 and 1.7).
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "support/perf_cs_etm_file.h"
+#include "support/random.h"
+#include "support/sanitized.h"
+#include "support/temporary_folder.h"
+#include "support/tiny_elf.h"
+#include "waymark/pipeline/flow_answers.h"
+#include "waymark/pipeline/run.h"
+
+namespace waymark::pipeline {
+namespace {
+
+using capture::perf::AuxRange;
+using capture::perf::Chunk;
+using capture::perf::Mapping;
+using capture::perf::PerfWriter;
+using capture::perf::TaskEvent;
+using support::cs_etm_attrs;
+using support::cs_etm_info;
+using support::etmv4_block;
+using support::etmv4_not_taken;
+using support::etmv4_start;
+using support::etmv4_taken;
+
+constexpr std::uint32_t nop = 0xd503201f;
+constexpr std::uint64_t code_offset = 64, code_address = 0x1040;  // of the segment, in the file and in memory
+
+/// What a sink was given, as text: `0x1040+2` is a block of two instructions.
+class Told final : public flow::Sink {
+public:
+    void consume(const flow::Batch& batch) override {
+        flow::in_order(
+            batch,
+            [&](const flow::Block& block, const flow::Range&) {
+                ranges.push_back(fmt::format("{:#x}+{}", block.start, block.instructions));
+                sections[block.start].insert(block.section);
+            },
+            [&](const flow::Event& event) {
+                if (const auto* none = std::get_if<flow::NoMemory>(&event.what))
+                    ranges.push_back(fmt::format("none at {:#x}", none->address.value));
+            });
+    }
+    std::vector<std::string> ranges;
+    std::map<std::uint64_t, std::set<std::uint32_t>> sections;
+};
+
+class PerfCapture : public testing::Test {
+protected:
+    PerfCapture() : w_(bytes_, cs_etm_attrs()) { w_.auxtrace_info(cs_etm_info({etmv4_block(0), etmv4_block(1)})); }
+
+    /// An ELF file with this code, which branches to its own beginning at the end.
+    std::string program(const std::string& name, unsigned nops) {
+        TinyElf elf;
+        elf.is_64 = true;
+        elf.machine = EM_AARCH64;
+        elf.type = ET_DYN;
+        TinyElf::Segment segment;
+        segment.address = code_address;
+        const auto add = [&](std::uint32_t word) {
+            for (unsigned i = 0; i < 32; i += 8) segment.bytes.push_back(static_cast<std::uint8_t>(word >> i));
+        };
+        for (unsigned i = 0; i < nops; ++i) add(nop);
+        add(0x14000000 | ((0U - nops) & 0x3ffffff));
+        elf.segments.push_back(segment);
+        elf.symbols.push_back({"loop_of_" + name, code_address, 4 * (nops + 1)});
+        const auto contents = elf.build();
+        const auto path = folder_.path() / name;
+        std::ofstream(path, std::ios::binary)
+            .write(reinterpret_cast<const char*>(contents.data()), static_cast<std::streamsize>(contents.size()));
+        return path.string();
+    }
+    void process(std::uint32_t pid) { w_.task({TaskEvent::Kind::comm, pid, pid, 0, 0, 0, "task"}, {}); }
+    void map(std::uint32_t pid, std::uint64_t address, const std::string& file, std::uint64_t time) {
+        Mapping m;
+        m.pid = m.tid = pid;
+        m.address = {address};
+        m.bytes = 0x800;
+        m.file_offset = code_offset;
+        m.protection = 5;
+        m.file = file;
+        w_.mapping(m, {pid, pid, 0, time, 1});
+    }
+    void range(std::uint32_t cpu, std::vector<std::uint8_t> trace, std::uint64_t flags, std::uint64_t time) {
+        if (flags == 0) trace = support::frames(static_cast<std::uint8_t>(0x10 + 2 * cpu), trace);
+        w_.aux({ring_[cpu], trace.size(), flags, {}}, {1, 1, cpu, time, 0});
+        Chunk c;
+        c.cpu = cpu;
+        c.ring = ring_[cpu];
+        w_.auxtrace(c, trace);
+        ring_[cpu] += trace.size();
+    }
+    std::vector<std::uint8_t> finished() {
+        const auto head = w_.finish();
+        std::vector<std::uint8_t> bytes = bytes_.take();
+        std::copy(head.begin(), head.end(), bytes.begin());
+        return bytes;
+    }
+    Session open(std::vector<std::string> images = {}) {
+        std::vector<std::uint8_t> bytes = finished();
+        std::shared_ptr<const capture::ByteFile> file = capture::byte_file_from_memory(std::move(bytes));
+        auto data = capture::perf::read_perf_data(*file);
+        EXPECT_TRUE(data.has_value());
+        auto capture = capture::perf::cs_etm_capture("perf.data", file, std::move(*data));
+        EXPECT_TRUE(capture.has_value()) << capture.error().message;
+        auto session = make_session(std::move(*capture), {.images = std::move(images), .symbols = {}});
+        EXPECT_TRUE(session.has_value()) << session.error().message;
+        return std::move(*session);
+    }
+    struct Ran {
+        std::map<std::string, Told> told;  // by source and buffer
+        std::vector<MissingCode> missing;
+        Report report;
+    };
+    static Ran run(const Session& session, Addresses addresses, DecoderKind kind = DecoderKind::fast,
+                   unsigned jobs = 1) {
+        Ran out;
+        std::vector<const Source*> sources;
+        for (const Source& source : session.sources) sources.push_back(&source);
+        out.report = pipeline::run(session, sources, [&](const StreamInfo& stream) {
+            return flow_consumer(stream, out.told[stream.source.name + " " + stream.buffer.name], kind, jobs,
+                                 addresses);
+        });
+        for (const StreamReport& stream : out.report.streams)
+            for (const MissingCode& code : dynamic_cast<const FlowConsumer&>(*stream.consumer).missing())
+                out.missing.push_back(code);
+        return out;
+    }
+
+    TemporaryFolder folder_;
+    ByteCollector bytes_;
+    PerfWriter w_;
+    std::map<std::uint32_t, std::uint64_t> ring_;
+};
+
+std::vector<std::uint8_t> operator+(std::vector<std::uint8_t> a, const std::vector<std::uint8_t>& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+}
+std::vector<std::uint8_t> once(std::uint64_t address, std::uint32_t thread) {
+    return etmv4_start(address, thread) + std::vector<std::uint8_t>{etmv4_taken};
+}
+
+using Ranges = std::vector<std::string>;
+
+TEST_F(PerfCapture, TwoProcessesWithDifferentFilesAtOneAddress) {
+    const std::string a = program("a", 1), b = program("b", 2);
+    process(10);
+    process(20);
+    map(10, 0x500040, a, 50);
+    map(20, 0x500040, b, 50);
+    map(20, 0x900040, a, 60);
+    range(0, once(0x500040, 10) + once(0x500040, 20) + once(0x900040, 20), 0, 100);
+    const Session session = open();
+    for (const DecoderKind kind : {DecoderKind::fast, DecoderKind::reference}) {
+        const Ran were = run(session, Addresses::as_they_were, kind);
+        ASSERT_EQ(were.told.size(), 1U);
+        const Told& told = were.told.at("cpu0 aux_cpu0");
+        EXPECT_EQ(told.ranges, (Ranges{"0x500040+2", "0x500040+3", "0x900040+2"}));
+        EXPECT_EQ(told.sections.at(0x500040).size(), 2U) << "other code is another block";
+        EXPECT_TRUE(were.missing.empty());
+
+        const Ran placed = run(session, Addresses::placed, kind);
+        const Ranges& ranges = placed.told.at("cpu0 aux_cpu0").ranges;
+        ASSERT_EQ(ranges.size(), 3U);
+        EXPECT_EQ(ranges[0], "0x500040+2") << "where it was mapped first";
+        EXPECT_EQ(ranges[2], ranges[0]) << "the same code of the same file";
+        EXPECT_NE(ranges[1].substr(0, ranges[1].find('+')), "0x500040");
+        EXPECT_TRUE(ranges[1].ends_with("+3"));
+    }
+}
+
+TEST_F(PerfCapture, FunctionsAreThoseOfTheFiles) {
+    const std::string a = program("a", 1), b = program("b", 2);
+    process(10);
+    process(20);
+    map(10, 0x500040, a, 50);
+    map(20, 0x500040, b, 50);
+    map(20, 0x900040, a, 60);
+    range(0, once(0x500040, 10) + once(0x500040, 20) + once(0x900040, 20), 0, 100);
+    range(1, once(0x900040, 20), 0, 100);
+    const Session session = open();
+    std::vector<const Source*> sources;
+    for (const Source& source : session.sources) sources.push_back(&source);
+    for (const bool instructions : {false, true}) {
+        FlowAnswersOptions options;
+        options.calls = true;
+        options.instructions = instructions;
+        const auto answers = flow_answers(session, sources, options, {}, [](const Report&) {});
+        ASSERT_TRUE(answers.has_value()) << answers.error().message;
+        std::map<std::string, std::uint64_t> costs;
+        const auto all = answers::function_costs(*answers);
+        for (std::size_t i = 0; i < all.size(); ++i)
+            if (all[i].self.at(0) != 0) costs[answers->functions[i].name] += all[i].self.at(0);
+        EXPECT_EQ(costs, (std::map<std::string, std::uint64_t>{{"loop_of_a", 6}, {"loop_of_b", 3}}));
+    }
+}
+
+TEST_F(PerfCapture, MapsAreThoseOfTheRange) {
+    const std::string a = program("a", 1), b = program("b", 2);
+    process(10);
+    map(10, 0x500040, a, 50);
+    range(0, once(0x500040, 10), 0, 100);
+    map(10, 0x500040, b, 150);
+    range(0, once(0x500040, 10), 0, 200);
+    const Session session = open();
+    for (const unsigned jobs : {1U, 2U})
+        EXPECT_EQ(run(session, Addresses::as_they_were, DecoderKind::fast, jobs).told.at("cpu0 aux_cpu0").ranges,
+                  (Ranges{"0x500040+2", "0x500040+3"}));
+}
+
+TEST_F(PerfCapture, ARangeBeginsAnew) {
+    const std::string a = program("a", 1);
+    process(10);
+    map(10, 0x500040, a, 50);
+    range(0, once(0x500040, 10), 0, 100);
+    // Outcomes without an address continue nothing.
+    range(0, std::vector<std::uint8_t>(32, etmv4_taken), 0, 200);
+    range(0, once(0x500040, 10), 0x100, 300);
+    const Session session = open();
+    const Ran ran = run(session, Addresses::as_they_were);
+    EXPECT_EQ(ran.told.at("cpu0 aux_cpu0").ranges, Ranges{"0x500040+2"});
+    EXPECT_EQ(ran.told.at("cpu0 aux_cpu0_raw").ranges, Ranges{"0x500040+2"});
+    for (const BufferReport& buffer : ran.report.buffers) {
+        if (buffer.framed) {
+            EXPECT_EQ(buffer.frames.accounted(), buffer.bytes);
+        }
+        EXPECT_FALSE(buffer.error.has_value());
+    }
+}
+
+TEST_F(PerfCapture, MissingFilesAreCounted) {
+    const std::string a = program("a", 1);
+    process(10);
+    map(10, 0x500040, a, 50);
+    map(10, 0x600040, "/nowhere/lib.so", 50);
+    const std::vector<std::uint8_t> three{etmv4_taken, etmv4_not_taken, etmv4_taken};
+    range(0, etmv4_start(0x600040, 10) + three + once(0x500040, 10) + etmv4_start(0x600040, 10) + three, 0, 100);
+    range(1, etmv4_start(0x700040, 10) + three, 0, 100);
+    const Session session = open();
+    const bool said = std::any_of(session.problems.begin(), session.problems.end(), [](const capture::Problem& p) {
+        return p.message.find("/nowhere/lib.so") != std::string::npos && p.message.find("--symfs") != std::string::npos;
+    });
+    EXPECT_TRUE(said);
+    const Ran ran = run(session, Addresses::placed);
+    ASSERT_EQ(ran.missing.size(), 2U);
+    ASSERT_TRUE(ran.missing[0].name.has_value());
+    EXPECT_EQ(session.sources[0].code->spaces().names()[*ran.missing[0].name].file, "/nowhere/lib.so");
+    EXPECT_EQ(ran.missing[0].times, 2U);
+    EXPECT_EQ(ran.missing[0].outcomes, 6U);
+    EXPECT_FALSE(ran.missing[1].name.has_value()) << "nothing was mapped there";
+    EXPECT_EQ(ran.missing[1].first.value, 0x700040U);
+}
+
+TEST_F(PerfCapture, RawTraceIsOfItsRing) {
+    const std::string a = program("a", 1);
+    process(10);
+    map(10, 0x500040, a, 50);
+    range(1, once(0x500040, 10), 0x100, 100);
+    const Session session = open();
+    EXPECT_EQ(run(session, Addresses::as_they_were).told.at("cpu1 aux_cpu1").ranges, Ranges{"0x500040+2"});
+}
+
+/// Files with random damage: wrong bytes, numbers of any size in any field, records that are gone, doubled or
+/// exchanged, and files that end early. Each is an error with a message, or a capture of which everything can be
+/// decoded; and what is decoded is bounded by the size of the file.
+TEST_F(PerfCapture, DamagedFiles) {
+    const std::string a = program("a", 1), b = program("b", 2);
+    process(10);
+    process(20);
+    std::vector<std::uint64_t> records;
+    const auto mark = [&] { records.push_back(w_.size()); };
+    mark();
+    w_.hardware_id(0x10, {10, 10, 0, 20, 0});
+    mark();
+    map(10, 0x500040, a, 50);
+    mark();
+    map(20, 0x500040, b, 50);
+    mark();
+    w_.task({TaskEvent::Kind::fork, 30, 30, 10, 10, 60, {}}, {10, 10, 0, 60, 1});
+    mark();
+    w_.task({TaskEvent::Kind::exec, 30, 30, 0, 0, 0, "other"}, {30, 30, 0, 70, 1});
+    mark();
+    map(30, 0x900040, a, 80);
+    mark();
+    range(0, once(0x500040, 10) + once(0x500040, 20) + once(0x900040, 30), 0, 100);
+    mark();
+    w_.task({TaskEvent::Kind::exit, 30, 30, 10, 10, 110, {}}, {30, 30, 0, 110, 1});
+    mark();
+    range(1, once(0x500040, 20), 0x100, 120);
+    mark();
+    range(0, once(0x500040, 20), AuxRange::truncated, 140);
+    mark();
+    w_.finished_round();
+    mark();
+    const std::vector<std::uint8_t> whole = finished();
+
+    unsigned rounds = sized(400U, 100U), errors = 0, decoded = 0;
+    if (const char* more = std::getenv("WAYMARK_PROPERTY_ROUNDS")) rounds = static_cast<unsigned>(std::atoi(more));
+    for (unsigned round = 0; round < rounds; ++round) {
+        SCOPED_TRACE(fmt::format("round {}", round));
+        synthetic::Random random(round);
+        std::vector<std::uint8_t> bytes = whole;
+        const auto anywhere = [&] { return random.below(static_cast<std::uint32_t>(bytes.size())); };
+        for (unsigned n = 1 + random.below(3); n != 0; --n) switch (random.below(5)) {
+                case 0: bytes[anywhere()] ^= static_cast<std::uint8_t>(1U << random.below(8)); break;
+                case 1: {
+                    constexpr std::uint64_t numbers[] = {0,
+                                                         1,
+                                                         0xffffffff,
+                                                         std::uint64_t{1} << 31,
+                                                         std::uint64_t{1} << 60,
+                                                         std::uint64_t{1} << 63,
+                                                         ~std::uint64_t{0},
+                                                         7};
+                    const std::size_t at = anywhere() / 8 * 8;
+                    if (at + 8 <= bytes.size()) std::memcpy(&bytes[at], &pick(random, numbers), 8);
+                    break;
+                }
+                case 2: {  // a record is gone, or there twice
+                    const std::size_t i = random.below(static_cast<std::uint32_t>(records.size() - 1));
+                    const auto first = whole.begin() + static_cast<std::ptrdiff_t>(records[i]);
+                    const auto last = whole.begin() + static_cast<std::ptrdiff_t>(records[i + 1]);
+                    if (bytes.size() < records[i + 1]) break;
+                    const auto at = bytes.begin() + static_cast<std::ptrdiff_t>(records[i]);
+                    if (random.half())
+                        bytes.erase(at, at + (last - first));
+                    else
+                        bytes.insert(at, first, last);
+                    break;
+                }
+                case 3: bytes.resize(std::max<std::size_t>(1, anywhere())); break;
+                case 4: {  // two stretches change places
+                    const std::size_t count = 8 * (1 + random.below(12)), i = anywhere(), k = anywhere();
+                    if (std::max(i, k) + count <= bytes.size() && (i + count <= k || k + count <= i))
+                        std::swap_ranges(&bytes[i], &bytes[i] + count, &bytes[k]);
+                    break;
+                }
+            }
+        const std::size_t size = bytes.size();
+        const std::shared_ptr<const capture::ByteFile> file = capture::byte_file_from_memory(std::move(bytes));
+        auto data = capture::perf::read_perf_data(*file);
+        if (!data) {
+            EXPECT_FALSE(data.error().message.empty());
+            ++errors;
+            continue;
+        }
+        auto made = capture::perf::cs_etm_capture("perf.data", file, std::move(*data));
+        if (!made) {
+            EXPECT_FALSE(made.error().message.empty());
+            ++errors;
+            continue;
+        }
+        for (const capture::Problem& problem : made->problems) EXPECT_FALSE(problem.message.empty());
+        auto session = make_session(std::move(*made), {});
+        if (!session) {
+            EXPECT_FALSE(session.error().message.empty());
+            ++errors;
+            continue;
+        }
+        const Ran ran = run(*session, Addresses::placed);
+        std::uint64_t read = 0;
+        for (const BufferReport& buffer : ran.report.buffers) {
+            read += buffer.bytes;
+            if (buffer.framed && !buffer.error) {
+                EXPECT_EQ(buffer.frames.accounted(), buffer.bytes);
+            }
+        }
+        EXPECT_LE(read, size);
+        ++decoded;
+    }
+    EXPECT_GT(errors, rounds / 100);
+    EXPECT_GT(decoded, rounds / 4);
+}
+
+}  // namespace
+}  // namespace waymark::pipeline
