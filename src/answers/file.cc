@@ -433,7 +433,7 @@ public:
     void list(auto&&...) {}  // no list has indices
 
 private:
-    std::array<std::size_t, places> sizes_;
+    std::array<std::size_t, place_count> sizes_;
     bool ok_ = true;
 };
 
@@ -601,7 +601,7 @@ public:
     void real(std::string_view name, auto&&, std::string_view what) { line(name, "real", what); }
     void maybe(std::string_view name, auto&&, std::string_view what) { line(name, "maybe", what); }
     void index(std::string_view name, auto&&, Place place, std::string_view what) {
-        static constexpr std::array<std::string_view, places> names{"images",  "sources", "functions",
+        static constexpr std::array<std::string_view, place_count> names{"images",  "sources", "functions",
                                                                     "inlined", "calls",   "tracks"};
         line(name, fmt::format("index of {}", names[static_cast<std::size_t>(place)]), what);
     }

@@ -64,7 +64,7 @@ Index mapped(const Map& map, Index index) { return index < map.size() ? map[inde
 class Mover {
 public:
     struct Maps {
-        std::array<Map, places> of;
+        std::array<Map, place_count> of;
         std::vector<std::size_t> metric;  ///< from each metric of the answers
         std::size_t metrics = 0;          ///< of all
     };

@@ -27,7 +27,7 @@ namespace waymark::answers {
 
 /// A table that indices lead into.
 enum class Place : std::uint8_t { images, sources, functions, inlined, calls, tracks };
-inline constexpr std::size_t places = 6;
+inline constexpr std::size_t place_count = 6;
 
 namespace schema {
 
