@@ -602,7 +602,7 @@ public:
     void maybe(std::string_view name, auto&&, std::string_view what) { line(name, "maybe", what); }
     void index(std::string_view name, auto&&, Place place, std::string_view what) {
         static constexpr std::array<std::string_view, place_count> names{"images",  "sources", "functions",
-                                                                    "inlined", "calls",   "tracks"};
+                                                                         "inlined", "calls",   "tracks"};
         line(name, fmt::format("index of {}", names[static_cast<std::size_t>(place)]), what);
     }
     void choice(std::string_view name, auto&&, const auto& words, std::string_view what) {

@@ -355,7 +355,7 @@ struct Head {
 template <class W>
 void fields(W& w, Of<Head> auto& r) {
     w.text("capture", r.capture, "its name");
-    w.text("unit", r.unit, "that recorded it: PTM, ETMv4, ETE, SPE, DPU");
+    w.text("unit", r.unit, "that recorded it, as it is called");
     w.text("version", r.version, "of the Waymark that made the answers");
     w.number("trace_bytes", r.trace_bytes, "size of the trace");
     w.number("cut", r.cut, "1: it could not be read to its end; `health` says why");
