@@ -25,7 +25,7 @@ namespace {
 constexpr std::array<std::uint8_t, 8> magic{0x89, 'W', 'M', 'A', 'N', 'S', '\r', '\n'};
 constexpr int compression = 3;
 constexpr std::uint8_t needed = 1;  // flag of a section: who does not know it cannot read the file
-constexpr std::size_t head_bytes = 16, longest_name = 255;
+constexpr std::size_t longest_name = 255;
 
 enum class Type : std::uint8_t { number, address, text, real, index, choice, maybe, list };
 constexpr std::array<std::string_view, 8> types{"number", "address", "text",  "real",
