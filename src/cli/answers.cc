@@ -30,6 +30,7 @@ void add_kallsyms(CLI::App& command, AnswersOptions& options) {
 }
 
 Result<answers::Answers> answers_of(const AnswersOptions& options) {
+    if (is_answers_file(options.input.capture)) return answers_of_file(options);
     // Which unit it is of.
     if (capture::is_dpu_folder(options.input.capture)) return answers_of_dpu_folder(options);
     if (is_profile(options.input.capture)) return answers_of_profile(options);

@@ -37,7 +37,7 @@ struct Request {
         CLI::Option* const capture = command.get_option("CAPTURE");
         capture->description(
             "The capture: a snapshot folder or its snapshot.ini, a perf.data file (SPE), a folder with a "
-            "dpu.ini; or a bare trace file (.gz and .zst too), which needs --protocol");
+            "dpu.ini, an answers file; or a bare trace file (.gz and .zst too), which needs --protocol");
         command.add_option("MORE", more, "More captures of the same program; the results are added together");
         add_shared(command);
     }

@@ -26,6 +26,9 @@ Run add_branches(CLI::App& app);
 Run add_loops(CLI::App& app);
 Run add_exceptions(CLI::App& app);
 Run add_diff(CLI::App& app);
+Run add_answers(CLI::App& app);
+Run add_merge(CLI::App& app);
+Run add_pgo(CLI::App& app);
 Run add_export(CLI::App& app);
 Run add_query(CLI::App& app);
 

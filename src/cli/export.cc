@@ -14,10 +14,12 @@
 #include "waymark/core/file_error.h"
 #include "waymark/exports/autofdo.h"
 #include "waymark/exports/bolt.h"
+#include "waymark/exports/branch_list.h"
 #include "waymark/exports/callgrind.h"
 #include "waymark/exports/cobertura.h"
 #include "waymark/exports/firefox.h"
 #include "waymark/exports/folded.h"
+#include "waymark/exports/image_profile.h"
 #include "waymark/exports/lcov.h"
 #include "waymark/exports/perfetto.h"
 #include "waymark/exports/pprof.h"
@@ -50,7 +52,7 @@ std::string format_names() {
 std::string format_list() {
     std::string out;
     for (const exports::Format& f : exports::formats())
-        out += fmt::format("  {:<11} {}\n  {:<11} opens in: {}; needs: {}\n", f.name, f.what, "", f.opens, f.needs);
+        out += fmt::format("  {:<14} {}\n  {:<14} opens in: {}; needs: {}\n", f.name, f.what, "", f.opens, f.needs);
     return out;
 }
 
@@ -102,7 +104,8 @@ public:
         wanted.calls = format_->calls;
         wanted.timeline = format_->timeline;
         wanted.instructions = format_->instructions;
-        wanted.inlined = is_table_format() || format_->name == "pprof" || format_->name == "autofdo";
+        wanted.ranges = format_->ranges;
+        wanted.inlined = is_table_format() || format_->name == "pprof" || format_->name == "llvm-profile";
         // What was never entered was not covered either.
         wanted.all_functions = format_->name == "lcov" || format_->name == "cobertura";
         wanted.input.code_of_files = wanted.all_functions;  // as of waymark coverage
@@ -152,7 +155,13 @@ private:
                 return wrong(fmt::format("there is no table '{}'; there are: {}", options_.table, names));
             }
         }
-        if (!options_.of_image.empty() && name != "bolt") return wrong("--of-image is for bolt");
+        const bool of_one = name == "bolt" || name == "autofdo-text" || name == "profgen" || name == "profgen-script";
+        if (!options_.of_image.empty() && !of_one)
+            return wrong("--of-image is for bolt, autofdo-text, profgen and profgen-script");
+        if (options_.format == exports::old_name_of_llvm_profile)
+            say("note",
+                "autofdo is the older name of llvm-profile, LLVM's sample profile; Google's AutoFDO text is "
+                "autofdo-text");
         if (options_.max_bytes != 0 && name != "perfetto" && name != "firefox" && name != "speedscope")
             return wrong("--max-size is for formats with a timeline: perfetto, firefox, speedscope");
         if (path_.empty() || path_ == "-") {
@@ -160,7 +169,7 @@ private:
             if (text_table && options_.table.empty())
                 return wrong(
                     fmt::format("--to {} writes a folder of tables: name it with -o, or one with --table", name));
-            if ((name == "perfetto" || name == "pprof") && ::isatty(STDOUT_FILENO) == 1)
+            if ((name == "perfetto" || name == "pprof" || name == "branch-list") && ::isatty(STDOUT_FILENO) == 1)
                 return wrong(fmt::format("--to {} is no text for a terminal: name a file with -o", name));
             path_ = "-";
         } else if (const auto error = capture::would_replace(path_, options_.answers.input.files())) {
@@ -181,7 +190,11 @@ private:
         if (name == "callgrind") return exports::write_callgrind(a, {metric_}, sink);
         if (name == "lcov") return exports::write_lcov(a, sink);
         if (name == "cobertura") return exports::write_cobertura(a, {now()}, sink);
-        if (name == "autofdo") return exports::write_autofdo(a, sink);
+        if (name == "llvm-profile") return exports::write_autofdo(a, sink);
+        if (name == "autofdo-text") return exports::write_autofdo_text(a, {options_.of_image}, sink);
+        if (name == "profgen") return exports::write_profgen(a, {options_.of_image}, sink);
+        if (name == "profgen-script") return exports::write_profgen_script(a, {options_.of_image}, sink);
+        if (name == "branch-list") return exports::write_branch_list(a, exports::BranchListVersion::old, sink);
         if (name == "bolt") return exports::write_bolt(a, {options_.of_image}, sink);
         return write_table(a, *exports::find_table(options_.table), sink);
     }
@@ -302,10 +315,11 @@ Run add_export(CLI::App& app) {
     auto options = std::make_shared<ExportOptions>();
     options->answers.input.add_to(command);
     command.get_option("CAPTURE")->required(false)->description(
-        "The capture: a snapshot folder or its snapshot.ini, a perf.data file (SPE), a folder with a dpu.ini; "
-        "or a bare trace file (.gz and .zst too), which needs --protocol");
+        "The capture: a snapshot folder or its snapshot.ini, a perf.data file (SPE), a folder with a dpu.ini, "
+        "an answers file; or a bare trace file (.gz and .zst too), which needs --protocol");
     std::vector<std::string> names;
     for (const exports::Format& f : exports::formats()) names.emplace_back(f.name);
+    names.emplace_back(exports::old_name_of_llvm_profile);
     command.add_option("--to", options->format, "The format, see below")->type_name("FORMAT")->transform(one_of(names));
     // What other commands call so, people give here too.
     command
@@ -330,8 +344,10 @@ Run add_export(CLI::App& app) {
     add_timestamp_hz(command, options->answers);
     command.add_option("--table", options->table, "csv, jsonl: this table alone")->type_name("NAME");
     command
-        .add_option("--of-image", options->of_image,
-                    "bolt: the program or library it is for; the program itself if not given")
+        .add_option(
+            "--of-image", options->of_image,
+            "bolt, autofdo-text, profgen: the program or library it is for, by name or build ID; the program itself "
+            "if not given")
         ->type_name("NAME");
     command.add_option("--jobs", options->answers.jobs, "Number of threads; 0: one per core")
         ->type_name("N")

@@ -96,6 +96,9 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
                                   : fmt::format("'{}' is not a command of {}; the commands are {}", extras.front(),
                                                 command, names_of(own));
         }
+        for (const char* needed : {"--output", "--for"})
+            if (what.starts_with(needed)) return fmt::format("{} needs {}", command, needed);
+        if (name == "merge") return fmt::format("no file given: {} needs answers files", command);
         if (last.get_parent() != nullptr && last.get_parent()->get_name() == "spe" && name != "explain")
             return fmt::format("no capture given: {} needs a perf.data file, or the bare bytes of a buffer", command);
         if (name == "program") return fmt::format("no register program given: {} needs its file, or -", command);
@@ -203,6 +206,9 @@ int run(int argc, char** argv) {
     add(add_verify(app));
     add(add_doctor(app));
     for (const auto& add_command : unit_commands()) add(add_command(app));
+    add(add_answers(app));
+    add(add_merge(app));
+    add(add_pgo(app));
     add(add_export(app));
     add(add_query(app));
     try {

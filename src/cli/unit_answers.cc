@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <filesystem>
 
 #include "waymark/capture/byte_stream.h"
@@ -38,22 +37,27 @@ answers::Answers finished(answers::Answers answers, const AnswersOptions& option
     return answers;
 }
 
-namespace {
-
-bool is_perf_data(const std::string& path) {
-    if (path != "-" && perf::is_perf_folder(path)) return true;
+std::vector<std::uint8_t> first_bytes(const std::string& path) {
     std::error_code none;
-    if (path == "-" || !std::filesystem::is_regular_file(path, none)) return false;
+    if (path == "-" || !std::filesystem::is_regular_file(path, none)) return {};
     const auto stream = capture::open_bytes(path);
-    if (!stream) return false;
-    std::array<std::uint8_t, 8> head{};
+    if (!stream) return {};
+    std::vector<std::uint8_t> head(8);
     std::size_t have = 0;
     while (have < head.size()) {
         const auto count = (*stream)->read(std::span(head).subspan(have));
         if (!count || *count == 0) break;
         have += *count;
     }
-    return perf::is_perf_data(Bytes(head).first(have));
+    head.resize(have);
+    return head;
+}
+
+namespace {
+
+bool is_perf_data(const std::string& path) {
+    if (path != "-" && perf::is_perf_folder(path)) return true;
+    return perf::is_perf_data(first_bytes(path));
 }
 
 std::optional<std::uint32_t> auxtrace_type(const std::string& path) {

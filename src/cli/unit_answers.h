@@ -1,9 +1,16 @@
-/// Captures of units that are no trace macrocells → Answers: what `answers_of` gives for them.
+/// Captures of units that are no trace macrocells, and answers files → Answers: what `answers_of` gives for them.
 #pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
 
 #include "answers.h"
 
 namespace waymark::cli {
+
+/// The first 8 bytes of a file, unpacked if it is compressed; fewer, or none: it has no more, or cannot be read.
+[[nodiscard]] std::vector<std::uint8_t> first_bytes(const std::string& path);
 
 /// A perf.data file with samples, compressed or not: one that has no trace of CoreSight units.
 [[nodiscard]] bool is_profile(const std::string& path);
@@ -21,5 +28,15 @@ namespace waymark::cli {
 
 [[nodiscard]] Result<answers::Answers> answers_of_profile(const AnswersOptions& options);
 [[nodiscard]] Result<answers::Answers> answers_of_dpu_folder(const AnswersOptions& options);
+
+/// A file that `waymark answers` or `waymark merge` wrote.
+[[nodiscard]] bool is_answers_file(const std::string& path);
+/// All that it has. Errors: those of reading, with status `unreadable`.
+[[nodiscard]] Result<answers::Answers> read_answers_file(const std::string& path);
+/// What was asked for of it.
+[[nodiscard]] Result<answers::Answers> answers_of_file(const AnswersOptions& options);
+/// Writes answers. Errors: `usage`: the path is that of an input; `unreadable`: it cannot be written.
+[[nodiscard]] Result<std::uint64_t> write_answers_file(const answers::Answers& answers, const std::string& path,
+                                                       const std::vector<std::string>& inputs);
 
 }  // namespace waymark::cli

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "look_up.h"
+#include "waymark/exports/image_profile.h"
 #include "writer.h"
 
 namespace waymark::exports {
@@ -22,32 +23,6 @@ Index image_of(const Answers& a, Index function) {
     return f == nullptr ? answers::none : f->image;
 }
 
-/// Shared libraries, the dynamic linker and the kernel, by their names.
-bool is_no_program(std::string_view name) {
-    return name.ends_with(".so") || name.find(".so.") != name.npos || name.starts_with("ld-") || name.starts_with("[");
-}
-
-/// The program: what has a function `main`, then what is no library; of several the image with most executed or sampled
-/// branches.
-Index main_image(const Answers& a) {
-    struct Rank {
-        bool branches{}, main{}, program{};
-        std::uint64_t weight{};
-        auto operator<=>(const Rank&) const = default;
-    };
-    std::vector<Rank> ranks(a.images.size());
-    for (std::size_t i = 0; i < ranks.size(); ++i) ranks[i].program = !is_no_program(a.images[i].name);
-    for (const answers::Function& f : a.functions)
-        if (f.image < ranks.size() && f.name == "main") ranks[f.image].main = true;
-    for (const Edge& e : a.edges)
-        if (const Index image = image_of(a, e.from_function); image < ranks.size()) {
-            ranks[image].weight += e.times;
-            ranks[image].branches |= e.times != 0;
-        }
-    return ranks.empty() ? answers::none
-                         : static_cast<Index>(std::max_element(ranks.begin(), ranks.end()) - ranks.begin());
-}
-
 /// The last instruction of a block.
 const Instruction* last_of(const Answers& a, const Block& block) {
     const auto end = std::lower_bound(a.instructions.begin(), a.instructions.end(), block.address + block.bytes,
@@ -57,20 +32,48 @@ const Instruction* last_of(const Answers& a, const Block& block) {
     return last.address >= block.address ? &last : nullptr;
 }
 
+/// From the exact tables: addresses are those of the file, wherever it was loaded.
+Result<ExportReport> write_exact(const Answers& answers, Index image, ByteSink& sink) {
+    Writer out(sink);
+    std::uint64_t lines = 0, elsewhere = 0;
+    for (const answers::ImageBranch& b : answers.jumps) {
+        const bool from = b.image == image, to = b.to_image == image;
+        if (!from && !to) {
+            ++elsewhere;
+            continue;
+        }
+        // 0 means outside.
+        out.print("B {:x} {:x} {} 0\n", from ? b.from : 0, to ? b.to : 0, b.times);
+        ++lines;
+    }
+    bool arm32 = false;
+    for (const answers::ImageRange& r : answers.ranges) {
+        if (r.image != image || r.times == 0) continue;
+        out.print("F {:x} {:x} {}\n", r.first, r.last, r.times);
+        ++lines;
+        arm32 |= r.isa != isa::Isa::a64;
+        // Where control went on behind a branch, the next range begins with no branch.
+        constexpr std::uint64_t a64 = 4;
+        if (r.not_taken != 0 && r.isa == isa::Isa::a64)
+            out.print("F {:x} {:x} {}\n", r.last, r.last + a64, r.not_taken);
+    }
+    if (lines == 0) return Error{Errc::not_found, lacks(answers, "branches of the program")};
+    ExportReport report;
+    report.bytes = out.finish();
+    const answers::Image& of = answers.images[image];
+    report.notes.push_back(fmt::format(
+        "the profile is of {}{}{}", of.name, of.build_id.empty() ? "" : ", build ID " + of.build_id,
+        elsewhere == 0 ? "" : "; " + counted(elsewhere, "branch", "branches") + " of other images left out"));
+    if (arm32) report.notes.push_back("BOLT itself works on AArch64 programs; this capture is of 32-bit code");
+    report.notes.push_back("addresses are those of the program's file");
+    return report;
+}
+
 }  // namespace
 
 Result<ExportReport> write_bolt(const Answers& answers, const BoltOptions& options, ByteSink& sink) {
-    Index image = main_image(answers);
-    if (!options.image.empty()) {
-        const auto named = std::find_if(answers.images.begin(), answers.images.end(),
-                                        [&](const answers::Image& i) { return i.name == options.image; });
-        if (named == answers.images.end()) {
-            std::string names;
-            for (const answers::Image& i : answers.images) names += (names.empty() ? "" : ", ") + i.name;
-            return Error{Errc::not_found, fmt::format("no image is called '{}'; there are: {}", options.image, names)};
-        }
-        image = static_cast<Index>(named - answers.images.begin());
-    }
+    WM_ASSIGN_OR_RETURN(const Index image, profile_image(answers, options.image));
+    if (!answers.ranges.empty()) return write_exact(answers, image, sink);
     Writer out(sink);
     std::uint64_t lines = 0, elsewhere = 0;
     bool arm32 = false;

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "waymark/analysis/flow_sink.h"
+#include "waymark/analysis/image_tables.h"
 #include "waymark/answers/costs.h"
 #include "waymark/answers/parts.h"
 #include "waymark/image/disassembly.h"
@@ -56,8 +57,9 @@ public:
                                                                       options_.most_slices);
             s.sink = std::make_unique<analysis::FlowSink>(
                 *s.code, [&offsets = stream.offsets](Offset at) { return offsets.capture(at).value; },
-                analysis::FlowSink::Options{.calls = options_.calls || options_.timeline || options_.instructions,
-                                            .observer = s.timeline.get()});
+                analysis::FlowSink::Options{
+                    .calls = options_.calls || options_.timeline || options_.instructions || options_.ranges,
+                    .observer = s.timeline.get()});
             s.first = s.source;
             // Calls go on where the thread does.
             const auto before = std::find_if(streams_.rbegin() + 1, streams_.rend(), [&](const SourceStream& other) {
@@ -98,6 +100,7 @@ private:
         }
         options.instructions = options_.instructions;
         options.inlined = options_.inlined;
+        options.ranges = options_.ranges;
         options.ticks_per_second =
             options_.timestamp_hz != 0 ? options_.timestamp_hz : session_.capture.timestamp_frequency_hz.value_or(0);
         options.all_functions = options_.all_functions;
@@ -132,9 +135,14 @@ private:
         for (answers::Image& image : out.images) {
             if (!image.build_id.empty() || !image.path.empty()) continue;
             std::set<std::string> ids;
+            std::set<std::uint64_t> biases;  // without the file, of its offsets
             for (const capture::Module& m : session_.capture.modules.modules)
-                if (std::filesystem::path(m.file).filename() == image.name) ids.insert(capture::hex_text(m.build_id));
+                if (std::filesystem::path(m.file).filename() == image.name) {
+                    ids.insert(capture::hex_text(m.build_id));
+                    biases.insert(m.address.value - m.offset);
+                }
             if (ids.size() == 1) image.build_id = *ids.begin();
+            if (ids.size() == 1 && biases.size() == 1) image.load_bias = *biases.begin();
         }
     }
     void disassemble(Answers& out) const {
@@ -347,22 +355,29 @@ void fill_by_names(Answers& answers, const std::vector<analysis::FlowStream>& st
         same.push_back(streams[i]);
     }
     if (order.empty()) analysis::fill_flow_answers(answers, {}, options);
-    for (const Names* each : order) {
+    const auto fill = [&](Answers& to, const Names* each) {
         options.files = each->files;
+        analysis::fill_flow_answers(to, by_names.at(each), options);
+        analysis::place_images(to, options.files);
+        if (options.ranges) analysis::fill_image_tables(to, by_names.at(each), options.files);
+        if (order.size() > 1) to.timeline = {};
+    };
+    for (const Names* each : order) {
         if (each == order.front()) {
-            analysis::fill_flow_answers(answers, by_names.at(each), options);
+            fill(answers, each);
             continue;
         }
         Answers more;
         more.capture = answers.capture;
         more.unit = answers.unit;
         more.version = answers.version;
-        analysis::fill_flow_answers(more, by_names.at(each), options);
+        fill(more, each);
         answers::merge(answers, more);
+        // They are parts of one capture.
+        answers.capture = more.capture;
+        answers.parts.clear();
     }
     if (order.size() <= 1 || !timeline) return;
-    answers.timeline = {};
-    std::erase_if(answers.trust, [](const answers::Trust& t) { return t.view == "timeline"; });
     answers.health.push_back({Finding::Severity::note,
                               "There is no timeline: addresses belonged to different files, or to different generated "
                               "code, at different times.",

@@ -53,6 +53,7 @@ struct FlowAnswersOptions {
     /// `not_executed`, or `not_observed` if flow was lost within the trace and came back elsewhere than in the caller.
     bool all_functions = false;
     bool inlined = false;  ///< with instructions: the inlined calls they lie in
+    bool ranges = false;   ///< exact ranges and branches by image (analysis/image_tables.h), which others fill
     bool cycles = false;   ///< cycles were traced
     /// There are other sources than those of these streams: the tree of calls begins with the source's name.
     bool several_sources = false;

@@ -3,9 +3,11 @@
 /// numbers, so that parts add up to exactly what one pass over everything gives.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +43,16 @@ struct Image {
     /// What of it never ran is known, too: `has_symbols`, and its code is known whole. Without either, its code is what
     /// ran, what its names reach, and an unknown rest.
     bool whole{};
+    /// What is to be subtracted from addresses in it to get those of its file. Of several places it was loaded at, the
+    /// lowest.
+    std::uint64_t load_bias{};
+    /// What of its file is loaded where; empty: not known. Filled with `ranges`.
+    struct Segment {
+        std::uint64_t address{}, offset{}, bytes{};  ///< in memory without a load bias; in the file; in memory
+        bool executable{};
+        friend auto operator<=>(const Segment&, const Segment&) = default;
+    };
+    std::vector<Segment> segments{};
 };
 
 struct Function {
@@ -164,6 +176,30 @@ struct Loop {
     std::uint32_t depth{};                 ///< 1: in no other loop; 0: not known, as of hardware loops
     bool irreducible{};                    ///< entered at several places
     std::optional<std::uint64_t> outer{};  ///< head of the loop directly around it
+};
+
+// ---- exact flow, by image: what compilers' tools take
+
+/// Code of a file that ran from one instruction to another, both included, without a taken branch in between.
+struct ImageRange {
+    Index image = none;
+    std::uint64_t first{}, last{};  ///< of instructions, as in the file (ELF virtual addresses)
+    isa::Isa isa{};
+    std::uint32_t instructions{};
+    std::uint64_t times{};
+    /// How often its last instruction branched, and how often it was a branch and did not. The rest is neither:
+    /// interrupted, or no branch.
+    std::uint64_t taken{}, not_taken{};
+};
+
+/// A branch that was taken, from its address to where it led, as in the files.
+struct ImageBranch {
+    Index image = none;
+    std::uint64_t from{};
+    Index to_image = none;  ///< none: to code of no file
+    std::uint64_t to{};     ///< without an image: 0
+    Branch::Kind kind{};
+    std::uint64_t times{};
 };
 
 // ---- who called whom
@@ -296,6 +332,13 @@ struct Chart {
     std::vector<Bar> bars;
 };
 
+/// A capture that the answers are of.
+struct Part {
+    std::string capture;
+    std::uint64_t times = 1;  ///< it is among them
+    std::uint64_t trace_bytes{};
+};
+
 struct Answers {
     std::string capture;  ///< its name
     std::string unit;     ///< `PTM`, `SPE`, `DPU`
@@ -318,12 +361,16 @@ struct Answers {
     std::vector<Edge> edges;                ///< by from, to
     std::vector<Block> blocks;              ///< by address
     std::vector<Loop> loops;                ///< by head, an irreducible region before a natural loop
+    std::vector<ImageRange> ranges;         ///< by image, first, last; of program flow
+    std::vector<ImageBranch> jumps;         ///< by image, from, to; of program flow
     std::vector<CallNode> calls;            ///< parents before children; empty: who called whom is not known
     Timeline timeline;
     std::vector<ExceptionRow> exceptions;
     std::vector<LevelRow> levels;  ///< Secure states first; empty: not known, or calls were not asked for
     std::vector<Chart> charts;
     std::vector<Table> tables;  ///< those that only one unit has: DPU tasks, loops and user data, shared cache lines
+    /// The captures that these answers are of, by name; empty: it is one, `capture`.
+    std::vector<Part> parts{};
 };
 
 /// What a function cost over all.
@@ -354,9 +401,13 @@ struct InlinedCosts {
 /// another than the one of that name among the symbols.
 [[nodiscard]] std::vector<InlinedCosts> inlined_costs(const Answers& answers);
 
-/// Adds what another capture of the same program says: functions, calls, edges, lines and branches are found by image
-/// (its build ID, else its name), name and distance from the function's beginning, and their numbers add up, so that
-/// several captures give the figures of one. Captures have no time in common: the timelines of both are left out.
+/// All that several captures of one unit say, whatever their order: images are found by build ID (without one by name),
+/// functions by image, linkage name and address in the file, code by function and address in the file, lines by file
+/// and number, and their numbers add up, up to the largest there is. The result depends on nothing but the set of
+/// captures, however they are put together: merging is commutative and associative, and the order of rows is part of
+/// that. What has no sum is left out and `health` says so: timelines (captures have no time in common), charts, tables
+/// of one unit.
+[[nodiscard]] Answers merged(std::span<const Answers* const> all);
 void merge(Answers& into, const Answers& other);
 
 }  // namespace waymark::answers

@@ -29,11 +29,13 @@ struct Format {
     std::string_view needs;  ///< of the capture
     std::string_view extension;
     // Which parts of the answers it is made from, where there are such.
-    bool calls{}, timeline{}, instructions{};
+    bool calls{}, timeline{}, instructions{}, ranges{};
 };
 
 /// Every format, in the order in which lists show them.
 [[nodiscard]] std::span<const Format> formats();
+/// What `llvm-profile` was called before there was Google's AutoFDO text, `autofdo-text`; find_format knows it.
+inline constexpr std::string_view old_name_of_llvm_profile = "autofdo";
 /// Null: there is none of that name.
 [[nodiscard]] const Format* find_format(std::string_view name);
 

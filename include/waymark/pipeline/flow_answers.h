@@ -19,6 +19,7 @@ struct FlowAnswersOptions {
     bool instructions = false;   ///< every instruction of functions that ran, with their blocks, branches and edges
     bool all_functions = false;  ///< instructions also of functions that were never entered
     bool inlined = false;        ///< the inlined calls that instructions lie in
+    bool ranges = false;         ///< exact ranges and branches, by image
     bool disassembly = false;    ///< Instruction::text
     bool sources = false;        ///< SourceFile::lines
     bool without_code = false;   ///< answers even where no code at all is known: what the trace itself shows

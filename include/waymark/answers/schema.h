@@ -1,0 +1,396 @@
+/// The tables of answers, each described once: the answers file is written, read, checked and documented from this, and
+/// merging finds in it which numbers are indices. A description is a function `fields` that hands each field of a row
+/// to a walker, with its name and meaning; docs/answers-file.md is made from the same words.
+///
+/// A walker has
+///
+///     number(name, value, what)           an unsigned number, a flag
+///     address(name, value, what)          a number of which neighbouring rows have similar ones
+///     text(name, value, what)
+///     real(name, value, what)
+///     index(name, value, table, what)     a row of another table; `none`: no row
+///     choice(name, value, words, what)    an enumerator, by its place in `words`
+///     maybe(name, value, what)            std::optional of a number or flag
+///     list(name, values, what)            a std::vector of numbers, texts or rows
+///
+/// Fields are known by their names: later versions add some and leave others out, and never change what a name means.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <string_view>
+#include <type_traits>
+
+#include "waymark/answers/answers.h"
+
+namespace waymark::answers {
+
+/// A table that indices lead into.
+enum class Place : std::uint8_t { images, sources, functions, inlined, calls, tracks };
+inline constexpr std::size_t place_count = 6;
+
+namespace schema {
+
+// Words of enumerators, in their order.
+inline constexpr std::array<std::string_view, 3> seen{"executed", "not executed", "not observed"};
+inline constexpr std::array<std::string_view, 5> isas{"A32", "T32", "TEE", "Jazelle", "A64"};
+inline constexpr std::array<std::string_view, 6> branches{"conditional", "unconditional", "call",
+                                                          "indirect",    "indirect call", "return"};
+inline constexpr std::array<std::string_view, 4> nodes{"root", "call", "interrupt", "unsynchronised"};
+inline constexpr std::array<std::string_view, 6> marks{"gap",       "exception", "context",
+                                                       "user data", "trigger",   "overflow"};
+inline constexpr std::array<std::string_view, 4> severities{"good", "note", "warning", "bad"};
+inline constexpr std::array<std::string_view, 2> charts{"histogram", "shares"};
+inline constexpr std::array<std::string_view, 6> columns{"text", "integer", "real", "address", "flag", "bar"};
+inline constexpr std::array<std::string_view, 7> colours{"plain", "bold", "dim", "red", "green", "yellow", "cyan"};
+
+/// A row, const or not.
+template <class T, class Row>
+concept Of = std::same_as<std::remove_const_t<T>, Row>;
+
+// NOLINTBEGIN(readability-identifier-length): a column of names and meanings reads best with short words before it.
+template <class W>
+void fields(W& w, Of<Finding> auto& r) {
+    w.choice("severity", r.severity, severities, "how bad it is");
+    w.text("what", r.what, "a sentence");
+    w.text("todo", r.todo, "what to do");
+    w.maybe("offset", r.offset, "in the capture's buffer");
+    w.number("of_names", r.of_names, "1: a warning about names of code alone");
+    w.text("unused_file", r.unused_file, "a file that was given and that the capture does not need");
+}
+template <class W>
+void fields(W& w, Of<Trust> auto& r) {
+    w.text("view", r.view, "whose figures");
+    w.text("exact", r.exact, "clauses: what is exact");
+    w.text("estimated", r.estimated, "clauses: what is estimated");
+    w.text("not_known", r.not_known, "clauses: what is not known");
+}
+template <class W>
+void fields(W& w, Of<Figure> auto& r) {
+    w.text("name", r.name, "of a figure");
+    w.text("value", r.value, "as it is printed");
+    w.text("note", r.note, "to be read with it");
+}
+template <class W>
+void fields(W& w, Of<Metric> auto& r) {
+    w.text("name", r.name, "instructions, cycles, samples, or a counter's event");
+    w.text("unit", r.unit, "of its values");
+    w.number("exact", r.exact, "1; or 0 for an estimate from samples");
+    w.text("note", r.note, "what it leaves out");
+}
+template <class W>
+void fields(W& w, Of<Part> auto& r) {
+    w.text("capture", r.capture, "its name");
+    w.number("times", r.times, "how often it is among the answers");
+    w.number("trace_bytes", r.trace_bytes, "size of its trace, each time");
+}
+template <class W>
+void fields(W& w, Of<Image::Segment> auto& r) {
+    w.address("address", r.address, "in memory, without a load bias");
+    w.address("offset", r.offset, "in the file");
+    w.number("bytes", r.bytes, "in memory");
+    w.number("executable", r.executable, "1: it is code");
+}
+template <class W>
+void fields(W& w, Of<Image> auto& r) {
+    w.text("name", r.name, "short");
+    w.text("path", r.path, "what was opened; empty: nothing");
+    w.text("build_id", r.build_id, "hexadecimal; empty: none");
+    w.maybe("has_symbols", r.has_symbols, "its file has the symbols of all functions");
+    w.number("whole", r.whole, "1: what of it never ran is known too");
+    w.address("load_bias", r.load_bias, "addresses in it, less this, are those of its file");
+    w.list("segments", r.segments, "what of its file is loaded where");
+}
+template <class W>
+void fields(W& w, Of<SourceFile> auto& r) {
+    w.text("path", r.path, "as debug information has it");
+    w.list("lines", r.lines, "its text, where it was found");
+}
+template <class W>
+void fields(W& w, Of<Function> auto& r) {
+    w.text("name", r.name, "for reading");
+    w.text("linkage_name", r.linkage_name, "as in the symbol table; empty: not from one");
+    w.index("image", r.image, Place::images, "it lies in");
+    w.address("address", r.address, "of its first instruction, as traced");
+    w.number("bytes", r.bytes, "its length; 0: not known");
+    w.index("source", r.source, Place::sources, "file it begins in");
+    w.number("line", r.line, "it begins at; 0: not known");
+    w.number("synthetic", r.synthetic, "1: no code of the program, but a task, an interrupt, a gap");
+    w.text("declared_name", r.declared_name, "linkage name of the function that its author wrote");
+    w.index("declared_source", r.declared_source, Place::sources, "file of its declaration");
+    w.number("declared_line", r.declared_line, "line of its declaration; 0: not known");
+    w.number("by_llvm", r.by_llvm, "1: discriminators of its lines are in LLVM's encoding");
+}
+template <class W>
+void fields(W& w, Of<InlinedCall> auto& r) {
+    w.index("parent", r.parent, Place::inlined, "the inlined call it is made in, an earlier row; none: the function");
+    w.index("function", r.function, Place::functions, "whose code all of it is");
+    w.text("name", r.name, "of what was called");
+    w.text("linkage_name", r.linkage_name, "as its symbol would be; empty: as the name");
+    w.index("source", r.source, Place::sources, "file it is called in");
+    w.number("line", r.line, "it is called at");
+    w.number("discriminator", r.discriminator, "of that line");
+    w.number("declared_line", r.declared_line, "where the callee is declared; 0: not known");
+}
+template <class W>
+void fields(W& w, Of<Instruction> auto& r) {
+    w.address("address", r.address, "as traced");
+    w.number("bytes", r.bytes, "its length");
+    w.choice("isa", r.isa, isas, "its instruction set");
+    w.choice("seen", r.seen, seen, "whether it ran");
+    w.index("function", r.function, Place::functions, "it is in");
+    w.index("source", r.source, Place::sources, "file of its innermost line");
+    w.number("line", r.line, "innermost, where code was inlined");
+    w.number("times", r.times, "executed, where flow is known");
+    w.list("costs", r.costs, "by metric; empty: `times` says it all");
+    w.text("text", r.text, "disassembled");
+    w.index("inlined", r.inlined, Place::inlined, "innermost inlined call it lies in");
+    w.number("discriminator", r.discriminator, "of its line");
+}
+template <class W>
+void fields(W& w, Of<Line> auto& r) {
+    w.index("source", r.source, Place::sources, "file");
+    w.address("line", r.line, "from 1");
+    w.choice("seen", r.seen, seen, "whether it ran");
+    w.index("function", r.function, Place::functions, "the first with code of this line");
+    w.number("times", r.times, "the most often executed instruction of it");
+    w.list("costs", r.costs, "of its instructions, by metric");
+}
+template <class W>
+void fields(W& w, Of<Branch> auto& r) {
+    w.address("address", r.address, "of the branch");
+    w.address("target", r.target, "of a direct one; else 0");
+    w.choice("kind", r.kind, branches, "of the instruction");
+    w.index("function", r.function, Place::functions, "it is in");
+    w.index("source", r.source, Place::sources, "file");
+    w.number("line", r.line, "of the source");
+    w.number("taken", r.taken, "times");
+    w.number("not_taken", r.not_taken, "times");
+    w.choice("seen_taken", r.seen_taken, seen, "whether it was ever taken");
+    w.choice("seen_not_taken", r.seen_not_taken, seen, "whether it was ever not taken");
+    w.maybe("mispredicted", r.mispredicted, "samples of it that were");
+}
+template <class W>
+void fields(W& w, Of<Edge> auto& r) {
+    w.address("from", r.from, "of the branch");
+    w.address("to", r.to, "of the instruction that came next");
+    w.index("from_function", r.from_function, Place::functions, "it led out of");
+    w.index("to_function", r.to_function, Place::functions, "it led into");
+    w.choice("kind", r.kind, branches, "of the branch");
+    w.number("times", r.times, "control went that way");
+    w.list("inclusive", r.inclusive, "what passed in calls, by metric");
+}
+template <class W>
+void fields(W& w, Of<Block> auto& r) {
+    w.address("address", r.address, "of its first instruction");
+    w.number("bytes", r.bytes, "its length");
+    w.number("instructions", r.instructions, "how many");
+    w.index("function", r.function, Place::functions, "it is in");
+    w.number("times", r.times, "it ran");
+}
+template <class W>
+void fields(W& w, Of<Loop> auto& r) {
+    w.address("head", r.head, "its first instruction");
+    w.address("tail", r.tail, "the last one that leads back there");
+    w.index("function", r.function, Place::functions, "it is in");
+    w.index("source", r.source, Place::sources, "file");
+    w.number("line", r.line, "of the source");
+    w.number("entries", r.entries, "times control came into it");
+    w.number("iterations", r.iterations, "times its head ran");
+    w.list("costs", r.costs, "of all its instructions, by metric");
+    w.number("depth", r.depth, "1: in no other loop; 0: not known");
+    w.number("irreducible", r.irreducible, "1: entered at several places");
+    w.maybe("outer", r.outer, "head of the loop directly around it");
+}
+template <class W>
+void fields(W& w, Of<ImageRange> auto& r) {
+    w.index("image", r.image, Place::images, "whose code it is");
+    w.address("first", r.first, "first instruction, as in the file");
+    w.address("last", r.last, "last instruction, as in the file");
+    w.choice("isa", r.isa, isas, "its instruction set");
+    w.number("instructions", r.instructions, "how many");
+    w.number("times", r.times, "it ran");
+    w.number("taken", r.taken, "its last instruction branched");
+    w.number("not_taken", r.not_taken, "its last instruction was a branch and did not");
+}
+template <class W>
+void fields(W& w, Of<ImageBranch> auto& r) {
+    w.index("image", r.image, Place::images, "of the branch");
+    w.address("from", r.from, "the branch, as in the file");
+    w.index("to_image", r.to_image, Place::images, "where it led; none: to code of no file");
+    w.address("to", r.to, "as in that file");
+    w.choice("kind", r.kind, branches, "of the branch");
+    w.number("times", r.times, "it was taken");
+}
+template <class W>
+void fields(W& w, Of<CallNode> auto& r) {
+    w.index("parent", r.parent, Place::calls, "who called, an earlier row; none: the first row alone");
+    w.index("function", r.function, Place::functions, "that was called");
+    w.choice("kind", r.kind, nodes, "how it was entered");
+    w.number("calls", r.calls, "times");
+    w.list("self", r.self, "its own cost, by metric");
+}
+template <class W>
+void fields(W& w, Of<TimeAxis> auto& r) {
+    w.text("unit", r.unit, "of every time");
+    w.number("ticks_per_second", r.ticks_per_second, "0: not known, or it is no clock");
+    w.number("begin", r.begin, "of the timeline");
+    w.number("end", r.end, "of the timeline");
+    w.number("uncertainty", r.uncertainty, "a place may be off by so much");
+    w.text("note", r.note, "how it was made");
+}
+template <class W>
+void fields(W& w, Of<Track> auto& r) {
+    w.text("name", r.name, "of a core, thread or task");
+    w.index("parent", r.parent, Place::tracks, "a track it is drawn below");
+}
+template <class W>
+void fields(W& w, Of<Slice> auto& r) {
+    w.address("begin", r.begin, "first moment");
+    w.address("end", r.end, "after the last moment");
+    w.index("track", r.track, Place::tracks, "it is on");
+    w.index("function", r.function, Place::functions, "that was active");
+    w.number("depth", r.depth, "of nesting");
+    w.number("merged", r.merged, "slices it stands for");
+}
+template <class W>
+void fields(W& w, Of<Mark> auto& r) {
+    w.address("begin", r.begin, "first moment");
+    w.address("end", r.end, "last moment");
+    w.index("track", r.track, Place::tracks, "it is on");
+    w.choice("kind", r.kind, marks, "of what it marks");
+    w.text("text", r.text, "for reading");
+}
+template <class W>
+void fields(W& w, Of<Series::Point> auto& r) {
+    w.address("time", r.time, "of the value");
+    w.real("value", r.value, "the value");
+}
+template <class W>
+void fields(W& w, Of<Series> auto& r) {
+    w.text("name", r.name, "of a rate or value");
+    w.text("unit", r.unit, "of it");
+    w.index("track", r.track, Place::tracks, "it belongs to");
+    w.list("points", r.points, "its values");
+}
+template <class W>
+void fields(W& w, Of<ExceptionRow> auto& r) {
+    w.text("name", r.name, "of the exception");
+    w.number("number", r.number, "of it");
+    w.number("times", r.times, "it was taken");
+    w.number("nested", r.nested, "while another was active");
+    w.number("least", r.least, "from entry to return, of those that returned");
+    w.number("most", r.most, "the same");
+    w.number("sum", r.sum, "the same");
+    w.number("returned", r.returned, "how many returned");
+    w.text("unit", r.unit, "of least, most and sum");
+}
+template <class W>
+void fields(W& w, Of<Chart::Bar> auto& r) {
+    w.text("label", r.label, "of the bar");
+    w.number("value", r.value, "of the bar");
+    w.text("note", r.note, "to be read with it");
+}
+template <class W>
+void fields(W& w, Of<Chart> auto& r) {
+    w.choice("kind", r.kind, charts, "how it is drawn");
+    w.text("title", r.title, "of it");
+    w.text("x_unit", r.x_unit, "of the labels");
+    w.text("y_unit", r.y_unit, "of the values");
+    w.text("note", r.note, "to be read with it");
+    w.list("bars", r.bars, "its values");
+}
+template <class W>
+void fields(W& w, Of<Column> auto& r) {
+    w.text("name", r.name, "for programs");
+    w.text("head", r.head, "for readers");
+    w.choice("type", r.type, columns, "of its cells");
+    w.text("what", r.what, "its meaning");
+    w.text("unit", r.unit, "of its values");
+    w.text("refers", r.refers, "to another table");
+}
+/// A cell as the file has it: which alternative its value is, and that.
+struct StoredCell {
+    std::string shown{}, text{};
+    std::uint32_t kind{};
+    std::uint64_t number{};
+    double real{};
+    Colour colour{};
+
+    StoredCell() = default;
+    explicit StoredCell(const Cell& cell);
+    /// Nothing: the kind is none of a value.
+    [[nodiscard]] std::optional<Cell> cell() const;
+};
+inline constexpr std::array<std::string_view, 6> values{"nothing",       "flag",        "number",
+                                                        "signed number", "real number", "text"};
+template <class W>
+void fields(W& w, Of<StoredCell> auto& r) {
+    w.text("shown", r.shown, "for readers");
+    w.choice("kind", r.kind, values, "what its value is");
+    w.number("number", r.number, "a flag or number; a signed one in two's complement");
+    w.real("real", r.real, "a real number");
+    w.text("text", r.text, "a text");
+    w.choice("colour", r.colour, colours, "it is shown in");
+}
+struct StoredTable {
+    std::string title{}, note{};
+    std::vector<Column> columns{};
+    std::vector<StoredCell> cells{};  ///< row by row
+};
+template <class W>
+void fields(W& w, Of<StoredTable> auto& r) {
+    w.text("title", r.title, "of the table");
+    w.text("note", r.note, "to be read with it");
+    w.list("columns", r.columns, "what its cells are");
+    w.list("cells", r.cells, "row by row");
+}
+/// What of answers is no table.
+struct Head {
+    std::string capture{}, unit{}, version{};
+    std::uint64_t trace_bytes{};
+    bool cut{};
+    std::uint64_t resolution{};
+};
+template <class W>
+void fields(W& w, Of<Head> auto& r) {
+    w.text("capture", r.capture, "its name");
+    w.text("unit", r.unit, "that recorded it, as it is called");
+    w.text("version", r.version, "of the Waymark that made the answers");
+    w.number("trace_bytes", r.trace_bytes, "size of the trace");
+    w.number("cut", r.cut, "1: it could not be read to its end; `health` says why");
+    w.number("resolution", r.resolution, "slices of the timeline shorter than this were merged; 0: none");
+}
+
+/// The tables that answers hold as they are, in the order of the file: `table(name, rows, what)` for each.
+template <class T, class A>
+void tables(T&& table, A& a) {
+    table("parts", a.parts, "the captures that the answers are of; none: it is the one of `capture`");
+    table("health", a.health, "what to know before trusting the rest, the worst first");
+    table("trust", a.trust, "how far figures can be believed");
+    table("summary", a.summary, "figures, as they are printed");
+    table("metrics", a.metrics, "what the numbers count; the first is what tables are sorted by");
+    table("images", a.images, "programs, libraries, memory dumps");
+    table("sources", a.sources, "source files");
+    table("functions", a.functions, "functions, and tasks and interrupts beside them");
+    table("ranges", a.ranges, "code of files that ran from end to end without a taken branch");
+    table("jumps", a.jumps, "branches that were taken, in files");
+    table("inlined", a.inlined, "calls whose callees the compiler put in their places");
+    table("instructions", a.instructions, "of functions with executed code, by address");
+    table("lines", a.lines, "source lines with code");
+    table("branches", a.branches, "branch instructions and their outcomes, by address");
+    table("edges", a.edges, "where control went from where");
+    table("blocks", a.blocks, "code that ran from end to end, by address");
+    table("loops", a.loops, "code that was repeated");
+    table("calls", a.calls, "who called whom: a row for each path of calls");
+    table("tracks", a.timeline.tracks, "rows of the timeline");
+    table("slices", a.timeline.slices, "what was active when, nested");
+    table("marks", a.timeline.marks, "moments of the timeline");
+    table("series", a.timeline.series, "rates and values over time");
+    table("exceptions", a.exceptions, "exceptions and interrupts, and how long they took");
+    table("charts", a.charts, "histograms and shares");
+}
+// NOLINTEND(readability-identifier-length)
+
+}  // namespace schema
+}  // namespace waymark::answers

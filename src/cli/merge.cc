@@ -1,0 +1,114 @@
+/// `waymark merge`: answers files added up.
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "commands.h"
+#include "options.h"
+#include "unit_answers.h"
+#include "waymark/answers/answers.h"
+
+namespace waymark::cli {
+
+namespace {
+
+using answers::Answers;
+
+struct MergeOptions {
+    std::vector<std::string> files;
+    std::string output;
+};
+
+/// Answers as they come, added up so many at a time: however they are put together, the result is the same.
+class Sum {
+public:
+    void add(Answers next) {
+        for (const answers::Finding& f : next.health) said_.insert(f.what);
+        waiting_.push_back(std::move(next));
+        if (waiting_.size() == most_waiting) add_up();
+    }
+    [[nodiscard]] Answers take() {
+        add_up();
+        return std::move(waiting_.front());
+    }
+    /// What no file said, for merging did it.
+    [[nodiscard]] bool is_new(const answers::Finding& f) const { return !said_.contains(f.what); }
+
+private:
+    static constexpr std::size_t most_waiting = 16;
+    void add_up() {
+        std::vector<const Answers*> all;
+        for (const Answers& a : waiting_) all.push_back(&a);
+        Answers sum = answers::merged(all);
+        waiting_.clear();
+        waiting_.push_back(std::move(sum));
+    }
+    std::vector<Answers> waiting_;
+    std::set<std::string> said_;
+};
+
+Status merge(const MergeOptions& options) {
+    Sum sum;
+    std::string unit;
+    for (const std::string& path : options.files) {
+        if (std::error_code none; std::filesystem::exists(path, none) && !is_answers_file(path))
+            return fail(
+                {Errc::usage, fmt::format("{} is no answers file; make one of a capture with waymark answers {} "
+                                          "-o FILE",
+                                          path, path)});
+        auto read = read_answers_file(path);
+        if (!read) return fail(not_opened(read.error()));
+        if (unit.empty()) unit = read->unit;
+        if (read->unit != unit)
+            return fail({Errc::usage, fmt::format("{} is of unit {}, {} of unit {}: their figures do not add up; merge "
+                                                  "files of one unit",
+                                                  options.files.front(), unit, path, read->unit)});
+        sum.add(std::move(*read));
+    }
+    const Answers all = sum.take();
+    const auto bytes = write_answers_file(all, options.output, options.files);
+    if (!bytes) return fail(bytes.error());
+    std::uint64_t captures = 0;
+    for (const answers::Part& part : all.parts) {
+        captures += part.times;
+        if (part.times > 1)
+            say("note", fmt::format("{} of {} is among them {} times, and counts as often", part.capture,
+                                    counted(part.trace_bytes, "byte"), part.times));
+    }
+    for (const answers::Finding& f : all.health)
+        if (sum.is_new(f)) say("note", f.what);
+    if (options.output != "-")
+        say("note", fmt::format("wrote {}, {}: {} in {}", options.output, counted(*bytes, "byte"),
+                                counted(captures, "capture"), counted(options.files.size(), "file")));
+    return decoded;
+}
+
+}  // namespace
+
+Run add_merge(CLI::App& app) {
+    CLI::App& command = *app.add_subcommand("merge", "Answers files added up into one");
+    auto options = std::make_shared<MergeOptions>();
+    command.add_option("FILES", options->files, "Answers files, of waymark answers or waymark merge")
+        ->required()
+        ->type_name("");
+    command.add_option("-o,--output", options->output, "The answers file to write; - is standard output")
+        ->required()
+        ->type_name("FILE");
+    command.footer(
+        "The files may be of any number of captures of one unit: programs are told apart by build ID, and code is "
+        "found\n"
+        "wherever it was loaded. Numbers add up, and stop at 2^64-1. The same files give the same bytes in any order, "
+        "and by\nany tree of merges. Timelines are left out, and whatever else has no sum; the file says what "
+        "(docs/answers-file.md).\n"
+        "\n"
+        "  waymark merge *.answers -o week.answers\n"
+        "  waymark coverage week.answers\n"
+        "\n"
+        "Exit status: 0 written; 2 usage; 3 a file cannot be read, or the output not be written.\n");
+    return [options] { return merge(*options); };
+}
+
+}  // namespace waymark::cli

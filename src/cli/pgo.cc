@@ -1,0 +1,407 @@
+/// `waymark pgo`: captures → a profile for a compiler.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "answers.h"
+#include "commands.h"
+#include "table.h"
+#include "unit_answers.h"
+#include "waymark/analysis/branch_lists.h"
+#include "waymark/analysis/image_answers.h"
+#include "waymark/capture/byte_stream.h"
+#include "waymark/capture/placed_file.h"
+#include "waymark/exports/autofdo.h"
+#include "waymark/exports/bolt.h"
+#include "waymark/exports/branch_list.h"
+#include "waymark/exports/image_profile.h"
+#include "waymark/image/program_file.h"
+
+namespace waymark::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+using answers::Answers;
+using answers::Index;
+using exports::ExportReport;
+
+struct PgoOptions {
+    AnswersOptions answers;
+    std::vector<std::string> more;
+    std::string format, of_image;
+    bool all = false;
+};
+
+/// What `--for` takes, with the format of exports that it is.
+struct Target {
+    std::string_view name, format, then;  // then: what reads the profile
+};
+constexpr std::array targets{
+    Target{"clang", "llvm-profile", "clang -fprofile-sample-use={}"},
+    Target{"autofdo", "autofdo-text", "create_llvm_prof --profiler text --profile {}"},
+    Target{"profgen", "profgen", "llvm-profgen --unsymbolized-profile {}"},
+    Target{"bolt", "bolt", "perf2bolt --pa -p {}"},
+    Target{"branch-list", "branch-list", "simpleperf inject -i {}"},
+};
+
+/// Of a build ID; empty: it is none.
+std::vector<std::uint8_t> bytes_of(std::string_view hex) {
+    std::vector<std::uint8_t> out;
+    for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
+        std::uint8_t byte = 0;
+        const auto [end, error] = std::from_chars(hex.data() + i, hex.data() + i + 2, byte, 16);
+        if (error != std::errc{} || end != hex.data() + i + 2) return {};
+        out.push_back(byte);
+    }
+    return out;
+}
+
+std::uint64_t executed_in(const Answers& a, Index image) {
+    std::uint64_t out = 0;
+    for (const answers::ImageRange& r : a.ranges)
+        if (r.image == image) out += r.times * r.instructions;
+    return out;
+}
+
+class PgoCommand {
+public:
+    explicit PgoCommand(const PgoOptions& options) : options_(options) {
+        captures_ = {options.answers.input.capture};
+        captures_.insert(captures_.end(), options.more.begin(), options.more.end());
+        target_ =
+            std::find_if(targets.begin(), targets.end(), [&](const Target& t) { return t.name == options.format; });
+    }
+
+    Status run() {
+        const std::string& output = options_.answers.input.output;
+        const std::vector<std::string> inputs = files();
+        if (!options_.all)
+            if (const auto error = capture::would_replace(output, inputs)) return fail(*error);
+        const auto search = options_.answers.input.file_search();
+        if (!search) return fail(search.error());
+        search_ = *search;
+        auto read = read_all();
+        if (!read) return fail_answers(read.error(), captures_);
+        all_ = std::move(*read);
+        if (!lists_.empty() && target_->name == "branch-list") return merge_lists();
+        if (all_.ranges.empty()) return no_ranges();
+        const auto images = chosen();
+        if (!images) return fail_nothing(images.error());
+        std::string written;
+        if (target_->name == "branch-list") {
+            const auto report = place(output, [&](ByteSink& sink) {
+                return exports::write_branch_list(all_, exports::BranchListVersion::old, sink);
+            });
+            if (!report) return fail_nothing(report.error());
+            notes(*report);
+            written = output;
+        } else {
+            for (const Index image : *images) {
+                const std::string path = options_.all ? path_of(image) : output;
+                const auto report = place(path, [&](ByteSink& sink) { return write(image, sink); });
+                if (!report) {
+                    // Of several programs one may have no profile.
+                    if (!options_.all || report.error().code != Errc::not_found) return fail_nothing(report.error());
+                    say("warning", report.error().message);
+                    continue;
+                }
+                notes(*report);
+                written = path;
+            }
+        }
+        if (written.empty()) return fail_nothing({Errc::not_found, "no program or library has a profile"});
+        quality(*images);
+        return all_.cut ? unreadable : decoded;
+    }
+
+private:
+    [[nodiscard]] std::vector<std::string> files() const {
+        std::vector<std::string> out = options_.answers.input.files();
+        out.insert(out.end(), captures_.begin(), captures_.end());
+        return out;
+    }
+
+    /// Adds the file's lists, if it is a branch list.
+    Result<bool> add_lists(const std::string& path) {
+        if (!exports::is_branch_list(first_bytes(path))) return false;
+        WM_ASSIGN_OR_RETURN(const std::unique_ptr<capture::ByteStream> stream, capture::open_bytes(path));
+        constexpr std::uint64_t most = std::uint64_t{1} << 32;
+        WM_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> bytes, capture::read_all(*stream, most));
+        WM_RETURN_IF_ERROR(exports::add_branch_lists(lists_, bytes, path));
+        return true;
+    }
+    /// Ranges and branches of all branch lists whose files are found.
+    Result<Answers> expanded() const {
+        Answers out;
+        out.capture = captures_.front();
+        out.unit = "branch lists";
+        out.metrics.push_back({"instructions", "instructions"});
+        std::uint64_t lost = 0;
+        std::string missing;
+        for (const auto& [key, lists] : lists_) {
+            answers::Image image;
+            image.name = image.path = lists.path;
+            image.build_id = lists.build_id;
+            const auto file = file_of(image);
+            if (!file) {
+                missing += (missing.empty() ? "" : ", ") + lists.path;
+                continue;
+            }
+            WM_ASSIGN_OR_RETURN(const analysis::ExpandedLists done, analysis::add_branch_lists(out, lists, file->path));
+            lost = done.lost > ~lost ? ~std::uint64_t{0} : lost + done.lost;
+        }
+        using Health = answers::Finding::Severity;
+        if (!missing.empty())
+            out.health.push_back({Health::warning, fmt::format("these files were not found, and their branch lists are "
+                                                               "left out: {}; give them with --symbols or --symfs",
+                                                               missing)});
+        if (lost != 0)
+            out.health.push_back({Health::warning, fmt::format("{} of the lists lead to no branch of their file",
+                                                               counted(lost, "outcome"))});
+        return out;
+    }
+
+    Result<Answers> read_all() {
+        std::vector<Answers> all;
+        for (const std::string& capture : captures_) {
+            WM_ASSIGN_OR_RETURN(const bool is_list, add_lists(capture));
+            if (is_list) continue;
+            AnswersOptions wanted = options_.answers;
+            wanted.input.capture = capture;
+            wanted.ranges = true;
+            if (is_profile(capture) && captures_.size() == 1) wanted.instructions = wanted.inlined = true;
+            auto one = is_answers_file(capture) ? read_answers_file(capture) : answers_of(wanted);
+            if (!one) return one.error();
+            if (!all.empty() && one->unit != all.front().unit)
+                return Error{Errc::usage, fmt::format("{} is a capture of unit {}, {} of unit {}: give captures of one "
+                                                      "unit",
+                                                      captures_.front(), all.front().unit, capture, one->unit)};
+            all.push_back(std::move(*one));
+            if (all.size() == 1) continue;
+            answers::merge(all.front(), all.back());
+            all.pop_back();
+        }
+        if (lists_.empty()) return std::move(all.front());
+        if (!all.empty())
+            return Error{Errc::usage,
+                         "give branch lists or captures, not both: write the branch lists of the captures "
+                         "with --for branch-list"};
+        return expanded();
+    }
+
+    /// Adding up needs no file.
+    Status merge_lists() const {
+        const auto report = place(options_.answers.input.output, [&](ByteSink& sink) {
+            return exports::write_branch_lists(lists_, exports::BranchListVersion::old, sink);
+        });
+        if (!report) return fail_nothing(report.error());
+        notes(*report);
+        return decoded;
+    }
+
+    /// Samples have no ranges; some profiles can be made of them all the same.
+    Status no_ranges() const {
+        const bool sampled = !all_.metrics.empty() && !all_.metrics.front().exact;
+        if (!sampled || (target_->name != "clang" && target_->name != "bolt")) {
+            std::string why = sampled ? "samples have no ranges of code that ran; --for clang and bolt take samples"
+                                      : "nothing ran in a file that was found";
+            for (const answers::Finding& f : all_.health)
+                if (f.severity >= answers::Finding::Severity::warning) why += "; " + f.what;
+            return fail_nothing({Errc::not_found, why});
+        }
+        const auto report = place(options_.answers.input.output, [&](ByteSink& sink) {
+            return target_->name == "clang" ? exports::write_autofdo(all_, sink)
+                                            : exports::write_bolt(all_, {options_.of_image}, sink);
+        });
+        if (!report) return fail_nothing(report.error());
+        notes(*report);
+        say("note", fmt::format("made of samples, which are estimates; next: {}", next()));
+        return all_.cut ? unreadable : decoded;
+    }
+
+    static Status fail_nothing(const Error& error) {
+        if (error.code != Errc::not_found) return fail(error);
+        say("error", "the profile would be empty: " + error.message);
+        return nothing;
+    }
+
+    /// Images that a profile is written of.
+    [[nodiscard]] Result<std::vector<Index>> chosen() const {
+        if (!options_.all) {
+            WM_ASSIGN_OR_RETURN(const Index image, exports::profile_image(all_, options_.of_image));
+            return std::vector<Index>{image};
+        }
+        std::vector<Index> out;
+        for (Index i = 0; i < all_.images.size(); ++i)
+            if (executed_in(all_, i) != 0) out.push_back(i);
+        return out;
+    }
+    /// One file a binary, named by build ID.
+    [[nodiscard]] std::string path_of(Index image) const {
+        const answers::Image& of = all_.images[image];
+        std::string name = of.build_id.empty() ? of.name : of.build_id;
+        std::replace(name.begin(), name.end(), '/', '_');
+        return (fs::path(options_.answers.input.output) /
+                (name + std::string(exports::find_format(target_->format)->extension)))
+            .string();
+    }
+
+    /// The file of an image: where it was, or where its build is found.
+    [[nodiscard]] Result<image::FoundFile> file_of(const answers::Image& image) const {
+        const std::vector<std::uint8_t> id = bytes_of(image.build_id);
+        if (!image.path.empty())
+            if (auto found = image::open_first({image.path}, id, search_)) return found;
+        for (const std::string& given : options_.answers.input.symbols)
+            if (auto found = image::open_first({given}, id, search_); found && !id.empty()) return found;
+        return image::find_file(image.path.empty() ? image.name : image.path, id, search_);
+    }
+
+    Result<ExportReport> write(Index image, ByteSink& sink) {
+        const answers::Image& of = all_.images[image];
+        const std::string name = of.build_id.empty() ? of.name : of.build_id;
+        if (target_->name == "autofdo") return exports::write_autofdo_text(all_, {name}, sink);
+        if (target_->name == "profgen") return exports::write_profgen(all_, {name}, sink);
+        if (target_->name == "bolt") return exports::write_bolt(all_, {name}, sink);
+        const auto file = file_of(of);
+        if (!file)
+            return Error{Errc::not_found, fmt::format("the file of {} is needed for its lines, and was not found: {}",
+                                                      of.name, file.error().message)};
+        WM_ASSIGN_OR_RETURN(const analysis::ImageAnswers made,
+                            analysis::image_answers(all_, image, file->path, search_.debug_path()));
+        quality_[image] = made.quality;
+        if (!made.quality.debug_info)
+            return Error{Errc::not_found,
+                         fmt::format("{} has no debug information; build it with -g "
+                                     "-fdebug-info-for-profiling, or name the folder of its debug file "
+                                     "with --debug-dir",
+                                     file->path.string())};
+        return exports::write_autofdo(made.answers, sink);
+    }
+
+    template <class Write>
+    Result<ExportReport> place(const std::string& path, Write&& write_to) const {
+        if (options_.all) {
+            std::error_code error;
+            fs::create_directories(options_.answers.input.output, error);
+            if (error)
+                return Error{Errc::unreadable, fmt::format("cannot make the folder {}: {}",
+                                                           options_.answers.input.output, error.message())};
+        }
+        WM_ASSIGN_OR_RETURN(const auto sink, capture::FileSink::open(path, files()));
+        WM_ASSIGN_OR_RETURN(ExportReport report, write_to(*sink));
+        WM_RETURN_IF_ERROR(sink->commit());
+        return report;
+    }
+    static void notes(const ExportReport& report) {
+        for (const std::string& note : report.notes) say("note", note);
+    }
+    [[nodiscard]] std::string next() const {
+        return fmt::format(fmt::runtime(target_->then), options_.all ? "FILE" : options_.answers.input.output);
+    }
+
+    /// How good the profile is.
+    void quality(const std::vector<Index>& images) const {
+        std::uint64_t in_files = 0, everything = 0, profiled = 0;
+        for (Index i = 0; i < all_.images.size(); ++i) in_files += executed_in(all_, i);
+        for (const answers::Figure& f : all_.summary)
+            if (f.name == "instructions") everything = std::strtoull(f.value.c_str(), nullptr, 10);
+        everything = std::max(everything, in_files);
+        const bool all_images = target_->name == "branch-list";
+        for (Index i = 0; i < all_.images.size(); ++i) {
+            const std::uint64_t executed = executed_in(all_, i);
+            if (executed == 0) continue;
+            const bool chosen = all_images || std::find(images.begin(), images.end(), i) != images.end();
+            std::string text = fmt::format("{}: {} executed, {} of all; {}", all_.images[i].name,
+                                           counted(executed, "instruction"), share_text(executed, everything),
+                                           chosen ? "in the profile" : "not in the profile (--of-image, --all)");
+            std::uint64_t usable = executed;
+            if (const auto q = quality_.find(i); q != quality_.end()) {
+                usable = q->second.with_lines;
+                text += fmt::format("; {} of it has source lines", share_text(usable, executed));
+                if (q->second.unknown != 0)
+                    text += fmt::format("; {} is code that its file does not have",
+                                        share_text(q->second.unknown, executed));
+            }
+            if (chosen) profiled += usable;
+            say("note", text);
+        }
+        if (everything > in_files)
+            say("note", fmt::format("code of no file that was found: {}, {} of all",
+                                    counted(everything - in_files, "instruction"),
+                                    share_text(everything - in_files, everything)));
+        using Health = answers::Finding::Severity;
+        for (const answers::Finding& f : all_.health)
+            if (f.severity >= Health::warning) say("warning", f.what);
+        say("note", fmt::format("the profile covers {} of all that was executed; next: {}",
+                                share_text(profiled, everything), next()));
+    }
+
+    const PgoOptions& options_;
+    std::vector<std::string> captures_;
+    std::array<Target, 5>::const_iterator target_;
+    image::FileSearch search_;
+    Answers all_;
+    answers::BranchLists lists_;
+    std::map<Index, analysis::ImageQuality> quality_;
+};
+
+}  // namespace
+
+Run add_pgo(CLI::App& app) {
+    CLI::App& command = *app.add_subcommand("pgo", "A profile for a compiler or BOLT, from captures to the file");
+    auto options = std::make_shared<PgoOptions>();
+    AnswersOptions& answers = options->answers;
+    answers.input.add_to(command);
+    command.get_option("CAPTURE")->description(
+        "The capture, an answers file, or a branch list; or a bare trace file (.gz and .zst too), which needs "
+        "--protocol");
+    command.add_option("MORE", options->more, "More captures or answers files; the results are added together");
+    command.get_option("--output")->required()->description("The profile; with --all a folder of profiles");
+    std::vector<std::string> names;
+    for (const Target& t : targets) names.emplace_back(t.name);
+    command.add_option("--for", options->format, "Who reads the profile, see below")
+        ->type_name("TOOL")
+        ->transform(one_of(names))
+        ->required();
+    command
+        .add_option("--of-image", options->of_image,
+                    "The program or library it is for, by name or build ID; the program itself if not given")
+        ->type_name("NAME");
+    command.add_flag("--all", options->all, "A profile of each program and library that ran, named by build ID");
+    command.add_option("--jobs", answers.jobs, "Number of threads; 0: one per core")
+        ->type_name("N")
+        ->check(CLI::Range(0U, 256U))
+        ->capture_default_str();
+    add_kallsyms(command, answers);
+    command.footer(
+        "Tools:\n"
+        "  clang        LLVM's sample profile as text: clang -fprofile-sample-use, llvm-profdata merge --sample. "
+        "Needs\n"
+        "               the program's file and its debug information (-g -fdebug-info-for-profiling)\n"
+        "  autofdo      Google's AutoFDO text: create_llvm_prof --profiler text\n"
+        "  profgen      llvm-profgen --unsymbolized-profile\n"
+        "  bolt         perf2bolt --pa; link the program with -Wl,--emit-relocs\n"
+        "  branch-list  simpleperf's branch lists, of all files in one. Branch lists are read, too, and added up\n"
+        "\n"
+        "Programs are found by the build ID that was recorded. Standard error says how much of all that was executed "
+        "the\n"
+        "profile covers, what was lost, and which file lacks debug information.\n"
+        "\n"
+        "  waymark pgo out --for clang -o program.prof\n"
+        "  waymark pgo monday.answers tuesday.answers --for bolt -o program.preagg\n"
+        "\n"
+        "Exit status: 0 written; 1 the profile would be empty; 2 usage; 3 a capture cannot be read, or not to its\n"
+        "end (what could is written), or the output not be written.\n");
+    return [options] { return PgoCommand(*options).run(); };
+}
+
+}  // namespace waymark::cli

@@ -1,0 +1,258 @@
+#include "waymark/exports/branch_list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <limits>
+#include <optional>
+#include <protozero/pbf_builder.hpp>
+#include <protozero/pbf_message.hpp>
+#include <string>
+#include <utility>
+
+#include "look_up.h"
+#include "writer.h"
+
+namespace waymark::exports {
+
+namespace {
+
+using answers::BranchListImage;
+using answers::BranchLists;
+using answers::saturating;
+
+constexpr std::string_view list_magic = "simpleperf:EtmBranchList";
+constexpr std::uint32_t latest_version = 1;
+
+// Numbers of fields.
+enum class List : protozero::pbf_tag_type { magic = 1, binaries = 2 };
+enum class Binary : protozero::pbf_tag_type { path = 1, build_id = 2, addresses = 3, type = 4, kernel = 5 };
+enum class Kernel : protozero::pbf_tag_type { start = 1 };
+enum class Place : protozero::pbf_tag_type { address = 1, branches = 2 };
+enum class Run : protozero::pbf_tag_type { bits = 1, count = 2, times = 3 };
+
+std::string_view text_of(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+
+/// The next field that is of one of these types of values; fields of other types mean something else.
+bool next_field(auto& message, std::initializer_list<std::pair<unsigned, protozero::pbf_wire_type>> known) {
+    while (message.next()) {
+        const auto tag = static_cast<unsigned>(message.tag());
+        const auto found = std::find_if(known.begin(), known.end(), [&](const auto& k) { return k.first == tag; });
+        if (found != known.end() && found->second == message.wire_type()) return true;
+        message.skip();
+    }
+    return false;
+}
+constexpr auto a_number = protozero::pbf_wire_type::varint, some_bytes = protozero::pbf_wire_type::length_delimited;
+
+/// False: it is none.
+bool add_place(BranchListImage& image, protozero::pbf_message<Place> place) {
+    std::uint64_t address = 0;
+    std::vector<std::pair<answers::Outcomes, std::uint64_t>> runs;
+    while (next_field(place, {{1, a_number}, {2, some_bytes}})) switch (place.tag()) {
+            case Place::address: address = place.get_uint64(); break;
+            case Place::branches: {
+                protozero::pbf_message<Run> run(place.get_message());
+                auto& [outcomes, times] = runs.emplace_back();
+                while (next_field(run, {{1, some_bytes}, {2, a_number}, {3, a_number}})) switch (run.tag()) {
+                        case Run::bits: {
+                            const auto bits = run.get_view();
+                            outcomes.bytes.assign(bits.data(), bits.data() + bits.size());
+                            break;
+                        }
+                        case Run::count: outcomes.count = run.get_uint32(); break;
+                        case Run::times: times = run.get_uint64(); break;
+                        default: run.skip();
+                    }
+                if (outcomes.count > std::uint64_t{8} * outcomes.bytes.size()) return false;
+                // What stands behind the last outcome means nothing.
+                outcomes.bytes.resize((outcomes.count + 7) / 8);
+                if (outcomes.count % 8 != 0)
+                    outcomes.bytes.back() &= static_cast<std::uint8_t>((1U << outcomes.count % 8) - 1);
+                break;
+            }
+            default: place.skip();
+        }
+    for (auto& [outcomes, times] : runs) {
+        std::uint64_t& sum = image.lists[{address, std::move(outcomes)}];
+        sum = saturating(sum, times);
+    }
+    return true;
+}
+
+bool add_binary(BranchLists& lists, protozero::pbf_message<Binary> binary) {
+    BranchListImage image;
+    while (next_field(binary, {{1, some_bytes}, {2, some_bytes}, {3, some_bytes}, {4, a_number}, {5, some_bytes}}))
+        switch (binary.tag()) {
+            case Binary::path: image.path = binary.get_string(); break;
+            case Binary::build_id: image.build_id = binary.get_string(); break;
+            case Binary::addresses:
+                if (!add_place(image, protozero::pbf_message<Place>(binary.get_message()))) return false;
+                break;
+            case Binary::type: image.type = static_cast<std::uint32_t>(binary.get_enum()); break;
+            case Binary::kernel: {
+                protozero::pbf_message<Kernel> kernel(binary.get_message());
+                while (next_field(kernel, {{1, a_number}})) image.kernel_start = kernel.get_uint64();
+                break;
+            }
+            default: binary.skip();
+        }
+    const auto [at, fresh] = lists.try_emplace({image.path, image.build_id, image.kernel_start}, image);
+    if (fresh) return true;
+    for (const auto& [list, times] : image.lists) {
+        std::uint64_t& sum = at->second.lists[list];
+        sum = saturating(sum, times);
+    }
+    return true;
+}
+
+bool add_message(BranchLists& lists, std::string_view bytes) {
+    // protozero says by exceptions what is wrong with a message.
+    try {
+        protozero::pbf_message<List> message(bytes.data(), bytes.size());
+        while (next_field(message, {{2, some_bytes}}))
+            if (!add_binary(lists, protozero::pbf_message<Binary>(message.get_message()))) return false;
+    } catch (const protozero::exception&) {
+        return false;
+    }
+    return true;
+}
+
+void put(protozero::pbf_builder<List>& message, const BranchListImage& image) {
+    std::string text;
+    protozero::pbf_builder<Binary> binary(text);
+    binary.add_string(Binary::path, image.path);
+    binary.add_string(Binary::build_id, image.build_id);
+    for (auto at = image.lists.begin(); at != image.lists.end();) {
+        const std::uint64_t address = at->first.first;
+        std::string one;
+        protozero::pbf_builder<Place> place(one);
+        place.add_uint64(Place::address, address);
+        for (; at != image.lists.end() && at->first.first == address; ++at) {
+            const answers::Outcomes& outcomes = at->first.second;
+            protozero::pbf_builder<Run> run(place, Place::branches);
+            run.add_bytes(Run::bits, reinterpret_cast<const char*>(outcomes.bytes.data()), outcomes.bytes.size());
+            run.add_uint32(Run::count, outcomes.count);
+            run.add_uint64(Run::times, at->second);
+        }
+        binary.add_message(Binary::addresses, one);
+    }
+    binary.add_enum(Binary::type, static_cast<std::int32_t>(image.type));
+    if (image.kernel_start != 0) {
+        protozero::pbf_builder<Kernel> kernel(binary, Binary::kernel);
+        kernel.add_uint64(Kernel::start, image.kernel_start);
+    }
+    message.add_message(List::binaries, text);
+}
+
+}  // namespace
+
+bool is_branch_list(Bytes head) {
+    // The older form is a message whose first field is the magic.
+    const std::string old = std::string("\x0a\x18") + std::string(list_magic);
+    const std::string_view text = text_of(head);
+    return text.size() >= 8 && (list_magic.starts_with(text.substr(0, list_magic.size())) ||
+                                std::string_view(old).starts_with(text.substr(0, old.size())));
+}
+
+Status add_branch_lists(BranchLists& lists, Bytes file, std::string_view name) {
+    std::string_view text = text_of(file);
+    const auto bad = [&](std::string_view what) { return Error{Errc::bad_format, fmt::format("{}: {}", name, what)}; };
+    if (!is_branch_list(file)) return bad("it is no branch list");
+    if (text.front() == '\x0a') {
+        if (!add_message(lists, text)) return bad("the branch list is damaged or cut");
+        return Nothing{};
+    }
+    const auto le = [&](unsigned bytes) -> std::optional<std::uint64_t> {
+        if (text.size() < bytes) return std::nullopt;
+        std::uint64_t value = 0;
+        for (unsigned i = 0; i < bytes; ++i) value |= std::uint64_t{static_cast<std::uint8_t>(text[i])} << (8 * i);
+        text.remove_prefix(bytes);
+        return value;
+    };
+    text.remove_prefix(std::min(list_magic.size(), text.size()));
+    const auto version = le(4), compressed = le(1);
+    if (!compressed) return bad("it is cut short");
+    if (*version == 0 || *version > latest_version)
+        return Error{Errc::unsupported,
+                     fmt::format("{}: a branch list of version {}; this Waymark reads versions up to {}", name,
+                                 *version, latest_version)};
+    if (*compressed != 0)
+        return Error{Errc::unsupported,
+                     fmt::format("{}: a compressed branch list; let simpleperf inject write it without -z", name)};
+    while (!text.empty()) {
+        const auto size = le(4);
+        if (!size || *size > text.size()) return bad("it is cut short");
+        if (!add_message(lists, text.substr(0, static_cast<std::size_t>(*size))))
+            return bad("the branch list is damaged");
+        text.remove_prefix(static_cast<std::size_t>(*size));
+    }
+    return Nothing{};
+}
+
+Result<ExportReport> write_branch_lists(const BranchLists& lists, BranchListVersion version, ByteSink& sink) {
+    std::uint64_t written = 0;
+    std::string text;
+    protozero::pbf_builder<List> message(text);
+    message.add_string(List::magic, list_magic.data(), list_magic.size());
+    for (const auto& [key, image] : lists) {
+        if (image.lists.empty()) continue;
+        put(message, image);
+        written += image.lists.size();
+    }
+    if (written == 0) return Error{Errc::not_found, "there is no branch"};
+    Writer out(sink);
+    if (version == BranchListVersion::one) {
+        if (text.size() > std::numeric_limits<std::uint32_t>::max())
+            return Error{Errc::unsupported, "there is more than a branch list can hold"};
+        out.write(list_magic);
+        const auto le = [&](std::uint64_t value, unsigned bytes) {
+            for (unsigned i = 0; i < bytes; ++i) {
+                const char byte = static_cast<char>(value >> (8 * i));
+                out.write({&byte, 1});
+            }
+        };
+        le(latest_version, 4);
+        le(0, 1);  // not compressed
+        le(text.size(), 4);
+    }
+    out.write(text);
+    ExportReport report;
+    report.bytes = out.finish();
+    report.notes.push_back(fmt::format("{} of {}", counted(written, "list of branches", "lists of branches"),
+                                       counted(lists.size(), "file")));
+    return report;
+}
+
+Result<ExportReport> write_branch_list(const answers::Answers& answers, BranchListVersion version, ByteSink& sink) {
+    if (answers.ranges.empty()) return Error{Errc::not_found, lacks(answers, "exact ranges of code that ran")};
+    BranchLists lists;
+    std::uint64_t left_out = 0;
+    for (const answers::ImageRange& r : answers.ranges) {
+        if (r.image >= answers.images.size()) continue;
+        if (r.taken == 0 && r.not_taken == 0) {
+            ++left_out;
+            continue;
+        }
+        const answers::Image& of = answers.images[r.image];
+        const std::string& path = of.path.empty() ? of.name : of.path;
+        BranchListImage& image = lists[{path, of.build_id, 0}];
+        image.path = path;
+        image.build_id = of.build_id;
+        image.type = of.name.starts_with("[kernel") ? 1 : 0;
+        const std::uint64_t address = r.first | (r.isa == isa::Isa::t32 ? 1U : 0U);
+        for (const auto& [bit, times] : {std::pair(0, r.not_taken), std::pair(1, r.taken)}) {
+            if (times == 0) continue;
+            std::uint64_t& sum = image.lists[{address, {{static_cast<std::uint8_t>(bit)}, 1}}];
+            sum = saturating(sum, times);
+        }
+    }
+    auto report = write_branch_lists(lists, version, sink);
+    if (report && left_out != 0)
+        report->notes.push_back(fmt::format("left out: {} that no branch ends, for a branch list has branches",
+                                            counted(left_out, "range")));
+    return report;
+}
+
+}  // namespace waymark::exports

@@ -1,0 +1,233 @@
+#include "waymark/exports/image_profile.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "look_up.h"
+#include "writer.h"
+
+namespace waymark::exports {
+
+namespace {
+
+using answers::Answers;
+using answers::Image;
+using answers::ImageBranch;
+using answers::ImageRange;
+using answers::Index;
+using answers::saturating;
+
+/// Shared libraries, the dynamic linker and the kernel, by their names.
+bool is_library(std::string_view name) {
+    return name.ends_with(".so") || name.find(".so.") != name.npos || name.starts_with("ld-") || name.starts_with("[");
+}
+
+/// The program: what has a function `main`, then what is no library; of several the image that ran most.
+Index main_image(const Answers& a) {
+    struct Rank {
+        bool ran{}, main{}, program{};
+        std::uint64_t weight{};
+        auto operator<=>(const Rank&) const = default;
+    };
+    std::vector<Rank> ranks(a.images.size());
+    const auto add = [&](Index image, std::uint64_t times) {
+        if (image >= ranks.size() || times == 0) return;
+        ranks[image].ran = true;
+        ranks[image].weight = saturating(ranks[image].weight, times);
+    };
+    for (std::size_t i = 0; i < ranks.size(); ++i) ranks[i].program = !is_library(a.images[i].name);
+    for (const answers::Function& f : a.functions)
+        if (f.image < ranks.size() && f.name == "main") ranks[f.image].main = true;
+    for (const answers::Edge& e : a.edges)
+        if (const answers::Function* from = function_at(a, e.from_function)) add(from->image, e.times);
+    for (const ImageRange& r : a.ranges) add(r.image, r.times);
+    return ranks.empty() ? answers::none
+                         : static_cast<Index>(std::max_element(ranks.begin(), ranks.end()) - ranks.begin());
+}
+
+/// Ranges and branches of one image, with addresses as a format has them; nothing: it has none for them.
+template <class Convert>
+struct Tables {
+    std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> ranges{}, branches{};
+    std::uint64_t left_out = 0;
+
+    /// `outside`: what a branch to code outside the image leads to; nothing: such branches are left out.
+    Tables(const Answers& a, Index image, const Convert& convert, std::optional<std::uint64_t> outside) {
+        const auto add = [](auto& table, std::uint64_t x, std::uint64_t y, std::uint64_t times) {
+            std::uint64_t& sum = table[{x, y}];
+            sum = saturating(sum, times);
+        };
+        for (const ImageRange& r : a.ranges) {
+            if (r.image != image || r.times == 0) continue;
+            const auto first = convert(r.first), last = convert(r.last);
+            if (first && last)
+                add(ranges, *first, *last, r.times);
+            else
+                ++left_out;
+        }
+        for (const ImageBranch& b : a.jumps) {
+            if (b.image != image || b.times == 0) continue;
+            const auto from = convert(b.from);
+            const auto to = b.to_image == image ? convert(b.to) : outside;
+            if (from && to)
+                add(branches, *from, *to, b.times);
+            else if (b.to_image == image || !from)
+                ++left_out;
+        }
+        if (!outside) return;
+        // Flow was lost behind the rest of those that were taken.
+        std::map<std::uint64_t, std::uint64_t> taken, led;
+        for (const ImageRange& r : a.ranges)
+            if (r.image == image) taken[r.last] = saturating(taken[r.last], r.taken);
+        for (const ImageBranch& b : a.jumps)
+            if (b.image == image) led[b.from] = saturating(led[b.from], b.times);
+        for (const auto& [last, times] : taken)
+            if (const auto from = convert(last); from && times > led[last])
+                add(branches, *from, *outside, times - led[last]);
+    }
+};
+
+Error no_ranges(const Answers& a, const Image& image) {
+    return {Errc::not_found, a.ranges.empty() ? lacks(a, "exact ranges of code that ran")
+                                              : fmt::format("nothing of {} ran in a file that was found", image.name)};
+}
+
+/// What a profile is of, and what it leaves out.
+ExportReport report_of(const Answers& a, Index image, std::uint64_t bytes, std::uint64_t left_out) {
+    ExportReport report;
+    report.bytes = bytes;
+    const Image& of = a.images[image];
+    report.notes.push_back(fmt::format("the profile is of {}{}", of.name,
+                                       of.build_id.empty() ? ", which has no build ID" : ", build ID " + of.build_id));
+    if (left_out != 0)
+        report.notes.push_back(fmt::format("left out: {} outside of what is loaded of the file",
+                                           counted(left_out, "range or branch", "ranges and branches")));
+    return report;
+}
+
+}  // namespace
+
+Result<Index> profile_image(const Answers& answers, const std::string& name) {
+    if (name.empty()) {
+        const Index image = main_image(answers);
+        if (image != answers::none) return image;
+        return Error{Errc::not_found, lacks(answers, "program or library")};
+    }
+    constexpr std::size_t least_digits = 6;
+    std::string names;
+    for (std::size_t i = 0; i < answers.images.size(); ++i) {
+        const Image& image = answers.images[i];
+        if (image.name == name || image.path == name || image.build_id == name ||
+            (name.size() >= least_digits && image.build_id.starts_with(name)))
+            return static_cast<Index>(i);
+        names += (names.empty() ? "" : ", ") + image.name;
+    }
+    return Error{Errc::not_found, fmt::format("no image is called '{}'; there are: {}", name, names)};
+}
+
+Result<ExportReport> write_autofdo_text(const Answers& answers, const ImageProfileOptions& options, ByteSink& sink) {
+    WM_ASSIGN_OR_RETURN(const Index image, profile_image(answers, options.image));
+    const Image& of = answers.images[image];
+    const auto offset = [&](std::uint64_t address) -> std::optional<std::uint64_t> {
+        for (const Image::Segment& s : of.segments)
+            if (s.executable && address >= s.address && address - s.address < s.bytes)
+                return address - s.address + s.offset;
+        return std::nullopt;
+    };
+    const Tables tables(answers, image, offset, 0);
+    if (tables.ranges.empty()) return no_ranges(answers, of);
+    Writer out(sink);
+    out.print("{}\n", tables.ranges.size());
+    for (const auto& [range, times] : tables.ranges) out.print("{:x}-{:x}:{}\n", range.first, range.second, times);
+    // Addresses without a branch: flow has none.
+    out.print("0\n{}\n", tables.branches.size());
+    for (const auto& [branch, times] : tables.branches)
+        out.print("{:x}->{:x}:{}\n", branch.first, branch.second, times);
+    // A build ID has 20 bytes there.
+    constexpr std::size_t digits = 40;
+    if (!of.build_id.empty())
+        out.print("// build_id: 0x{}\n",
+                  of.build_id.substr(0, digits) + std::string(digits - std::min(digits, of.build_id.size()), '0'));
+    out.print("// {}\n\n", one_line(of.path.empty() ? of.name : of.path));
+    return report_of(answers, image, out.finish(), tables.left_out);
+}
+
+namespace {
+
+/// Where the page of a file's first code is to be loaded, which llvm-profgen counts from.
+std::optional<std::uint64_t> preferred_base(const Image& image) {
+    constexpr std::uint64_t page = 4096;
+    for (const Image::Segment& s : image.segments)
+        if (s.executable) return s.address / page * page;
+    return std::nullopt;
+}
+
+}  // namespace
+
+Result<ExportReport> write_profgen(const Answers& answers, const ImageProfileOptions& options, ByteSink& sink) {
+    WM_ASSIGN_OR_RETURN(const Index image, profile_image(answers, options.image));
+    const Image& of = answers.images[image];
+    const auto base = preferred_base(of);
+    const auto offset = [&](std::uint64_t address) -> std::optional<std::uint64_t> {
+        return base && address >= *base ? std::optional(address - *base) : std::nullopt;
+    };
+    const Tables tables(answers, image, offset, std::nullopt);
+    if (tables.ranges.empty()) return no_ranges(answers, of);
+    Writer out(sink);
+    out.print("{}\n", tables.ranges.size());
+    for (const auto& [range, times] : tables.ranges) out.print("{:x}-{:x}:{}\n", range.first, range.second, times);
+    out.print("{}\n", tables.branches.size());
+    for (const auto& [branch, times] : tables.branches)
+        out.print("{:x}->{:x}:{}\n", branch.first, branch.second, times);
+    return report_of(answers, image, out.finish(), tables.left_out);
+}
+
+Result<ExportReport> write_profgen_script(const Answers& answers, const ImageProfileOptions& options, ByteSink& sink) {
+    WM_ASSIGN_OR_RETURN(const Index image, profile_image(answers, options.image));
+    const Image& of = answers.images[image];
+    const auto same = [](std::uint64_t address) { return std::optional(address); };
+    Tables tables(answers, image, same, 0);
+    if (tables.ranges.empty()) return no_ranges(answers, of);
+    Writer out(sink);
+    constexpr std::uint64_t page = 4096;
+    const std::string name = one_line(of.path.empty() ? of.name : of.path);
+    for (const Image::Segment& s : of.segments) {
+        if (!s.executable) continue;
+        const std::uint64_t before = s.address % page;
+        out.print("PERF_RECORD_MMAP2 1/1: [{:#x}({:#x}) @ {:#x} 00:00 0 0]: r-xp {}\n", s.address - before,
+                  (s.bytes + before + page - 1) / page * page, s.offset - std::min(s.offset, before), name);
+    }
+    // How control came to where ranges begin: by branches, and for the rest by running on.
+    std::map<std::uint64_t, std::vector<std::pair<std::uint64_t, std::uint64_t>>> came_from;
+    for (const ImageBranch& b : answers.jumps)
+        if (b.to_image == image && b.times != 0) came_from[b.to].emplace_back(b.image == image ? b.from : 0, b.times);
+    std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> alone = std::move(tables.branches);
+    for (const auto& [range, times] : tables.ranges) {
+        const auto& [first, last] = range;
+        const auto sample = [&](std::uint64_t from, std::uint64_t count) {
+            out.print("{}\n {:x} {:#x}/0x0/P/-/-/0 {:#x}/{:#x}/P/-/-/0\n", count, last, last, from, first);
+        };
+        std::uint64_t left = times;
+        auto& ways = came_from[first];
+        while (left != 0 && !ways.empty()) {
+            auto& [from, count] = ways.back();
+            const std::uint64_t here = std::min(left, count);
+            sample(from, here);
+            left -= here;
+            count -= here;
+            if (const auto at = alone.find({from, first}); at != alone.end()) at->second -= std::min(at->second, here);
+            if (count == 0) ways.pop_back();
+        }
+        constexpr std::uint64_t a64 = 4;
+        if (left != 0) sample(first - a64, left);
+    }
+    for (const auto& [branch, times] : alone)
+        if (times != 0) out.print("{}\n {:x} {:#x}/{:#x}/P/-/-/0\n", times, branch.second, branch.first, branch.second);
+    return report_of(answers, image, out.finish(), tables.left_out);
+}
+
+}  // namespace waymark::exports

@@ -1,0 +1,227 @@
+/// Profiles of one image, from exact ranges and branches: what each format has, by hand, and simpleperf's own text.
+#include "waymark/exports/image_profile.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <protozero/pbf_reader.hpp>
+#include <sstream>
+
+#include "exports/tools.h"
+#include "waymark/exports/bolt.h"
+#include "waymark/exports/branch_list.h"
+
+namespace waymark::exports {
+namespace {
+
+using answers::Answers;
+using answers::Branch;
+using support::written;
+
+/// A program, whose code is at 0x11000 and at 0x1000 in its file, and a library.
+Answers exact_answers() {
+    Answers a;
+    a.capture = "loop";
+    a.unit = "ETMv4";
+    a.metrics = {{"instructions", "instructions"}};
+    a.images = {{"libc.so", "/lib/libc.so", "ee11"}, {"loop", "/bin/loop", "ab12cd34"}};
+    a.images[0].segments = {{0, 0, 0x1000, true}};
+    a.images[1].segments = {{0x10000, 0, 0x800, false}, {0x11000, 0x1000, 0x1000, true}};
+    a.functions = {{"main", "main", 1, 0x11000, 0x40}};
+    using isa::Isa;
+    // main: twice to the branch at 0x11008, which is taken 3 of 4 times; a call of the library; an interrupt.
+    a.ranges = {{0, 0x100, 0x104, Isa::a64, 2, 1, 1, 0},
+                {1, 0x11000, 0x11008, Isa::a64, 3, 1, 1, 0},
+                {1, 0x11004, 0x11008, Isa::a64, 2, 3, 2, 1},
+                {1, 0x1100c, 0x11010, Isa::a64, 2, 1, 1, 0},
+                {1, 0x11014, 0x11018, Isa::a64, 2, 1, 0, 0}};
+    a.jumps = {{0, 0x104, 1, 0x11014, Branch::Kind::function_return, 1},
+               {1, 0x11008, 1, 0x11004, Branch::Kind::conditional, 3},
+               {1, 0x11010, 0, 0x100, Branch::Kind::call, 1}};
+    return a;
+}
+
+TEST(ImageProfile, AutofdoText) {
+    const auto out = written([](ByteSink& sink) { return write_autofdo_text(exact_answers(), {}, sink); });
+    EXPECT_EQ(out.text,
+              "4\n1000-1008:1\n1004-1008:3\n100c-1010:1\n1014-1018:1\n0\n2\n1008->1004:3\n1010->0:1\n"
+              "// build_id: 0xab12cd3400000000000000000000000000000000\n// /bin/loop\n\n");
+    const auto library = written([](ByteSink& sink) { return write_autofdo_text(exact_answers(), {"ee11"}, sink); });
+    EXPECT_NE(library.text.find("100-104:1\n0\n1\n104->0:1\n"), std::string::npos) << library.text;
+}
+
+TEST(ImageProfile, AutofdoTextOfLostBranches) {
+    Answers a = exact_answers();
+    a.jumps.pop_back();  // where the call led is not known
+    const auto out = written([&](ByteSink& sink) { return write_autofdo_text(a, {}, sink); });
+    EXPECT_NE(out.text.find("1010->0:1\n"), std::string::npos) << out.text;
+}
+
+TEST(ImageProfile, Profgen) {
+    const auto out = written([](ByteSink& sink) { return write_profgen(exact_answers(), {}, sink); });
+    EXPECT_EQ(out.text, "4\n0-8:1\n4-8:3\nc-10:1\n14-18:1\n1\n8->4:3\n");
+}
+
+TEST(ImageProfile, ProfgenScriptHasEveryRangeAndBranchOnce) {
+    const auto out = written([](ByteSink& sink) { return write_profgen_script(exact_answers(), {}, sink); });
+    std::istringstream in(out.text);
+    std::string line;
+    ASSERT_TRUE(std::getline(in, line));
+    EXPECT_EQ(line, "PERF_RECORD_MMAP2 1/1: [0x11000(0x1000) @ 0x1000 00:00 0 0]: r-xp /bin/loop");
+    // As llvm-profgen takes branch stacks apart.
+    std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> ranges, branches;
+    std::uint64_t count = 0;
+    while (in >> count) {
+        std::getline(in, line);
+        std::getline(in, line);
+        std::istringstream words(line);
+        std::string entry;
+        words >> entry;  // the address that was sampled
+        std::uint64_t end = 0;
+        while (words >> entry) {
+            char* rest = nullptr;
+            const std::uint64_t from = std::strtoull(entry.c_str(), &rest, 16),
+                                to = std::strtoull(rest + 1, nullptr, 16);
+            branches[{from, to}] += count;
+            if (end != 0 && to != 0) ranges[{to, end}] += count;
+            end = from;
+        }
+    }
+    EXPECT_EQ(ranges,
+              (decltype(ranges){
+                  {{0x11000, 0x11008}, 1}, {{0x11004, 0x11008}, 3}, {{0x1100c, 0x11010}, 1}, {{0x11014, 0x11018}, 1}}));
+    EXPECT_EQ((branches[{0x11008, 0x11004}]), 3U);
+    EXPECT_EQ((branches[{0, 0x11014}]), 1U);
+}
+
+TEST(ImageProfile, Bolt) {
+    const auto out = written([](ByteSink& sink) { return write_bolt(exact_answers(), {}, sink); });
+    EXPECT_EQ(out.text,
+              "B 0 11014 1 0\nB 11008 11004 3 0\nB 11010 0 1 0\nF 11000 11008 1\nF 11004 11008 3\nF 11008 1100c 1\n"
+              "F 1100c 11010 1\nF 11014 11018 1\n");
+}
+
+TEST(ImageProfile, BranchList) {
+    for (const BranchListVersion version : {BranchListVersion::old, BranchListVersion::one}) {
+        const auto out = written([&](ByteSink& sink) { return write_branch_list(exact_answers(), version, sink); });
+        std::string list = out.text;
+        if (version == BranchListVersion::one) {
+            ASSERT_TRUE(list.starts_with("simpleperf:EtmBranchList\x01"));
+            list = list.substr(24 + 4 + 1 + 4);
+        } else {
+            ASSERT_EQ(list.front(), 0x0a);
+        }
+        std::map<std::string, std::uint64_t> got;
+        protozero::pbf_reader message(list);
+        while (message.next(2)) {
+            protozero::pbf_reader binary = message.get_message();
+            std::string path, id;
+            while (binary.next()) {
+                if (binary.tag() == 1)
+                    path = binary.get_string();
+                else if (binary.tag() == 2)
+                    id = binary.get_string();
+                else if (binary.tag() == 3) {
+                    protozero::pbf_reader place = binary.get_message();
+                    std::uint64_t address = 0;
+                    while (place.next()) {
+                        if (place.tag() == 1) {
+                            address = place.get_uint64();
+                            continue;
+                        }
+                        protozero::pbf_reader branch = place.get_message();
+                        std::string bits;
+                        std::uint64_t size = 0, times = 0;
+                        while (branch.next()) {
+                            if (branch.tag() == 1)
+                                bits = branch.get_string();
+                            else if (branch.tag() == 2)
+                                size = branch.get_uint32();
+                            else
+                                times = branch.get_uint64();
+                        }
+                        EXPECT_EQ(size, 1U);
+                        std::ostringstream key;
+                        key << path << ' ' << id << ' ' << std::hex << address << ' ' << int{bits.at(0)};
+                        got[key.str()] = times;
+                    }
+                } else
+                    binary.skip();
+            }
+        }
+        EXPECT_EQ(got, (decltype(got){{"/lib/libc.so ee11 100 1", 1},
+                                      {"/bin/loop ab12cd34 11000 1", 1},
+                                      {"/bin/loop ab12cd34 11004 0", 1},
+                                      {"/bin/loop ab12cd34 11004 1", 2},
+                                      {"/bin/loop ab12cd34 1100c 1", 1}}));
+    }
+}
+
+Bytes bytes_of(const std::string& text) { return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}; }
+
+TEST(BranchLists, AddUpInAnyOrderAndSaturate) {
+    Answers most = exact_answers();
+    most.ranges[2].taken = ~std::uint64_t{0};
+    std::vector<std::string> files;
+    for (const auto version : {BranchListVersion::old, BranchListVersion::one})
+        for (const Answers& a : {exact_answers(), most})
+            files.push_back(written([&](ByteSink& sink) { return write_branch_list(a, version, sink); }).text);
+    std::vector<std::string> sums;
+    for (int turn = 0; turn < 4; ++turn) {
+        answers::BranchLists lists;
+        for (const std::string& file : files) {
+            ASSERT_TRUE(is_branch_list(bytes_of(file).first(8)));
+            const auto added = add_branch_lists(lists, bytes_of(file), "file");
+            ASSERT_TRUE(added) << added.error().message;
+        }
+        sums.push_back(
+            written([&](ByteSink& sink) { return write_branch_lists(lists, BranchListVersion::old, sink); }).text);
+        const auto& loop = lists.at({"/bin/loop", "ab12cd34", 0}).lists;
+        EXPECT_EQ((loop.at({0x11004, {{1}, 1}})), ~std::uint64_t{0});
+        EXPECT_EQ((loop.at({0x11004, {{0}, 1}})), 4U);
+        std::rotate(files.begin(), files.begin() + 1, files.end());
+    }
+    for (const std::string& sum : sums) EXPECT_EQ(sum, sums.front());
+}
+
+TEST(BranchLists, DamageIsSaid) {
+    for (const auto version : {BranchListVersion::old, BranchListVersion::one}) {
+        const std::string file =
+            written([&](ByteSink& sink) { return write_branch_list(exact_answers(), version, sink); }).text;
+        for (std::size_t size = 0; size < file.size(); ++size) {
+            answers::BranchLists lists;
+            const std::string cut = file.substr(0, size);
+            // The older form has no length: cut between two files it is whole.
+            if (!add_branch_lists(lists, bytes_of(cut), "file")) continue;
+            EXPECT_TRUE(version == BranchListVersion::old || size == 29) << size;
+            EXPECT_LT(lists.size(), 2U);
+        }
+        for (std::size_t at = 0; at < file.size(); ++at)
+            for (unsigned bit = 0; bit < 8; ++bit) {
+                std::string damaged = file;
+                damaged[at] = static_cast<char>(static_cast<unsigned char>(damaged[at]) ^ 1U << bit);
+                answers::BranchLists lists;
+                static_cast<void>(add_branch_lists(lists, bytes_of(damaged), "file"));
+            }
+    }
+    answers::BranchLists lists;
+    const std::string later = "simpleperf:EtmBranchList" + std::string("\2\0\0\0\0", 5);
+    EXPECT_EQ(add_branch_lists(lists, bytes_of(later), "file").error().code, Errc::unsupported);
+}
+
+TEST(ImageProfile, SaysWhatIsMissing) {
+    Answers a = exact_answers();
+    ByteCollector sink;
+    EXPECT_NE(write_profgen(a, {"nobody"}, sink).error().message.find("there are: libc.so, loop"), std::string::npos);
+    a.ranges.clear();
+    for (const auto& result : {write_autofdo_text(a, {}, sink), write_profgen(a, {}, sink),
+                               write_profgen_script(a, {}, sink), write_branch_list(a, BranchListVersion::old, sink)}) {
+        ASSERT_FALSE(result);
+        EXPECT_EQ(result.error().code, Errc::not_found);
+    }
+    EXPECT_TRUE(sink.bytes().empty());
+}
+
+}  // namespace
+}  // namespace waymark::exports

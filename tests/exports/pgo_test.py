@@ -1,0 +1,298 @@
+#!/usr/bin/env python3
+"""From recordings to faster programs: answers files in place of captures, merged in any order, and the profiles that
+`waymark pgo` makes of them, as their readers take them. examples/pgo/run.sh does the same at full size.
+
+    pgo_test.py WAYMARK SOURCE_DIR
+"""
+import collections
+import itertools
+import json
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+import unittest
+
+import recorded
+
+WAYMARK, SOURCE = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
+AARCH64 = ("--target=aarch64-linux-gnu", "-fuse-ld=lld", "-O2", "-Wl,--emit-relocs", "-Wl,--build-id")
+ROOT = ["-L", "/usr/aarch64-linux-gnu"]
+
+
+def newest(name):
+    return (name, *(f"{name}-{version}" for version in range(30, 13, -1)))
+
+
+def pairs(lines):
+    """`a-b:n` or `a->b:n` → (a, b): n."""
+    return {tuple(int(x, 16) for x in re.split("->|-", line.rsplit(":", 1)[0])): int(line.rsplit(":", 1)[1])
+            for line in lines}
+
+
+class Pgo(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        temporary = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(temporary.cleanup)
+        cls.folder = pathlib.Path(temporary.name)
+        cls.source = cls.folder / "filter.c"
+        shutil.copy(SOURCE / "examples/pgo/filter.c", cls.source)
+        cls.program = cls.built("filter", "-g", "-fdebug-info-for-profiling")
+        cls.captures, cls.answers = [], []
+        for packets in (300, 200, 100):
+            cls.captures.append(cls.recorded(cls.program, packets))
+            cls.answers.append(cls.folder / f"{packets}.answers")
+            recorded.run(WAYMARK, "answers", cls.captures[-1], "-o", cls.answers[-1])
+
+    @classmethod
+    def built(cls, name, *options):
+        recorded.run(CLANG, *AARCH64, *options, "-o", cls.folder / name, cls.source)
+        return cls.folder / name
+
+    @classmethod
+    def recorded(cls, program, packets, *how):
+        capture = cls.folder / f"{program.name}-{packets}{''.join(how)}"
+        recorded.run(WAYMARK, "record", "--unit", "etmv4", *how, "-o", capture, "--", program, packets)
+        return capture
+
+    def pgo(self, tool, *captures, status=0, options=()):
+        out = self.folder / f"profile.{tool}"
+        out.unlink(missing_ok=True)
+        done = recorded.run(WAYMARK, "pgo", *captures, "--for", tool, "-o", out, *options, status=status)
+        return (out.read_text(errors="replace") if tool != "branch-list" else out) if status == 0 else None, done.stderr
+
+    # ---- answers files
+
+    def test_a_file_shows_what_its_capture_shows(self):
+        for command in (["profile"], ["profile", "--by", "line"], ["profile", "--by", "instruction"],
+                        ["profile", "--by", "block"], ["profile", "--inlines"], ["coverage"], ["coverage", "--by", "function"],
+                        ["coverage", "--entered"], ["branches"], ["loops"], ["exceptions"]):
+            shown = []
+            for source in (self.captures[0], self.answers[0]):
+                delivered = json.loads(recorded.run(WAYMARK, command[0], source, *command[1:], "--format", "json").stdout)
+                delivered.pop("capture", None)
+                shown.append(delivered)
+            self.assertEqual(shown[1], shown[0], command)
+        changed = recorded.run(WAYMARK, "diff", self.captures[0], self.answers[0], "--format", "json").stdout
+        self.assertTrue(all(row["change"] == 0 for row in json.loads(changed)["rows"]), changed[:2000])
+        for to in ("llvm-profile", "lcov", "callgrind", "folded", "bolt", "autofdo-text", "profgen"):
+            written = []
+            for number, source in enumerate((self.captures[0], self.answers[0])):
+                out = self.folder / f"export{number}"
+                recorded.run(WAYMARK, "export", source, "--to", to, "-o", out)
+                written.append([line for line in out.read_text().splitlines() if str(source) not in line])
+            self.assertEqual(written[1], written[0], to)
+
+    def test_merging_gives_the_same_bytes_in_any_order(self):
+        merged = set()
+        for number, order in enumerate(itertools.permutations(self.answers)):
+            out = self.folder / f"merged{number}"
+            recorded.run(WAYMARK, "merge", *order, "-o", out)
+            merged.add(out.read_bytes())
+        two, three = self.folder / "two", self.folder / "three"
+        recorded.run(WAYMARK, "merge", *self.answers[1:], "-o", two)
+        said = recorded.run(WAYMARK, "merge", two, self.answers[0], "-o", three).stderr
+        merged.add(three.read_bytes())
+        self.assertEqual(len(merged), 1)
+        self.assertIn("3 captures in 2 files", said)
+        # As commands that take several captures add them up.
+        both = [json.loads(recorded.run(WAYMARK, "profile", *sources, "--format", "json").stdout)["rows"]
+                for sources in ((three,), self.captures)]
+        self.assertEqual(both[0], both[1])
+        # Timelines have no sum, and that is said, in the file too.
+        self.assertIn("no timeline", said if "no timeline" in said else
+                      recorded.run(WAYMARK, "merge", *self.answers, "-o", two).stderr)
+
+    def test_what_is_no_answers_file_is_refused(self):
+        done = recorded.run(WAYMARK, "merge", self.source, "-o", self.folder / "none", status=2)
+        self.assertIn("no answers file", done.stderr)
+        cut = self.folder / "cut"
+        cut.write_bytes(self.answers[0].read_bytes()[:-20])
+        for command in (("merge", cut, "-o", self.folder / "none"), ("profile", cut)):
+            done = recorded.run(WAYMARK, *command, status=3)
+            self.assertIn("cut short", done.stderr)
+        self.assertFalse((self.folder / "none").exists())
+        done = recorded.run(WAYMARK, "profile", self.answers[0], "--symbols", self.program, status=2)
+        self.assertIn("leave out --symbols", done.stderr)
+
+    # ---- profiles
+
+    def executed(self):
+        """Address in the program → how often it ran, as `waymark export` has it from the captures themselves."""
+        bias = None
+        total = collections.Counter()
+        for capture in self.captures:
+            rows = {}
+            for table in ("instructions", "functions", "images"):
+                out = self.folder / table
+                recorded.run(WAYMARK, "export", capture, "--to", "jsonl", "--table", table, "-o", out)
+                rows[table] = [json.loads(line) for line in out.read_text().splitlines()]
+            image = next(i["id"] for i in rows["images"] if i["name"] == self.program.name)
+            of = {f["id"]: f for f in rows["functions"]}
+            main = next(f for f in rows["functions"] if f["name"] == "main" and f["image"] == image)
+            symbol = int(re.search(r"^(\w+) T main$", recorded.run(NM, self.program).stdout, re.M)[1], 16)
+            bias = int(main["address"], 16) - symbol
+            for row in rows["instructions"]:
+                if row["times"] and row["function"] is not None and of[row["function"]]["image"] == image:
+                    total[int(row["address"], 16) - bias] += row["times"]
+        return total
+
+    def test_ranges_cover_what_ran(self):
+        offset, base = {}, None
+        for line in recorded.run(READELF, "-lW", self.program).stdout.splitlines():
+            if found := re.match(r"^ +LOAD +(\w+) (\w+) \w+ (\w+) ", line):
+                offset[int(found[2], 16)] = (int(found[1], 16), int(found[3], 16))
+                if base is None and " R E " in line:
+                    base = int(found[2], 16) & ~0xfff
+        def in_file(address):
+            start = max(a for a in offset if a <= address)
+            return address - start + offset[start][0]
+        wanted = self.executed()
+        for tool, convert in (("autofdo", in_file), ("profgen", lambda a: a - base)):
+            text, _ = self.pgo(tool, *self.captures)
+            lines = [line for line in text.splitlines() if not line.startswith("//") and line]
+            ranges = int(lines[0])
+            covered = collections.Counter()
+            for (first, last), times in pairs(lines[1:1 + ranges]).items():
+                for address in range(first, last + 4, 4):
+                    covered[address] += times
+            self.assertEqual(covered, collections.Counter({convert(a): n for a, n in wanted.items()}), tool)
+        self.assertIn(f"// build_id: 0x{self.build_id():0<40}", self.pgo("autofdo", *self.captures)[0])
+
+    def build_id(self):
+        return re.search(r"Build ID: (\w+)", recorded.run(READELF, "-n", self.program).stdout)[1]
+
+    def test_answers_give_the_same_profiles(self):
+        merged = self.folder / "all.answers"
+        small = []
+        for number, capture in enumerate(self.captures):
+            small.append(self.folder / f"small{number}")
+            recorded.run(WAYMARK, "answers", capture, "--only-ranges", "-o", small[-1])
+        recorded.run(WAYMARK, "merge", *small, "-o", merged)
+        for tool in ("clang", "autofdo", "profgen", "bolt"):
+            profiles = {self.pgo(tool, *sources)[0] for sources in
+                        (self.captures, reversed(self.captures), self.answers, [merged])}
+            self.assertEqual(len(profiles), 1, tool)
+
+    def test_clang_weighs_the_planted_branches(self):
+        text, said = self.pgo("clang", *self.captures)
+        recorded.run(PROFDATA, "merge", "--sample", "--extbinary", self.folder / "profile.clang", "-o", self.folder / "ext")
+        self.assertRegex(text, r"(?m)^main:\d+:\d+$")
+        self.assertRegex(said, r"filter: [\d,]+ instructions executed, [\d.]+% of all; in the profile")
+        self.assertRegex(said, r"the profile covers [\d.]+% of all")
+        code = {}
+        for profile in (self.folder / "profile.clang", self.folder / "ext"):
+            ir = recorded.run(CLANG, *AARCH64[:3], "-g", "-S", "-emit-llvm", f"-fprofile-sample-use={profile}", "-o", "-",
+                              self.source).stdout
+            code[profile] = re.findall(r"!\{!\"branch_weights\".*", ir)
+            # The indirect call is compared with the rule that is met most, which is then inlined; a long packet is rare.
+            self.assertRegex(ir, r"icmp eq .*@accept_data")
+            self.assertNotRegex(recorded.run(CLANG, *AARCH64[:3], "-g", "-S", "-emit-llvm", "-o", "-", self.source).stdout,
+                                r"icmp eq .*@accept_data")
+        self.assertGreater(len(code[self.folder / "profile.clang"]), 2)
+        self.assertEqual(*code.values())
+        # It runs in fewer instructions than without the profile, and says the same.
+        better = self.built("better", "-g", f"-fprofile-sample-use={self.folder / 'profile.clang'}")
+        said = [recorded.run(QEMU, *ROOT, program, 1000).stdout for program in (self.program, better)]
+        self.assertEqual(said[1], said[0])
+        before, after = (self.instructions(self.recorded(p, 250), p.name) for p in (self.program, better))
+        self.assertLess(after, 0.98 * before)
+
+    def instructions(self, capture, image):
+        rows = json.loads(recorded.run(WAYMARK, "profile", capture, "--by", "image", "--format", "json").stdout)["rows"]
+        return next(row["instructions"] for row in rows if row["image"] == image)
+
+    def test_profgen_reads_it(self):
+        text, _ = self.pgo("profgen", *self.captures)
+        for options in (["--unsymbolized-profile", self.folder / "profile.profgen"],
+                        ["--perfscript", self.folder / "script"]):
+            if options[0] == "--perfscript":
+                recorded.run(WAYMARK, "export", self.answers[0], "--to", "profgen-script", "-o", options[1])
+            out = self.folder / "profgen.prof"
+            out.unlink(missing_ok=True)
+            done = recorded.attempt(PROFGEN, *options, "--binary", self.program, "-o", out, "--format=text")
+            if "unsupported" in done.stderr.lower() or "Unknown command line" in done.stderr:
+                self.skipTest(f"{PROFGEN} does not take this: {done.stderr.strip().splitlines()[0]}")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(out.read_text(), r"(?m)^main:\d+:\d+$")
+
+    def test_bolt_reads_it(self):
+        text, _ = self.pgo("bolt", *self.captures)
+        lines = text.splitlines()
+        self.assertEqual({line[0] for line in lines}, {"B", "F"})
+        merged = self.folder / "bolt.fdata"
+        said = recorded.run(PERF2BOLT, "--pa", "-p", self.folder / "profile.bolt", "-o", merged, self.program)
+        said = said.stdout + said.stderr
+        self.assertIn(f"read {len(lines)} aggregated LBR entries", said)
+        # BOLT does not know where the stubs of the linkage table lead; everything else it finds in its own disassembly.
+        begin, size = (int(x, 16) for x in re.search(r"\] \.plt +PROGBITS +(\w+) \w+ (\w+)",
+                                                     recorded.run(READELF, "-SW", self.program).stdout).groups())
+        stubs = sum(int(n) for kind, first, last, n, *_ in map(str.split, lines)
+                    if kind == "F" and begin <= int(first, 16) < begin + size)
+        self.assertRegex(said, rf"traces mismatching disassembled function contents: {stubs} ")
+        self.assertIn("Out of range traces involving unknown regions: 0 ", said)
+        better = self.folder / "bolted"
+        said = recorded.run(BOLT, self.program, "-data", merged, "-o", better, "-reorder-blocks=ext-tsp", "-dyno-stats")
+        self.assertRegex(said.stdout + said.stderr, r"taken branches")
+        self.assertEqual(recorded.run(QEMU, *ROOT, better, 1000).stdout, recorded.run(QEMU, *ROOT, self.program, 1000).stdout)
+
+    def test_all_writes_a_file_for_each_binary(self):
+        folder = self.folder / "profiles"
+        recorded.run(WAYMARK, "pgo", *self.captures, "--for", "autofdo", "--all", "-o", folder)
+        names = {path.name for path in folder.iterdir()}
+        self.assertIn(f"{self.build_id()}.autofdo.txt", names)
+        self.assertGreater(len(names), 1)  # the C library
+
+    def test_says_why_a_profile_would_be_empty(self):
+        plain = self.built("plain")  # without debug information
+        capture = self.recorded(plain, 50)
+        _, said = self.pgo("clang", capture, status=1)
+        self.assertIn("plain has no debug information", said)
+        self.assertFalse((self.folder / "profile.clang").exists())
+        self.pgo("bolt", capture)  # needs none
+        _, said = self.pgo("autofdo", self.captures[0], status=1, options=["--of-image", "nobody"])
+        self.assertIn("no image is called 'nobody'", said)
+
+
+class Simpleperf(unittest.TestCase):
+    def test_ranges_are_those_of_simpleperf(self):
+        """Android's test file, which lies in the corpus as a snapshot too, against what simpleperf's own test expects."""
+        corpus = recorded.corpus(SOURCE)
+        if corpus is None:
+            self.skipTest("no corpus of captures (WAYMARK_CORPUS)")
+        capture = corpus / "etmv4/simpleperf-etm_test_loop"
+        golden = corpus / "../conformance/golden/autofdo-simpleperf-etm_test_loop.txt"
+        if not golden.is_file():
+            self.skipTest(f"there is no {golden}")
+        with tempfile.TemporaryDirectory() as folder:
+            out = pathlib.Path(folder) / "profile"
+            recorded.run(WAYMARK, "pgo", capture, "--image", f"{capture / 'etm_test_loop'}@0x582b2b0000", "--for", "autofdo",
+                         "-o", out)
+            given, expected = out.read_text().splitlines(), golden.read_text().splitlines()
+        count = int(expected[0])
+        self.assertEqual(given[:count + 2], expected[:count + 2])  # ranges, and no addresses
+        # Branches too, but that simpleperf has 0 where an indirect one led.
+        begin = count + 3
+        self.assertEqual(given[begin - 1], expected[begin - 1])
+        lines = int(expected[begin - 1])
+        unknown = [line for line in given[begin:begin + lines] if line not in expected]
+        self.assertEqual([re.sub("->.*:", "->0:", line) for line in unknown],
+                         [line for line in expected[begin:begin + lines] if line not in given])
+        self.assertIn(expected[begin + lines], given)  # the build ID
+
+
+if __name__ == "__main__":
+    CLANG = recorded.need("clang", "clang")
+    recorded.need("ld.lld", "lld")
+    PROFDATA = recorded.need(newest("llvm-profdata"), "llvm")
+    PROFGEN = recorded.need(newest("llvm-profgen"), "llvm")
+    PERF2BOLT, BOLT = (recorded.need(newest(tool), "bolt-16") for tool in ("perf2bolt", "llvm-bolt"))
+    PERF2BOLT = pathlib.Path(PERF2BOLT).resolve().parent / "perf2bolt"
+    NM, READELF = (recorded.need(f"aarch64-linux-gnu-{tool}", "binutils-aarch64-linux-gnu") for tool in ("nm", "readelf"))
+    QEMU = recorded.need("qemu-aarch64", "qemu-user")
+    recorded.need("aarch64-linux-gnu-gcc", "libc6-dev-arm64-cross")
+    unittest.main(argv=sys.argv[:1], verbosity=2)
