@@ -207,7 +207,7 @@ Result<ExportReport> write_profgen_script(const Answers& answers, const ImagePro
         if (b.to_image == image && b.times != 0) came_from[b.to].emplace_back(b.image == image ? b.from : 0, b.times);
     std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> alone = std::move(tables.branches);
     for (const auto& [range, times] : tables.ranges) {
-        const auto& [first, last] = range;
+        const std::uint64_t first = range.first, last = range.second;
         const auto sample = [&](std::uint64_t from, std::uint64_t count) {
             out.print("{}\n {:x} {:#x}/0x0/P/-/-/0 {:#x}/{:#x}/P/-/-/0\n", count, last, last, from, first);
         };
