@@ -101,7 +101,7 @@ public:
     void real(std::string_view name, double value, std::string_view) {
         put_le(column(name, Type::real).bytes, std::bit_cast<std::uint64_t>(value), 8);
     }
-    void index(std::string_view name, Index value, Place, std::string_view) {
+    void index(std::string_view name, Index value, IndexedTable, std::string_view) {
         put_number(column(name, Type::index).bytes, static_cast<Index>(value + 1));  // none: 0
     }
     void choice(std::string_view name, auto value, const auto&, std::string_view) {
@@ -333,7 +333,7 @@ public:
         if (!found) return void(damaged(fmt::format("its column {}", name)));
         value = std::bit_cast<double>(*found);
     }
-    void index(std::string_view name, Index& value, Place, std::string_view) {
+    void index(std::string_view name, Index& value, IndexedTable, std::string_view) {
         Known* k = column(name, Type::index);
         if (k == nullptr) return;
         put_value(*k, k->data.number(), value);
@@ -421,7 +421,7 @@ public:
     [[nodiscard]] bool ok() const { return ok_; }
     void row(const auto& row) { row_fields(*this, row); }
 
-    void index(std::string_view, Index value, Place place, std::string_view) {
+    void index(std::string_view, Index value, IndexedTable place, std::string_view) {
         ok_ &= value == none || value < sizes_[static_cast<std::size_t>(place)];
     }
     void number(auto&&...) {}
@@ -538,7 +538,7 @@ private:
 
     Result<Answers> assemble() {
         if (heads_.size() != 1 || axes_.size() > 1) return bad("it does not say of which capture it is");
-        schema::Head& head = heads_.front();
+        schema::AnswersHead& head = heads_.front();
         out_.capture = std::move(head.capture);
         out_.unit = std::move(head.unit);
         out_.version = std::move(head.version);
@@ -578,7 +578,7 @@ private:
     std::string_view name_;
     Reading reading_;
     Answers out_;
-    std::vector<schema::Head> heads_;
+    std::vector<schema::AnswersHead> heads_;
     std::vector<TimeAxis> axes_;
     std::vector<schema::StoredTable> tables_;
 };
@@ -600,7 +600,7 @@ public:
     void text(std::string_view name, auto&&, std::string_view what) { line(name, "text", what); }
     void real(std::string_view name, auto&&, std::string_view what) { line(name, "real", what); }
     void maybe(std::string_view name, auto&&, std::string_view what) { line(name, "maybe", what); }
-    void index(std::string_view name, auto&&, Place place, std::string_view what) {
+    void index(std::string_view name, auto&&, IndexedTable place, std::string_view what) {
         static constexpr std::array<std::string_view, place_count> names{"images",  "sources", "functions",
                                                                          "inlined", "calls",   "tracks"};
         line(name, fmt::format("index of {}", names[static_cast<std::size_t>(place)]), what);
@@ -680,8 +680,9 @@ bool is_answers_file(Bytes head) {
 
 void write_answers(const Answers& answers, ByteSink& sink) {
     FileWriter file(sink);
-    file.table("head", std::vector<schema::Head>{{answers.capture, answers.unit, answers.version, answers.trace_bytes,
-                                                  answers.cut, answers.timeline.resolution}});
+    file.table("head",
+               std::vector<schema::AnswersHead>{{answers.capture, answers.unit, answers.version, answers.trace_bytes,
+                                                 answers.cut, answers.timeline.resolution}});
     file.table("axis", std::vector<TimeAxis>{answers.timeline.axis});
     schema::tables([&](std::string_view name, const auto& rows, std::string_view) { file.table(name, rows); }, answers);
     std::vector<schema::StoredTable> tables;
@@ -790,7 +791,7 @@ std::string answers_document() {
         "\n"
         "## Tables\n"
         "\n";
-    out.table<schema::Head>("head", "one row: what is no table");
+    out.table<schema::AnswersHead>("head", "one row: what is no table");
     out.table<TimeAxis>("axis", "one row: what times of the timeline are");
     const Answers none_known;
     schema::tables([&]<class Row>(std::string_view name, const std::vector<Row>&,

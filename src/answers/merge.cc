@@ -70,7 +70,7 @@ public:
     };
     explicit Mover(const Maps& maps) : maps_(maps) {}
 
-    void index(std::string_view, Index& value, Place place, std::string_view) {
+    void index(std::string_view, Index& value, IndexedTable place, std::string_view) {
         value = mapped(maps_.of[static_cast<std::size_t>(place)], value);
     }
     void list(std::string_view, Costs& costs, std::string_view) {
@@ -179,7 +179,9 @@ public:
     }
 
 private:
-    [[nodiscard]] Map& map_of(std::size_t n, Place place) { return maps_[n].of[static_cast<std::size_t>(place)]; }
+    [[nodiscard]] Map& map_of(std::size_t n, IndexedTable place) {
+        return maps_[n].of[static_cast<std::size_t>(place)];
+    }
 
     // ---- what others refer to
 
@@ -227,7 +229,8 @@ private:
             out_.images.push_back(image);
         }
         for (std::size_t n = 0; n < all_.size(); ++n)
-            for (const Image& image : all_[n]->images) map_of(n, Place::images).push_back(place.at(key_of(image)));
+            for (const Image& image : all_[n]->images)
+                map_of(n, IndexedTable::images).push_back(place.at(key_of(image)));
     }
 
     void merge_sources() {
@@ -241,14 +244,15 @@ private:
             out_.sources.push_back(file);
         }
         for (std::size_t n = 0; n < all_.size(); ++n)
-            for (const SourceFile& file : all_[n]->sources) map_of(n, Place::sources).push_back(place.at(file.path));
+            for (const SourceFile& file : all_[n]->sources)
+                map_of(n, IndexedTable::sources).push_back(place.at(file.path));
     }
 
     /// How far an image of one of the answers was loaded from where addresses are in all of them.
     [[nodiscard]] std::uint64_t shift(std::size_t n, Index image) const {
         const std::vector<Image>& images = all_[n]->images;
         if (image >= images.size()) return 0;
-        return out_.images[maps_[n].of[static_cast<std::size_t>(Place::images)][image]].load_bias -
+        return out_.images[maps_[n].of[static_cast<std::size_t>(IndexedTable::images)][image]].load_bias -
                images[image].load_bias;
     }
     [[nodiscard]] std::uint64_t shift_of_function(std::size_t n, Index function) const {
@@ -290,7 +294,7 @@ private:
             out_.functions.push_back(f);
         }
         for (std::size_t n = 0; n < all_.size(); ++n)
-            for (const FunctionKey& key : keys[n]) map_of(n, Place::functions).push_back(place.at(key));
+            for (const FunctionKey& key : keys[n]) map_of(n, IndexedTable::functions).push_back(place.at(key));
     }
     static void rename(std::string& name, const std::string& from, const std::string& to) {
         if (const std::size_t at = name.find(from); at != name.npos) name.replace(at, from.size(), to);
@@ -333,7 +337,7 @@ private:
             out_.inlined.back().parent = parent;
         });
         for (std::size_t n = 0; n < all_.size(); ++n)
-            for (const std::size_t node : nodes[n]) map_of(n, Place::inlined).push_back(place[node]);
+            for (const std::size_t node : nodes[n]) map_of(n, IndexedTable::inlined).push_back(place[node]);
     }
 
     void merge_calls() {
@@ -498,10 +502,11 @@ private:
     // ---- the rest
 
     void merge_rest() {
-        std::map<std::pair<std::string, std::uint64_t>, Part> parts;
+        std::map<std::pair<std::string, std::uint64_t>, MergedPart> parts;
         std::uint64_t captures = 0;
         for (const Answers* a : all_) {
-            for (const Part& part : a->parts.empty() ? std::vector<Part>{{a->capture, 1, a->trace_bytes}} : a->parts) {
+            for (const MergedPart& part :
+                 a->parts.empty() ? std::vector<MergedPart>{{a->capture, 1, a->trace_bytes}} : a->parts) {
                 const auto [at, fresh] = parts.try_emplace({part.capture, part.trace_bytes}, part);
                 if (!fresh) take_sum(at->second.times, part.times);
                 take_sum(captures, part.times);

@@ -20,7 +20,7 @@ Error shorter(const ByteFile& file, std::uint64_t at) {
 /// Bytes as they stand in the file.
 class PlainPart final : public ByteStream {
 public:
-    PlainPart(const ByteFile& file, const Part& part) : file_(file), part_(part) {}
+    PlainPart(const ByteFile& file, const BufferPart& part) : file_(file), part_(part) {}
 
     Result<std::size_t> read(std::span<std::uint8_t> into) override {
         const std::uint64_t left = part_.bytes - done_;
@@ -35,14 +35,14 @@ public:
 
 private:
     const ByteFile& file_;
-    const Part part_;
+    const BufferPart part_;
     std::uint64_t done_ = 0;
 };
 
 /// Bytes that are packed in the file.
 class PackedPart final : public ByteStream {
 public:
-    PackedPart(const ByteFile& file, const Part& part)
+    PackedPart(const ByteFile& file, const BufferPart& part)
         : file_(file), part_(part), stream_(ZSTD_createDStream(), ZSTD_freeDStream) {}
 
     Result<std::size_t> read(std::span<std::uint8_t> into) override {
@@ -95,7 +95,7 @@ private:
     }
 
     const ByteFile& file_;
-    const Part part_;
+    const BufferPart part_;
     std::unique_ptr<ZSTD_DStream, decltype(&ZSTD_freeDStream)> stream_;
     std::vector<std::uint8_t> packed_;
     ZSTD_inBuffer in_{};
@@ -104,7 +104,7 @@ private:
 
 class AllParts final : public ByteStream {
 public:
-    AllParts(std::shared_ptr<const ByteFile> file, std::vector<Part> parts)
+    AllParts(std::shared_ptr<const ByteFile> file, std::vector<BufferPart> parts)
         : file_(std::move(file)), parts_(std::move(parts)) {}
 
     Result<std::size_t> read(std::span<std::uint8_t> into) override {
@@ -120,20 +120,20 @@ public:
     }
     [[nodiscard]] std::optional<std::uint64_t> size() const override {
         std::uint64_t sum = 0;
-        for (const Part& part : parts_) sum += part.bytes;
+        for (const BufferPart& part : parts_) sum += part.bytes;
         return sum;
     }
 
 private:
     const std::shared_ptr<const ByteFile> file_;
-    const std::vector<Part> parts_;
+    const std::vector<BufferPart> parts_;
     std::unique_ptr<ByteStream> now_;
     std::size_t next_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<ByteStream> open_part(const ByteFile& container, const Part& part) {
+std::unique_ptr<ByteStream> open_part(const ByteFile& container, const BufferPart& part) {
     if (part.packed != 0) return std::make_unique<PackedPart>(container, part);
     return std::make_unique<PlainPart>(container, part);
 }

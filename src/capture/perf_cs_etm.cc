@@ -224,7 +224,7 @@ CsRings cs_rings(const PerfData& data) {
     }
     const auto part_of = [&](const Held& h, std::uint64_t first, std::uint64_t end) {
         const Chunk& c = data.chunks[h.chunk];
-        Part part;
+        BufferPart part;
         part.bytes = end - first;
         if (c.packed) {
             part.offset = c.payload;
@@ -243,7 +243,7 @@ CsRings cs_rings(const PerfData& data) {
                 std::vector<CsRange>& ranges = out.rings[r].ranges;
                 const bool follows = !ranges.empty() && &h != rings[r].held.data() && (&h - 1)->end == h.first;
                 if (!follows) ranges.push_back({CsRange::no_aux, {}, false, 0, 0, {}});
-                Part part = part_of(h, h.first, h.end);
+                BufferPart part = part_of(h, h.first, h.end);
                 part.follows = follows;
                 part.to = ~std::uint64_t{0};
                 if (out.rings[r].cpu == nobody) part.thread = out.rings[r].tid;
@@ -295,7 +295,7 @@ CsRings cs_rings(const PerfData& data) {
                 begin = std::min(stop, end_of(begin, frame_bytes - begin % frame_bytes));
             if (begin == stop) continue;
             for (const auto& [a, b] : ring.covered.add(begin, stop)) {
-                Part part = part_of(*at, a, b);
+                BufferPart part = part_of(*at, a, b);
                 part.follows = !range.parts.empty() && a == last;
                 part.from = from;
                 part.to = time;
@@ -547,7 +547,7 @@ private:
                 if (range.parts.empty()) continue;
                 const std::uint32_t unit = !range.raw ? nobody : ring.cpu != nobody ? ring.cpu : raw_unit(range);
                 if (range.raw && (unit == nobody || info_.unit(unit) == nullptr)) {
-                    for (const Part& part : range.parts) unknown_unit_bytes_ += part.bytes;
+                    for (const BufferPart& part : range.parts) unknown_unit_bytes_ += part.bytes;
                     continue;
                 }
                 const auto [at, fresh] = by_kind.try_emplace({range.raw, unit}, out_.buffers.size());
@@ -564,7 +564,7 @@ private:
                     buffer.sources = range.raw ? std::vector{source_name(unit)} : sources_in(ring);
                     out_.buffers.push_back(std::move(buffer));
                 }
-                std::vector<Part>& parts = out_.buffers[at->second].parts;
+                std::vector<BufferPart>& parts = out_.buffers[at->second].parts;
                 parts.insert(parts.end(), range.parts.begin(), range.parts.end());
                 range.parts = {};
             }

@@ -171,7 +171,7 @@ public:
         return out;
     }
 
-    std::vector<Extent> extents(const Key& key) const override {
+    std::vector<MappedExtent> extents(const Key& key) const override {
         Space space;
         if (const auto found = changes_.find(key.process); found != changes_.end() && key.process != nobody) {
             build(found->second, key.first, space, 0);
@@ -190,10 +190,10 @@ public:
         if (const auto found = changes_.find(nobody); found != changes_.end())
             for (std::size_t i = 0; i < std::min(key.kernel, found->second.size()); ++i)
                 put(space, found->second[i].mapping);
-        std::vector<Extent> out;
+        std::vector<MappedExtent> out;
         out.reserve(space.size());
         for (const auto& [first, piece] : space) {
-            const Extent& of = placed_[piece.mapping];
+            const MappedExtent& of = placed_[piece.mapping];
             if (!out.empty() && out.back().last + 1 == first && out.back().shift == of.shift &&
                 out.back().module == of.module && out.back().name == of.name)
                 out.back().last = piece.last;
@@ -265,7 +265,7 @@ private:
     const std::optional<bool> context_in_vmid_;
     const Tasks tasks_;
     std::vector<Name> names_;
-    std::vector<Extent> placed_;  // by mapping
+    std::vector<MappedExtent> placed_;  // by mapping
     std::unordered_map<std::uint32_t, std::vector<Change>> changes_;
 };
 

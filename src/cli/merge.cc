@@ -72,7 +72,7 @@ Status merge(const MergeOptions& options) {
     const auto bytes = write_answers_file(all, options.output, options.files);
     if (!bytes) return fail(bytes.error());
     std::uint64_t captures = 0;
-    for (const answers::Part& part : all.parts) {
+    for (const answers::MergedPart& part : all.parts) {
         captures += part.times;
         if (part.times > 1)
             say("note", fmt::format("{} of {} is among them {} times, and counts as often", part.capture,

@@ -90,9 +90,9 @@ Result<Sample> take_sample(const capture::Buffer& buffer, std::uint64_t most_byt
     if (buffer.container == nullptr) return take_sample(buffer.files, most_bytes);
     Sample out;
     std::uint64_t at = 0, taken = 0, sum = 0;
-    for (const capture::Part& part : buffer.parts) sum += part.bytes;
+    for (const capture::BufferPart& part : buffer.parts) sum += part.bytes;
     out.size_bytes = sum;
-    for (const capture::Part& part : buffer.parts) {
+    for (const capture::BufferPart& part : buffer.parts) {
         const auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(part.bytes, most_bytes - taken));
         if (bytes == 0) break;
         if (!part.follows || out.pieces.empty()) out.pieces.push_back({{at}, {}});

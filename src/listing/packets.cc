@@ -22,7 +22,7 @@ public:
     }
     void reset() override { reader_->reset(); }
     /// Where parts of the buffer meet, the decoder begins anew, but nothing is missing.
-    void begin(const capture::Part& part) override {
+    void begin(const capture::BufferPart& part) override {
         if (!part.follows) break_.reset();
     }
     void finish() override {

@@ -7,13 +7,13 @@ namespace waymark::pipeline {
 
 namespace {
 
-std::uint64_t hash_of(const std::vector<capture::Extent>& extents) {
+std::uint64_t hash_of(const std::vector<capture::MappedExtent>& extents) {
     std::uint64_t h = 0x9e3779b97f4a7c15;
     const auto mix = [&](std::uint64_t value) {
         h = (h ^ value) * 0xff51afd7ed558ccd;
         h ^= h >> 32;
     };
-    for (const capture::Extent& e : extents) {
+    for (const capture::MappedExtent& e : extents) {
         mix(e.first);
         mix(e.last);
         mix(e.shift);
@@ -52,17 +52,17 @@ const ProcessCode::Space& ProcessCode::space(std::uint32_t number) const {
     return *all_[number - 1];
 }
 
-const capture::Extent* ProcessCode::extent(std::uint32_t number, std::uint64_t address) const {
+const capture::MappedExtent* ProcessCode::extent(std::uint32_t number, std::uint64_t address) const {
     const auto& extents = space(number).extents;
     const auto after = std::upper_bound(extents.begin(), extents.end(), address,
-                                        [](std::uint64_t a, const capture::Extent& e) { return a < e.first; });
+                                        [](std::uint64_t a, const capture::MappedExtent& e) { return a < e.first; });
     if (after == extents.begin()) return nullptr;
-    const capture::Extent& found = *(after - 1);
+    const capture::MappedExtent& found = *(after - 1);
     return address <= found.last ? &found : nullptr;
 }
 
 isa::Code ProcessCode::at(std::uint32_t number, Address address, const isa::Space& space) const {
-    const capture::Extent* found = extent(number, address.value);
+    const capture::MappedExtent* found = extent(number, address.value);
     if (found == nullptr || found->module == capture::no_module) return {};
     isa::Code code = places_->at({address.value - found->shift}, space);
     if (code.bytes.empty()) return {};
@@ -152,7 +152,7 @@ std::uint32_t ProcessSink::number() {
 }
 
 Address ProcessSink::place(Address address) {
-    const capture::Extent* found = reader_.code().extent(number(), address.value);
+    const capture::MappedExtent* found = reader_.code().extent(number(), address.value);
     return found == nullptr ? address : Address{address.value - found->shift};
 }
 
@@ -161,7 +161,7 @@ void ProcessSink::see(const flow::Event& event) {
         context_ = *context;
         number_.reset();
     } else if (const auto* none = std::get_if<flow::NoMemory>(&event.what)) {
-        const capture::Extent* found = reader_.code().extent(number(), none->address.value);
+        const capture::MappedExtent* found = reader_.code().extent(number(), none->address.value);
         const std::optional<std::uint32_t> name = found == nullptr ? std::nullopt : std::optional(found->name);
         const auto [at, fresh] = missing_.try_emplace(name);
         now_ = &at->second;

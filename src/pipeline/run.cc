@@ -100,7 +100,7 @@ public:
         if (consumer_) consumer_->reset();
     }
     /// A part begins, which is borrowed until the next one.
-    void begin(const capture::Part& part) {
+    void begin(const capture::BufferPart& part) {
         part_ = &part;
         if (!started_) return;
         pass_on();
@@ -170,7 +170,7 @@ private:
     const MakeConsumer& make_;
     OffsetMap offsets_;
     bool started_ = false;
-    const capture::Part* part_ = nullptr;
+    const capture::BufferPart* part_ = nullptr;
     std::unique_ptr<Consumer> consumer_;
     std::vector<std::uint8_t> waiting_;
     std::vector<Break> breaks_;
@@ -384,7 +384,7 @@ private:
                    Strays& strays, std::optional<Framed>& framed) {
         if (report.framed) framed.emplace(streams, strays, false, report);
         std::uint64_t at = 0;
-        for (const capture::Part& part : buffer.parts) {
+        for (const capture::BufferPart& part : buffer.parts) {
             for (const auto& stream : streams) stream->begin(part);
             if (framed && !part.follows) framed->begin_part(at);
             const auto input = capture::open_part(*buffer.container, part);
@@ -443,7 +443,7 @@ public:
         return reader_ ? static_cast<const isa::CodeReader&>(*reader_) : *memory_;
     }
     [[nodiscard]] flow::Sink& sink() const { return *sink_; }
-    void begin(const capture::Part& part) {
+    void begin(const capture::BufferPart& part) {
         if (reader_) reader_->begin(part.from, part.to, part.thread);
     }
     [[nodiscard]] std::vector<MissingCode> missing() const {
@@ -464,7 +464,7 @@ public:
         : ends_(stream, sink, addresses),
           out_(blocks_, ends_.sink()),
           decoder_(stream.source.configuration->decoder(ends_.code(), out_, {.kind = kind})) {}
-    void begin(const capture::Part& part) override { ends_.begin(part); }
+    void begin(const capture::BufferPart& part) override { ends_.begin(part); }
     [[nodiscard]] std::vector<MissingCode> missing() const override { return ends_.missing(); }
     // Delivers at once, as ParallelConsumer does: several sources then deliver in one order with any number of threads.
     void feed(Bytes bytes) override {
@@ -499,7 +499,7 @@ public:
                .ranges = sink.counts_suffice() ? follow::Ranges::counted : follow::Ranges::delivered,
                // Some ten thousand rows of text are in memory for each piece.
                .piece_bytes = sink.split() == flow::Split::per_chunk ? std::size_t{1} << 13 : std::size_t{1} << 14})) {}
-    void begin(const capture::Part& part) override { ends_.begin(part); }
+    void begin(const capture::BufferPart& part) override { ends_.begin(part); }
     [[nodiscard]] std::vector<MissingCode> missing() const override { return ends_.missing(); }
     void feed(Bytes bytes) override { decoder_->feed(bytes); }
     void reset() override { decoder_->reset(); }

@@ -69,7 +69,7 @@ perf::TimeConversion conversion_of(std::uint64_t hz, std::uint64_t zero) {
     return {.shift = shift, .multiplier = (ns << shift) / hz, .zero = zero};
 }
 
-class PerfFile::File final : public ByteSink {
+class RecordedPerfFile::File final : public ByteSink {
 public:
     explicit File(int file) : file_(file) {}
     ~File() override { close(file_); }
@@ -103,14 +103,15 @@ private:
     std::vector<std::uint8_t> buffer_;
 };
 
-PerfFile::PerfFile(fs::path path, std::unique_ptr<File> file, std::vector<perf::Attr> attrs)
+RecordedPerfFile::RecordedPerfFile(fs::path path, std::unique_ptr<File> file, std::vector<perf::Attr> attrs)
     : path_(std::move(path)),
       file_(std::move(file)),
       writer_(std::make_unique<perf::PerfWriter>(*file_, std::move(attrs))) {}
 
-PerfFile::~PerfFile() = default;
+RecordedPerfFile::~RecordedPerfFile() = default;
 
-Result<std::unique_ptr<PerfFile>> PerfFile::create(const fs::path& path, std::vector<perf::Attr> attrs) {
+Result<std::unique_ptr<RecordedPerfFile>> RecordedPerfFile::create(const fs::path& path,
+                                                                   std::vector<perf::Attr> attrs) {
     std::error_code none;
     if (fs::is_regular_file(path, none) && fs::file_size(path, none) != 0) {
         std::array<char, 8> head{};
@@ -131,12 +132,12 @@ Result<std::unique_ptr<PerfFile>> PerfFile::create(const fs::path& path, std::ve
     auto owned = std::make_unique<File>(file);
     WM_RETURN_IF_ERROR(OutputLock::of_file(file, path));
     if (ftruncate(file, 0) != 0) return cannot("write", path);
-    std::unique_ptr<PerfFile> out(new PerfFile(path, std::move(owned), std::move(attrs)));
+    std::unique_ptr<RecordedPerfFile> out(new RecordedPerfFile(path, std::move(owned), std::move(attrs)));
     WM_RETURN_IF_ERROR(out->status());
     return out;
 }
 
-void PerfFile::mapped(const MapPart& part, std::string_view name, const perf::PerfWriter::At& at) {
+void RecordedPerfFile::mapped(const MapPart& part, std::string_view name, const perf::PerfWriter::At& at) {
     perf::Mapping m;
     m.pid = m.tid = at.pid;
     constexpr std::uint32_t read_execute = 5, map_private = 2;
@@ -163,15 +164,17 @@ void PerfFile::mapped(const MapPart& part, std::string_view name, const perf::Pe
         build_ids_.push_back({perf::nobody, m.build_id, m.file});
 }
 
-void PerfFile::forget(std::vector<Mapped>& known, std::uint64_t address, std::uint64_t bytes) {
+void RecordedPerfFile::forget(std::vector<Mapped>& known, std::uint64_t address, std::uint64_t bytes) {
     std::erase_if(known, [&](const Mapped& k) {
         return k.piece.address < address + bytes && address < k.piece.address + k.piece.bytes;
     });
 }
 
-void PerfFile::unmapped(std::uint32_t pid, const UnmapPart& part) { forget(mapped_[pid], part.address, part.bytes); }
+void RecordedPerfFile::unmapped(std::uint32_t pid, const UnmapPart& part) {
+    forget(mapped_[pid], part.address, part.bytes);
+}
 
-Status PerfFile::finish(const Machine& machine) {
+Status RecordedPerfFile::finish(const Machine& machine) {
     perf::PerfWriter& w = *writer_;
     w.build_ids(build_ids_);
     utsname host{};
@@ -193,12 +196,12 @@ Status PerfFile::finish(const Machine& machine) {
     return status();
 }
 
-Status PerfFile::flush() {
+Status RecordedPerfFile::flush() {
     file_->flush();
     return status();
 }
 
-Status PerfFile::status() const {
+Status RecordedPerfFile::status() const {
     if (file_->problem() == 0) return Nothing{};
     return Error{Errc::unreadable, fmt::format("cannot write {}: {}", path_.string(), reason(file_->problem()))};
 }

@@ -128,7 +128,8 @@ PerfRecorder::~PerfRecorder() = default;
 Result<std::unique_ptr<PerfRecorder>> PerfRecorder::create(PerfRecorderOptions options) {
     WM_CHECK(options.units != nullptr);
     WM_RETURN_IF_ERROR(check(options));
-    WM_ASSIGN_OR_RETURN(std::unique_ptr<PerfFile> file, PerfFile::create(options.file, attributes(options)));
+    WM_ASSIGN_OR_RETURN(std::unique_ptr<RecordedPerfFile> file,
+                        RecordedPerfFile::create(options.file, attributes(options)));
     const bool snapshot = options.loss == TraceLoss::snapshot;
     WM_ASSIGN_OR_RETURN(const perf::AuxtraceInfo info, perf::cs_etm_info(options.info_version, pmu_type, snapshot,
                                                                          terms_of(options), units_of(options)));

@@ -265,7 +265,8 @@ Profiler::~Profiler() = default;
 
 Result<std::unique_ptr<Profiler>> Profiler::create(ProfilerOptions options) {
     WM_RETURN_IF_ERROR(check(options));
-    WM_ASSIGN_OR_RETURN(std::unique_ptr<PerfFile> file, PerfFile::create(options.file, attributes(options)));
+    WM_ASSIGN_OR_RETURN(std::unique_ptr<RecordedPerfFile> file,
+                        RecordedPerfFile::create(options.file, attributes(options)));
     std::unique_ptr<Profiler> profiler(new Profiler(std::move(options)));
     Profiler& p = *profiler;
     p.file_ = std::move(file);

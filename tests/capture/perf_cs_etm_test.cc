@@ -255,7 +255,7 @@ TEST(CsRings, SizesOf2To60) {
     std::uint64_t bytes = 0;
     for (const CsRing& ring : rings.rings)
         for (const CsRange& range : ring.ranges)
-            for (const Part& part : range.parts) {
+            for (const BufferPart& part : range.parts) {
                 EXPECT_GE(part.offset, 1000U);
                 EXPECT_LE(part.offset + part.bytes, 2064U);
                 EXPECT_LE(part.from, part.to);

@@ -333,7 +333,7 @@ struct Chart {
 };
 
 /// A capture that the answers are of.
-struct Part {
+struct MergedPart {
     std::string capture;
     std::uint64_t times = 1;  ///< it is among them
     std::uint64_t trace_bytes{};
@@ -370,7 +370,7 @@ struct Answers {
     std::vector<Chart> charts;
     std::vector<Table> tables;  ///< those that only one unit has: DPU tasks, loops and user data, shared cache lines
     /// The captures that these answers are of, by name; empty: it is one, `capture`.
-    std::vector<Part> parts{};
+    std::vector<MergedPart> parts{};
 };
 
 /// What a function cost over all.

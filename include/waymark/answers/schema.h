@@ -26,7 +26,7 @@
 namespace waymark::answers {
 
 /// A table that indices lead into.
-enum class Place : std::uint8_t { images, sources, functions, inlined, calls, tracks };
+enum class IndexedTable : std::uint8_t { images, sources, functions, inlined, calls, tracks };
 inline constexpr std::size_t place_count = 6;
 
 namespace schema {
@@ -79,7 +79,7 @@ void fields(W& w, Of<Metric> auto& r) {
     w.text("note", r.note, "what it leaves out");
 }
 template <class W>
-void fields(W& w, Of<Part> auto& r) {
+void fields(W& w, Of<MergedPart> auto& r) {
     w.text("capture", r.capture, "its name");
     w.number("times", r.times, "how often it is among the answers");
     w.number("trace_bytes", r.trace_bytes, "size of its trace, each time");
@@ -110,24 +110,25 @@ template <class W>
 void fields(W& w, Of<Function> auto& r) {
     w.text("name", r.name, "for reading");
     w.text("linkage_name", r.linkage_name, "as in the symbol table; empty: not from one");
-    w.index("image", r.image, Place::images, "it lies in");
+    w.index("image", r.image, IndexedTable::images, "it lies in");
     w.address("address", r.address, "of its first instruction, as traced");
     w.number("bytes", r.bytes, "its length; 0: not known");
-    w.index("source", r.source, Place::sources, "file it begins in");
+    w.index("source", r.source, IndexedTable::sources, "file it begins in");
     w.number("line", r.line, "it begins at; 0: not known");
     w.number("synthetic", r.synthetic, "1: no code of the program, but a task, an interrupt, a gap");
     w.text("declared_name", r.declared_name, "linkage name of the function that its author wrote");
-    w.index("declared_source", r.declared_source, Place::sources, "file of its declaration");
+    w.index("declared_source", r.declared_source, IndexedTable::sources, "file of its declaration");
     w.number("declared_line", r.declared_line, "line of its declaration; 0: not known");
     w.number("by_llvm", r.by_llvm, "1: discriminators of its lines are in LLVM's encoding");
 }
 template <class W>
 void fields(W& w, Of<InlinedCall> auto& r) {
-    w.index("parent", r.parent, Place::inlined, "the inlined call it is made in, an earlier row; none: the function");
-    w.index("function", r.function, Place::functions, "whose code all of it is");
+    w.index("parent", r.parent, IndexedTable::inlined,
+            "the inlined call it is made in, an earlier row; none: the function");
+    w.index("function", r.function, IndexedTable::functions, "whose code all of it is");
     w.text("name", r.name, "of what was called");
     w.text("linkage_name", r.linkage_name, "as its symbol would be; empty: as the name");
-    w.index("source", r.source, Place::sources, "file it is called in");
+    w.index("source", r.source, IndexedTable::sources, "file it is called in");
     w.number("line", r.line, "it is called at");
     w.number("discriminator", r.discriminator, "of that line");
     w.number("declared_line", r.declared_line, "where the callee is declared; 0: not known");
@@ -138,21 +139,21 @@ void fields(W& w, Of<Instruction> auto& r) {
     w.number("bytes", r.bytes, "its length");
     w.choice("isa", r.isa, isas, "its instruction set");
     w.choice("seen", r.seen, seen, "whether it ran");
-    w.index("function", r.function, Place::functions, "it is in");
-    w.index("source", r.source, Place::sources, "file of its innermost line");
+    w.index("function", r.function, IndexedTable::functions, "it is in");
+    w.index("source", r.source, IndexedTable::sources, "file of its innermost line");
     w.number("line", r.line, "innermost, where code was inlined");
     w.number("times", r.times, "executed, where flow is known");
     w.list("costs", r.costs, "by metric; empty: `times` says it all");
     w.text("text", r.text, "disassembled");
-    w.index("inlined", r.inlined, Place::inlined, "innermost inlined call it lies in");
+    w.index("inlined", r.inlined, IndexedTable::inlined, "innermost inlined call it lies in");
     w.number("discriminator", r.discriminator, "of its line");
 }
 template <class W>
 void fields(W& w, Of<Line> auto& r) {
-    w.index("source", r.source, Place::sources, "file");
+    w.index("source", r.source, IndexedTable::sources, "file");
     w.address("line", r.line, "from 1");
     w.choice("seen", r.seen, seen, "whether it ran");
-    w.index("function", r.function, Place::functions, "the first with code of this line");
+    w.index("function", r.function, IndexedTable::functions, "the first with code of this line");
     w.number("times", r.times, "the most often executed instruction of it");
     w.list("costs", r.costs, "of its instructions, by metric");
 }
@@ -161,8 +162,8 @@ void fields(W& w, Of<Branch> auto& r) {
     w.address("address", r.address, "of the branch");
     w.address("target", r.target, "of a direct one; else 0");
     w.choice("kind", r.kind, branches, "of the instruction");
-    w.index("function", r.function, Place::functions, "it is in");
-    w.index("source", r.source, Place::sources, "file");
+    w.index("function", r.function, IndexedTable::functions, "it is in");
+    w.index("source", r.source, IndexedTable::sources, "file");
     w.number("line", r.line, "of the source");
     w.number("taken", r.taken, "times");
     w.number("not_taken", r.not_taken, "times");
@@ -174,8 +175,8 @@ template <class W>
 void fields(W& w, Of<Edge> auto& r) {
     w.address("from", r.from, "of the branch");
     w.address("to", r.to, "of the instruction that came next");
-    w.index("from_function", r.from_function, Place::functions, "it led out of");
-    w.index("to_function", r.to_function, Place::functions, "it led into");
+    w.index("from_function", r.from_function, IndexedTable::functions, "it led out of");
+    w.index("to_function", r.to_function, IndexedTable::functions, "it led into");
     w.choice("kind", r.kind, branches, "of the branch");
     w.number("times", r.times, "control went that way");
     w.list("inclusive", r.inclusive, "what passed in calls, by metric");
@@ -185,15 +186,15 @@ void fields(W& w, Of<Block> auto& r) {
     w.address("address", r.address, "of its first instruction");
     w.number("bytes", r.bytes, "its length");
     w.number("instructions", r.instructions, "how many");
-    w.index("function", r.function, Place::functions, "it is in");
+    w.index("function", r.function, IndexedTable::functions, "it is in");
     w.number("times", r.times, "it ran");
 }
 template <class W>
 void fields(W& w, Of<Loop> auto& r) {
     w.address("head", r.head, "its first instruction");
     w.address("tail", r.tail, "the last one that leads back there");
-    w.index("function", r.function, Place::functions, "it is in");
-    w.index("source", r.source, Place::sources, "file");
+    w.index("function", r.function, IndexedTable::functions, "it is in");
+    w.index("source", r.source, IndexedTable::sources, "file");
     w.number("line", r.line, "of the source");
     w.number("entries", r.entries, "times control came into it");
     w.number("iterations", r.iterations, "times its head ran");
@@ -204,7 +205,7 @@ void fields(W& w, Of<Loop> auto& r) {
 }
 template <class W>
 void fields(W& w, Of<ImageRange> auto& r) {
-    w.index("image", r.image, Place::images, "whose code it is");
+    w.index("image", r.image, IndexedTable::images, "whose code it is");
     w.address("first", r.first, "first instruction, as in the file");
     w.address("last", r.last, "last instruction, as in the file");
     w.choice("isa", r.isa, isas, "its instruction set");
@@ -215,17 +216,17 @@ void fields(W& w, Of<ImageRange> auto& r) {
 }
 template <class W>
 void fields(W& w, Of<ImageBranch> auto& r) {
-    w.index("image", r.image, Place::images, "of the branch");
+    w.index("image", r.image, IndexedTable::images, "of the branch");
     w.address("from", r.from, "the branch, as in the file");
-    w.index("to_image", r.to_image, Place::images, "where it led; none: to code of no file");
+    w.index("to_image", r.to_image, IndexedTable::images, "where it led; none: to code of no file");
     w.address("to", r.to, "as in that file");
     w.choice("kind", r.kind, branches, "of the branch");
     w.number("times", r.times, "it was taken");
 }
 template <class W>
 void fields(W& w, Of<CallNode> auto& r) {
-    w.index("parent", r.parent, Place::calls, "who called, an earlier row; none: the first row alone");
-    w.index("function", r.function, Place::functions, "that was called");
+    w.index("parent", r.parent, IndexedTable::calls, "who called, an earlier row; none: the first row alone");
+    w.index("function", r.function, IndexedTable::functions, "that was called");
     w.choice("kind", r.kind, nodes, "how it was entered");
     w.number("calls", r.calls, "times");
     w.list("self", r.self, "its own cost, by metric");
@@ -242,14 +243,14 @@ void fields(W& w, Of<TimeAxis> auto& r) {
 template <class W>
 void fields(W& w, Of<Track> auto& r) {
     w.text("name", r.name, "of a core, thread or task");
-    w.index("parent", r.parent, Place::tracks, "a track it is drawn below");
+    w.index("parent", r.parent, IndexedTable::tracks, "a track it is drawn below");
 }
 template <class W>
 void fields(W& w, Of<Slice> auto& r) {
     w.address("begin", r.begin, "first moment");
     w.address("end", r.end, "after the last moment");
-    w.index("track", r.track, Place::tracks, "it is on");
-    w.index("function", r.function, Place::functions, "that was active");
+    w.index("track", r.track, IndexedTable::tracks, "it is on");
+    w.index("function", r.function, IndexedTable::functions, "that was active");
     w.number("depth", r.depth, "of nesting");
     w.number("merged", r.merged, "slices it stands for");
 }
@@ -257,7 +258,7 @@ template <class W>
 void fields(W& w, Of<Mark> auto& r) {
     w.address("begin", r.begin, "first moment");
     w.address("end", r.end, "last moment");
-    w.index("track", r.track, Place::tracks, "it is on");
+    w.index("track", r.track, IndexedTable::tracks, "it is on");
     w.choice("kind", r.kind, marks, "of what it marks");
     w.text("text", r.text, "for reading");
 }
@@ -270,7 +271,7 @@ template <class W>
 void fields(W& w, Of<Series> auto& r) {
     w.text("name", r.name, "of a rate or value");
     w.text("unit", r.unit, "of it");
-    w.index("track", r.track, Place::tracks, "it belongs to");
+    w.index("track", r.track, IndexedTable::tracks, "it belongs to");
     w.list("points", r.points, "its values");
 }
 template <class W>
@@ -346,14 +347,14 @@ void fields(W& w, Of<StoredTable> auto& r) {
     w.list("cells", r.cells, "row by row");
 }
 /// What of answers is no table.
-struct Head {
+struct AnswersHead {
     std::string capture{}, unit{}, version{};
     std::uint64_t trace_bytes{};
     bool cut{};
     std::uint64_t resolution{};
 };
 template <class W>
-void fields(W& w, Of<Head> auto& r) {
+void fields(W& w, Of<AnswersHead> auto& r) {
     w.text("capture", r.capture, "its name");
     w.text("unit", r.unit, "that recorded it, as it is called");
     w.text("version", r.version, "of the Waymark that made the answers");

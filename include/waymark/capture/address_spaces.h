@@ -16,12 +16,12 @@
 namespace waymark::capture {
 
 /// Addresses of a process that a module holds.
-struct Extent {
+struct MappedExtent {
     std::uint64_t first{}, last{};  ///< inclusive
     std::uint64_t shift{};          ///< address less place, modulo 2^64
     std::uint32_t module{};         ///< in ModuleMap::modules, or `no_module`: nothing is known of the code
     std::uint32_t name{};           ///< of what is mapped: an index into AddressSpaces::names
-    friend bool operator==(const Extent&, const Extent&) = default;
+    friend bool operator==(const MappedExtent&, const MappedExtent&) = default;
 };
 inline constexpr std::uint32_t no_module = ~std::uint32_t{0};
 
@@ -44,7 +44,7 @@ public:
     [[nodiscard]] virtual std::optional<Key> key(std::optional<std::uint32_t> thread, std::uint64_t from,
                                                  std::uint64_t to) const = 0;
     /// What was mapped at the end of that time and, where nothing was, earlier in it: by address, without overlaps.
-    [[nodiscard]] virtual std::vector<Extent> extents(const Key& key) const = 0;
+    [[nodiscard]] virtual std::vector<MappedExtent> extents(const Key& key) const = 0;
 
     /// `main[1234]`, or the number alone.
     [[nodiscard]] virtual std::string thread_name(std::uint32_t thread, std::uint64_t time) const = 0;

@@ -50,7 +50,7 @@ struct Source {
 };
 
 /// A stretch of a buffer in a file that holds other things too.
-struct Part {
+struct BufferPart {
     std::uint64_t offset{};  ///< of the first byte in the file
     std::uint64_t bytes{};
     /// It goes on where the part before it ended. Otherwise the units were stopped between the two: decoders begin
@@ -62,7 +62,7 @@ struct Part {
     std::uint64_t from{}, to{};
     std::optional<std::uint32_t> thread{};
     bool lost{};  ///< trace was lost in it or before it
-    friend bool operator==(const Part&, const Part&) = default;
+    friend bool operator==(const BufferPart&, const BufferPart&) = default;
 };
 
 /// One captured stream of bytes.
@@ -86,7 +86,7 @@ struct Buffer {
     bool other_sources = false;    ///< sources that are not described may have bytes in it too
     /// A buffer that consists of parts of one file, `container`, instead of whole files. Those of its sources that have
     /// no byte in it are none of it: the capture does not say which of them do.
-    std::vector<Part> parts{};
+    std::vector<BufferPart> parts{};
     std::shared_ptr<const ByteFile> container{};
     friend bool operator==(const Buffer&, const Buffer&) = default;
 };
@@ -99,7 +99,7 @@ struct Buffer {
 /// The bytes of a buffer: of its files one after another, or of its parts. Errors: those of `concatenate`.
 [[nodiscard]] Result<std::unique_ptr<ByteStream>> open_buffer(const Buffer& buffer);
 /// The bytes of one part. `container` is borrowed.
-[[nodiscard]] std::unique_ptr<ByteStream> open_part(const ByteFile& container, const Part& part);
+[[nodiscard]] std::unique_ptr<ByteStream> open_part(const ByteFile& container, const BufferPart& part);
 
 /// A file with memory contents as a core saw them.
 struct MemoryDump {

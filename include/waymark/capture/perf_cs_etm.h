@@ -56,7 +56,7 @@ struct CsHardwareId {
 /// A range of an AUX record with the pieces of AUXTRACE records that hold it (section 1.4).
 struct CsRange {
     std::size_t aux{};                   ///< in PerfData::aux; `no_aux`: a chunk that no AUX record covers
-    std::vector<Part> parts{};           ///< all but the first follow, unless bytes between them are missing
+    std::vector<BufferPart> parts{};     ///< all but the first follow, unless bytes between them are missing
     bool raw{};                          ///< bytes of one unit, else formatter frames
     std::uint64_t missing{};             ///< bytes that no chunk has
     std::uint64_t again{};               ///< bytes that an earlier range had already

@@ -31,7 +31,7 @@ public:
     /// A number for the memory of a thread in a time; at least 1. Memories with the same contents have one number.
     [[nodiscard]] std::uint32_t number(std::optional<std::uint32_t> thread, std::uint64_t from, std::uint64_t to) const;
     /// What is mapped there; null: nothing that is known. Valid as long as this.
-    [[nodiscard]] const capture::Extent* extent(std::uint32_t number, std::uint64_t address) const;
+    [[nodiscard]] const capture::MappedExtent* extent(std::uint32_t number, std::uint64_t address) const;
     /// The bytes there. The section is one of this class, for `placed`.
     [[nodiscard]] isa::Code at(std::uint32_t number, Address address, const isa::Space& space) const;
 
@@ -44,7 +44,7 @@ public:
 
 private:
     struct Space {
-        std::vector<capture::Extent> extents;
+        std::vector<capture::MappedExtent> extents;
     };
     [[nodiscard]] const Space& space(std::uint32_t number) const;
 

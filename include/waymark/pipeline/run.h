@@ -37,7 +37,7 @@ public:
     /// What comes next does not follow what came before.
     virtual void reset() = 0;
     /// A part of the buffer begins; comes before its first bytes, and after `reset` where it does not follow.
-    virtual void begin(const capture::Part&) {}
+    virtual void begin(const capture::BufferPart&) {}
     /// The stream ends here.
     virtual void finish() = 0;
     /// Deliver what is known so far; called at the end of each piece of the buffer, while its offsets can be mapped.

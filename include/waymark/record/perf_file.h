@@ -25,15 +25,15 @@ void like_tracking_event(capture::perf::Attr& attr);
 /// Nanoseconds of perf's clock from the ticks of a counter with this frequency. `zero`: the time at tick 0.
 [[nodiscard]] capture::perf::TimeConversion conversion_of(std::uint64_t hz, std::uint64_t zero = 0);
 
-class PerfFile {
+class RecordedPerfFile {
 public:
     /// Replaces a perf.data file that is there, and nothing else.
     /// Errors: `usage`: something else is there, or another recording writes there; `unreadable`.
-    [[nodiscard]] static Result<std::unique_ptr<PerfFile>> create(const std::filesystem::path& path,
-                                                                  std::vector<capture::perf::Attr> attrs);
-    ~PerfFile();
-    PerfFile(const PerfFile&) = delete;
-    PerfFile& operator=(const PerfFile&) = delete;
+    [[nodiscard]] static Result<std::unique_ptr<RecordedPerfFile>> create(const std::filesystem::path& path,
+                                                                          std::vector<capture::perf::Attr> attrs);
+    ~RecordedPerfFile();
+    RecordedPerfFile(const RecordedPerfFile&) = delete;
+    RecordedPerfFile& operator=(const RecordedPerfFile&) = delete;
 
     [[nodiscard]] capture::perf::PerfWriter& writer() { return *writer_; }
 
@@ -62,7 +62,7 @@ public:
 
 private:
     class File;
-    PerfFile(std::filesystem::path path, std::unique_ptr<File> file, std::vector<capture::perf::Attr> attrs);
+    RecordedPerfFile(std::filesystem::path path, std::unique_ptr<File> file, std::vector<capture::perf::Attr> attrs);
 
     std::filesystem::path path_;
     std::unique_ptr<File> file_;

@@ -77,7 +77,7 @@ struct PerfRecorded {
 
 class PerfRecorder final : public Recording {
 public:
-    /// Begins the file. Errors: `usage`: see check(), or what PerfFile::create() finds; `unreadable`.
+    /// Begins the file. Errors: `usage`: see check(), or what RecordedPerfFile::create() finds; `unreadable`.
     [[nodiscard]] static Result<std::unique_ptr<PerfRecorder>> create(PerfRecorderOptions options);
     ~PerfRecorder() override;
 
@@ -183,7 +183,7 @@ private:
     std::vector<std::string> program_;  ///< with its arguments: the one that runs
     capture::perf::TimeConversion conversion_;
     Clock clock_;
-    std::unique_ptr<PerfFile> file_;
+    std::unique_ptr<RecordedPerfFile> file_;
     std::optional<flow::SelectedBlocks> selected_;
     std::map<std::uint32_t, Process> processes_;  ///< by ProcessPart's number
     std::map<std::uint32_t, Thread> threads_;

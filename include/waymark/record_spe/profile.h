@@ -181,7 +181,7 @@ private:
     MachineSimulation machine_;
     capture::perf::TimeConversion conversion_;
     std::uint64_t counter_numerator_, counter_denominator_;
-    std::unique_ptr<PerfFile> file_;
+    std::unique_ptr<RecordedPerfFile> file_;
     std::vector<Block> blocks_;
     std::map<std::uint32_t, Thread> threads_;
     std::vector<std::unique_ptr<Cpu>> cpus_;
