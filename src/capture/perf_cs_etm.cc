@@ -10,54 +10,48 @@
 #include <tuple>
 #include <utility>
 
+#include "waymark/capture/perf_cs_etm_writer.h"
+
 namespace waymark::capture::perf {
 
 namespace {
 
-constexpr std::uint64_t etmv3_magic = 0x3030303030303030, etmv4_magic = 0x4040404040404040,
-                        ete_magic = 0x5050505050505050;
 constexpr std::uint64_t raw_format = 0x100, format_mask = 0xff00;
 constexpr std::uint64_t frame_bytes = 16;
 
-using Names = std::span<const std::string_view>;
-constexpr std::array<std::string_view, 4> ptm_registers{"ETMCR", "ETMTRACEIDR", "ETMCCER", "ETMIDR"};
-constexpr std::array<std::string_view, 7> etmv4_registers{"TRCCONFIGR", "TRCTRACEIDR", "TRCIDR0",      "TRCIDR1",
-                                                          "TRCIDR2",    "TRCIDR8",     "TRCAUTHSTATUS"};
-constexpr std::array<std::string_view, 8> ete_registers{"TRCCONFIGR", "TRCTRACEIDR", "TRCIDR0",       "TRCIDR1",
-                                                        "TRCIDR2",    "TRCIDR8",     "TRCAUTHSTATUS", "TRCDEVARCH"};
-
-Error bad(std::string what) { return {Errc::bad_format, "AUXTRACE_INFO of CoreSight: " + std::move(what)}; }
+Error bad_info(std::string what) { return {Errc::bad_format, "AUXTRACE_INFO of CoreSight: " + std::move(what)}; }
 
 /// The unit's registers from words, the first of which is `words[0]`.
-CsUnit unit_of(std::uint64_t magic, std::uint32_t cpu, std::span<const std::uint64_t> words) {
+CsUnit unit_of(const CsEtmBlock& block, std::uint32_t cpu, std::span<const std::uint64_t> words) {
     CsUnit out;
     out.cpu = cpu;
-    const Names names = magic == etmv3_magic   ? Names(ptm_registers)
-                        : magic == etmv4_magic ? Names(etmv4_registers)
-                                               : Names(ete_registers);
     std::uint64_t idr = 0;
     std::optional<std::uint64_t> devarch;
-    for (std::size_t i = 0; i < std::min(names.size(), words.size()); ++i) {
+    for (std::size_t i = 0; i < std::min(block.registers.size(), words.size()); ++i) {
+        const std::string_view name = block.registers[i];
         const std::uint64_t value = words[i] & 0xffffffff;
-        if (names[i] == "TRCTRACEIDR" || names[i] == "ETMTRACEIDR") {
+        if (name == "TS_SOURCE") {
+            out.ts_source = words[i];
+            continue;
+        }
+        if (name == "TRCTRACEIDR" || name == "ETMTRACEIDR") {
             // Bit 31: the kernel gives another one. Of a CPU whose number is too large for the formula, the rest spills
             // over into the bits above, and what is left would be another unit's.
             out.trace_id = (value & 0x7fffff80) != 0 ? std::uint8_t{0} : static_cast<std::uint8_t>(value & 0x7f);
             continue;
         }
-        if (names[i] == "ETMIDR") idr = value;
-        if (names[i] == "TRCDEVARCH") devarch = value;
-        out.registers.push_back({std::string(names[i]), value});
+        if (name == "ETMIDR") idr = value;
+        if (name == "TRCDEVARCH") devarch = value;
+        out.registers.push_back({std::string(name), value});
     }
-    if (magic != etmv3_magic && words.size() > names.size()) out.ts_source = words[names.size()];
     constexpr unsigned ptm_architecture = 3, ete_architecture = 5;
-    if (magic == etmv3_magic)
+    if (block.magic == etmv3_magic)
         out.kind = (idr >> 8 & 0xf) == ptm_architecture ? CsUnit::Kind::ptm : CsUnit::Kind::etmv3;
-    else if (magic == etmv4_magic)
+    else if (block.magic == etmv4_magic)
         out.kind = CsUnit::Kind::etmv4;
     else
         out.kind = !devarch || (*devarch >> 12 & 0xf) >= ete_architecture ? CsUnit::Kind::ete : CsUnit::Kind::etmv4;
-    out.wrong_magic = magic == ete_magic && out.kind == CsUnit::Kind::etmv4;
+    out.wrong_magic = block.magic == ete_magic && out.kind == CsUnit::Kind::etmv4;
     return out;
 }
 
@@ -87,7 +81,7 @@ Result<CsInfo> cs_info(const AuxtraceInfo& info) {
         return Error{Errc::unsupported, fmt::format("the trace is of unit type {}, expected {} (CoreSight)", info.type,
                                                     AuxtraceInfo::cs_etm)};
     const auto& w = info.words;
-    if (w.size() < 3) return bad(fmt::format("{} words, expected 3 or more", w.size()));
+    if (w.size() < 3) return bad_info(fmt::format("{} words, expected 3 or more", w.size()));
     CsInfo out;
     out.version = w[0];
     out.pmu_type = static_cast<std::uint32_t>(w[1] >> 32);
@@ -112,7 +106,11 @@ Result<CsInfo> cs_info(const AuxtraceInfo& info) {
             break;
         }
         const std::uint64_t magic = w[at];
-        const bool known = magic == etmv3_magic || magic == etmv4_magic || magic == ete_magic;
+        const auto blocks = cs_etm_blocks();
+        const auto block =
+            std::find_if(blocks.begin(), blocks.end(), [&](const CsEtmBlock& b) { return b.magic == magic; });
+        const bool known = block != blocks.end();
+        // Magic, CPU and registers. ETE has no version 0: such a block is read like one of ETMv4.
         const std::uint64_t fixed = magic == etmv3_magic ? 6 : 9;
         // Blocks of version 0 have no count.
         if (out.version == 0 && !known) {
@@ -137,7 +135,7 @@ Result<CsInfo> cs_info(const AuxtraceInfo& info) {
         else if (out.unit(cpu) != nullptr)
             out.problems.push_back(fmt::format("AUXTRACE_INFO describes CPU {} twice; the first one counts.", cpu));
         else
-            out.units.push_back(unit_of(magic, cpu, words.subspan(out.version == 0 ? 2 : 3)));
+            out.units.push_back(unit_of(*block, cpu, words.subspan(out.version == 0 ? 2 : 3)));
         at += static_cast<std::size_t>(length);
     }
     return out;

@@ -34,9 +34,9 @@ constexpr std::array<std::string_view, 8> etmv4_registers{"TRCCONFIGR", "TRCTRAC
                                                           "TRCIDR2",    "TRCIDR8",     auth_status, ts_source};
 constexpr std::array<std::string_view, 4> ptm_registers{"ETMCR", "ETMTRACEIDR", "ETMCCER", "ETMIDR"};
 constexpr std::array<CsEtmBlock, 3> blocks{{
-    {0x5050505050505050, ete_registers, 0, {}},
-    {0x4040404040404040, etmv4_registers, 7, {}},
-    {0x3030303030303030, ptm_registers, 4, "ETMCR"},
+    {ete_magic, ete_registers, 0, {}},
+    {etmv4_magic, etmv4_registers, 7, {}},
+    {etmv3_magic, ptm_registers, 4, "ETMCR"},
 }};
 
 bool may_lack(std::string_view name) { return name == ts_source || name == auth_status; }

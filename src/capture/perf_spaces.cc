@@ -6,13 +6,12 @@
 #include <unordered_map>
 #include <utility>
 
+#include "perf_changes.h"
 #include "waymark/capture/perf_cs_etm.h"
 
 namespace waymark::capture::perf {
 
 namespace {
-
-constexpr unsigned max_ancestors = 16;  // maps are inherited from no further
 
 /// Code of a mapping that no file holds.
 bool has_no_file(const std::string& file) {
@@ -96,55 +95,17 @@ private:
     std::uint64_t next_ = std::uint64_t{1} << 56;    // where no address of a process is
 };
 
-/// What changes the memory of a process.
-struct Change {
-    std::uint64_t time{};
-    std::uint32_t mapping{};   // index, or:
-    const TaskEvent* event{};  // a fork that made the process, or an exec
-};
-
-struct Piece {
-    std::uint64_t last{};  // inclusive
-    std::uint32_t mapping{};
-};
-using Space = std::map<std::uint64_t, Piece>;  // by first address; never overlapping
-
-void put(Space& space, std::uint64_t first, std::uint64_t last, std::uint32_t mapping) {
-    auto at = space.upper_bound(first);
-    if (at != space.begin()) --at;
-    while (at != space.end() && at->first <= last) {
-        if (at->second.last < first) {
-            ++at;
-            continue;
-        }
-        const std::uint64_t old_first = at->first;
-        const Piece old = at->second;
-        at = space.erase(at);
-        if (old_first < first) space[old_first] = {first - 1, old.mapping};
-        if (old.last > last) {
-            space[last + 1] = old;
-            break;
-        }
-    }
-    space[first] = {last, mapping};
-}
-
 class PerfSpaces final : public AddressSpaces {
+    using Change = AddressSpaceChange<std::uint32_t>;  // `mapping`: an index
+    using Space = MappedPieces<std::uint32_t>;
+
 public:
     PerfSpaces(std::shared_ptr<const PerfData> data, std::optional<bool> context_in_vmid, ModuleMap& modules)
         : data_(std::move(data)), context_in_vmid_(context_in_vmid), tasks_(*data_) {
         place_all(modules);
-        for (const TaskEvent& e : data_->tasks) {
-            const bool new_process = e.kind == TaskEvent::Kind::fork && e.pid != e.parent_pid;
-            // perf reports processes that ran before it as if they had been executed at time 0; what was mapped at that
-            // time is theirs.
-            if (new_process || (e.kind == TaskEvent::Kind::exec && e.time != 0))
-                changes_[e.pid].push_back({e.time, 0, &e});
-        }
-        for (auto& [pid, changes] : changes_)
-            std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
-                return a.time != b.time ? a.time < b.time : a.event != nullptr && b.event == nullptr;
-            });
+        for (const TaskEvent& e : data_->tasks)
+            if (changes_address_space(e)) changes_[e.pid].push_back({e.time, 0, &e});
+        for (auto& [pid, changes] : changes_) sort_changes(changes);
     }
 
     std::optional<std::uint32_t> thread_of(std::optional<std::uint32_t> context_id,
@@ -183,7 +144,7 @@ public:
                 } else if (change.event->kind == TaskEvent::Kind::fork) {
                     Space parent;
                     inherit(*change.event, parent, 0);
-                    for (const auto& [first, piece] : parent) perf::put(space, first, piece.last, piece.mapping);
+                    for (const auto& [first, piece] : parent.pieces()) space.put(first, piece.last, piece.mapping);
                 }
             }
         }
@@ -191,8 +152,8 @@ public:
             for (std::size_t i = 0; i < std::min(key.kernel, found->second.size()); ++i)
                 put(space, found->second[i].mapping);
         std::vector<MappedExtent> out;
-        out.reserve(space.size());
-        for (const auto& [first, piece] : space) {
+        out.reserve(space.pieces().size());
+        for (const auto& [first, piece] : space.pieces()) {
             const MappedExtent& of = placed_[piece.mapping];
             if (!out.empty() && out.back().last + 1 == first && out.back().shift == of.shift &&
                 out.back().module == of.module && out.back().name == of.name)
@@ -241,11 +202,7 @@ private:
                                                          [](std::uint64_t t, const Change& c) { return t < c.time; }) -
                                         changes.begin());
     }
-    void put(Space& space, std::uint32_t mapping) const {
-        const Mapping& m = data_->mappings[mapping];
-        const std::uint64_t first = m.address.value;
-        perf::put(space, first, first + std::min(m.bytes - 1, ~first), mapping);
-    }
+    void put(Space& space, std::uint32_t mapping) const { space.put(data_->mappings[mapping], mapping); }
     /// The first `end` changes, from the last one on that makes the earlier ones irrelevant.
     void build(const std::vector<Change>& changes, std::size_t end, Space& space, unsigned ancestors) const {
         std::size_t from = std::min(end, changes.size());

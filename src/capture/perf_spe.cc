@@ -7,7 +7,7 @@
 namespace waymark::capture::perf {
 
 namespace {
-Error bad(std::string what) { return {Errc::bad_format, "AUXTRACE_INFO of Arm SPE: " + std::move(what)}; }
+Error bad_spe_info(std::string what) { return {Errc::bad_format, "AUXTRACE_INFO of Arm SPE: " + std::move(what)}; }
 }  // namespace
 
 Result<SpeInfo> spe_info(const AuxtraceInfo& info) {
@@ -16,7 +16,7 @@ Result<SpeInfo> spe_info(const AuxtraceInfo& info) {
                                                     AuxtraceInfo::arm_spe)};
     const auto& w = info.words;
     SpeInfo out;
-    if (w.size() < 2) return bad(fmt::format("{} words, expected 2 or more", w.size()));
+    if (w.size() < 2) return bad_spe_info(fmt::format("{} words, expected 2 or more", w.size()));
     if (w.size() == 2) {
         out.pmu_type = static_cast<std::uint32_t>(w[0]);
         return out;
@@ -33,15 +33,16 @@ Result<SpeInfo> spe_info(const AuxtraceInfo& info) {
     out.form = SpeInfo::Form::version_2;
     const std::uint64_t header_words = w[1];
     if (header_words < 4 || header_words > w.size())
-        return bad(fmt::format("a header of {} words in {}, expected 4 or more", header_words, w.size()));
+        return bad_spe_info(fmt::format("a header of {} words in {}, expected 4 or more", header_words, w.size()));
     out.pmu_type = static_cast<std::uint32_t>(w[2]);
     const std::uint64_t cpus = w[3];
     std::size_t at = static_cast<std::size_t>(header_words);
     for (std::uint64_t i = 0; i < cpus && at < w.size(); ++i) {
-        if (w.size() - at < 3) return bad(fmt::format("ends inside the block of CPU {} of {}", i, cpus));
+        if (w.size() - at < 3) return bad_spe_info(fmt::format("ends inside the block of CPU {} of {}", i, cpus));
         const std::uint64_t parameters = w[at + 2];
         if (parameters > w.size() - at - 3)
-            return bad(fmt::format("block {} has {} parameters, {} words are left", i, parameters, w.size() - at - 3));
+            return bad_spe_info(
+                fmt::format("block {} has {} parameters, {} words are left", i, parameters, w.size() - at - 3));
         const auto parameter = [&](std::uint64_t n, std::uint64_t otherwise) {
             return n < parameters ? w[at + 3 + static_cast<std::size_t>(n)] : otherwise;
         };

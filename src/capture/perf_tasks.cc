@@ -2,60 +2,14 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "perf_changes.h"
 #include "waymark/capture/perf_data.h"
 
 namespace waymark::capture::perf {
 
-namespace {
-
-constexpr unsigned max_ancestors = 16;  // names and maps are inherited from no further
-
-/// What changes the address space of a process.
-struct Change {
-    std::uint64_t time{};
-    const Mapping* mapping{};  // or:
-    const TaskEvent* event{};  // a fork that made the process, or an exec
-};
-
-struct Piece {
-    std::uint64_t last{};  // inclusive
-    const Mapping* mapping{};
-};
-using Space = std::map<std::uint64_t, Piece>;  // by first address; never overlapping
-
-void put(Space& space, const Mapping& m) {
-    if (m.bytes == 0) return;
-    const std::uint64_t first = m.address.value;
-    const std::uint64_t last = first + std::min(m.bytes - 1, ~first);
-    auto at = space.upper_bound(first);
-    if (at != space.begin()) --at;
-    while (at != space.end() && at->first <= last) {
-        if (at->second.last < first) {
-            ++at;
-            continue;
-        }
-        const std::uint64_t old_first = at->first;
-        const Piece old = at->second;
-        at = space.erase(at);
-        if (old_first < first) space[old_first] = {first - 1, old.mapping};
-        if (old.last > last) {
-            space[last + 1] = old;
-            break;
-        }
-    }
-    space[first] = {last, &m};
-}
-
-const Mapping* find(const Space& space, std::uint64_t address) {
-    auto at = space.upper_bound(address);
-    if (at == space.begin()) return nullptr;
-    --at;
-    return address <= at->second.last ? at->second.mapping : nullptr;
-}
-
-}  // namespace
-
 struct Tasks::State {
+    using Change = AddressSpaceChange<const Mapping*>;
+    using Space = MappedPieces<const Mapping*>;
     struct Process {
         std::vector<Change> changes;  // by time
         Space space;                  // with the first `applied` of them
@@ -75,7 +29,7 @@ struct Tasks::State {
         auto from = end;
         while (from != changes.begin() && (from - 1)->event == nullptr) --from;
         if (from != changes.begin()) start(*(from - 1), space, ancestors);
-        for (; from != end; ++from) put(space, *from->mapping);
+        for (; from != end; ++from) space.put(*from->mapping, from->mapping);
     }
     /// The space as a fork or exec leaves it.
     void start(const Change& change, Space& space, unsigned ancestors) {
@@ -105,16 +59,9 @@ Tasks::Tasks(const PerfData& data) : state_(std::make_unique<State>()) {
     for (const Mapping& m : data.mappings) state_->processes[m.pid].changes.push_back({m.time, &m, nullptr});
     for (const TaskEvent& e : data.tasks) {
         state_->threads[e.tid].push_back(&e);
-        const bool new_process = e.kind == TaskEvent::Kind::fork && e.pid != e.parent_pid;
-        // perf reports processes that ran before it as if they had been executed at time 0; what was mapped at that
-        // time is reported after it, or before it, and is theirs.
-        if (new_process || (e.kind == TaskEvent::Kind::exec && e.time != 0))
-            state_->processes[e.pid].changes.push_back({e.time, nullptr, &e});
+        if (changes_address_space(e)) state_->processes[e.pid].changes.push_back({e.time, nullptr, &e});
     }
-    for (auto& [pid, process] : state_->processes)
-        std::stable_sort(process.changes.begin(), process.changes.end(), [](const Change& a, const Change& b) {
-            return a.time != b.time ? a.time < b.time : a.event != nullptr && b.event == nullptr;
-        });
+    for (auto& [pid, process] : state_->processes) sort_changes(process.changes);
     for (auto& [tid, events] : state_->threads)
         std::stable_sort(events.begin(), events.end(),
                          [](const TaskEvent* a, const TaskEvent* b) { return a->time < b->time; });
@@ -164,13 +111,14 @@ const Mapping* Tasks::mapping(std::uint32_t pid, Address address, std::uint64_t 
     }
     for (; process.applied < process.changes.size() && process.changes[process.applied].time <= time;
          ++process.applied) {
-        const Change& change = process.changes[process.applied];
+        const State::Change& change = process.changes[process.applied];
         if (change.event != nullptr)
             state_->start(change, process.space, 0);
         else
-            put(process.space, *change.mapping);
+            process.space.put(*change.mapping, change.mapping);
     }
-    return find(process.space, address.value);
+    const Mapping* const* found_mapping = process.space.find(address.value);
+    return found_mapping == nullptr ? nullptr : *found_mapping;
 }
 
 }  // namespace waymark::capture::perf

@@ -29,7 +29,11 @@ struct CsEtmTerms {
     [[nodiscard]] std::string event() const;
 };
 
-/// The layout of a unit's block in AUXTRACE_INFO.
+/// The first word of a unit's block in AUXTRACE_INFO. PTM and ETMv3 have the same.
+inline constexpr std::uint64_t etmv3_magic = 0x3030303030303030, etmv4_magic = 0x4040404040404040,
+                               ete_magic = 0x5050505050505050;
+
+/// The layout of such a block.
 struct CsEtmBlock {
     std::uint64_t magic{};
     std::span<const std::string_view> registers;  ///< in their order
