@@ -57,7 +57,7 @@ struct WriteOptions {
     bool only_ranges = false;
 };
 
-Status write(const WriteOptions& options) {
+ExitStatus write(const WriteOptions& options) {
     AnswersOptions wanted = options.answers;
     wanted.ranges = true;
     if (!options.only_ranges) {

@@ -50,7 +50,7 @@ private:
     std::set<std::string> said_;
 };
 
-Status merge(const MergeOptions& options) {
+ExitStatus merge(const MergeOptions& options) {
     Sum sum;
     std::string unit;
     for (const std::string& path : options.files) {

@@ -81,7 +81,7 @@ public:
             std::find_if(targets.begin(), targets.end(), [&](const Target& t) { return t.name == options.format; });
     }
 
-    Status run() {
+    ExitStatus run() {
         const std::string& output = options_.answers.input.output;
         const std::vector<std::string> inputs = files();
         if (!options_.all)
@@ -199,7 +199,7 @@ private:
     }
 
     /// Adding up needs no file.
-    Status merge_lists() const {
+    ExitStatus merge_lists() const {
         const auto report = place(options_.answers.input.output, [&](ByteSink& sink) {
             return exports::write_branch_lists(lists_, exports::BranchListVersion::old, sink);
         });
@@ -209,7 +209,7 @@ private:
     }
 
     /// Samples have no ranges; some profiles can be made of them all the same.
-    Status no_ranges() const {
+    ExitStatus no_ranges() const {
         const bool sampled = !all_.metrics.empty() && !all_.metrics.front().exact;
         if (!sampled || (target_->name != "clang" && target_->name != "bolt")) {
             std::string why = sampled ? "samples have no ranges of code that ran; --for clang and bolt take samples"
@@ -228,7 +228,7 @@ private:
         return all_.cut ? unreadable : decoded;
     }
 
-    static Status fail_nothing(const Error& error) {
+    static ExitStatus fail_nothing(const Error& error) {
         if (error.code != Errc::not_found) return fail(error);
         say("error", "the profile would be empty: " + error.message);
         return nothing;

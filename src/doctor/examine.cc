@@ -177,7 +177,7 @@ private:  // ---- sources
         const std::size_t errors = report_.count(Severity::error), warnings = report_.count(Severity::warning);
         const auto strangers =
             static_cast<std::size_t>(std::count_if(report_.findings.begin(), report_.findings.end(),
-                                                   [](const Finding& f) { return f.kind == not_recognised; }));
+                                                   [](const CaptureFinding& f) { return f.kind == not_recognised; }));
         const std::string known =
             warnings == 0 ? std::string() : fmt::format("; {} in it should be known", counted(warnings, "thing"));
         if (!report_.recognised)

@@ -86,9 +86,9 @@ Result<BufferSample> take_sample(const std::vector<fs::path>& files, std::uint64
     return out;
 }
 
-Result<Sample> take_sample(const capture::Buffer& buffer, std::uint64_t most_bytes) {
+Result<BufferSample> take_sample(const capture::Buffer& buffer, std::uint64_t most_bytes) {
     if (buffer.container == nullptr) return take_sample(buffer.files, most_bytes);
-    Sample out;
+    BufferSample out;
     std::uint64_t at = 0, taken = 0, sum = 0;
     for (const capture::BufferPart& part : buffer.parts) sum += part.bytes;
     out.size_bytes = sum;

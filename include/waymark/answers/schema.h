@@ -255,7 +255,7 @@ void fields(W& w, Of<Slice> auto& r) {
     w.number("merged", r.merged, "slices it stands for");
 }
 template <class W>
-void fields(W& w, Of<Mark> auto& r) {
+void fields(W& w, Of<TimelineMark> auto& r) {
     w.address("begin", r.begin, "first moment");
     w.address("end", r.end, "last moment");
     w.index("track", r.track, IndexedTable::tracks, "it is on");

@@ -39,6 +39,6 @@ inline constexpr std::uint64_t sample_bytes = std::uint64_t{16} << 20;
                                                std::uint64_t most_bytes = sample_bytes);
 
 /// The same of a buffer: of one in parts, each part that begins anew is a piece.
-[[nodiscard]] Result<Sample> take_sample(const capture::Buffer& buffer, std::uint64_t most_bytes = sample_bytes);
+[[nodiscard]] Result<BufferSample> take_sample(const capture::Buffer& buffer, std::uint64_t most_bytes = sample_bytes);
 
 }  // namespace waymark::doctor

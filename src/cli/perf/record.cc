@@ -50,7 +50,7 @@ void PerfRecordOptions::add_to(CLI::App& to) {
              ->capture_default_str());
 }
 
-waymark::Status PerfRecordOptions::check() const {
+Status PerfRecordOptions::check() const {
     if (!chosen()) {
         for (const CLI::Option* option : only)
             if (option->count() != 0)
@@ -92,8 +92,8 @@ Result<std::vector<std::vector<std::string>>> other_programs(const PerfRecordOpt
 
 }  // namespace
 
-Status run_record_perf(record::RecorderOptions base, const record::QemuOptions& how, const PerfRecordOptions& options,
-                       std::uint64_t aux_kib, unsigned info_version, bool quiet) {
+ExitStatus run_record_perf(record::RecorderOptions base, const record::QemuOptions& how,
+                           const PerfRecordOptions& options, std::uint64_t aux_kib, unsigned info_version, bool quiet) {
     record::PerfRecorderOptions to;
     to.file = std::move(base.folder);
     to.command = how.program;
@@ -142,7 +142,7 @@ Status run_record_perf(record::RecorderOptions base, const record::QemuOptions& 
     if (!ending) return fail(ending.error());
     if (!finished) {
         say("error", finished.error().message + (ending->killed ? "; the program was ended" : ""));
-        return static_cast<Status>(cut_off);
+        return static_cast<ExitStatus>(cut_off);
     }
     if (!r.began) {
         say("error",

@@ -32,15 +32,15 @@ struct PerfRecordOptions {
         return option == "--aux-buffer" || option == "--info-version";
     }
     /// Options of a snapshot that perf.data has no place for.
-    [[nodiscard]] waymark::Status check() const;
+    [[nodiscard]] Status check() const;
 };
 
 /// As perf programs it, where the options do not say otherwise.
 void program_like_perf(const PerfRecordOptions& options, const flow::UnitFactory& units, flow::UnitOptions& unit);
 
 /// `base`: what a snapshot folder would be made of. `program`: with its arguments.
-[[nodiscard]] Status run_record_perf(record::RecorderOptions base, const record::QemuOptions& how,
-                                     const PerfRecordOptions& options, std::uint64_t aux_kib, unsigned info_version,
-                                     bool quiet);
+[[nodiscard]] ExitStatus run_record_perf(record::RecorderOptions base, const record::QemuOptions& how,
+                                         const PerfRecordOptions& options, std::uint64_t aux_kib, unsigned info_version,
+                                         bool quiet);
 
 }  // namespace waymark::cli
