@@ -343,6 +343,7 @@ public:
         add_sources();
         rings_ = cs_rings(*data_);
         add_buffers();
+        leave_out_idle_units();
         say_what_is_missing();
         out_.description = describe();
         out_.spaces = address_spaces(data_, context_in_vmid(), out_.modules);
@@ -408,6 +409,9 @@ private:
         const bool shared = std::any_of(rings_.rings.begin(), rings_.rings.end(), [](const CsRing& ring) {
             return std::any_of(ring.ranges.begin(), ring.ranges.end(), [](const CsRange& range) { return !range.raw; });
         });
+        if (!idle_.empty())
+            add(fmt::format("the unit{} of CPU{} {} wrote no trace", idle_.size() == 1 ? "" : "s",
+                            idle_.size() == 1 ? "" : "s", list(idle_)));
         std::uint64_t empty = 0;
         for (const AuxRange& aux : data_->aux) empty += aux.bytes == 0 ? 1 : 0;
         if (empty != 0 && shared)
@@ -416,6 +420,7 @@ private:
     }
 
     static std::string source_name(std::uint32_t cpu) { return fmt::format("cpu{}", cpu); }
+    static std::string core_name(std::uint32_t cpu) { return fmt::format("CPU {}", cpu); }
 
     // Section 1.5.
     void find_ids() {
@@ -455,7 +460,7 @@ private:
         std::vector<std::uint32_t> without_id;
         for (const CsUnit& unit : info_.units) {
             Core core;
-            core.name = fmt::format("CPU {}", unit.cpu);
+            core.name = core_name(unit.cpu);
             const bool aarch32 = unit.kind == CsUnit::Kind::ptm || unit.kind == CsUnit::Kind::etmv3;
             core.type = aarch32 ? "ARMv7-A" : "ARM-AA64";
             Source source;
@@ -484,6 +489,23 @@ private:
         std::size_t wrong = 0;
         for (const CsUnit& unit : info_.units) wrong += unit.wrong_magic ? 1 : 0;
         wrong_magic_ = wrong;
+    }
+
+    /// The kernel reports a trace ID of every unit that it uses: one without an ID and without raw trace wrote nothing.
+    void leave_out_idle_units() {
+        if (ids_.empty()) return;
+        std::set<std::string> used;
+        for (const Buffer& buffer : out_.buffers) used.insert(buffer.sources.begin(), buffer.sources.end());
+        for (const CsUnit& unit : info_.units)
+            if (!is_id(trace_id(unit)) && !used.contains(source_name(unit.cpu))) idle_.push_back(unit.cpu);
+        const std::set<std::uint32_t> idle(idle_.begin(), idle_.end());
+        std::set<std::string> sources, cores;
+        for (const std::uint32_t cpu : idle) {
+            sources.insert(source_name(cpu));
+            cores.insert(core_name(cpu));
+        }
+        std::erase_if(out_.sources, [&](const Source& s) { return sources.contains(s.name); });
+        std::erase_if(out_.cores, [&](const Core& c) { return cores.contains(c.name); });
     }
 
     /// `0 to 3, 7`.
@@ -677,6 +699,7 @@ private:
     std::set<std::tuple<std::uint8_t, std::uint32_t, std::uint32_t>> shared_ids_;
     std::uint64_t unknown_unit_bytes_ = 0;
     std::size_t wrong_magic_ = 0;
+    std::vector<std::uint32_t> idle_;  ///< CPUs whose units wrote no trace, as far as the file shows
 };
 
 }  // namespace

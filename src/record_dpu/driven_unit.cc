@@ -74,13 +74,13 @@ void whole(dpu::CycleInput& in, const Happened& happened) {
 
 }  // namespace
 
-DrivenUnit::DrivenUnit(const DpuOptions& options, std::uint8_t first_id) : options_(options) {
+DrivenUnit::DrivenUnit(const DpuOptions& options, std::uint8_t initial_id) : options_(options) {
     dpu::ModelConfig config;
     config.eonce = options_.eonce;
     config.choices = options_.choices;
     model_ = std::make_unique<dpu::Model>(config);
-    context_ = now_ = {false, first_id, first_id};
-    id_before_ = first_id;
+    context_ = now_ = {false, initial_id, initial_id};
+    id_before_ = initial_id;
     next_sample_ = options_.sample_every;
     dpu::Registers registers;
     for (; next_write_ < options_.program->size() && (*options_.program)[next_write_].cycle == 0; ++next_write_) {

@@ -20,8 +20,8 @@ namespace waymark::record {
 
 class DrivenUnit {
 public:
-    /// Borrows `options`. Writes of cycle 0 are made; `first_id` is the task before the first thread.
-    DrivenUnit(const DpuOptions& options, std::uint8_t first_id);
+    /// Borrows `options`. Writes of cycle 0 are made; `initial_id` is the task before the first thread.
+    DrivenUnit(const DpuOptions& options, std::uint8_t initial_id);
 
     // ---- what happens
 

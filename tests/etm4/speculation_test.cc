@@ -29,7 +29,7 @@ MeasuredA64Part speculating(std::uint64_t waypoints) {
     return synthetic::measured_a64_stream('s', waypoints).parts.front();
 }
 /// WAYMARK_PROPERTY_PROGRAMS=10000 in the environment tries so many.
-unsigned programs(unsigned usual) {
+unsigned speculating_programs(unsigned usual) {
     const char* const wanted = std::getenv("WAYMARK_PROPERTY_PROGRAMS");
     return wanted != nullptr ? static_cast<unsigned>(std::atoi(wanted)) : usual;
 }
@@ -53,7 +53,7 @@ TEST(Etm4Speculation, AllDecodersAgree) {
 // Packets of speculation put in, left out and changed, so that many of them cannot be where they are.
 TEST(Etm4Speculation, AgreeOnCommitsAndCancelsThatCannotBe) {
     std::size_t gaps = 0, ranges = 0, never_committed = 0;
-    for (std::uint64_t seed = 1; seed <= programs(sized(60U, 12U)); ++seed) {
+    for (std::uint64_t seed = 1; seed <= speculating_programs(sized(60U, 12U)); ++seed) {
         SCOPED_TRACE(seed);
         Random random(seed);
         MeasuredA64Part part = speculating(600 + random.below(600));
@@ -101,7 +101,7 @@ TEST(Etm4Speculation, AgreeOnCommitsAndCancelsThatCannotBe) {
 }
 
 void agree_on_damaged_bytes(const MeasuredA64Part& part) {
-    for (std::uint64_t seed = 1; seed <= programs(sized(120U, 12U)); ++seed) {
+    for (std::uint64_t seed = 1; seed <= speculating_programs(sized(120U, 12U)); ++seed) {
         SCOPED_TRACE(seed);
         Random random(seed);
         std::vector<std::uint8_t> bytes = part.bytes;

@@ -4,9 +4,11 @@
     perf_test.py WAYMARK SOURCE_DIR
 
 perf decodes CoreSight with OpenCSD, so it is the witness for the records, the registers in AUXTRACE_INFO and the trace.
-Every instruction that executed is compared, in the order of each thread.
+Every instruction that executed is compared, in the order of each thread where perf restores it, and what `waymark flow`
+reads of the same file.
 """
 import collections
+import csv
 import os
 import pathlib
 import re
@@ -163,13 +165,39 @@ class Perf(unittest.TestCase):
             self.assertIsNone(first, f"thread {tid}, instruction {first}")
             self.assertEqual(len(addresses), len(found[tid]), f"thread {tid}")
 
+    def compare_waymark(self, data, threads=True):
+        """The same with `waymark flow`, which gives the order within each CPU or ring: what each thread executed, or,
+        without context IDs, what all did together."""
+        done = run(WAYMARK, "flow", data, "--format", "tsv")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        count = collections.Counter
+        found = collections.defaultdict(count)
+        for row in csv.DictReader(done.stdout.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE):
+            if row["element"] != "range":
+                continue
+            context = re.search(r"CID=(0x[0-9a-f]+)", row["context"])
+            self.assertEqual(context is not None, threads, row)
+            thread = int(context[1], 16) if threads else None
+            found[thread].update(range(int(row["start"], 16), int(row["end"], 16), 4))
+        anonymous = self.anonymous(data)
+        expected = collections.defaultdict(count)
+        for tid, ranges in truth(data).items():
+            expected[tid if threads else None].update(
+                address for address in executed(ranges) if not any(address in code for code in anonymous))
+        self.assertEqual(found.keys(), expected.keys())
+        for thread, addresses in expected.items():
+            self.assertGreater(addresses.total(), 1000)
+            self.assertEqual(found[thread], addresses, f"thread {thread}")
+
     def test_every_unit_and_sink(self):
         for options in (("--unit", "ete"), ("--unit", "ete", "--sink", "etr"), ("--unit", "etmv4"),
                         ("--unit", "etmv4", "--per-thread"), ("--unit", "etmv4", "--sink", "trbe", "--per-thread"),
                         ("--unit", "etmv4", "--info-version", "0"), ("--unit", "ete", "--timestamps"),
                         ("--unit", "etmv4", "--cycle-accurate", "--return-stack", "--branch-broadcast")):
             with self.subTest(options=options):
-                self.compare(self.record(self.small(), *options))
+                data = self.record(self.small(), *options)
+                self.compare(data)
+                self.compare_waymark(data, threads="--per-thread" not in options)
 
     def test_ptm(self):
         # Without a return stack: perf 6.1 does not tell OpenCSD that the PTM has one (ETMCCER).
@@ -195,8 +223,9 @@ class Perf(unittest.TestCase):
                 # Of ranges with several threads or CPUs perf 6.1 gives what it has not delivered yet to the next
                 # thread that it meets. Where there are timestamps, it drops what some threads did before their last
                 # system call, though it prints these packets.
-                self.compare(data, threads="etmv4" not in options, ordered="--per-thread" in options,
+                self.compare(data, threads="etmv4" not in options, ordered=False,
                              missing=20 if "--timestamps" in options else 0)
+                self.compare_waymark(data, threads="--per-thread" not in options)
 
     def test_several_programs(self):
         first, second = self.small(), self.small(rounds=80)
@@ -256,4 +285,4 @@ class Perf(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)
