@@ -292,7 +292,7 @@ protected:
     std::string at(std::uint32_t thread, std::uint64_t address, std::uint64_t from, std::uint64_t to) {
         const auto key = spaces->key(thread, from, to);
         if (!key) return "unknown thread";
-        for (const Extent& e : spaces->extents(*key)) {
+        for (const MappedExtent& e : spaces->extents(*key)) {
             if (address < e.first || address > e.last) continue;
             if (e.module == no_module) return "no module of " + spaces->names()[e.name].file;
             const Module& m = modules.modules[e.module];

@@ -323,7 +323,9 @@ class Gates(unittest.TestCase):
             run(CROSS + "strip", "-o", home / "stool-1.1", grown)
             after = self.record(home / "after", home / "stool-1.1", "--unit", unit)
             for gate in (("--only", "first", "--threshold-each", "100"), ("--only", "first", "--threshold-count", "1"),
-                         ("--only", "*tool-*", "--threshold-each", "1"), ("--threshold-each", "1", "--least", "900")):
+                         ("--only", "*tool-*", "--threshold-each", "1"),
+                         # The dynamic linker differs by some per cent from run to run; the program grew threefold.
+                         ("--threshold-each", "50", "--least", "900")):
                 done = self.waymark("diff", before, after, *gate, status=1)
                 self.assertIn(f"functions of tool-1.0 (stool-1.1 in {after}) cannot be compared", done.stderr)
                 self.assertNotIn("grew", done.stderr)

@@ -32,14 +32,14 @@ public:
         if (name == "build_id" && random_.half()) value.clear();
     }
     void real(std::string_view, double& value, std::string_view) { value = random_.below(100) / 8.0; }
-    void index(std::string_view name, answers::Index& value, answers::Place place, std::string_view) {
+    void index(std::string_view name, answers::Index& value, answers::IndexedTable place, std::string_view) {
         const std::size_t size[answers::place_count] = {a_.images.size(),    a_.sources.size(),
                                                         a_.functions.size(), a_.inlined.size(),
                                                         a_.calls.size(),     a_.timeline.tracks.size()};
         // A parent is an earlier row; the first row, which is being made, has none.
         std::size_t most = size[static_cast<std::size_t>(place)];
         if (name == "parent") most -= 1;
-        value = most == 0 || (random_.below(4) == 0 && place != answers::Place::calls)
+        value = most == 0 || (random_.below(4) == 0 && place != answers::IndexedTable::calls)
                     ? answers::none
                     : random_.below(static_cast<std::uint32_t>(most));
     }
