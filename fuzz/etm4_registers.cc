@@ -107,7 +107,7 @@ private:
         if ((place_.address.value & 0x80U) != 0) place_.address.value |= 0xffff'8000'0000'0000;
         return {place_, cycle_};
     }
-    void write(unsigned offset, std::uint32_t value, etm4::Access from) {
+    void write(unsigned offset, std::uint32_t value, etm4::Requester from) {
         const etm4::AccessResult result = model_.write(offset, value, cycle_, from);
         if (etm4::register_at(offset) == nullptr && result == etm4::AccessResult::done) std::abort();
         const etm4::ReadResult read = model_.read(offset, cycle_, from);
@@ -125,10 +125,11 @@ private:
                     offset = places[offset / 4 % places.size()].offset;
                 }
                 // Who programs a unit unlocks it first.
-                return write(offset, word(input_), (what & 32U) != 0 ? etm4::Access::external : etm4::Access::software);
+                return write(offset, word(input_),
+                             (what & 32U) != 0 ? etm4::Requester::external : etm4::Requester::software);
             }
             case 1:
-            case 2: return write(etm4::Trcprgctlr::offset, what >> 4U & 1U, etm4::Access::software);
+            case 2: return write(etm4::Trcprgctlr::offset, what >> 4U & 1U, etm4::Requester::software);
             case 3: return model_.run(4U * (what >> 4U), (place_.address.value += 4U * (what >> 4U), cycle_));
             case 4: {
                 etm4::ExceptionTaken taken{.type = what >> 4U, .back = {}, .handler = {}, .cycle = cycle_};

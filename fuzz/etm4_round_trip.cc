@@ -50,14 +50,14 @@ bool add_packet(std::size_t kind, wire::Random& random, const etm4::Config& conf
 
 void check_address(fuzz::Input& input, wire::Random& random, etm4::AddressHistory& history) {
     const unsigned how = input.byte();
-    etm4::Place to;
+    etm4::KnownAddress to;
     to.is1 = (how & 1U) != 0;
     // Near one of the last ones, so that short forms are met.
     to.address.value = (how & 2U) != 0 ? random() : history.entry(how >> 2U).address.value;
     to.address.value ^= wire::random_number(random, how >> 4U << 2U);
     to.address.value &= to.is1 ? ~std::uint64_t{1} : ~std::uint64_t{3};
     const etm4::CompressedAddress sent = etm4::compress(to, history);
-    const etm4::Place found = sent.entry ? history.match(*sent.entry) : history.take(sent.sent);
+    const etm4::KnownAddress found = sent.entry ? history.match(*sent.entry) : history.take(sent.sent);
     if (found != to || history.entry(0) != to) std::abort();
 }
 

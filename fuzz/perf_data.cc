@@ -25,7 +25,7 @@ void check_cs_etm(const std::shared_ptr<const ByteFile>& file, const perf::PerfD
     for (const perf::Chunk& c : data.chunks) chunk_bytes += c.bytes;
     for (const Buffer& buffer : made->buffers) {
         WM_CHECK(buffer.container != nullptr && !buffer.parts.empty() && !buffer.parts.front().follows);
-        for (const Part& part : buffer.parts) {
+        for (const BufferPart& part : buffer.parts) {
             WM_CHECK(part.bytes != 0 && part.from <= part.to && part.offset <= file->size());
             if (part.packed == 0)
                 WM_CHECK(part.bytes <= file->size() - part.offset);
@@ -47,7 +47,7 @@ void check_cs_etm(const std::shared_ptr<const ByteFile>& file, const perf::PerfD
             if (!key) continue;
             std::uint64_t next = 0;
             bool first = true;
-            for (const Extent& extent : made->spaces->extents(*key)) {
+            for (const MappedExtent& extent : made->spaces->extents(*key)) {
                 WM_CHECK(extent.first <= extent.last && (first || extent.first >= next));
                 WM_CHECK(extent.name < made->spaces->names().size());
                 if (extent.module != no_module)

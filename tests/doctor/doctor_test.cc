@@ -623,7 +623,7 @@ TEST(Doctor, LooksAtABoundedPartOfALargeDump) {
     const fs::path file = folder.path() / "large.bin";
     { std::ofstream(file, std::ios::binary).put(0); }
     fs::resize_file(file, std::uint64_t{5} << 30);  // sparse
-    const auto sample = take_sample({file}, std::uint64_t{1} << 20);
+    const auto sample = take_sample(std::vector{file}, std::uint64_t{1} << 20);
     ASSERT_TRUE(sample.has_value());
     EXPECT_LE(sample->bytes(), std::uint64_t{1} << 20);
     EXPECT_EQ(sample->size_bytes, std::uint64_t{5} << 30);
