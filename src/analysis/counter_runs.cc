@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -229,8 +230,15 @@ Answers merge_counter_runs(std::vector<Answers> runs) {
             columns[r][metric_of[r][i]] = column++;
             runs[r].metrics[i].name = fmt::format("{}:{}", r, i);
         }
+    // Tables of single runs do not add up: all are kept, each by the name of its run.
+    std::vector<Table> tables;
+    for (Answers& run : runs) {
+        std::move(run.tables.begin(), run.tables.end(), std::back_inserter(tables));
+        run.tables.clear();
+    }
     Answers out = std::move(runs.front());
     for (std::size_t r = 1; r < runs.size(); ++r) merge(out, runs[r]);
+    out.tables = std::move(tables);
     RunScale(out, std::move(metrics), std::move(columns)).scale();
     add_dpu_ratios(out);
     return out;

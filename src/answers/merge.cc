@@ -2,6 +2,7 @@
 // by what they are about, numbers add up, everything else is chosen by its value, and the order of rows follows from
 // what they are about alone.
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <compare>
 #include <map>
@@ -535,9 +536,26 @@ private:
                 });
             }
         out_.exceptions = exceptions.take();
+        Rows<std::tuple<std::size_t, std::string, std::string, std::string>, LevelRow> levels;
+        for (std::size_t n = 0; n < all_.size(); ++n)
+            for (LevelRow l : all_[n]->levels) {
+                schema::fields(mover(n), l);
+                levels.add({security_rank(l.security), l.security, l.level, l.state}, l,
+                           [](LevelRow& to, const LevelRow& x) {
+                               take_sum(to.entered, x.entered);
+                               add(to.costs, x.costs);
+                           });
+            }
+        out_.levels = levels.take();
         merge_health();
         merge_trust();
         merge_figures();
+    }
+
+    /// Secure states come first.
+    static std::size_t security_rank(std::string_view security) {
+        constexpr std::array<std::string_view, 4> order{"Secure", "Non-secure", "Root", "Realm"};
+        return static_cast<std::size_t>(std::find(order.begin(), order.end(), security) - order.begin());
     }
 
     void merge_health() {

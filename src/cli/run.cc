@@ -96,6 +96,11 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
                                   : fmt::format("'{}' is not a command of {}; the commands are {}", extras.front(),
                                                 command, names_of(own));
         }
+        if (name == "record")
+            return fmt::format(
+                "{} needs an output and a program: {} -o DIR -- PROGRAM [ARGS…], or with --as perf or --unit spe -o "
+                "FILE",
+                command, command);
         for (const char* needed : {"--output", "--for"})
             if (what.starts_with(needed)) return fmt::format("{} needs {}", command, needed);
         if (name == "merge") return fmt::format("no file given: {} needs answers files", command);
@@ -106,11 +111,6 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
             return fmt::format(
                 "no capture given: {} needs a folder with a dpu.ini, as 'waymark record --unit dpu' writes it",
                 command);
-        if (name == "record")
-            return fmt::format(
-                "{} needs an output and a program: {} -o DIR -- PROGRAM [ARGS…], or with "
-                "--unit spe -o FILE",
-                command, command);
         if (name == "doctor")
             return fmt::format("no capture given: {} needs a folder, a perf.data file, or bare trace files", command);
         if (name == "query")
@@ -118,8 +118,9 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
         if (name == "verify") return fmt::format("no recording given: {} needs its folder", command);
         if (name == "info" || name == "packets" || name == "flow")
             return fmt::format(
-                "no capture given: {} needs a snapshot folder, a folder with a dpu.ini, or a bare trace file and "
-                "--protocol",
+                "no capture given: {} needs a snapshot folder, a perf.data file, a folder with a dpu.ini, or a bare "
+                "trace "
+                "file and --protocol",
                 command);
         return fmt::format(
             "no capture given: {} needs a snapshot folder, a perf.data file, a folder with a dpu.ini, or a bare trace "

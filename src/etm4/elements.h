@@ -85,8 +85,7 @@ struct Request {
     out.nse = fields.nse;
     out.hyp = fields.el == 2 && config.profile != CoreProfile::m;
     out.aarch64 = fields.sf;
-    // On an M profile core the field says whether execution is privileged.
-    if (config.profile != CoreProfile::m) out.el = fields.el;
+    out.el = fields.el;
     // Identifiers that are not sent are as they were.
     out.context_id = fields.has_context_id && config.context_id_bytes != 0 ? fields.context_id : before.context_id;
     out.vmid = fields.has_vmid && config.vmid_bytes != 0 ? fields.vmid : before.vmid;

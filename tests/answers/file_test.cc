@@ -265,7 +265,7 @@ TEST(AnswersFile, WhatIsWrongBehindRightChecksumsIsBounded) {
             const std::size_t data = at + 2 + name + 24;
             Buffer table(numbers[1]);
             ASSERT_EQ(ZSTD_decompress(table.data(), table.size(), whole.data() + data, numbers[2]), table.size());
-            if (random.below(3) == 0 && !table.empty())
+            if (random.below(10) == 0 && !table.empty())
                 table[random.below(static_cast<std::uint32_t>(table.size()))] ^=
                     static_cast<std::uint8_t>(1U << random.below(8));
             sections.push_back(section(called, 0, numbers[0] + (random.below(20) == 0 ? random.below(3) : 0), table));

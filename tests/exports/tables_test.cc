@@ -156,7 +156,7 @@ TEST(Formats, NamesAreOnceAndWhole) {
         EXPECT_FALSE(f.what.empty() || f.opens.empty() || f.needs.empty() || f.extension.empty()) << f.name;
         EXPECT_EQ(find_format(f.name), &f);
     }
-    EXPECT_EQ(names.size(), 13U);
+    EXPECT_EQ(names.size(), 17U);
     EXPECT_EQ(find_format("ctf"), nullptr);
 }
 

@@ -46,7 +46,7 @@ with tempfile.TemporaryDirectory() as folder:
         sys.exit(0)
 
     run(work, 2, "no capture given")
-    run(work, 2, "one argument too many", capture, capture)
+    run(work, 2, "unexpected argument", capture, capture)
     run(work, 2, "--max-size takes megabytes", capture, "--max-size", "0.1")
     run(work, 3, "no such file or folder", "missing")
     (work / "empty.bin").write_bytes(b"")

@@ -287,6 +287,14 @@ void fields(W& w, Of<ExceptionRow> auto& r) {
     w.text("unit", r.unit, "of least, most and sum");
 }
 template <class W>
+void fields(W& w, Of<LevelRow> auto& r) {
+    w.text("security", r.security, "security state");
+    w.text("level", r.level, "exception level; empty: the trace does not carry it");
+    w.text("state", r.state, "AArch64 or AArch32");
+    w.number("entered", r.entered, "times it was changed to");
+    w.list("costs", r.costs, "of all its instructions, by metric");
+}
+template <class W>
 void fields(W& w, Of<Chart::Bar> auto& r) {
     w.text("label", r.label, "of the bar");
     w.number("value", r.value, "of the bar");
@@ -389,6 +397,7 @@ void tables(T&& table, A& a) {
     table("marks", a.timeline.marks, "moments of the timeline");
     table("series", a.timeline.series, "rates and values over time");
     table("exceptions", a.exceptions, "exceptions and interrupts, and how long they took");
+    table("levels", a.levels, "what ran at each exception level, in each security state");
     table("charts", a.charts, "histograms and shares");
 }
 // NOLINTEND(readability-identifier-length)
