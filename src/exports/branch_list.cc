@@ -29,7 +29,7 @@ constexpr std::uint32_t latest_version = 1;
 enum class List : protozero::pbf_tag_type { magic = 1, binaries = 2 };
 enum class Binary : protozero::pbf_tag_type { path = 1, build_id = 2, addresses = 3, type = 4, kernel = 5 };
 enum class Kernel : protozero::pbf_tag_type { start = 1 };
-enum class Place : protozero::pbf_tag_type { address = 1, branches = 2 };
+enum class PlaceField : protozero::pbf_tag_type { address = 1, branches = 2 };
 enum class Run : protozero::pbf_tag_type { bits = 1, count = 2, times = 3 };
 
 std::string_view text_of(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
@@ -47,12 +47,12 @@ bool next_field(auto& message, std::initializer_list<std::pair<unsigned, protoze
 constexpr auto a_number = protozero::pbf_wire_type::varint, some_bytes = protozero::pbf_wire_type::length_delimited;
 
 /// False: it is none.
-bool add_place(BranchListImage& image, protozero::pbf_message<Place> place) {
+bool add_place(BranchListImage& image, protozero::pbf_message<PlaceField> place) {
     std::uint64_t address = 0;
     std::vector<std::pair<answers::Outcomes, std::uint64_t>> runs;
     while (next_field(place, {{1, a_number}, {2, some_bytes}})) switch (place.tag()) {
-            case Place::address: address = place.get_uint64(); break;
-            case Place::branches: {
+            case PlaceField::address: address = place.get_uint64(); break;
+            case PlaceField::branches: {
                 protozero::pbf_message<Run> run(place.get_message());
                 auto& [outcomes, times] = runs.emplace_back();
                 while (next_field(run, {{1, some_bytes}, {2, a_number}, {3, a_number}})) switch (run.tag()) {
@@ -88,7 +88,7 @@ bool add_binary(BranchLists& lists, protozero::pbf_message<Binary> binary) {
             case Binary::path: image.path = binary.get_string(); break;
             case Binary::build_id: image.build_id = binary.get_string(); break;
             case Binary::addresses:
-                if (!add_place(image, protozero::pbf_message<Place>(binary.get_message()))) return false;
+                if (!add_place(image, protozero::pbf_message<PlaceField>(binary.get_message()))) return false;
                 break;
             case Binary::type: image.type = static_cast<std::uint32_t>(binary.get_enum()); break;
             case Binary::kernel: {
@@ -127,11 +127,11 @@ void put(protozero::pbf_builder<List>& message, const BranchListImage& image) {
     for (auto at = image.lists.begin(); at != image.lists.end();) {
         const std::uint64_t address = at->first.first;
         std::string one;
-        protozero::pbf_builder<Place> place(one);
-        place.add_uint64(Place::address, address);
+        protozero::pbf_builder<PlaceField> place(one);
+        place.add_uint64(PlaceField::address, address);
         for (; at != image.lists.end() && at->first.first == address; ++at) {
             const answers::Outcomes& outcomes = at->first.second;
-            protozero::pbf_builder<Run> run(place, Place::branches);
+            protozero::pbf_builder<Run> run(place, PlaceField::branches);
             run.add_bytes(Run::bits, reinterpret_cast<const char*>(outcomes.bytes.data()), outcomes.bytes.size());
             run.add_uint32(Run::count, outcomes.count);
             run.add_uint64(Run::times, at->second);

@@ -42,7 +42,7 @@ async function profiles(page) {
 
 async function open(file) {
     const page = await browser.newPage({ viewport: { width: 900, height: 700 } });
-    page.setDefaultTimeout(20_000);
+    page.setDefaultTimeout(60_000);
     const errors = [];
     let refuse;
     const refused = new Promise((_, reject) => (refuse = reject));

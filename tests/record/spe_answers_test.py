@@ -196,7 +196,10 @@ class Answers(unittest.TestCase):
                 self.assertIn(int(row["vaddr"], 16) - buffer, range(128))
         count = sum(map(len, without.values()))
         quality = json.loads(self.answer("quality", data, "--format", "json"))
-        self.assertEqual((quality["without_address"], quality["sve_without_address"]), (count, count))
+        # The C library has vector accesses of its own before main, and a sample may fall on one.
+        self.assertEqual(quality["without_address"], quality["sve_without_address"])
+        self.assertIn(quality["without_address"] - count, range(4))
+        count = quality["without_address"]
         self.assertIn(f"addresses not known of {count:,} samples of loads and stores ({count} of SVE: QEMU reports",
                       self.answer("report", data))
         self.assertIn(f"{count:,} samples of loads and stores", run(WAYMARK, "info", data).stdout)
