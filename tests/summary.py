@@ -58,7 +58,7 @@ def unittest_cases(output):
     if not ran:
         return [], 0
     blocks = re.split(r"^={70}\n", output, flags=re.MULTILINE)  # the log, then one block for each failure
-    starts = list(re.finditer(r"^(\w+) \((\S+)\)", blocks[0], re.MULTILINE))
+    starts = list(re.finditer(r"^(?!OK |FAILED )(\w+) \((\S+)\)", blocks[0], re.MULTILINE))
     cases, classes = [], 0
     for start, following in zip(starts, [*starts[1:], None]):
         said = blocks[0][start.start():following.start() if following else len(blocks[0])]
@@ -216,6 +216,9 @@ def self_test():
              [("t: A.test_d", "failed"), ("t: A.test_a", "ok"), ("t: A.test_b", "ok")]),
             ("failed", python + end_of_unittest(2), [("t: A.test_a", "ok"), ("t: A.test_b", "ok"), ("t", "failed")]),
             ("failed", python, [("t", "failed")]),
+            ("ok", python + "test_c (__main__.A.test_c) ... skipped 'no x'\n" +
+             end_of_unittest(3).replace("OK", "OK (skipped=1)"),
+             [("t: A.test_a", "ok"), ("t: A.test_b", "ok"), ("t: A.test_c", "skipped")]),
             # Without verbosity=2 the reasons of what is skipped are not in the output.
             ("ok", ".s\n" + end_of_unittest(2), [("t", "failed")]),
             ("ok", end_of_unittest(0), [("t", "failed")]),
