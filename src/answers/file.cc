@@ -474,7 +474,7 @@ public:
             const auto sum = data ? pull.le(4) : std::nullopt;
             if (!sum) return cut();
             if (*sum != checksum(file_.subspan(begin, end - begin)))
-                return bad(fmt::format("the checksum of what begins at {:#x} is wrong", begin), begin);
+                return bad(fmt::format("the checksum of the section at {:#x} is wrong", begin), begin);
             if (auto status = section({as_text(*name), static_cast<std::uint8_t>(*flags), *rows, *plain, *data});
                 !status)
                 return status.error();

@@ -98,7 +98,7 @@ Run add_merge(CLI::App& app) {
         ->required()
         ->type_name("FILE");
     command.footer(
-        "The files may be of any number of captures of one unit: programs are told apart by build ID, and code is "
+        "The files may be of any number of captures of one unit: programs are identified by build ID, and code is "
         "found\n"
         "wherever it was loaded. Numbers add up, and stop at 2^64-1. The same files give the same bytes in any order, "
         "and by\nany tree of merges. Timelines are left out, and whatever else has no sum; the file says what "

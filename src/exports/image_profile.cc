@@ -104,7 +104,7 @@ ExportReport report_of(const Answers& a, Index image, std::uint64_t bytes, std::
     report.notes.push_back(fmt::format("the profile is of {}{}", of.name,
                                        of.build_id.empty() ? ", which has no build ID" : ", build ID " + of.build_id));
     if (left_out != 0)
-        report.notes.push_back(fmt::format("left out: {} outside of what is loaded of the file",
+        report.notes.push_back(fmt::format("left out: {} outside the loaded segments of the file",
                                            counted(left_out, "range or branch", "ranges and branches")));
     return report;
 }

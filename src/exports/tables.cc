@@ -483,7 +483,7 @@ void levels_rows(const Answers& a, const RowSink& sink) {
 constexpr std::array level_costs_columns{
     Column{"level", integer, "it is of", "levels.id"},
     Column{"metric", integer, "what is counted", "metrics.id"},
-    Column{"cost", integer, "of what ran at it"},
+    Column{"cost", integer, "of the code that ran there"},
 };
 void level_costs_rows(const Answers& a, const RowSink& sink) {
     for (std::size_t l = 0; l < a.levels.size(); ++l)

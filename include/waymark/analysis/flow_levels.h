@@ -13,7 +13,7 @@
 
 namespace waymark::analysis {
 
-/// A state of the core, without what tells one program from another.
+/// A state of the core, without its Context ID and VMID.
 struct ExecutionLevel {
     flow::Security security{};
     std::optional<std::uint8_t> el{};  ///< 0 to 3; nothing: the trace says at most whether it is Hyp mode

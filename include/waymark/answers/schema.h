@@ -126,7 +126,7 @@ void fields(W& w, Of<InlinedCall> auto& r) {
     w.index("parent", r.parent, IndexedTable::inlined,
             "the inlined call it is made in, an earlier row; none: the function");
     w.index("function", r.function, IndexedTable::functions, "whose code all of it is");
-    w.text("name", r.name, "of what was called");
+    w.text("name", r.name, "of the called function");
     w.text("linkage_name", r.linkage_name, "as its symbol would be; empty: as the name");
     w.index("source", r.source, IndexedTable::sources, "file it is called in");
     w.number("line", r.line, "it is called at");
@@ -252,14 +252,14 @@ void fields(W& w, Of<Slice> auto& r) {
     w.index("track", r.track, IndexedTable::tracks, "it is on");
     w.index("function", r.function, IndexedTable::functions, "that was active");
     w.number("depth", r.depth, "of nesting");
-    w.number("merged", r.merged, "slices it stands for");
+    w.number("merged", r.merged, "slices that it represents");
 }
 template <class W>
 void fields(W& w, Of<TimelineMark> auto& r) {
     w.address("begin", r.begin, "first moment");
     w.address("end", r.end, "last moment");
     w.index("track", r.track, IndexedTable::tracks, "it is on");
-    w.choice("kind", r.kind, marks, "of what it marks");
+    w.choice("kind", r.kind, marks, "of the event");
     w.text("text", r.text, "for reading");
 }
 template <class W>

@@ -135,7 +135,7 @@ private:
     template <class F>
     void tell_unit(F&& f);
     void begin(Place place);
-    /// The truth needs nothing but sums of what the unit is told.
+    /// The truth needs only sums of the calls to the unit.
     [[nodiscard]] bool only_sums() const { return ranges_ == nullptr && !may_lose_ && !filters_; }
     template <bool sums>
     [[nodiscard]] std::size_t follow_rows(std::span<const std::uint32_t> chunk, std::span<const OrdinaryBlock> rows,
