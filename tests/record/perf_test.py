@@ -141,25 +141,27 @@ class Perf(unittest.TestCase):
         return [range(int(start, 16), int(start, 16) + int(size, 16))
                 for start, size in re.findall(r"MMAP2 \S+ \[(0x[0-9a-f]+)\((0x[0-9a-f]+)\) .* //anon$", text, re.M)]
 
-    def compare(self, data, threads=True, ordered=True, missing=0):
+    def compare(self, data, threads=True, ordered=True, missing=0, misplaced=0):
         """`threads`: each by itself, and `ordered`: in its order, which perf does not restore where a thread went from one
-        CPU to another and there are no timestamps; else what all executed together, of which perf may lack `missing`
-        instructions for each thread."""
+        CPU to another and there are no timestamps; then perf may give up to `misplaced` instructions of a thread to
+        another. Else what all executed together, of which perf may lack `missing` instructions for each thread."""
+        count = collections.Counter
         anonymous = self.anonymous(data)
         expected = {tid: [a for a in executed(ranges) if not any(a in code for code in anonymous)]
                     for tid, ranges in truth(data).items()}
         found = self.instructions(data, timestamps=threads)
-        if not threads:
-            count = collections.Counter
+        if not (threads and ordered):
             everything, decoded = (sum(map(count, each.values()), count()) for each in (expected, found))
             self.assertEqual(decoded - everything, count())
             self.assertLessEqual((everything - decoded).total(), missing * len(expected))
+        if not threads:
             return
         self.assertEqual(found.keys(), expected.keys())
         for tid, addresses in expected.items():
             self.assertGreater(len(addresses), 1000)
             if not ordered:
-                self.assertEqual(collections.Counter(addresses), collections.Counter(found[tid]), f"thread {tid}")
+                lost, gained = (count(a) - count(b) for a, b in ((addresses, found[tid]), (found[tid], addresses)))
+                self.assertLessEqual(max(lost.total(), gained.total()), misplaced, f"thread {tid}: {lost} {gained}")
                 continue
             first = next((i for i, (a, b) in enumerate(zip(addresses, found[tid])) if a != b), None)
             self.assertIsNone(first, f"thread {tid}, instruction {first}")
@@ -221,10 +223,10 @@ class Perf(unittest.TestCase):
                 data = self.record(program, *options, "--cpus", "2", "--aux-buffer", "8")
                 self.assertEqual(len(truth(data)), 4)
                 # Of ranges with several threads or CPUs perf 6.1 gives what it has not delivered yet to the next
-                # thread that it meets. Where there are timestamps, it drops what some threads did before their last
-                # system call, though it prints these packets.
+                # thread that it meets: with ETE a few instructions in some recordings. Where there are timestamps, it
+                # drops what some threads did before their last system call, though it prints these packets.
                 self.compare(data, threads="etmv4" not in options, ordered=False,
-                             missing=20 if "--timestamps" in options else 0)
+                             missing=20 if "--timestamps" in options else 0, misplaced=1000)
                 self.compare_waymark(data, threads="--per-thread" not in options)
 
     def test_several_programs(self):
