@@ -486,7 +486,8 @@ std::optional<MemoryDump> SnapshotReader::read_dump(const Ini& ini, const IniSec
     if (const IniEntry* length = ini.single(section, "length", problems_))
         dump.length = number(ini, section, *length, "the rest of the file is taken");
     if (const IniEntry* space = ini.single(section, "space", problems_)) {
-        const std::vector<std::string_view> known{"N", "S", "H", "EL1N", "EL1S", "EL2", "EL3", "P", "SP", "NP"};
+        const std::vector<std::string_view> known{"N",   "S",    "R",   "H",    "EL1N", "EL1S", "EL1R",
+                                                  "EL2", "EL2R", "EL3", "ROOT", "P",    "SP",   "NP"};
         dump.space = text::unquote(space->value);
         const bool is_known = std::any_of(known.begin(), known.end(),
                                           [&](std::string_view k) { return text::equal_ignoring_case(k, dump.space); });

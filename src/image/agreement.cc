@@ -22,13 +22,11 @@ Meeting meet(std::uint64_t a, std::uint64_t a_bytes, std::uint64_t b, std::uint6
     return {first, end > first ? end - first : 0};
 }
 
-isa::Space space_of(unsigned state) { return {(state & 2U) != 0, (state & 1U) != 0, {}, {}}; }
-
 /// As much as a map knows of [first, first + bytes).
 std::vector<std::uint8_t> bytes_at(const MemoryMap& map, unsigned state, std::uint64_t first, std::uint64_t bytes) {
     std::vector<std::uint8_t> out;
     while (out.size() < bytes) {
-        const Bytes there = map.at(Address{first + out.size()}, space_of(state)).bytes;
+        const Bytes there = map.at(Address{first + out.size()}, SpaceFilter::space(state)).bytes;
         if (there.empty()) break;
         const std::size_t count = std::min<std::size_t>(there.size(), bytes - out.size());
         out.insert(out.end(), there.begin(), there.begin() + static_cast<std::ptrdiff_t>(count));

@@ -58,10 +58,15 @@ std::optional<SpaceFilter> SpaceFilter::parse(std::string_view letters) {
                    [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
     if (upper.empty()) return any();
     if (upper == "N") return non_secure();
-    if (upper == "S" || upper == "EL3") return secure();
+    if (upper == "S") return secure();
+    if (upper == "R") return realm();
+    if (upper == "EL3") return el3();
+    if (upper == "ROOT") return root();
     if (upper == "H" || upper == "EL2") return hyp();
     if (upper == "EL1N" || upper == "P" || upper == "NP") return non_secure_not_hyp();
     if (upper == "EL1S" || upper == "SP") return secure_not_hyp();
+    if (upper == "EL1R") return realm_not_hyp();
+    if (upper == "EL2R") return realm_hyp();
     return std::nullopt;
 }
 
@@ -69,8 +74,10 @@ std::string SpaceFilter::name() const {
     if (*this == any()) return "any";
     if (*this == secure()) return "S";
     if (*this == non_secure()) return "N";
+    if (*this == realm()) return "R";
     if (*this == hyp()) return "H";
-    constexpr std::array<std::string_view, states> names{"EL1S", "EL2S", "EL1N", "EL2N"};
+    if (*this == el3()) return "EL3";
+    constexpr std::array<std::string_view, states> names{"EL1S", "EL2S", "EL1N", "EL2N", "ROOT", "EL1R", "EL2R"};
     std::string joined;
     for (unsigned state = 0; state < states; ++state)
         if (has(state)) joined.append(joined.empty() ? "" : "+").append(names[state]);

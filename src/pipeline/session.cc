@@ -243,11 +243,11 @@ private:
     void add_dump(image::MemoryMap& map, const capture::MemoryDump& dump) {
         const auto space = image::SpaceFilter::parse(dump.space);
         if (!space) {
-            problem(
-                dump.file,
-                fmt::format("memory space '{}' is not known (N, S, H, EL1N, EL1S, EL2, EL3, P, SP, NP); the dump is "
-                            "shown to every state.",
-                            dump.space));
+            problem(dump.file,
+                    fmt::format(
+                        "memory space '{}' is not known (N, S, R, H, EL1N, EL1S, EL1R, EL2, EL2R, EL3, ROOT, P, SP, "
+                        "NP); the dump is shown to every state.",
+                        dump.space));
         }
         auto added =
             map.add_file(dump.file, dump.address, dump.offset, dump.length, space.value_or(image::SpaceFilter{}));

@@ -45,10 +45,12 @@ std::string listed(const std::vector<Region>& regions) {
 }
 
 TEST(SpaceFilter, LettersOfSnapshots) {
-    // docs/spec/pft.md, 7.2. States: S, S+Hyp, N, N+Hyp.
+    // docs/spec/pft.md, 7.2. States: S, S+Hyp, N, N+Hyp, Root, Realm, Realm+Hyp.
     const std::map<std::string, std::string> expected{
-        {"", "1111"},  {"N", "0011"},  {"S", "1100"},  {"H", "0101"},    {"EL2", "0101"}, {"EL1N", "0010"},
-        {"P", "0010"}, {"NP", "0010"}, {"SP", "1000"}, {"EL1S", "1000"}, {"el3", "1100"}, {"n", "0011"}};
+        {"", "1111111"},    {"N", "0011000"},    {"S", "1100000"},    {"H", "0101001"},
+        {"EL2", "0101001"}, {"EL1N", "0010000"}, {"P", "0010000"},    {"NP", "0010000"},
+        {"SP", "1000000"},  {"EL1S", "1000000"}, {"el3", "1100100"},  {"n", "0011000"},
+        {"R", "0000011"},   {"EL1R", "0000010"}, {"EL2R", "0000001"}, {"root", "0000100"}};
     for (const auto& [letters, states] : expected) {
         const auto filter = SpaceFilter::parse(letters);
         ASSERT_TRUE(filter) << letters;
@@ -62,6 +64,12 @@ TEST(SpaceFilter, LettersOfSnapshots) {
     EXPECT_EQ(SpaceFilter::of({0, 2}).name(), "EL1S+EL1N");
     EXPECT_EQ(SpaceFilter::of({2, 3}), SpaceFilter::non_secure());
     EXPECT_EQ(SpaceFilter::state(hyp), 3U);
+    EXPECT_EQ(SpaceFilter::parse("R")->name(), "R");
+    EXPECT_EQ(SpaceFilter::parse("EL3")->name(), "EL3");
+    EXPECT_EQ(SpaceFilter::parse("ROOT")->name(), "ROOT");
+    EXPECT_EQ(SpaceFilter::state({.nse = true}), 4U);
+    EXPECT_EQ(SpaceFilter::state({.ns = true, .nse = true}), 5U);
+    EXPECT_EQ(SpaceFilter::state({.ns = true, .hyp = true, .nse = true}), 6U);
 }
 
 TEST(MemoryMap, NothingIsMappedAtFirst) {
@@ -147,8 +155,10 @@ TEST(MemoryMap, AgreesWithPaintingByteByByte) {
         MemoryMap map;
         std::array<std::array<int, span>, SpaceFilter::states> owner;
         for (auto& row : owner) row.fill(-1);
-        const std::array filters{SpaceFilter::any(), SpaceFilter::secure(),         SpaceFilter::non_secure(),
-                                 SpaceFilter::hyp(), SpaceFilter::secure_not_hyp(), SpaceFilter::non_secure_not_hyp()};
+        const std::array filters{SpaceFilter::any(),   SpaceFilter::secure(),         SpaceFilter::non_secure(),
+                                 SpaceFilter::hyp(),   SpaceFilter::secure_not_hyp(), SpaceFilter::non_secure_not_hyp(),
+                                 SpaceFilter::realm(), SpaceFilter::realm_hyp(),      SpaceFilter::root(),
+                                 SpaceFilter::el3()};
         for (int id = 0; id < 12; ++id) {
             const std::size_t first = random() % span, bytes = 1 + random() % (span - first);
             const SpaceFilter filter = filters[random() % filters.size()];
@@ -158,7 +168,8 @@ TEST(MemoryMap, AgreesWithPaintingByteByByte) {
                 for (std::size_t i = first; filter.has(state) && i < first + bytes; ++i) owner[state][i] = id;
         }
         for (unsigned state = 0; state < SpaceFilter::states; ++state) {
-            const isa::Space space = space_of(state >= 2, (state & 1) != 0);
+            const isa::Space space = SpaceFilter::space(state);
+            ASSERT_EQ(SpaceFilter::state(space), state);
             for (std::size_t i = 0; i < span; ++i) {
                 const isa::Code code = map.at(Address{i}, space);
                 std::size_t run = 0;

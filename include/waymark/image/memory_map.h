@@ -1,5 +1,5 @@
 /// The program's memory as far as it is known: pieces of files and ELF segments at addresses, perhaps different ones
-/// for Secure, Non-secure and Hyp. Decoders read it through `isa::CodeReader`.
+/// for each security state and for Hyp. Decoders read it through `isa::CodeReader`.
 ///
 /// Overlap rule: where sections overlap, the one added LAST is seen. So add the general image first and corrections (a
 /// patched region, a module, a dump of what was really in memory) after it.
@@ -20,10 +20,11 @@
 
 namespace waymark::image {
 
-/// The security and Hyp states in which a section is seen. A state is Non-secure or not times Hyp or not.
+/// The security and Hyp states in which a section is seen: Secure, Non-secure and Realm, each with Hyp (EL2) or not,
+/// and Root, which has EL3 only.
 class SpaceFilter {
 public:
-    static constexpr unsigned states = 4;
+    static constexpr unsigned states = 7;
     /// Every state.
     constexpr SpaceFilter() = default;
     [[nodiscard]] static constexpr SpaceFilter any() { return {}; }
@@ -31,27 +32,40 @@ public:
     [[nodiscard]] static constexpr SpaceFilter non_secure() { return SpaceFilter{0b1100}; }
     [[nodiscard]] static constexpr SpaceFilter secure_not_hyp() { return SpaceFilter{0b0001}; }
     [[nodiscard]] static constexpr SpaceFilter non_secure_not_hyp() { return SpaceFilter{0b0100}; }
-    [[nodiscard]] static constexpr SpaceFilter hyp() { return SpaceFilter{0b1010}; }
+    [[nodiscard]] static constexpr SpaceFilter realm() { return SpaceFilter{0b1100000}; }
+    [[nodiscard]] static constexpr SpaceFilter realm_not_hyp() { return SpaceFilter{0b0100000}; }
+    [[nodiscard]] static constexpr SpaceFilter realm_hyp() { return SpaceFilter{0b1000000}; }
+    [[nodiscard]] static constexpr SpaceFilter root() { return SpaceFilter{0b0010000}; }
+    [[nodiscard]] static constexpr SpaceFilter hyp() { return SpaceFilter{0b1001010}; }
+    [[nodiscard]] static constexpr SpaceFilter el3() { return SpaceFilter{0b0010011}; }
 
     /// The letters of a snapshot's `space` key in any case (docs/spec/pft.md, 7.2): empty is any; N, S; H and EL2 are
-    /// Hyp; EL1N, P and NP are Non-secure but not Hyp; EL1S and SP Secure; EL3 Secure, since trace does not distinguish
-    /// the two apart. Nothing for other letters.
+    /// Hyp; EL1N, P and NP are Non-secure but not Hyp; EL1S and SP Secure; R Realm, EL1R Realm but not Hyp, EL2R
+    /// Realm's Hyp, ROOT Root; EL3 Root and Secure, since trace does not distinguish EL3 from Secure EL1. Nothing for
+    /// other letters.
     [[nodiscard]] static std::optional<SpaceFilter> parse(std::string_view letters);
 
     /// The number of a state, 0 to `states` - 1.
     [[nodiscard]] static constexpr unsigned state(const isa::Space& space) {
-        return (space.ns ? 2U : 0U) + (space.hyp ? 1U : 0U);
+        if (space.nse && !space.ns) return 4;
+        return (space.nse ? 5U : space.ns ? 2U : 0U) + (space.hyp ? 1U : 0U);
+    }
+    /// A space of the state with that number.
+    [[nodiscard]] static constexpr isa::Space space(unsigned state) {
+        const bool realm = state >= 5, hyp = realm ? state == 6 : state < 4 && (state & 1U) != 0;
+        return {.ns = realm || state == 2 || state == 3, .hyp = hyp, .nse = state >= 4};
     }
     [[nodiscard]] constexpr bool has(unsigned state) const { return ((mask_ >> state) & 1U) != 0; }
     /// Exactly the states with these numbers.
     [[nodiscard]] static SpaceFilter of(const std::vector<unsigned>& states_held);
-    /// For reports: `any`, `S`, `N`, `H`, else the states joined: `EL1S`, `EL2S`, `EL1N`, `EL2N` (EL1: not Hyp).
+    /// For reports: `any`, `S`, `N`, `R`, `H`, `EL3`, else the states joined: `EL1S`, `EL2S`, `EL1N`, `EL2N`, `ROOT`,
+    /// `EL1R`, `EL2R` (EL1: not Hyp).
     [[nodiscard]] std::string name() const;
     friend constexpr bool operator==(SpaceFilter, SpaceFilter) = default;
 
 private:
     explicit constexpr SpaceFilter(std::uint8_t mask) : mask_(mask) {}
-    std::uint8_t mask_ = 0b1111;
+    std::uint8_t mask_ = 0b1111111;
 };
 
 /// What an `add_…` put into the map.
