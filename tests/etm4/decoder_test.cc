@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <initializer_list>
 #include <iterator>
 #include <string>
@@ -72,23 +71,19 @@ std::vector<DecoderClass> decoder_classes() {
 
 class Etm4Class : public testing::TestWithParam<DecoderClass> {};
 
-/// WAYMARK_PROPERTY_PROGRAMS=10000 in the environment tries so many of each class.
-unsigned programs(unsigned usual) {
-    const char* const wanted = std::getenv("WAYMARK_PROPERTY_PROGRAMS");
-    return wanted != nullptr ? static_cast<unsigned>(std::atoi(wanted)) : usual;
-}
-
 TEST_P(Etm4Class, GivesWhatRan) {
     const DecoderClass& c = GetParam();
     std::uint64_t ranges = 0, cancelled = 0;
-    for (std::uint64_t seed = 1; seed <= programs(sized(40U, 8U)); ++seed) {
+    const std::uint64_t programs = test::programs(sized(40U, 8U));
+    for (std::uint64_t seed = 1; seed <= programs; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         Simulation simulation(c.config, seed, c.options);
         simulation.run(400);
         const std::vector<Element> elements =
             test::decode<ReferenceDecoder>(simulation.bytes, c.config, simulation.memory);
         ASSERT_EQ(difference(test::lines_of(elements), simulation.truth), "");
-        ASSERT_NO_FATAL_FAILURE(test::expect_all_agree(elements, simulation.bytes, c.config, simulation.memory));
+        ASSERT_NO_FATAL_FAILURE(
+            test::expect_agree(seed, programs, elements, simulation.bytes, c.config, simulation.memory));
         ranges += static_cast<std::uint64_t>(
             std::count_if(elements.begin(), elements.end(), [](const Element& e) { return e.kind == Kind::range; }));
         cancelled += simulation.cancelled;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <vector>
 
@@ -64,40 +65,59 @@ inline std::vector<std::uint64_t> count_key(const flow::Block& b, bool taken) {
             taken ? 1U : 0U};
 }
 
-/// The fast decoder, in chunks of any size, on several threads and as counts, gives these elements too.
+/// The ways to decode a stream: the fast decoder in chunks of four sizes, the reference decoder in chunks, one to three
+/// threads, and counts.
+inline constexpr unsigned ways = 9;
+
+/// Decoded in one of the `ways`, the stream gives these elements too.
+inline void expect_agrees(unsigned way, const std::vector<synthetic::Element>& elements, Bytes bytes,
+                          const Config& config, const isa::CodeReader& code) {
+    if (way == 8) {
+        Counts expected, found;
+        for (const synthetic::Element& e : elements)
+            if (e.kind == synthetic::Kind::range) ++expected[count_key(e.block, e.taken)];
+        flow::BlockTable table;
+        synthetic::ElementSink events;
+        flow::CountWriter out(table, events);
+        Decoder decoder(config, code, out);
+        decoder.feed(bytes);
+        decoder.finish();
+        for (std::size_t edge = 0; edge < out.counts().size(); ++edge)
+            if (out.counts()[edge] != 0) found[count_key(table.blocks()[edge / 2], edge % 2 != 0)] = out.counts()[edge];
+        ASSERT_EQ(found, expected);
+        std::vector<synthetic::Element> other;
+        for (const synthetic::Element& e : elements)
+            if (e.kind != synthetic::Kind::range) other.push_back(e);
+        ASSERT_EQ(synthetic::difference(events.elements(), other, "counting", "reference"), "");
+        return;
+    }
+    constexpr std::size_t pieces[] = {0, 1, 7, 100};
+    std::uint64_t packets = 0;
+    const auto found = way < 4    ? decode<Decoder>(bytes, config, code, pieces[way], &packets)
+                       : way == 4 ? decode<ReferenceDecoder>(bytes, config, code, 3, &packets)
+                                  : decode_parallel(bytes, config, code, way - 4, 64, nullptr, &packets);
+    ASSERT_EQ(synthetic::difference(found, elements, "this way", "reference"), "") << "way " << way;
+    ASSERT_EQ(packets, collect(bytes, config).packets.size()) << "way " << way;
+}
+
+/// Every way gives these elements too.
 inline void expect_all_agree(const std::vector<synthetic::Element>& elements, Bytes bytes, const Config& config,
                              const isa::CodeReader& code) {
-    const std::uint64_t whole_packets = collect(bytes, config).packets.size();
-    std::uint64_t packets = 0;
-    for (const std::size_t piece : {std::size_t{0}, std::size_t{1}, std::size_t{7}, std::size_t{100}}) {
-        const auto found = decode<Decoder>(bytes, config, code, piece, &packets);
-        ASSERT_EQ(synthetic::difference(found, elements, "fast", "reference"), "") << "pieces of " << piece;
-        ASSERT_EQ(packets, whole_packets) << "pieces of " << piece;
-    }
-    const auto in_pieces = decode<ReferenceDecoder>(bytes, config, code, 3, &packets);
-    ASSERT_EQ(synthetic::difference(in_pieces, elements, "in pieces", "whole"), "");
-    ASSERT_EQ(packets, whole_packets);
-    for (const unsigned workers : {1U, 2U, 3U}) {
-        const auto found = decode_parallel(bytes, config, code, workers, 64, nullptr, &packets);
-        ASSERT_EQ(synthetic::difference(found, elements, "parallel", "reference"), "") << workers << " workers";
-        ASSERT_EQ(packets, whole_packets) << workers << " workers";
-    }
-    Counts expected, found;
-    for (const synthetic::Element& e : elements)
-        if (e.kind == synthetic::Kind::range) ++expected[count_key(e.block, e.taken)];
-    flow::BlockTable table;
-    synthetic::ElementSink events;
-    flow::CountWriter out(table, events);
-    Decoder decoder(config, code, out);
-    decoder.feed(bytes);
-    decoder.finish();
-    for (std::size_t edge = 0; edge < out.counts().size(); ++edge)
-        if (out.counts()[edge] != 0) found[count_key(table.blocks()[edge / 2], edge % 2 != 0)] = out.counts()[edge];
-    ASSERT_EQ(found, expected);
-    std::vector<synthetic::Element> other;
-    for (const synthetic::Element& e : elements)
-        if (e.kind != synthetic::Kind::range) other.push_back(e);
-    ASSERT_EQ(synthetic::difference(events.elements(), other, "counting", "reference"), "");
+    for (unsigned way = 0; way < ways; ++way)
+        ASSERT_NO_FATAL_FAILURE(expect_agrees(way, elements, bytes, config, code));
+}
+
+/// WAYMARK_PROPERTY_PROGRAMS=10000 in the environment tries so many random programs of each class.
+inline std::uint64_t programs(unsigned usual) {
+    const char* const wanted = std::getenv("WAYMARK_PROPERTY_PROGRAMS");
+    return wanted != nullptr ? static_cast<std::uint64_t>(std::atoll(wanted)) : usual;
+}
+/// For one program of many: where there are a thousand and more, the fast decoder and one other way, each in its turn.
+inline void expect_agree(std::uint64_t seed, std::uint64_t programs, const std::vector<synthetic::Element>& elements,
+                         Bytes bytes, const Config& config, const isa::CodeReader& code) {
+    if (programs < 1000) return expect_all_agree(elements, bytes, config, code);
+    ASSERT_NO_FATAL_FAILURE(expect_agrees(0, elements, bytes, config, code));
+    expect_agrees(1 + static_cast<unsigned>(seed % (ways - 1)), elements, bytes, config, code);
 }
 
 }  // namespace waymark::etm4::test

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <string>
 #include <vector>
@@ -289,18 +288,13 @@ std::vector<Filter> filters() {
     };
 }
 
-/// WAYMARK_PROPERTY_PROGRAMS=10000 in the environment tries so many of each class.
-unsigned programs_of_model(unsigned usual) {
-    const char* const wanted = std::getenv("WAYMARK_PROPERTY_PROGRAMS");
-    return wanted != nullptr ? static_cast<unsigned>(std::atoi(wanted)) : usual;
-}
-
 class Etm4View : public testing::TestWithParam<Filter> {};
 
 TEST_P(Etm4View, TracesWhatTheRulesSay) {
     const Filter& f = GetParam();
     std::uint64_t traced = 0, untraced = 0;
-    for (std::uint64_t seed = 1; seed <= programs_of_model(sized(20U, 4U)); ++seed) {
+    const std::uint64_t programs = test::programs(sized(20U, 4U));
+    for (std::uint64_t seed = 1; seed <= programs; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         Config c = test::ete(seed % 4);
         c.q_elements = c.cycle_counting = c.timestamps = false;
@@ -318,7 +312,7 @@ TEST_P(Etm4View, TracesWhatTheRulesSay) {
         const std::vector<synthetic::Element> elements =
             test::decode<ReferenceDecoder>(execution.bytes(), c, execution.memory);
         ASSERT_EQ(test::difference_from(elements, execution.truth, c), "");
-        ASSERT_NO_FATAL_FAILURE(test::expect_all_agree(elements, execution.bytes(), c, execution.memory));
+        ASSERT_NO_FATAL_FAILURE(test::expect_agree(seed, programs, elements, execution.bytes(), c, execution.memory));
         traced += execution.counts().p0;
         untraced += execution.counts().untraced;
     }
@@ -330,7 +324,8 @@ TEST_P(Etm4View, TracesWhatTheRulesSay) {
 TEST(Etm4Sessions, TraceWhatTheRulesOfEachSay) {
     const std::vector<Filter> all = filters();
     std::uint64_t traced = 0, untraced = 0;
-    for (std::uint64_t seed = 1; seed <= programs_of_model(sized(60U, 8U)); ++seed) {
+    const std::uint64_t programs = test::programs(sized(60U, 8U));
+    for (std::uint64_t seed = 1; seed <= programs; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         Config c = seed % 2 == 0 ? test::ete(3) : test::etmv4();
         c.q_elements = c.cycle_counting = c.timestamps = false;
@@ -366,7 +361,7 @@ TEST(Etm4Sessions, TraceWhatTheRulesOfEachSay) {
         const std::vector<synthetic::Element> elements =
             test::decode<ReferenceDecoder>(execution.bytes(), c, execution.memory);
         ASSERT_EQ(test::difference_from(elements, execution.truth, c), "");
-        ASSERT_NO_FATAL_FAILURE(test::expect_all_agree(elements, execution.bytes(), c, execution.memory));
+        ASSERT_NO_FATAL_FAILURE(test::expect_agree(seed, programs, elements, execution.bytes(), c, execution.memory));
         traced += execution.counts().p0;
         untraced += execution.counts().untraced;
     }
@@ -383,7 +378,8 @@ TEST_P(Etm4Model, GivesWhatRan) {
     const Class& c = GetParam();
     const Config config = packets_of(c.config.registers, c.config.profile);
     ModelCounts sum;
-    for (std::uint64_t seed = 1; seed <= programs_of_model(sized(12U, 3U)); ++seed) {
+    const std::uint64_t programs = test::programs(sized(12U, 3U));
+    for (std::uint64_t seed = 1; seed <= programs; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         ModelConfig with_seed = c.config;
         with_seed.choices.seed = seed;
@@ -392,7 +388,8 @@ TEST_P(Etm4Model, GivesWhatRan) {
         const std::vector<synthetic::Element> elements =
             test::decode<ReferenceDecoder>(execution.bytes(), config, execution.memory);
         ASSERT_EQ(test::difference_from(elements, execution.truth, config), "");
-        ASSERT_NO_FATAL_FAILURE(test::expect_all_agree(elements, execution.bytes(), config, execution.memory));
+        ASSERT_NO_FATAL_FAILURE(
+            test::expect_agree(seed, programs, elements, execution.bytes(), config, execution.memory));
         const ModelCounts& counts = execution.counts();
         ASSERT_EQ(counts.bytes, execution.bytes().size());
         std::uint64_t lost = 0;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <variant>
 #include <vector>
 
@@ -28,11 +27,6 @@ using synthetic::Random;
 MeasuredA64Part speculating(std::uint64_t waypoints) {
     return synthetic::measured_a64_stream('s', waypoints).parts.front();
 }
-/// WAYMARK_PROPERTY_PROGRAMS=10000 in the environment tries so many.
-unsigned speculating_programs(unsigned usual) {
-    const char* const wanted = std::getenv("WAYMARK_PROPERTY_PROGRAMS");
-    return wanted != nullptr ? static_cast<unsigned>(std::atoi(wanted)) : usual;
-}
 std::size_t count(const std::vector<Element>& elements, Kind kind) {
     return static_cast<std::size_t>(
         std::count_if(elements.begin(), elements.end(), [&](const Element& e) { return e.kind == kind; }));
@@ -53,7 +47,7 @@ TEST(Etm4Speculation, AllDecodersAgree) {
 // Packets of speculation put in, left out and changed, so that many of them cannot be where they are.
 TEST(Etm4Speculation, AgreeOnCommitsAndCancelsThatCannotBe) {
     std::size_t gaps = 0, ranges = 0, never_committed = 0;
-    for (std::uint64_t seed = 1; seed <= speculating_programs(sized(60U, 12U)); ++seed) {
+    for (std::uint64_t seed = 1; seed <= test::programs(sized(60U, 12U)); ++seed) {
         SCOPED_TRACE(seed);
         Random random(seed);
         MeasuredA64Part part = speculating(600 + random.below(600));
@@ -101,7 +95,7 @@ TEST(Etm4Speculation, AgreeOnCommitsAndCancelsThatCannotBe) {
 }
 
 void agree_on_damaged_bytes(const MeasuredA64Part& part) {
-    for (std::uint64_t seed = 1; seed <= speculating_programs(sized(120U, 12U)); ++seed) {
+    for (std::uint64_t seed = 1; seed <= test::programs(sized(120U, 12U)); ++seed) {
         SCOPED_TRACE(seed);
         Random random(seed);
         std::vector<std::uint8_t> bytes = part.bytes;
