@@ -216,6 +216,8 @@ public:
             p.e0 = true;
             send(p);
         }
+        // The address of `resume` comes before any outcome, so a decoder does not pop.
+        if (std::exchange(popped_, false)) push(start_);
         go_on(resume.place);
         address_due_ = AddressDue::always;
     }
