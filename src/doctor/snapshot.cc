@@ -59,9 +59,15 @@ Status bring(const ExaminedBuffer& buffer, const fs::path& to) {
 
 std::vector<capture::Register> registers_of(const ExaminedSource& source) {
     std::vector<capture::Register> out = source.configuration->registers();
-    if (const auto field = source.configuration->protocol().trace_id(); field && source.trace_id)
-        out.push_back({std::string(field->register_name), std::uint64_t{source.trace_id->value} << field->lowest_bit,
-                       field->number});
+    const auto field = source.configuration->protocol().trace_id();
+    if (!field || !source.trace_id) return out;
+    const capture::Register id{std::string(field->register_name),
+                               std::uint64_t{source.trace_id->value} << field->lowest_bit, field->number};
+    const auto there = std::find_if(out.begin(), out.end(), [&](const auto& r) { return r.name == id.name; });
+    if (there == out.end())
+        out.push_back(id);
+    else
+        *there = id;
     return out;
 }
 

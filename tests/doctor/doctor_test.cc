@@ -116,6 +116,23 @@ TEST(Doctor, InfersAStrippedCaptureAndWritesASnapshotThatDecodesTheSame) {
     EXPECT_FALSE(write_inferred(report, out).has_value());  // a folder that holds something is spared
 }
 
+// Its registers have the trace ID already, which goes into the snapshot once.
+TEST(Doctor, WritesASnapshotOfAnEte) {
+    const TemporaryFolder folder;
+    const fs::path from = sort_folder / "capture-aarch64";
+    const ExaminationReport report = examine_folder(from);
+    const fs::path out = folder.path() / "snapshot";
+    const Status written = write_inferred(report, out);
+    ASSERT_TRUE(written.has_value()) << written.error().message;
+    EXPECT_EQ(decode(out).begin()->second.ranges, decode(from).begin()->second.ranges);
+    const auto is = capture::read_snapshot(out);
+    ASSERT_TRUE(is.has_value());
+    ASSERT_EQ(is->sources.size(), 1U);
+    const auto& registers = is->sources.front().registers;
+    EXPECT_EQ(std::count_if(registers.begin(), registers.end(), [](const auto& r) { return r.name == "TRCTRACEIDR"; }),
+              1);
+}
+
 TEST(Doctor, FindsAShiftedImageAndTheRightOneAmongSeveral) {
     const std::string elf = (sort_folder / "sort.elf").string();
     const std::string other = (sort_folder / "capture" / "trace.bin").string() + "@0x8000";
