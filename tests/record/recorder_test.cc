@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-
+#include "support/block_definitions.h"
 #include "support/temporary_folder.h"
 #include "waymark/capture/snapshot.h"
 #include "waymark/flow/summary.h"
@@ -14,29 +13,9 @@
 namespace waymark::record {
 namespace {
 
-constexpr std::uint32_t nop = 0xe320f000, svc = 0xef000000, bx_lr = 0xe12fff1e, mov_1 = 0xe3a00001;
+using support::Definitions;
 
-/// A chunk of definitions, as the plugin writes it.
-class Definitions {
-public:
-    void block(std::uint32_t id, std::uint32_t address, const std::vector<std::uint32_t>& code) {
-        static const std::string text = "nop ";
-        BlockPart part;
-        part.id = id;
-        part.address = address;
-        part.instructions = static_cast<std::uint32_t>(code.size());
-        part.code_bytes = part.instructions * 4;
-        part.text_bytes = code.front() == nop ? static_cast<std::uint32_t>(text.size()) : 0;
-        part.words = static_cast<std::uint32_t>(sizeof part / 4 + code.size() + (part.text_bytes + 3) / 4);
-        const std::size_t at = words.size();
-        words.resize(at + part.words);
-        auto* to = reinterpret_cast<std::uint8_t*>(words.data() + at);
-        std::memcpy(to, &part, sizeof part);
-        std::memcpy(to + sizeof part, code.data(), part.code_bytes);
-        std::memcpy(to + sizeof part + part.code_bytes, text.data(), part.text_bytes);
-    }
-    std::vector<std::uint32_t> words;
-};
+constexpr std::uint32_t nop = 0xe320f000, svc = 0xef000000, bx_lr = 0xe12fff1e, mov_1 = 0xe3a00001;
 
 /// A recorder of PTMs.
 Result<std::unique_ptr<Recorder>> create(RecorderOptions options) {

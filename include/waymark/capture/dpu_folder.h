@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,11 @@
 #include "waymark/core/result.h"
 
 namespace waymark::capture {
+
+// What the parameter `ended` says of a recording: the program came to its own end, so that all of its run is there; or
+// so many instructions were recorded as were asked for. Other values are sentences, too.
+inline constexpr std::string_view whole_run = "exit";
+inline constexpr std::string_view limited_run = "by --limit, and the program ran on";
 
 /// Privilege and both task IDs.
 struct DpuContext {

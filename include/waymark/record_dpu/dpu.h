@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "waymark/capture/dpu_folder.h"
 #include "waymark/core/result.h"
 #include "waymark/dpu/model.h"
 #include "waymark/record/code.h"
@@ -26,10 +27,9 @@
 
 namespace waymark::record {
 
-/// How a recording ended, for DpuRecorder::finish(): the program came to its own end, so that all of its run is there.
-inline constexpr std::string_view whole_run = "exit";
-/// The same where DpuOptions::limit_instructions was reached.
-inline constexpr std::string_view limited_run = "by --limit, and the program ran on";
+// How a recording ended, for DpuRecorder::finish().
+using capture::limited_run;
+using capture::whole_run;
 
 /// Sums of a recording.
 struct DpuRecorded {

@@ -5,30 +5,20 @@
 
 #include <algorithm>
 #include <array>
-#include <csignal>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 
 #include "../commands.h"
-#include "../options.h"
 #include "../trouble.h"
 #include "input.h"
 #include "waymark/capture/text_file.h"
 #include "waymark/core/wire.h"
 #include "waymark/dpu/events.h"
-#include "waymark/record/qemu.h"
-#include "waymark/record_dpu/dpu.h"
+#include "waymark/record/recorded_program.h"
+#include "waymark/record_dpu/dpu_recording.h"
 
 namespace waymark::cli {
 
-namespace fs = std::filesystem;
-
 namespace {
-
-constexpr LinuxProgram a32{1, 40, "qemu-arm", "/usr/arm-linux-gnueabihf",
-                           "a 32-bit Arm program (ELF); program addresses of a DPU have 32 bits. "
-                           "arm-linux-gnueabihf-gcc makes such programs"};
 
 Result<std::array<std::uint8_t, 2>> read_events(const std::vector<std::string>& texts) {
     std::array<std::uint8_t, 2> sets{2, 7};
@@ -61,9 +51,9 @@ waymark::Status read_core(const std::vector<std::string>& texts, record::CoreMod
     return Nothing{};
 }
 
-waymark::Status read_places(const DpuRecordOptions& options, const ResolvePlace& place, record::DpuOptions& to) {
+waymark::Status read_places(const DpuRecordOptions& options, const std::string& program, record::DpuOptions& to) {
     for (const std::string& text : options.marks) {
-        WM_ASSIGN_OR_RETURN(const Address address, place(text, "mark"));
+        WM_ASSIGN_OR_RETURN(const Address address, record::address_of(text, "mark", program));
         to.marks.push_back(address);
     }
     for (const std::string& text : options.edca) {
@@ -73,21 +63,21 @@ waymark::Status read_places(const DpuRecordOptions& options, const ResolvePlace&
             return Error{
                 Errc::usage,
                 fmt::format("--edca {}: expected a channel from 0 to 5 and what it watches, such as 5=main", text)};
-        WM_ASSIGN_OR_RETURN(const Address address, place(text.substr(equals + 1), "edca"));
+        WM_ASSIGN_OR_RETURN(const Address address, record::address_of(text.substr(equals + 1), "edca", program));
         to.watchpoints.push_back({static_cast<std::uint8_t>(channel), address});
     }
     return Nothing{};
 }
 
 /// Everything the options say. Places are looked up in the program.
-waymark::Status read_options(const RecordCommon& common, std::uint64_t buffer_bytes, const DpuRecordOptions& options,
-                             const ResolvePlace& place, record::DpuOptions& to) {
-    to.folder = common.output;
+waymark::Status read_options(const record::FlowRecording& common, const DpuRecordOptions& options,
+                             record::DpuOptions& to) {
+    to.folder = common.folder;
     to.force = common.force;
     to.command = common.program;
     to.limit_instructions = common.limit;
-    if (!options.registers.empty()) {
-        const auto text = capture::read_text_file(options.registers, capture::most_settings_bytes);
+    if (!common.registers.empty()) {
+        const auto text = capture::read_text_file(common.registers, capture::most_settings_bytes);
         if (!text)
             return Error{text.error().code,
                          fmt::format("{}; --registers takes a file of register writes, as 'waymark dpu program --help' "
@@ -95,7 +85,7 @@ waymark::Status read_options(const RecordCommon& common, std::uint64_t buffer_by
                                      text.error().message)};
         auto program = dpu::read_program(*text);
         if (!program)
-            return Error{program.error().code, fmt::format("{}: {}", options.registers, program.error().message)};
+            return Error{program.error().code, fmt::format("{}: {}", common.registers, program.error().message)};
         to.program = std::move(*program);
     }
     for (const auto& [name, mode] : record::dpu_modes())
@@ -104,7 +94,7 @@ waymark::Status read_options(const RecordCommon& common, std::uint64_t buffer_by
     if (options.initial > dpu::counter_mask)
         return Error{Errc::usage, fmt::format("--initial {}: counters have 31 bits", options.initial)};
     to.initial = static_cast<std::uint32_t>(options.initial);
-    to.buffer_bytes = buffer_bytes;
+    to.buffer_bytes = common.buffer;
     to.request = options.buffer_mode == "request";
     to.user_data = !options.no_user_data;
     to.nexus = options.nexus == "mirror" ? dpu::NexusMode::mirror
@@ -115,7 +105,7 @@ waymark::Status read_options(const RecordCommon& common, std::uint64_t buffer_by
     to.loops = options.loops == "hardware";
     to.choices.bus_cycles_per_line = options.bus_cycles;
     WM_RETURN_IF_ERROR(read_core(options.core, to.core));
-    WM_RETURN_IF_ERROR(read_places(options, place, to));
+    WM_RETURN_IF_ERROR(read_places(options, common.program.front(), to));
     return record::resolve(to);
 }
 
@@ -133,53 +123,6 @@ std::string events_help() {
         out += fmt::format(" {}\n", dpu::event_set_purpose(ceg));
     }
     return out;
-}
-
-/// How the recording ended, for those who read it.
-std::string ended(const record::Ending& ending, bool limited) {
-    if (limited) return std::string(record::limited_run);
-    if (ending.interrupt)
-        return fmt::format("by {} to the recorder, and everything up to there is recorded",
-                           signal_name(*ending.interrupt));
-    if (ending.kind == record::Ending::Kind::signalled)
-        return fmt::format("by {}, of which the program died, and everything up to there is recorded",
-                           signal_name(ending.code));
-    if (ending.killed) return "by force, and what the program did last may be missing";
-    return std::string(record::whole_run);
-}
-
-std::string nothing_ran(const record::Ending& ending) {
-    std::string out = "nothing recorded: the program executed nothing";
-    if (ending.kind == record::Ending::Kind::signalled)
-        return out + fmt::format("; it was ended by {}", signal_name(ending.code));
-    if (ending.code != 0)
-        out += fmt::format(
-            ", and QEMU exited with {}; it says above why. A program with libraries needs --sysroot, and "
-            "arguments of --qemu have to be QEMU's own",
-            ending.code);
-    return out;
-}
-
-void say_what_is_missing(const RecordCommon& common, const record::DpuRecorded& r) {
-    std::vector<std::string> errors;
-    for (const dpu::ProgrammingError& error : r.errors)
-        errors.push_back(fmt::format("cycle {}: {}", grouped(error.cycle), error.message));
-    say_gathered("warning", errors);
-    if (r.lost != 0)
-        say("warning", fmt::format("{} lost: the trace write buffer was full; the trace says where",
-                                   counted(r.lost, "entry is", "entries are")));
-    if (r.shared_id)
-        say("warning", "more than 254 threads at a time: the later ones share task ID 255, and their costs");
-    if (r.buffer && r.lines > *r.buffer)
-        say("warning",
-            fmt::format("the buffer wrapped: of {} of trace it holds the last {}; what the program did before "
-                        "is gone. A larger --buffer, or none, keeps more",
-                        counted(r.lines * 32, "byte"), counted(*r.buffer * 32, "byte")));
-    if (r.overruns != 0)
-        say("warning", fmt::format("{}: trace that had not been read out was overwritten; a larger --buffer keeps it",
-                                   counted(r.overruns, "readout came too late", "readouts came too late")));
-    const auto input = DpuInput::open(common.output);
-    if (r.entries == 0 && r.nexus_bytes == 0 && input) say("warning", "the trace is empty: " + input->why_nothing());
 }
 
 }  // namespace
@@ -284,62 +227,21 @@ void DpuRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& adde
          [] { return record::to_text(record::CoreModel{}); });
 }
 
-ExitStatus run_record_dpu(const RecordCommon& common, std::uint64_t buffer_bytes, const DpuRecordOptions& options,
-                          const ResolvePlace& place) {
-    if (!options.registers.empty())
+Result<record::RecordOutcome> run_record_dpu(const record::FlowRecording& common, const DpuRecordOptions& options,
+                                             const record::ShowRecording& show) {
+    if (!common.registers.empty())
         for (const CLI::Option* option : options.not_with_registers)
             if (option->count() != 0)
-                return fail({Errc::usage, fmt::format("{} cannot be used with --registers: the program in {} sets it",
-                                                      option->get_name(), options.registers)});
-    if (const auto status = check_linux_program(common.program.front(), a32); !status) return fail(status.error());
+                return Error{Errc::usage, fmt::format("{} cannot be used with --registers: the program in {} sets it",
+                                                      option->get_name(), common.registers)};
+    WM_RETURN_IF_ERROR(record::check_dpu_program(common.program.front()));
     record::DpuOptions to;
-    if (const auto status = read_options(common, buffer_bytes, options, place, to); !status)
-        return fail(status.error());
-    auto emulator = linux_emulator(common, a32);
-    if (!emulator) return fail(emulator.error());
-    record::QemuOptions how = std::move(*emulator);
-    how.sized = true;
-    how.qemu_arguments.insert(how.qemu_arguments.end(), common.qemu_options.begin(), common.qemu_options.end());
-
+    WM_RETURN_IF_ERROR(read_options(common, options, to));
     say_gathered("warning", to.warnings);
-    if (const auto status = check_executable(common.program.front()); !status) return fail(status.error());
-    auto recorder = record::DpuRecorder::create(to);
-    if (!recorder) return fail(recorder.error());
-    ProgressLine progress;
-    const auto ending = record::run_qemu(how, **recorder,
-                                         progress.active() ? record::RecordProgress([&] {
-                                             const record::DpuRecorded r = (*recorder)->recorded();
-                                             progress.text(fmt::format("recorded {} instructions, {} lines of trace",
-                                                                       grouped(r.instructions), grouped(r.lines)));
-                                         })
-                                                           : nullptr);
-    if (!ending || (*recorder)->recorded().instructions == 0) {
-        (*recorder)->discard();
-        if (!ending) return fail(ending.error());
-        say("error", nothing_ran(*ending));
-        return nothing;
-    }
-    const auto finished = (*recorder)->finish(ended(*ending, (*recorder)->recorded().limited));
-    const record::DpuRecorded r = (*recorder)->recorded();
-    if (r.replaced && !common.quiet) say("note", common.output + ": replaced the recording that was there");
-    if (!common.quiet)
-        say("note",
-            fmt::format("{}: {} instructions of {} in {} modelled cycles, {} of trace{}; cycles, stalls and caches "
-                        "are those of the modelled core",
-                        common.output, grouped(r.instructions), counted(r.threads, "thread"), grouped(r.cycles),
-                        counted(r.lines * 32, "byte"),
-                        r.nexus_bytes == 0 ? std::string()
-                                           : fmt::format(", {} of Nexus messages", counted(r.nexus_bytes, "byte"))));
-    if (!finished) {
-        say("error", finished.error().message + (ending->killed ? "; the program was ended" : ""));
-        return static_cast<ExitStatus>(cut_off);
-    }
-    say_what_is_missing(common, r);
-    if (const auto status = ended_by_signal(*ending)) return *status;
-    if (r.limited && !common.quiet)
-        say("note", fmt::format("recording stopped at --limit {}; the program ran on", grouped(common.limit)));
-    if (ending->code != 0 && !common.quiet) say("note", fmt::format("the program exited with {}", ending->code));
-    return decoded;
+    return record::record_dpu(to, common.sysroot, common.qemu_options, show, [&]() -> std::string {
+        const auto input = DpuInput::open(common.folder);
+        return input ? input->why_nothing() : std::string();
+    });
 }
 
 }  // namespace waymark::cli

@@ -2,28 +2,22 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "../output.h"
-#include "waymark/record/perf_recorder.h"
-#include "waymark/record/qemu.h"
-#include "waymark/record/recorder.h"
+#include "waymark/record/flow_recording.h"
 
 namespace waymark::cli {
 
 struct PerfRecordOptions {
-    std::string as = "snapshot", sink, loss = "none";
-    std::vector<std::string> also;
-    bool per_thread = false;
-    std::uint32_t cpus = record::PerfRecorderOptions{}.cpus;
+    std::string as = "snapshot";
+    record::PerfRecording to;
     CLI::App* command = nullptr;
     std::vector<CLI::Option*> only;  ///< options that go with --as perf alone
     CLI::Option* as_option = nullptr;
 
-    void add_to(CLI::App& to);
+    void add_to(CLI::App& app);
     [[nodiscard]] bool chosen() const { return as == "perf"; }
     /// Whether the command line has the option, of this file or another.
     [[nodiscard]] bool given(const std::string& option) const { return command->get_option(option)->count() != 0; }
@@ -37,10 +31,5 @@ struct PerfRecordOptions {
 
 /// As perf programs it, where the options do not say otherwise.
 void program_like_perf(const PerfRecordOptions& options, const flow::UnitFactory& units, flow::UnitOptions& unit);
-
-/// `base`: what a snapshot folder would be made of. `program`: with its arguments.
-[[nodiscard]] ExitStatus run_record_perf(record::RecorderOptions base, const record::QemuOptions& how,
-                                         const PerfRecordOptions& options, std::uint64_t aux_kib, unsigned info_version,
-                                         bool quiet);
 
 }  // namespace waymark::cli

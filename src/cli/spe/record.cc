@@ -2,17 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <csignal>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 
-#include "../options.h"
 #include "waymark/capture/text_file.h"
 #include "waymark/core/wire.h"
-#include "waymark/record/qemu.h"
-#include "waymark/record_spe/profile.h"
+#include "waymark/record_spe/profile_recording.h"
 
 namespace waymark::cli {
 
@@ -34,11 +28,6 @@ waymark::Status read_machine(const SpeRecordOptions& options, record::MachineMod
             return Error{status.error().code, fmt::format("--machine-set {}: {}", text, status.error().message)};
     }
     return Nothing{};
-}
-
-std::string cpu_of(const record::MachineModel& model) {
-    constexpr std::uint64_t part = 0xff00fff0, neoverse_n1 = 0x4100d0c0;
-    return (model.midr & part) == neoverse_n1 ? "neoverse-n1" : "max";
 }
 
 }  // namespace
@@ -104,109 +93,19 @@ void SpeRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& adde
         ->group("--unit spe: the modelled machine");
 }
 
-std::string signal_name(int number) {
-    const char* const name = sigabbrev_np(number);
-    return name == nullptr ? fmt::format("signal {}", number) : fmt::format("SIG{}", name);
-}
-
-std::optional<ExitStatus> ended_by_signal(const record::Ending& ending) {
-    constexpr std::string_view recorded = "everything up to there is recorded";
-    if (ending.interrupt) {
-        say("note", fmt::format("interrupted by {}; {}", signal_name(*ending.interrupt), recorded));
-        return static_cast<ExitStatus>(interrupted);
-    }
-    if (ending.kind != record::Ending::Kind::signalled) return {};
-    say("note", fmt::format("the program was ended by {}; {}", signal_name(ending.code), recorded));
-    return static_cast<ExitStatus>(program_died);
-}
-
-waymark::Status check_linux_program(const std::string& program, const LinuxProgram& of) {
-    std::ifstream in(program, std::ios::binary);
-    if (!in) return Error{Errc::not_found, fmt::format("cannot read {}; is it a program?", program)};
-    std::array<char, 20> head{};
-    in.read(head.data(), head.size());
-    const std::string_view little_endian(head.data(), 6);
-    if (in && little_endian == std::string{'\x7f', 'E', 'L', 'F', of.elf_class, '\1'} && head[18] == of.machine)
-        return Nothing{};
-    return Error{Errc::unsupported, fmt::format("{} is not {}", program, of.otherwise)};
-}
-
-Result<record::QemuOptions> linux_emulator(const RecordCommon& common, const LinuxProgram& of) {
-    WM_ASSIGN_OR_RETURN(const auto qemu, record::find_qemu(of.qemu, "qemu-user"));
-    WM_ASSIGN_OR_RETURN(const auto plugin, record::find_plugin());
-    record::QemuOptions how{qemu, plugin, {}, common.program};
-    how.memory = true;
-    std::string sysroot = common.sysroot;
-    if (sysroot.empty() && std::getenv("QEMU_LD_PREFIX") == nullptr && std::filesystem::exists(of.cross_libraries))
-        sysroot = of.cross_libraries;
-    if (!sysroot.empty()) how.qemu_arguments = {"-L", sysroot};
-    return how;
-}
-
-ExitStatus run_record_spe(const RecordCommon& common, const SpeRecordOptions& options) {
+Result<record::RecordOutcome> run_record_spe(const record::FlowRecording& common, const SpeRecordOptions& options,
+                                             const record::ShowRecording& show) {
     record::ProfilerOptions to;
-    to.file = common.output;
+    to.file = common.folder;
     to.command = common.program;
     to.spe.period = options.period;
-    if (const auto status = record::set_from_event(to.spe, options.event); !status) return fail(status.error());
-    if (const auto status = read_machine(options, to.machine); !status) return fail(status.error());
+    WM_RETURN_IF_ERROR(record::set_from_event(to.spe, options.event));
+    WM_RETURN_IF_ERROR(read_machine(options, to.machine));
     to.aux_bytes = options.buffer_kib << 10;
     to.seed = options.seed;
     to.info_version = options.info_version;
     to.limit_instructions = common.limit;
-    if (const auto status = record::check(to); !status) return fail(status.error());
-    constexpr LinuxProgram a64{2, static_cast<char>(183), "qemu-aarch64", "/usr/aarch64-linux-gnu",
-                               "an AArch64 program (ELF); the Statistical Profiling Extension is for these alone. "
-                               "aarch64-linux-gnu-gcc makes them"};
-    if (const auto status = check_linux_program(common.program.front(), a64); !status) return fail(status.error());
-    auto emulator = linux_emulator(common, a64);
-    if (!emulator) return fail(emulator.error());
-    record::QemuOptions how = std::move(*emulator);
-    how.qemu_arguments.insert(how.qemu_arguments.end(), {"-cpu", cpu_of(to.machine)});
-    how.qemu_arguments.insert(how.qemu_arguments.end(), common.qemu_options.begin(), common.qemu_options.end());
-
-    if (const auto status = check_executable(common.program.front()); !status) return fail(status.error());
-    auto profiler = record::Profiler::create(to);
-    if (!profiler) return fail(profiler.error());
-    ProgressLine progress;
-    const auto ending = record::run_qemu(how, **profiler,
-                                         progress.active() ? record::RecordProgress([&] {
-                                             const record::Profiled p = (*profiler)->profiled();
-                                             progress.text(fmt::format("profiled {} operations, {} records",
-                                                                       grouped(p.instructions), grouped(p.records())));
-                                         })
-                                                           : nullptr);
-    const auto finished = (*profiler)->finish(ending && !ending->killed);
-    const record::Profiled p = (*profiler)->profiled();
-    if (!ending) return fail(ending.error());
-    if (!common.quiet && finished)
-        say("note",
-            fmt::format("{}: {} operations of {} thread{}, {} records (period {}), {} bytes of trace; latencies, "
-                        "cache, TLB and branch prediction events are those of the modelled machine",
-                        common.output, grouped(p.instructions), p.threads, p.threads == 1 ? "" : "s",
-                        grouped(p.records()), to.spe.period & ~0xffU, grouped(p.trace_bytes)));
-    if (!finished) {
-        say("error", finished.error().message + (ending->killed ? "; the program was ended" : ""));
-        return static_cast<ExitStatus>(cut_off);
-    }
-    if (p.instructions == 0) {
-        say("error", "nothing recorded: the program executed nothing");
-        return nothing;
-    }
-    if (to.spe.discard && p.records() == 0) say("note", "discard: nothing was to be written, and nothing is");
-    if (!to.spe.discard && p.records() == 0)
-        say("error", fmt::format("nothing recorded: {} operation{} chosen, {} of them filtered out", grouped(p.chosen),
-                                 p.chosen == 1 ? " was" : "s were",
-                                 grouped(p.fates[static_cast<std::size_t>(spe::Fate::filtered)])));
-    if (const std::uint64_t collided = p.fates[static_cast<std::size_t>(spe::Fate::collided)];
-        collided != 0 && !common.quiet)
-        say("note",
-            fmt::format("{} samples collided with one that was still in flight and are lost, as on hardware; a longer "
-                        "--period has fewer",
-                        grouped(collided)));
-    if (const auto status = ended_by_signal(*ending)) return *status;
-    if (ending->code != 0 && !common.quiet) say("note", fmt::format("the program exited with {}", ending->code));
-    return p.records() == 0 && !to.spe.discard ? nothing : decoded;
+    return record::record_profile(to, common.sysroot, common.qemu_options, show);
 }
 
 }  // namespace waymark::cli

@@ -1,0 +1,67 @@
+/// A recording of program flow from beginning to end: what it takes is found out, the program is run, and what became
+/// of it is said.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "waymark/core/result.h"
+#include "waymark/flow/unit.h"
+#include "waymark/record/perf_recorder.h"
+#include "waymark/record/qemu.h"
+#include "waymark/record/record_outcome.h"
+#include "waymark/record/recorder.h"
+
+namespace waymark::record {
+
+/// What is asked for. Messages name the options of the command line with which each is given.
+struct FlowRecording {
+    std::vector<std::string> program;  ///< with its arguments
+    std::string folder;
+    const flow::UnitFactory* units = nullptr;  ///< borrowed
+    std::string unit_name, aarch64_units;      ///< for messages: of `units`, of those that trace AArch64 programs
+    flow::UnitOptions unit;                    ///< without places and registers
+    std::string sysroot, start_at, stop_at, trigger_at;
+    std::string registers;  ///< a file of settings
+    std::vector<std::string> view_ranges, exclude_ranges;
+    bool truth = false, blocks = false, force = false;
+    bool system = false;  ///< a bare-metal image; the three below are for it
+    std::string machine;
+    unsigned processors = 1;
+    std::vector<std::string> vectors;
+    std::vector<std::string> qemu_options;
+    std::uint64_t buffer = 0, limit = 0;
+    std::uint32_t changes = RecorderOptions{}.limit_changes;
+
+    /// QEMU's name of the machine.
+    [[nodiscard]] std::string machine_name() const;
+};
+
+struct FlowSetup {
+    RecorderOptions recorder;
+    QemuOptions qemu;
+};
+/// Errors: `usage`: what does not go together, or a place that is not known; `not_found`, `unreadable`, `bad_format`,
+/// `unsupported`: program, QEMU or its plugin.
+[[nodiscard]] Result<FlowSetup> set_up(const FlowRecording& options);
+
+/// Runs the program and makes a snapshot folder. `show` may be null. Errors: those of Recorder::create and run_qemu.
+[[nodiscard]] Result<RecordOutcome> record_flow(const FlowRecording& options, FlowSetup setup,
+                                                const ShowRecording& show);
+
+/// How perf.data is made instead, beside what a snapshot folder would be made of.
+struct PerfRecording {
+    std::string sink;               ///< `etr`, `trbe`; empty: the unit's usual one
+    std::string loss = "none";      ///< or `late`, `snapshot`
+    std::vector<std::string> also;  ///< further programs, each with arguments after spaces
+    bool per_thread = false;
+    std::uint32_t cpus = PerfRecorderOptions{}.cpus;
+    std::uint64_t aux_kib = 0;
+    unsigned info_version = 1;
+};
+/// Runs the program, then the further ones. Errors: as above; of the further programs.
+[[nodiscard]] Result<RecordOutcome> record_perf(FlowSetup setup, const PerfRecording& options,
+                                                const ShowRecording& show);
+
+}  // namespace waymark::record

@@ -1,0 +1,24 @@
+/// The recording of a Debug and Profiling Unit from beginning to end: the program is run, and what became of it is
+/// said.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "waymark/core/result.h"
+#include "waymark/record/record_outcome.h"
+#include "waymark/record_dpu/dpu.h"
+
+namespace waymark::record {
+
+/// Errors: `not_found`, `unsupported`: it is no program that can stand in for the unit's core.
+[[nodiscard]] Status check_dpu_program(const std::string& program);
+
+/// Runs `to.command` under QEMU. `show` may be null; `why_empty` finds out why a trace, which is written, has no entry;
+/// empty: not known. Precondition: resolve(to). Errors: those of QEMU, DpuRecorder::create and run_qemu.
+[[nodiscard]] Result<RecordOutcome> record_dpu(const DpuOptions& to, const std::string& sysroot,
+                                               const std::vector<std::string>& qemu_options, const ShowRecording& show,
+                                               const std::function<std::string()>& why_empty);
+
+}  // namespace waymark::record

@@ -1,0 +1,19 @@
+/// The recording of a statistical profile from beginning to end: the program is run, and what became of it is said.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "waymark/core/result.h"
+#include "waymark/record/record_outcome.h"
+#include "waymark/record_spe/profile.h"
+
+namespace waymark::record {
+
+/// Runs `to.command` under QEMU. `show` may be null. Errors: `usage`: what unit and machine cannot be; `not_found`,
+/// `unsupported`: the program or QEMU; those of Profiler::create and run_qemu.
+[[nodiscard]] Result<RecordOutcome> record_profile(const ProfilerOptions& to, const std::string& sysroot,
+                                                   const std::vector<std::string>& qemu_options,
+                                                   const ShowRecording& show);
+
+}  // namespace waymark::record

@@ -1,0 +1,172 @@
+#include "waymark/record/flow_recording.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "waymark/core/numbers.h"
+#include "waymark/record/a64_system.h"
+#include "waymark/record/recorded_program.h"
+#include "waymark/record/vectors.h"
+
+namespace waymark::record {
+
+namespace {
+
+/// Sums of what was recorded.
+void summarise(const FlowRecording& options, const Recorded& r, RecordOutcome& out) {
+    const std::string& folder = options.folder;
+    if (r.replaced) out.summary(fmt::format("{}: replaced the recording that was there", folder));
+    if (r.decodable)
+        out.summary(fmt::format("{}: {} instructions in {} ranges, {} {}{}, {} bytes of trace, {} bytes of code{}",
+                                folder, grouped(r.instructions), grouped(r.ranges), r.threads,
+                                options.system ? "core" : "thread", r.threads == 1 ? "" : "s", grouped(r.trace_bytes),
+                                grouped(r.code_bytes),
+                                r.epochs == 1 ? ""
+                                              : fmt::format(", in {} buffers since code changed {} time{}", r.epochs,
+                                                            r.code_changes, r.code_changes == 1 ? "" : "s")));
+    if (r.kept_bytes < r.trace_bytes)
+        out.warning(
+            fmt::format("{} wrapped: of {} of trace {} the last {}; what the program did before is gone. A larger "
+                        "--buffer, or none, keeps more",
+                        r.epochs == 1 ? "the buffer" : "buffers", counted(r.trace_bytes, "byte"),
+                        r.epochs == 1 ? "it holds" : "they hold", counted(r.kept_bytes, "byte")));
+}
+
+/// Places that were asked for and never reached. True if --stop-at is one.
+bool say_unreached(const FlowRecording& options, const Recorded& r, RecordOutcome& out) {
+    for (const std::string& place : r.unknown_places)
+        out.warning(fmt::format("{}: no file that ran has such a symbol{}; the unit's comparator for it never matched",
+                                place, overloads_hint));
+    if (options.stop_at.empty() || r.stopped) return false;
+    out.warning(fmt::format("--stop-at {}: {}; nothing stopped the recording", options.stop_at,
+                            r.stop_known ? std::string("execution never reached it")
+                                         : fmt::format("no file that ran has such a symbol{}", overloads_hint)));
+    return true;
+}
+
+/// What the recording lacks since QEMU did not show it.
+void say_not_seen(const QemuOptions& how, const Recorded& r, RecordOutcome& out) {
+    if (r.unknown_vector)
+        out.note(
+            fmt::format("exceptions went through a vector table at {:#x} that the image does not show; those "
+                        "taken right after an indirect branch look like its target; give --vectors {:#x}",
+                        r.unknown_vector->value & ~std::uint64_t{vector_table_bytes - 1},
+                        r.unknown_vector->value & ~std::uint64_t{vector_table_bytes - 1}));
+    if (r.stays_in_aarch32 != 0)
+        out.warning(fmt::format("the program went to AArch32 state {}; what ran there is not recorded",
+                                counted(r.stays_in_aarch32, "time")));
+    if (r.unread_registers != 0)
+        out.warning(
+            fmt::format("{} of SCR_EL3, HCR_EL2 or CONTEXTIDR_EL1 by code that is not in the image{}: the "
+                        "values are not known, so the security state or Context ID may be wrong",
+                        counted(r.unread_registers, "write"),
+                        how.watched.size() > most_watched_writes ? ", or has too many of them" : ""));
+    if (r.jumps != 0)
+        out.warning(
+            fmt::format("{} execution went on at a place to which no branch or exception led, as when a "
+                        "core is reset or started; the trace has a gap there",
+                        counted(r.jumps, "time")));
+}
+
+RecordOutcome flow_outcome(const FlowRecording& options, const QemuOptions& how, const Recorded& r,
+                           const Ending& ending, const Status& finished, RecordOutcome out) {
+    using Kind = RecordOutcome::Kind;
+    summarise(options, r, out);
+    if (!finished)
+        return out.failed(
+            Kind::cut_off,
+            fmt::format("{}{}{}", finished.error().message, ending.killed ? "; the program was ended" : "",
+                        r.decodable ? "; what was written before can be decoded"
+                                    : "; nothing of the recording can be decoded: make room and record again"));
+    if (!r.began)
+        return out.failed(Kind::nothing,
+                          fmt::format("nothing recorded: {} --start-at {}{}",
+                                      r.start_known ? "execution never reached" : "no file that ran has the symbol of",
+                                      options.start_at, r.start_known ? "" : overloads_hint));
+    const bool never_stopped = say_unreached(options, r, out);
+    const std::string& program = options.program.front();
+    if (r.instructions == 0 && !r.stuck)
+        return out.failed(
+            Kind::nothing,
+            fmt::format("nothing recorded: the program executed nothing; {} {}{}", how.qemu.filename().string(),
+                        ending.kind == Ending::Kind::signalled ? "was ended by " + signal_name(ending.code)
+                                                               : fmt::format("ended with status {}", ending.code),
+                        !options.system && kind_of(program).dynamic
+                            ? "; the program needs its dynamic linker and libraries, in the folder that "
+                              "--sysroot names"
+                            : ""));
+    say_not_seen(how, r, out);
+    if (out.ended_by_signal(ending)) return out;
+    if (r.changed_too_often)
+        return out.failed(
+            Kind::cut_off,
+            fmt::format("code that had executed changed more than {} times; what came up to there is recorded. "
+                        "Each change begins a buffer of its own; --max-changes allows more",
+                        grouped(options.changes)));
+    const Kind lost = r.ranges == 0 ? Kind::nothing : Kind::cut_off;
+    if (r.lost_way)
+        return out.failed(
+            lost, fmt::format(
+                      "recording stopped at {:#x}: half a megabyte ran without a single branch, as empty memory does{}",
+                      r.lost_way->value,
+                      options.system ? fmt::format("; is the image made for the machine {}? --machine and --core "
+                                                   "choose another",
+                                                   options.machine_name())
+                                     : std::string()));
+    if (r.stuck)
+        return out.failed(
+            lost, fmt::format("recording stopped: at {:#x} exception followed exception and nothing executed, as where "
+                              "there is no memory; is the image made for the machine {}? --machine and --core choose "
+                              "another",
+                              r.stuck->value, options.machine_name()));
+    if (r.ranges == 0 && r.filtered_ranges != 0)
+        return out.failed(Kind::nothing,
+                          fmt::format("nothing recorded: {} executed in {} ranges, none of which the unit was "
+                                      "programmed to trace; look at --view-range, --exclude-range and --registers",
+                                      counted(r.instructions, "instruction"), grouped(r.filtered_ranges)));
+    if (r.ranges == 0)
+        return out.failed(
+            Kind::nothing,
+            fmt::format("nothing recorded: {} executed, but no branch, so the trace shows none of them{}",
+                        counted(r.instructions, "instruction"),
+                        options.system ? fmt::format("; is the image made for the machine {}?", options.machine_name())
+                        : options.start_at.empty() && options.stop_at.empty() && options.limit == 0
+                            ? ""
+                            : "; let --start-at, --stop-at or --limit leave more of the run"));
+    if (ending.ended) {
+        out.summary("the recording was stopped as asked for, and QEMU ended");
+        return out;
+    }
+    out.say_status(ending);
+    // All is recorded, but not what was asked for.
+    if (never_stopped) out.kind = Kind::nothing;
+    return out;
+}
+
+}  // namespace
+
+Result<RecordOutcome> record_flow(const FlowRecording& options, FlowSetup setup, const ShowRecording& show) {
+    const QemuOptions& how = setup.qemu;
+    WM_ASSIGN_OR_RETURN(const auto recorder, Recorder::create(std::move(setup.recorder)));
+    // File systems have coarse clocks.
+    const auto began = std::filesystem::file_time_type::clock::now() - std::chrono::seconds(1);
+    const RecordProgress progress = [&] {
+        const Recorded r = recorder->recorded();
+        show(fmt::format("recorded {} instructions, {} bytes of trace", grouped(r.instructions),
+                         grouped(r.trace_bytes)));
+    };
+    const auto ending = run_qemu(how, *recorder, show ? progress : nullptr);
+    RecordOutcome out;
+    if (ending && !options.system)
+        if (const auto taken = recorder->take_generated_names(ending->process, began); !taken)
+            out.warning(fmt::format("{}; code that was generated has no names from it", taken.error().message));
+    const Status finished = recorder->finish(ending && !ending->killed);
+    if (!ending) return ending.error();
+    return flow_outcome(options, how, recorder->recorded(), *ending, finished, std::move(out));
+}
+
+}  // namespace waymark::record

@@ -1,0 +1,254 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <memory>
+#include <tuple>
+#include <utility>
+
+#include "waymark/image/memory_map.h"
+#include "waymark/image/symbols.h"
+#include "waymark/record/a64_system.h"
+#include "waymark/record/flow_recording.h"
+#include "waymark/record/recorded_program.h"
+#include "waymark/record/vectors.h"
+
+namespace waymark::record {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// The file of --registers.
+Status read_registers(const std::string& path, std::vector<flow::RegisterSetting>& out) {
+    std::ifstream in(path, std::ios::binary);
+    std::error_code none;
+    if (!in || fs::is_directory(path, none))
+        return Error{Errc::unreadable,
+                     fmt::format("--registers {}: cannot be read; name a text file with lines such as "
+                                 "'TRCCCCTLR 0x100'",
+                                 path)};
+    std::string text;
+    constexpr std::size_t most = 1 << 20;
+    text.resize(most);
+    in.read(text.data(), static_cast<std::streamsize>(most));
+    text.resize(static_cast<std::size_t>(in.gcount()));
+    if (text.size() == most)
+        return Error{Errc::bad_format, fmt::format("{}: is no file of registers: too large", path)};
+    WM_ASSIGN_OR_RETURN(out, flow::read_register_settings(text, path));
+    if (out.empty())
+        return Error{Errc::bad_format, fmt::format("{}: sets no register; expected lines NAME VALUE, as in "
+                                                   "'TRCCCCTLR 0x100'",
+                                                   path)};
+    return Nothing{};
+}
+
+/// Arm's own programs only, and a message that helps otherwise.
+Status read_program(const FlowRecording& options, image::MemoryMap& map) {
+    const std::string& program = options.program.front();
+    if (kind_of(program).aarch64 && !options.units->traces_aarch64())
+        return Error{
+            Errc::unsupported,
+            fmt::format("{} is an AArch64 program; --unit {} traces AArch32 cores alone, so it takes a 32-bit one "
+                        "(arm-linux-gnueabihf-gcc); --unit {} records this one",
+                        program, options.unit_name, options.aarch64_units)};
+    std::string begins(2, '\0');
+    std::ifstream(program, std::ios::binary).read(begins.data(), static_cast<std::streamsize>(begins.size()));
+    if (begins == "#!")
+        return Error{
+            Errc::bad_format,
+            fmt::format("{} is a script; QEMU runs programs alone, so name the Arm program that interprets it, and "
+                        "give it the script: waymark record -o DIR -- INTERPRETER {}",
+                        program, program)};
+    const auto added = map.add_elf(program);
+    if (!added) return added.error();
+    return Nothing{};
+}
+
+/// What belongs to one way of running a program and makes no sense in the other.
+Status check_way(const FlowRecording& options) {
+    const auto wrong = [](std::string message) { return Error{Errc::usage, std::move(message)}; };
+    if (options.system) {
+        const bool aarch64 = kind_of(options.program.front()).aarch64;
+        if (!aarch64 && options.units->traces_aarch64())
+            return wrong(
+                fmt::format("--system --unit {} takes an AArch64 image, and {} is none; a 32-bit one is recorded with "
+                            "--unit ptm, under qemu-system-arm",
+                            options.unit_name, options.program.front()));
+        const bool own_log = std::any_of(options.qemu_options.begin(), options.qemu_options.end(),
+                                         [](const std::string& o) { return o == "-d" || o == "-D"; });
+        if (aarch64 && own_log)
+            return wrong(
+                "--qemu=-d and --qemu=-D cannot be used with --system and an AArch64 image: QEMU has one log, from "
+                "which "
+                "this reads the exceptions");
+        if (aarch64 && !options.vectors.empty())
+            return wrong("--vectors is for 32-bit images; of an AArch64 system QEMU's log shows every exception");
+        if (!options.sysroot.empty())
+            return wrong("--sysroot is for Linux programs; with --system there are no libraries");
+        if (!aarch64 && options.unit.context_id_bytes != 0)
+            return wrong(
+                "--context-id cannot be used with --system and a 32-bit image: QEMU does not show the recorder what "
+                "the program writes to CONTEXTIDR");
+        const bool counted = std::any_of(options.qemu_options.begin(), options.qemu_options.end(),
+                                         [](const std::string& o) { return o == "-icount" || o == "--icount"; });
+        if (counted && options.blocks)
+            return wrong(
+                "--blocks cannot be used with -icount: QEMU then leaves blocks in front of every access to a "
+                "device, which only exact recording notices");
+        return Nothing{};
+    }
+    for (const auto& [given, name] : {std::pair{!options.machine.empty(), "--machine"},
+                                      {options.processors != 1, "--smp"},
+                                      {!options.vectors.empty(), "--vectors"}})
+        if (given) return wrong(fmt::format("{} goes with --system only", name));
+    return Nothing{};
+}
+
+/// Everything before and about the image; a comma in a value is written twice.
+std::vector<std::string> system_arguments(const FlowRecording& options) {
+    // QEMU has no core with an ETE; its "max" has what an Armv9-A core has.
+    const std::string& core = options.unit.core;
+    std::vector<std::string> out{"-M", options.machine_name(), "-cpu", core == "armv9-a" ? "max" : core, "-smp"};
+    out.push_back(std::to_string(options.processors));
+    // The lines of its log then belong together.
+    if (options.units->traces_aarch64()) out.insert(out.end(), {"-accel", "tcg,thread=single"});
+    // A board with a sound chip else complains of sound cards that are not there.
+    out.insert(out.end(), {"-display", "none", "-monitor", "none", "-serial", "stdio", "-audiodev", "none,id=silent"});
+    out.push_back("-semihosting-config");
+    std::string semihosting = "enable=on,target=native";
+    for (const std::string& argument : options.program) {
+        semihosting += ",arg=";
+        for (const char c : argument) semihosting += c == ',' ? ",," : std::string(1, c);
+    }
+    out.push_back(semihosting);
+    const auto is_network = [](const std::string& o) { return o == "-nic" || o == "-net" || o == "-netdev"; };
+    if (std::none_of(options.qemu_options.begin(), options.qemu_options.end(), is_network))
+        out.insert(out.end(), {"-nic", "none"});
+    out.insert(out.end(), options.qemu_options.begin(), options.qemu_options.end());
+    out.push_back("-kernel");
+    return out;
+}
+
+/// What the unit's comparators look at. Errors: `usage`: the unit cannot be programmed like this.
+Result<std::vector<PlacedRange>> placed_ranges(const FlowRecording& options, const flow::UnitOptions& unit) {
+    std::vector<PlacedRange> ranges;
+    for (const bool exclude : {false, true})
+        for (const std::string& text : exclude ? options.exclude_ranges : options.view_ranges) {
+            WM_ASSIGN_OR_RETURN(PlacedRange range, code_range(text, exclude ? "exclude-range" : "view-range",
+                                                              options.program.front(), options.system));
+            range.exclude = exclude;
+            ranges.push_back(std::move(range));
+        }
+    // As many comparators as there are ranges, wherever they will lie.
+    flow::UnitOptions with_ranges = unit;
+    for (const PlacedRange& range : ranges)
+        (range.exclude ? with_ranges.exclude : with_ranges.view).push_back({{0x1000}, {0x1004}});
+    if (!options.trigger_at.empty()) with_ranges.trigger_at = Address{0x1000};
+    WM_RETURN_IF_ERROR(options.units->check(with_ranges));
+    if (with_ranges.programmed() && unit.fifo_bytes != 0)
+        return Error{Errc::usage,
+                     "--fifo does not go with --registers, --view-range, --exclude-range, --trigger-at and "
+                     "--cycle-threshold: what a full FIFO lost could not be distinguished from what "
+                     "was not to be traced"};
+    return ranges;
+}
+
+/// The places and all else that is asked of the recorder.
+Result<RecorderOptions> recorder_options(const FlowRecording& options, bool aarch64) {
+    const std::string& program = options.program.front();
+    RecorderOptions to;
+    to.folder = options.folder;
+    to.description = program;
+    for (std::size_t i = 1; i < options.program.size(); ++i) to.description += " " + options.program[i];
+    to.description = "recorded under QEMU: " + to.description;
+    to.units = options.units;
+    to.truth_ranges = options.truth;
+    to.limit_instructions = options.limit;
+    to.buffer_bytes = options.buffer;
+    to.limit_changes = options.changes;
+    to.aarch64 = aarch64;
+    to.system = options.system;
+    if (options.system) to.system_image = program;
+    if (options.system) to.reset = kind_of(program).entry;
+    to.force = options.force;
+    auto symbols = std::make_shared<image::Symbols>();
+    if (!aarch64 && !kind_of(program).position_independent && symbols->add_elf(program))
+        to.instruction_set = [symbols](Address address) -> std::optional<isa::Isa> {
+            const auto contents = symbols->contents(address);
+            return contents ? image::instruction_set(*contents) : std::nullopt;
+        };
+    for (const auto& [text, option, place] : {std::tuple{&options.start_at, "start-at", &to.start_at},
+                                              {&options.stop_at, "stop-at", &to.stop_at},
+                                              {&options.trigger_at, "trigger-at", &to.trigger_at}}) {
+        if (text->empty()) continue;
+        WM_ASSIGN_OR_RETURN(*place, code_place(*text, option, program, options.system));
+    }
+    return to;
+}
+
+/// Where QEMU's log is to show how execution came there.
+Result<std::vector<std::pair<Address, Address>>> watched_places(const FlowRecording& options, bool aarch64,
+                                                                const image::MemoryMap& memory) {
+    const std::string& program = options.program.front();
+    std::vector<std::pair<Address, Address>> out;
+    if (aarch64) {
+        out = after_register_writes(memory);
+    } else {
+        std::vector<Address> tables = vector_tables(memory);
+        for (const std::string& text : options.vectors) {
+            WM_ASSIGN_OR_RETURN(const Address table, address_of(text, "vectors", program));
+            tables.push_back(table);
+        }
+        for (const Address table : tables) out.emplace_back(table, table + vector_table_bytes);
+    }
+    const Address entry = kind_of(program).entry;
+    out.emplace_back(entry, entry + 4);
+    return out;
+}
+
+}  // namespace
+
+std::string FlowRecording::machine_name() const {
+    if (!machine.empty()) return machine;
+    if (units->traces_aarch64()) return "virt,secure=on,virtualization=on";
+    return unit.core == "cortex-a9" ? "vexpress-a9" : "vexpress-a15";
+}
+
+Result<FlowSetup> set_up(const FlowRecording& options) {
+    const std::string& program = options.program.front();
+    const bool aarch64 = kind_of(program).aarch64;
+    flow::UnitOptions unit = options.unit;
+    if (!options.registers.empty()) WM_RETURN_IF_ERROR(read_registers(options.registers, unit.registers));
+    WM_ASSIGN_OR_RETURN(std::vector<PlacedRange> ranges, placed_ranges(options, unit));
+    WM_RETURN_IF_ERROR(check_way(options));
+    image::MemoryMap memory;
+    WM_RETURN_IF_ERROR(read_program(options, memory));
+    WM_ASSIGN_OR_RETURN(const auto qemu,
+                        options.system
+                            ? find_qemu(aarch64 ? "qemu-system-aarch64" : "qemu-system-arm", "qemu-system-arm")
+                            : find_qemu(aarch64 ? "qemu-aarch64" : "qemu-arm", "qemu-user"));
+    WM_ASSIGN_OR_RETURN(const auto plugin, find_plugin());
+    WM_ASSIGN_OR_RETURN(RecorderOptions to, recorder_options(options, aarch64));
+    to.unit = std::move(unit);
+    to.ranges = std::move(ranges);
+    QemuOptions how{
+        .qemu = qemu, .plugin = plugin, .program = options.program, .aarch64 = aarch64, .exact = !options.blocks};
+    if (options.system) {
+        how.qemu_arguments = system_arguments(options);
+        how.program = {program};
+        WM_ASSIGN_OR_RETURN(how.watched, watched_places(options, aarch64, memory));
+    } else {
+        WM_RETURN_IF_ERROR(check_executable(program));
+        const std::string folder =
+            library_folder(options.sysroot, aarch64 ? "/usr/aarch64-linux-gnu" : "/usr/arm-linux-gnueabihf");
+        if (!folder.empty()) how.qemu_arguments = {"-L", folder};
+        // QEMU has one log: asked for by the user, it is theirs.
+        how.signals = std::none_of(options.qemu_options.begin(), options.qemu_options.end(),
+                                   [](const std::string& o) { return o == "-d" || o == "-D" || o == "-strace"; });
+        how.qemu_arguments.insert(how.qemu_arguments.end(), options.qemu_options.begin(), options.qemu_options.end());
+    }
+    return FlowSetup{std::move(to), std::move(how)};
+}
+
+}  // namespace waymark::record
