@@ -43,11 +43,8 @@ Result<answers::Answers> answers_of(const AnswersOptions& options) {
     pipeline::FlowAnswersOptions wanted = options;
     wanted.workers = workers(options.jobs);
     ProgressLine progress;
-    auto answers = pipeline::flow_answers(
-        session, selected, wanted,
-        progress.active() ? pipeline::Progress([&](std::uint64_t bytes, auto of) { progress.show(bytes, of); })
-                          : nullptr,
-        [](const pipeline::Report& report) { report_read_errors(report); });
+    auto answers = pipeline::flow_answers(session, selected, wanted, shown_on(progress),
+                                          [](const pipeline::Report& report) { report_read_errors(report); });
     if (!answers) return answers.error();
     answers->capture = options.input.capture;
     answers->version = WAYMARK_VERSION;

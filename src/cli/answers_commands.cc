@@ -2,9 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -14,8 +12,8 @@
 #include "commands.h"
 #include "trouble.h"
 #include "views.h"
-#include "waymark/analysis/counter_runs.h"
 #include "waymark/pipeline/builds.h"
+#include "waymark/pipeline/several.h"
 
 namespace waymark::cli {
 
@@ -42,19 +40,10 @@ struct Request {
         add_shared(command);
     }
     void add_shared(CLI::App& command) {
-        command.add_option("--format", how.format, "text: for reading; tsv, json: for programs")
-            ->type_name("FORMAT")
-            ->transform(one_of({"text", "tsv", "json"}))
-            ->capture_default_str();
-        command
-            .add_option("--limit", how.limit, "Maximum number of rows in text; 0: all. tsv and json contain all rows")
-            ->type_name("N")
-            ->check(not_negative())
-            ->capture_default_str();
+        add_format(command, how.format);
+        add_limit(command, how.limit, "Maximum number of rows in text; 0: all. tsv and json contain all rows");
         command.add_flag("--wide", how.wide, "text: do not shorten long names");
-        command.add_option("--jobs", answers.jobs, "Number of threads; 0: one per core")
-            ->type_name("N")
-            ->capture_default_str();
+        add_jobs(command, answers.jobs);
         add_kallsyms(command, answers);
         command.add_flag(
             "--strict", strict,
@@ -89,41 +78,17 @@ CLI::Option* add_metric(CLI::App& command, answers::ViewOptions& view) {
         ->type_name("NAME");
 }
 
-/// What --strict fails for, the worst first: trace that is missing, damaged or contradicted. Null: there is nothing.
-const answers::Finding* loss(const answers::Answers& answers) {
-    for (const answers::Finding& f : answers.health)
-        if (f.severity >= answers::Finding::Severity::warning && !f.of_names) return &f;
-    return nullptr;
-}
-
-/// A file that was given and that no capture needs, for which --strict fails, too. Null: there is none.
-const answers::Finding* unused_by(std::initializer_list<const answers::Answers*> all) {
-    for (const answers::Finding& f : (*all.begin())->health)
-        if (!f.unused_file.empty() && std::all_of(all.begin(), all.end(), [&](const answers::Answers* answers) {
-                return std::any_of(answers->health.begin(), answers->health.end(),
-                                   [&](const answers::Finding& x) { return x.unused_file == f.unused_file; });
-            }))
-            return &f;
-    return nullptr;
-}
-
 /// Ends a command: what was printed, and what became of the captures.
-ExitStatus finish(Output& out, ExitStatus shown, std::initializer_list<const answers::Answers*> all, bool strict) {
+ExitStatus finish(Output& out, ExitStatus shown, const std::vector<const answers::Answers*>& all, bool strict) {
     if (out.close() != decoded) return unreadable;
     if (shown != decoded && shown != nothing) return shown;
     for (const answers::Answers* answers : all)
         if (answers->cut) return unreadable;
-    if (shown != decoded) return shown;
-    for (const answers::Answers* answers : all)
-        if (const answers::Finding* lost = strict ? loss(*answers) : nullptr) {
-            say("error", about(answers->capture, lost->what) + " (--strict)");
-            return nothing;
-        }
-    if (const answers::Finding* unused = strict ? unused_by(all) : nullptr) {
-        say("error", about((*all.begin())->capture, unused->what) + " (--strict)");
-        return nothing;
-    }
-    return decoded;
+    if (shown != decoded || !strict) return shown;
+    const auto [of, finding] = pipeline::shortcoming_of(all);
+    if (finding == nullptr) return decoded;
+    say("error", about(of->capture, finding->what) + " (--strict)");
+    return nothing;
 }
 
 /// A check that an option's value is a number from 0 to `most`.
@@ -138,42 +103,17 @@ CLI::Validator percent(double most = 1e6) {
         "", "per cent");
 }
 
-/// The answers of several captures together. `builds`: of all captures of the command. `usage`: of several units.
-Result<answers::Answers> answers_of_all(AnswersOptions options, const std::vector<std::string>& captures,
+/// The answers of several captures together. `builds`: of all captures of the command.
+Result<answers::Answers> answers_of_all(const AnswersOptions& options, const std::vector<std::string>& captures,
                                         const pipeline::Builds& builds) {
-    const std::vector<std::string> symbols = options.input.symbols, images = options.input.images;
-    std::optional<answers::Answers> all;
-    std::vector<answers::Answers> counters;  // runs of a DPU, which need not count the same
-    std::map<std::string, std::size_t> unused;
-    for (const std::string& capture : captures) {
-        options.input.capture = capture;
-        options.input.symbols = builds.given_for(capture, symbols);
-        options.input.images = builds.given_for(capture, images);
-        for (std::string& file : builds.names_for(capture)) options.input.symbols.push_back(std::move(file));
-        WM_ASSIGN_OR_RETURN(answers::Answers one, answers_of(options));
-        for (const answers::Finding& f : one.health)
-            if (!f.unused_file.empty()) ++unused[f.unused_file];
-        if (!all) {
-            all = std::move(one);
-            if (all->unit == "DPU" && captures.size() > 1) counters.push_back(*all);
-            continue;
-        }
-        if (one.unit != all->unit)
-            return Error{Errc::usage,
-                         fmt::format("{} is a capture of unit {}, {} of unit {}: their figures do not add up; "
-                                     "give captures of one unit",
-                                     captures.front(), all->unit, capture, one.unit)};
-        if (counters.empty())
-            answers::merge(*all, one);
-        else
-            counters.push_back(std::move(one));
-    }
-    if (!counters.empty()) all = analysis::merge_counter_runs(std::move(counters));
-    // What one of them needs is not unused.
-    for (answers::Finding& f : all->health)
-        if (!f.unused_file.empty() && unused[f.unused_file] < captures.size()) f.unused_file.clear();
-    if (captures.size() > 1) all->capture = fmt::format("{} and {} more", captures.front(), captures.size() - 1);
-    return std::move(*all);
+    return pipeline::answers_of_all(captures, [&](const std::string& capture) {
+        AnswersOptions one = options;
+        one.input.capture = capture;
+        one.input.symbols = builds.given_for(capture, options.input.symbols);
+        one.input.images = builds.given_for(capture, options.input.images);
+        for (std::string& file : builds.names_for(capture)) one.input.symbols.push_back(std::move(file));
+        return answers_of(one);
+    });
 }
 
 /// Errors: as `Output::open`, for each of the captures and the files that are read beside them.
@@ -274,14 +214,9 @@ Run add_coverage(CLI::App& app) {
             "Only functions that were entered. Without it, functions that never ran count too if their code is known")
         ->default_str("");
     add_only(command, options->only);
-    command.add_option("--by", options->by, "One row per file, function or image")
-        ->type_name("NAME")
-        ->transform(one_of({"file", "function", "image"}))
-        ->capture_default_str();
-    command.add_option("--of", options->of, "Unit of --fail-under and --sort: instructions, lines or branches")
-        ->type_name("NAME")
-        ->transform(one_of({"instructions", "lines", "branches"}))
-        ->capture_default_str();
+    add_choice(command, "--by", options->by, {"file", "function", "image"}, "One row per file, function or image");
+    add_choice(command, "--of", options->of, {"instructions", "lines", "branches"},
+               "Unit of --fail-under and --sort: instructions, lines or branches");
     add_sort(command, *options, {"missing", "name"}, "Sort order of the rows: missing (most not run first) or name");
     command.add_flag("--uncovered", options->uncovered,
                      "Show code that did not run, and branches that went one way only");
@@ -391,14 +326,12 @@ Run add_diff(CLI::App& app) {
         ->take_all();
     input.add_folders_to(command);
     input.add_generated_to(command);
-    command.add_option("-o,--output", input.output, "Output file instead of standard output")->type_name("FILE");
+    add_output(command, input.output);
     request->add_shared(command);
     request->answers.calls = true;
     add_metric(command, *options);
-    command.add_option("--by", options->by, "Cost that is compared: self (a function's own) or inclusive")
-        ->type_name("NAME")
-        ->transform(one_of({"self", "inclusive"}))
-        ->capture_default_str();
+    add_choice(command, "--by", options->by, {"self", "inclusive"},
+               "Cost that is compared: self (a function's own) or inclusive");
     add_sort(command, *options, {"change", "name"}, "Sort order of the rows: change (the largest first) or name");
     command
         .add_option(

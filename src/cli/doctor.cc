@@ -12,7 +12,6 @@
 #include "options.h"
 #include "table.h"
 #include "trouble.h"
-#include "unit_answers.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/capture/snapshot.h"
 
@@ -46,7 +45,7 @@ Result<pipeline::Session> bare_session(const std::vector<std::string>& files) {
     capture::Capture capture;
     capture.path = files.front();
     for (const std::string& file : files) {
-        if (auto error = other_file(file)) return std::move(*error);
+        if (auto error = doctor::other_file(file)) return std::move(*error);
         capture::Buffer buffer;
         buffer.name = file == "-" ? "standard input" : fs::path(file).filename().string();
         const auto taken = std::count_if(capture.buffers.begin(), capture.buffers.end(),
@@ -431,11 +430,8 @@ Run add_doctor(CLI::App& app) {
         ->capture_default_str();
     command.add_flag("--strict", options->strict,
                      "Exit with status 1 if there is an error or warning that is not about names alone");
-    command.add_option("--format", options->format, "text: for reading; tsv (findings), json: for programs")
-        ->type_name("FORMAT")
-        ->transform(one_of({"text", "tsv", "json"}))
-        ->capture_default_str();
-    command.add_option("-o,--output", options->output, "Output file instead of standard output")->type_name("FILE");
+    add_format(command, options->format, "text: for reading; tsv (findings), json: for programs");
+    add_output(command, options->output);
     command.footer(
         "Of a buffer larger than --sample, 16 pieces are examined, spread from its beginning to its end.\n"
         "\n"

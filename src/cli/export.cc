@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <ctime>
 #include <filesystem>
 #include <memory>
 
@@ -12,20 +11,9 @@
 #include "table.h"
 #include "waymark/capture/placed_file.h"
 #include "waymark/core/file_error.h"
-#include "waymark/exports/autofdo.h"
-#include "waymark/exports/bolt.h"
-#include "waymark/exports/branch_list.h"
-#include "waymark/exports/callgrind.h"
-#include "waymark/exports/cobertura.h"
-#include "waymark/exports/firefox.h"
-#include "waymark/exports/folded.h"
-#include "waymark/exports/image_profile.h"
-#include "waymark/exports/lcov.h"
-#include "waymark/exports/perfetto.h"
-#include "waymark/exports/pprof.h"
-#include "waymark/exports/speedscope.h"
 #include "waymark/exports/sqlite.h"
 #include "waymark/exports/tables.h"
+#include "waymark/exports/write.h"
 
 namespace waymark::cli {
 
@@ -68,13 +56,6 @@ ExitStatus fail_export(const Error& error) {
     if (error.code != Errc::not_found) return fail(error);
     say("error", error.message);
     return nothing;
-}
-
-/// Seconds since 1970; SOURCE_DATE_EPOCH, where it is set, so that the same capture gives the same file.
-std::uint64_t now() {
-    if (const char* fixed = std::getenv("SOURCE_DATE_EPOCH"); fixed != nullptr)
-        return std::strtoull(fixed, nullptr, 10);
-    return static_cast<std::uint64_t>(std::time(nullptr));
 }
 
 /// For CLI::Option::transform(): `200K` becomes a number of bytes; none is no size.
@@ -179,24 +160,10 @@ private:
     }
 
     Result<ExportReport> write(const Answers& a, ByteSink& sink) const {
-        const std::string_view name = format_->name;
-        std::optional<std::uint64_t> limit;
-        if (options_.max_bytes != 0) limit = options_.max_bytes;
-        if (name == "perfetto") return exports::write_perfetto(a, {limit}, sink);
-        if (name == "firefox") return exports::write_firefox(a, {metric_, limit}, sink);
-        if (name == "speedscope") return exports::write_speedscope(a, {metric_, limit}, sink);
-        if (name == "folded") return exports::write_folded(a, {metric_}, sink);
-        if (name == "pprof") return exports::write_pprof(a, {metric_}, sink);
-        if (name == "callgrind") return exports::write_callgrind(a, {metric_}, sink);
-        if (name == "lcov") return exports::write_lcov(a, sink);
-        if (name == "cobertura") return exports::write_cobertura(a, {now()}, sink);
-        if (name == "llvm-profile") return exports::write_autofdo(a, sink);
-        if (name == "autofdo-text") return exports::write_autofdo_text(a, {options_.of_image}, sink);
-        if (name == "profgen") return exports::write_profgen(a, {options_.of_image}, sink);
-        if (name == "profgen-script") return exports::write_profgen_script(a, {options_.of_image}, sink);
-        if (name == "branch-list") return exports::write_branch_list(a, exports::BranchListVersion::old, sink);
-        if (name == "bolt") return exports::write_bolt(a, {options_.of_image}, sink);
-        return write_table(a, *exports::find_table(options_.table), sink);
+        if (!options_.table.empty()) return write_table(a, *exports::find_table(options_.table), sink);
+        exports::WriteOptions how{metric_, {}, options_.of_image};
+        if (options_.max_bytes != 0) how.most_bytes = options_.max_bytes;
+        return exports::write(*format_, a, how, sink);
     }
     Result<ExportReport> write_table(const Answers& a, const exports::TableInfo& table, ByteSink& sink) const {
         return format_->name == "csv" ? exports::write_csv(a, table, sink) : exports::write_jsonl(a, table, sink);
@@ -349,10 +316,7 @@ Run add_export(CLI::App& app) {
             "bolt, autofdo-text, profgen: the program or library it is for, by name or build ID; the program itself "
             "if not given")
         ->type_name("NAME");
-    command.add_option("--jobs", options->answers.jobs, "Number of threads; 0: one per core")
-        ->type_name("N")
-        ->check(CLI::Range(0U, 256U))
-        ->capture_default_str();
+    add_jobs(command, options->answers.jobs)->check(CLI::Range(0U, 256U));
     add_kallsyms(command, options->answers);
     command.add_flag("--list", options->list, "Show the formats, what opens them and what they need");
     command.footer(

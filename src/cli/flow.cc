@@ -12,7 +12,7 @@
 #include "views.h"
 #include "waymark/analysis/flow_sink.h"
 #include "waymark/capture/dpu_folder.h"
-#include "waymark/flow/summary.h"
+#include "waymark/flow/tee.h"
 #include "waymark/listing/flow.h"
 #include "waymark/pipeline/damage.h"
 #include "waymark/pipeline/diagnosis.h"
@@ -27,38 +27,6 @@ struct FlowOptions {
     std::string format = "text";
     bool strict = false, disassemble = false, reference = false, recover = false;
     unsigned jobs = 0;  // 0: all cores
-};
-
-/// Passes batches on to a listing, if there is one; counts them and what is wrong in them.
-class Tee final : public flow::Sink {
-public:
-    Tee(flow::MapOffset offset, std::unique_ptr<flow::Sink> next)
-        : offset_(std::move(offset)), next_(std::move(next)) {}
-    void consume(const flow::Batch& batch) override {
-        summary_.consume(batch);
-        troubles_.consume(batch, offset_);
-        if (next_) next_->consume(batch);
-    }
-    // Where the listing can be split, so can the rest, but for the hash of all ranges: a listing does not show it.
-    [[nodiscard]] flow::Split split() const override { return next_ ? next_->split() : flow::Split::none; }
-    [[nodiscard]] std::unique_ptr<flow::Sink> fork() const override {
-        return std::make_unique<Tee>(offset_, next_->fork());
-    }
-    void begin_at(const flow::Context& context) override { next_->begin_at(context); }
-    void join(flow::Sink& sink) override {
-        Tee& fork = static_cast<Tee&>(sink);
-        troubles_ += fork.troubles_;
-        summary_.add(fork.totals());
-        next_->join(*fork.next_);
-    }
-    [[nodiscard]] const flow::Totals& totals() const { return summary_.totals(); }
-    [[nodiscard]] const flow::Troubles& troubles() const { return troubles_; }
-
-private:
-    flow::MapOffset offset_;
-    flow::Summary summary_;
-    flow::Troubles troubles_;
-    std::unique_ptr<flow::Sink> next_;
 };
 
 /// One source in one buffer, decoded.
@@ -207,7 +175,7 @@ private:
         if (options_.format != "summary" && options_.format != "calls")
             lines.emplace(out, listing::format_of(options_.format), options_.disassemble);
 
-        std::map<std::pair<const pipeline::Source*, const capture::Buffer*>, std::unique_ptr<Tee>> tees;
+        std::map<std::pair<const pipeline::Source*, const capture::Buffer*>, std::unique_ptr<flow::Tee>> tees;
         struct Calls {
             std::unique_ptr<analysis::FlowCode> code;
             analysis::FlowSink* sink;
@@ -234,8 +202,8 @@ private:
                 next = std::move(sink);
             }
             auto& tee = tees[{&stream.source, &stream.buffer}];
-            tee = std::make_unique<Tee>([&offsets = stream.offsets](Offset at) { return offsets.capture(at).value; },
-                                        std::move(next));
+            tee = std::make_unique<flow::Tee>(
+                [&offsets = stream.offsets](Offset at) { return offsets.capture(at).value; }, std::move(next));
             const auto kind = options_.reference ? pipeline::DecoderKind::reference : pipeline::DecoderKind::fast;
             if (options_.recover && stream.source.protocol->recovers_head())
                 return pipeline::recovering_consumer(stream, *tee, kind, heads_[{&stream.source, &stream.buffer}]);
@@ -245,15 +213,12 @@ private:
                 options_.format == "calls" ? pipeline::Addresses::placed : pipeline::Addresses::as_they_were);
         };
         ProgressLine progress;
-        const pipeline::Report report = pipeline::run(
-            session, sources, make,
-            progress.active() ? pipeline::Progress([&](std::uint64_t bytes, auto of) { progress.show(bytes, of); })
-                              : nullptr);
+        const pipeline::Report report = pipeline::run(session, sources, make, shown_on(progress));
 
         std::vector<Decoded> all;
         for (const pipeline::StreamReport& stream : report.streams) {
             const capture::Buffer* buffer = session.capture.find_buffer(stream.buffer);
-            const Tee& tee = *tees.at({stream.source, buffer});
+            const flow::Tee& tee = *tees.at({stream.source, buffer});
             all.push_back({stream.source, stream.buffer, stream.bytes, stream.padding,
                            pipeline::packets(*stream.consumer), tee.totals(),
                            pipeline::damage_in(stream, tee.troubles(), tee.totals().ranges)});
@@ -359,10 +324,7 @@ Run add_flow(CLI::App& app) {
         ->transform(one_of({"text", "tsv", "json", "summary", "calls"}))
         ->capture_default_str();
     command.add_flag("--disassemble", options->disassemble, "text: show the instructions of each range");
-    command.add_option("--jobs", options->jobs, "Number of threads; 0: one per core")
-        ->type_name("N")
-        ->check(CLI::Range(0U, 256U))
-        ->capture_default_str();
+    add_jobs(command, options->jobs)->check(CLI::Range(0U, 256U));
     command.add_flag("--strict", options->strict, "Exit with 1 if anything was lost or contradicts the image");
     command.add_flag("--recover", options->recover,
                      "Also show what ran before the first A-sync, where only one path through the program matches the "

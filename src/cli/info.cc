@@ -16,14 +16,12 @@
 #include "options.h"
 #include "table.h"
 #include "trouble.h"
-#include "unit_answers.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/core/file_error.h"
 #include "waymark/coresight/guess.h"
-#include "waymark/pipeline/damage.h"
 #include "waymark/pipeline/diagnosis.h"
-#include "waymark/pipeline/id_register.h"
 #include "waymark/pipeline/packet_counter.h"
+#include "waymark/pipeline/problems.h"
 
 namespace waymark::cli {
 
@@ -130,17 +128,10 @@ ordered_json buffer_json(const pipeline::BufferReport& report, const pipeline::S
                      {"barriers", t.barriers},
                      {"damaged_frames", t.damaged_frames}};
     ordered_json ids = ordered_json::array();
-    for (unsigned id = 1; id < 0x70; ++id) {
-        if (t.data[id] == 0) continue;
-        const auto source =
-            std::find_if(session.sources.begin(), session.sources.end(), [&](const pipeline::Source& s) {
-                return s.trace_id && s.trace_id->value == id &&
-                       std::find(buffer.sources.begin(), buffer.sources.end(), s.name) != buffer.sources.end();
-            });
-        ids.push_back({{"id", fmt::format("{:#04x}", id)},
-                       {"bytes", t.data[id]},
-                       {"source", source == session.sources.end() ? ordered_json() : ordered_json(source->name)}});
-    }
+    for (const pipeline::IdBytes& of : pipeline::ids_in(report, session))
+        ids.push_back({{"id", fmt::format("{:#04x}", of.id.value)},
+                       {"bytes", of.bytes},
+                       {"source", of.source == nullptr ? ordered_json() : ordered_json(of.source->name)}});
     out["ids"] = std::move(ids);
     ordered_json strays = ordered_json::array();
     for (const pipeline::Stray& stray : report.strays)
@@ -166,96 +157,6 @@ ordered_json memory_json(const pipeline::Source& source) {
              {"image", sections[region.section].name},
              {"hidden_by", region.shadowed_by ? ordered_json(sections[*region.shadowed_by].name) : ordered_json()}});
     return out;
-}
-
-bool is_of(const pipeline::Session& session, std::string_view buffer, std::string_view source) {
-    return std::any_of(session.capture.buffers.begin(), session.capture.buffers.end(), [&](const capture::Buffer& b) {
-        return b.name == buffer && std::find(b.sources.begin(), b.sources.end(), source) != b.sources.end();
-    });
-}
-
-/// The gaps of a survey as those of a decoded stream.
-flow::Troubles troubles_of(const protocol::Survey& survey) {
-    flow::Troubles out;
-    for (unsigned reason = 0; reason < gap_reasons; ++reason) {
-        const auto& gap = survey.gaps[reason];
-        out.gaps[reason] = {.times = gap.times, .bytes = gap.bytes, .offset = gap.first.value};
-    }
-    return out;
-}
-
-/// Things that are wrong, or that a user should know, and that only reading the bytes shows.
-void find_trouble(ordered_json& info, const pipeline::Session& session, const pipeline::Report& report) {
-    ordered_json& problems = info["problems"];
-    const auto add = [&](std::string text) { problems.push_back(std::move(text)); };
-    for (std::string& sentence : gathered(session.problems)) add(std::move(sentence));
-    for (const pipeline::BufferReport& b : report.buffers) {
-        if (b.error) add(fmt::format("buffer {}: {}", b.name, b.error->message));
-        for (pipeline::Damage& damage : pipeline::damage_in(b)) add(std::move(damage.sentence));
-        if (!b.framed) continue;
-        const coresight::Totals& t = b.frames;
-        if (t.accounted() != b.bytes)
-            add(fmt::format("buffer {}: {} of its {} bytes are accounted for; this is a fault of Waymark", b.name,
-                            grouped(t.accounted()), grouped(b.bytes)));
-        // Where other sources may be in it, as much is known of them.
-        std::string others;
-        std::uint64_t bytes = 0;
-        for (const auto& id : info["buffers"][static_cast<std::size_t>(&b - report.buffers.data())]["ids"]) {
-            const bool shown = std::any_of(b.strays.begin(), b.strays.end(), [&](const pipeline::Stray& stray) {
-                return fmt::format("{:#04x}", stray.id.value) == id["id"].get<std::string>();
-            });
-            if (!id["source"].is_null() || shown) continue;
-            bytes += id["bytes"].get<std::uint64_t>();
-            others += (others.empty() ? "" : ", ") + id["id"].get<std::string>();
-        }
-        if (bytes == 0) continue;
-        std::string how = fmt::format("to decode them add sources with that {}", pipeline::trace_id_register({}, {}));
-        // A source without an ID is likely to be theirs.
-        for (const pipeline::Source& source : session.sources)
-            if (!source.trace_id && is_of(session, b.name, source.name)) {
-                how = fmt::format("if they are {}'s, write {}=ID into its [regs]", source.name,
-                                  pipeline::id_register(source));
-                break;
-            }
-        add(fmt::format("buffer {}: {} of trace IDs that no described source has ({}); {}", b.name,
-                        counted(bytes, "byte"), others, how));
-    }
-    const auto failed = [&](const std::string& name) {
-        return std::any_of(report.buffers.begin(), report.buffers.end(),
-                           [&](const auto& b) { return b.name == name && b.error.has_value(); });
-    };
-    for (const auto& s : info["sources"])
-        // A capture in parts does not say which sources are in a buffer.
-        if (s["streams"].empty() && s["decodable"].get<bool>() && session.capture.spaces == nullptr)
-            add(fmt::format("source {}: it is tied to no trace buffer", s["name"].get<std::string>()));
-    for (const pipeline::StreamReport& s : report.streams) {
-        const auto* counter = dynamic_cast<const PacketCounter*>(s.consumer.get());
-        if (counter == nullptr) continue;
-        const protocol::Survey& survey = counter->survey();
-        if (s.bytes == 0 && failed(s.buffer)) continue;
-        // Without an ID it has none, as is said above.
-        if (s.bytes == 0 && !s.source->trace_id) continue;
-        if (s.bytes == 0)
-            add(fmt::format("source {}: no byte of it is in buffer {}; the core may have been off or idle",
-                            s.source->label(), s.buffer));
-        else if (!survey.first_sync)
-            add(fmt::format("source {}: nothing of it can be decoded: {}", s.source->label(),
-                            pipeline::no_sync({s.source}, s.bytes)));
-        for (const std::string& trouble : survey.troubles)
-            add(fmt::format("source {}: {}", s.source->label(), trouble));
-        auto silence = pipeline::silence_of(s);
-        const bool silent = silence.has_value();
-        if (silent) add(std::move(silence->sentence));
-        for (pipeline::Damage& damage : pipeline::packet_damage(*s.source, s.buffer, troubles_of(survey)))
-            if (!silent || damage.kind != pipeline::Damage::Kind::last_packet) add(std::move(damage.sentence));
-        std::uint64_t in_gaps = 0;
-        for (const auto& gap : survey.gaps) in_gaps += gap.bytes;
-        if (survey.bytes_in_packets + in_gaps != s.bytes)
-            add(fmt::format("source {}: {} of its {} bytes are accounted for; this is a fault of Waymark",
-                            s.source->label(), grouped(survey.bytes_in_packets + in_gaps), grouped(s.bytes)));
-        if (s.source->memory->empty())
-            add(fmt::format("source {}: no program image; flow needs one (--image FILE[@ADDRESS])", s.source->label()));
-    }
 }
 
 ordered_json describe(const pipeline::Session& session, const std::vector<const pipeline::Source*>& selected,
@@ -287,8 +188,9 @@ ordered_json describe(const pipeline::Session& session, const std::vector<const 
     if (ordered_json maps = maps_json(session.capture.modules); !maps.is_null()) info["maps"] = std::move(maps);
     info["buffers"] = ordered_json::array();
     for (const pipeline::BufferReport& buffer : report.buffers) info["buffers"].push_back(buffer_json(buffer, session));
-    info["problems"] = ordered_json::array();
-    find_trouble(info, session, report);
+    info["problems"] = gathered(session.problems);
+    for (const std::string& problem : pipeline::problems_in(session, selected, report))
+        info["problems"].push_back(problem);
     return info;
 }
 
@@ -353,13 +255,10 @@ ExitStatus run_info(const InfoOptions& options) {
         return std::make_unique<PacketCounter>(stream);
     };
     ProgressLine progress;
-    const pipeline::Report report = pipeline::run(
-        session, *selected, make,
-        progress.active() ? pipeline::Progress([&](std::uint64_t bytes, auto of) { progress.show(bytes, of); })
-                          : nullptr);
+    const pipeline::Report report = pipeline::run(session, *selected, make, shown_on(progress));
     const ordered_json info = describe(session, *selected, report);
     if (options.format == "text")
-        print_snapshot_info(*out, info);
+        print_snapshot_info(*out, info, {session, *selected, report});
     else
         print_info_for_programs(*out, info, options.format);
     if (out->close() != decoded) return unreadable;
@@ -402,10 +301,7 @@ Run add_info(CLI::App& app) {
         "written to a pipe; or a bare buffer of {}. Files may be compressed (.gz, .zst); - is standard input. What a "
         "bare buffer contains is inferred from its bytes, unless --protocol is given",
         units));
-    command.add_option("--format", options->format, "text: for reading; tsv (item, value), json: for programs")
-        ->type_name("FORMAT")
-        ->transform(one_of({"text", "tsv", "json"}))
-        ->capture_default_str();
+    add_format(command, options->format, "text: for reading; tsv (item, value), json: for programs");
     command.footer(
         "Example:\n"
         "  waymark info CAPTURE\n");

@@ -2,16 +2,12 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 
 #include "options.h"
 #include "output.h"
 
 namespace waymark::cli {
-
-/// The error for a file that is of another kind altogether, a program or a text, and so no trace of any unit.
-[[nodiscard]] std::optional<Error> other_file(const std::string& path);
 
 /// Bytes that nothing describes, with what they prove of themselves: a file, also compressed, or standard input.
 [[nodiscard]] ExitStatus run_bare_info(const InputOptions& input, const std::string& format);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -117,65 +116,6 @@ void print_source(Output& out, const ordered_json& s) {
                   m["hidden_by"].is_null() ? "" : fmt::format("  (hidden by {})", m["hidden_by"].get<std::string>()));
 }
 
-/// What a recording continues where code changed: `waymark record` then begins a buffer and sources of their own, with
-/// the names of those before and a number (src/record/README.md). Which source goes on with which, maps.txt says; for a
-/// recording without that, the names do.
-class Continuations {
-public:
-    explicit Continuations(const ordered_json& info) {
-        if (!info.contains("description") ||
-            info["description"].get<std::string>().rfind("recorded under QEMU", 0) != 0)
-            return;
-        std::set<std::string> names;
-        for (const auto& s : info["sources"]) names.insert(s["name"].get<std::string>());
-        for (const auto& s : info["sources"]) {
-            const std::string name = s["name"].get<std::string>();
-            const std::string before =
-                s.contains("continues") ? s["continues"].get<std::string>() : before_number(name);
-            if (!names.contains(before)) continue;
-            sources_.insert(name);
-            // Sources come in the order in which they traced.
-            if (!sources_.contains(before)) firsts_.insert(before);
-        }
-        for (const auto& b : info["buffers"]) {
-            const std::string name = b["name"].get<std::string>();
-            const bool all = std::all_of(b["ids"].begin(), b["ids"].end(), [&](const auto& id) {
-                return !id["source"].is_null() && sources_.contains(id["source"].template get<std::string>());
-            });
-            if (before_number(name).empty() || b["ids"].empty() || !all) continue;
-            buffers_.insert(name);
-            bytes_ += b["bytes"].get<std::uint64_t>();
-        }
-    }
-    [[nodiscard]] bool has_source(const ordered_json& s) const {
-        return sources_.contains(s["name"].get<std::string>());
-    }
-    [[nodiscard]] bool has_buffer(const ordered_json& b) const {
-        return buffers_.contains(b["name"].get<std::string>());
-    }
-    /// All of it in a line; empty where there is none.
-    [[nodiscard]] std::string text() const {
-        if (sources_.empty()) return {};
-        return fmt::format(
-            "where code changed or trace IDs were used up, {} ({}) with {} continue {}; --format json lists each",
-            counted(buffers_.size(), "more buffer"), counted(bytes_, "byte"), counted(sources_.size(), "source"),
-            firsts_.size() == 1 ? *firsts_.begin() : counted(firsts_.size(), "source"));
-    }
-
-private:
-    /// `PTM_1` of `PTM_1_2`; empty where no number from 2 up ends the name.
-    static std::string before_number(const std::string& name) {
-        const std::size_t at = name.rfind('_');
-        const bool number = at != name.npos && at + 1 < name.size() &&
-                            name.find_first_not_of("0123456789", at + 1) == name.npos && name[at + 1] != '0' &&
-                            name.substr(at + 1) != "1";
-        return number ? name.substr(0, at) : std::string();
-    }
-
-    std::set<std::string> sources_, firsts_, buffers_;
-    std::uint64_t bytes_ = 0;
-};
-
 }  // namespace
 
 std::string key_of(std::string_view name) {
@@ -184,13 +124,12 @@ std::string key_of(std::string_view name) {
     return out;
 }
 
-void print_snapshot_info(Output& out, const ordered_json& info) {
+void print_snapshot_info(Output& out, const ordered_json& info, const pipeline::Continuations& continuations) {
     out.print("capture {}\n", info["capture"].get<std::string>());
     if (info.contains("description")) out.print("  {}\n", info["description"].get<std::string>());
-    const Continuations continuations(info);
     if (const std::string text = continuations.text(); !text.empty()) out.print("  {}\n", text);
     for (const auto& b : info["buffers"]) {
-        if (continuations.has_buffer(b)) continue;
+        if (continuations.has_buffer(b["name"].get<std::string>())) continue;
         std::string files;
         for (const auto& file : b["files"]) files += (files.empty() ? "" : ", ") + file.get<std::string>();
         out.print("\nbuffer {}  {}, {}, {}\n", b["name"].get<std::string>(), b["format"].get<std::string>(),
@@ -212,7 +151,7 @@ void print_snapshot_info(Output& out, const ordered_json& info) {
                       id["source"].is_null() ? "(no source described)" : id["source"].get<std::string>());
     }
     for (const auto& s : info["sources"])
-        if (!continuations.has_source(s)) print_source(out, s);
+        if (!continuations.has_source(s["name"].get<std::string>())) print_source(out, s);
     if (info.contains("maps")) print_maps(out, info["maps"]);
     if (info["problems"].empty()) {
         out.write("\nNothing wrong was found.\n");

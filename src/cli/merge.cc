@@ -10,6 +10,7 @@
 #include "options.h"
 #include "unit_answers.h"
 #include "waymark/answers/answers.h"
+#include "waymark/pipeline/answers_file.h"
 
 namespace waymark::cli {
 
@@ -59,7 +60,7 @@ ExitStatus merge(const MergeOptions& options) {
                 {Errc::usage, fmt::format("{} is no answers file; make one of a capture with waymark answers {} "
                                           "-o FILE",
                                           path, path)});
-        auto read = read_answers_file(path);
+        auto read = pipeline::read_answers_file(path);
         if (!read) return fail(not_opened(read.error()));
         if (unit.empty()) unit = read->unit;
         if (read->unit != unit)
@@ -69,7 +70,7 @@ ExitStatus merge(const MergeOptions& options) {
         sum.add(std::move(*read));
     }
     const Answers all = sum.take();
-    const auto bytes = write_answers_file(all, options.output, options.files);
+    const auto bytes = pipeline::write_answers_file(all, options.output, options.files);
     if (!bytes) return fail(bytes.error());
     std::uint64_t captures = 0;
     for (const answers::MergedPart& part : all.parts) {

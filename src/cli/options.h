@@ -2,39 +2,20 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <cstdint>
-#include <functional>
-#include <map>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "commands.h"
 #include "output.h"
+#include "waymark/doctor/capture_input.h"
 #include "waymark/pipeline/run.h"
 #include "waymark/pipeline/session.h"
 
 namespace waymark::cli {
 
-struct InputOptions {
-    std::string capture;
-    std::vector<std::string> sources;
-    std::vector<std::string> images;
-    std::vector<std::string> symbols;
-    std::vector<std::string> perf_maps, jitdumps;  ///< names of generated code
-    std::string symfs;                             ///< where the files are that ran
-    std::vector<std::string> debug_folders;        ///< where their debug files are besides
+/// What every command takes to name a capture: the input, and the options that give it.
+struct InputOptions : doctor::CaptureInput {
     std::string output;
-    bool code_of_files = false;  ///< as pipeline::SessionOptions has it; no option of its own
-
-    // For a bare trace file.
-    std::string protocol, buffer_format;
-    std::vector<std::string> trace_ids;
-    /// Registers of the source, by the option that gives them (protocol::RegisterOption): `--etmcr`.
-    std::map<std::string, std::string, std::less<>> registers;
-
-    /// The first option of `registers` that was given; empty: none.
-    [[nodiscard]] std::string register_option() const;
 
     /// Adds them all to a command.
     void add_to(CLI::App& command);
@@ -42,22 +23,41 @@ struct InputOptions {
     void add_folders_to(CLI::App& command);
     /// Adds --perf-map and --jitdump alone.
     void add_generated_to(CLI::App& command);
-    /// These folders. `usage`: one is none.
-    [[nodiscard]] Result<image::FileSearch> file_search() const;
-    /// What is read, so that no output replaces it: the capture, and the files of --image, --symbols, --perf-map and
-    /// --jitdump.
-    [[nodiscard]] std::vector<std::string> files() const;
 };
 
-/// The number from 0 to `most` that an option (`--midr`) was given, decimal or hexadecimal. `usage`: it is none.
-[[nodiscard]] Result<std::uint64_t> read_number(const std::string& text, std::string_view option, std::uint64_t most);
+using doctor::is_cs_etm;
+using doctor::is_profile;
+using doctor::read_number;
 
-/// The capture is a file, or standard input, without a description: neither a folder nor with options that say what
-/// it holds.
-[[nodiscard]] bool is_bare(const InputOptions& options);
+/// How much of a capture is read, on a terminal.
+class ShowProgress final : public capture::perf::Progress {
+public:
+    void at(std::uint64_t bytes, std::uint64_t of) override { line_.show(bytes, of); }
+
+private:
+    ProgressLine line_;
+};
 
 /// Reads what the options name. Problems that did not keep it from being read are in the session.
 [[nodiscard]] Result<pipeline::Session> open_session(const InputOptions& options);
+
+// Options that several commands have. Each may be given further properties.
+
+/// --by, --sort and the like: one of these words.
+CLI::Option* add_choice(CLI::App& command, const char* name, std::string& value, std::vector<std::string> words,
+                        const std::string& help, const char* type = "NAME");
+CLI::Option* add_format(CLI::App& command, std::string& value,
+                        const char* help = "text: for reading; tsv, json: for programs",
+                        std::vector<std::string> words = {"text", "tsv", "json"});
+CLI::Option* add_output(CLI::App& command, std::string& value);
+CLI::Option* add_jobs(CLI::App& command, unsigned& jobs);
+/// `value`: any whole number.
+CLI::Option* add_limit(CLI::App& command, auto& value, const char* help) {
+    return command.add_option("--limit", value, help)->type_name("N")->check(not_negative())->capture_default_str();
+}
+
+/// Shows how far a run is; null where nobody sees it. The line is borrowed.
+[[nodiscard]] pipeline::Progress shown_on(ProgressLine& line);
 
 /// How many threads `--jobs` asks for: 0 for as many as there are processors, and never more than 256.
 [[nodiscard]] unsigned workers(unsigned jobs);

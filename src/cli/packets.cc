@@ -94,9 +94,7 @@ ExitStatus run_packets(const PacketOptions& options) {
     listing::PacketListing packets(*out, listing::format_of(options.format), types);
     ProgressLine progress;
     const pipeline::Report report = pipeline::run(
-        session, sources, [&](const pipeline::StreamInfo& stream) { return packets.of(stream); },
-        progress.active() ? pipeline::Progress([&](std::uint64_t bytes, auto of) { progress.show(bytes, of); })
-                          : nullptr);
+        session, sources, [&](const pipeline::StreamInfo& stream) { return packets.of(stream); }, shown_on(progress));
     if (out->close() != decoded) return unreadable;
     const bool read_errors = report_read_errors(report);
     const listing::PacketsListed listed = packets.listed();
@@ -114,11 +112,7 @@ Run add_packets(CLI::App& app) {
     CLI::App& command =
         *app.add_subcommand("packets", "The packets of each source, with their bytes and what they mean");
     options->input.add_to(command);
-    command
-        .add_option("--format", options->format, "text: for reading; tsv, json (a JSON object per line): for programs")
-        ->type_name("FORMAT")
-        ->transform(one_of({"text", "tsv", "json"}))
-        ->capture_default_str();
+    add_format(command, options->format, "text: for reading; tsv, json (a JSON object per line): for programs");
     std::vector<std::string> types;
     std::string of_units;
     for (const pipeline::Protocol* protocol : pipeline::protocols()) {

@@ -1,12 +1,10 @@
 /// `waymark pgo`: captures → a profile for a compiler.
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,15 +13,15 @@
 #include "commands.h"
 #include "table.h"
 #include "unit_answers.h"
-#include "waymark/analysis/branch_lists.h"
 #include "waymark/analysis/image_answers.h"
+#include "waymark/analysis/profiled_files.h"
 #include "waymark/capture/byte_stream.h"
 #include "waymark/capture/placed_file.h"
 #include "waymark/exports/autofdo.h"
 #include "waymark/exports/bolt.h"
 #include "waymark/exports/branch_list.h"
 #include "waymark/exports/image_profile.h"
-#include "waymark/image/program_file.h"
+#include "waymark/pipeline/answers_file.h"
 
 namespace waymark::cli {
 
@@ -53,25 +51,6 @@ constexpr std::array targets{
     Target{"branch-list", "branch-list", "simpleperf inject -i {}"},
 };
 
-/// Of a build ID; empty: it is none.
-std::vector<std::uint8_t> bytes_of(std::string_view hex) {
-    std::vector<std::uint8_t> out;
-    for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
-        std::uint8_t byte = 0;
-        const auto [end, error] = std::from_chars(hex.data() + i, hex.data() + i + 2, byte, 16);
-        if (error != std::errc{} || end != hex.data() + i + 2) return {};
-        out.push_back(byte);
-    }
-    return out;
-}
-
-std::uint64_t executed_in(const Answers& a, Index image) {
-    std::uint64_t out = 0;
-    for (const answers::ImageRange& r : a.ranges)
-        if (r.image == image) out += r.times * r.instructions;
-    return out;
-}
-
 class PgoCommand {
 public:
     explicit PgoCommand(const PgoOptions& options) : options_(options) {
@@ -83,12 +62,12 @@ public:
 
     ExitStatus run() {
         const std::string& output = options_.answers.input.output;
-        const std::vector<std::string> inputs = files();
+        const std::vector<std::string> inputs = this->inputs();
         if (!options_.all)
             if (const auto error = capture::would_replace(output, inputs)) return fail(*error);
-        const auto search = options_.answers.input.file_search();
+        auto search = options_.answers.input.file_search();
         if (!search) return fail(search.error());
-        search_ = *search;
+        files_.emplace(std::move(*search), options_.answers.input.symbols);
         auto read = read_all();
         if (!read) return fail_answers(read.error(), captures_);
         all_ = std::move(*read);
@@ -124,7 +103,7 @@ public:
     }
 
 private:
-    [[nodiscard]] std::vector<std::string> files() const {
+    [[nodiscard]] std::vector<std::string> inputs() const {
         std::vector<std::string> out = options_.answers.input.files();
         out.insert(out.end(), captures_.begin(), captures_.end());
         return out;
@@ -132,44 +111,13 @@ private:
 
     /// Adds the file's lists, if it is a branch list.
     Result<bool> add_lists(const std::string& path) {
-        if (!exports::is_branch_list(first_bytes(path))) return false;
+        if (!exports::is_branch_list(doctor::first_bytes(path))) return false;
         WM_ASSIGN_OR_RETURN(const std::unique_ptr<capture::ByteStream> stream, capture::open_bytes(path));
         constexpr std::uint64_t most = std::uint64_t{1} << 32;
         WM_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> bytes, capture::read_all(*stream, most));
         WM_RETURN_IF_ERROR(exports::add_branch_lists(lists_, bytes, path));
         return true;
     }
-    /// Ranges and branches of all branch lists whose files are found.
-    Result<Answers> expanded() const {
-        Answers out;
-        out.capture = captures_.front();
-        out.unit = "branch lists";
-        out.metrics.push_back({"instructions", "instructions"});
-        std::uint64_t lost = 0;
-        std::string missing;
-        for (const auto& [key, lists] : lists_) {
-            answers::Image image;
-            image.name = image.path = lists.path;
-            image.build_id = lists.build_id;
-            const auto file = file_of(image);
-            if (!file) {
-                missing += (missing.empty() ? "" : ", ") + lists.path;
-                continue;
-            }
-            WM_ASSIGN_OR_RETURN(const analysis::ExpandedLists done, analysis::add_branch_lists(out, lists, file->path));
-            lost = done.lost > ~lost ? ~std::uint64_t{0} : lost + done.lost;
-        }
-        using Health = answers::Finding::Severity;
-        if (!missing.empty())
-            out.health.push_back({Health::warning, fmt::format("these files were not found, and their branch lists are "
-                                                               "left out: {}; give them with --symbols or --symfs",
-                                                               missing)});
-        if (lost != 0)
-            out.health.push_back({Health::warning, fmt::format("{} of the lists lead to no branch of their file",
-                                                               counted(lost, "outcome"))});
-        return out;
-    }
-
     Result<Answers> read_all() {
         std::vector<Answers> all;
         for (const std::string& capture : captures_) {
@@ -179,7 +127,7 @@ private:
             wanted.input.capture = capture;
             wanted.ranges = true;
             if (is_profile(capture) && captures_.size() == 1) wanted.instructions = wanted.inlined = true;
-            auto one = is_answers_file(capture) ? read_answers_file(capture) : answers_of(wanted);
+            auto one = is_answers_file(capture) ? pipeline::read_answers_file(capture) : answers_of(wanted);
             if (!one) return one.error();
             if (!all.empty() && one->unit != all.front().unit)
                 return Error{Errc::usage, fmt::format("{} is a capture of unit {}, {} of unit {}: give captures of one "
@@ -195,7 +143,9 @@ private:
             return Error{Errc::usage,
                          "give branch lists or captures, not both: write the branch lists of the captures "
                          "with --for branch-list"};
-        return expanded();
+        WM_ASSIGN_OR_RETURN(Answers out, analysis::expanded(lists_, *files_));
+        out.capture = captures_.front();
+        return out;
     }
 
     /// Adding up needs no file.
@@ -242,7 +192,7 @@ private:
         }
         std::vector<Index> out;
         for (Index i = 0; i < all_.images.size(); ++i)
-            if (executed_in(all_, i) != 0) out.push_back(i);
+            if (analysis::executed_in(all_, i) != 0) out.push_back(i);
         return out;
     }
     /// One file a binary, named by build ID.
@@ -255,28 +205,18 @@ private:
             .string();
     }
 
-    /// The file of an image: where it was, or where its build is found.
-    [[nodiscard]] Result<image::FoundFile> file_of(const answers::Image& image) const {
-        const std::vector<std::uint8_t> id = bytes_of(image.build_id);
-        if (!image.path.empty())
-            if (auto found = image::open_first({image.path}, id, search_)) return found;
-        for (const std::string& given : options_.answers.input.symbols)
-            if (auto found = image::open_first({given}, id, search_); found && !id.empty()) return found;
-        return image::find_file(image.path.empty() ? image.name : image.path, id, search_);
-    }
-
     Result<ExportReport> write(Index image, ByteSink& sink) {
         const answers::Image& of = all_.images[image];
         const std::string name = of.build_id.empty() ? of.name : of.build_id;
         if (target_->name == "autofdo") return exports::write_autofdo_text(all_, {name}, sink);
         if (target_->name == "profgen") return exports::write_profgen(all_, {name}, sink);
         if (target_->name == "bolt") return exports::write_bolt(all_, {name}, sink);
-        const auto file = file_of(of);
+        const auto file = files_->file_of(of);
         if (!file)
             return Error{Errc::not_found, fmt::format("the file of {} is needed for its lines, and was not found: {}",
                                                       of.name, file.error().message)};
         WM_ASSIGN_OR_RETURN(const analysis::ImageAnswers made,
-                            analysis::image_answers(all_, image, file->path, search_.debug_path()));
+                            analysis::image_answers(all_, image, file->path, files_->search().debug_path()));
         quality_[image] = made.quality;
         if (!made.quality.debug_info)
             return Error{Errc::not_found,
@@ -296,7 +236,7 @@ private:
                 return Error{Errc::unreadable, fmt::format("cannot make the folder {}: {}",
                                                            options_.answers.input.output, error.message())};
         }
-        WM_ASSIGN_OR_RETURN(const auto sink, capture::FileSink::open(path, files()));
+        WM_ASSIGN_OR_RETURN(const auto sink, capture::FileSink::open(path, inputs()));
         WM_ASSIGN_OR_RETURN(ExportReport report, write_to(*sink));
         WM_RETURN_IF_ERROR(sink->commit());
         return report;
@@ -310,45 +250,22 @@ private:
 
     /// How good the profile is.
     void quality(const std::vector<Index>& images) const {
-        std::uint64_t in_files = 0, everything = 0, profiled = 0;
-        for (Index i = 0; i < all_.images.size(); ++i) in_files += executed_in(all_, i);
-        for (const answers::Figure& f : all_.summary)
-            if (f.name == "instructions") everything = std::strtoull(f.value.c_str(), nullptr, 10);
-        everything = std::max(everything, in_files);
-        const bool all_images = target_->name == "branch-list";
-        for (Index i = 0; i < all_.images.size(); ++i) {
-            const std::uint64_t executed = executed_in(all_, i);
-            if (executed == 0) continue;
-            const bool chosen = all_images || std::find(images.begin(), images.end(), i) != images.end();
-            std::string text = fmt::format("{}: {} executed, {} of all; {}", all_.images[i].name,
-                                           counted(executed, "instruction"), share_text(executed, everything),
-                                           chosen ? "in the profile" : "not in the profile (--of-image, --all)");
-            std::uint64_t usable = executed;
-            if (const auto q = quality_.find(i); q != quality_.end()) {
-                usable = q->second.with_lines;
-                text += fmt::format("; {} of it has source lines", share_text(usable, executed));
-                if (q->second.unknown != 0)
-                    text += fmt::format("; {} is code that its file does not have",
-                                        share_text(q->second.unknown, executed));
-            }
-            if (chosen) profiled += usable;
-            say("note", text);
-        }
-        if (everything > in_files)
-            say("note", fmt::format("code of no file that was found: {}, {} of all",
-                                    counted(everything - in_files, "instruction"),
-                                    share_text(everything - in_files, everything)));
+        const auto in_profile = [&](Index i) {
+            return target_->name == "branch-list" || std::find(images.begin(), images.end(), i) != images.end();
+        };
+        const analysis::ProfileCover cover = analysis::profile_cover(all_, in_profile, quality_);
+        for (const std::string& sentence : cover.sentences) say("note", sentence);
         using Health = answers::Finding::Severity;
         for (const answers::Finding& f : all_.health)
             if (f.severity >= Health::warning) say("warning", f.what);
         say("note", fmt::format("the profile covers {} of all that was executed; next: {}",
-                                share_text(profiled, everything), next()));
+                                share_text(cover.profiled, cover.everything), next()));
     }
 
     const PgoOptions& options_;
     std::vector<std::string> captures_;
     std::array<Target, 5>::const_iterator target_;
-    image::FileSearch search_;
+    std::optional<analysis::ProfiledFiles> files_;
     Answers all_;
     answers::BranchLists lists_;
     std::map<Index, analysis::ImageQuality> quality_;
@@ -377,10 +294,7 @@ Run add_pgo(CLI::App& app) {
                     "The program or library it is for, by name or build ID; the program itself if not given")
         ->type_name("NAME");
     command.add_flag("--all", options->all, "A profile of each program and library that ran, named by build ID");
-    command.add_option("--jobs", answers.jobs, "Number of threads; 0: one per core")
-        ->type_name("N")
-        ->check(CLI::Range(0U, 256U))
-        ->capture_default_str();
+    add_jobs(command, answers.jobs)->check(CLI::Range(0U, 256U));
     add_kallsyms(command, answers);
     command.footer(
         "Tools:\n"

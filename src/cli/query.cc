@@ -220,11 +220,8 @@ Run add_query(CLI::App& app) {
     auto options = std::make_shared<QueryOptions>();
     command.add_option("FILE", options->file, "SQLite file; it is opened read-only")->required();
     command.add_option("SQL", options->sql, "One SELECT statement. Without it: list the tables, and example queries");
-    command.add_option("--format", options->format, "text: for reading; tsv, json: for programs")
-        ->type_name("FORMAT")
-        ->transform(one_of({"text", "tsv", "json"}))
-        ->capture_default_str();
-    command.add_option("-o,--output", options->output, "Output file instead of standard output")->type_name("FILE");
+    add_format(command, options->format);
+    add_output(command, options->output);
     command.footer(
         "Addresses are numbers: printf('%x', address) shows them in hexadecimal. The table schema explains each "
         "column;\nso does docs/sqlite-schema.md. Without SQL, tsv and json have the tables and columns.\n"

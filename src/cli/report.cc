@@ -95,9 +95,7 @@ Run add_report(CLI::App& app) {
     answers.input.output = "report.html";
     CLI::Option* output = command.get_option("--output");
     output->description("Write there; - is standard output")->capture_default_str();
-    command.add_option("--jobs", answers.jobs, "Number of threads; 0: one per core")
-        ->type_name("N")
-        ->capture_default_str();
+    add_jobs(command, answers.jobs);
     command
         .add_option(
             "--max-size", options->most_megabytes,

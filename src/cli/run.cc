@@ -116,12 +116,6 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
         if (name == "query")
             return fmt::format("no file given: {} needs one that 'waymark export --to sqlite' wrote", command);
         if (name == "verify") return fmt::format("no recording given: {} needs its folder", command);
-        if (name == "info" || name == "packets" || name == "flow")
-            return fmt::format(
-                "no capture given: {} needs a snapshot folder, a perf.data file, a folder with a dpu.ini, or a bare "
-                "trace "
-                "file and --protocol",
-                command);
         return fmt::format(
             "no capture given: {} needs a snapshot folder, a perf.data file, a folder with a dpu.ini, or a bare trace "
             "file and --protocol",

@@ -9,14 +9,6 @@
 
 namespace waymark::cli {
 
-/// The first 8 bytes of a file, unpacked if it is compressed; fewer, or none: it has no more, or cannot be read.
-[[nodiscard]] std::vector<std::uint8_t> first_bytes(const std::string& path);
-
-/// A perf.data file with samples, compressed or not: one that has no trace of CoreSight units.
-[[nodiscard]] bool is_profile(const std::string& path);
-/// A perf.data file with trace of CoreSight units.
-[[nodiscard]] bool is_cs_etm(const std::string& path);
-
 /// A capture that cannot be opened is an error of reading, not a capture without trace.
 [[nodiscard]] Error not_opened(Error error);
 
@@ -31,12 +23,7 @@ namespace waymark::cli {
 
 /// A file that `waymark answers` or `waymark merge` wrote.
 [[nodiscard]] bool is_answers_file(const std::string& path);
-/// All that it has. Errors: those of reading, with status `unreadable`.
-[[nodiscard]] Result<answers::Answers> read_answers_file(const std::string& path);
 /// What was asked for of it.
 [[nodiscard]] Result<answers::Answers> answers_of_file(const AnswersOptions& options);
-/// Writes answers. Errors: `usage`: the path is that of an input; `unreadable`: it cannot be written.
-[[nodiscard]] Result<std::uint64_t> write_answers_file(const answers::Answers& answers, const std::string& path,
-                                                       const std::vector<std::string>& inputs);
 
 }  // namespace waymark::cli

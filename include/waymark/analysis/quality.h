@@ -76,6 +76,9 @@ struct Quality {
 /// What is known of Quality::without_address: how many are of SVE, and why those have none; empty: nothing.
 [[nodiscard]] std::string why_no_address(const Quality& quality);
 
+/// Why there is not one sample.
+[[nodiscard]] std::string why_no_samples(const SampleCapture& capture, const Quality& quality);
+
 [[nodiscard]] Quality quality_of(const SampleCapture& capture, const SampleTotals& totals);
 
 }  // namespace waymark::analysis

@@ -6,7 +6,7 @@
 #include "../unit_answers.h"
 #include "input.h"
 #include "waymark/analysis/dpu_answers.h"
-#include "waymark/record_dpu/dpu.h"
+#include "waymark/doctor/dpu_view.h"
 
 namespace waymark::cli {
 
@@ -19,7 +19,7 @@ Result<answers::Answers> answers_of_dpu_folder(const AnswersOptions& options) {
     WM_ASSIGN_OR_RETURN(image::FileSearch files, options.input.file_search());
     code.look_in(std::move(files));
     std::vector<std::string> problems = input.name_code(code);
-    for (const std::string& image : options.input.images) WM_RETURN_IF_ERROR(add_image(code, image));
+    for (const std::string& image : options.input.images) WM_RETURN_IF_ERROR(doctor::add_image(code, image));
     for (std::string& sentence : gathered(input.capture().problems)) problems.push_back(std::move(sentence));
     analysis::DpuSetup setup = input.setup();
     std::optional<analysis::DpuTimes> times;
@@ -36,9 +36,9 @@ Result<answers::Answers> answers_of_dpu_folder(const AnswersOptions& options) {
                      fmt::format("{}: nothing was decoded: {}", options.input.capture, input.why_nothing())};
     analysis::DpuSaid said = input.said(setup, decoded);
     said.problems = std::move(problems);
-    if (input.parameter("ended") == record::limited_run)
+    if (input.parameter("ended") == capture::limited_run)
         said.problems.push_back(
-            fmt::format("The recording ended {}: what ran afterwards is not in it", record::limited_run));
+            fmt::format("The recording ended {}: what ran afterwards is not in it", capture::limited_run));
     analysis::DpuAnswersOptions wanted;
     wanted.sources = options.sources;
     wanted.most_slices = options.most_slices;

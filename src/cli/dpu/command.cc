@@ -3,8 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
-#include <filesystem>
+#include <array>
 #include <memory>
 #include <utility>
 
@@ -13,49 +12,38 @@
 #include "../table.h"
 #include "../views.h"
 #include "input.h"
-#include "waymark/analysis/dpu_answers.h"
-#include "waymark/analysis/dpu_findings.h"
-#include "waymark/analysis/dpu_tables.h"
+#include "waymark/analysis/dpu_lanes.h"
 #include "waymark/core/numbers.h"
-#include "waymark/core/wire.h"
-#include "waymark/doctor/dpu.h"
-#include "waymark/record_dpu/dpu.h"
+#include "waymark/doctor/dpu_view.h"
 
 namespace waymark::cli {
 
 namespace {
 
-using analysis::DpuCode;
-using analysis::DpuCosts;
 using analysis::DpuCounts;
 using analysis::DpuTable;
+using doctor::DpuView;
 using nlohmann::ordered_json;
 
-/// What a recording says of itself where the program came to its own end.
-constexpr std::string_view whole_run = "exit";
-
 struct DpuOptions {
-    std::string capture, format = "text", output, counter;
-    std::vector<std::string> images, ranges;
-    InputOptions folders;                ///< --symfs and --debug-dir of it
+    InputOptions input;  ///< capture, images, folders and output of it
+    std::string format = "text", counter;
+    std::vector<std::string> ranges;
     std::optional<std::uint64_t> limit;  ///< rows for reading; none: as the view likes
     bool strict = false;
     CLI::Option* format_option = nullptr;
 
     void add_to(CLI::App& command, bool rows) {
-        command.add_option("CAPTURE", capture, "Folder with a dpu.ini, as 'waymark record --unit dpu' writes it")
+        command.add_option("CAPTURE", input.capture, "Folder with a dpu.ini, as 'waymark record --unit dpu' writes it")
             ->required();
-        format_option = command.add_option("--format", format, "text: for reading; tsv, json: for programs")
-                            ->type_name("FORMAT")
-                            ->transform(one_of({"text", "tsv", "json"}))
-                            ->capture_default_str();
-        command.add_option("-o,--output", output, "Write to this file")->type_name("FILE");
+        format_option = add_format(command, format);
+        command.add_option("-o,--output", input.output, "Write to this file")->type_name("FILE");
         command
-            .add_option("--image", images,
+            .add_option("--image", input.images,
                         "One more program with names for addresses, as FILE or FILE@LOAD_BIAS. May be repeated")
             ->type_name("FILE")
             ->take_all();
-        folders.add_folders_to(command);
+        input.add_folders_to(command);
         command.add_flag("--strict", strict, "Exit with status 1 if trace was lost or a figure is doubtful");
         if (!rows) return;
         command.add_option("--counter", counter, "The counter rows are sorted by, such as A0 or CYCLES. Default: A0")
@@ -73,319 +61,126 @@ ordered_json trust_json(const answers::Trust& trust) {
     return {{"exact", trust.exact}, {"estimated", trust.estimated}, {"not_known", trust.not_known}};
 }
 
-std::vector<std::string> sentences(const std::vector<analysis::DpuFinding>& findings) {
-    std::vector<std::string> out;
-    for (const analysis::DpuFinding& each : findings) out.push_back(each.what);
-    return out;
+// ---- above and below every table
+
+void print_head(const DpuView& a, Output& out) {
+    out.print("capture   {}\n", a.input().capture().path.string());
+    out.print("          {}\n", dpu::layout_note);
+    if (const std::string program = a.input().parameter("program"); !program.empty())
+        out.print("program   {}\n", program);
+    if (const std::string ended = a.input().parameter("ended"); !ended.empty() && ended != capture::whole_run)
+        out.print("ended     {}\n", ended);
+    std::vector<std::string> names;
+    for (unsigned c = 0; c < dpu::counter_count; ++c)
+        if (const std::string name = a.input().event_name(c); name == dpu::counter_name(c))
+            names.push_back(name + " (what it counts is not known)");
+        else if (name != "–")
+            names.push_back(
+                fmt::format("{} {}{}", dpu::counter_name(c), name, a.input().is_driven(c) ? "" : " (not connected)"));
+    out.print("mode      {}\n", a.input().mode() ? a.input().mode_text() : "not known: DP_TC is missing");
+    out.print("counters  {}\n",
+              names.empty() ? "none: event set 0 counts nothing" : fmt::format("{}", fmt::join(names, ", ")));
+    if (!a.has_content()) return;
+    if (const std::string how = a.input().parameter("cycles"); !how.empty()) out.print("cycles    {}\n", how);
+    if (a.costs().knows_time())
+        out.print("time      {} in {}\n", counted(a.costs().time(), "cycle"),
+                  counted(a.costs().readings() + 1, "interval"));
+    else
+        out.print(
+            "time      no counter counts CYCLES: places in time are numbers of readings, and there are no rates\n");
+    const auto troubles = a.losses();
+    if (troubles.empty()) out.write("lost      nothing\n");
+    for (const std::string& trouble : troubles) out.print("lost      {}\n", trouble);
+    for (const std::string& doubt : a.doubts()) out.print("doubtful  {}\n", doubt);
+    for (const std::string& line : answers::trust_lines(a.trust())) out.print("{}\n", line);
 }
 
-/// A capture, decoded and added up.
-class DpuAnswer {
-public:
-    static Result<std::unique_ptr<DpuAnswer>> make(const DpuOptions& options, std::string_view view) {
-        WM_ASSIGN_OR_RETURN(DpuInput input, DpuInput::open(options.capture));
-        std::unique_ptr<DpuAnswer> out(new DpuAnswer(std::move(input), options));
-        WM_RETURN_IF_ERROR(out->prepare());
-        const DpuInput& in = out->input_;
-        WM_ASSIGN_OR_RETURN(doctor::DpuSums sums,
-                            doctor::add_up(in.trace(), in.trace_bytes(), out->setup_, out->code_));
-        out->sums_ = std::move(sums);
-        out->said_ = in.said(out->setup_, out->sums_.decoded);
-        out->tables_.emplace(*out->sums_.costs, out->code_, out->said_, out->sorted_by_);
-        out->trust_ = analysis::trust_in(view == "ratios" ? "report" : view, out->said_, *out->sums_.costs);
-        return out;
+void print_reconciliation(const DpuView& a, Output& out, const DpuCounts& rows) {
+    if (a.counters().empty()) return;
+    const auto all = a.costs().reconciled(rows);
+    if (std::none_of(a.counters().begin(), a.counters().end(), [&](unsigned c) { return all[c].from && all[c].to; })) {
+        out.write("\nnot reconciled: the counters' first or last values are not known\n");
+        return;
     }
+    out.write(a.reconciles(rows)
+                  ? "\nreconciled: all rows add up to what the counters say (modulo 2^31, as they count)\n"
+                  : "\nNOT reconciled: the rows do not add up to what the counters say\n");
+    print_text(out, a.tables().reconciliation(rows), 0, "  ");
+}
 
-    [[nodiscard]] const DpuInput& input() const { return input_; }
-    [[nodiscard]] const DpuCosts& costs() const { return *sums_.costs; }
-    [[nodiscard]] const analysis::DpuTables& tables() const { return *tables_; }
-    [[nodiscard]] const analysis::DpuSaid& said() const { return said_; }
-    [[nodiscard]] const std::vector<std::string>& range_names() const { return range_names_; }
-    [[nodiscard]] const analysis::DpuSetup& setup() const { return setup_; }
-    [[nodiscard]] const answers::Trust& trust() const { return trust_; }
+ordered_json json_head(const DpuView& a) {
+    ordered_json events = ordered_json::object();
+    for (const unsigned c : a.counters()) events[std::string(dpu::counter_name(c))] = a.input().event_name(c);
+    return {{"capture", a.input().capture().path.string()},
+            {"layout", dpu::layout_name},
+            {"layout_note", dpu::layout_note},
+            {"program", a.input().parameter("program")},
+            {"mode", a.input().mode() ? ordered_json(a.input().mode_text()) : ordered_json()},
+            {"counters", events},
+            {"cycles", a.input().parameter("cycles")},
+            {"ended", a.input().parameter("ended")},
+            {"nothing_decoded", a.has_content() ? std::string() : a.input().why_nothing()},
+            {"time", a.has_content() ? ordered_json(a.costs().time()) : ordered_json()},
+            {"time_in", a.costs().knows_time() ? "cycles" : "readings"},
+            {"lost", a.losses()},
+            {"doubtful", a.has_content() ? a.doubts() : std::vector<std::string>()},
+            {"trust", trust_json(a.has_content() ? a.trust() : answers::Trust())}};
+}
 
-    [[nodiscard]] unsigned sorted_by() const { return sorted_by_; }
-    /// There is something besides padding.
-    [[nodiscard]] bool has_content() const { return DpuInput::has_content(sums_.decoded.totals); }
+/// `adds_up`: the rows that were shown do.
+ExitStatus finish(const DpuOptions& options, const DpuView& a, Output& out, bool adds_up) {
+    if (out.close() != cli::decoded) return unreadable;
+    warn(a.input());
+    for (const std::string& problem : a.problems()) say("warning", problem);
+    // A buffer that is cut goes before what it is cut to.
+    const bool cut = a.is_cut();
+    if (cut) say("error", a.input().cut_text());
+    if (!a.has_content()) {
+        say("error", fmt::format("{}: nothing was decoded: {}", options.input.capture, a.input().why_nothing()));
+        return cut ? unreadable : nothing;
+    }
+    if (!adds_up)
+        say("error",
+            "the rows do not add up to what the counters say: damaged trace that looks like readings, or "
+            "registers of another run; 'waymark packets' shows the entries");
+    if (cut || !adds_up) return cut ? unreadable : nothing;
+    if (!options.strict || (a.losses().empty() && a.doubts().empty())) return cli::decoded;
+    for (const std::string& each : a.losses()) say("error", "--strict: " + each);
+    for (const std::string& each : a.doubts()) say("error", "--strict: " + each);
+    return nothing;
+}
 
-    // ---- above and below every table
-
-    void print_head(Output& out) const {
-        out.print("capture   {}\n", input_.capture().path.string());
-        out.print("          {}\n", dpu::layout_note);
-        if (const std::string program = input_.parameter("program"); !program.empty())
-            out.print("program   {}\n", program);
-        if (const std::string ended = input_.parameter("ended"); !ended.empty() && ended != whole_run)
-            out.print("ended     {}\n", ended);
-        std::vector<std::string> names;
-        for (unsigned c = 0; c < dpu::counter_count; ++c)
-            if (const std::string name = input_.event_name(c); name == dpu::counter_name(c))
-                names.push_back(name + " (what it counts is not known)");
-            else if (name != "–")
-                names.push_back(
-                    fmt::format("{} {}{}", dpu::counter_name(c), name, input_.is_driven(c) ? "" : " (not connected)"));
-        out.print("mode      {}\n", input_.mode() ? input_.mode_text() : "not known: DP_TC is missing");
-        out.print("counters  {}\n",
-                  names.empty() ? "none: event set 0 counts nothing" : fmt::format("{}", fmt::join(names, ", ")));
-        if (!has_content()) return;
-        if (const std::string how = input_.parameter("cycles"); !how.empty()) out.print("cycles    {}\n", how);
-        if (sums_.costs->knows_time())
-            out.print("time      {} in {}\n", counted(sums_.costs->time(), "cycle"),
-                      counted(sums_.costs->readings() + 1, "interval"));
-        else
-            out.print(
-                "time      no counter counts CYCLES: places in time are numbers of readings, and there are no rates\n");
-        const auto troubles = losses();
-        if (troubles.empty()) out.write("lost      nothing\n");
-        for (const std::string& trouble : troubles) out.print("lost      {}\n", trouble);
-        for (const std::string& doubt : doubts()) out.print("doubtful  {}\n", doubt);
-        for (const std::string& line : answers::trust_lines(trust_)) out.print("{}\n", line);
-    }
-    /// What there is but cannot be so, or hardly.
-    [[nodiscard]] std::vector<std::string> doubts() const {
-        return sentences(analysis::dpu_doubts(*sums_.costs, said_, sorted_by_));
-    }
-    [[nodiscard]] std::vector<std::string> losses() const {
-        std::vector<std::string> out = sentences(analysis::dpu_losses(said_));
-        if (input_.parameter("ended") == record::limited_run)
-            out.push_back(fmt::format("the recording ended {}", record::limited_run));
-        return out;
-    }
-    [[nodiscard]] bool reconciles(const DpuCounts& rows) const {
-        const auto all = sums_.costs->reconciled(rows);
-        return std::all_of(all.begin(), all.end(), [](const auto& r) { return r.residual() == 0; });
-    }
-    void print_reconciliation(Output& out, const DpuCounts& rows) const {
-        if (counters_.empty()) return;
-        const auto all = sums_.costs->reconciled(rows);
-        if (std::none_of(counters_.begin(), counters_.end(), [&](unsigned c) { return all[c].from && all[c].to; })) {
-            out.write("\nnot reconciled: the counters' first or last values are not known\n");
-            return;
-        }
-        out.write(reconciles(rows)
-                      ? "\nreconciled: all rows add up to what the counters say (modulo 2^31, as they count)\n"
-                      : "\nNOT reconciled: the rows do not add up to what the counters say\n");
-        print_text(out, tables_->reconciliation(rows), 0, "  ");
-    }
-    [[nodiscard]] ordered_json json_head() const {
-        ordered_json events = ordered_json::object();
-        for (const unsigned c : counters_) events[std::string(dpu::counter_name(c))] = input_.event_name(c);
-        return {{"capture", input_.capture().path.string()},
-                {"layout", dpu::layout_name},
-                {"layout_note", dpu::layout_note},
-                {"program", input_.parameter("program")},
-                {"mode", input_.mode() ? ordered_json(input_.mode_text()) : ordered_json()},
-                {"counters", events},
-                {"cycles", input_.parameter("cycles")},
-                {"ended", input_.parameter("ended")},
-                {"nothing_decoded", has_content() ? std::string() : input_.why_nothing()},
-                {"time", has_content() ? ordered_json(sums_.costs->time()) : ordered_json()},
-                {"time_in", sums_.costs->knows_time() ? "cycles" : "readings"},
-                {"lost", losses()},
-                {"doubtful", has_content() ? doubts() : std::vector<std::string>()},
-                {"trust", trust_json(has_content() ? trust_ : answers::Trust())}};
-    }
-
-    /// `adds_up`: the rows that were shown do.
-    ExitStatus finish(Output& out, bool adds_up) const {
-        if (out.close() != cli::decoded) return unreadable;
-        warn(input_);
-        for (const std::string& problem : problems_) say("warning", problem);
-        // A buffer that is cut goes before what it is cut to.
-        const bool cut = input_.is_cut(sums_.decoded);
-        if (cut) say("error", input_.cut_text());
-        if (!has_content()) {
-            say("error", fmt::format("{}: nothing was decoded: {}", options_.capture, input_.why_nothing()));
-            return cut ? unreadable : nothing;
-        }
-        if (!adds_up)
-            say("error",
-                "the rows do not add up to what the counters say: damaged trace that looks like readings, or "
-                "registers of another run; 'waymark packets' shows the entries");
-        if (cut || !adds_up) return cut ? unreadable : nothing;
-        if (!options_.strict || (losses().empty() && doubts().empty())) return cli::decoded;
-        for (const std::string& each : losses()) say("error", "--strict: " + each);
-        for (const std::string& each : doubts()) say("error", "--strict: " + each);
-        return nothing;
-    }
-
-private:
-    DpuAnswer(DpuInput input, const DpuOptions& options) : input_(std::move(input)), options_(options) {}
-
-    waymark::Status prepare() {
-        WM_ASSIGN_OR_RETURN(image::FileSearch files, options_.folders.file_search());
-        code_.look_in(std::move(files));
-        problems_ = input_.name_code(code_);
-        for (const std::string& text : options_.images) WM_RETURN_IF_ERROR(add_image(code_, text));
-        setup_ = input_.setup();
-        for (unsigned c = 0; c < dpu::counter_count; ++c)
-            if (input_.event(c) != dpu::EventWire::none) counters_.push_back(c);
-        WM_RETURN_IF_ERROR(choose_counter());
-        for (const std::string& text : options_.ranges) WM_RETURN_IF_ERROR(add_range(text));
-        return Nothing{};
-    }
-    waymark::Status choose_counter() {
-        if (!counters_.empty()) sorted_by_ = counters_.front();
-        if (options_.counter.empty()) return Nothing{};
-        const auto same = [&](std::string_view name) {
-            return std::equal(name.begin(), name.end(), options_.counter.begin(), options_.counter.end(),
-                              [](unsigned char a, unsigned char b) { return std::toupper(a) == std::toupper(b); });
-        };
-        std::vector<std::string> names, alike;
-        unsigned only_alike = 0;
-        for (const unsigned c : counters_) {
-            const std::string full = input_.event_name(c);
-            const auto wire = input_.event(c);
-            if (same(dpu::counter_name(c)) || same(full)) {
-                sorted_by_ = c;
-                return Nothing{};
-            }
-            if (wire && same(name(*wire))) {
-                alike.emplace_back(dpu::counter_name(c));
-                only_alike = c;
-            }
-            names.push_back(full.starts_with(dpu::counter_name(c)) ? full
-                                                                   : fmt::format("{} {}", dpu::counter_name(c), full));
-        }
-        if (alike.size() == 1) {
-            sorted_by_ = only_alike;
-            return Nothing{};
-        }
-        if (!alike.empty())
-            return Error{Errc::usage, fmt::format("--counter {}: {} count that; name one of them", options_.counter,
-                                                  fmt::join(alike, " and "))};
-        return Error{Errc::usage, fmt::format("--counter {}: no counter counts that; there are {}", options_.counter,
-                                              names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")))};
-    }
-    /// `0x8000-0x9000` or `main`: a function, from its first byte to the next symbol.
-    waymark::Status add_range(const std::string& text) {
-        const auto dash = text.find('-');
-        std::uint64_t from = 0, to = 0;
-        if (dash != text.npos && wire::scan_number(text.substr(0, dash), from) &&
-            wire::scan_number(text.substr(dash + 1), to)) {
-            if (to <= from || to > 0xffffffff)
-                return Error{Errc::usage, fmt::format("--range {}: the second address is not after the first", text)};
-        } else if (const auto places = code_.places_of(text); !places.empty()) {
-            // Libraries may have functions of one name, and lie at one address one after the other: each is a range.
-            for (const DpuCode::Place& place : places) {
-                const auto whole = code_.function(place);
-                constexpr std::uint32_t longest = 1 << 20;
-                std::uint32_t end = place.address + 2;
-                while (end < place.address + longest && code_.function(DpuCode::Place{end, place.layer}) == whole)
-                    end += 2;
-                const std::size_t image = places.size() == 1 && place.layer == 0 ? DpuCode::no_image : whole.image;
-                setup_.ranges.push_back({place.address, end, image});
-                range_names_.push_back(text);
-                if (places.size() > 1 && whole.image != DpuCode::no_image)
-                    range_names_.back() += fmt::format(" in {}", code_.images()[whole.image].name);
-            }
-            return Nothing{};
-        } else {
-            return Error{Errc::usage,
-                         fmt::format("--range {}: expected addresses such as 0x8000-0x9000, or a function of "
-                                     "the program",
-                                     text)};
-        }
-        range_names_.push_back(text);
-        setup_.ranges.push_back({static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(to)});
-        return Nothing{};
-    }
-
-    DpuInput input_;
-    const DpuOptions& options_;
-    DpuCode code_;
-    std::vector<std::string> problems_, range_names_;
-    analysis::DpuSetup setup_;
-    doctor::DpuSums sums_;
-    std::vector<unsigned> counters_;
-    unsigned sorted_by_ = 0;
-    analysis::DpuSaid said_;
-    std::optional<analysis::DpuTables> tables_;
-    answers::Trust trust_;
-};
-
-/// Lanes: who had the core, a column for an equal part of the time. Rows of the table are exact, these are a picture.
-void print_lanes(const DpuAnswer& a, Output& out) {
-    constexpr std::size_t columns = 64;
-    const std::uint64_t all = std::max<std::uint64_t>(a.costs().time(), 1);
-    std::map<std::pair<bool, std::uint8_t>, std::array<double, columns>> lanes;
-    for (const analysis::DpuStay& s : a.costs().stays()) {
-        auto& lane = lanes.try_emplace({s.context.supervisor, s.context.id}).first->second;
-        for (std::size_t c = static_cast<std::size_t>(s.begin * columns / all); c < columns; ++c) {
-            const double first = static_cast<double>(all) * static_cast<double>(c) / columns;
-            const double last = static_cast<double>(all) * static_cast<double>(c + 1) / columns;
-            if (first >= static_cast<double>(s.end)) break;
-            lane[c] += (std::min(last, static_cast<double>(s.end)) - std::max(first, static_cast<double>(s.begin))) /
-                       (last - first);
-        }
-    }
+/// Rows of the table are exact, these are a picture.
+void print_lanes(const DpuView& a, Output& out) {
+    const std::vector<analysis::DpuLane> lanes = analysis::dpu_lanes(a.costs(), a.said());
     std::size_t width = 0;
-    for (const auto& [who, lane] : lanes)
-        width = std::max(width, analysis::context_text(a.said(), {who.first, who.second}).size());
+    for (const analysis::DpuLane& lane : lanes) width = std::max(width, lane.who.size());
     constexpr std::array<std::string_view, 5> marks{"·", "░", "▒", "▓", "█"};
-    for (const auto& [who, lane] : lanes) {
+    for (const analysis::DpuLane& lane : lanes) {
         std::string text;
-        for (const double part : lane) {
-            const auto level =
-                part <= 0 ? std::size_t{0} : std::min<std::size_t>(1 + static_cast<std::size_t>(part * 4), 4);
-            text += marks[level];
-        }
-        out.print("  {:<{}}  {}\n", analysis::context_text(a.said(), {who.first, who.second}), width, text);
+        for (const double part : lane.parts)
+            text +=
+                marks[part <= 0 ? std::size_t{0} : std::min<std::size_t>(1 + static_cast<std::size_t>(part * 4), 4)];
+        out.print("  {:<{}}  {}\n", lane.who, width, text);
     }
-    out.print("  {:<{}}  0{:>{}}\n", "", width, grouped(all), columns - 1);
+    out.print("  {:<{}}  0{:>{}}\n", "", width, grouped(std::max<std::uint64_t>(a.costs().time(), 1)),
+              analysis::DpuLane::columns - 1);
+}
+
+Result<std::unique_ptr<DpuView>> open_view(const DpuOptions& options, std::string_view view) {
+    return DpuView::make({options.input, options.counter, options.ranges}, view);
 }
 
 // ---- commands
 
-struct DpuView {
+struct DpuCommand {
     const char *name, *title, *help, *footer;
     bool rows;  ///< sorted by a counter, and limited
 };
 
-/// The tables of a view, `limit` rows of each for reading; 0: all.
-std::vector<DpuTable> parts_of(const DpuAnswer& a, const std::string& view, std::uint64_t limit,
-                               std::vector<std::string>& notes) {
-    const DpuCosts& costs = a.costs();
-    const analysis::DpuTables& tables = a.tables();
-    const auto most = static_cast<std::size_t>(limit);
-    const bool report = view == "report", flow = a.input().mode() == dpu::TraceMode::flow;
-    std::vector<DpuTable> out;
-    if (report || view == "tasks") out.push_back(tables.tasks(most));
-    if (report || view == "functions") {
-        out.push_back(tables.functions(most));
-        if (flow && !report && costs.returns_without_call() != 0)
-            notes.push_back(
-                fmt::format("{} led to where no call is open", counted(costs.returns_without_call(), "return")));
-    }
-    if (view == "paths") out.push_back(tables.paths(most));
-    if (report || view == "interrupts") out.push_back(tables.interrupts(most));
-    if (view == "ranges") {
-        out.push_back(tables.ranges(a.range_names(), a.setup().ranges));
-        if (a.range_names().empty()) notes.emplace_back("no range given: --range 0x8000-0x9000 or --range FUNCTION");
-        if (!out.back().sum) notes.emplace_back("ranges overlap, and what lies in two is in both rows");
-        if (!costs.knows_stays()) notes.push_back(tables.needs("FLOW", "flow"));
-    }
-    if (view == "timeline") {
-        out.push_back(tables.timeline(most));
-        if (!out.back().sum && costs.knows_stays())
-            notes.emplace_back("the rows do not hold all counts: 'waymark dpu tasks' shows the rest in angle brackets");
-    }
-    if (report || view == "loops") {
-        out.push_back(tables.loops(most));
-        if (view == "loops" && !a.trust().not_known.empty()) out.back().empty = a.trust().not_known;
-    }
-    if (view == "ratios") {
-        out.push_back(tables.ratios(false));
-        if (flow) out.push_back(tables.ratios(true));
-    }
-    if (report || view == "data") out.push_back(tables.data(most));
-    if (view == "health") out.push_back(tables.health());
-    return out;
-}
-
-void print_parts(const DpuAnswer& a, Output& out, const std::string& view, const std::vector<DpuTable>& parts,
+void print_parts(const DpuView& a, Output& out, const std::string& view, const std::vector<DpuTable>& parts,
                  const std::vector<std::string>& notes) {
-    a.print_head(out);
+    print_head(a, out);
     if (!a.has_content()) {
         out.print("\nnothing was decoded: {}\n", a.input().why_nothing());
         return;
@@ -405,25 +200,25 @@ void print_parts(const DpuAnswer& a, Output& out, const std::string& view, const
     for (const std::string& note : notes) out.print("\n{}\n", note);
     for (const DpuTable& part : parts)
         if (part.sum) {
-            a.print_reconciliation(out, *part.sum);
+            print_reconciliation(a, out, *part.sum);
             break;  // of a report the tasks; its functions add up to the same, or finish() says so
         }
 }
 
 ExitStatus run_view(const DpuOptions& options, const std::string& view) {
-    const auto made = DpuAnswer::make(options, view);
+    const auto made = open_view(options, view);
     if (!made) return fail(made.error());
-    const DpuAnswer& a = **made;
-    auto out = Output::open(options.output, {options.capture});
+    const DpuView& a = **made;
+    auto out = Output::open(options.input.output, {options.input.capture});
     if (!out) return fail(out.error());
     const bool text = options.format == "text", report = view == "report";
     constexpr std::uint64_t of_report = 15, of_view = 50;
     // Views without the option show all.
     const std::uint64_t usual = report ? of_report : view == "loops" || view == "data" ? 0 : of_view;
     std::vector<std::string> notes;
-    const std::vector<DpuTable> parts = parts_of(a, view, text ? options.limit.value_or(usual) : 0, notes);
+    const std::vector<DpuTable> parts = a.parts(text ? options.limit.value_or(usual) : 0, notes);
     if (options.format == "json") {
-        ordered_json json = a.json_head();
+        ordered_json json = json_head(a);
         json["reconciled"] = ordered_json::array();
         for (const DpuTable& part : parts) {
             const std::string key = report ? part.table.note.substr(0, part.table.note.find(':')) : "rows";
@@ -446,12 +241,13 @@ ExitStatus run_view(const DpuOptions& options, const std::string& view) {
     } else {
         print_parts(a, *out, view, parts, notes);
     }
-    const ExitStatus status = a.finish(*out, std::all_of(parts.begin(), parts.end(), [&](const DpuTable& part) {
-        return !part.sum || a.reconciles(*part.sum);
-    }));
+    const ExitStatus status =
+        finish(options, a, *out, std::all_of(parts.begin(), parts.end(), [&](const DpuTable& part) {
+                   return !part.sum || a.reconciles(*part.sum);
+               }));
     // As waymark loops does.
     if (status != cli::decoded || view != "loops" || !parts.front().table.empty()) return status;
-    say("error", fmt::format("{}: {}", options.capture, parts.front().empty));
+    say("error", fmt::format("{}: {}", options.input.capture, parts.front().empty));
     return nothing;
 }
 
@@ -460,14 +256,14 @@ ExitStatus run_folded(const DpuOptions& options) {
     if (options.format_option->count() != 0)
         return fail({Errc::usage, "--folded is a format of its own; leave out --format"});
     if (options.limit) return fail({Errc::usage, "--folded has every path; leave out --limit"});
-    const auto made = DpuAnswer::make(options, "paths");
+    const auto made = open_view(options, "paths");
     if (!made) return fail(made.error());
-    const DpuAnswer& a = **made;
+    const DpuView& a = **made;
     if (a.has_content() && a.input().mode() != dpu::TraceMode::flow) {
         say("error", "there are no paths: " + a.tables().needs("FLOW", "flow"));
         return nothing;
     }
-    auto out = Output::open(options.output, {options.capture});
+    auto out = Output::open(options.input.output, {options.input.capture});
     if (!out) return fail(out.error());
     say("note", dpu::layout_note);
     if (a.has_content())
@@ -475,7 +271,7 @@ ExitStatus run_folded(const DpuOptions& options) {
             if (const std::uint64_t n = a.costs().paths()[i].self[a.sorted_by()]; n != 0)
                 out->print("{} {}\n", a.tables().path_text(i), n);
     const auto sum = a.tables().paths(1).sum;
-    return a.finish(*out, !sum || a.reconciles(*sum));
+    return finish(options, a, *out, !sum || a.reconciles(*sum));
 }
 
 }  // namespace
@@ -497,7 +293,7 @@ Run add_dpu(CLI::App& app) {
         "\nExit status: 0 there is an answer; 1 there is no entry, the rows do not add up, or something was lost "
         "or is\n"
         "doubtful under --strict; 2 usage; 3 the capture cannot be read completely, or the output cannot be written.\n";
-    const std::array<DpuView, 10> views{{
+    const std::array<DpuCommand, 10> views{{
         {"report", "Tasks, functions, interrupts, loops and user data at a glance", "", "  waymark dpu report DIR\n",
          true},
         {"tasks", "Cost of each task in user and supervisor mode, and of each period in which it ran (stay)", "",
@@ -533,7 +329,7 @@ Run add_dpu(CLI::App& app) {
          "  waymark dpu ratios DIR\n",
          false},
     }};
-    const auto add_view = [&](const DpuView& view) {
+    const auto add_view = [&](const DpuCommand& view) {
         auto options = std::make_shared<DpuOptions>();
         CLI::App& command = *dpu.add_subcommand(view.name, view.title);
         options->add_to(command, view.rows);
@@ -549,7 +345,7 @@ Run add_dpu(CLI::App& app) {
             return *folded ? run_folded(*options) : run_view(*options, name);
         });
     };
-    for (const DpuView& view : views) add_view(view);
+    for (const DpuCommand& view : views) add_view(view);
     add_view({"health", "Contents of the buffer: entries by kind, padding, gaps, losses", "", "", false});
     Run program = add_dpu_program(dpu);
     commands->emplace_back(dpu.get_subcommand("program"), std::move(program));

@@ -12,9 +12,6 @@ namespace waymark::cli {
 using doctor::DpuInput;
 using doctor::FileBytes;
 
-/// Adds the program that `text` names, as FILE or FILE@LOAD_BIAS. Errors: `usage`, `unreadable`.
-[[nodiscard]] waymark::Status add_image(analysis::DpuCode& code, const std::string& text);
-
 /// Says which layout words of the trace have; a listing for reading has it at its head.
 void say_layout(const std::string& format);
 /// Refuses an option of `input` that makes no sense for a capture of one unit.

@@ -47,12 +47,12 @@ void ProfileInput::add_reading_to(CLI::App& command) {
         .add_option("--midr", midr,
                     "The core's MIDR_EL1, if the file does not contain it; it selects the names of data sources")
         ->type_name("VALUE");
-    command.add_option("--jobs", jobs, "Number of threads; 0: one per core")->type_name("N")->capture_default_str();
+    add_jobs(command, jobs);
     command.add_flag(
         "--mid-record", mid_record,
         "The buffer may begin inside a record, as a snapshot does: start after the end of the first record");
     command.add_flag("--strict", strict, "Exit with status 1 if anything was lost or damaged");
-    command.add_option("-o,--output", output, "Output file instead of standard output")->type_name("FILE");
+    add_output(command, output);
 }
 
 void AnswerOptions::add_to(CLI::App& command, std::vector<std::string> formats) {
@@ -116,7 +116,7 @@ Result<Answer> Answer::open(const AnswerOptions& options) {
                      fmt::format("{0} is a snapshot of trace macrocells and contains no samples: waymark report {0}, "
                                  "profile and flow show what it does; waymark spe takes perf.data files",
                                  options.capture)};
-    if (auto error = other_file(options.capture)) return std::move(*error);
+    if (auto error = doctor::other_file(options.capture)) return std::move(*error);
     ShowProgress progress;
     WM_ASSIGN_OR_RETURN(auto opened, analysis::open_samples(options.capture, midr, &progress));
     out.capture_ = std::make_unique<analysis::SampleCapture>(std::move(opened));
@@ -152,33 +152,7 @@ std::string Answer::thread_text(std::uint32_t pid, std::uint32_t tid) const {
                        pid != perf::nobody && pid != tid ? fmt::format(" of {}", pid) : "");
 }
 
-std::string Answer::why_nothing() const {
-    const perf::PerfData& data = *capture_->data;
-    if (quality_.records != 0) {
-        if (std::all_of(quality_.streams.begin(), quality_.streams.end(),
-                        [](const StreamQuality& s) { return s.no_pc == s.records; }))
-            return fmt::format("none of the {} records holds a PC; this is no buffer of SPE, or a badly damaged one",
-                               grouped(quality_.records));
-        return fmt::format("none of the {} records is of the CPUs, threads and functions asked for",
-                           grouped(quality_.records));
-    }
-    if (capture_->bare) {
-        if (capture_->file->size() == 0) return "the file is empty";
-        return "not one record: the file is no perf.data, and its bytes are not those of a profiling buffer";
-    }
-    if (!data.auxtrace_info)
-        return "the file holds no trace of a hardware unit (no AUXTRACE_INFO record): was it recorded with perf record "
-               "-e arm_spe// ?";
-    if (data.chunks.empty())
-        return data.unfinished
-                   ? "the recorder was ended before it wrote any sample into the file"
-                   : "the unit wrote nothing (no AUXTRACE record): nothing ran where it sampled, its filters let "
-                     "nothing pass, or the core's SPE is off for this exception level (waymark spe explain)";
-    std::uint64_t bytes = 0;
-    for (const StreamQuality& s : quality_.streams) bytes += s.bytes;
-    if (bytes == 0) return "the file was cut: it has the headers of trace, but none of its bytes";
-    return fmt::format("{} of trace hold not one record: damaged, or nothing but padding", counted(bytes, "byte"));
-}
+std::string Answer::why_nothing() const { return analysis::why_no_samples(*capture_, quality_); }
 
 bool say_file_damage(const analysis::SampleCapture& capture) {
     const perf::PerfData& data = *capture.data;

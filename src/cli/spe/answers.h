@@ -38,15 +38,6 @@ struct AnswerOptions : ProfileInput {
     void add_to(CLI::App& command, std::vector<std::string> formats = {});
 };
 
-/// How much of a capture is read, on a terminal.
-class ShowProgress final : public capture::perf::Progress {
-public:
-    void at(std::uint64_t bytes, std::uint64_t of) override { line_.show(bytes, of); }
-
-private:
-    ProgressLine line_;
-};
-
 /// Prints what is wrong with a capture's file itself, on standard error; true if anything is.
 bool say_file_damage(const analysis::SampleCapture& capture);
 

@@ -1,18 +1,16 @@
 /// `waymark spe branches`: sampled branches, for readers and for tools that lay out code.
-#include <algorithm>
-#include <map>
 #include <memory>
 
 #include "../options.h"
 #include "answers.h"
 #include "commands.h"
+#include "waymark/analysis/file_branches.h"
 #include "waymark/analysis/spe_tables.h"
 
 namespace waymark::cli {
 
 namespace {
 
-using analysis::BranchPair;
 using analysis::BranchSum;
 using nlohmann::ordered_json;
 
@@ -70,69 +68,20 @@ public:
 private:
     /// Taken branches inside one file, as addresses of that file.
     ExitStatus print_profile(Output& out) {
-        analysis::Program& program = answer_.program();
-        struct Sum {
-            std::uint64_t taken{}, mispredicts{};
-        };
-        std::map<std::string, std::uint64_t> in_file;
-        for (std::size_t i = 0; i < branches_.pairs().size(); ++i)
-            in_file[program.file(program.find(branches_.pairs()[i].mapping, branches_.pairs()[i].from).file).name] +=
-                branches_.sums()[i].samples;
-        in_file.erase("[not mapped]");
-        std::string names;
-        for (const auto& [name, samples] : in_file) names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
-        std::string wanted;
-        for (const auto& [name, samples] : in_file)
-            if (options_.file.empty() ? in_file.size() == 1
-                                      : name == options_.file || analysis::Program::short_name(name) == options_.file)
-                wanted = name;
-        if (wanted.empty()) {
-            say("error", options_.file.empty()
-                             ? fmt::format("this form is of one file: name it with --file; there are branches in {}",
-                                           names.empty() ? "none that is known" : names)
-                             : fmt::format("no sampled branch is in {}; there are some in {}", options_.file,
-                                           names.empty() ? "no file that is known" : names));
-            return usage;
-        }
-        std::map<std::pair<std::uint64_t, std::uint64_t>, Sum> pairs;
-        std::map<std::uint64_t, std::uint64_t> at;
-        std::uint64_t elsewhere = 0, not_retired = 0;
-        for (std::size_t i = 0; i < branches_.pairs().size(); ++i) {
-            const BranchPair& p = branches_.pairs()[i];
-            const BranchSum& s = branches_.sums()[i];
-            const auto from = program.find(p.mapping, p.from);
-            if (program.file(from.file).name != wanted || !from.address) continue;
-            at[from.address->value] += s.samples;
-            not_retired += s.not_retired;
-            // Not taken ones go to the next instruction, which those tools work out themselves.
-            if (s.taken() == 0) continue;
-            const auto to =
-                p.has_target ? program.find(program.mapping_beside(p.mapping, p.to), p.to) : analysis::Program::Code{};
-            if (to.file != from.file || !to.address) {
-                elsewhere += s.taken();
-                continue;
-            }
-            Sum& sum = pairs[{from.address->value, to.address->value}];
-            sum.taken += s.taken();
-            sum.mispredicts += std::min(s.mispredicts, s.taken());
-        }
-        if (at.empty()) {
-            say("error", fmt::format("{}: the file is needed for its addresses, and it was not found; --symfs says "
-                                     "where it is",
-                                     wanted));
-            return unreadable;
-        }
+        const auto found = analysis::branches_of_file(branches_, answer_.program(), options_.file);
+        if (!found) return fail(found.error());
+        const auto& [file, pairs, samples, elsewhere, not_retired] = *found;
         if (options_.format == "bolt") {
             for (const auto& [pair, sum] : pairs)
                 out.print("B {:x} {:x} {} {}\n", pair.first, pair.second, sum.taken, sum.mispredicts);
         } else {
-            out.print("0\n{}\n", at.size());
-            for (const auto& [address, count] : at) out.print("{:x}:{}\n", address, count);
+            out.print("0\n{}\n", samples.size());
+            for (const auto& [address, count] : samples) out.print("{:x}:{}\n", address, count);
             out.print("{}\n", pairs.size());
             for (const auto& [pair, sum] : pairs) out.print("{:x}->{:x}:{}\n", pair.first, pair.second, sum.taken);
         }
         if (elsewhere != 0)
-            say("note", fmt::format("{} out of {} are left out", counted(elsewhere, "branch", "branches"), wanted));
+            say("note", fmt::format("{} out of {} are left out", counted(elsewhere, "branch", "branches"), file));
         if (not_retired != 0)
             say("note",
                 fmt::format("{} were not retired, but are counted", counted(not_retired, "branch", "branches")));
@@ -164,18 +113,11 @@ Run add_spe_branches(CLI::App& spe) {
     CLI::App& command = *spe.add_subcommand("branches", "Which branches were taken, and which predicted wrongly");
     options->add_to(command,
                     {"bolt: pre-aggregated profile for perf2bolt --pa", "autofdo: text profile for create_llvm_prof"});
-    command.add_option("--by", options->by, "One row per branch (with all its targets) or pair (from, to)")
-        ->type_name("NAME")
-        ->transform(one_of({"branch", "pair"}))
-        ->capture_default_str();
-    command.add_option("--sort", options->sort, "mispredicts or samples: most of those first")
-        ->type_name("NAME")
-        ->transform(one_of({"mispredicts", "samples"}))
-        ->capture_default_str();
-    command.add_option("--limit", options->limit, "Maximum number of rows; 0: all")
-        ->type_name("N")
-        ->check(not_negative())
-        ->capture_default_str();
+    add_choice(command, "--by", options->by, {"branch", "pair"},
+               "One row per branch (with all its targets) or pair (from, to)");
+    add_choice(command, "--sort", options->sort, {"mispredicts", "samples"},
+               "mispredicts or samples: most of those first");
+    add_limit(command, options->limit, "Maximum number of rows; 0: all");
     command.add_option("--file", options->file, "bolt and autofdo: the program or library the profile is for")
         ->type_name("NAME");
     command.footer(

@@ -94,11 +94,8 @@ Run add_spe_explain(CLI::App& spe_commands) {
         ->transform(one_of(names))
         ->allow_extra_args(false)
         ->take_all();
-    command.add_option("--format", options->format, "text or json")
-        ->type_name("NAME")
-        ->transform(one_of({"text", "json"}))
-        ->capture_default_str();
-    command.add_option("-o,--output", options->output, "Output file instead of standard output")->type_name("FILE");
+    add_choice(command, "--format", options->format, {"text", "json"}, "text or json");
+    add_output(command, options->output);
     const spe::Registers registers;
     spe::Registers::for_each(registers, [&](const auto& r) {
         command.add_option("--" + std::string(r.name), options->registers[std::string(r.name)], std::string(r.title))

@@ -1,56 +1,13 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
 
 #include "../unit_answers.h"
 #include "answers.h"
+#include "waymark/analysis/sampled_code.h"
 #include "waymark/analysis/spe_answers.h"
-#include "waymark/image/disassembly.h"
-#include "waymark/image/memory_map.h"
 
 namespace waymark::cli {
-
-namespace {
-
-/// Instructions of a profile as text, from the files they were sampled in: addresses are those in the files. Where
-/// there are no such files is said in one finding.
-void disassemble(answers::Answers& answers) {
-    enum class Code : std::uint8_t { not_tried, known, unknown };
-    struct File {
-        Code code{};
-        image::MemoryMap map;
-    };
-    std::vector<File> files(answers.images.size());
-    image::Disassembler disassembler;
-    for (answers::Instruction& i : answers.instructions) {
-        const answers::Index image =
-            i.function < answers.functions.size() ? answers.functions[i.function].image : answers::none;
-        if (image >= files.size()) continue;
-        File& file = files[image];
-        const std::string& path = answers.images[image].path;
-        if (file.code == Code::not_tried)
-            file.code = !path.empty() && file.map.add_elf(path).has_value() ? Code::known : Code::unknown;
-        if (file.code == Code::known) i.text = disassembler.text(file.map, {}, i.address, i.isa);
-    }
-    std::string names;
-    std::size_t unknown = 0;
-    constexpr std::size_t most_names = 5;
-    for (std::size_t i = 0; i < files.size(); ++i)
-        if (files[i].code == Code::unknown && unknown++ < most_names)
-            names += (names.empty() ? "" : ", ") + answers.images[i].name;
-    if (unknown == 0) return;
-    if (unknown > most_names) names += fmt::format(" and {} more", unknown - most_names);
-    using answers::Finding;
-    answers.health.insert(std::find_if(answers.health.begin(), answers.health.end(),
-                                       [](const Finding& f) { return f.severity < Finding::Severity::note; }),
-                          {Finding::Severity::note,
-                           fmt::format("Instructions have no text where no file with their code was found: {}", names),
-                           "Give a copy of the recorded machine's files with --symfs DIR",
-                           {}});
-}
-
-}  // namespace
 
 Result<answers::Answers> answers_of_profile(const AnswersOptions& options) {
     WM_RETURN_IF_ERROR(refuse_flow_options(options, "a profile, which says itself how it was recorded"));
@@ -84,7 +41,7 @@ Result<answers::Answers> answers_of_profile(const AnswersOptions& options) {
     }
     answers::Answers answers = analysis::answers_of_samples(answer.capture(), totals, gathered,
                                                             sharing ? &*sharing : nullptr, answer.program(), wanted);
-    if (options.disassembly) disassemble(answers);
+    if (options.disassembly) analysis::disassemble(answers);
     return finished(std::move(answers), options);
 }
 

@@ -103,11 +103,7 @@ Run add_spe_records(CLI::App& app) {
     auto options = std::make_shared<RecordsOptions>();
     CLI::App& command = *app.add_subcommand("records", "Every sample, with its latencies, addresses and events");
     options->add_capture_to(command);
-    command
-        .add_option("--format", options->format, "text: for reading; tsv, json (a JSON object per line): for programs")
-        ->type_name("FORMAT")
-        ->transform(one_of({"text", "tsv", "json"}))
-        ->capture_default_str();
+    add_format(command, options->format, "text: for reading; tsv, json (a JSON object per line): for programs");
     command.add_option("--kind", options->kind, "Only loads and stores (ldst), branches (br) or others (other)")
         ->type_name("KIND")
         ->transform(one_of({"all", "ldst", "br", "other"}))

@@ -167,13 +167,9 @@ Run add_spe_report(CLI::App& spe) {
     auto options = std::make_shared<ReportOptions>();
     CLI::App& command = *spe.add_subcommand("report", "Where sampled operations spend their cycles, and why");
     options->add_to(command);
-    command
-        .add_option("--by", options->by,
-                    "One row per function, line, pc, file, thread, or source (loads by where their data came "
-                    "from, and function)")
-        ->type_name("NAME")
-        ->transform(one_of({"function", "line", "pc", "file", "thread", "source"}))
-        ->capture_default_str();
+    add_choice(
+        command, "--by", options->by, {"function", "line", "pc", "file", "thread", "source"},
+        "One row per function, line, pc, file, thread, or source (loads by where their data came from, and function)");
     const std::vector<std::string> keys = analysis::profile_sort_keys();
     std::string list;
     for (const std::string& key : keys) list += (list.empty() ? "" : ", ") + key;
@@ -181,10 +177,7 @@ Run add_spe_report(CLI::App& spe) {
         ->type_name("NAME")
         ->transform(one_of(keys))
         ->capture_default_str();
-    command.add_option("--limit", options->limit, "Maximum number of rows; 0: all")
-        ->type_name("N")
-        ->check(not_negative())
-        ->capture_default_str();
+    add_limit(command, options->limit, "Maximum number of rows; 0: all");
     command.footer(
         "The head shows how the samples were taken and what is missing. Every sample counts in exactly one row of a\n"
         "table, unless the table says otherwise. Cycles are those of the samples; a sample represents as many\n"

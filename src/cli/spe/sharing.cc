@@ -153,16 +153,9 @@ Run add_spe_sharing(CLI::App& spe) {
         ->type_name("BYTES")
         ->capture_default_str();
     command.add_flag("--all", options->all, "Also true sharing: lines in which all threads use the same addresses");
-    command
-        .add_option("--sort", options->sort,
-                    "kind: false sharing first, then mixed; samples, cycles, apart, from-other: most of those first")
-        ->type_name("NAME")
-        ->transform(one_of({"kind", "samples", "cycles", "apart", "from-other"}))
-        ->capture_default_str();
-    command.add_option("--limit", options->limit, "Maximum number of cache lines; 0: all")
-        ->type_name("N")
-        ->check(not_negative())
-        ->capture_default_str();
+    add_choice(command, "--sort", options->sort, {"kind", "samples", "cycles", "apart", "from-other"},
+               "kind: false sharing first, then mixed; samples, cycles, apart, from-other: most of those first");
+    add_limit(command, options->limit, "Maximum number of cache lines; 0: all");
     command.footer(
         "A line is shared if several threads use it and one writes. It is shared falsely if no place that one of them\n"
         "writes is used by another: then the threads wait for each other over nothing, and moving the data apart\n"

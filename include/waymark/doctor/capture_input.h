@@ -1,0 +1,72 @@
+/// What a user names as a capture, made ready to be decoded: a snapshot folder, a perf.data file with CoreSight trace,
+/// or a bare trace file with what it does not say about itself.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waymark/capture/perf_data.h"
+#include "waymark/core/result.h"
+#include "waymark/image/program_file.h"
+#include "waymark/pipeline/session.h"
+
+namespace waymark::doctor {
+
+/// A capture and what is given beside it. Messages name the options of the command line with which each is given.
+struct CaptureInput {
+    std::string capture;  ///< `-`: standard input
+    std::vector<std::string> sources, images, symbols;
+    std::vector<std::string> perf_maps, jitdumps;  ///< names of generated code
+    std::string symfs;                             ///< where the files are that ran
+    std::vector<std::string> debug_folders;        ///< where their debug files are besides
+    bool code_of_files = false;                    ///< pipeline::SessionOptions has it
+
+    // For a bare trace file.
+    std::string protocol, buffer_format;
+    std::vector<std::string> trace_ids;
+    /// Registers of the source, by the option that gives them (protocol::RegisterOption): `--etmcr`.
+    std::map<std::string, std::string, std::less<>> registers;
+
+    /// The first option of `registers` that was given; empty: none.
+    [[nodiscard]] std::string register_option() const;
+    /// The first option given that is for bare trace files only; empty: none.
+    [[nodiscard]] std::string bare_option() const;
+    /// The folders to look in. `usage`: one is none.
+    [[nodiscard]] Result<image::FileSearch> file_search() const;
+    /// What is read, so that no output replaces it: the capture, and the files of --image, --symbols, --perf-map and
+    /// --jitdump.
+    [[nodiscard]] std::vector<std::string> files() const;
+};
+
+/// The names that --protocol takes.
+[[nodiscard]] std::string protocol_option_names();
+/// Every option that gives a register of a bare trace file, protocol by protocol.
+[[nodiscard]] std::vector<protocol::RegisterOption> register_options();
+
+/// The number from 0 to `most` that an option (`--midr`) was given, decimal or hexadecimal. `usage`: it is none.
+[[nodiscard]] Result<std::uint64_t> read_number(const std::string& text, std::string_view option, std::uint64_t most);
+
+/// The first 8 bytes of a file, unpacked if it is compressed; fewer, or none: it has no more, or cannot be read.
+[[nodiscard]] std::vector<std::uint8_t> first_bytes(const std::string& path);
+/// A perf.data file with samples, compressed or not: one that has no trace of CoreSight units.
+[[nodiscard]] bool is_profile(const std::string& path);
+/// A perf.data file with trace of CoreSight units.
+[[nodiscard]] bool is_cs_etm(const std::string& path);
+/// The capture is a file, or standard input, without a description: neither a folder nor with options that say what
+/// it holds.
+[[nodiscard]] bool is_bare(const CaptureInput& input);
+/// The error for a file that is of another kind altogether, a program or a text, and so no trace of any unit.
+[[nodiscard]] std::optional<Error> other_file(const std::string& path);
+
+/// Reads what is named. Problems that did not keep it from being read are in the session. `progress` may be null;
+/// `note` takes what was guessed. Errors: those of reading; `usage`: options that the capture does not go with, or a
+/// bare file without what it takes, with what its bytes show.
+[[nodiscard]] Result<pipeline::Session> open_capture(const CaptureInput& input, capture::perf::Progress* progress,
+                                                     const std::function<void(const std::string&)>& note);
+
+}  // namespace waymark::doctor

@@ -1,0 +1,25 @@
+/// Answers in whichever format is asked for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "waymark/core/byte_sink.h"
+#include "waymark/exports/export.h"
+
+namespace waymark::exports {
+
+/// Formats look at what they have a use for.
+struct WriteOptions {
+    std::size_t metric = 0;
+    std::optional<std::uint64_t> most_bytes{};  ///< of formats with a timeline
+    std::string image{};                        ///< of profiles of one image: ImageProfileOptions
+};
+/// `format`: any that is a single file of text or bytes; tables and databases have functions of their own. Errors:
+/// those of the format. Precondition: `format` is none of csv, jsonl and sqlite.
+[[nodiscard]] Result<ExportReport> write(const Format& format, const answers::Answers& answers,
+                                         const WriteOptions& options, ByteSink& sink);
+
+}  // namespace waymark::exports

@@ -1,0 +1,43 @@
+/// A sink that counts what it passes on.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "waymark/flow/flow.h"
+#include "waymark/flow/summary.h"
+#include "waymark/flow/troubles.h"
+
+namespace waymark::flow {
+
+/// Passes batches on to another sink, if there is one; counts them and what is wrong in them.
+class Tee final : public Sink {
+public:
+    Tee(MapOffset offset, std::unique_ptr<Sink> next) : offset_(std::move(offset)), next_(std::move(next)) {}
+    void consume(const Batch& batch) override {
+        summary_.consume(batch);
+        troubles_.consume(batch, offset_);
+        if (next_) next_->consume(batch);
+    }
+    // Where the other can be split, so can the rest, but for the hash of all ranges: what can be split does not show
+    // it.
+    [[nodiscard]] Split split() const override { return next_ ? next_->split() : Split::none; }
+    [[nodiscard]] std::unique_ptr<Sink> fork() const override { return std::make_unique<Tee>(offset_, next_->fork()); }
+    void begin_at(const Context& context) override { next_->begin_at(context); }
+    void join(Sink& sink) override {
+        Tee& fork = static_cast<Tee&>(sink);
+        troubles_ += fork.troubles_;
+        summary_.add(fork.totals());
+        next_->join(*fork.next_);
+    }
+    [[nodiscard]] const Totals& totals() const { return summary_.totals(); }
+    [[nodiscard]] const Troubles& troubles() const { return troubles_; }
+
+private:
+    MapOffset offset_;
+    Summary summary_;
+    Troubles troubles_;
+    std::unique_ptr<Sink> next_;
+};
+
+}  // namespace waymark::flow

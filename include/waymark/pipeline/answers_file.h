@@ -1,0 +1,22 @@
+/// Answers files in place of captures (answers/file.h).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "waymark/answers/answers.h"
+#include "waymark/core/result.h"
+#include "waymark/pipeline/flow_answers.h"
+
+namespace waymark::pipeline {
+
+/// All that a file has. Errors: those of reading; `bad_format`: it is none.
+[[nodiscard]] Result<answers::Answers> read_answers_file(const std::string& path);
+/// Writes answers; how many bytes. Errors: `usage`: the path is that of an input; `unreadable`: it cannot be written.
+[[nodiscard]] Result<std::uint64_t> write_answers_file(const answers::Answers& answers, const std::string& path,
+                                                       const std::vector<std::string>& inputs);
+/// Leaves out what was not asked for: a command that shows less of a capture shows as little of the file.
+void keep_what_is_asked(answers::Answers& answers, const FlowAnswersOptions& options);
+
+}  // namespace waymark::pipeline

@@ -1,0 +1,27 @@
+/// What is wrong with a capture, or should be known of it, and shows when its bytes are read and its packets counted.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "waymark/coresight/trace_id.h"
+#include "waymark/pipeline/run.h"
+#include "waymark/pipeline/session.h"
+
+namespace waymark::pipeline {
+
+/// Bytes of a buffer under one trace ID.
+struct IdBytes {
+    coresight::TraceId id;
+    std::uint64_t bytes{};
+    const Source* source{};  ///< null: none of the buffer's has it
+};
+/// Of a buffer in frames: those of all IDs that sources may have.
+[[nodiscard]] std::vector<IdBytes> ids_in(const BufferReport& buffer, const Session& session);
+
+/// Sentences, besides the session's own problems. `report`: of a run with PacketCounter as consumers.
+[[nodiscard]] std::vector<std::string> problems_in(const Session& session, const std::vector<const Source*>& selected,
+                                                   const Report& report);
+
+}  // namespace waymark::pipeline

@@ -1,0 +1,29 @@
+/// Several captures of one program together.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "waymark/answers/answers.h"
+#include "waymark/core/result.h"
+
+namespace waymark::pipeline {
+
+/// The answers of several captures added up, each as `read` gives it; runs of counters, which need not count the same,
+/// as analysis::merge_counter_runs does. Precondition: there is a capture. Errors: those of `read`; `usage`: captures
+/// of several units.
+[[nodiscard]] Result<answers::Answers> answers_of_all(
+    const std::vector<std::string>& captures,
+    const std::function<Result<answers::Answers>(const std::string& capture)>& read);
+
+/// Why none of these may be trusted to be whole, the worst first: trace that is missing, damaged or contradicted; then
+/// a file that was given and that no capture needs. Null: there is nothing.
+struct Shortcoming {
+    const answers::Answers* of{};
+    const answers::Finding* finding{};
+};
+[[nodiscard]] Shortcoming shortcoming_of(const std::vector<const answers::Answers*>& all);
+
+}  // namespace waymark::pipeline

@@ -1,0 +1,40 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "waymark/analysis/quality.h"
+#include "waymark/core/numbers.h"
+
+namespace waymark::analysis {
+
+std::string why_no_samples(const SampleCapture& capture, const Quality& quality) {
+    const capture::perf::PerfData& data = *capture.data;
+    if (quality.records != 0) {
+        if (std::all_of(quality.streams.begin(), quality.streams.end(),
+                        [](const StreamQuality& s) { return s.no_pc == s.records; }))
+            return fmt::format("none of the {} records holds a PC; this is no buffer of SPE, or a badly damaged one",
+                               grouped(quality.records));
+        return fmt::format("none of the {} records is of the CPUs, threads and functions asked for",
+                           grouped(quality.records));
+    }
+    if (capture.bare) {
+        if (capture.file->size() == 0) return "the file is empty";
+        return "not one record: the file is no perf.data, and its bytes are not those of a profiling buffer";
+    }
+    if (!data.auxtrace_info)
+        return "the file holds no trace of a hardware unit (no AUXTRACE_INFO record): was it recorded with perf record "
+               "-e arm_spe// ?";
+    if (data.chunks.empty())
+        return data.unfinished
+                   ? "the recorder was ended before it wrote any sample into the file"
+                   : "the unit wrote nothing (no AUXTRACE record): nothing ran where it sampled, its filters let "
+                     "nothing pass, or the core's SPE is off for this exception level (waymark spe explain)";
+    std::uint64_t bytes = 0;
+    for (const StreamQuality& s : quality.streams) bytes += s.bytes;
+    if (bytes == 0) return "the file was cut: it has the headers of trace, but none of its bytes";
+    return fmt::format("{} of trace hold not one record: damaged, or nothing but padding", counted(bytes, "byte"));
+}
+
+}  // namespace waymark::analysis

@@ -1,0 +1,28 @@
+/// A bare trace file: what its bytes show of what nothing says of it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "waymark/capture/capture.h"
+#include "waymark/core/result.h"
+#include "waymark/doctor/capture_input.h"
+
+namespace waymark::doctor {
+
+/// Takes what was guessed.
+using Note = std::function<void(const std::string&)>;
+
+/// The first 64 KiB of a file, unpacked if it is compressed. Errors: those of capture::open_bytes.
+[[nodiscard]] Result<std::vector<std::uint8_t>> file_head(const std::string& path);
+
+/// A bare file that nothing describes: what it is, as far as its bytes show, and how to read it.
+[[nodiscard]] Error what_it_takes(const CaptureInput& options);
+
+/// The file as a capture, with the protocol and what else the options say. How it is framed, and which sources are in
+/// it, is inferred where they do not. Errors: `usage`: options that cannot be meant; those of reading.
+[[nodiscard]] Result<capture::Capture> bare_capture(const CaptureInput& options, const Note& note);
+
+}  // namespace waymark::doctor

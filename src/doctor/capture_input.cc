@@ -1,0 +1,226 @@
+#include "waymark/doctor/capture_input.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <span>
+#include <utility>
+
+#include "bare_file.h"
+#include "waymark/capture/byte_stream.h"
+#include "waymark/capture/perf_cs_etm.h"
+#include "waymark/capture/perf_file.h"
+#include "waymark/capture/snapshot.h"
+#include "waymark/core/regular_file.h"
+#include "waymark/core/wire.h"
+#include "waymark/image/memory_map.h"
+#include "waymark/pipeline/protocols.h"
+
+namespace waymark::doctor {
+
+namespace fs = std::filesystem;
+namespace perf = capture::perf;
+
+namespace {
+
+bool has_perf_data(const std::string& path) {
+    if (path != "-" && perf::is_perf_folder(path)) return true;
+    return perf::is_perf_data(first_bytes(path));
+}
+
+std::optional<std::uint32_t> auxtrace_type_of(const std::string& path) {
+    const auto file = perf::open_perf_file(path);
+    return file ? perf::auxtrace_type(*file->file) : std::nullopt;
+}
+
+Result<capture::Capture> open_file(const CaptureInput& options, perf::Progress* progress, const Note& note) {
+    if (options.protocol.empty()) {
+        if (options.capture == "-" || is_cs_etm(options.capture)) {
+            const auto file = perf::open_perf_file(options.capture);
+            if (file && perf::auxtrace_type(*file->file) == perf::AuxtraceInfo::cs_etm) {
+                if (!options.buffer_format.empty() || !options.trace_ids.empty() || !options.register_option().empty())
+                    return Error{Errc::usage,
+                                 fmt::format("{} is a perf.data file, which describes its contents and how it was "
+                                             "recorded; leave out {}",
+                                             options.capture, options.bare_option())};
+                WM_ASSIGN_OR_RETURN(auto data, perf::read_perf_data(*file, progress));
+                return perf::cs_etm_capture(options.capture, file->file, std::move(data));
+            }
+        }
+        if (auto error = other_file(options.capture)) return std::move(*error);
+        return what_it_takes(options);
+    }
+    return bare_capture(options, note);
+}
+
+/// A folder that is no capture: names the captures in it that may be meant.
+Error no_capture(const fs::path& folder) {
+    std::string inside;
+    std::error_code error;
+    std::vector<std::string> captures;
+    constexpr std::size_t most_looked_at = 1000;
+    std::size_t looked_at = 0;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+        if (++looked_at > most_looked_at) break;
+        const bool is_folder =
+            fs::exists(entry.path() / "snapshot.ini", error) || fs::exists(entry.path() / "dpu.ini", error);
+        if (is_folder || is_profile(entry.path().string())) captures.push_back(entry.path().string());
+    }
+    std::sort(captures.begin(), captures.end());
+    if (!captures.empty()) inside = fmt::format("; it contains {}: name that", captures.front());
+    return {
+        Errc::not_found,
+        fmt::format("{}: this folder contains neither snapshot.ini nor dpu.ini, so it is not a capture{}",
+                    folder.string(), inside.empty() ? "; name the folder that has one, or a perf.data file" : inside)};
+}
+
+}  // namespace
+
+std::string protocol_option_names() {
+    std::string out;
+    for (const pipeline::Protocol* protocol : pipeline::protocols()) {
+        if (protocol->option_names().empty()) continue;
+        if (!out.empty()) out += ", ";
+        out += protocol->option_names();
+    }
+    return out;
+}
+
+std::vector<protocol::RegisterOption> register_options() {
+    std::vector<protocol::RegisterOption> out;
+    for (const pipeline::Protocol* protocol : pipeline::protocols())
+        out.insert(out.end(), protocol->register_options().begin(), protocol->register_options().end());
+    return out;
+}
+
+std::string CaptureInput::register_option() const {
+    for (const protocol::RegisterOption& option : register_options()) {
+        const auto given = registers.find(option.option);
+        if (given != registers.end() && !given->second.empty()) return std::string(option.option);
+    }
+    return {};
+}
+
+std::string CaptureInput::bare_option() const {
+    if (!protocol.empty()) return "--protocol";
+    if (!buffer_format.empty()) return "--buffer-format";
+    if (!trace_ids.empty()) return "--trace-id";
+    return register_option();
+}
+
+std::vector<std::string> CaptureInput::files() const {
+    std::vector<std::string> out = symbols;
+    out.insert(out.end(), perf_maps.begin(), perf_maps.end());
+    out.insert(out.end(), jitdumps.begin(), jitdumps.end());
+    out.push_back(capture);
+    for (const std::string& argument : images)
+        if (const auto image = image::parse_image_argument(argument)) out.push_back(image->path.string());
+    return out;
+}
+
+Result<image::FileSearch> CaptureInput::file_search() const {
+    image::FileSearch out{symfs, {debug_folders.begin(), debug_folders.end()}};
+    std::error_code ignored;
+    const auto check = [&](const char* option, const std::string& folder) -> Status {
+        if (fs::is_directory(folder, ignored)) return Nothing{};
+        return Error{Errc::usage, fmt::format("{}: {} is not a folder", option, folder)};
+    };
+    if (!symfs.empty()) WM_RETURN_IF_ERROR(check("--symfs", symfs));
+    for (const std::string& folder : debug_folders) WM_RETURN_IF_ERROR(check("--debug-dir", folder));
+    return out;
+}
+
+Result<std::uint64_t> read_number(const std::string& text, std::string_view option, std::uint64_t most) {
+    std::uint64_t value = 0;
+    if (!wire::scan_number(text, value) || value > most)
+        return Error{Errc::usage, fmt::format("{} takes a number from 0 to {:#x} (0x for hexadecimal), not '{}'",
+                                              option, most, text)};
+    return value;
+}
+
+std::vector<std::uint8_t> first_bytes(const std::string& path) {
+    std::error_code none;
+    if (path == "-" || !std::filesystem::is_regular_file(path, none)) return {};
+    const auto stream = capture::open_bytes(path);
+    if (!stream) return {};
+    std::vector<std::uint8_t> head(8);
+    std::size_t have = 0;
+    while (have < head.size()) {
+        const auto count = (*stream)->read(std::span(head).subspan(have));
+        if (!count || *count == 0) break;
+        have += *count;
+    }
+    head.resize(have);
+    return head;
+}
+
+bool is_profile(const std::string& path) {
+    return has_perf_data(path) && auxtrace_type_of(path) != perf::AuxtraceInfo::cs_etm;
+}
+
+bool is_cs_etm(const std::string& path) {
+    return has_perf_data(path) && auxtrace_type_of(path) == perf::AuxtraceInfo::cs_etm;
+}
+
+std::optional<Error> other_file(const std::string& path) {
+    if (path == "-" || no_regular_file(path)) return {};
+    const auto head = file_head(path);
+    if (!head) return {};
+    const std::string_view text(reinterpret_cast<const char*>(head->data()), head->size());
+    if (text.starts_with("\x7f"
+                         "ELF"))
+        return Error{
+            Errc::usage,
+            fmt::format("{} is an ELF file, a program or a library, and contains no trace. Name the capture, and "
+                        "give this file with --image {}",
+                        path, path)};
+    constexpr std::size_t least_bytes = 8;
+    const bool readable = std::all_of(
+        text.begin(), text.end(), [](char c) { return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t'; });
+    if (readable && text.size() >= least_bytes)
+        return Error{Errc::usage,
+                     fmt::format("{} is a text file and contains no trace. Name a capture folder, a perf.data "
+                                 "file, or the file of a trace buffer",
+                                 path)};
+    return {};
+}
+
+bool is_bare(const CaptureInput& options) {
+    std::error_code error;
+    const fs::path path = options.capture;
+    if (!options.bare_option().empty() || !options.images.empty() || !options.symbols.empty() ||
+        !options.perf_maps.empty() || !options.jitdumps.empty() || !options.sources.empty())
+        return false;
+    return options.capture == "-" || (fs::exists(path, error) && !fs::is_directory(path, error) &&
+                                      path.extension() != ".ini" && !no_regular_file(path));
+}
+
+Result<pipeline::Session> open_capture(const CaptureInput& options, perf::Progress* progress, const Note& note) {
+    std::error_code error;
+    const fs::path path = options.capture;
+    const bool perf_folder = options.capture != "-" && perf::is_perf_folder(path);
+    const bool snapshot =
+        options.capture != "-" && !perf_folder && (fs::is_directory(path, error) || path.extension() == ".ini");
+    if (!snapshot && options.capture != "-" && !fs::exists(path, error))
+        return Error{Errc::not_found, fmt::format("{}: no such file or folder", options.capture)};
+    if (options.capture != "-" && !perf_folder)
+        if (const auto error_of = no_regular_file(path)) return *error_of;
+    if (snapshot && fs::is_directory(path, error) && !fs::exists(path / "snapshot.ini", error)) return no_capture(path);
+    if (const std::string given = options.bare_option(); snapshot && !given.empty())
+        return Error{Errc::usage,
+                     fmt::format("{} is a snapshot, which describes its contents and how it was recorded; leave out {} "
+                                 "(or change the snapshot's ini files)",
+                                 options.capture, given)};
+    Result<capture::Capture> capture = snapshot ? capture::read_snapshot(path) : open_file(options, progress, note);
+    if (!capture) return std::move(capture.error());
+    WM_ASSIGN_OR_RETURN(image::FileSearch files, options.file_search());
+    pipeline::SessionOptions session{.images = options.images, .symbols = options.symbols};
+    session.perf_maps = options.perf_maps;
+    session.jitdumps = options.jitdumps;
+    session.files = std::move(files);
+    session.code_of_files = options.code_of_files;
+    return pipeline::make_session(std::move(*capture), session);
+}
+
+}  // namespace waymark::doctor

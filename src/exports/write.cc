@@ -1,0 +1,52 @@
+#include "waymark/exports/write.h"
+
+#include <cstdlib>
+#include <ctime>
+
+#include "waymark/exports/autofdo.h"
+#include "waymark/exports/bolt.h"
+#include "waymark/exports/branch_list.h"
+#include "waymark/exports/callgrind.h"
+#include "waymark/exports/cobertura.h"
+#include "waymark/exports/firefox.h"
+#include "waymark/exports/folded.h"
+#include "waymark/exports/image_profile.h"
+#include "waymark/exports/lcov.h"
+#include "waymark/exports/perfetto.h"
+#include "waymark/exports/pprof.h"
+#include "waymark/exports/speedscope.h"
+
+namespace waymark::exports {
+
+namespace {
+
+/// Seconds since 1970; SOURCE_DATE_EPOCH, where it is set, so that the same capture gives the same file.
+std::uint64_t seconds_since_1970() {
+    if (const char* fixed = std::getenv("SOURCE_DATE_EPOCH"); fixed != nullptr)
+        return std::strtoull(fixed, nullptr, 10);
+    return static_cast<std::uint64_t>(std::time(nullptr));
+}
+
+}  // namespace
+
+Result<ExportReport> write(const Format& format, const answers::Answers& a, const WriteOptions& options,
+                           ByteSink& sink) {
+    const std::string_view name = format.name;
+    if (name == "perfetto") return write_perfetto(a, {options.most_bytes}, sink);
+    if (name == "firefox") return write_firefox(a, {options.metric, options.most_bytes}, sink);
+    if (name == "speedscope") return write_speedscope(a, {options.metric, options.most_bytes}, sink);
+    if (name == "folded") return write_folded(a, {options.metric}, sink);
+    if (name == "pprof") return write_pprof(a, {options.metric}, sink);
+    if (name == "callgrind") return write_callgrind(a, {options.metric}, sink);
+    if (name == "lcov") return write_lcov(a, sink);
+    if (name == "cobertura") return write_cobertura(a, {seconds_since_1970()}, sink);
+    if (name == "llvm-profile") return write_autofdo(a, sink);
+    if (name == "autofdo-text") return write_autofdo_text(a, {options.image}, sink);
+    if (name == "profgen") return write_profgen(a, {options.image}, sink);
+    if (name == "profgen-script") return write_profgen_script(a, {options.image}, sink);
+    if (name == "branch-list") return write_branch_list(a, BranchListVersion::old, sink);
+    WM_CHECK(name == "bolt");
+    return write_bolt(a, {options.image}, sink);
+}
+
+}  // namespace waymark::exports

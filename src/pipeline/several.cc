@@ -1,0 +1,76 @@
+#include "waymark/pipeline/several.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <optional>
+
+#include "waymark/analysis/counter_runs.h"
+
+namespace waymark::pipeline {
+
+namespace {
+
+/// Trace that is missing, damaged or contradicted. Null: there is none.
+const answers::Finding* loss(const answers::Answers& answers) {
+    for (const answers::Finding& f : answers.health)
+        if (f.severity >= answers::Finding::Severity::warning && !f.of_names) return &f;
+    return nullptr;
+}
+
+/// A file that was given and that no capture needs. Null: there is none.
+const answers::Finding* unused_by(const std::vector<const answers::Answers*>& all) {
+    for (const answers::Finding& f : all.front()->health)
+        if (!f.unused_file.empty() && std::all_of(all.begin(), all.end(), [&](const answers::Answers* answers) {
+                return std::any_of(answers->health.begin(), answers->health.end(),
+                                   [&](const answers::Finding& x) { return x.unused_file == f.unused_file; });
+            }))
+            return &f;
+    return nullptr;
+}
+
+}  // namespace
+
+Result<answers::Answers> answers_of_all(
+    const std::vector<std::string>& captures,
+    const std::function<Result<answers::Answers>(const std::string& capture)>& read) {
+    std::optional<answers::Answers> all;
+    std::vector<answers::Answers> counters;  // runs of a DPU, which need not count the same
+    std::map<std::string, std::size_t> unused;
+    for (const std::string& capture : captures) {
+        WM_ASSIGN_OR_RETURN(answers::Answers one, read(capture));
+        for (const answers::Finding& f : one.health)
+            if (!f.unused_file.empty()) ++unused[f.unused_file];
+        if (!all) {
+            all = std::move(one);
+            if (all->unit == "DPU" && captures.size() > 1) counters.push_back(*all);
+            continue;
+        }
+        if (one.unit != all->unit)
+            return Error{Errc::usage,
+                         fmt::format("{} is a capture of unit {}, {} of unit {}: their figures do not add up; "
+                                     "give captures of one unit",
+                                     captures.front(), all->unit, capture, one.unit)};
+        if (counters.empty())
+            answers::merge(*all, one);
+        else
+            counters.push_back(std::move(one));
+    }
+    if (!counters.empty()) all = analysis::merge_counter_runs(std::move(counters));
+    // What one of them needs is not unused.
+    for (answers::Finding& f : all->health)
+        if (!f.unused_file.empty() && unused[f.unused_file] < captures.size()) f.unused_file.clear();
+    if (captures.size() > 1) all->capture = fmt::format("{} and {} more", captures.front(), captures.size() - 1);
+    return std::move(*all);
+}
+
+Shortcoming shortcoming_of(const std::vector<const answers::Answers*>& all) {
+    for (const answers::Answers* answers : all)
+        if (const answers::Finding* lost = loss(*answers)) return {answers, lost};
+    if (const answers::Finding* unused = unused_by(all)) return {all.front(), unused};
+    return {};
+}
+
+}  // namespace waymark::pipeline

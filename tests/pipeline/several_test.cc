@@ -1,0 +1,67 @@
+// Several captures together, and what is not whole of them.
+#include "waymark/pipeline/several.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+namespace waymark::pipeline {
+namespace {
+
+using answers::Answers;
+using Severity = answers::Finding::Severity;
+
+Answers capture_of(const std::string& unit, std::vector<answers::Finding> health = {}) {
+    Answers out;
+    out.unit = unit;
+    out.health = std::move(health);
+    return out;
+}
+
+answers::Finding unused(const std::string& file) {
+    answers::Finding out{Severity::note, file + " is of nothing that ran", ""};
+    out.unused_file = file;
+    return out;
+}
+
+class Several : public testing::Test {
+protected:
+    Result<Answers> all(const std::vector<std::string>& captures) {
+        return answers_of_all(captures, [&](const std::string& capture) -> Result<Answers> {
+            const auto found = captures_.find(capture);
+            if (found == captures_.end()) return Error{Errc::not_found, capture};
+            return found->second;
+        });
+    }
+    std::map<std::string, Answers> captures_;
+};
+
+TEST_F(Several, OneAfterTheOther) {
+    captures_ = {{"a", capture_of("ETE")}, {"b", capture_of("ETE")}, {"c", capture_of("SPE")}};
+    const auto two = all({"a", "b"});
+    ASSERT_TRUE(two.has_value());
+    EXPECT_EQ(two->capture, "a and 1 more");
+    EXPECT_EQ(all({"a", "none"}).error().code, Errc::not_found);
+    EXPECT_EQ(all({"a", "c"}).error().code, Errc::usage);
+}
+
+TEST_F(Several, WhatOneNeedsIsNotUnused) {
+    captures_ = {{"a", capture_of("ETE", {unused("x"), unused("y")})}, {"b", capture_of("ETE", {unused("x")})}};
+    const auto two = all({"a", "b"});
+    ASSERT_TRUE(two.has_value());
+    for (const answers::Finding& f : two->health) EXPECT_NE(f.unused_file, "y");
+}
+
+TEST_F(Several, LossesComeBeforeUnusedFiles) {
+    const Answers lossy = capture_of("ETE", {unused("x"), {Severity::warning, "lost", ""}});
+    const Answers other = capture_of("ETE", {unused("x")});
+    const Answers whole = capture_of("ETE");
+    EXPECT_EQ(shortcoming_of({&other, &lossy}).of, &lossy);
+    EXPECT_EQ(shortcoming_of({&other, &lossy}).finding->what, "lost");
+    EXPECT_EQ(shortcoming_of({&other, &other}).finding->unused_file, "x");
+    EXPECT_EQ(shortcoming_of({&other, &whole}).finding, nullptr);
+}
+
+}  // namespace
+}  // namespace waymark::pipeline
