@@ -10,6 +10,6 @@ namespace waymark::cli {
 /// The exit status of `verify` where trace and truth cannot be compared.
 inline constexpr int not_compared = 4;
 
-[[nodiscard]] ExitStatus verify_dpu(const std::string& folder, const std::string& output);
+[[nodiscard]] ExitStatus run_verify_dpu(const std::string& folder, const std::string& output);
 
 }  // namespace waymark::cli

@@ -1,0 +1,58 @@
+/// A recording of program flow against its truth: decodes it, and finds where what is decoded differs from what
+/// executed.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "waymark/core/types.h"
+#include "waymark/pipeline/run.h"
+#include "waymark/pipeline/session.h"
+#include "waymark/record/comparison.h"
+#include "waymark/record/truth.h"
+
+namespace waymark::verify {
+
+/// Of one source, or of all: the worst, which comes last.
+enum class Verdict : std::uint8_t { equal, not_compared, different };
+
+/// A packet, or a gap, around a difference.
+struct PacketNear {
+    Offset at;  ///< in the buffer
+    std::string text;
+    bool here = false;  ///< the packet that gave the first range that differs
+};
+
+/// A source, held against its truth.
+struct VerifiedSource {
+    const pipeline::Source* source{};  ///< borrowed
+    Verdict verdict = Verdict::not_compared;
+    bool named = true;               ///< in the truth; else nothing below is known
+    record::SourceTruth executed;    ///< as the truth has it; `wrapped`: only the end is to be found in the trace
+    record::SourceTruth decoded;     ///< sums of what was decoded
+    bool decodes = false;            ///< it was decoded at all
+    bool has_ranges = false;         ///< its truth has every range, so a difference has a place
+    std::uint64_t overflows{};       ///< that the trace declares
+    std::uint64_t unsynchronised{};  ///< bytes before the first synchronisation
+    std::optional<record::Difference> difference;
+    std::vector<PacketNear> around;  ///< the difference; empty: there is none
+};
+
+struct VerifiedFlow {
+    std::vector<VerifiedSource> sources;  ///< in the order in which they were selected
+    pipeline::Report report;
+    std::vector<std::string> warnings;  ///< files of the truth that cannot be read
+    std::uint64_t instructions{};       ///< decoded, of all
+    bool wrapped = false;               ///< of one of the sources only the end is in its buffer
+    [[nodiscard]] Verdict verdict() const;
+};
+
+/// `folder`: that of the truth. `progress` may be null.
+[[nodiscard]] VerifiedFlow verify_flow(const pipeline::Session& session,
+                                       const std::vector<const pipeline::Source*>& selected, const record::Truth& truth,
+                                       const std::filesystem::path& folder, const pipeline::Progress& progress);
+
+}  // namespace waymark::verify
