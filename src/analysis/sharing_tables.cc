@@ -141,7 +141,8 @@ Table SharingTables::accesses(const std::vector<SharedLine>& lines, bool of_line
     const auto add = [&](Column column, auto show) {
         columns.add(std::move(column), [=](const Row& r) { return Cell(show(*r.second)); });
     };
-    of_line(Column::address("line", "", "its first byte"), [](const SharedLine& l) { return plain_hex(l.key.line); });
+    of_line(Column::address("line", "", "its first byte"),
+            [](const SharedLine& l) { return fmt::format("{:#x}", l.key.line); });
     of_line(Column::count("pid", "", "process of a virtual line"),
             [=](const SharedLine& l) { return if_known(!l.key.physical && l.key.pid != perf::nobody, l.key.pid); });
     of_line(Column::flag("physical", "", "the address is physical"),
@@ -158,7 +159,8 @@ Table SharingTables::accesses(const std::vector<SharedLine>& lines, bool of_line
     add(Column::count("cycles", "", "sum of total latencies", "cycles"), [](const LineAccess& a) { return a.total; });
     add(Column::count("from_other", "", "samples with data from another core's cache"),
         [](const LineAccess& a) { return a.from_other; });
-    add(Column::address("pc", "", "of the instruction"), [](const LineAccess& a) { return plain_hex(a.pc); });
+    add(Column::address("pc", "", "of the instruction"),
+        [](const LineAccess& a) { return fmt::format("{:#x}", a.pc); });
     add(Column::text("function", "", "it is in"),
         [&](const LineAccess& a) { return function_or_address(program_, a.mapping, a.pc); });
     add(Column::text("place", "", "line of source, or address"),
