@@ -35,9 +35,9 @@ EXEMPT = {
     "src/cli/record.cc": "options of the units that are recorded",
     # These stay.
     "src/cli/run.cc": "the first sentence of --help says in a newcomer's words what Waymark decodes",
-    "src/exports/tables.cc": "the description of a column gives units as examples",
+    "src/exports/capture_tables.cc": "the description of a column gives units as examples",
     "src/capture/perf_cs_etm.cc": "it reads the registers that perf's AUXTRACE_INFO lists",
-    "src/capture/snapshot.cc": "an error message gives a source type as an example",
+    "src/capture/snapshot_device.cc": "an error message gives a source type as an example",
     "src/capture/perf_cs_etm_writer.cc": "perf's AUXTRACE_INFO is a list of registers, of several protocols",
 }
 

@@ -263,7 +263,7 @@ private:
         if (left.frames != 0)
             add(note,
                 fmt::format("{}calls were nested deeper than {}: the {} lowest frames were forgotten", source,
-                            analysis::FlowCalls::most_frames, grouped(left.frames)),
+                            analysis::CallStacks::most_frames, grouped(left.frames)),
                 "");
         std::uint64_t ways = 0, losses = 0;
         for (const analysis::FlowCounts* counts : s.sink->counts()) {
@@ -282,7 +282,7 @@ private:
         if (left.contexts != 0)
             add(note,
                 fmt::format("{}more than {} Context IDs: the others share one stack", source,
-                            analysis::FlowCalls::most_stacks),
+                            analysis::CallStacks::most_stacks),
                 "");
     }
 

@@ -5,8 +5,6 @@
 
 #include "waymark/capture/byte_stream.h"
 #include "waymark/coresight/bypass.h"
-#include "waymark/flow/blocks.h"
-#include "waymark/pipeline/packet_counter.h"
 
 namespace waymark::pipeline {
 
@@ -429,132 +427,11 @@ private:
     std::optional<std::uint64_t> of_;
 };
 
-/// Where a decoder gets its code from, and who takes what it delivers.
-class Ends {
-public:
-    Ends(const StreamInfo& stream, flow::Sink& sink, Addresses addresses)
-        : memory_(stream.source.memory), sink_(&sink) {
-        if (!stream.source.code) return;
-        reader_ = std::make_unique<ProcessReader>(stream.source.code);
-        processes_ = std::make_unique<ProcessSink>(*reader_, sink, addresses == Addresses::placed);
-        sink_ = processes_.get();
-    }
-    [[nodiscard]] const isa::CodeReader& code() const {
-        return reader_ ? static_cast<const isa::CodeReader&>(*reader_) : *memory_;
-    }
-    [[nodiscard]] flow::Sink& sink() const { return *sink_; }
-    void begin(const capture::BufferPart& part) {
-        if (reader_) reader_->begin(part.from, part.to, part.thread);
-    }
-    [[nodiscard]] std::vector<MissingCode> missing() const {
-        return processes_ ? processes_->missing() : std::vector<MissingCode>();
-    }
-
-private:
-    std::shared_ptr<const image::MemoryMap> memory_;
-    std::unique_ptr<ProcessReader> reader_;
-    std::unique_ptr<ProcessSink> processes_;
-    flow::Sink* sink_;
-};
-
-/// On one thread.
-class SerialConsumer final : public FlowConsumer {
-public:
-    SerialConsumer(const StreamInfo& stream, flow::Sink& sink, DecoderKind kind, Addresses addresses)
-        : ends_(stream, sink, addresses),
-          out_(blocks_, ends_.sink()),
-          decoder_(stream.source.configuration->decoder(ends_.code(), out_, {.kind = kind})) {}
-    void begin(const capture::BufferPart& part) override { ends_.begin(part); }
-    [[nodiscard]] std::vector<MissingCode> missing() const override { return ends_.missing(); }
-    // Delivers at once, as ParallelConsumer does: several sources then deliver in one order with any number of threads.
-    void feed(Bytes bytes) override {
-        decoder_->feed(bytes);
-        out_.flush();
-    }
-    void reset() override {
-        decoder_->reset();
-        out_.flush();
-    }
-    void finish() override { decoder_->finish(); }
-    void flush() override { out_.flush(); }
-    [[nodiscard]] std::array<Offset, 2> pending() const override { return decoder_->pending(); }
-    [[nodiscard]] bool amid_packet() override { return decoder_->amid_packet(); }
-    [[nodiscard]] std::uint64_t packets() const override { return decoder_->packets(); }
-
-private:
-    Ends ends_;
-    flow::BlockTable blocks_;
-    flow::BatchWriter out_;
-    std::unique_ptr<protocol::Decoder> decoder_;
-};
-
-class ParallelConsumer final : public FlowConsumer {
-public:
-    ParallelConsumer(const StreamInfo& stream, flow::Sink& sink, unsigned jobs, Addresses addresses)
-        : ends_(stream, sink, addresses),
-          sink_(ends_.sink()),
-          decoder_(stream.source.configuration->parallel_decoder(
-              ends_.code(), blocks_, sink_,
-              {.workers = jobs,
-               .ranges = sink.counts_suffice() ? follow::Ranges::counted : follow::Ranges::delivered,
-               // Some ten thousand rows of text are in memory for each piece.
-               .piece_bytes = sink.split() == flow::Split::per_chunk ? std::size_t{1} << 13 : std::size_t{1} << 14})) {}
-    void begin(const capture::BufferPart& part) override { ends_.begin(part); }
-    [[nodiscard]] std::vector<MissingCode> missing() const override { return ends_.missing(); }
-    void feed(Bytes bytes) override { decoder_->feed(bytes); }
-    void reset() override { decoder_->reset(); }
-    void finish() override {
-        decoder_->finish();
-        if (sink_.counts_suffice()) sink_.take_counts({blocks_.blocks(), decoder_->counts(), decoder_->cycles()});
-    }
-    void flush() override { decoder_->flush(); }
-    [[nodiscard]] std::array<Offset, 2> pending() const override { return decoder_->pending(); }
-    [[nodiscard]] bool amid_packet() override { return decoder_->amid_packet(); }
-    [[nodiscard]] std::uint64_t packets() const override { return decoder_->packets(); }
-
-private:
-    Ends ends_;
-    flow::Sink& sink_;
-    flow::BlockTable blocks_;
-    std::unique_ptr<follow::Parallel> decoder_;
-};
-
-class ListingConsumer final : public Consumer {
-public:
-    ListingConsumer(const StreamInfo& stream, protocol::PacketListener& listener)
-        : reader_(stream.source.configuration->list(listener)) {}
-    void feed(Bytes bytes) override { reader_->feed(bytes); }
-    void reset() override { reader_->reset(); }
-    void finish() override { reader_->finish(); }
-    void flush() override {}
-    [[nodiscard]] std::array<Offset, 2> pending() const override { return reader_->pending(); }
-    [[nodiscard]] bool amid_packet() override { return reader_->amid_packet(); }
-
-private:
-    std::unique_ptr<protocol::Reader> reader_;
-};
-
 }  // namespace
 
 Report run(const Session& session, std::span<const Source* const> selected, const MakeConsumer& make,
            const Progress& progress, const OpenBuffer& open) {
     return Runner(session, selected, make, progress, open).run();
-}
-
-std::unique_ptr<FlowConsumer> flow_consumer(const StreamInfo& stream, flow::Sink& sink, DecoderKind kind, unsigned jobs,
-                                            Addresses addresses) {
-    if (kind == DecoderKind::fast && (jobs > 1 || sink.counts_suffice()))
-        return std::make_unique<ParallelConsumer>(stream, sink, std::max(1U, jobs), addresses);
-    return std::make_unique<SerialConsumer>(stream, sink, kind, addresses);
-}
-
-std::uint64_t packets(const Consumer& consumer) {
-    const auto* flow = dynamic_cast<const FlowConsumer*>(&consumer);
-    return flow == nullptr ? 0 : flow->packets();
-}
-
-std::unique_ptr<Consumer> packet_consumer(const StreamInfo& stream, protocol::PacketListener& listener) {
-    return std::make_unique<ListingConsumer>(stream, listener);
 }
 
 }  // namespace waymark::pipeline

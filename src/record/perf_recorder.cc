@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <fstream>
 #include <utility>
 
-#include "waymark/core/file_error.h"
+#include "perf_recorder_options.h"
+#include "waymark/record/definition_parts.h"
 #include "waymark/record/files.h"
 #include "waymark/record/signals.h"
 
@@ -19,103 +18,22 @@ namespace perf = capture::perf;
 
 namespace {
 
-/// Type numbers of PMUs are given by the running kernel; this one is as good as any.
-constexpr std::uint32_t pmu_type = 8;
-constexpr std::size_t etm_attr = 0, dummy_attr = 1;
 /// Of the counter that timestamps count, and perf's time when it was 0: a machine that was booted a while ago.
 constexpr std::uint64_t counter_hz = 25'000'000, counter_zero_ns = 3'600'000'000'000;
 /// Blocks that run before it is looked at how full the sink is.
 constexpr std::size_t piece_words = 256;
-/// Of trace that waits for its AUXTRACE record.
-constexpr std::uint64_t most_pending = 1U << 20;
 /// Rows are of code that never changes: a block that is translated again has another number.
 constexpr std::uint32_t only_epoch = 1;
 
-perf::CsEtmTerms terms_of(const PerfRecorderOptions& o) {
-    return {.branch_broadcast = o.unit.branch_broadcast,
-            .cycle_accurate = o.unit.cycle_accurate,
-            .context_id = o.unit.context_id_bytes != 0,
-            .timestamps = o.unit.timestamps,
-            .return_stack = o.unit.return_stack};
-}
-
-/// MIDR_EL1, or MIDR of a core in AArch32.
-std::uint64_t midr_of(const std::string& core) {
-    constexpr std::array<std::pair<std::string_view, std::uint64_t>, 4> known{{
-        {"armv9-a", 0x410fd461},  // Cortex-A510
-        {"cortex-a53", 0x410fd034},
-        {"cortex-a15", 0x413fc0f2},
-        {"cortex-a9", 0x413fc090},
-    }};
-    for (const auto& [name, midr] : known)
-        if (name == core) return midr;
-    return 0;
-}
-
-std::vector<perf::CsEtmUnit> units_of(const PerfRecorderOptions& o) {
-    std::vector<perf::CsEtmUnit> out;
-    for (std::uint32_t cpu = 0; cpu < o.cpus; ++cpu)
-        out.push_back({cpu, o.units->registers(o.unit, perf::cs_etm_trace_id(cpu))});
-    return out;
-}
-
-std::vector<perf::Attr> attributes(const PerfRecorderOptions& o) {
-    const perf::CsEtmTerms terms = terms_of(o);
-    constexpr std::uint64_t disabled = 1, exclude_hv = 1 << 6, enable_on_exec = 1 << 12;
-    perf::Attr etm;
-    etm.type = pmu_type;
-    etm.config = terms.config();
-    etm.sample_period = 1;
-    etm.flags = disabled | exclude_hv | enable_on_exec;
-    etm.name = terms.event();
-    like_tracking_event(etm);
-    // One of each event on each CPU.
-    std::vector<std::uint64_t> tracking_ids;
-    const std::uint32_t count = o.per_thread ? 1 : o.cpus;
-    for (std::uint32_t cpu = 0; cpu < count; ++cpu) {
-        etm.ids.push_back(1 + cpu);
-        tracking_ids.push_back(1 + count + cpu);
-    }
-    return {etm, tracking_event(std::move(tracking_ids))};
-}
-
 }  // namespace
-
-Status check(const PerfRecorderOptions& o) {
-    const auto wrong = [](std::string message) { return Error{Errc::usage, std::move(message)}; };
-    if (o.cpus == 0 || o.cpus > perf::most_cs_etm_cpus)
-        return wrong(fmt::format("--cpus {}: from 1 to {}, for so many trace source IDs there are", o.cpus,
-                                 perf::most_cs_etm_cpus));
-    constexpr std::uint64_t least = 8192, most = 1U << 30;
-    if (o.aux_bytes < least || o.aux_bytes > most || (o.aux_bytes & (page_bytes - 1)) != 0)
-        return wrong(fmt::format("a buffer of {} bytes: whole pages, from {} to {} bytes", o.aux_bytes, least, most));
-    if (o.per_thread && (o.unit.context_id_bytes != 0 || o.unit.timestamps))
-        return wrong("--per-thread goes with neither --context-id nor --timestamps: perf sets neither there");
-    const std::vector<RegisterValue> registers = o.units->registers(o.unit, perf::cs_etm_trace_id(0));
-    const perf::CsEtmBlock* const block = perf::cs_etm_block_for(registers);
-    if (block == nullptr) return wrong(fmt::format("perf.data has no form for the unit {}", o.units->name()));
-    const RegisterValue* const config = find_register(registers, "TRCCONFIGR");
-    if (config != nullptr && (config->value & perf::CsEtmTerms::other_trcconfigr_bits()) != 0)
-        return wrong(fmt::format("TRCCONFIGR {:#x}: perf programs no such unit, and its file cannot describe one",
-                                 config->value));
-    if (!o.per_thread && !block->event_word.empty())
-        return wrong(fmt::format(
-            "--unit {} needs --per-thread: perf programs no context IDs of it, and without them a file with a ring for "
-            "each CPU does not show who ran",
-            o.units->name()));
-    if (!o.per_thread && o.unit.context_id_bytes == 0)
-        return wrong("--context-id 0 needs --per-thread: a ring for each CPU does not show who ran without it");
-    WM_ASSIGN_OR_RETURN([[maybe_unused]] const perf::AuxtraceInfo info,
-                        perf::cs_etm_info(o.info_version, pmu_type, false, terms_of(o), units_of(o)));
-    return Nothing{};
-}
 
 PerfRecorder::PerfRecorder(PerfRecorderOptions options)
     : options_(std::move(options)),
+      extent_(std::move(options_.start_at), std::move(options_.stop_at)),
       program_(options_.command),
       conversion_(conversion_of(counter_hz, counter_zero_ns)),
-      selected_(options_.units->selects(options_.unit)) {
-    recorded_.began = !options_.start_at.has_value();
+      selected_(options_.units->selects(options_.unit)),
+      rings_(options_) {
     for (std::uint32_t n = 0; n < options_.cpus; ++n) {
         Cpu& c = cpus_.emplace_back();
         c.number = n;
@@ -130,9 +48,7 @@ Result<std::unique_ptr<PerfRecorder>> PerfRecorder::create(PerfRecorderOptions o
     WM_RETURN_IF_ERROR(check(options));
     WM_ASSIGN_OR_RETURN(std::unique_ptr<RecordedPerfFile> file,
                         RecordedPerfFile::create(options.file, attributes(options)));
-    const bool snapshot = options.loss == TraceLoss::snapshot;
-    WM_ASSIGN_OR_RETURN(const perf::AuxtraceInfo info, perf::cs_etm_info(options.info_version, pmu_type, snapshot,
-                                                                         terms_of(options), units_of(options)));
+    WM_ASSIGN_OR_RETURN(const perf::AuxtraceInfo info, auxtrace_info(options));
     std::unique_ptr<PerfRecorder> recorder(new PerfRecorder(std::move(options)));
     PerfRecorder& r = *recorder;
     r.file_ = std::move(file);
@@ -158,40 +74,23 @@ void PerfRecorder::fail(const Status& status) {
 
 void PerfRecorder::definitions(std::span<const std::uint32_t> parts) {
     Process* p = &processes_[0];
-    while (parts.size() >= 2) {
-        const auto kind = static_cast<PartKind>(parts[0]);
-        const std::size_t words = parts[1];
-        if (words < 2 || words > parts.size()) return;
-        const auto* bytes = reinterpret_cast<const std::uint8_t*>(parts.data());
-        const std::size_t size = words * 4;
-        const auto text = [&](std::size_t header, std::uint32_t length) {
-            return std::string_view(reinterpret_cast<const char*>(bytes) + header,
-                                    std::min<std::size_t>(length, size - header));
-        };
-        const auto is = [&]<class Part>(Part& part) {
-            if (kind != part.kind || size < sizeof part) return false;
-            std::memcpy(&part, bytes, sizeof part);
-            return true;
-        };
+    for_each_part(parts, [&](const DefinitionPart& part) {
         BlockPart block;
         MapPart map;
         UnmapPart unmap;
         ThreadPart thread;
         ProcessPart process;
-        if (is(block)) {
-            if (sizeof block + block.code_bytes + block.text_bytes <= size)
-                define_block(*p, block, bytes + sizeof block);
-        } else if (is(map)) {
-            define_map(*p, map, text(sizeof map, map.name_bytes));
-        } else if (is(unmap)) {
+        if (part.is(block))
+            define_block(*p, block.id, part.definition(block));
+        else if (part.is(map))
+            define_map(*p, map, part.name(map));
+        else if (part.is(unmap))
             file_->unmapped(p->pid, unmap);
-        } else if (is(thread)) {
-            define_thread(*p, thread, text(sizeof thread, thread.name_bytes));
-        } else if (is(process)) {
+        else if (part.is(thread))
+            define_thread(*p, thread, part.name(thread));
+        else if (part.is(process))
             p = &this->process(process);
-        }
-        parts = parts.subspan(words);
-    }
+    });
 }
 
 PerfRecorder::Process& PerfRecorder::process(const ProcessPart& part) {
@@ -208,27 +107,19 @@ PerfRecorder::Process& PerfRecorder::process(const ProcessPart& part) {
     return p;
 }
 
-void PerfRecorder::define_block(Process& p, const BlockPart& part, const std::uint8_t* code) {
-    // The plugin counts; what is far off did not come from it.
-    constexpr std::size_t ahead = 1 << 16;
-    if (part.id > p.blocks.size() + ahead) return;
-    if (part.id >= p.blocks.size()) {
-        p.blocks.resize(part.id + 1);
+void PerfRecorder::define_block(Process& p, std::uint32_t id, Definition definition) {
+    if (!may_follow(id, p.blocks.size())) return;
+    if (id >= p.blocks.size()) {
+        p.blocks.resize(id + 1);
         p.rows.resize(p.blocks.size());
     }
-    p.rows[part.id] = {};
-    p.blocks[part.id] = std::make_shared<Block>();
-    p.blocks[part.id]->definition =
-        Definition{{part.address},
-                   {code, code + part.code_bytes},
-                   part.instructions,
-                   part.second == 0 ? std::nullopt : std::optional<Address>{{part.second}},
-                   {reinterpret_cast<const char*>(code) + part.code_bytes, part.text_bytes}};
+    p.rows[id] = {};
+    p.blocks[id] = std::make_shared<Block>();
+    p.blocks[id]->definition = std::move(definition);
 }
 
 void PerfRecorder::define_map(Process& p, const MapPart& part, std::string_view name) {
-    for (std::optional<CodePlace>* place : {&options_.start_at, &options_.stop_at})
-        if (*place) (*place)->mapped(std::string(name), {part.address}, part.file_offset, part.bytes);
+    extent_.mapped(part, name);
     // Code is translated before the thread that runs it has said who it is.
     if (p.pid == 0)
         p.early_maps.emplace_back(part, name);
@@ -358,70 +249,18 @@ void PerfRecorder::mark_lost(std::uint64_t bytes) {
         if (!t.ended) truth_.sources[t.truth].wrapped = true;
 }
 
-std::uint64_t PerfRecorder::lose(std::vector<std::uint8_t>& trace) {
-    if (options_.loss != TraceLoss::late || trace.size() <= options_.aux_bytes) return 0;
-    const std::uint64_t lost = trace.size() - options_.aux_bytes;
-    mark_lost(lost);
-    if (options_.sink == TraceSink::trbe) {
-        // Full, it takes nothing more until the interrupt is served.
-        trace.resize(options_.aux_bytes);
-        return perf::AuxRange::collision;
-    }
-    // The newest frames are left, and the driver writes a barrier over the first of them: four full syncs.
-    trace.erase(trace.begin(), trace.begin() + static_cast<std::ptrdiff_t>(lost));
-    constexpr std::array<std::uint8_t, 4> full_sync{0xff, 0xff, 0xff, 0x7f};
-    for (std::size_t i = 0; i < coresight::frame_bytes; ++i) trace[i] = full_sync[i % full_sync.size()];
-    return perf::AuxRange::truncated;
-}
-
 void PerfRecorder::close_range(Cpu& c, std::vector<std::uint8_t> trace) {
     const Thread& t = *c.running;
-    Ring& ring = rings_[options_.per_thread ? t.tid : c.number];
-    perf::AuxRange range;
-    range.flags = lose(trace);
-    range.offset = ring.position;
-    range.bytes = trace.size();
-    if (options_.sink == TraceSink::trbe) range.flags |= perf::cs_etm_raw;
-    const bool snapshot = options_.loss == TraceLoss::snapshot;
-    if (snapshot) {
-        // In a ring that is overwritten the record says where its bytes end.
-        range.flags |= perf::AuxRange::overwrite;
-        range.offset += range.bytes;
-    }
-    ring.ranges.emplace_back(range, at(t, etm_attr));
-    ring.pending.insert(ring.pending.end(), trace.begin(), trace.end());
-    ring.position += trace.size();
-    pending_bytes_ += trace.size();
-    recorded_.trace_bytes += trace.size();
+    const AuxRings::Closed closed =
+        rings_.close_range(options_.per_thread ? t.tid : c.number, std::move(trace), at(t, etm_attr));
+    recorded_.trace_bytes += closed.bytes;
     ++recorded_.aux_ranges;
-    if (snapshot && ring.pending.size() > options_.aux_bytes) {
-        const std::uint64_t lost = ring.pending.size() - options_.aux_bytes;
-        ring.pending.erase(ring.pending.begin(), ring.pending.begin() + static_cast<std::ptrdiff_t>(lost));
-        mark_lost(lost);
-    }
-    if (!snapshot && pending_bytes_ >= most_pending) drain();
+    if (closed.lost != 0) mark_lost(closed.lost);
+    if (rings_.is_due()) drain();
 }
 
 void PerfRecorder::drain() {
-    perf::PerfWriter& w = file_->writer();
-    std::uint32_t index = 0;
-    for (auto& [key, ring] : rings_) {
-        if (!ring.pending.empty()) {
-            perf::Chunk chunk;
-            chunk.ring = ring.position - ring.pending.size();
-            chunk.reference = index + 1;
-            chunk.index = options_.per_thread ? index : key;
-            chunk.cpu = options_.per_thread ? perf::nobody : key;
-            chunk.tid = options_.per_thread ? key : perf::nobody;
-            w.auxtrace(chunk, ring.pending);
-            ring.pending.clear();
-        }
-        for (const auto& [range, when] : ring.ranges) w.aux(range, when);
-        ring.ranges.clear();
-        ++index;
-    }
-    pending_bytes_ = 0;
-    w.finished_round();
+    rings_.drain(file_->writer());
     fail(file_->status());
 }
 
@@ -470,24 +309,24 @@ void PerfRecorder::execution(std::uint32_t number, std::span<const std::uint32_t
 void PerfRecorder::run(Thread& t, std::span<const std::uint32_t> chunk) {
     const std::uint64_t limit = options_.limit_instructions != 0 ? options_.limit_instructions : ~std::uint64_t{0};
     while (!chunk.empty() && !recorded_.stopped) {
-        if (t.cut) settle(t, std::nullopt, false);
+        if (t.cut) settle(t);
         chunk = chunk.subspan(t.tracker.follow(chunk, t.process->rows, only_epoch, limit, t.held));
         if (chunk.empty()) return;
         const std::uint32_t word = chunk.front();
         chunk = chunk.subspan(1);
         if (word <= words::max_block) {
-            settle(t, std::nullopt, false);
+            settle(t);
             t.held = word;
             continue;
         }
         switch (word & words::kind_mask) {
             case words::cut: t.cut = word & words::value_mask; break;
             case words::system_call:
-                settle(t, std::nullopt, false);
+                settle(t);
                 if (t.tracker.attached()) t.tracker.system_call();
                 break;
             case words::thread_end:
-                settle(t, std::nullopt, false);
+                settle(t);
                 end(t);
                 return;
             case words::signal:
@@ -505,22 +344,13 @@ void PerfRecorder::run(Thread& t, std::span<const std::uint32_t> chunk) {
     }
 }
 
-void PerfRecorder::settle(Thread& t, std::optional<std::uint32_t> end, bool stopped) {
+void PerfRecorder::settle(Thread& t, std::optional<std::uint32_t> end) {
     const std::optional<std::uint32_t> cut = std::exchange(t.cut, std::nullopt);
     if (t.held == 0) return;
-    if (!end && cut) {
-        end = cut;
-        stopped = true;
-    }
     const std::uint32_t id = std::exchange(t.held, 0);
     const Code* const code = known(t, id);
     if (recorded_.stopped || code == nullptr) return;
-    const auto size = static_cast<std::uint32_t>(code->instructions.size());
-    if (stopped && (*end >= size || !code->instructions[*end].may_stop)) {
-        end = size;
-        stopped = false;
-    }
-    execute(t, id, std::min(end.value_or(size), size), stopped);
+    execute(t, id, completed_part(*code, end, false, cut));
 }
 
 const Code* PerfRecorder::known(const Thread& t, std::uint32_t id) {
@@ -538,32 +368,18 @@ const Code* PerfRecorder::known(const Thread& t, std::uint32_t id) {
     return &block.code;
 }
 
-void PerfRecorder::execute(Thread& t, std::uint32_t id, std::uint32_t end, bool stopped) {
+void PerfRecorder::execute(Thread& t, std::uint32_t id, CompletedPart part) {
     const Code& code = t.process->blocks[id]->code;
-    std::uint32_t first = 0;
-    if (!recorded_.began) {
-        const std::optional<Address> start = options_.start_at->address();
-        const auto index = start ? code.index_of(*start) : std::nullopt;
-        if (!index || *index >= end) return;
-        first = *index;
-        recorded_.began = true;
-    }
-    bool stop_here = false, has_stop = false;
-    if (const std::optional<Address> stop_at = options_.stop_at ? options_.stop_at->address() : std::nullopt) {
-        has_stop = *stop_at >= code.address && *stop_at < code.end();
-        if (const auto index = code.index_of(*stop_at); index && *index >= first && *index < end) {
-            end = *index;
-            stopped = false;
-            stop_here = true;
-        }
-    }
+    const std::optional<RecordedExtent::Piece> piece = extent_.piece(code, part);
+    if (!piece) return;
+    const auto [first, end, stopped] = piece->part;
     if (!t.tracker.attached()) start_unit(cpus_[*t.cpu]);
     t.tracker.arrive({code.address + (first == 0 ? 0 : code.instructions[first].offset), code.isa});
     // A block without instructions is one of the kernel's helpers, which QEMU does itself.
     if (code.instructions.empty()) return t.tracker.leave();
-    if (OrdinaryBlock& row = t.process->rows[id]; row.epoch == 0 && !has_stop) row = row_of(code, only_epoch);
+    if (OrdinaryBlock& row = t.process->rows[id]; row.epoch == 0 && !piece->has_stop) row = row_of(code, only_epoch);
     t.tracker.run(code, first, end, stopped);
-    if (stop_here || t.tracker.lost_way() ||
+    if (piece->stops || t.tracker.lost_way() ||
         (options_.limit_instructions != 0 && clock_.cycle >= options_.limit_instructions))
         stop();
 }
@@ -573,7 +389,7 @@ void PerfRecorder::signal(Thread& t) {
     t.signal.reset();
     t.halves.clear();
     const SignalException taken = exception_of(signal, known(t, t.held), options_.units->undefined_executes());
-    settle(t, taken.end, false);
+    settle(t, taken.end);
     if (!t.tracker.attached() || recorded_.stopped) return;
     t.tracker.exception(taken.kind, taken.executed ? std::nullopt : std::optional<Place>(signal.back), std::nullopt);
 }
@@ -595,8 +411,9 @@ Status PerfRecorder::flush() {
 PerfRecorded PerfRecorder::recorded() const {
     PerfRecorded r = recorded_;
     r.instructions = clock_.cycle;
-    r.start_known = options_.start_at && options_.start_at->address();
-    r.stop_known = options_.stop_at && options_.stop_at->address();
+    r.began = extent_.began();
+    r.start_known = extent_.start_known();
+    r.stop_known = extent_.stop_known();
     for (const SourceTruth& s : truth_.sources) r.ranges += s.ranges + s.lost_ranges;
     return r;
 }
@@ -604,7 +421,7 @@ PerfRecorded PerfRecorder::recorded() const {
 void PerfRecorder::end_program() {
     // How far a block ran is unknown if nothing is known after it; that it was entered settles the one before.
     for (auto& [number, t] : threads_)
-        if (t.cpu && cpus_[*t.cpu].running == &t) settle(t, 0, false);
+        if (t.cpu && cpus_[*t.cpu].running == &t) settle(t, 0);
     // The first thread last, as the process ends with it.
     for (auto t = threads_.rbegin(); t != threads_.rend(); ++t) end(t->second);
     threads_.clear();
@@ -622,16 +439,11 @@ Status PerfRecorder::finish(bool complete) {
     if (!failure_) {
         end_program();
         drain();
-        std::vector<std::string> command{"perf", "record", "-e", terms_of(options_).event()};
-        if (options_.per_thread) command.emplace_back("--per-thread");
-        if (options_.loss == TraceLoss::snapshot) command.emplace_back("-S");
-        command.emplace_back("--");
-        command.insert(command.end(), options_.command.begin(), options_.command.end());
         fail(file_->finish({.arch = options_.aarch64 ? "aarch64" : "armv7l",
                             .midr = midr_of(options_.unit.core),
                             .cpus = options_.cpus,
-                            .pmus = {{pmu_type, "cs_etm"}},
-                            .command = std::move(command)}));
+                            .pmus = {{cs_etm_pmu, "cs_etm"}},
+                            .command = perf_command(options_)}));
     }
     truth_.complete = complete && !failure_;
     std::ofstream truth(perf_truth_file(options_.file), std::ios::binary);

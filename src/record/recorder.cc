@@ -1,21 +1,13 @@
 #include "waymark/record/recorder.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
-#include <cstring>
-#include <fstream>
-#include <tuple>
 #include <utility>
 
 #include "waymark/capture/dpu_folder.h"
-#include "waymark/capture/snapshot.h"
-#include "waymark/core/file_error.h"
 #include "waymark/core/numbers.h"
+#include "waymark/record/definition_parts.h"
 #include "waymark/record/files.h"
 #include "waymark/record/mapped_file.h"
 
@@ -25,37 +17,21 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What an ini file can hold of a text: `#` and `;`, as in `{lambda(int)#1}`, would begin a comment.
-std::string in_ini(std::string text) {
-    std::replace_if(
-        text.begin(), text.end(), [](char c) { return c == '#' || c == ';' || c == '\n' || c == '\r'; }, '_');
-    return text;
-}
-
 constexpr std::uint64_t most_buffer_bytes = 1 << 30;
 
-/// How many bytes could be written.
-std::size_t write_some(int file, Bytes bytes) {
-    std::size_t done = 0;
-    while (done < bytes.size()) {
-        const ssize_t n = write(file, bytes.data() + done, bytes.size() - done);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) break;
-        done += static_cast<std::size_t>(n);
-    }
-    return done;
-}
-
-bool tells_exception(std::uint32_t word) {
+bool says_exception(std::uint32_t word) {
     const std::uint32_t kind = word & words::kind_mask;
     return word > words::max_block && (kind == words::exception || kind == words::half);
 }
 
 }  // namespace
 
-Recorder::Recorder(RecorderOptions options) : options_(std::move(options)), images_(options_.folder) {
+Recorder::Recorder(RecorderOptions options)
+    : options_(std::move(options)),
+      extent_(std::move(options_.start_at), std::move(options_.stop_at)),
+      images_(options_.folder),
+      buffers_(options_.buffer_bytes) {
     capture_.description = ini_text(options_.description);
-    recorded_.began = !options_.start_at.has_value();
 }
 
 /// What the unit's comparators hold, as far as it is known where that lies.
@@ -78,9 +54,7 @@ void Recorder::place_unit() {
     selected_ = options_.units->selects(options_.unit);
 }
 
-Recorder::~Recorder() {
-    if (trace_file_ >= 0) close(trace_file_);
-}
+Recorder::~Recorder() = default;
 
 Result<std::unique_ptr<Recorder>> Recorder::create(RecorderOptions options) {
     WM_CHECK(options.units != nullptr);
@@ -137,67 +111,48 @@ Recorder::Thread& Recorder::thread(std::uint32_t number) {
 }
 
 void Recorder::definitions(std::span<const std::uint32_t> parts) {
-    while (parts.size() >= 2) {
-        const auto kind = static_cast<PartKind>(parts[0]);
-        const std::size_t words = parts[1];
-        if (words < 2 || words > parts.size()) return;
-        const auto* bytes = reinterpret_cast<const std::uint8_t*>(parts.data());
-        if (kind == PartKind::block && words * 4 >= sizeof(BlockPart)) {
-            BlockPart part;
-            std::memcpy(&part, bytes, sizeof part);
-            const std::uint8_t* code = bytes + sizeof part;
-            if (sizeof part + part.code_bytes + part.text_bytes <= words * 4 && part.id <= words::max_block) {
-                Definition definition{{part.address},
-                                      {code, code + part.code_bytes},
-                                      part.instructions,
-                                      part.second == 0 ? std::nullopt : std::optional<Address>{{part.second}},
-                                      {reinterpret_cast<const char*>(code) + part.code_bytes, part.text_bytes}};
-                if (part.id >= blocks_.size()) {
-                    blocks_.resize(part.id + 1);
-                    rows_.resize(blocks_.size());
-                }
-                rows_[part.id] = {};
-                blocks_[part.id].definition = std::move(definition);
-                blocks_[part.id].module = modules_.at({part.address});
+    for_each_part(parts, [&](const DefinitionPart& part) {
+        BlockPart block;
+        PagePart page;
+        MapPart map;
+        UnmapPart unmap;
+        StillMappedPart still_mapped;
+        if (part.is(block) && may_follow(block.id, blocks_.size())) {
+            if (block.id >= blocks_.size()) {
+                blocks_.resize(block.id + 1);
+                rows_.resize(blocks_.size());
             }
-        } else if (kind == PartKind::page && words * 4 >= sizeof(PagePart) + page_bytes) {
-            PagePart part;
-            std::memcpy(&part, bytes, sizeof part);
-            images_.saw_page({part.address}, {bytes + sizeof part, page_bytes});
-        } else if (kind == PartKind::map && words * 4 >= sizeof(MapPart)) {
-            MapPart part;
-            std::memcpy(&part, bytes, sizeof part);
-            const std::string_view name{reinterpret_cast<const char*>(bytes) + sizeof part,
-                                        std::min<std::size_t>(part.name_bytes, words * 4 - sizeof part)};
-            modules_.mapped(part, name, clock_.cycle);
-            for (std::optional<CodePlace>* place : {&options_.start_at, &options_.stop_at})
-                if (*place) (*place)->mapped(std::string(name), {part.address}, part.file_offset, part.bytes);
-            if (!options_.ranges.empty() || options_.trigger_at) {
-                const auto mapped = [&](CodePlace& place) {
-                    place.mapped(std::string(name), {part.address}, part.file_offset, part.bytes);
-                };
-                const flow::UnitOptions before = options_.unit;
-                for (PlacedRange& range : options_.ranges) {
-                    mapped(range.first);
-                    if (range.end) mapped(*range.end);
-                }
-                if (options_.trigger_at) mapped(*options_.trigger_at);
-                place_unit();
-                if (before.view != options_.unit.view || before.exclude != options_.unit.exclude ||
-                    before.trigger_at != options_.unit.trigger_at)
-                    program_units();
-            }
-        } else if (kind == PartKind::unmap && words * 4 >= sizeof(UnmapPart)) {
-            UnmapPart part;
-            std::memcpy(&part, bytes, sizeof part);
-            modules_.unmapped(part, clock_.cycle);
-        } else if (kind == PartKind::still_mapped && words * 4 >= sizeof(StillMappedPart)) {
-            StillMappedPart part;
-            std::memcpy(&part, bytes, sizeof part);
-            modules_.still_mapped(part);
+            rows_[block.id] = {};
+            blocks_[block.id].definition = part.definition(block);
+            blocks_[block.id].module = modules_.at({block.address});
+        } else if (part.is(page)) {
+            images_.saw_page({page.address}, part.after(page).first(page_bytes));
+        } else if (part.is(map)) {
+            modules_.mapped(map, part.name(map), clock_.cycle);
+            extent_.mapped(map, part.name(map));
+            map_unit(map, std::string(part.name(map)));
+        } else if (part.is(unmap)) {
+            modules_.unmapped(unmap, clock_.cycle);
+        } else if (part.is(still_mapped)) {
+            modules_.still_mapped(still_mapped);
         }
-        parts = parts.subspan(words);
+    });
+}
+
+/// A file is mapped, which may hold what the unit's comparators are to hold.
+void Recorder::map_unit(const MapPart& part, const std::string& name) {
+    if (options_.ranges.empty() && !options_.trigger_at) return;
+    const auto mapped = [&](CodePlace& place) { place.mapped(name, {part.address}, part.file_offset, part.bytes); };
+    for (PlacedRange& range : options_.ranges) {
+        mapped(range.first);
+        if (range.end) mapped(*range.end);
     }
+    if (options_.trigger_at) mapped(*options_.trigger_at);
+    const flow::UnitOptions before = options_.unit;
+    place_unit();
+    if (before.view != options_.unit.view || before.exclude != options_.unit.exclude ||
+        before.trigger_at != options_.unit.trigger_at)
+        program_units();
 }
 
 void Recorder::execution(std::uint32_t number, std::span<const std::uint32_t> chunk) {
@@ -207,24 +162,24 @@ void Recorder::execution(std::uint32_t number, std::span<const std::uint32_t> ch
     for (;;) {
         if (chunk.empty()) break;
         // An exception says more about where it stopped the block.
-        if (t.cut && !tells_exception(chunk.front())) settle(t, whole_block, false);
+        if (t.cut && !says_exception(chunk.front())) settle(t);
         chunk = chunk.subspan(t.tracker.follow(chunk, rows_, recorded_.epochs, limit, t.held));
         if (chunk.empty()) break;
         const std::uint32_t word = chunk.front();
         chunk = chunk.subspan(1);
         if (word <= words::max_block) {
-            settle(t, whole_block, false);
+            settle(t);
             t.held = word;
             continue;
         }
         switch (word & words::kind_mask) {
             case words::cut: t.cut = word & words::value_mask; break;
             case words::system_call:
-                settle(t, whole_block, false);
+                settle(t);
                 if (t.tracker.attached()) t.tracker.system_call();
                 break;
             case words::thread_end:
-                settle(t, whole_block, false);
+                settle(t);
                 close_stream(t);
                 break;
             case words::exception:
@@ -243,9 +198,7 @@ void Recorder::execution(std::uint32_t number, std::span<const std::uint32_t> ch
         }
     }
     collect(t);
-    if (frames_.size() >= write_bytes) {
-        if (const Status status = write_trace(); !status) fail(status.error());
-    }
+    if (buffers_.waiting() >= write_bytes) fail_if(write_trace());
 }
 
 std::size_t Recorder::halves_of(std::uint32_t kind) const {
@@ -267,23 +220,13 @@ void Recorder::take_halves(Thread& t) {
         exception_aarch32(t);
 }
 
-void Recorder::settle(Thread& t, std::uint32_t end, bool stopped) {
+void Recorder::settle(Thread& t, std::optional<std::uint32_t> end, bool stopped) {
     const std::optional<std::uint32_t> cut = std::exchange(t.cut, std::nullopt);
     if (t.held == 0) return;
-    if (end == whole_block && cut) {
-        end = *cut;
-        stopped = true;
-    }
-    const std::uint32_t id = t.held;
-    t.held = 0;
+    const std::uint32_t id = std::exchange(t.held, 0);
     if (recorded_.stopped || id >= blocks_.size()) return;
     Block& block = known(t, id);
-    const auto size = static_cast<std::uint32_t>(block.code.instructions.size());
-    if (stopped && (end >= size || !block.code.instructions[end].may_stop)) {
-        end = size;
-        stopped = false;
-    }
-    execute(t, block, std::min(end, size), stopped);
+    execute(t, block, completed_part(block.code, end, stopped, cut));
 }
 
 Recorder::Block& Recorder::known(Thread& t, std::uint32_t id) {
@@ -311,25 +254,11 @@ isa::Isa Recorder::arriving(const Thread& t, Address address) const {
     return isa::Isa::a32;
 }
 
-void Recorder::execute(Thread& t, Block& block, std::uint32_t end, bool stopped) {
+void Recorder::execute(Thread& t, Block& block, CompletedPart part) {
     const Code& code = block.code;
-    std::uint32_t first = 0;
-    if (!recorded_.began) {
-        const std::optional<Address> start = options_.start_at->address();
-        const auto index = start ? code.index_of(*start) : std::nullopt;
-        if (!index || *index >= end) return;
-        first = *index;
-        recorded_.began = true;
-    }
-    bool stop_here = false;
-    const std::optional<Address> stop_at = options_.stop_at ? options_.stop_at->address() : std::nullopt;
-    if (stop_at) {
-        if (const auto index = code.index_of(*stop_at); index && *index >= first && *index < end) {
-            end = *index;
-            stopped = false;
-            stop_here = true;
-        }
-    }
+    const std::optional<RecordedExtent::Piece> piece = extent_.piece(code, part);
+    if (!piece) return;
+    const auto [first, end, stopped] = piece->part;
     // The unit traces A64 alone.
     if (t.a64.aarch32()) return;
     if (!t.tracker.attached()) open_stream(t);
@@ -366,8 +295,7 @@ void Recorder::execute(Thread& t, Block& block, std::uint32_t end, bool stopped)
         images_.add(code.address, code.bytes);
         modules_.run(block.module, clock_.cycle);
         block.epoch = recorded_.epochs;
-        const bool stops = stop_at && *stop_at >= code.address && *stop_at < code.end();
-        if (!stops) rows_[static_cast<std::size_t>(&block - blocks_.data())] = row_of(code, block.epoch);
+        if (!piece->has_stop) rows_[static_cast<std::size_t>(&block - blocks_.data())] = row_of(code, block.epoch);
     } else {
         t.tracker.arrive(place);
     }
@@ -382,8 +310,8 @@ void Recorder::execute(Thread& t, Block& block, std::uint32_t end, bool stopped)
         stop(fmt::format("at {:#x}, where half a megabyte ran without a branch", place.address.value));
         return;
     }
-    if (stop_here)
-        stop(fmt::format("where execution reached {} (--stop-at)", options_.stop_at->text()));
+    if (piece->stops)
+        stop(fmt::format("where execution reached {} (--stop-at)", extent_.stop()->text()));
     else if (options_.limit_instructions != 0 && clock_.cycle >= options_.limit_instructions)
         stop(fmt::format("after {} (--limit)", counted(options_.limit_instructions, "instruction")));
 }
@@ -391,12 +319,9 @@ void Recorder::execute(Thread& t, Block& block, std::uint32_t end, bool stopped)
 void Recorder::open_stream(Thread& t) {
     if (next_id_ > last_id) new_epoch();
     const std::string suffix = recorded_.epochs == 1 ? "" : fmt::format("_{}", recorded_.epochs);
-    if (!formatter_) {
+    if (!buffers_.is_open()) {
         const fs::path path = options_.folder / fmt::format("trace{}.bin", suffix);
-        trace_file_ = open(path.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
-        if (trace_file_ < 0) fail(cannot("create", path));
-        if (options_.buffer_bytes != 0) ram_.emplace(static_cast<std::size_t>(options_.buffer_bytes));
-        formatter_ = std::make_unique<coresight::Formatter>(frames_);
+        fail_if(buffers_.open(path));
         capture_.buffers.push_back(
             {fmt::format("ETB{}", suffix), capture::Buffer::Format::coresight, "coresight", {path}, {}});
     }
@@ -460,38 +385,23 @@ void Recorder::close_stream(Thread& t) {
 
 void Recorder::collect(Thread& t) {
     if (!t.stream || t.stream->trace.bytes.empty()) return;
-    formatter_->add(t.stream->id, t.stream->trace.bytes);
+    buffers_.add(t.stream->id, t.stream->trace.bytes);
     t.stream->trace.bytes.clear();
 }
 
 void Recorder::new_epoch() {
     for (auto& [number, t] : threads_) close_stream(t);
-    if (formatter_) formatter_->flush();
-    if (const Status status = write_trace(true); !status) fail(status.error());
-    if (const Status status = write_ram(); !status) fail(status.error());
-    if (const Status status = archive_images(); !status) fail(status.error());
-    replaced_bytes_ += replaced_in_ram();
-    ram_.reset();
-    if (trace_file_ >= 0) close(trace_file_);
-    trace_file_ = -1;
-    buffer_bytes_ = 0;
-    formatter_.reset();
+    buffers_.flush();
+    fail_if(write_trace(true));
+    fail_if(write_ram());
+    fail_if(archive_images());
+    buffers_.close();
     dumps_before_ = capture_.dumps.size();
     epoch_cores_.clear();
     described_ = false;
     modules_.new_epoch();
     next_id_ = first_id;
     ++recorded_.epochs;
-}
-
-/// The memory of this epoch goes to that of earlier ones.
-Status Recorder::archive_images() {
-    WM_RETURN_IF_ERROR(images_.archive());
-    capture_.dumps.resize(dumps_before_);
-    for (const std::string& core : epoch_cores_)
-        for (capture::MemoryDump& dump : images_.dumps(core)) capture_.dumps.push_back(std::move(dump));
-    images_.new_epoch();
-    return Nothing{};
 }
 
 void Recorder::stop(std::string where) {
@@ -505,163 +415,28 @@ void Recorder::fail(Error error) {
     if (!failure_) failure_ = std::move(error);
 }
 
-Status Recorder::write_trace(bool ended) {
-    if (failure_) return *failure_;
-    // The description comes first: trace on disk is always of sources and code that are on disk too. A buffer that is
-    // not described nobody reads; a program that changes its code often would otherwise have all buffers described for
-    // each change.
-    const bool unknown = ended && capture_.buffers.size() > described_buffers_;
-    if (!unknown && (!described_ || images_.changed())) WM_RETURN_IF_ERROR(describe(false));
-    if (ram_) {
-        ram_->write(frames_);
-        trace_bytes_ += frames_.size();
-        frames_.clear();
-    }
-    if (trace_file_ >= 0 && !frames_.empty()) {
-        const std::size_t written = write_some(trace_file_, frames_);
-        const bool all = written == frames_.size();
-        Error why = cannot("write", capture_.buffers.back().files.front());
-        // Only whole frames stay in the file.
-        buffer_bytes_ += written - written % coresight::frame_bytes;
-        trace_bytes_ += written - written % coresight::frame_bytes;
-        if (!all) {
-            static_cast<void>(ftruncate(trace_file_, static_cast<off_t>(buffer_bytes_)));
-            return why;
-        }
-        frames_.clear();
-    }
-    return Nothing{};
-}
-
-/// Bytes of the buffer at hand that later ones took the place of.
-std::uint64_t Recorder::replaced_in_ram() const {
-    return ram_ ? ram_->written() - std::min<std::uint64_t>(ram_->written(), options_.buffer_bytes) : 0;
-}
-
-/// The oldest frame comes first. Moved into place, so that no reader meets half a buffer.
-Status Recorder::write_ram() {
-    if (failure_) return *failure_;
-    if (!ram_) return Nothing{};
-    capture::Buffer& buffer = capture_.buffers.back();
-    const fs::path file = buffer.files.front(), fresh = options_.folder / ".trace";
-    const std::vector<std::uint8_t> contents = ram_->contents();
-    std::ofstream out(fresh, std::ios::binary);
-    out.write(reinterpret_cast<const char*>(contents.data()), static_cast<std::streamsize>(contents.size()));
-    if (!out.flush()) return cannot("write", fresh);
-    out.close();
-    std::error_code error;
-    fs::rename(fresh, file, error);
-    if (error) return Error{Errc::unreadable, fmt::format("cannot write {}: {}", file.string(), error.message())};
-    if (ram_->written() <= options_.buffer_bytes) return Nothing{};
-    recorded_.wrapped = true;
-    buffer.overwritten = replaced_in_ram();
-    for (SourceTruth& source : truth_.sources)
-        if (std::find(buffer.sources.begin(), buffer.sources.end(), source.source) != buffer.sources.end())
-            source.wrapped = true;
-    return Nothing{};
-}
-
-Status Recorder::describe(bool complete) {
-    WM_RETURN_IF_ERROR(images_.write());
-    capture_.dumps.resize(dumps_before_);
-    for (const std::string& core : epoch_cores_)
-        for (capture::MemoryDump& dump : images_.dumps(core)) capture_.dumps.push_back(std::move(dump));
-
-    // Written beside and moved into place, so that no reader meets half a file.
-    const fs::path folder = options_.folder, fresh = folder / ".new";
-    capture::Capture described = capture_;
-    described.modules = modules_.map();
-    described.modules.names = generated_names_;
-    if (recorded_.wrapped)
-        described.description += fmt::format(", the last {} bytes of a buffer that wrapped", options_.buffer_bytes);
-    if (!described.buffers.empty()) {
-        if (options_.start_at)
-            described.buffers.front().begins =
-                in_ini(fmt::format("where execution first reached {} (--start-at)", options_.start_at->text()));
-        described.buffers.back().ends = in_ini(ends_);
-        if (!complete && ends_.empty()) described.buffers.back().ends = "before the program did, or still goes on";
-    }
-    for (capture::MemoryDump& dump : described.dumps) dump.file = fresh / dump.file.filename();
-    std::error_code error;
-    for (capture::Buffer& buffer : described.buffers)
-        for (fs::path& file : buffer.files) {
-            // So that a reader knows when frames are missing later.
-            if (complete)
-                if (const std::uintmax_t bytes = fs::file_size(file, error); !error)
-                    buffer.length = buffer.length.value_or(0) + bytes;
-            file = fresh / file.filename();
-        }
-    fs::remove_all(fresh, error);
-    WM_RETURN_IF_ERROR(capture::write_snapshot(described, fresh));
-    truth_.complete = complete;
-    const std::string text = to_text(truth_);
-    if (!(std::ofstream(fresh / truth_file, std::ios::binary) << text).flush())
-        return cannot("write", fresh / truth_file);
-    std::vector<fs::path> files;
-    for (const fs::directory_entry& entry : fs::directory_iterator(fresh, error)) files.push_back(entry.path());
-    // snapshot.ini last: it names the others.
-    std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
-        const auto last = [](const fs::path& p) { return p.filename() == "snapshot.ini"; };
-        return last(a) != last(b) ? last(b) : a < b;
-    });
-    for (const fs::path& file : files) {
-        fs::rename(file, folder / file.filename(), error);
-        if (error)
-            return Error{Errc::unreadable,
-                         fmt::format("cannot write {}: {}", (folder / file.filename()).string(), error.message())};
-    }
-    fs::remove_all(fresh, error);
-    images_.remove_outdated();
-    described_ = true;
-    described_buffers_ = capture_.buffers.size();
-    recorded_.decodable = !capture_.sources.empty();
-    return Nothing{};
-}
-
-Status Recorder::flush() {
-    if (failure_) return *failure_;
-    for (auto& [number, t] : threads_)
-        if (t.stream && t.stream->ranges) t.stream->ranges->flush();
-    described_ = false;
-    Status status = write_trace();
-    if (status) status = write_ram();
+void Recorder::fail_if(const Status& status) {
     if (!status) fail(status.error());
-    return status;
-}
-
-Result<std::size_t> Recorder::take_generated_names(std::uint32_t process, fs::file_time_type began) {
-    using Format = capture::GeneratedNames::Format;
-    const fs::path perf_map = fmt::format("/tmp/perf-{}.map", process), jitdump = fmt::format("jit-{}.dump", process);
-    for (const auto& [from, copy, format] :
-         {std::tuple{perf_map, perf_map_copy, Format::perf_map}, std::tuple{jitdump, jitdump_copy, Format::jitdump}}) {
-        std::error_code error;
-        // An older one is of another process that had the number.
-        if (!fs::is_regular_file(from, error) || fs::last_write_time(from, error) < began || error) continue;
-        if (!fs::copy_file(from, options_.folder / copy, fs::copy_options::overwrite_existing, error))
-            return Error{Errc::unreadable, fmt::format("cannot copy {} to {}: {}", from.string(),
-                                                       (options_.folder / copy).string(), error.message())};
-        generated_names_.push_back({format, std::string(copy)});
-    }
-    return generated_names_.size();
 }
 
 Status Recorder::finish(bool complete) {
     // How far a block ran is unknown if nothing is known after it; that it was entered settles the one before.
     for (auto& [number, t] : threads_) settle(t, 0, false);
     for (auto& [number, t] : threads_) close_stream(t);
-    if (formatter_) formatter_->flush();
-    if (Status status = write_trace(); !status) fail(status.error());
-    if (Status status = write_ram(); !status) fail(status.error());
+    buffers_.flush();
+    fail_if(write_trace());
+    fail_if(write_ram());
     // Even where trace could not be written: the sums may still fit.
-    if (Status status = describe(complete && !failure_); !status) fail(status.error());
+    fail_if(describe(complete && !failure_));
     return failure_ ? Status(*failure_) : Status(Nothing{});
 }
 
 Recorded Recorder::recorded() const {
     Recorded r = recorded_;
     r.instructions = clock_.cycle;
-    r.start_known = options_.start_at && options_.start_at->address();
-    r.stop_known = options_.stop_at && options_.stop_at->address();
+    r.began = extent_.began();
+    r.start_known = extent_.start_known();
+    r.stop_known = extent_.stop_known();
     const auto look = [&](const CodePlace& place) {
         if (!place.address()) r.unknown_places.push_back(place.text());
     };
@@ -674,8 +449,8 @@ Recorded Recorder::recorded() const {
         r.ranges += s.ranges + s.lost_ranges;
         r.filtered_ranges += s.filtered_ranges;
     }
-    r.trace_bytes = trace_bytes_ + frames_.size();
-    r.kept_bytes = r.trace_bytes - replaced_bytes_ - replaced_in_ram();
+    r.trace_bytes = buffers_.sent_bytes();
+    r.kept_bytes = buffers_.kept_bytes();
     r.code_bytes = images_.bytes();
     for (const auto& [number, t] : threads_) {
         if (t.tracker.unknown_vector()) r.unknown_vector = t.tracker.unknown_vector();

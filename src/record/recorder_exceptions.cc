@@ -57,8 +57,8 @@ void Recorder::exception_aarch32(Thread& t) {
         return has_link ? std::optional<Address>{{(link.value - bytes) & 0xffffffff}} : std::nullopt;
     };
     ExceptionClass kind = ExceptionClass::other;
-    std::optional<Address> back;      // the instruction that comes when the handler returns
-    std::uint32_t end = whole_block;  // of the block entered last: its first instruction that did not complete
+    std::optional<Address> back;       // the instruction that comes when the handler returns
+    std::optional<std::uint32_t> end;  // of the block entered last: its first instruction that did not complete
     switch (number) {
         case undefined: {
             // It counts as executed. Found only by an access check, it may have others after it in its block.
@@ -67,8 +67,8 @@ void Recorder::exception_aarch32(Thread& t) {
             if (const auto at = before_link(thumb ? 2 : 4)) {
                 if (const auto index = index_in_held(t, *at)) {
                     end = *index;
-                    if (counts_when_undefined(blocks_[t.held].code.instructions[end], *options_.units))
-                        ++end;
+                    if (counts_when_undefined(blocks_[t.held].code.instructions[*index], *options_.units))
+                        end = *index + 1;
                     else
                         back = at;
                 }
@@ -84,7 +84,7 @@ void Recorder::exception_aarch32(Thread& t) {
         case data_abort:
             kind = ExceptionClass::data_abort;
             back = before_link(8);
-            if (back) end = index_in_held(t, *back).value_or(whole_block);
+            if (back) end = index_in_held(t, *back);
             break;
         case irq:
         case virtual_irq:
@@ -104,7 +104,7 @@ void Recorder::exception_aarch32(Thread& t) {
     }
     // With -icount QEMU leaves a block in front of an access to a device and says nothing of the access itself: an
     // interrupt comes before it or after it.
-    if (end == whole_block && t.cut && back && t.held != 0 && t.held < blocks_.size()) {
+    if (!end && t.cut && back && t.held != 0 && t.held < blocks_.size()) {
         const Code& code = known(t, t.held).code;
         const auto size = static_cast<std::uint32_t>(code.instructions.size());
         const std::uint32_t at = *back == code.end() ? size : code.index_of(*back).value_or(0);
@@ -114,7 +114,7 @@ void Recorder::exception_aarch32(Thread& t) {
     if ((state & words::hyp) != 0 && vector.value % vector_table_bytes == hyp_trap_vector &&
         kind != ExceptionClass::hypervisor_call)
         kind = ExceptionClass::trap;
-    settle(t, end, number == data_abort && end != whole_block);
+    settle(t, end, number == data_abort && end.has_value());
     if (!t.tracker.attached() || recorded_.stopped) return;
     std::optional<Place> place;
     if (back) place = Place{*back, isa_at(t, *back)};
@@ -130,7 +130,7 @@ void Recorder::signal(Thread& t) {
     const bool holds = signal.raised && t.held != 0 && t.held < blocks_.size();
     const SignalException taken =
         exception_of(signal, holds ? &known(t, t.held).code : nullptr, options_.units->undefined_executes());
-    settle(t, taken.end.value_or(whole_block), false);
+    settle(t, taken.end);
     if (!t.tracker.attached() || recorded_.stopped) return;
     t.tracker.exception(taken.kind, taken.executed ? std::nullopt : std::optional<Place>(signal.back), std::nullopt);
 }
@@ -146,14 +146,14 @@ void Recorder::exception_aarch64(Thread& t) {
     t.halves.clear();
     if (t.a64.aarch32()) {
         // Taken from code that is not recorded: trace begins again in the handler.
-        settle(t, whole_block, false);
+        settle(t);
         t.a64.state(state);
         t.tracker.context(t.a64.context());
         return;
     }
     const std::optional<std::uint32_t> index = index_in_held(t, back);
     const ExceptionClass kind = a64_exception(number, syndrome, !index);
-    std::uint32_t end = whole_block;
+    std::optional<std::uint32_t> end;
     // An instruction that could not be fetched may also be the first of the block before, to which it returned; the
     // check of a branch target fails when the instruction is there.
     constexpr std::uint32_t fetch = 0x20, fetch_same = 0x21;
@@ -166,7 +166,7 @@ void Recorder::exception_aarch64(Thread& t) {
         const std::uint32_t at = back == code.end() ? size : code.index_of(back).value_or(0);
         if (at >= *t.cut) end = at;
     }
-    settle(t, end, kind == ExceptionClass::data_abort && end != whole_block);
+    settle(t, end, kind == ExceptionClass::data_abort && end.has_value());
     t.a64.state(state);
     if (recorded_.stopped) return;
     if (!t.tracker.attached()) return notice_progress(t, vector);
@@ -183,7 +183,7 @@ void Recorder::notice_progress(Thread& t, Address vector) {
 }
 
 void Recorder::state(Thread& t, std::uint32_t bits) {
-    settle(t, whole_block, false);
+    settle(t);
     if (!options_.aarch64) {
         t.tracker.context(context_of(bits, t.number));
         return;
@@ -203,7 +203,7 @@ void Recorder::written(Thread& t) {
     std::uint64_t value = 0;
     for (unsigned i = 0; i < 4; ++i) value |= std::uint64_t{t.halves[i]} << 16 * i;
     t.halves.clear();
-    settle(t, whole_block, false);
+    settle(t);
     if ((which & words::unread) != 0) {
         ++recorded_.unread_registers;
         return;

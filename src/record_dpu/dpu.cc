@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <fstream>
 
 #include "dpu_cache.h"
@@ -14,6 +12,7 @@
 #include "recorded_images.h"
 #include "system_calls.h"
 #include "waymark/core/file_error.h"
+#include "waymark/record/definition_parts.h"
 #include "waymark/record/files.h"
 #include "waymark/record/truth.h"
 #include "waymark/record_dpu/dpu_truth.h"
@@ -30,15 +29,7 @@ namespace {
 constexpr std::uint32_t os_signal = 1, os_timer = 2, os_first_call = 3, os_last_call = 1019, os_readout = 1023;
 constexpr std::uint8_t first_id = 2, last_id = 255;
 
-bool write_all(int file, Bytes bytes) {
-    while (!bytes.empty()) {
-        const ssize_t n = write(file, bytes.data(), bytes.size());
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return false;
-        bytes = bytes.subspan(static_cast<std::size_t>(n));
-    }
-    return true;
-}
+bool write_all(int file, Bytes bytes) { return write_some(file, bytes) == bytes.size(); }
 
 }  // namespace
 
@@ -106,49 +97,24 @@ DpuRecorder::Thread& DpuRecorder::thread(std::uint32_t number) {
 // ---- definitions
 
 void DpuRecorder::definitions(std::span<const std::uint32_t> parts) {
-    while (parts.size() >= 2) {
-        const auto kind = static_cast<PartKind>(parts[0]);
-        const std::size_t words = parts[1];
-        if (words < 2 || words > parts.size()) return;
-        const auto* bytes = reinterpret_cast<const std::uint8_t*>(parts.data());
-        const std::size_t size = words * 4;
-        if (kind == PartKind::block && size >= sizeof(BlockPart)) {
-            BlockPart part;
-            std::memcpy(&part, bytes, sizeof part);
-            if (sizeof part + part.code_bytes + part.text_bytes <= size && part.id <= words::max_block)
-                define_block(part, bytes + sizeof part);
-        } else if (kind == PartKind::map && size >= sizeof(MapPart)) {
-            MapPart part;
-            std::memcpy(&part, bytes, sizeof part);
-            images_->mapped(part,
-                            {reinterpret_cast<const char*>(bytes) + sizeof part,
-                             std::min<std::size_t>(part.name_bytes, size - sizeof part)},
-                            *unit_);
-        } else if (kind == PartKind::unmap && size >= sizeof(UnmapPart)) {
-            UnmapPart part;
-            std::memcpy(&part, bytes, sizeof part);
-            images_->unmapped(part, *unit_);
-        } else if (kind == PartKind::still_mapped && size >= sizeof(StillMappedPart)) {
-            StillMappedPart part;
-            std::memcpy(&part, bytes, sizeof part);
-            images_->still_mapped(part, *unit_);
+    for_each_part(parts, [&](const DefinitionPart& part) {
+        BlockPart block;
+        MapPart map;
+        UnmapPart unmap;
+        StillMappedPart still_mapped;
+        if (part.is(block) && may_follow(block.id, blocks_.size())) {
+            if (block.id >= blocks_.size()) blocks_.resize(block.id + 1);
+            blocks_[block.id] = {};
+            blocks_[block.id].module = images_->module_at({block.address});
+            blocks_[block.id].definition = part.definition(block);
+        } else if (part.is(map)) {
+            images_->mapped(map, part.name(map), *unit_);
+        } else if (part.is(unmap)) {
+            images_->unmapped(unmap, *unit_);
+        } else if (part.is(still_mapped)) {
+            images_->still_mapped(still_mapped, *unit_);
         }
-        parts = parts.subspan(words);
-    }
-}
-
-void DpuRecorder::define_block(const BlockPart& part, const std::uint8_t* code) {
-    // The plugin counts; what is far off did not come from it.
-    constexpr std::size_t ahead = 1 << 16;
-    if (part.id > blocks_.size() + ahead) return;
-    if (part.id >= blocks_.size()) blocks_.resize(std::max<std::size_t>(part.id + 1, blocks_.size() * 2));
-    blocks_[part.id] = {};
-    blocks_[part.id].module = images_->module_at({part.address});
-    blocks_[part.id].definition = Definition{{part.address},
-                                             {code, code + part.code_bytes},
-                                             part.instructions,
-                                             part.second == 0 ? std::nullopt : std::optional<Address>{{part.second}},
-                                             {reinterpret_cast<const char*>(code) + part.code_bytes, part.text_bytes}};
+    });
 }
 
 DpuRecorder::Block& DpuRecorder::known(Thread& t, std::uint32_t id) {

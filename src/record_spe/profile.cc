@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <limits>
-#include <numeric>
 #include <utility>
+
+#include "operation.h"
+#include "profiled_cpu.h"
+#include "profiler_options.h"
+#include "waymark/record/definition_parts.h"
 
 namespace waymark::record {
 
@@ -18,10 +21,6 @@ namespace perf = capture::perf;
 
 namespace {
 
-/// Type numbers of PMUs are given by the running kernel; this one is as good as any.
-constexpr std::uint32_t pmu_type = 10;
-constexpr std::size_t spe_attr = 0, dummy_attr = 1;
-
 /// How far a thread runs ahead of another before that one goes on.
 constexpr std::uint64_t slice_cycles = 50;
 /// Chunks that wait for a thread of which nothing comes, before it is waited for no more.
@@ -29,222 +28,13 @@ constexpr std::size_t most_held = 256;
 /// What is in a unit's buffer is written out after so much of the model's time.
 constexpr std::uint64_t flushes_per_second = 20;
 
-std::vector<perf::Attr> attributes(const ProfilerOptions& options) {
-    perf::Attr spe;
-    spe.type = pmu_type;
-    spe.config = options.spe.config();
-    spe.config1 = options.spe.event_filter;
-    spe.config2 = options.spe.min_latency;
-    spe.config3 = options.spe.inv_event_filter;
-    spe.config4 = options.spe.inv_data_src_filter;
-    spe.sample_period = options.spe.period & ~0xffU;
-    spe.ids = {1};
-    spe.name = "arm_spe_0//u";
-    like_tracking_event(spe);
-    return {spe, tracking_event({2})};
-}
-
-perf::AuxtraceInfo info_of(const ProfilerOptions& options) {
-    perf::AuxtraceInfo info{.type = perf::AuxtraceInfo::arm_spe};
-    constexpr std::uint64_t per_cpu = 1, min_interval = 256;
-    if (options.info_version == 1) {
-        info.words = {pmu_type, per_cpu};
-        return info;
-    }
-    info.words = {2, 4, pmu_type, options.machine.cpus};
-    constexpr std::uint64_t magic = 0x1010101010101010;
-    for (std::uint32_t cpu = 0; cpu < options.machine.cpus; ++cpu)
-        info.words.insert(info.words.end(), {magic, cpu, 3, options.machine.midr, pmu_type, min_interval});
-    return info;
-}
-
-spe::Operation operation_of(const isa::A64Instruction& i) {
-    using Kind = spe::Operation::Kind;
-    spe::Operation o;
-    o.conditional = i.conditional;
-    o.indirect = i.indirect;
-    o.floating_point = i.floating_point;
-    o.simd = i.simd;
-    if (i.kind == isa::A64Class::branch) {
-        o.kind = Kind::branch;
-        using Call = spe::Operation::Call;
-        o.call = i.link ? Call::call : i.function_return ? Call::procedure_return : Call::neither;
-        return o;
-    }
-    if (i.kind == isa::A64Class::other) {
-        o.kind = i.sve ? Kind::sve : Kind::other;
-        return o;
-    }
-    o.store = i.kind == isa::A64Class::store;
-    o.load = !o.store;
-    o.acquire_release = i.acquire_release;
-    o.exclusive = i.exclusive;
-    o.atomic = i.atomic;
-    o.predicated = i.predicated;
-    o.gather_scatter = i.gather_scatter;
-    switch (i.data) {
-        case isa::A64Data::general:
-            o.kind = i.acquire_release || i.exclusive || i.atomic ? Kind::extended : Kind::general;
-            break;
-        case isa::A64Data::simd_fp: o.kind = Kind::simd_fp; break;
-        case isa::A64Data::sve:
-        case isa::A64Data::sme: o.kind = Kind::sve_memory; break;
-        case isa::A64Data::tag: o.kind = Kind::allocation_tag; break;
-        case isa::A64Data::copy: o.kind = Kind::memory_copy; break;
-        case isa::A64Data::set: o.kind = Kind::memory_set; break;
-    }
-    return o;
-}
-
 }  // namespace
-
-// ---- options
-
-std::uint64_t SpeOptions::config() const {
-    return std::uint64_t{ts_enable} | std::uint64_t{pa_enable} << 1 | std::uint64_t{jitter} << 16 |
-           std::uint64_t{branch_filter} << 32 | std::uint64_t{load_filter} << 33 | std::uint64_t{store_filter} << 34 |
-           std::uint64_t{discard} << 35 | std::uint64_t{branch_filter_mask} << 36 |
-           std::uint64_t{load_filter_mask} << 37 | std::uint64_t{store_filter_mask} << 38 |
-           std::uint64_t{simd_filter} << 39 | std::uint64_t{simd_filter_mask} << 40 |
-           std::uint64_t{float_filter} << 41 | std::uint64_t{float_filter_mask} << 42;
-}
-
-namespace {
-
-/// The unit of a version: bits that are nobody's are not filtered by.
-spe::Architecture unit_of(spe::Version version) {
-    spe::Architecture arch = spe::Architecture::of(version);
-    arch.own_events = 0;
-    arch.sve = version > spe::Version::v1_0;
-    return arch;
-}
-
-}  // namespace
-
-spe::Version SpeOptions::version() const {
-    spe::Version least = spe::Version::v1_0;
-    if (discard || inv_event_filter != 0) least = spe::Version::v1_2;
-    if (inv_data_src_filter != 0 || extended_types()) least = spe::Version::v1_4;
-    constexpr std::array all{spe::Version::v1_0, spe::Version::v1_1, spe::Version::v1_2, spe::Version::v1_3,
-                             spe::Version::v1_4};
-    for (const spe::Version version : all)
-        if (version >= least && ((event_filter | inv_event_filter) & ~filterable_events(unit_of(version))) == 0)
-            return version;
-    return spe::Version::v1_4;
-}
-
-Status set_from_event(SpeOptions& options, std::string_view event) {
-    const std::string_view all = event;
-    const auto wrong = [&](std::string what) {
-        return Error{Errc::usage,
-                     fmt::format("{}: {}; expected such as arm_spe/load_filter=1,min_latency=30/", all, what)};
-    };
-    const auto slash = event.find('/');
-    const std::string_view unit = event.substr(0, slash);
-    if (unit != "arm_spe" && unit != "arm_spe_0") return wrong(fmt::format("{} is not arm_spe", unit));
-    event = slash == event.npos ? std::string_view{} : event.substr(slash + 1);
-    const auto end = event.find('/');
-    if (slash != all.npos && end == event.npos) return wrong("a second / is missing");
-    if (end != event.npos && event.substr(end + 1) != "" && event.substr(end + 1) != "u")
-        return wrong(fmt::format("/{}: only what the program itself executes (u) is there", event.substr(end + 1)));
-    event = event.substr(0, end == event.npos ? 0 : end);
-    while (!event.empty()) {
-        const auto comma = event.find(',');
-        const std::string_view term = event.substr(0, comma);
-        event = comma == event.npos ? std::string_view{} : event.substr(comma + 1);
-        const auto equals = term.find('=');
-        const std::string_view name = term.substr(0, equals);
-        std::uint64_t value = 1;
-        if (equals != term.npos) {
-            std::string_view digits = term.substr(equals + 1);
-            const int base = digits.starts_with("0x") ? 16 : 10;
-            if (base == 16) digits.remove_prefix(2);
-            const auto [rest, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
-            if (error != std::errc{} || rest != digits.data() + digits.size() || digits.empty())
-                return wrong(fmt::format("{} is not a number", term.substr(equals + 1)));
-        }
-        bool found = false, fits = true;
-        std::string names;
-        SpeOptions::for_each(options, [&](std::string_view each, auto& field, const char*) {
-            names += (names.empty() ? "" : ", ") + std::string(each);
-            if (each != name) return;
-            found = true;
-            using Field = std::remove_reference_t<decltype(field)>;
-            fits = value <= std::numeric_limits<Field>::max();
-            if (fits) field = static_cast<Field>(value);
-        });
-        if (name == "period" && value <= std::numeric_limits<std::uint32_t>::max()) {
-            options.period = static_cast<std::uint32_t>(value);
-            continue;
-        }
-        if (!found) return wrong(fmt::format("no term {}; there are {}, period", name, names));
-        if (!fits) return wrong(fmt::format("{} = {} is too large", name, value));
-    }
-    return Nothing{};
-}
-
-Status check(const SpeOptions& options) {
-    const auto wrong = [](std::string message) { return Error{Errc::usage, std::move(message)}; };
-    if (options.period < 256)
-        return wrong(fmt::format("period {}: an interval has at least 256 operations", options.period));
-    if (options.min_latency > 4095) return wrong(fmt::format("min_latency {}: at most 4095", options.min_latency));
-    const std::uint64_t filterable = filterable_events(unit_of(options.version()));
-    for (const auto& [name, events] :
-         {std::pair{"event_filter", options.event_filter}, {"inv_event_filter", options.inv_event_filter}})
-        if ((events & ~filterable) != 0)
-            return wrong(
-                fmt::format("{} {:#x}: no version of SPE up to v1.4 filters by the events {:#x}; it can by {:#x}", name,
-                            events, events & ~filterable, filterable));
-    if ((options.event_filter & options.inv_event_filter) != 0)
-        return wrong(fmt::format("event_filter and inv_event_filter both have {:#x}, which no operation can satisfy",
-                                 options.event_filter & options.inv_event_filter));
-    return Nothing{};
-}
-
-Status check(const ProfilerOptions& options) {
-    WM_RETURN_IF_ERROR(check(options.spe));
-    WM_RETURN_IF_ERROR(check(options.machine));
-    if (options.info_version != 1 && options.info_version != 2)
-        return Error{Errc::usage, fmt::format("--info-version {}: AUXTRACE_INFO of Arm SPE has versions 1 and 2",
-                                              options.info_version)};
-    constexpr std::uint64_t least = 8192, most = 1U << 30;
-    if (options.aux_bytes < least || options.aux_bytes > most || (options.aux_bytes & (page_bytes - 1)) != 0)
-        return Error{Errc::usage, fmt::format("a buffer of {} bytes: whole pages, from {} to {} bytes",
-                                              options.aux_bytes, least, most)};
-    return Nothing{};
-}
-
-std::string to_text(const Profiled& p, const ProfilerOptions& options, bool complete) {
-    std::string text = "# What really executed, and what became of the samples.\n";
-    const auto line = [&](std::string_view name, const auto& value) { text += fmt::format("{} {}\n", name, value); };
-    line("complete", complete ? "yes" : "no");
-    line("period", options.spe.period & ~0xffU);
-    line("unit", "modelled");
-    line("threads", p.threads);
-    line("cpus", p.cpus);
-    line("operations", p.instructions);
-    constexpr std::array<const char*, 5> classes{"other", "loads", "stores", "load-atomics", "branches"};
-    for (std::size_t i = 0; i < classes.size(); ++i) line(std::string("operations.") + classes[i], p.classes[i]);
-    line("branches.conditional-taken", p.taken);
-    line("branches.conditional-not-taken", p.not_taken);
-    line("not-completed", p.not_completed);
-    line("modelled.mispredicted", p.mispredicted);
-    line("modelled.cycles", p.cycles);
-    line("samples.chosen", p.chosen);
-    for (std::size_t i = 0; i < spe::fate_count; ++i)
-        line(fmt::format("samples.{}", name(static_cast<spe::Fate>(i))), p.fates[i]);
-    line("trace-bytes", p.trace_bytes);
-    return text;
-}
 
 struct Profiler::Cpu {
-    Cpu(std::uint32_t n, const ProfilerOptions& options)
-        : number(n), buffer(Address{0x10'0000'0000 + (std::uint64_t{n} << 32)}, options.aux_bytes) {}
-    std::uint32_t number;
-    spe::ProfilingBuffer buffer;
-    std::unique_ptr<spe::Model> model;
-    std::uint64_t ring = 0;     ///< position in the AUX ring
-    std::uint64_t flushed = 0;  ///< cycle
+    Cpu(std::uint32_t number, const ProfilerOptions& options, CounterRatio counter, std::uint64_t now)
+        : unit(number, options, counter), flushed(now) {}
+    ProfiledCpu unit;
+    std::uint64_t flushed;  ///< cycle
     const Thread* who = nullptr;
 };
 
@@ -254,12 +44,9 @@ Profiler::Profiler(ProfilerOptions options)
     : options_(std::move(options)),
       machine_(options_.machine),
       conversion_(conversion_of(options_.machine.counter_hz)),
+      counter_(options_.machine.counter_ratio()),
       cpus_(options_.machine.cpus),
-      threads_on_(options_.machine.cpus) {
-    const std::uint64_t divisor = std::gcd(options_.machine.counter_hz, options_.machine.hz);
-    counter_numerator_ = options_.machine.counter_hz / divisor;
-    counter_denominator_ = options_.machine.hz / divisor;
-}
+      threads_on_(options_.machine.cpus) {}
 
 Profiler::~Profiler() = default;
 
@@ -271,7 +58,7 @@ Result<std::unique_ptr<Profiler>> Profiler::create(ProfilerOptions options) {
     Profiler& p = *profiler;
     p.file_ = std::move(file);
     p.file_->writer().time_conversion(p.conversion_);
-    p.file_->writer().auxtrace_info(info_of(p.options_));
+    p.file_->writer().auxtrace_info(auxtrace_info(p.options_));
     p.check_file();
     if (p.failure_) return *p.failure_;
     return profiler;
@@ -281,7 +68,7 @@ std::uint64_t Profiler::ticks(std::uint64_t cycle) const {
     // A second into the life of the machine: time 0 is perf's word for "before everything".
     __extension__ using Wide = unsigned __int128;
     return options_.machine.counter_hz +
-           static_cast<std::uint64_t>(Wide{cycle} * counter_numerator_ / counter_denominator_);
+           static_cast<std::uint64_t>(Wide{cycle} * counter_.numerator / counter_.denominator);
 }
 std::uint64_t Profiler::time(std::uint64_t cycle) const { return conversion_.to_ns(ticks(cycle)); }
 
@@ -299,38 +86,21 @@ std::uint64_t Profiler::now() const {
 // ---- definitions
 
 void Profiler::definitions(std::span<const std::uint32_t> parts) {
-    while (parts.size() >= 2) {
-        const auto kind = static_cast<PartKind>(parts[0]);
-        const std::size_t words = parts[1];
-        if (words < 2 || words > parts.size()) return;
-        const auto* bytes = reinterpret_cast<const std::uint8_t*>(parts.data());
-        const std::size_t size = words * 4;
-        const auto text = [&](std::size_t header, std::uint32_t length) {
-            return std::string_view(reinterpret_cast<const char*>(bytes) + header,
-                                    std::min<std::size_t>(length, size - header));
-        };
-        if (kind == PartKind::block && size >= sizeof(BlockPart)) {
-            BlockPart part;
-            std::memcpy(&part, bytes, sizeof part);
-            if (sizeof part + part.code_bytes <= size && part.id <= words::max_block)
-                define_block(part, bytes + sizeof part);
-        } else if (kind == PartKind::map && size >= sizeof(MapPart)) {
-            MapPart part;
-            std::memcpy(&part, bytes, sizeof part);
-            define_map(part, text(sizeof part, part.name_bytes));
-        } else if (kind == PartKind::thread && size >= sizeof(ThreadPart)) {
-            ThreadPart part;
-            std::memcpy(&part, bytes, sizeof part);
-            define_thread(part, text(sizeof part, part.name_bytes));
-        }
-        parts = parts.subspan(words);
-    }
+    for_each_part(parts, [&](const DefinitionPart& part) {
+        BlockPart block;
+        MapPart map;
+        ThreadPart thread;
+        if (part.is(block))
+            define_block(block, part.after(block).data());
+        else if (part.is(map))
+            define_map(map, part.name(map));
+        else if (part.is(thread))
+            define_thread(thread, part.name(thread));
+    });
 }
 
 void Profiler::define_block(const BlockPart& part, const std::uint8_t* code) {
-    // The plugin counts; what is far off did not come from it.
-    constexpr std::size_t ahead = 1 << 16;
-    if (part.id > blocks_.size() + ahead) return;
+    if (!may_follow(part.id, blocks_.size())) return;
     if (part.id >= blocks_.size()) {
         // Threads keep pointers into it.
         std::vector<std::optional<std::uint32_t>> open;
@@ -366,7 +136,7 @@ void Profiler::define_map(const MapPart& part, std::string_view name) {
         early_maps_.emplace_back(part, name);
         return;
     }
-    file_->mapped(part, name, {.pid = program_pid_, .tid = program_pid_, .time = time(now()), .attr = dummy_attr});
+    file_->mapped(part, name, {.pid = program_pid_, .tid = program_pid_, .time = time(now()), .attr = tracking_attr});
 }
 
 void Profiler::define_thread(const ThreadPart& part, std::string_view name) {
@@ -380,7 +150,7 @@ void Profiler::define_thread(const ThreadPart& part, std::string_view name) {
         if (name.empty()) return;
         t.name = name;
         const perf::TaskEvent comm{perf::TaskEvent::Kind::comm, t.pid, t.tid, 0, 0, 0, t.name};
-        file_->writer().task(comm, at(t, machine_.cycle(t.cpu), dummy_attr));
+        file_->writer().task(comm, at(t, machine_.cycle(t.cpu), tracking_attr));
         return;
     }
     introduce(t);
@@ -400,9 +170,9 @@ void Profiler::introduce(Thread& t) {
     t.name = program.substr(0, 15);
     if (t.tid != t.pid)
         file_->writer().task({perf::TaskEvent::Kind::fork, t.pid, t.tid, t.pid, t.pid, time(when), {}},
-                             at(t, when, dummy_attr));
+                             at(t, when, tracking_attr));
     else
-        file_->writer().task({perf::TaskEvent::Kind::exec, t.pid, t.tid, 0, 0, 0, t.name}, at(t, when, dummy_attr));
+        file_->writer().task({perf::TaskEvent::Kind::exec, t.pid, t.tid, 0, 0, 0, t.name}, at(t, when, tracking_attr));
     file_->writer().itrace_start(t.pid, t.tid, at(t, when, spe_attr));
 }
 
@@ -410,91 +180,14 @@ Profiler::Cpu& Profiler::cpu(std::uint32_t number) {
     std::unique_ptr<Cpu>& c = cpus_[number];
     if (c) return *c;
     ++sums_.cpus;
-    c = std::make_unique<Cpu>(number, options_);
-    // A Neoverse N1 is v1.0 and has no SVE; what else is modelled has it, and v1.1 is the first that reports it.
-    constexpr std::uint64_t part = 0xff00fff0, neoverse_n1 = 0x4100d0c0;
-    const spe::Version least = (options_.machine.midr & part) == neoverse_n1 ? spe::Version::v1_0 : spe::Version::v1_1;
-    const spe::Version version = std::max(options_.spe.version(), least);
-    spe::ModelConfig config = spe::ModelConfig::linux_user(version, options_.spe.period, c->buffer);
-    config.choices = spe::ModelChoices::neoverse();
-    if (version > spe::Version::v1_0) config.state.arch.own_events = 0;
-    config.state.arch.sve = version > spe::Version::v1_0;
-    if (version >= spe::Version::v1_4) {
-        // Events above 15 are recorded, which makes records longer.
-        config.choices.event_bytes = 4;
-        config.state.regs.pmsidr_el1.max_size = 7;
-        config.state.arch.eft = config.state.regs.pmsidr_el1.eft = options_.spe.extended_types();
-    }
-    config.choices.seed = options_.seed + number;
-    config.choices.counter_first = options_.machine.counter_hz;
-    config.choices.counter_numerator = static_cast<std::uint32_t>(counter_numerator_);
-    config.choices.counter_denominator = static_cast<std::uint32_t>(counter_denominator_);
-    const SpeOptions& o = options_.spe;
-    spe::Registers& r = config.state.regs;
-    r.pmsirr_el1.rnd = o.jitter;
-    r.pmscr_el2.ts = o.ts_enable;
-    r.pmscr_el2.pa = o.pa_enable;
-    r.pmsfcr_el1.b = o.branch_filter;
-    r.pmsfcr_el1.ld = o.load_filter;
-    r.pmsfcr_el1.st = o.store_filter;
-    r.pmsfcr_el1.ft = o.branch_filter || o.load_filter || o.store_filter;
-    r.pmsfcr_el1.fe = o.event_filter != 0;
-    r.pmsfcr_el1.fl = o.min_latency != 0;
-    if (o.extended_types()) {
-        r.pmsfcr_el1.ft = true;
-        r.pmsfcr_el1.simd = o.simd_filter;
-        r.pmsfcr_el1.fp = o.float_filter;
-        r.pmsfcr_el1.b_m = o.branch_filter_mask;
-        r.pmsfcr_el1.ld_m = o.load_filter_mask;
-        r.pmsfcr_el1.st_m = o.store_filter_mask;
-        r.pmsfcr_el1.simd_m = o.simd_filter_mask;
-        r.pmsfcr_el1.fp_m = o.float_filter_mask;
-    }
-    r.pmsfcr_el1.fn_e = o.inv_event_filter != 0;
-    r.set("PMSNEVFR_EL1", o.inv_event_filter);
-    r.pmsfcr_el1.fds = o.inv_data_src_filter != 0;
-    if (o.inv_data_src_filter != 0) r.set("PMSDSFR_EL1", ~o.inv_data_src_filter);
-    constexpr std::uint8_t discard_mode = 0b10;
-    if (o.discard) r.pmblimitr_el1.fm = discard_mode;
-    r.set("PMSEVFR_EL1", o.event_filter);
-    r.set("PMSLATFR_EL1", o.min_latency);
-    c->model = std::make_unique<spe::Model>(config, c->buffer);
-    c->flushed = machine_.cycle(number);
+    c = std::make_unique<Cpu>(number, options_, counter_, machine_.cycle(number));
     return *c;
 }
 
-/// What the unit's buffer holds goes to the file, as the driver does at an interrupt; and profiling goes on.
 void Profiler::write_out(Cpu& c, bool last) {
-    const std::uint64_t cycle = machine_.cycle(c.number);
-    spe::Model& model = *c.model;
-    const spe::Registers before = model.registers();
-    model.drain(cycle);
-    const bool collided = model.registers().pmbsr_el1.coll;
-    const Bytes trace = c.buffer.written(model.pointer());
-    const Thread& who = *c.who;
-    if (!trace.empty() || collided) {
-        perf::Chunk chunk;
-        chunk.ring = c.ring;
-        chunk.reference = c.number;
-        chunk.index = chunk.cpu = c.number;
-        if (!trace.empty()) file_->writer().auxtrace(chunk, trace);
-        perf::AuxRange range;
-        range.offset = c.ring;
-        range.bytes = trace.size();
-        range.flags = collided ? perf::AuxRange::collision : 0;
-        file_->writer().aux(range, at(who, cycle, spe_attr));
-        sums_.trace_bytes += trace.size();
-        c.ring += trace.size();
-    }
+    const std::uint64_t cycle = machine_.cycle(c.unit.number());
+    sums_.trace_bytes += c.unit.write_out(file_->writer(), at(*c.who, cycle, spe_attr), cycle, last);
     c.flushed = cycle;
-    if (!last)
-        model.change(cycle, [&](spe::State& s) {
-            s.regs.pmscr_el1 = before.pmscr_el1;
-            s.regs.pmscr_el2 = before.pmscr_el2;
-            s.regs.pmbsr_el1 = {};
-            s.regs.pmbptr_el1.ptr = c.buffer.base().value;
-            s.regs.pmblimitr_el1 = before.pmblimitr_el1;
-        });
     check_file();
 }
 
@@ -551,7 +244,7 @@ void Profiler::run(Thread& t, std::uint64_t until) {
     Cpu& c = cpu(t.cpu);
     if (c.who != &t) {
         c.who = &t;
-        c.model->set_context(0, t.tid);
+        c.unit.model().set_context(0, t.tid);
     }
     while (!t.chunks.empty()) {
         const std::vector<std::uint32_t>& chunk = t.chunks.front();
@@ -597,7 +290,7 @@ void Profiler::end(Thread& t) {
     // What is in the unit is the thread's, while it is still known.
     if (cpus_[t.cpu] && cpus_[t.cpu]->who == &t) write_out(*cpus_[t.cpu], false);
     file_->writer().task({perf::TaskEvent::Kind::exit, t.pid, t.tid, t.pid, t.pid, time(when), {}},
-                         at(t, when, dummy_attr));
+                         at(t, when, tracking_attr));
 }
 
 void Profiler::settle(Thread& t, std::optional<Address> next) {
@@ -643,7 +336,7 @@ std::optional<Accessed> Profiler::accesses(Thread& t, Memory memory, std::uint32
 
 void Profiler::execute(Thread& t, const Block& block, std::uint32_t stop, std::optional<Address> next) {
     if (stop == 0) return;
-    spe::Model& model = *cpus_[t.cpu]->model;
+    spe::Model& model = cpus_[t.cpu]->unit.model();
     sums_.instructions += stop;
     const bool whole = stop == block.instructions.size();
     const isa::A64Instruction& last = block.instructions.back();
@@ -739,8 +432,8 @@ Profiled Profiler::profiled() const {
     Profiled p = sums_;
     for (const auto& c : cpus_) {
         if (!c) continue;
-        p.cycles = std::max(p.cycles, machine_.cycle(c->number));
-        const spe::ModelCounts& counts = c->model->counts();
+        p.cycles = std::max(p.cycles, machine_.cycle(c->unit.number()));
+        const spe::ModelCounts& counts = c->unit.model().counts();
         p.chosen += counts.chosen;
         for (std::size_t i = 0; i < spe::fate_count; ++i) p.fates[i] += counts.fates[i];
     }
@@ -760,7 +453,7 @@ Status Profiler::finish(bool complete) {
         const Status finished = file_->finish({.arch = "aarch64",
                                                .midr = options_.machine.midr,
                                                .cpus = options_.machine.cpus,
-                                               .pmus = {{pmu_type, "arm_spe_0"}},
+                                               .pmus = {{arm_spe_pmu, "arm_spe_0"}},
                                                .command = options_.command});
         if (!finished) failure_ = finished.error();
     }

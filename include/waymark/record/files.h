@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "waymark/core/result.h"
+#include "waymark/core/types.h"
 #include "waymark/record/output_lock.h"
 
 namespace waymark::record {
@@ -17,6 +18,9 @@ inline constexpr std::size_t write_bytes = 1 << 20;
 
 /// `cannot write out/cstrace.bin: No space left on device`, by errno.
 [[nodiscard]] Error cannot(const char* what, const std::filesystem::path& path);
+
+/// Writes to an open file, and returns how many bytes could be written; errno has the reason if these are not all.
+[[nodiscard]] std::size_t write_some(int file, Bytes bytes);
 
 /// A text as an ini file can hold it, which cannot hold everything a command line can.
 [[nodiscard]] std::string ini_text(std::string text);

@@ -21,9 +21,11 @@
 #include "waymark/core/result.h"
 #include "waymark/coresight/formatter.h"
 #include "waymark/flow/unit.h"
+#include "waymark/record/aux_rings.h"
 #include "waymark/record/code.h"
 #include "waymark/record/code_place.h"
 #include "waymark/record/perf_file.h"
+#include "waymark/record/recorded_extent.h"
 #include "waymark/record/recording.h"
 #include "waymark/record/ring.h"
 #include "waymark/record/tracker.h"
@@ -120,12 +122,6 @@ private:
         std::filesystem::path ranges_file{};
         std::unique_ptr<RangeWriter> ranges{};
     };
-    /// An AUX ring: a CPU's, or a thread's.
-    struct Ring {
-        std::uint64_t position{};             ///< of what the units write next
-        std::vector<std::uint8_t> pending{};  ///< not in the file yet
-        std::vector<std::pair<capture::perf::AuxRange, capture::perf::PerfWriter::At>> ranges{};  ///< nor these
-    };
     /// The memory of an ETR or a TRBE.
     struct Memory {
         std::vector<std::uint8_t> bytes{};
@@ -144,13 +140,14 @@ private:
 
     explicit PerfRecorder(PerfRecorderOptions options);
     Process& process(const ProcessPart& part);
-    void define_block(Process& p, const BlockPart& part, const std::uint8_t* code);
+    void define_block(Process& p, std::uint32_t id, Definition definition);
     void define_map(Process& p, const MapPart& part, std::string_view name);
     void define_thread(Process& p, const ThreadPart& part, std::string_view name);
     void introduce(Thread& t);
     void run(Thread& t, std::span<const std::uint32_t> words);
-    void settle(Thread& t, std::optional<std::uint32_t> end, bool stopped);
-    void execute(Thread& t, std::uint32_t id, std::uint32_t end, bool stopped);
+    /// The block entered last ran: completed_part().
+    void settle(Thread& t, std::optional<std::uint32_t> end = {});
+    void execute(Thread& t, std::uint32_t id, CompletedPart part);
     /// The block, understood; null if there is none of this number.
     const Code* known(const Thread& t, std::uint32_t id);
     void signal(Thread& t);
@@ -165,8 +162,6 @@ private:
     void end(Thread& t);
     void end_program();
     void close_range(Cpu& c, std::vector<std::uint8_t> trace);
-    /// What a sink of `aux_bytes` keeps of a range, and the flags that say so.
-    [[nodiscard]] std::uint64_t lose(std::vector<std::uint8_t>& trace);
     /// Of all threads not all is in the trace any more.
     void mark_lost(std::uint64_t bytes);
     /// What the rings hold goes to the file.
@@ -180,6 +175,7 @@ private:
     void fail(const Status& status);
 
     PerfRecorderOptions options_;
+    RecordedExtent extent_;
     std::vector<std::string> program_;  ///< with its arguments: the one that runs
     capture::perf::TimeConversion conversion_;
     Clock clock_;
@@ -188,9 +184,8 @@ private:
     std::map<std::uint32_t, Process> processes_;  ///< by ProcessPart's number
     std::map<std::uint32_t, Thread> threads_;
     std::vector<Cpu> cpus_;
-    std::map<std::uint32_t, Ring> rings_;
+    AuxRings rings_;
     Memory etr_;  ///< used where `shares_sink()`
-    std::uint64_t pending_bytes_ = 0;
     Truth truth_;
     PerfRecorded recorded_;
     std::optional<Error> failure_;

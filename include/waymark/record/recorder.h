@@ -17,7 +17,6 @@
 #include "waymark/core/byte_sink.h"
 #include "waymark/core/result.h"
 #include "waymark/coresight/formatter.h"
-#include "waymark/coresight/sinks.h"
 #include "waymark/flow/unit.h"
 #include "waymark/record/a64_system.h"
 #include "waymark/record/code.h"
@@ -25,8 +24,10 @@
 #include "waymark/record/images.h"
 #include "waymark/record/modules.h"
 #include "waymark/record/output_lock.h"
+#include "waymark/record/recorded_extent.h"
 #include "waymark/record/recording.h"
 #include "waymark/record/ring.h"
+#include "waymark/record/trace_buffers.h"
 #include "waymark/record/tracker.h"
 #include "waymark/record/truth.h"
 
@@ -154,9 +155,11 @@ private:
     explicit Recorder(RecorderOptions options);
     void place_unit();
     void program_units();
+    void map_unit(const MapPart& part, const std::string& name);
     Thread& thread(std::uint32_t number);
-    void settle(Thread& t, std::uint32_t end, bool stopped);
-    void execute(Thread& t, Block& block, std::uint32_t end, bool stopped);
+    /// The block entered last ran: completed_part().
+    void settle(Thread& t, std::optional<std::uint32_t> end = {}, bool stopped = false);
+    void execute(Thread& t, Block& block, CompletedPart part);
     Block& known(Thread& t, std::uint32_t id);
     [[nodiscard]] std::size_t halves_of(std::uint32_t kind) const;
     void take_halves(Thread& t);
@@ -175,19 +178,22 @@ private:
     void close_stream(Thread& t);
     void new_epoch();
     [[nodiscard]] Status archive_images();
+    void describe_images();
     void map_system_image();
     /// `where`: capture::Buffer::ends.
     void stop(std::string where);
     void fail(Error error);
+    void fail_if(const Status& status);
     void collect(Thread& t);
     /// `ended`: the buffer at hand is complete; where no description names it yet, none is written for it alone.
     [[nodiscard]] Status write_trace(bool ended = false);
     [[nodiscard]] Status write_ram();
-    [[nodiscard]] std::uint64_t replaced_in_ram() const;
+    [[nodiscard]] capture::Capture description(bool complete, const std::filesystem::path& folder) const;
     [[nodiscard]] Status describe(bool complete);
 
     OutputLock lock_;
     RecorderOptions options_;
+    RecordedExtent extent_;
     std::optional<flow::SelectedBlocks> selected_ = flow::SelectedBlocks{};  ///< none: only the unit knows
     Clock clock_;
     std::vector<Block> blocks_;
@@ -202,19 +208,13 @@ private:
     std::size_t dumps_before_ = 0;  ///< those of earlier epochs
     std::vector<std::string> epoch_cores_;
     std::uint8_t next_id_ = first_id;
-    std::vector<std::uint8_t> frames_;
-    std::unique_ptr<coresight::Formatter> formatter_;
-    int trace_file_ = -1;
-    std::optional<coresight::TraceRam> ram_;  ///< of the buffer at hand, if it wraps
-    std::uint64_t trace_bytes_ = 0, buffer_bytes_ = 0;
-    std::uint64_t replaced_bytes_ = 0;  ///< of the trace of earlier epochs
+    TraceBuffers buffers_;
     bool described_ = false;
     std::size_t described_buffers_ = 0;  ///< of those the description on disk names so many
     std::string ends_;                   ///< capture::Buffer::ends
     std::optional<Error> failure_;
     Recorded recorded_;
 
-    static constexpr std::uint32_t whole_block = 0xffffffff;  ///< a block ran to its end
     static constexpr std::uint8_t first_id = 0x10, last_id = 0x6f;
 };
 

@@ -27,6 +27,11 @@ struct Clock {
     return address.value ^ std::uint64_t{static_cast<std::uint8_t>(isa)} << 58;
 }
 
+/// An indirect branch at which execution may go on after it because its condition failed; T32 has IT blocks.
+[[nodiscard]] inline bool may_fail(const isa::Instruction& branch, isa::Isa isa) {
+    return branch.conditional || (isa != isa::Isa::a32 && isa != isa::Isa::a64);
+}
+
 /// A block of the ordinary kind, as `Tracker::follow` needs it: code with nothing special in it, and no waypoint but a
 /// branch at its end.
 struct OrdinaryBlock {

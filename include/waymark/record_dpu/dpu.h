@@ -103,7 +103,6 @@ private:
     };
     DpuRecorder(DpuOptions options, bool nexus);
     Thread& thread(std::uint32_t number);
-    void define_block(const BlockPart& part, const std::uint8_t* code);
     Block& known(Thread& t, std::uint32_t id);
     void settle(Thread& t, std::optional<std::uint32_t> next);
     void execute(Thread& t, Block& block, std::uint32_t end);

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -21,6 +22,11 @@
 #include "waymark/record/set_associative.h"
 
 namespace waymark::record {
+
+/// The counter that timestamps count, as a fraction of the CPUs' clock.
+struct CounterRatio {
+    std::uint64_t numerator{}, denominator{};
+};
 
 /// All numbers of the model. Latencies of caches and memory are cycles from issue to data. The defaults are near a
 /// Neoverse N1, whose data source codes (docs/spec/spe.md, section 4.7) the records carry.
@@ -46,6 +52,11 @@ struct MachineModel {
     std::uint32_t predictor_bits = 14, history_bits = 12, targets_bits = 11, return_stack = 16;
     std::array<std::uint32_t, isa::a64_works> issue{1, 1, 1, 2, 2, 2, 1, 1, 1};
     std::array<std::uint32_t, isa::a64_works> execute{1, 2, 12, 3, 13, 2, 1, 1, 4};
+
+    [[nodiscard]] CounterRatio counter_ratio() const {
+        const std::uint64_t divisor = std::gcd(counter_hz, hz);
+        return {counter_hz / divisor, hz / divisor};
+    }
 
     /// Calls `f(name, value, what it is)` for every number.
     static void for_each(auto& m, auto&& f) {

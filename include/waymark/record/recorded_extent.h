@@ -1,0 +1,57 @@
+/// How much of what executed is recorded: of a block what completed, and of the run what lies between two places.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "waymark/record/code.h"
+#include "waymark/record/code_place.h"
+#include "waymark/record/ring.h"
+
+namespace waymark::record {
+
+/// Instructions [first, end) of a block. `stopped`: the next one began and did not complete.
+struct CompletedPart {
+    std::uint32_t first{}, end{};
+    bool stopped{};
+};
+
+/// How far execution came in a block that it entered at its beginning. `end`: the first instruction that did not
+/// complete, where that is known, and whether it began; else `cut`, which the plugin saw; else it ran to its end.
+[[nodiscard]] CompletedPart completed_part(const Code& code, std::optional<std::uint32_t> end, bool stopped,
+                                           std::optional<std::uint32_t> cut);
+
+/// From where execution first reaches one place until it reaches another; without them from the beginning, and to the
+/// end.
+class RecordedExtent {
+public:
+    RecordedExtent(std::optional<CodePlace> start, std::optional<CodePlace> stop)
+        : start_(std::move(start)), stop_(std::move(stop)), began_(!start_) {}
+
+    /// A file is mapped, which may hold the places.
+    void mapped(const MapPart& part, std::string_view name);
+
+    /// What is recorded of a block.
+    struct Piece {
+        CompletedPart part;
+        bool stops{};     ///< recording ends behind it
+        bool has_stop{};  ///< the block has the place where it ends, whether execution reached that or not
+    };
+    /// Nothing: recording has not begun yet.
+    [[nodiscard]] std::optional<Piece> piece(const Code& code, CompletedPart part);
+
+    [[nodiscard]] bool began() const { return began_; }
+    [[nodiscard]] const std::optional<CodePlace>& start() const { return start_; }
+    [[nodiscard]] const std::optional<CodePlace>& stop() const { return stop_; }
+    /// It is known where they lie.
+    [[nodiscard]] bool start_known() const { return start_ && start_->address(); }
+    [[nodiscard]] bool stop_known() const { return stop_ && stop_->address(); }
+
+private:
+    std::optional<CodePlace> start_, stop_;
+    bool began_;
+};
+
+}  // namespace waymark::record

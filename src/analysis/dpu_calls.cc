@@ -1,0 +1,243 @@
+#include "waymark/analysis/dpu_calls.h"
+
+#include <algorithm>
+
+namespace waymark::analysis {
+
+namespace {
+
+const DpuCode::Function nowhere{0, "<code not known>"};
+
+}  // namespace
+
+const DpuCalls::Known& DpuCalls::known(const Place& place) {
+    const auto found = known_.find(place);
+    if (found != known_.end()) return found->second;
+    return known_.emplace(place, Known{code_.function(place), code_.home(place)}).first->second;
+}
+
+void DpuCalls::pass(const DpuCounts& counts) {
+    for (OpenService& service : open_services_) add(service.counts, counts);
+}
+
+void DpuCalls::book(const DpuOwner& who, const DpuCounts& counts, const std::optional<Place>& run,
+                    const std::optional<Place>& last_pc, bool known) {
+    DpuCode::Function where = {0, to_text(who)};
+    std::size_t path = 0;
+    bool crosses = false;
+    if (who.is_context()) {
+        Stack& s = stack(who.context.id);
+        if (s.empty()) begin(s, run, who.context);
+        if (run && last_pc) crosses = jump(s, *run, *last_pc);
+        for (Frame& frame : s) add(frame.inclusive, counts);
+        where = s.back().function;
+        path = s.back().path;
+        if (run && last_pc && code_.takes_turns(*run, *last_pc)) {
+            // What lay there changed on the way, and nobody knows how far it had come by then.
+            where = code_.function(code_.any_of(*run));
+            path = child(path, where, std::nullopt, false);
+        }
+        if (crosses) replace(s, code_.function_around(*last_pc), this->known(*last_pc).home, true);
+    } else {
+        path = child(0, where, std::nullopt, false);
+    }
+    DpuFunctionCost& cost = functions_[where];
+    cost.known &= known;
+    add(cost.self, counts);
+    if (crosses) {
+        ++crossings_;
+        add(cost.crossed, counts);
+    }
+    paths_[path].known &= known;
+    add(paths_[path].self, counts);
+}
+
+DpuCalls::Stack& DpuCalls::stack(std::uint8_t id) { return stacks_[id]; }
+
+std::size_t DpuCalls::child(std::size_t parent, const DpuCode::Function& function,
+                            const std::optional<dpu::TaskContext>& root, bool service) {
+    const auto [found, is_new] = children_.try_emplace(
+        {parent * 512 + (root && parent == 0 ? root->id + 1U : 0U), function, service}, paths_.size());
+    if (is_new) {
+        DpuPath path;
+        path.parent = parent;
+        path.function = function;
+        if (parent == 0) path.root = root;
+        path.service = service;
+        paths_.push_back(std::move(path));
+    }
+    return found->second;
+}
+
+void DpuCalls::push(Stack& s, const Place& to, std::uint32_t call, bool service, const dpu::TaskContext& context) {
+    const auto& at = known(to);
+    const DpuCode::Function what = at.function;
+    const std::size_t path = child(s.empty() ? 0 : s.back().path, what, context, service);
+    ++paths_[path].calls;
+    ++functions_[what].calls;
+    const bool outermost = std::none_of(s.begin(), s.end(), [&](const Frame& f) { return f.function == what; });
+    s.push_back({path, call, service, outermost, at.home, what, {}});
+}
+
+/// Begins a stack with the function at a place, whose caller is not known; no place: nor is its code.
+void DpuCalls::begin(Stack& s, const std::optional<Place>& at, const dpu::TaskContext& context) {
+    const DpuCode::Function what = at ? code_.function_around(*at) : nowhere;
+    const std::size_t path = child(0, what, context, false);
+    s.push_back({path, 0, context.supervisor, true, at ? known(*at).home : 0, what, {}});
+}
+
+/// Another function takes the place of the topmost one, and returns to where that would have returned to.
+void DpuCalls::replace(Stack& s, const DpuCode::Function& what, std::uint64_t home, bool called) {
+    Frame& frame = s.back();
+    if (frame.outermost && frame.function != nowhere) functions_[frame.function].activations.take(frame.inclusive);
+    const DpuPath& before = paths_[frame.path];
+    frame.path = child(before.parent, what, before.root, before.service);
+    frame.function = what;
+    frame.home = home;
+    frame.inclusive = {};
+    frame.outermost = std::none_of(s.begin(), s.end() - 1, [&](const Frame& f) { return f.function == what; });
+    if (!called) return;
+    ++paths_[frame.path].calls;
+    ++functions_[what].calls;
+    ++jumps_;
+}
+
+/// Code ran from `start` to a change of flow at `last`, which may lie in another function than the topmost one: a jump
+/// led there. Where the instructions up to the jump are the same each time, as in the procedure linkage table, the run
+/// belongs to where they lead. Otherwise true: part of it belongs to the function that is still the topmost one.
+bool DpuCalls::jump(Stack& s, const Place& start, const Place& last) {
+    // The stack may be one that was left elsewhere.
+    if (const std::uint64_t home = known(start).home; home != 0 && home != s.back().home)
+        replace(s, code_.function_around(start), home, false);
+    const std::uint64_t home = known(last).home;
+    if (home == 0 || home == s.back().home) return false;
+    auto found = ways_.find({start, last});
+    if (found == ways_.end()) found = ways_.emplace(std::pair(start, last), code_.way(start, last)).first;
+    const DpuCode::Way& way = found->second;
+    for (const Place& entered : way.entered) {
+        const Known& at = known(entered);
+        replace(s, at.function, at.home, true);
+    }
+    if (home == s.back().home) return false;
+    if (way.jumps_on) replace(s, code_.function_around(last), home, true);
+    return !way.jumps_on;
+}
+
+/// Whether a function that has a symbol begins at an address.
+bool DpuCalls::begins_at(const Place& place) {
+    const DpuCode::Function& function = known(place).function;
+    return function.address == place.address && code_.function_around(place) == function;
+}
+
+/// A return to where nobody waits: longjmp or a handler of a C++ exception, where a function that has a frame goes on
+/// in its middle; or a function is entered that way, as the dynamic linker does once it has found it.
+bool DpuCalls::unwind(Stack& s, const Place& to) {
+    const Known& at = known(to);
+    if (at.home == 0 || s.empty()) return false;
+    if (begins_at(to)) {
+        if (s.back().home == at.home) return false;
+        replace(s, at.function, at.home, true);
+        return true;
+    }
+    auto found = std::find_if(s.rbegin(), s.rend(), [&](const Frame& f) { return f.service || f.home == at.home; });
+    if (found == s.rend() || found->service) return false;
+    for (auto above = found - s.rbegin(); above != 0; --above) pop(s);
+    return true;
+}
+
+void DpuCalls::pop(Stack& s) {
+    const Frame& frame = s.back();
+    if (frame.outermost) functions_[frame.function].activations.take(frame.inclusive);
+    s.pop_back();
+}
+
+void DpuCalls::lose() {
+    stacks_.clear();
+    open_services_.clear();
+}
+
+void DpuCalls::change(const dpu::Element& e, const std::optional<dpu::TaskContext>& left) {
+    const bool before = left && left->supervisor, after = e.context.supervisor;
+    // Services are known by their entry in both modes.
+    if (!before && after) open_services_.push_back({e.to, {}});
+    if (!after) {
+        while (!open_services_.empty()) {
+            services_[open_services_.back().entry].stays.take(open_services_.back().counts);
+            open_services_.pop_back();
+        }
+    }
+    if (e.kind != dpu::ElementKind::flow) return;
+    const std::uint8_t old_id = left ? left->id : e.context.id;
+    const Place from = code_.at(e.from, e.offset), to = code_.at(e.to, e.offset);
+    Stack& s = stack(old_id);
+    if (!s.empty() && s.back().function == nowhere) replace(s, code_.function_around(from), known(from).home, false);
+    if (!before && after) {
+        push(s, to, e.from, true, e.context);
+        return;
+    }
+    if (before && !after) {
+        // Back from service, to whoever runs next.
+        while (!s.empty() && s.back().service == false &&
+               std::any_of(s.begin(), s.end(), [](const Frame& f) { return f.service; }))
+            pop(s);
+        while (!s.empty() && s.back().service) pop(s);
+        Stack& next = stack(e.context.id);
+        const Known& at = known(to);
+        if (next.empty()) {
+            begin(next, to, e.context);
+        } else if (at.home != 0 && at.home != next.back().home) {
+            // The handler of a signal, or back from one.
+            if (begins_at(to))
+                push(next, to, 0, false, e.context);
+            else
+                static_cast<void>(unwind(next, to));
+        }
+        return;
+    }
+    const DpuCode::Change change = code_.change(from);
+    if (change != DpuCode::Change::call) {
+        // A return comes back to just after a call; the nearest counts.
+        constexpr std::uint32_t longest_call = 8;
+        const auto found = std::find_if(s.rbegin(), s.rend(), [&](const Frame& f) {
+            return !f.service && f.call != 0 && e.to >= f.call && e.to - f.call <= longest_call;
+        });
+        if (found != s.rend()) {
+            const auto keep = static_cast<std::size_t>(s.rend() - found) - 1;
+            while (s.size() > keep) pop(s);
+            if (s.empty()) begin(s, to, e.context);
+            return;
+        }
+        // No call leads into the middle of a function.
+        const bool inside = known(to).function.address != e.to;
+        if ((change == DpuCode::Change::ret || inside) && unwind(s, to)) return;
+        if (change == DpuCode::Change::ret) {
+            ++returns_without_call_;
+            while (!s.empty()) pop(s);
+            begin(s, to, e.context);
+            return;
+        }
+    }
+    push(s, to, e.from, false, e.context);
+}
+
+void DpuCalls::finish() {
+    for (auto& [id, s] : stacks_)
+        while (!s.empty()) pop(s);
+    for (const OpenService& service : open_services_) services_[service.entry].stays.take(service.counts);
+    open_services_.clear();
+
+    // Inclusive: of each function, where it is outermost.
+    std::vector<DpuCounts> below(paths_.size());
+    for (std::size_t i = paths_.size(); i-- > 1;) {
+        add(below[i], paths_[i].self);
+        add(below[paths_[i].parent], below[i]);
+    }
+    for (std::size_t i = 1; i < paths_.size(); ++i) {
+        bool outermost = true;
+        for (std::size_t up = paths_[i].parent; up != 0 && outermost; up = paths_[up].parent)
+            outermost = paths_[up].function != paths_[i].function;
+        if (outermost) add(functions_[paths_[i].function].inclusive, below[i]);
+    }
+}
+
+}  // namespace waymark::analysis

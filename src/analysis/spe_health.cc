@@ -1,0 +1,156 @@
+/// How far samples can be trusted, what they count, and figures of them.
+#include <fmt/format.h>
+
+#include <set>
+
+#include "spe_fill.h"
+#include "waymark/core/numbers.h"
+
+namespace waymark::analysis {
+namespace {
+
+using Severity = answers::Finding::Severity;
+
+std::string bytes_text(std::uint64_t n) { return counted(n, "byte", "bytes"); }
+
+/// `1,025 to 1,152.5 operations`; empty: not known.
+std::string scale_text(const SpeFill& fill) {
+    if (fill.quality.sampling.empty()) return {};
+    const Sampling& s = fill.quality.sampling.front();
+    return s.scale_low() == s.scale_high() ? fmt::format("{:.0f}", s.scale_low())
+                                           : fmt::format("{:.0f} to {:.1f}", s.scale_low(), s.scale_high());
+}
+
+void metrics(SpeFill& fill) {
+    const std::string scale = scale_text(fill);
+    std::string note = "how many operations a sample represents is not known";
+    if (!scale.empty())
+        note = fmt::format("a sample represents about {} operations{}", scale,
+                           fill.quality.sampling.front().filters.empty() ? "" : " of those the filters let pass");
+    if (fill.quality.sampling.size() > 1) note += "; samples of several events, this is the first's interval";
+    fill.out.metrics.push_back({"samples", "samples", false, note});
+    fill.out.metrics.push_back({"latency cycles", "cycles", false, "sum of the samples' total latencies"});
+    fill.out.metrics.push_back({"translation cycles", "cycles", false, "sum of what samples waited for the MMU"});
+    fill.out.metrics.push_back({"last-level misses", "samples", false, "loads and stores that missed the last cache"});
+    fill.out.metrics.push_back({"mispredictions", "samples", false, "branches that were predicted wrongly"});
+}
+
+void health(SpeFill& fill) {
+    const Quality& q = fill.quality;
+    fill.out.cut = !fill.capture.damage.empty() || !fill.totals.errors.empty() || q.container_losses != 0;
+    for (const Error& error : fill.capture.damage) fill.say(Severity::bad, error.message, "Copy the file again");
+    for (const Error& error : fill.totals.errors) fill.say(Severity::bad, error.message, "Copy the file again");
+    if (q.container_losses != 0)
+        fill.say(Severity::bad,
+                 fmt::format("{} of the file's own structure are damaged, {} lost",
+                             counted(q.container_losses, "place", "places"), bytes_text(q.container_lost_bytes)),
+                 "Copy the file again; answers are of what could be read");
+    if (q.unfinished)
+        fill.say(Severity::warning, "The recorder was ended before it had finished the file",
+                 "End perf record with Ctrl-C, and wait for it");
+    if (q.lost_bytes() != 0)
+        fill.say(Severity::bad, fmt::format("{} of trace in no record", bytes_text(q.lost_bytes())),
+                 "waymark spe quality shows on which CPU");
+    if (q.damaged_bytes() != 0)
+        fill.say(Severity::warning,
+                 fmt::format("{} inside records {}; the records were kept", bytes_text(q.damaged_bytes()),
+                             q.damaged_bytes() == 1 ? "is no packet" : "are no packets"));
+    if (q.truncated.stretches != 0 || q.partial.stretches != 0)
+        fill.say(Severity::warning,
+                 fmt::format("The buffer was full in {}: samples are missing after them",
+                             counted(q.truncated.stretches, "stretch", "stretches")),
+                 "Record with a larger buffer (perf record -m ,16M) or a longer interval (-c)");
+    if (q.collided.stretches != 0)
+        fill.say(Severity::warning,
+                 fmt::format("Samples collided in {}: the unit was still busy with the one before, so operations that "
+                             "take long are sampled too seldom",
+                             counted(q.collided.stretches, "stretch", "stretches")),
+                 "Record with a longer interval (perf record -c)");
+    constexpr std::uint32_t throttle = 5;
+    if (const auto found = fill.capture.data->counts.find(throttle); found != fill.capture.data->counts.end())
+        fill.say(Severity::warning,
+                 fmt::format("The kernel stopped sampling {} for a while: it took too much time",
+                             counted(found->second, "time", "times")),
+                 "Record with a longer interval, or raise kernel.perf_event_max_sample_rate");
+    if (q.lost_events != 0)
+        fill.say(Severity::warning,
+                 fmt::format("perf lost {} about threads and mappings: names may be wrong",
+                             counted(q.lost_events, "record", "records")),
+                 "Record with a larger ring (perf record -m)");
+    if (q.modelled)
+        fill.say(Severity::note,
+                 "Modelled, no silicon: operations, their order, addresses and branches are the program's; latencies, "
+                 "data "
+                 "sources and events of caches, TLBs and prediction are those of the modelled machine");
+    for (const auto& [midr, erratum] : q.errata)
+        fill.say(Severity::note, fmt::format("Erratum {} of {}: {}", erratum.number, core_name(midr), erratum.text));
+    if (q.without_address != 0) {
+        const std::string why = why_no_address(q);
+        fill.say(Severity::note, fmt::format("No address of {} of loads and stores is known{}",
+                                             counted(q.without_address, "sample", "samples"),
+                                             why.empty() ? "" : fmt::format(" ({})", why)));
+    }
+    if (!fill.capture.bare && q.without_thread != 0)
+        fill.say(Severity::note,
+                 fmt::format("The thread is not known of {}", counted(q.without_thread, "sample", "samples")),
+                 "Record with context packets (as root), or with switch events");
+    if (!fill.capture.bare && q.without_mapping != 0)
+        fill.say(Severity::note, fmt::format("{} in nothing that is known to be mapped",
+                                             counted(q.without_mapping, "sample lies", "samples lie")));
+    if (!fill.capture.bare && !q.clock)
+        fill.say(Severity::note,
+                 "The file does not contain its clock: samples count as if every mapping had been there "
+                 "all the time");
+    if (fill.capture.bare)
+        fill.say(Severity::note, "Bare bytes of a buffer: neither threads nor programs nor the interval are known",
+                 "perf record writes them all into its perf.data");
+    if (fill.gathered.profile.rest().samples != 0)
+        fill.say(Severity::note, fmt::format("{} at further addresses are only in the sum",
+                                             counted(fill.gathered.profile.rest().samples, "sample", "samples")));
+    if (fill.gathered.branches.rest().samples != 0)
+        fill.say(Severity::note, fmt::format("{} had no room and are not among the branches",
+                                             counted(fill.gathered.branches.rest().samples, "sample", "samples")));
+    if (!q.anything_lost() && q.collided.stretches == 0) fill.say(Severity::good, "No sample was lost");
+    if (q.selected != 0 && q.selected < few_samples)
+        fill.say(Severity::warning, fmt::format("{} say little", counted(q.selected, "sample", "samples")),
+                 "Record longer, or with a shorter interval (perf record -c)");
+}
+
+void summary(SpeFill& fill) {
+    const Quality& q = fill.quality;
+    const auto figure = [&](const char* name, std::string value, std::string note = {}) {
+        fill.out.summary.push_back({name, std::move(value), std::move(note)});
+    };
+    figure("samples", grouped(q.selected),
+           q.selected == q.records ? "" : fmt::format("of {} records", grouped(q.records)));
+    figure("latency cycles", grouped(fill.gathered.profile.all().total), "of the samples, not of the program");
+    if (const std::string scale = scale_text(fill); !scale.empty())
+        figure("operations per sample", scale,
+               fmt::format("interval {}", grouped(fill.quality.sampling.front().interval)));
+    if (!q.sampling.empty()) {
+        std::string filters;
+        for (const std::string& f : q.sampling.front().filters) filters += (filters.empty() ? "" : "; ") + f;
+        figure("filters", filters.empty() ? "none" : filters);
+    }
+    std::set<std::uint32_t> midrs;
+    for (const StreamQuality& s : q.streams)
+        if (s.records != 0) midrs.insert(s.midr);
+    std::string cores;
+    for (const std::uint32_t midr : midrs) cores += (cores.empty() ? "" : ", ") + core_name(midr, q.modelled);
+    figure("cores", cores,
+           q.modelled ? "latencies, data sources and events of caches, TLBs and prediction are the model's" : "");
+    figure("threads", grouped(fill.gathered.profile.threads().size()));
+}
+
+}  // namespace
+
+void fill_sample_health(SpeFill& fill) {
+    metrics(fill);
+    health(fill);
+    fill.out.trust.push_back({"functions", "how many samples were taken where",
+                              "shares of all that ran: with the interval each lies in",
+                              "calls, and what ran between samples"});
+    summary(fill);
+}
+
+}  // namespace waymark::analysis

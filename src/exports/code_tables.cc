@@ -1,0 +1,268 @@
+/// Tables of answers: functions, instructions, lines, branches, loops and calls.
+#include "table_cells.h"
+
+namespace waymark::exports {
+namespace {
+
+using namespace cells;
+using answers::CallNode;
+using answers::Seen;
+namespace schema = answers::schema;
+
+constexpr std::array functions_columns{
+    Column{"id", integer, "of the function"},
+    Column{"name", string, "for reading"},
+    Column{"linkage_name", string, "as in the symbol table"},
+    Column{"image", integer, "it lies in", "images.id"},
+    Column{"address", address, "of its first instruction, as traced"},
+    Column{"bytes", integer, "its length; null: not known"},
+    Column{"source", integer, "file it begins in", "sources.id"},
+    Column{"line", integer, "it begins at"},
+    Column{"synthetic", integer, "1: no code of the program, but a task, an interrupt, a gap"},
+    Column{"calls", integer, "times it was entered"},
+    Column{"self", integer, "its own cost in the first metric"},
+    Column{"inclusive", integer, "with what it called, recursion counted once; null: who called whom is not known"},
+};
+void functions_rows(const Answers& a, const RowSink& sink) {
+    const auto costs = answers::function_costs(a);
+    const auto entries = function_entries(a);
+    for (std::size_t i = 0; i < a.functions.size(); ++i) {
+        const answers::Function& f = a.functions[i];
+        put_row(sink, {number(i), words(f.name), words(f.linkage_name), index(f.image),
+                       f.synthetic ? nothing() : number(f.address), known(f.bytes), index(f.source), known(f.line),
+                       flag(f.synthetic), number(entries[i]), number(cost_of(costs[i].self, 0)),
+                       costs[i].inclusive.empty() ? nothing() : number(cost_of(costs[i].inclusive, 0))});
+    }
+}
+
+constexpr std::array function_costs_columns{
+    Column{"function", integer, "whose costs these are", "functions.id"},
+    Column{"metric", integer, "what is counted; rows that would be 0 are left out", "metrics.id"},
+    Column{"self", integer, "its own"},
+    Column{"inclusive", integer, "with what it called, recursion counted once; null: who called whom is not known"},
+};
+void function_costs_rows(const Answers& a, const RowSink& sink) {
+    const auto costs = answers::function_costs(a);
+    for (std::size_t i = 0; i < costs.size(); ++i)
+        for (std::size_t m = 0; m < a.metrics.size(); ++m) {
+            const std::uint64_t self = cost_of(costs[i].self, m), all = cost_of(costs[i].inclusive, m);
+            if (self != 0 || all != 0)
+                put_row(sink,
+                        {number(i), number(m), number(self), costs[i].inclusive.empty() ? nothing() : number(all)});
+        }
+}
+
+constexpr std::array inlined_calls_columns{
+    Column{"id", integer, "of the call, whose callee the compiler put in its place"},
+    Column{"parent", integer, "the inlined call it is made in; null: the function itself makes it", "inlined_calls.id"},
+    Column{"function", integer, "whose code all of it is", "functions.id"},
+    Column{"name", string, "of what was called, for reading"},
+    Column{"linkage_name", string, "as its symbol would be"},
+    Column{"source", integer, "file it is called in", "sources.id"},
+    Column{"line", integer, "it is called at"},
+};
+void inlined_calls_rows(const Answers& a, const RowSink& sink) {
+    for (std::size_t i = 0; i < a.inlined.size(); ++i) {
+        const answers::InlinedCall& c = a.inlined[i];
+        put_row(sink, {number(i), index(c.parent), index(c.function), words(c.name),
+                       words(c.linkage_name.empty() ? c.name : c.linkage_name), index(c.source), known(c.line)});
+    }
+}
+
+constexpr std::array instructions_columns{
+    Column{"address", address, "as traced"},
+    Column{"bytes", integer, "its length"},
+    Column{"isa", string, "A32, T32, TEE, Jazelle or A64"},
+    Column{"seen", string, "executed; not executed; or not observed: flow was lost where it could have run"},
+    Column{"function", integer, "it is in", "functions.id"},
+    Column{"source", integer, "file of its innermost line", "sources.id"},
+    Column{"line", integer, "innermost, where code was inlined"},
+    Column{"times", integer, "executed, where flow is known"},
+    Column{"cost", integer, "in the first metric"},
+    Column{"text", string, "disassembled"},
+    Column{"inlined", integer, "innermost inlined call it lies in", "inlined_calls.id"},
+};
+void instructions_rows(const Answers& a, const RowSink& sink) {
+    for (const auto& i : a.instructions)
+        put_row(sink, {number(i.address), number(i.bytes), isa::name(i.isa), word(schema::seen, i.seen),
+                       index(i.function), index(i.source), known(i.line), number(i.times), number(cost_of(i, 0)),
+                       words(i.text), index(i.inlined)});
+}
+
+constexpr std::array instruction_costs_columns{
+    Column{"address", address, "of the instruction", "instructions.address"},
+    Column{"metric", integer, "what is counted; rows that would be 0 are left out", "metrics.id"},
+    Column{"cost", integer, "of all its executions"},
+    Column{"function", integer, "it is in; code of several files may have one address", "functions.id"},
+};
+void instruction_costs_rows(const Answers& a, const RowSink& sink) {
+    for (const auto& i : a.instructions)
+        for (std::size_t m = 0; m < i.costs.size(); ++m)
+            if (i.costs[m] != 0) put_row(sink, {number(i.address), number(m), number(i.costs[m]), index(i.function)});
+}
+
+constexpr std::array lines_columns{
+    Column{"source", integer, "file", "sources.id"},
+    Column{"line", integer, "from 1"},
+    Column{"seen", string, "executed; not executed; or not observed: flow was lost where it could have run"},
+    Column{"function", integer, "the first with code of this line", "functions.id"},
+    Column{"times", integer, "the most often executed instruction of it"},
+    Column{"cost", integer, "of its instructions in the first metric"},
+};
+void lines_rows(const Answers& a, const RowSink& sink) {
+    for (const auto& l : a.lines)
+        put_row(sink, {index(l.source), number(l.line), word(schema::seen, l.seen), index(l.function), number(l.times),
+                       l.costs.empty() ? nothing() : number(l.costs[0])});
+}
+
+constexpr std::array line_costs_columns{
+    Column{"source", integer, "file", "sources.id"},
+    Column{"line", integer, "from 1"},
+    Column{"metric", integer, "what is counted; rows that would be 0 are left out", "metrics.id"},
+    Column{"cost", integer, "of the line's instructions"},
+};
+void line_costs_rows(const Answers& a, const RowSink& sink) {
+    for (const auto& l : a.lines)
+        for (std::size_t m = 0; m < l.costs.size(); ++m)
+            if (l.costs[m] != 0) put_row(sink, {index(l.source), number(l.line), number(m), number(l.costs[m])});
+}
+
+constexpr std::array branches_columns{
+    Column{"address", address, "of the branch"},
+    Column{"target", address, "of a direct one"},
+    Column{"kind", string, "conditional, unconditional, call, indirect, indirect call or return"},
+    Column{"function", integer, "it is in", "functions.id"},
+    Column{"source", integer, "file", "sources.id"},
+    Column{"line", integer, "of the source"},
+    Column{"taken", integer, "times"},
+    Column{"not_taken", integer, "times"},
+    Column{"seen_taken", string, "executed, not executed or not observed"},
+    Column{"seen_not_taken", string, "executed, not executed or not observed"},
+    Column{"mispredicted", integer, "samples of it that were; null: not in the trace"},
+};
+void branches_rows(const Answers& a, const RowSink& sink) {
+    for (const auto& b : a.branches)
+        put_row(sink, {number(b.address), known(b.target), word(schema::branches, b.kind), index(b.function),
+                       index(b.source), known(b.line), number(b.taken), number(b.not_taken),
+                       word(schema::seen, b.taken != 0 ? Seen::executed : b.seen_taken),
+                       word(schema::seen, b.not_taken != 0 ? Seen::executed : b.seen_not_taken),
+                       b.mispredicted ? number(*b.mispredicted) : nothing()});
+}
+
+constexpr std::array edges_columns{
+    Column{"from_address", address, "of the branch"},
+    Column{"to_address", address, "of the instruction that came next"},
+    Column{"from_function", integer, "it led out of", "functions.id"},
+    Column{"to_function", integer, "it led into", "functions.id"},
+    Column{"kind", string, "of the branch"},
+    Column{"times", integer, "control went that way"},
+};
+void edges_rows(const Answers& a, const RowSink& sink) {
+    for (const auto& e : a.edges)
+        put_row(sink, {number(e.from), number(e.to), index(e.from_function), index(e.to_function),
+                       word(schema::branches, e.kind), number(e.times)});
+}
+
+constexpr std::array edge_costs_columns{
+    Column{"from_address", address, "of the call"},
+    Column{"to_address", address, "of what was called"},
+    Column{"metric", integer, "what is counted", "metrics.id"},
+    Column{"inclusive", integer, "what passed between call and return"},
+};
+void edge_costs_rows(const Answers& a, const RowSink& sink) {
+    for (const auto& e : a.edges)
+        for (std::size_t m = 0; m < e.inclusive.size(); ++m)
+            put_row(sink, {number(e.from), number(e.to), number(m), number(e.inclusive[m])});
+}
+
+constexpr std::array blocks_columns{
+    Column{"address", address, "of its first instruction"},
+    Column{"bytes", integer, "its length"},
+    Column{"instructions", integer, "in it"},
+    Column{"function", integer, "it is in", "functions.id"},
+    Column{"times", integer, "it ran"},
+};
+void blocks_rows(const Answers& a, const RowSink& sink) {
+    for (const auto& b : a.blocks)
+        put_row(sink, {number(b.address), number(b.bytes), number(b.instructions), index(b.function), number(b.times)});
+}
+
+constexpr std::array loops_columns{
+    Column{"head", address, "its header: what its back edges lead to"},
+    Column{"tail", address, "the last instruction that leads back there"},
+    Column{"function", integer, "it is in", "functions.id"},
+    Column{"source", integer, "file", "sources.id"},
+    Column{"line", integer, "it begins at"},
+    Column{"entries", integer, "times it was begun; of a DPU: runs, of which an interrupt makes two"},
+    Column{"iterations", integer, "times its head ran"},
+    Column{"cost", integer, "of all its instructions in the first metric"},
+    Column{"depth", integer, "1: in no other loop; of a DPU: none"},
+    Column{"outer", address, "head of the loop directly around it"},
+    Column{"irreducible", integer, "1: it is entered at several places, and head is one of them"},
+};
+void loops_rows(const Answers& a, const RowSink& sink) {
+    for (const auto& l : a.loops)
+        put_row(sink, {number(l.head), number(l.tail), index(l.function), index(l.source), known(l.line),
+                       number(l.entries), number(l.iterations), l.costs.empty() ? nothing() : number(l.costs[0]),
+                       known(l.depth), l.outer ? number(*l.outer) : nothing(), number(l.irreducible ? 1 : 0)});
+}
+
+constexpr std::array calls_columns{
+    Column{"id", integer, "of the node of the call tree"},
+    Column{"parent", integer, "node that called it", "calls.id"},
+    Column{"function", integer, "that was called", "functions.id"},
+    Column{"kind", string, "root, call, interrupt; unsynchronised: who called it is not in the trace"},
+    Column{"calls", integer, "times this path was called"},
+    Column{"self", integer, "cost at its end, in the first metric"},
+    Column{"inclusive", integer, "with all below it"},
+};
+void calls_rows(const Answers& a, const RowSink& sink) {
+    const std::vector<std::uint64_t> sums = answers::inclusive_costs(a, 0);
+    for (Index i = 0; i < a.calls.size(); ++i) {
+        const CallNode& c = a.calls[i];
+        put_row(sink, {number(i), index(parent_of(a, i)), index(c.function), word(schema::nodes, c.kind),
+                       number(c.calls), number(cost_of(c.self, 0)), number(sums[i])});
+    }
+}
+
+constexpr std::array call_costs_columns{
+    Column{"node", integer, "of the call tree", "calls.id"},
+    Column{"metric", integer, "what is counted; rows that would be 0 are left out", "metrics.id"},
+    Column{"self", integer, "at its end"},
+    Column{"inclusive", integer, "with all below it"},
+};
+void call_costs_rows(const Answers& a, const RowSink& sink) {
+    for (std::size_t m = 0; m < a.metrics.size(); ++m) {
+        const std::vector<std::uint64_t> sums = answers::inclusive_costs(a, m);
+        for (std::size_t i = 0; i < a.calls.size(); ++i)
+            if (sums[i] != 0)
+                put_row(sink, {number(i), number(m), number(cost_of(a.calls[i].self, m)), number(sums[i])});
+    }
+}
+
+constexpr std::array code_table_list{
+    TableInfo{"functions", "functions, and tasks and interrupts beside them", functions_columns, true, functions_rows},
+    TableInfo{"function_costs", "cost of functions, by metric", function_costs_columns, false, function_costs_rows},
+    TableInfo{"inlined_calls", "calls whose callees the compiler put in their places", inlined_calls_columns, true,
+              inlined_calls_rows},
+    TableInfo{"instructions", "instructions of functions with executed code", instructions_columns, false,
+              instructions_rows},
+    TableInfo{"instruction_costs", "cost of instructions, by metric; empty: their times say it all",
+              instruction_costs_columns, false, instruction_costs_rows},
+    TableInfo{"lines", "source lines with code", lines_columns, false, lines_rows},
+    TableInfo{"line_costs", "cost of source lines, by metric", line_costs_columns, false, line_costs_rows},
+    TableInfo{"branches", "branch instructions and their outcomes", branches_columns, false, branches_rows},
+    TableInfo{"edges", "where control went from where", edges_columns, false, edges_rows},
+    TableInfo{"edge_costs", "what passed in calls, by metric", edge_costs_columns, false, edge_costs_rows},
+    TableInfo{"blocks", "code that ran from end to end without a taken branch; blocks overlap", blocks_columns, false,
+              blocks_rows},
+    TableInfo{"loops", "code that was repeated", loops_columns, false, loops_rows},
+    TableInfo{"calls", "the call tree: a row for each path of calls", calls_columns, true, calls_rows},
+    TableInfo{"call_costs", "cost of paths of calls, by metric", call_costs_columns, false, call_costs_rows},
+};
+
+}  // namespace
+
+std::span<const TableInfo> code_tables() { return code_table_list; }
+
+}  // namespace waymark::exports

@@ -1,0 +1,38 @@
+/// What the recorder asks of the plugin: its arguments (plugin.cc).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace waymark::record::plugin {
+
+/// Addresses where QEMU's log shows how execution came there: an instruction of a processor's vector table, or where it
+/// begins after reset.
+struct Watched {
+    std::uint64_t first, end;
+};
+
+/// Nothing of it is freed: QEMU's threads still run while the program ends.
+struct Options {
+    bool exact = true;            ///< says where blocks were left early
+    bool memory_mode = false;     ///< memory accesses as well
+    bool sized = false;           ///< memory mode: accesses with their size, and blocks left early
+    bool report_threads = false;  ///< says which threads of the kernel they are, and when their names change
+    bool a64 = false;             ///< an AArch64 program or system
+    bool children = false;        ///< forked children are recorded
+    bool system_mode = false;     ///< a whole system
+    const char* ring = "";        ///< path of the shared memory; like `log`, an argument of the installation
+    const char* log = "";         ///< path of QEMU's log
+    const std::string* signal_folder = nullptr;  ///< with QEMU's log of each thread's signals
+    std::vector<Watched>* watched = nullptr;
+};
+
+#pragma GCC visibility push(hidden)
+extern Options options;
+#pragma GCC visibility pop
+
+/// Reads the arguments into `options`; false if one cannot be read.
+bool read_options(int argc, char** argv);
+
+}  // namespace waymark::record::plugin

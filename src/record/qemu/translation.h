@@ -1,0 +1,17 @@
+/// What QEMU translates: each block is defined once, and asks for the callbacks that show how it executes.
+#pragma once
+
+#include <deque>
+
+#include "api.h"
+#include "vcpu.h"
+
+namespace waymark::record::plugin {
+
+#pragma GCC visibility push(hidden)
+extern std::deque<Block>* blocks;  ///< all that were translated; guarded by `lock`
+#pragma GCC visibility pop
+
+void on_translate(qemu_plugin_id_t, qemu_plugin_tb* tb);
+
+}  // namespace waymark::record::plugin

@@ -1,0 +1,91 @@
+/// What each virtual processor executes, word by word into its chunk of the ring.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+#include "api.h"
+#include "chunks.h"
+#include "waymark/record/a64_registers.h"
+
+namespace waymark::record::plugin {
+
+/// A translated block, as far as the callbacks need it. Never freed: QEMU may run it to the end.
+struct Block {
+    std::uint32_t id{};
+    std::uint64_t address{}, end{};
+    std::uint32_t first_check = no_check;     ///< index of the first instruction that may not complete
+    std::uint32_t last_check = no_check;      ///< such an instruction ends the block: its index
+    std::uint32_t last_accesses = 0;          ///< and how many accesses complete it
+    bool watched = false;                     ///< QEMU's log shows how execution came there
+    A64Register written = A64Register::none;  ///< by the instruction that ends it
+    std::uint8_t source{};                    ///< the general-purpose register with the value
+    std::atomic<bool> is_handler{false};      ///< a signal may lead there
+    static constexpr std::uint32_t no_check = 0xffffffff, completed = 0xfffffffe;
+    std::uint32_t reached_at_entry = completed;  ///< or 0, where there is something to reach
+};
+
+constexpr std::uint32_t completed = Block::completed;
+
+/// One virtual processor; in user mode a thread. Its number is used again after the thread ended.
+struct alignas(64) Vcpu {
+    Chunk* chunk = nullptr;
+    std::uint32_t* at = nullptr;
+    std::uint32_t* end = nullptr;
+    const Block* open = nullptr;   ///< entered last
+    const Block* wrote = nullptr;  ///< its last instruction wrote a system register, and what, is not known yet
+    std::uint32_t events = 0;      ///< how many of `a64_events` are of this processor
+    std::uint32_t reached = 0;     ///< index of the last callback's instruction in it; 0: none yet
+    std::uint32_t accesses = 0;    ///< of the instruction that ends it
+    std::uint32_t thread = 0;
+    bool named = false;                               ///< its system call gives the thread a name
+    std::uint64_t unmapped = 0, unmapped_number = 0;  ///< by its system call: the address, and the UnmapPart's; 0: none
+};
+
+constexpr unsigned max_vcpus = 4096;
+#pragma GCC visibility push(hidden)
+extern Vcpu vcpus[max_vcpus];
+extern qemu_plugin_id_t plugin_id;
+#pragma GCC visibility pop
+
+/// Queues what the processor has executed so far.
+void queue(Vcpu& v);
+/// An empty chunk for it; the recorder may want no more.
+void refill(Vcpu& v);
+/// Says who the current thread is. With `lock` held.
+void report_thread_locked(const Vcpu& v, std::string_view name);
+
+/// Adds a word to what the processor executed.
+inline void put(Vcpu& v, std::uint32_t word) {
+    if (v.at == v.end) [[unlikely]] {
+        if (detached) return;
+        refill(v);
+    }
+    *v.at++ = word;
+}
+
+/// Was the block entered last left early? `next`: where execution went on.
+inline void settle(Vcpu& v, std::uint64_t next) {
+    const Block* open = v.open;
+    if (v.reached == completed || open == nullptr) return;
+    // The instruction that ends the block came up: its accesses completed it, or its condition failed and the next one
+    // follows.
+    const std::uint32_t reached = v.reached != 0 ? v.reached : open->first_check;
+    if (reached == open->last_check && (v.accesses >= open->last_accesses || next == open->end)) return;
+    put(v, words::cut | reached);
+}
+
+/// Nothing of the block that was entered was reached yet.
+inline void opened(Vcpu& v, const Block* block) {
+    v.open = block;
+    v.reached = block->reached_at_entry;
+    v.accesses = 0;
+}
+/// Writes down that the block was entered.
+inline void enter(Vcpu& v, const Block* block) {
+    put(v, block->id);
+    opened(v, block);
+}
+
+}  // namespace waymark::record::plugin

@@ -1,0 +1,84 @@
+#include "waymark/record/trace_buffers.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include "waymark/record/files.h"
+
+namespace waymark::record {
+
+namespace fs = std::filesystem;
+
+TraceBuffers::~TraceBuffers() {
+    if (file_ >= 0) ::close(file_);
+}
+
+Status TraceBuffers::open(fs::path file) {
+    path_ = std::move(file);
+    if (ram_bytes_ != 0) ram_.emplace(static_cast<std::size_t>(ram_bytes_));
+    formatter_ = std::make_unique<coresight::Formatter>(frames_);
+    file_ = ::open(path_.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
+    if (file_ < 0) return cannot("create", path_);
+    return Nothing{};
+}
+
+void TraceBuffers::flush() {
+    if (formatter_) formatter_->flush();
+}
+
+Status TraceBuffers::write() {
+    if (ram_) {
+        ram_->write(frames_);
+        sent_ += frames_.size();
+        frames_.clear();
+    }
+    if (file_ < 0 || frames_.empty()) return Nothing{};
+    const std::size_t written = write_some(file_, frames_);
+    const bool all = written == frames_.size();
+    Error why = cannot("write", path_);
+    // Only whole frames stay in the file.
+    file_bytes_ += written - written % coresight::frame_bytes;
+    sent_ += written - written % coresight::frame_bytes;
+    if (!all) {
+        static_cast<void>(ftruncate(file_, static_cast<off_t>(file_bytes_)));
+        return why;
+    }
+    frames_.clear();
+    return Nothing{};
+}
+
+Status TraceBuffers::write_ram() const {
+    if (!ram_) return Nothing{};
+    // Moved into place, so that no reader meets half a buffer.
+    const fs::path fresh = path_.parent_path() / ".trace";
+    const std::vector<std::uint8_t> contents = ram_->contents();
+    std::ofstream out(fresh, std::ios::binary);
+    out.write(reinterpret_cast<const char*>(contents.data()), static_cast<std::streamsize>(contents.size()));
+    if (!out.flush()) return cannot("write", fresh);
+    out.close();
+    std::error_code error;
+    fs::rename(fresh, path_, error);
+    if (error) return Error{Errc::unreadable, fmt::format("cannot write {}: {}", path_.string(), error.message())};
+    return Nothing{};
+}
+
+void TraceBuffers::close() {
+    replaced_before_ += replaced();
+    ram_.reset();
+    if (file_ >= 0) ::close(file_);
+    file_ = -1;
+    file_bytes_ = 0;
+    formatter_.reset();
+}
+
+std::uint64_t TraceBuffers::replaced() const {
+    return ram_ ? ram_->written() - std::min<std::uint64_t>(ram_->written(), ram_bytes_) : 0;
+}
+
+}  // namespace waymark::record

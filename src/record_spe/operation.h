@@ -1,0 +1,11 @@
+/// What the unit samples of an instruction.
+#pragma once
+
+#include "waymark/isa/a64.h"
+#include "waymark/spe/sampling.h"
+
+namespace waymark::record {
+
+[[nodiscard]] spe::Operation operation_of(const isa::A64Instruction& instruction);
+
+}  // namespace waymark::record

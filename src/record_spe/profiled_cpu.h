@@ -1,0 +1,36 @@
+/// A CPU of a profile: its unit, the memory that it writes to, and its ring in the file.
+#pragma once
+
+#include <cstdint>
+
+#include "waymark/capture/perf_writer.h"
+#include "waymark/record_spe/profile.h"
+#include "waymark/spe/model.h"
+
+namespace waymark::record {
+
+class ProfiledCpu {
+public:
+    /// Its unit is programmed as the options say, and profiling is on.
+    ProfiledCpu(std::uint32_t number, const ProfilerOptions& options, CounterRatio counter);
+
+    ProfiledCpu(const ProfiledCpu&) = delete;
+    ProfiledCpu& operator=(const ProfiledCpu&) = delete;
+
+    [[nodiscard]] std::uint32_t number() const { return number_; }
+    [[nodiscard]] spe::Model& model() { return model_; }
+    [[nodiscard]] const spe::Model& model() const { return model_; }
+
+    /// What the unit's buffer holds goes to the file, as the driver does at an interrupt; and profiling goes on, unless
+    /// this is the `last` time. `at`: who runs, and when. Returns how many bytes of trace these were.
+    std::uint64_t write_out(capture::perf::PerfWriter& writer, const capture::perf::PerfWriter::At& at,
+                            std::uint64_t cycle, bool last);
+
+private:
+    std::uint32_t number_;
+    spe::ProfilingBuffer buffer_;
+    spe::Model model_;
+    std::uint64_t ring_ = 0;  ///< position in the AUX ring
+};
+
+}  // namespace waymark::record

@@ -1,0 +1,23 @@
+/// What the options of a profile mean: the events, and what the file's headers say of the units.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "waymark/record_spe/profile.h"
+
+namespace waymark::record {
+
+/// Type numbers of PMUs are given by the running kernel; this one is as good as any.
+inline constexpr std::uint32_t arm_spe_pmu = 10;
+/// The places of the events among the attributes.
+inline constexpr std::size_t spe_attr = 0, tracking_attr = 1;
+
+/// The attributes of all events.
+[[nodiscard]] std::vector<capture::perf::Attr> attributes(const ProfilerOptions& options);
+
+/// What describes the units.
+[[nodiscard]] capture::perf::AuxtraceInfo auxtrace_info(const ProfilerOptions& options);
+
+}  // namespace waymark::record
