@@ -142,6 +142,11 @@ void FlowFunctions::find_entries() {
         if (sum.times[1] != 0 && sum.block.end == flow::End::direct && (sum.block.flags & flow::Block::link) != 0)
             add(sum.block.target);
     for (const FlowStream& s : streams_) {
+        if (!s.sink->options().calls)
+            for (const FlowCounts* counts : s.sink->counts())
+                for (const Way& way : counts->ways())
+                    if ((counts->known.blocks[way.edge / 2].flags & flow::Block::link) != 0 && region_at(way.to))
+                        add(way.to);
         const std::vector<CodeFunction> known = s.sink->code().functions();
         for (const FlowCalls::Tree& tree : s.sink->calls().trees())
             for (const CallTree::Node& node : tree.tree.nodes())

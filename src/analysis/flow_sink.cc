@@ -42,6 +42,14 @@ void FlowSink::take_counts(const flow::EdgeCounts& edges) {
     for (std::size_t i = 0; i < std::min(edges.times.size(), counts->times.size()); ++i)
         counts->times[i] += edges.times[i];
     counts->cycles += edges.cycles;
+    // What lies at the highest address is of no file.
+    constexpr std::uint64_t nowhere = ~std::uint64_t{0};
+    for (const flow::EdgeWay& way : edges.ways) {
+        WaySum* const sum =
+            counts->way(way.edge, way.block < edges.blocks.size() ? edges.blocks[way.block].start : nowhere);
+        if (sum != nullptr) sum->times += way.times;
+    }
+    counts->ways_left_out += edges.ways_left_out;
 }
 
 void FlowSink::join(flow::Sink& sink) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "perf_code.h"
+
 namespace waymark::capture::perf {
 namespace {
 
@@ -32,6 +34,7 @@ Attr attr_of(Bytes bytes) {
     a.flags = f.u64(40);
     a.config1 = f.u64(56);
     a.config2 = f.u64(64);
+    a.clock = f.u32(92);
     a.config3 = f.u64(128);
     a.config4 = f.u64(136);
     return a;
@@ -96,6 +99,7 @@ void PerfContents::take_feature(std::uint64_t feature, Bytes bytes) {
             for (at = data.index_without_count ? 0 : 8; at + 16 <= bytes.size(); at += 16) index.push_back(f.u64(at));
             std::sort(index.begin(), index.end());
             break;
+        case 25: data.bpf_functions = bpf_functions(bytes); break;
         case 129:
             while (at < bytes.size()) {
                 const std::string key = f.text(at);

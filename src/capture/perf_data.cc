@@ -161,7 +161,7 @@ private:
             at += 16;
             if (feature >= first_simpleperf_feature) contents_.data.simpleperf = true;
             if (feature == 133) contents_.data.branch_list = true;
-            constexpr unsigned known[] = {2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 16, 18, 129};
+            constexpr unsigned known[] = {2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 16, 18, 25, 129};
             if (std::find(std::begin(known), std::end(known), feature) == std::end(known)) continue;
             WM_ASSIGN_OR_RETURN(const auto bytes, section(where, feature == 18 ? max_index_bytes : max_section_bytes,
                                                           fmt::format("feature {}", feature)));

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include "perf_changes.h"
+#include "perf_code.h"
 #include "waymark/capture/perf_cs_etm.h"
 
 namespace waymark::capture::perf {
@@ -17,6 +19,14 @@ namespace {
 bool has_no_file(const std::string& file) {
     return file.empty() || file.starts_with("//anon") || file.starts_with("[anon") || file.starts_with("/memfd:") ||
            file.starts_with("/dev/zero") || file.starts_with("/SYSV") || file == "[heap]" || file.starts_with("[stack");
+}
+/// `jit-1234.dump`
+bool is_jitdump(std::string_view file) {
+    const std::string_view name = file.substr(file.rfind('/') + 1);
+    constexpr std::string_view front = "jit-", back = ".dump";
+    return name.size() > front.size() + back.size() && name.starts_with(front) && name.ends_with(back) &&
+           std::all_of(name.begin() + front.size(), name.end() - back.size(),
+                       [](char c) { return c >= '0' && c <= '9'; });
 }
 bool is_kernel_text(const Mapping& m) { return m.pid == nobody && m.file.starts_with("[kernel.kallsyms]"); }
 
@@ -101,7 +111,10 @@ class PerfSpaces final : public AddressSpaces {
 
 public:
     PerfSpaces(std::shared_ptr<const PerfData> data, std::optional<bool> context_in_vmid, ModuleMap& modules)
-        : data_(std::move(data)), context_in_vmid_(context_in_vmid), tasks_(*data_) {
+        : data_(std::move(data)),
+          context_in_vmid_(context_in_vmid),
+          tasks_(*data_),
+          code_changes_(kernel_code_changes(*data_)) {
         place_all(modules);
         for (const TaskEvent& e : data_->tasks)
             if (changes_address_space(e)) changes_[e.pid].push_back({e.time, 0, &e});
@@ -159,7 +172,7 @@ public:
                 out.back().module == of.module && out.back().name == of.name)
                 out.back().last = piece.last;
             else
-                out.push_back({first, piece.last, of.shift, of.module, of.name});
+                out.push_back({first, piece.last, of.shift, of.module, of.name, 0});
         }
         return out;
     }
@@ -169,6 +182,13 @@ public:
         return found.name.empty() ? fmt::format("{}", thread) : fmt::format("{}[{}]", found.name, thread);
     }
     const std::vector<Name>& names() const override { return names_; }
+    const std::vector<CodeChange>& code_changes() const override { return code_changes_; }
+    const std::vector<WrittenCode>& written_code() const override { return written_; }
+    bool has_clock_of_written_code() const override {
+        return !data_->attrs.empty() && std::all_of(data_->attrs.begin(), data_->attrs.end(), [](const Attr& a) {
+            return a.clock_given() && a.clock == Attr::monotonic;
+        });
+    }
 
 private:
     void place_all(ModuleMap& modules) {
@@ -179,6 +199,13 @@ private:
         placed_.resize(data_->mappings.size());
         for (std::size_t i = 0; i < data_->mappings.size(); ++i) {
             const Mapping& m = data_->mappings[i];
+            // A jitdump file is mapped as executable so that it is recorded.
+            if (is_jitdump(m.file) && m.pid != nobody) {
+                if (std::none_of(written_.begin(), written_.end(),
+                                 [&](const WrittenCode& w) { return w.process == m.pid && w.file == m.file; }))
+                    written_.push_back({m.pid, m.file});
+                continue;
+            }
             if (m.data || m.bytes == 0) continue;
             Name name{is_kernel_text(m) ? "[kernel.kallsyms]" : m.file, m.build_id};
             if (name.build_id.empty())
@@ -188,7 +215,7 @@ private:
                 known.try_emplace({name.file, name.build_id}, static_cast<std::uint32_t>(names_.size()));
             const Places::Place place = places.place(m, at->second, name);
             if (fresh) names_.push_back(std::move(name));
-            placed_[i] = {0, 0, place.shift, place.module, at->second};
+            placed_[i] = {0, 0, place.shift, place.module, at->second, 0};
             changes_[m.pid].push_back({m.time, static_cast<std::uint32_t>(i), nullptr});
         }
     }
@@ -221,6 +248,8 @@ private:
     const std::shared_ptr<const PerfData> data_;
     const std::optional<bool> context_in_vmid_;
     const Tasks tasks_;
+    const std::vector<CodeChange> code_changes_;
+    std::vector<WrittenCode> written_;
     std::vector<Name> names_;
     std::vector<MappedExtent> placed_;  // by mapping
     std::unordered_map<std::uint32_t, std::vector<Change>> changes_;

@@ -50,7 +50,7 @@ std::uint32_t attr_bytes(const Attr& a) { return a.config4 != 0 ? 144 : a.config
 void put(Out& out, const Attr& a, std::uint32_t bytes) {
     out.u32(a.type).u32(bytes).u64(a.config).u64(a.sample_period).u64(a.sample_type).u64(a.read_format).u64(a.flags);
     out.u64(0).u64(a.config1).u64(a.config2);
-    for (unsigned at = 72; at < 128; at += 8) out.u64(0);
+    for (unsigned at = 72; at < 128; at += 8) out.u64(at == 88 ? std::uint64_t{a.clock} << 32 : 0);
     if (bytes > 128) out.u64(a.config3);
     if (bytes > 136) out.u64(a.config4);
 }
@@ -200,6 +200,15 @@ void PerfWriter::kernel_symbol(const KernelSymbol& s, const At& at) {
     Out body;
     body.u64(s.address.value).u32(s.bytes).u16(1).u16(s.unregistered ? 1 : 0).text(s.name);
     record(Type::ksymbol, 0, body.bytes(), &at);
+}
+void PerfWriter::text_poke(const TextPoke& poke, const At& at) {
+    Out body;
+    body.u64(poke.address.value).u16(static_cast<std::uint16_t>(poke.before.size()));
+    body.u16(static_cast<std::uint16_t>(poke.after.size())).raw(poke.before, poke.before.size());
+    body.raw(poke.after, poke.after.size());
+    std::vector<std::uint8_t> bytes = body.take();
+    bytes.resize((bytes.size() + 7) / 8 * 8);
+    record(Type::text_poke, 0, bytes, &at);
 }
 void PerfWriter::build_id(const BuildId& id) {
     record(Type::header_build_id, static_cast<std::uint16_t>(mode(id.pid) | misc_15), build_id_body(id));

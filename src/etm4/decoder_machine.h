@@ -351,14 +351,18 @@ private:
         const bool a64 = committed_.state().sf;
         TargetFinder targets(follower_.cache(), FlowTarget{addresses.newest(), a64}.high_half());
         bool moved = false;  // an address was read
+        // An atom means that a range comes, and nothing before it.
+        const auto atom_follows = [&] { return *at >= 0xc0; };
+        if (atom_follows()) run.goes_on_at(now);
         while (at < stop) {
             const std::uint8_t header = *at;
             if (header >= 0xc0) {
                 const follow::FewOutcomes& few = few_atoms[header & 0x3fU];
-                Position next;
+                Position next, last;
                 if (few.count != 0) {
                     const follow::FewFollowed followed = follow::follow_few(links, now, few, at, run);
                     next = followed.next;
+                    last = followed.last;
                     // A target that only the trace gives must be the next packet.
                     if (next < 0 && (next != follow::indirect || followed.last < 0 || !address_follows<times>(at + 1)))
                         [[unlikely]] {
@@ -370,6 +374,7 @@ private:
                     const follow::EachFollowed followed =
                         follow::follow_each(links, now, atoms.e, atoms.count, address_follows<times>(at + 1), at, run);
                     next = followed.next;
+                    last = followed.last;
                     if (const unsigned i = followed.count; i != atoms.count) [[unlikely]] {
                         if (i == 0) break;
                         rest = {atoms.e >> i, static_cast<std::uint8_t>(atoms.count - i)};
@@ -381,6 +386,7 @@ private:
                 now = next;
                 ++at;
                 if (next >= 0) continue;
+                run.branched(last);
                 if (times && !is_address(*at)) [[unlikely]] {
                     const unsigned bytes = take_time(at, run);
                     at += bytes;
@@ -391,6 +397,7 @@ private:
                 if (bytes == 0) break;
                 at += bytes;
                 further_bytes += bytes - 1;
+                if (atom_follows()) run.goes_on_at(now);
                 continue;
             }
             const unsigned bytes = addresses.take(at);
@@ -400,6 +407,7 @@ private:
             now = targets.find({addresses.newest(), a64});
             if (now < 0) [[unlikely]]
                 break;
+            if (atom_follows()) run.goes_on_at(now);
         }
         if (moved) {
             addresses.give(assembler_.addresses());
@@ -412,7 +420,7 @@ private:
     }
 
     /// The place of execution is known, and links lead on from there.
-    [[nodiscard]] bool follows_links() const { return follower_.position() >= 0 && committed_.state().may_push; }
+    [[nodiscard]] bool follows_links() { return committed_.state().may_push && follower_.find_position() >= 0; }
 
     /// Rows that are queued before what is due is followed: as many as the first-level cache has room for.
     static constexpr std::size_t most_rows = 256;
@@ -534,14 +542,18 @@ private:
         const bool a64 = committed_.state().sf;
         const follow::WaitingRow* moved = nullptr;  // the last address
         TargetFinder targets(follower_.cache(), FlowTarget{pack(committed_.state().last), a64}.high_half());
+        // Outcomes that are due mean that a range comes, and nothing before it.
+        const auto outcome_follows = [&] { return row->is == Is::outcomes && row->weight <= due; };
+        if (outcome_follows()) run.goes_on_at(now);
         for (;; ++row) {
             if (row->is == Is::outcomes) {
                 if (row->weight > due) break;
-                Position next;
+                Position next, last;
                 if (row->value < follow::few_by_code.size()) {
                     const follow::FewOutcomes& few = follow::few_by_code[row->value];
                     const follow::FewFollowed followed = follow::follow_few(links, now, few, row->at, run);
                     next = followed.next;
+                    last = followed.last;
                     if (next < 0 && (next != follow::indirect || followed.last < 0 || row[1].is != Is::packed_address))
                         [[unlikely]] {
                         follow::take_back_few(links, now, few, run);
@@ -551,6 +563,7 @@ private:
                     const follow::EachFollowed followed = follow::follow_each(
                         links, now, row->value, row->weight, row[1].is == Is::packed_address, row->at, run);
                     next = followed.next;
+                    last = followed.last;
                     if (followed.count != row->weight) [[unlikely]] {
                         due -= followed.count;
                         row->value >>= followed.count;
@@ -561,6 +574,7 @@ private:
                 }
                 due -= row->weight;
                 now = next;
+                if (next < 0) run.branched(last);
             } else if (row->is == Is::packed_address) {
                 moved = row;
                 now = targets.find({row->value, a64});
@@ -568,6 +582,7 @@ private:
                     ++row;
                     break;
                 }
+                if (row[1].is == Is::outcomes && row[1].weight <= due) run.goes_on_at(now);
             } else {
                 break;
             }

@@ -94,6 +94,24 @@ void BatchWriter::range_in_next(std::uint32_t edge, Offset offset, std::uint32_t
     range(edge, offset, cycles);
 }
 
+void CountWriter::before_event(const What& what) {
+    if (const auto* context = std::get_if<Context>(&what)) {
+        if (context->context_id != state_.context_id || context->vmid != state_.vmid) state_.from = 0;
+        state_.context_id = context->context_id;
+        state_.vmid = context->vmid;
+    } else if (const auto* exception = std::get_if<Exception>(&what)) {
+        if (exception->preferred_return) arrived(EdgeWay::no_block);
+        state_.from = 0;
+    } else if (const auto* wrong = std::get_if<Inconsistency>(&what)) {
+        if (wrong->conflict == Conflict::no_return_address || wrong->conflict == Conflict::undefined_reached ||
+            wrong->conflict == Conflict::runaway_walk || wrong->conflict == Conflict::sync_disagrees)
+            state_.from = 0;
+    } else if (std::holds_alternative<Gap>(what) || std::holds_alternative<TraceOn>(what) ||
+               std::holds_alternative<NoMemory>(what)) {
+        state_.from = 0;
+    }
+}
+
 std::vector<std::unique_ptr<BatchWriter::Owned>> BatchWriter::take() {
     flush();
     return std::exchange(kept_, {});

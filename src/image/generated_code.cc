@@ -102,7 +102,7 @@ public:
                 return problem(begin, "the file ends inside the header of a record; what comes before it was read");
             const auto id = words_.number<std::uint32_t>();
             const auto bytes = words_.number<std::uint32_t>();
-            static_cast<void>(words_.number<std::uint64_t>());  // the time: the order of records has it
+            time_ = words_.number<std::uint64_t>();
             if (bytes < record_header_bytes)
                 return problem(begin, fmt::format("a record is {} bytes long, expected at least {}; what comes before "
                                                   "it was read",
@@ -127,6 +127,7 @@ private:
         last_of_.erase(index);
         if (const std::string_view what = wrong(piece); !what.empty())
             return problem(begin, fmt::format("a record of code was left out: {}", what));
+        piece.time = time_;
         last_of_[index] = out_.pieces.size();
         out_.pieces.push_back(std::move(piece));
     }
@@ -165,6 +166,7 @@ private:
     std::string name_;
     GeneratedCodeFile& out_;
     Problems& problems_;
+    std::uint64_t time_ = 0;                        // of the record
     std::map<std::uint64_t, std::size_t> last_of_;  // by code number: the piece
 };
 
@@ -284,6 +286,12 @@ Result<GeneratedCodeFile> read_jitdump(const std::filesystem::path& path) {
     const auto header_bytes = words.number<std::uint32_t>();
     if (header_bytes < jitdump_header_bytes || header_bytes > file.bytes.size())
         return bad(fmt::format("its header says it is {} bytes long", header_bytes));
+    static_cast<void>(words.number<std::uint32_t>());  // the machine
+    static_cast<void>(words.number<std::uint32_t>());  // nothing
+    out.process = words.number<std::uint32_t>();
+    static_cast<void>(words.number<std::uint64_t>());  // the time
+    constexpr std::uint64_t arch_timestamp = 1;
+    out.other_clock = (words.number<std::uint64_t>() & arch_timestamp) != 0;
     words.go_to(header_bytes);
     Problems problems(out.problems);
     JitDump(words, path.string(), out, problems).run();

@@ -138,7 +138,7 @@ public:
     /// Atoms and plain branch packets of blocks that are known, as many as come one after another; gives back where
     /// they end. All else is left to the calls for single packets, which do the same one by one.
     const std::uint8_t* take(const std::uint8_t* at, const std::uint8_t* end, Offset here) {
-        if (follower_.position() < 0 || static_cast<std::size_t>(end - at) < most_plain_bytes) return at;
+        if (static_cast<std::size_t>(end - at) < most_plain_bytes || follower_.find_position() < 0) return at;
         // So that offsets less the base of a batch stay in 32 bits.
         end = at + std::min<std::ptrdiff_t>(end - at, 1 << 30);
         return config_.cycle_accurate ? take_plain<true>(at, end, here) : take_plain<false>(at, end, here);
@@ -280,6 +280,9 @@ private:
         // Branch packets are read only where nothing but the address decides where they go.
         const bool branches = plain_context_ && !last_alt_isa_ && LastTarget::holds(last_);
         LastTarget last(branches ? last_ : Place{});
+        // An atom means that a range comes, and nothing before it.
+        const auto atom_follows = [&] { return !cycle_accurate && atom_bytes[*at].count != 0; };
+        if (atom_follows()) run.goes_on_at(now);
         while (at <= stop) {
             // The kind of a packet is hard to predict, and so has to be known early: not from a table.
             if ((*at & Atom::info.mask) == Atom::info.value) {
@@ -291,6 +294,7 @@ private:
                     if (next < 0 || bytes == 0) [[unlikely]]
                         break;
                     run.reserve(at);
+                    run.goes_on_at(now);
                     run.put(at, std::min(atom.cycles, flow::no_cycles - 1), 1, edge);
                     now = next;
                     at += bytes;
@@ -326,13 +330,16 @@ private:
                 bytes += static_cast<unsigned>(cursor.consumed());
             }
             run.reserve(at);
+            run.goes_on_at(now);
             run.put(at, cycles, 1, now + 1);
+            run.branched(static_cast<follow::Position>(now + 1));
             last = target;
             at += bytes;
             further_bytes += bytes - 1;
             now = starts.find(last.key());
             if (now < 0) [[unlikely]]
                 break;
+            if (atom_follows()) run.goes_on_at(now);
         }
         if (branches) last_ = last.place();
         if (now >= 0)

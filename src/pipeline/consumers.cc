@@ -79,14 +79,18 @@ public:
               {.workers = jobs,
                .ranges = sink.counts_suffice() ? follow::Ranges::counted : follow::Ranges::delivered,
                // Some ten thousand rows of text are in memory for each piece.
-               .piece_bytes = sink.split() == flow::Split::per_chunk ? std::size_t{1} << 13 : std::size_t{1} << 14})) {}
+               .piece_bytes = sink.split() == flow::Split::per_chunk ? std::size_t{1} << 13 : std::size_t{1} << 14,
+               .ways = sink.wants_ways()})) {}
     void begin(const capture::BufferPart& part) override { ends_.begin(part); }
     [[nodiscard]] std::vector<MissingCode> missing() const override { return ends_.missing(); }
     void feed(Bytes bytes) override { decoder_->feed(bytes); }
     void reset() override { decoder_->reset(); }
     void finish() override {
         decoder_->finish();
-        if (sink_.counts_suffice()) sink_.take_counts({blocks_.blocks(), decoder_->counts(), decoder_->cycles()});
+        if (!sink_.counts_suffice()) return;
+        const std::vector<std::uint64_t> counts = decoder_->counts();
+        const follow::Parallel::Ways ways = decoder_->ways();
+        sink_.take_counts({blocks_.blocks(), counts, decoder_->cycles(), ways.ways, ways.left_out});
     }
     void flush() override { decoder_->flush(); }
     [[nodiscard]] std::array<Offset, 2> pending() const override { return decoder_->pending(); }

@@ -57,9 +57,9 @@ public:
                                                                       options_.most_slices);
             s.sink = std::make_unique<analysis::FlowSink>(
                 *s.code, [&offsets = stream.offsets](Offset at) { return offsets.capture(at).value; },
-                analysis::FlowSink::Options{
-                    .calls = options_.calls || options_.timeline || options_.instructions || options_.ranges,
-                    .observer = s.timeline.get()});
+                analysis::FlowSink::Options{.calls = options_.calls || options_.timeline || options_.instructions,
+                                            .ways = options_.ranges,
+                                            .observer = s.timeline.get()});
             s.first = s.source;
             // Calls go on where the thread does.
             const auto before = std::find_if(streams_.rbegin() + 1, streams_.rend(), [&](const SourceStream& other) {

@@ -42,8 +42,9 @@ Status NameFinder::add_given(const image::ImageArgument& argument, bool only_nam
         // The same build, or else a file of that name; that its build is another is found by its code.
         const auto same = [&](bool by_id) {
             return std::find_if(mapped_.begin(), mapped_.end(), [&](const Mapped& m) {
-                return by_id ? !m.build_id.empty() && m.build_id == file.info->build_id()
-                             : fs::path(m.file).filename() == argument.path.filename();
+                if (by_id) return !m.build_id.empty() && m.build_id == file.info->build_id();
+                const std::string name = argument.path.filename().string();
+                return m.file.starts_with(kernel) ? name.starts_with("vmlinux") : fs::path(m.file).filename() == name;
             });
         };
         auto at = same(true);
@@ -134,6 +135,13 @@ Status NameFinder::open() {
         if (is_given(i)) continue;
         if (capture_.spaces) {
             // What it costs is known, and said, when all is decoded.
+            std::error_code none;
+            if (m.file.starts_with(kernel) && fs::is_regular_file(kcore_of(capture_), none)) {
+                problem_({}, found.error().message +
+                                 "; the kernel's code is that of the copy of /proc/kcore, without "
+                                 "names. Give vmlinux with --image.");
+                continue;
+            }
             const bool nowhere = found.error().code == Errc::not_found && !m.file.starts_with(kernel);
             problem_({}, fmt::format("{}; its code is not decoded, and has no names. Give a folder with the files of "
                                      "the machine that was recorded with --symfs, or the file with --image.",
@@ -248,8 +256,10 @@ Status NameFinder::open_generated() {
                                          false));
     for (const std::string& path : options_.perf_maps)
         WM_RETURN_IF_ERROR(add_generated(image::read_perf_map(path), true));
-    for (const std::string& path : options_.jitdumps)
-        WM_RETURN_IF_ERROR(add_generated(image::read_jitdump(path), true));
+    // Where several processes ran, such code has places of its own.
+    if (!capture_.spaces)
+        for (const std::string& path : options_.jitdumps)
+            WM_RETURN_IF_ERROR(add_generated(image::read_jitdump(path), true));
     return Nothing{};
 }
 
@@ -470,6 +480,7 @@ Result<std::shared_ptr<const Names>> NameFinder::make(const Modules& modules) {
         if (const Status status = take(file.found->path, file.found->info, *bias, file.file); !status)
             problem_(file.found->path, status.error().message);
     }
+    if (changed_) changed_->add_symbols(out->symbols);
     return std::shared_ptr<const Names>(out);
 }
 

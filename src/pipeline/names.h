@@ -13,9 +13,15 @@
 
 #include "waymark/image/generated_code.h"
 #include "waymark/image/program_file.h"
+#include "waymark/pipeline/changed_code.h"
 #include "waymark/pipeline/session.h"
 
 namespace waymark::pipeline {
+
+/// Where a folder of perf has what was copied of the kernel's memory (perf record --kcore).
+[[nodiscard]] inline std::filesystem::path kcore_of(const capture::Capture& capture) {
+    return capture.path / "kcore_dir" / "kcore";
+}
 
 class NameFinder {
 public:
@@ -35,6 +41,8 @@ public:
     /// ID agrees, and nothing else was mapped at the same place. Those of the options are left out.
     [[nodiscard]] std::vector<std::pair<std::filesystem::path, std::uint64_t>> code_files(
         const std::string& source) const;
+    /// Code with places of its own, before `names_of`.
+    void set_changed_code(std::shared_ptr<const ChangedCode> changed) { changed_ = std::move(changed); }
     /// After all sources: a problem where generated code has names that its bytes do not bear out.
     void report_doubtful();
 
@@ -104,6 +112,7 @@ private:
     std::map<std::string, std::size_t> names_met_;
     std::vector<image::NamedPiece> usual_;  ///< which generated code lies where, where no memory says more
     std::size_t doubtful_ = 0, replaced_ = 0;
+    std::shared_ptr<const ChangedCode> changed_;  ///< may be null
 };
 
 }  // namespace waymark::pipeline

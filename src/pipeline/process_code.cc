@@ -18,6 +18,7 @@ std::uint64_t hash_of(const std::vector<capture::MappedExtent>& extents) {
         mix(e.last);
         mix(e.shift);
         mix(std::uint64_t{e.module} << 32 | e.name);
+        mix(e.code);
     }
     return h;
 }
@@ -27,12 +28,20 @@ std::uint64_t hash_of(const std::vector<capture::MappedExtent>& extents) {
 // ---- ProcessCode
 
 std::uint32_t ProcessCode::number(std::optional<std::uint32_t> thread, std::uint64_t from, std::uint64_t to) const {
-    const auto key = spaces_->key(thread, from, to);
+    State state{spaces_->key(thread, from, to), {}, {}};
+    if (changed_) {
+        if (state.key) state.process = changed_->state(state.key->process, from, to);
+        state.kernel = changed_->state(capture::CodeChange::kernel, from, to);
+    }
     const std::scoped_lock lock(mutex_);
-    if (key)
-        if (const auto known = numbers_.find(*key); known != numbers_.end()) return known->second;
+    if (const auto known = numbers_.find(state); known != numbers_.end()) return known->second;
     auto space = std::make_unique<Space>();
-    if (key) space->extents = spaces_->extents(*key);
+    if (state.key) space->extents = spaces_->extents(*state.key);
+    if (changed_) {
+        if (state.key && state.key->process != capture::CodeChange::kernel)
+            changed_->apply(state.key->process, state.process, space->extents);
+        changed_->apply(capture::CodeChange::kernel, state.kernel, space->extents);
+    }
     const std::uint64_t hash = hash_of(space->extents);
     std::uint32_t number = 0;
     const auto [first, last] = by_contents_.equal_range(hash);
@@ -43,7 +52,7 @@ std::uint32_t ProcessCode::number(std::optional<std::uint32_t> thread, std::uint
         number = static_cast<std::uint32_t>(all_.size());
         by_contents_.emplace(hash, number);
     }
-    if (key) numbers_.emplace(*key, number);
+    numbers_.emplace(state, number);
     return number;
 }
 
@@ -61,17 +70,17 @@ const capture::MappedExtent* ProcessCode::extent(std::uint32_t number, std::uint
     return address <= found.last ? &found : nullptr;
 }
 
-isa::Code ProcessCode::at(std::uint32_t number, Address address, const isa::Space& space) const {
+isa::Code ProcessCode::at(std::uint32_t number, Address address) const {
     const capture::MappedExtent* found = extent(number, address.value);
-    if (found == nullptr || found->module == capture::no_module) return {};
-    isa::Code code = places_->at({address.value - found->shift}, space);
+    if (found == nullptr || (found->module == capture::no_module && found->code == 0)) return {};
+    isa::Code code = places_->at({address.value - found->shift}, {});
+    if (found->code != 0) code.bytes = changed_->code(*found).subspan(address.value - found->first);
     if (code.bytes.empty()) return {};
     if (code.bytes.size() - 1 > found->last - address.value)
         code.bytes = code.bytes.first(static_cast<std::size_t>(found->last - address.value + 1));
     const std::scoped_lock lock(mutex_);
-    const auto [at, fresh] =
-        sections_.try_emplace({code.section, found->shift}, static_cast<std::uint32_t>(placed_.size()));
-    if (fresh) placed_.push_back({found->shift, code.section});
+    const auto [at, fresh] = sections_.try_emplace({code.section, *found}, static_cast<std::uint32_t>(placed_.size()));
+    if (fresh) placed_.push_back({found->shift, code.section, number});
     code.section = at->second;
     return code;
 }
@@ -104,14 +113,13 @@ std::uint32_t ProcessReader::number(const isa::Space& space) const {
 }
 
 isa::Code ProcessReader::at(Address address, const isa::Space& space) const {
-    return code_->at(number(space), address, space);
+    return code_->at(number(space), address);
 }
 
 isa::Space ProcessReader::view(const isa::Space& space) const {
-    isa::Space out = space;
+    // Files look the same from every security state and exception level.
+    isa::Space out;
     out.number = number(space);
-    out.context_id.reset();
-    out.vmid.reset();
     return out;
 }
 
@@ -130,7 +138,12 @@ std::span<const flow::Block> PlacedBlocks::of(std::span<const flow::Block> block
         flow::Block block = blocks[size_];
         const ProcessCode::Placed placed = code_.placed(block.section);
         block.start -= placed.shift;
-        if (block.end == flow::End::direct || block.end == flow::End::barrier) block.target -= placed.shift;
+        if (block.end == flow::End::direct || block.end == flow::End::barrier) {
+            // It may lie in another file.
+            const capture::MappedExtent* const there =
+                placed.number == 0 ? nullptr : code_.extent(placed.number, block.target);
+            block.target -= there == nullptr ? placed.shift : there->shift;
+        }
         block.section = placed.section;
         arrays_.back()[size_] = block;
     }
@@ -214,7 +227,9 @@ void ProcessSink::consume(const flow::Batch& batch) {
 }
 
 void ProcessSink::take_counts(const flow::EdgeCounts& counts) {
-    sink_->take_counts(moves_ ? flow::EdgeCounts{blocks_->of(counts.blocks), counts.times, counts.cycles} : counts);
+    flow::EdgeCounts moved = counts;
+    if (moves_) moved.blocks = blocks_->of(counts.blocks);
+    sink_->take_counts(moved);
 }
 
 std::unique_ptr<flow::Sink> ProcessSink::fork() const {

@@ -401,15 +401,15 @@ private:
     template <class Take>
     void read(capture::ByteStream& input, BufferReport& report, std::vector<std::unique_ptr<Stream>>& streams,
               Take&& take) {
-        std::vector<std::uint8_t> piece(piece_bytes);
+        if (piece_.empty()) piece_.resize(piece_bytes);
         for (;;) {
-            const auto count = input.read(piece);
+            const auto count = input.read(piece_);
             if (!count) {
                 report.error = count.error();
                 return;
             }
             if (*count == 0) return;
-            take(Bytes(piece).first(*count));
+            take(Bytes(piece_).first(*count));
             for (const auto& stream : streams) stream->end_piece();
             report.bytes += *count;
             done_ += *count;
@@ -423,6 +423,7 @@ private:
     const Progress& progress_;
     const OpenBuffer& open_;
     Report report_;
+    std::vector<std::uint8_t> piece_;
     std::uint64_t done_ = 0;
     std::optional<std::uint64_t> of_;
 };

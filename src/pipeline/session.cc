@@ -9,6 +9,7 @@
 #include "waymark/core/wire.h"
 #include "waymark/image/agreement.h"
 #include "waymark/pipeline/id_register.h"
+#include "written_code.h"
 
 namespace waymark::pipeline {
 
@@ -163,7 +164,7 @@ private:
             configure(source, described.file.empty() ? std::filesystem::path() : folder / described.file);
         WM_ASSIGN_OR_RETURN(source.memory, memory_of(source.core, source.name));
         if (session_.capture.spaces) {
-            if (!code_) code_ = std::make_shared<ProcessCode>(session_.capture.spaces, source.memory);
+            if (!code_) code_ = std::make_shared<ProcessCode>(session_.capture.spaces, source.memory, changed_);
             source.code = code_;
         }
         WM_ASSIGN_OR_RETURN(source.names, names_.names_of(source.name, *source.memory));
@@ -218,8 +219,34 @@ private:
             if (!image) return std::move(image.error());
             for (std::string& note : image->notes) problem({}, std::move(note));
         }
+        if (session_.capture.spaces) {
+            add_kcore(*map);
+            WM_RETURN_IF_ERROR(add_changed_code(*map));
+        }
         maps_[key] = map;
         return std::shared_ptr<const image::MemoryMap>(map);
+    }
+
+    /// What the recorder copied of the running kernel's memory (perf record --kcore), which is right where vmlinux is
+    /// not what ran.
+    void add_kcore(image::MemoryMap& map) {
+        const std::filesystem::path file = kcore_of(session_.capture);
+        std::error_code error;
+        if (!std::filesystem::is_regular_file(file, error)) return;
+        if (const auto added = map.add_elf(file); !added)
+            problem(file, added.error().message + "; the copy of the kernel's code is not used.");
+    }
+    /// Once: all cores have one map.
+    Status add_changed_code(image::MemoryMap& map) {
+        auto changed = std::make_shared<ChangedCode>();
+        for (const capture::CodeChange& change : session_.capture.spaces->code_changes()) changed->add(change);
+        WM_RETURN_IF_ERROR(add_written_code(session_.capture, options_, *changed,
+                                            [this](std::string message) { problem({}, std::move(message)); }));
+        if (changed->empty()) return Nothing{};
+        changed->finish(map);
+        names_.set_changed_code(changed);
+        changed_ = std::move(changed);
+        return Nothing{};
     }
 
     void add_dumps(image::MemoryMap& map, const std::string& core) {
@@ -302,6 +329,7 @@ private:
     const SessionOptions& options_;
     NameFinder names_;
     std::map<std::string, std::shared_ptr<const image::MemoryMap>> maps_;
+    std::shared_ptr<const ChangedCode> changed_;  // null: there is none
     std::shared_ptr<const ProcessCode> code_;
 };
 

@@ -18,8 +18,9 @@ public:
             bytes.push_back(static_cast<char>(value >> 8 * (big_ ? count - 1 - i : i)));
         return *this;
     }
-    JitDump& load(std::uint64_t index, std::uint64_t address, const std::string& name, const std::string& code) {
-        number(4, 0).number(4, 56 + name.size() + 1 + code.size()).number(8, 5);
+    JitDump& load(std::uint64_t index, std::uint64_t address, const std::string& name, const std::string& code,
+                  std::uint64_t time = 5) {
+        number(4, 0).number(4, 56 + name.size() + 1 + code.size()).number(8, time);
         number(4, 17).number(4, 17).number(8, address).number(8, address).number(8, code.size()).number(8, index);
         bytes += name + '\0' + code;
         return *this;

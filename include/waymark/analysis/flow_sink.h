@@ -22,6 +22,7 @@ class FlowSink final : public flow::Sink {
 public:
     struct Options {
         bool calls = false;  ///< else counts of edges alone
+        bool ways = false;   ///< without calls: with those counts, where indirect branches went
         /// Calls too are reported as they happen; then nothing can be divided among workers.
         CallObserver* observer = nullptr;
         FlowCalls::Limits limits{};
@@ -31,6 +32,7 @@ public:
 
     void consume(const flow::Batch& batch) override;
     [[nodiscard]] bool counts_suffice() const override { return !options_.calls; }
+    [[nodiscard]] bool wants_ways() const override { return !options_.calls && options_.ways; }
     void take_counts(const flow::EdgeCounts& counts) override;
     [[nodiscard]] flow::Split split() const override {
         return options_.observer == nullptr ? flow::Split::per_chunk : flow::Split::none;

@@ -21,9 +21,30 @@ struct MappedExtent {
     std::uint64_t shift{};          ///< address less place, modulo 2^64
     std::uint32_t module{};         ///< in ModuleMap::modules, or `no_module`: nothing is known of the code
     std::uint32_t name{};           ///< of what is mapped: an index into AddressSpaces::names
-    friend bool operator==(const MappedExtent&, const MappedExtent&) = default;
+    std::uint32_t code{};           ///< 0: the module's; else 1 + the index of what replaced it, as who did that counts
+    friend auto operator<=>(const MappedExtent&, const MappedExtent&) = default;
 };
 inline constexpr std::uint32_t no_module = ~std::uint32_t{0};
+
+/// Bytes that were at an address from a time on, and that no file has there: code that a program or the kernel made
+/// while it ran, or changed.
+struct CodeChange {
+    static constexpr std::uint32_t kernel = 0xffffffff;
+    std::uint32_t process{};  ///< or `kernel`
+    std::uint64_t time{};     ///< 0: before everything
+    Address address{};
+    std::uint64_t bytes{};             ///< addresses that are concerned
+    std::vector<std::uint8_t> code{};  ///< what is there; empty: nothing any more
+    std::string name{};                ///< of what it is; empty: a part of what is mapped there
+    friend bool operator==(const CodeChange&, const CodeChange&) = default;
+};
+
+/// A file in which a process itself wrote down the code that it generated (jitdump).
+struct WrittenCode {
+    std::uint32_t process{};
+    std::string file{};  ///< as recorded
+    friend bool operator==(const WrittenCode&, const WrittenCode&) = default;
+};
 
 /// Calls are safe from several threads.
 class AddressSpaces {
@@ -53,6 +74,13 @@ public:
         std::vector<std::uint8_t> build_id{};  ///< empty: not known
     };
     [[nodiscard]] virtual const std::vector<Name>& names() const = 0;
+
+    /// What the capture itself has of changed code, by time.
+    [[nodiscard]] virtual const std::vector<CodeChange>& code_changes() const = 0;
+    /// Files with more of it, which have to be looked for.
+    [[nodiscard]] virtual const std::vector<WrittenCode>& written_code() const = 0;
+    /// Times in those files are by the clock of this capture.
+    [[nodiscard]] virtual bool has_clock_of_written_code() const = 0;
 };
 
 }  // namespace waymark::capture

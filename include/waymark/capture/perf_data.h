@@ -77,9 +77,12 @@ struct Attr {
     std::uint32_t type{};
     std::uint64_t config{}, sample_period{}, sample_type{}, read_format{}, flags{};
     std::uint64_t config1{}, config2{}, config3{}, config4{};
+    std::uint32_t clock{};  ///< that times count, if `clock_given`
     std::vector<std::uint64_t> ids{};
     std::string name{};  ///< where the file gives one
 
+    static constexpr std::uint32_t monotonic = 1;
+    [[nodiscard]] bool clock_given() const { return (flags >> 25 & 1U) != 0; }
     [[nodiscard]] bool sample_id_all() const { return (flags >> 18 & 1U) != 0; }
     friend bool operator==(const Attr&, const Attr&) = default;
 };
@@ -193,6 +196,14 @@ struct TextPoke {
     friend bool operator==(const TextPoke&, const TextPoke&) = default;
 };
 
+/// A function of a BPF program as the kernel compiled it (feature 25).
+struct BpfFunction {
+    Address address{};
+    std::vector<std::uint8_t> code{};
+    std::string name{};  ///< as its KSYMBOL record calls it, or made of the program's name and tag
+    friend bool operator==(const BpfFunction&, const BpfFunction&) = default;
+};
+
 struct BuildId {
     std::uint32_t pid{};
     std::vector<std::uint8_t> id{};
@@ -235,6 +246,7 @@ struct PerfData {
     std::vector<Switch> switches{};
     std::vector<KernelSymbol> kernel_symbols{};
     std::vector<TextPoke> text_pokes{};
+    std::vector<BpfFunction> bpf_functions{};
     std::vector<BuildId> build_ids{};
     std::vector<HardwareId> hardware_ids{};
     std::uint64_t lost_records{};  ///< sum of LOST and LOST_SAMPLES

@@ -59,6 +59,7 @@ public:
     void switched(bool out, const At& at);                               ///< SWITCH
     void itrace_start(std::uint32_t pid, std::uint32_t tid, const At& at);
     void kernel_symbol(const KernelSymbol& symbol, const At& at);
+    void text_poke(const TextPoke& poke, const At& at);
     void build_id(const BuildId& id);
     void hardware_id(std::uint64_t id, const At& at);
     void lost(std::uint64_t id, std::uint64_t count, const At& at);

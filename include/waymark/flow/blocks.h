@@ -5,12 +5,14 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "waymark/core/spinning_mutex.h"
 #include "waymark/flow/flow.h"
+#include "waymark/flow/way_counts.h"
 
 namespace waymark::flow {
 
@@ -92,8 +94,10 @@ public:
         event.offset = offset;
         event.what = std::forward<Anything>(what);
     }
-    /// For CountWriter's sake.
+    // For CountWriter's sake.
     void reserve(std::uint32_t) {}
+    [[nodiscard]] static constexpr bool branch_waits() { return false; }
+    void arrived(std::uint32_t) {}
     /// Delivers what is there. Called by decoders at the end and by whoever needs what was decoded so far.
     void flush();
 
@@ -133,6 +137,9 @@ public:
         WM_INLINE void take_back(std::uint32_t, unsigned count, Edge...) {
             at_ -= count;
         }
+        // For CountWriter's sake.
+        WM_INLINE void branched(std::int32_t) {}
+        WM_INLINE void goes_on_at(std::ptrdiff_t) {}
         /// An event between the ranges put so far and those to come.
         template <class Packet, class Anything>
         WM_INLINE void event(Packet packet, Anything&& what) {
@@ -195,7 +202,8 @@ private:
 };
 
 /// Counts how often each edge ran instead of telling each time it did. Everything that is not a range goes to a sink as
-/// it does from a BatchWriter, in batches without ranges.
+/// it does from a BatchWriter, in batches without ranges. If asked, counts also where indirect branches went: the way
+/// from one leads to the block that the next range is of, unless flow was lost or changed to another thread in between.
 class CountWriter {
 public:
     /// `table` and `events` are borrowed.
@@ -208,9 +216,14 @@ public:
         reserve(edge | 1U);
         counts_[guard + edge] += step_;
         if (cycles != no_cycles) cycles_ += step_ * cycles;
+        if (!ways_on_) return;
+        arrived(edge / 2);
+        if ((edge & 1U) != 0 && table().blocks()[edge / 2].end == End::indirect) state_.from = edge;
     }
     template <class Anything>
     WM_INLINE void event(Offset offset, Anything&& what) {
+        if (ways_on_) [[unlikely]]
+            before_event(what);
         events_.event(offset, std::forward<Anything>(what));
     }
     void flush() { events_.flush(); }
@@ -228,11 +241,16 @@ public:
               steps_((out.step_ == 1 ? steps_of<1> : steps_of<minus_1>).data()),
               step_(out.step_),
               first_(first),
-              first_byte_(bytes.data()) {}
+              first_byte_(bytes.data()),
+              ways_on_(out.ways_on_),
+              from_(out.state_.from) {}
         WM_INLINE Run(CountWriter& out, Offset first, std::uint64_t) : Run(out, first, Bytes()) {}
         Run(const Run&) = delete;
         Run& operator=(const Run&) = delete;
-        WM_INLINE ~Run() { out_.cycles_ += cycles_; }
+        WM_INLINE ~Run() {
+            out_.cycles_ += cycles_;
+            out_.state_.from = from_;
+        }
 
         template <class Packet>
         WM_INLINE void reserve(Packet) {}
@@ -244,13 +262,21 @@ public:
         void take_back(std::uint32_t cycles, unsigned count, Edge... edges) {
             (void)add((step_ == 1 ? steps_of<minus_1> : steps_of<1>).data(), ~step_ + 1, cycles, count, edges...);
         }
+        /// The last edge put is a taken indirect branch.
+        WM_INLINE void branched(std::int32_t edge) { from_ = ways_on_ ? static_cast<std::uint32_t>(edge) : 0; }
+        /// The next range is of this block (a position).
+        WM_INLINE void goes_on_at(std::ptrdiff_t position) {
+            if (from_ == 0) return;
+            out_.way(std::exchange(from_, 0), static_cast<std::uint32_t>(position) / 2);
+        }
+        /// Of what no branch's way depends on: cycle counts and timestamps.
         template <class Anything>
         WM_INLINE void event(const std::uint8_t* packet, Anything&& what) {
             event(first_ + static_cast<std::uint64_t>(packet - first_byte_), std::forward<Anything>(what));
         }
         template <class Anything>
         WM_INLINE void event(Offset at, Anything&& what) {
-            out_.event(at, std::forward<Anything>(what));
+            out_.events_.event(at, std::forward<Anything>(what));
         }
 
     private:
@@ -285,8 +311,37 @@ public:
         const std::uint64_t step_;
         const Offset first_;
         const std::uint8_t* const first_byte_;
+        const bool ways_on_;
+        std::uint32_t from_;
         std::uint64_t cycles_ = 0;
     };
+
+    // ---- ways of indirect branches
+
+    void count_ways() { ways_on_ = true; }
+    [[nodiscard]] const WayCounts& ways() const { return ways_; }
+    /// An indirect branch is the last thing that ran.
+    [[nodiscard]] bool branch_waits() const { return state_.from != 0; }
+    /// Execution has come to this block, or `EdgeWay::no_block`, though no range of it need come.
+    void arrived(std::uint32_t block) {
+        if (state_.from != 0) way(std::exchange(state_.from, 0), block);
+    }
+    /// What later ways depend on. A part of a stream that is decoded for itself begins with `begin`; what it ends
+    /// with, `then` puts together with the end of the part before.
+    struct WayState {
+        static constexpr std::uint32_t part_begins = 0xffffffff;
+        std::uint32_t from = 0;  ///< the edge of the branch that waits, or 0; or `part_begins`: nothing came yet
+        std::optional<std::uint32_t> first{};  ///< of a part: the block that it begins with, if a way can lead there
+        std::optional<std::uint32_t> context_id{}, vmid{};
+    };
+    [[nodiscard]] const WayState& way_state() const { return state_; }
+    void resume(const WayState& state) { state_ = state; }
+    void begin(const Context& context) { state_ = {WayState::part_begins, {}, context.context_id, context.vmid}; }
+    /// The state after a part that ended with `part`, if that before it was `before`. Counts the way into it.
+    [[nodiscard]] WayState then(const WayState& before, const WayState& part) {
+        if (before.from != 0 && part.first) ways_.add(before.from, *part.first, 1);
+        return {part.from == WayState::part_begins ? before.from : part.from, {}, part.context_id, part.vmid};
+    }
 
     /// By edge: how often it ran. Edges beyond the end never did.
     [[nodiscard]] std::span<const std::uint64_t> counts() const { return std::span(counts_).subspan(guard); }
@@ -298,9 +353,22 @@ public:
     [[nodiscard]] BatchWriter& events() { return events_; }
 
 private:
+    WM_INLINE void way(std::uint32_t from, std::uint32_t block) {
+        if (from == WayState::part_begins) [[unlikely]] {
+            state_.first = block;
+            return;
+        }
+        ways_.add(from, block, step_);
+    }
+    /// Flow is lost, or another thread's.
+    void before_event(const What& what);
+
     // Run::put is given edges of no block, at most so many below 0, for ranges that are not counted.
     static constexpr std::size_t guard = 4;
     BatchWriter events_;
+    bool ways_on_ = false;
+    WayState state_;
+    WayCounts ways_;
     std::vector<std::uint64_t> counts_ = std::vector<std::uint64_t>(guard + 1024);
     std::uint64_t step_ = 1, cycles_ = 0;
 };

@@ -191,11 +191,22 @@ struct Batch {
     std::span<const Event> events;  ///< in order; `before` never decreases
 };
 
+/// From a taken indirect branch to where execution went on.
+struct EdgeWay {
+    static constexpr std::uint32_t no_block = 0xffffffff;
+    std::uint32_t edge{};
+    std::uint32_t block{};  ///< or `no_block`: nothing is known to lie there
+    std::uint64_t times{};
+    friend bool operator==(const EdgeWay&, const EdgeWay&) = default;
+};
+
 /// How often each edge ran, of all batches that a sink would have got.
 struct EdgeCounts {
     std::span<const Block> blocks;
     std::span<const std::uint64_t> times;  ///< by Range::edge; edges beyond its end never ran
     std::uint64_t cycles{};                ///< the sum of the cycle counts that came with ranges
+    std::span<const EdgeWay> ways{};       ///< if the sink wants them; each pair of edge and block once
+    std::uint64_t ways_left_out{};         ///< so often one was not counted, for lack of room
 };
 
 /// How a sink may be split among workers.
@@ -209,6 +220,8 @@ public:
     virtual void consume(const Batch& batch) = 0;
     /// True: batches need hold no ranges, `take_counts` comes instead, which is quicker. For coverage and profiles.
     [[nodiscard]] virtual bool counts_suffice() const { return false; }
+    /// Counts suffice, with those of the ways that indirect branches went.
+    [[nodiscard]] virtual bool wants_ways() const { return false; }
     /// Once, at the end of a stream; only if they suffice.
     virtual void take_counts(const EdgeCounts&) {}
     /// A listing may be formatted per chunk, counts may be summed per worker; `none` is always right.

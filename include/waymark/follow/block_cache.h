@@ -48,6 +48,8 @@ struct Node {
     flow::End end{};
     WalkEnd walk_end{};
     bool link{}, exception_return{};
+    bool whole{};             ///< all of it is in one section
+    std::uint32_t section{};  ///< of the first instruction
 
     [[nodiscard]] Place start() const { return {start_address, isa}; }
     /// Where a direct branch or barrier goes.
@@ -61,15 +63,19 @@ struct Node {
 };
 static_assert(sizeof(Node) == 40);
 
-/// The blocks and links that decoders of one stream have learned in one memory space, shared among them.
+/// The blocks and links that decoders of one stream have learned in one BlockStore, shared among them.
 class BlockLog {
 public:
     struct Link {
         std::uint32_t edge{};
         Position to{};
     };
+    struct Met {
+        Node node;
+        std::uint32_t space{};  ///< isa::Space::number
+    };
     struct Part {
-        std::vector<Node> nodes;
+        std::vector<Met> nodes;
         std::vector<Link> links;
 
         [[nodiscard]] std::size_t size() const { return nodes.size() + links.size(); }
@@ -100,7 +106,7 @@ private:
     Part all_;
 };
 
-/// The logs of one stream's memory spaces.
+/// The logs of one stream: of each memory space, or one for all that share a BlockStore, by no space.
 class BlockLogs {
 public:
     [[nodiscard]] std::shared_ptr<BlockLog> of(const isa::Space& space) {
@@ -184,25 +190,103 @@ private:
     std::size_t met_ = 0;
 };
 
-/// The blocks executed in one memory space, found by their start address and linked by outcome: the hot path follows
-/// links without look-ups. A block's links are 8 bytes, so that those of some 100 000 blocks fit a second-level cache.
-class BlockCache {
+/// Blocks by id, and where their outcomes lead. A block's links are 8 bytes, so that those of some 100 000 blocks fit a
+/// second-level cache. Of one memory space, or of all spaces of a reader whose sections are whole.
+class BlockStore {
 public:
     /// `log`: if other decoders share what they learn.
-    BlockCache(const Rules& rules, const isa::CodeReader& code, const isa::Space& space,
-               std::shared_ptr<BlockLog> log = {})
-        : rules_(rules), code_(code), space_(space), log_(std::move(log)) {}
+    explicit BlockStore(const Rules& rules, std::shared_ptr<BlockLog> log = {}) : rules_(rules), log_(std::move(log)) {}
 
-    [[nodiscard]] const isa::Space& space() const { return space_; }
     /// By position + taken: where execution goes on. `nowhere` and `indirect` are rows too, which lead to themselves.
     [[nodiscard]] WM_INLINE const Position* links() const { return links_.data() + hubs; }
     [[nodiscard]] const Node& node(Position at) const { return nodes_[index_[static_cast<std::size_t>(at) / 2]]; }
+    /// Precondition: `at` is below `nowhere`, as `add` gave it.
+    [[nodiscard]] const Node& dead_node(Position at) const { return nodes_[static_cast<std::size_t>(first_dead - at)]; }
     void link(Position at, bool e, Position to) {
         const std::uint32_t edge = static_cast<std::uint32_t>(at) | (e ? 1U : 0U);
         links_[hubs + edge] = to;
         if (log_) learned_.links.push_back({edge, to});
     }
-    [[nodiscard]] std::size_t rows() const { return index_.size() + nodes_.size() + other_starts_; }
+    /// Blocks, and places of blocks in the caches that use it: what memory grows with.
+    [[nodiscard]] std::size_t rows() const { return index_.size() + nodes_.size() + starts_; }
+    void add_starts(std::ptrdiff_t count) { starts_ += static_cast<std::size_t>(count); }
+
+    /// The position of this node, which is added if its block is new; of one that cannot be passed, its own each time.
+    template <class Out>
+    Position add(const Node& node, Out& out) {
+        const std::size_t id = node.edge / 2;
+        if (node.passable() && id < index_.size() && index_[id] != no_node) return static_cast<Position>(node.edge);
+        const auto index = static_cast<std::uint32_t>(nodes_.size());
+        nodes_.push_back(node);
+        out.reserve(node.edge | 1U);
+        if (!node.passable()) return first_dead - static_cast<Position>(index);
+        if (id >= index_.size()) {
+            index_.resize(std::max<std::size_t>({1024, id + 1, 2 * index_.size()}), no_node);
+            links_.resize(hubs + 2 * index_.size(), nowhere);
+        }
+        index_[id] = index;
+        if (node.end == flow::End::indirect && !(node.link && rules_.return_stack) &&
+            !(node.exception_return && rules_.report_exception_returns))
+            links_[hubs + node.edge + 1] = indirect;
+        return static_cast<Position>(node.edge);
+    }
+
+    // ---- what decoders share
+
+    void learned(const Node& node, std::uint32_t space) {
+        if (log_) learned_.nodes.push_back({node, space});
+    }
+    /// Others should learn it before there is more.
+    [[nodiscard]] bool has_learned_much() const { return learned_.size() >= 64; }
+    /// Shares what was learned here, and learns what others have shared: calls met(space, node, position) for each.
+    template <class Out, class OnMet>
+    void exchange(Out& out, OnMet&& met) {
+        if (!log_) return;
+        log_->exchange(learned_, theirs_, read_);
+        for (const BlockLog::Met& m : theirs_.nodes) met(m.space, m.node, add(m.node, out));
+        for (const BlockLog::Link& link : theirs_.links) links_[hubs + link.edge] = link.to;
+    }
+
+private:
+    static constexpr std::size_t hubs = 4;
+    static constexpr std::uint32_t no_node = 0xffffffff;
+
+    const Rules rules_;
+    std::vector<Position> links_{indirect, indirect, nowhere, nowhere};
+    std::vector<std::uint32_t> index_;  // by block id: index in nodes_, or no_node
+    std::vector<Node> nodes_;
+    std::size_t starts_ = 0;
+    const std::shared_ptr<BlockLog> log_;
+    BlockLog::Part learned_, theirs_;  // since the last exchange; by it
+    BlockLog::Read read_;
+};
+
+/// The blocks executed in one memory space, found by their start address and linked by outcome: the hot path follows
+/// links without look-ups.
+class BlockCache {
+public:
+    /// With blocks of its own. `log`: if other decoders share what they learn.
+    BlockCache(const Rules& rules, const isa::CodeReader& code, const isa::Space& space,
+               std::shared_ptr<BlockLog> log = {})
+        : BlockCache(rules, code, space, std::make_shared<BlockStore>(rules, std::move(log)), false) {}
+    /// `shared`: the blocks are those of all spaces of a reader with whole sections (isa::CodeReader::whole_sections).
+    BlockCache(const Rules& rules, const isa::CodeReader& code, const isa::Space& space,
+               std::shared_ptr<BlockStore> store, bool shared)
+        : rules_(rules), code_(code), space_(space), shared_(shared), store_(std::move(store)), low_(shared ? 4 : 10) {}
+    ~BlockCache() { store_->add_starts(-static_cast<std::ptrdiff_t>(other_starts_)); }
+    BlockCache(const BlockCache&) = delete;
+    BlockCache& operator=(const BlockCache&) = delete;
+
+    [[nodiscard]] const isa::Space& space() const { return space_; }
+    [[nodiscard]] WM_INLINE const Position* links() const { return store_->links(); }
+    [[nodiscard]] const Node& node(Position at) const { return store_->node(at); }
+    /// Outcome `e` of the block leads to that one, in this space. Where spaces share blocks, the link is kept only if
+    /// that holds in all: both are in one section, which is there as a whole or not at all.
+    void link(Position at, bool e, Position to) {
+        if (shared_ && (!node(to).whole || node(to).section != node(at).section)) return;
+        store_->link(at, e, to);
+    }
+    [[nodiscard]] std::size_t rows() const { return store_->rows(); }
 
     /// The starts below 4 GB, where all AArch32 code is: for inner loops.
     [[nodiscard]] WM_INLINE const Starts& low_starts() const { return low_; }
@@ -225,36 +309,39 @@ public:
     }
 
     /// The node that starts here, made the first time. `at` is set to its position, or to `nowhere` if it is dead.
-    template <class Out>
-    const Node& find(const Place& place, Out& out, Position& at) {
+    /// `others`: as of `exchange`.
+    template <class Out, class Others>
+    const Node& find(const Place& place, Out& out, Position& at, Others&& others) {
         Position found = peek(place);
-        if (found == nowhere && learned_.size() >= much_learned) {
-            exchange(out);
+        if (found == nowhere && store_->has_learned_much()) {
+            exchange(out, others);
             found = peek(place);
         }
         if (found == nowhere) {
             const Node node = build(place, out.table());
-            found = add(node, out);
-            if (log_ && found >= 0) learned_.nodes.push_back(node);
+            found = store_->add(node, out);
+            insert(place, found);
+            if (found >= 0) store_->learned(node, space_.number);
         }
         at = found >= 0 ? found : nowhere;
-        return found >= 0 ? node(found) : nodes_[static_cast<std::size_t>(first_dead - found)];
+        return found >= 0 ? node(found) : store_->dead_node(found);
+    }
+    template <class Out>
+    const Node& find(const Place& place, Out& out, Position& at) {
+        return find(place, out, at, [this](std::uint32_t) { return this; });
     }
 
-    /// Shares what was learned here, and learns what others have shared.
-    template <class Out>
-    void exchange(Out& out) {
-        if (!log_) return;
-        log_->exchange(learned_, theirs_, read_);
-        for (const Node& node : theirs_.nodes)
-            if (peek(node.start()) == nowhere) add(node, out);
-        for (const BlockLog::Link& link : theirs_.links) links_[hubs + link.edge] = link.to;
+    /// Shares what was learned here, and learns what others have shared. others(number): the cache of the space with
+    /// that number, or null; of all that use the same BlockStore.
+    template <class Out, class Others>
+    void exchange(Out& out, Others&& others) {
+        store_->exchange(out, [&](std::uint32_t space, const Node& node, Position at) {
+            BlockCache* const of = others(space);
+            if (of != nullptr && of->peek(node.start()) == nowhere) of->insert(node.start(), at);
+        });
     }
 
 private:
-    static constexpr std::size_t hubs = 4;
-    static constexpr std::size_t much_learned = 64;  // the others need not wait for more
-
     struct PlaceHash {
         std::size_t operator()(const Place& place) const {
             const std::uint64_t h = (place.address.value ^ static_cast<unsigned>(place.isa)) * 0x9e3779b97f4a7c15U;
@@ -278,35 +365,14 @@ private:
     void insert(const Place& place, Position at) {
         if (!Starts::regular(place)) {
             irregular_.emplace(place, at);
-            ++other_starts_;
         } else if (high_half(place) != 0) {
             high_[high_half(place)].insert(low_key(place), at);
-            ++other_starts_;
         } else {
             low_.insert(low_key(place), at);
+            if (!shared_) return;  // there is no other cache with them
         }
-    }
-
-    template <class Out>
-    Position add(const Node& node, Out& out) {
-        const auto index = static_cast<std::uint32_t>(nodes_.size());
-        Position at = first_dead - static_cast<Position>(index);
-        nodes_.push_back(node);
-        out.reserve(node.edge | 1U);
-        if (node.passable()) {
-            at = static_cast<Position>(node.edge);
-            const std::size_t id = node.edge / 2;
-            if (id >= index_.size()) {
-                index_.resize(std::max<std::size_t>({1024, id + 1, 2 * index_.size()}));
-                links_.resize(hubs + 2 * index_.size(), nowhere);
-            }
-            index_[id] = index;
-            if (node.end == flow::End::indirect && !(node.link && rules_.return_stack) &&
-                !(node.exception_return && rules_.report_exception_returns))
-                links_[hubs + node.edge + 1] = indirect;
-        }
-        insert(node.start(), at);
-        return at;
+        ++other_starts_;
+        store_->add_starts(1);
     }
 
     Node build(const Place& start, flow::BlockTable& table) const {
@@ -320,12 +386,14 @@ private:
         if (w.instructions == 0) return node;
         const flow::Block block = w.block();
         node.edge = table.intern(block) * 2;
+        node.section = w.section;
         if (node.passable()) {
             node.end = block.end;
             node.link = w.instruction.link;
             node.exception_return = w.instruction.exception_return;
             node.target_address = w.instruction.target;
             node.target_isa = w.instruction.target_isa;
+            if (shared_) node.whole = code_.at(node.last().address, space_).section == w.section;
         }
         return node;
     }
@@ -333,16 +401,12 @@ private:
     const Rules rules_;
     const isa::CodeReader& code_;
     const isa::Space space_;
-    std::vector<Position> links_{indirect, indirect, nowhere, nowhere};
-    Starts low_{10};
+    const bool shared_;
+    const std::shared_ptr<BlockStore> store_;
+    Starts low_;
     std::unordered_map<std::uint32_t, Starts> high_;            // by the high half of addresses
     std::unordered_map<Place, Position, PlaceHash> irregular_;  // ThumbEE, and addresses between instructions
-    std::size_t other_starts_ = 0;                              // beyond low_
-    std::vector<std::uint32_t> index_;                          // by block id: index in nodes_
-    std::vector<Node> nodes_;
-    const std::shared_ptr<BlockLog> log_;
-    BlockLog::Part learned_, theirs_;  // since the last exchange; by it
-    BlockLog::Read read_;
+    std::size_t other_starts_ = 0;                              // those counted in the store
 };
 
 }  // namespace waymark::follow

@@ -89,6 +89,7 @@ public:
     [[nodiscard]] bool amid_packet() const override { return held_->amid_packet(); }
     [[nodiscard]] std::vector<std::uint64_t> counts() const override { return held_->counts(); }
     [[nodiscard]] std::uint64_t cycles() const override { return held_->cycles(); }
+    [[nodiscard]] Ways ways() const override { return held_->ways(); }
     [[nodiscard]] std::uint64_t repeated() const override { return held_->repeated(); }
 
 protected:

@@ -63,6 +63,7 @@ WM_INLINE void take_back_few(const Position* links, std::ptrdiff_t now, const Fe
 struct EachFollowed {
     unsigned count;  ///< of the outcomes that were followed, from the oldest on
     Position next;   ///< where they lead
+    Position last;   ///< the edge of the last one that was followed
 };
 
 /// Follows outcomes (bit i of `e` is the i-th) from `now` as far as links are known, and puts their ranges in `run`.
@@ -71,16 +72,18 @@ template <class Packet, class Run>
 WM_INLINE EachFollowed follow_each(const Position* links, std::ptrdiff_t now, std::uint64_t e, unsigned count,
                                    bool may_end, Packet packet, Run& run) {
     auto next = static_cast<Position>(now);
+    Position last = nowhere;
     for (unsigned i = 0; i < count; ++i) {
         const std::ptrdiff_t edge = next + static_cast<std::ptrdiff_t>(e >> i & 1U);
         const Position to = links[edge];
         if (to < 0 && (to != indirect || i + 1U != count || !may_end)) [[unlikely]]
-            return {i, next};
+            return {i, next, last};
         run.reserve(packet);
         run.put(packet, flow::no_cycles, 1, edge);
         next = to;
+        last = static_cast<Position>(edge);
     }
-    return {count, next};
+    return {count, next, last};
 }
 
 /// FewOutcomes by their bits with a 1 after the newest one, as follow::Waiting has them; count 0: none or more.

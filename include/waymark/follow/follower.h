@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "waymark/follow/block_cache.h"
+#include "waymark/follow/block_caches.h"
 #include "waymark/follow/elements.h"
 #include "waymark/follow/return_stack.h"
 
@@ -37,7 +37,11 @@ public:
     /// `code` and `elements` are borrowed and must outlive it. `logs`: of several followers of the same stream.
     Follower(const Rules& rules, const isa::CodeReader& code, Elements<Out>& elements,
              std::shared_ptr<BlockLogs> logs = {})
-        : rules_(rules), code_(code), elements_(elements), out_(elements.out()), logs_(std::move(logs)) {}
+        : rules_(rules),
+          code_(code),
+          elements_(elements),
+          out_(elements.out()),
+          caches_(rules, code, std::move(logs)) {}
 
     // ---- what is known
 
@@ -132,7 +136,15 @@ public:
     /// An exception interrupted execution: adds where it would have continued. `go` gives the handler's place.
     void exception(flow::Exception e, Offset at) {
         if (state_.known) e.preferred_return = place().address;
+        interrupted();
         elements_.event(at, e);
+    }
+    /// An exception is about to be reported: execution has reached its place, where that is known, though nothing ran
+    /// there.
+    void interrupted() {
+        if (!state_.known || !out_.branch_waits()) return;
+        const Node& node = here();
+        out_.arrived(node.instructions == 0 ? flow::EdgeWay::no_block : node.edge / 2);
     }
 
     /// Execution has reached `to`, or, with Stop::after, has passed the instruction there, and there was no waypoint
@@ -209,6 +221,13 @@ public:
 
     /// The position from which links can be followed; below 0: none, and the calls above have to be used.
     [[nodiscard]] WM_INLINE Position position() const { return at_; }
+    /// The same, after looking for the block that execution is at: where each packet ends with an indirect branch, that
+    /// is the only way back to an inner loop.
+    [[nodiscard]] WM_INLINE Position find_position() {
+        if (at_ < 0 && state_.known)
+            if (const Position found = cache_->peek(state_.place); found >= 0) at_ = found;
+        return at_;
+    }
     /// Precondition: position() >= 0.
     [[nodiscard]] WM_INLINE const BlockCache& cache() const { return *cache_; }
     /// Links were followed to a block.
@@ -220,7 +239,9 @@ public:
     }
 
 private:
-    [[nodiscard]] const Node& here() { return at_ >= 0 ? cache_->node(at_) : cache_->find(state_.place, out_, at_); }
+    [[nodiscard]] const Node& here() {
+        return at_ >= 0 ? cache_->node(at_) : cache_->find(state_.place, out_, at_, others());
+    }
 
     /// Goes on after a node by its own outcome. The first time, remembers where that leads.
     void follow(const Node& from, bool e) {
@@ -232,7 +253,7 @@ private:
         state_.place = e ? from.target() : from.after();
         const bool chains = !(e && from.link && rules_.return_stack);
         const Position before = at_;
-        cache_->find(state_.place, out_, at_);
+        cache_->find(state_.place, out_, at_, others());
         if (at_ >= 0 && chains) cache_->link(before, e, at_);
     }
 
@@ -285,35 +306,19 @@ private:
     }
 
     void enter_space() {
-        find_cache();
-        cache_->exchange(out_);
+        cache_ = &caches_.of(code_.view(state_.context.space()));
+        cache_->exchange(out_, others());
     }
-    void find_cache() {
-        const isa::Space space = code_.view(state_.context.space());
-        for (const auto& cache : caches_)
-            if (cache->space() == space) {
-                cache_ = cache.get();
-                return;
-            }
-        // A stream that consists of new contexts must not fill the memory.
-        std::size_t rows = 0;
-        for (const auto& cache : caches_) rows += cache->rows();
-        if (caches_.size() == most_caches || rows > most_rows) {
-            caches_.clear();
-            if (logs_) logs_->clear();
-        }
-        caches_.push_back(std::make_unique<BlockCache>(rules_, code_, space, logs_ ? logs_->of(space) : nullptr));
-        cache_ = caches_.back().get();
+    [[nodiscard]] auto others() {
+        return
+            [this](std::uint32_t number) { return cache_->space().number == number ? cache_ : caches_.known(number); };
     }
-
-    static constexpr std::size_t most_caches = 64, most_rows = std::size_t{1} << 21;
 
     const Rules rules_;
     const isa::CodeReader& code_;
     Elements<Out>& elements_;
     Out& out_;
-    const std::shared_ptr<BlockLogs> logs_;
-    std::vector<std::unique_ptr<BlockCache>> caches_;
+    BlockCaches caches_;
 
     State state_;
     BlockCache* cache_ = nullptr;  // of the context's memory space

@@ -12,6 +12,7 @@
 #include <optional>
 #include <thread>
 #include <type_traits>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct ParallelOptions {
     unsigned workers = 1;  ///< threads that decode, the caller's among them
     Ranges ranges = Ranges::delivered;
     std::size_t piece_bytes = std::size_t{1} << 14;  ///< approximate size of a piece
+    bool ways = false;                               ///< Ranges::counted: count where indirect branches went, too
 };
 
 /// A stream that is decoded on several threads. The calls are those of any decoder.
@@ -46,6 +48,12 @@ public:
     [[nodiscard]] virtual std::vector<std::uint64_t> counts() const = 0;
     /// Ranges::counted: the sum of the cycles that came with ranges.
     [[nodiscard]] virtual std::uint64_t cycles() const = 0;
+    /// ParallelOptions::ways: where indirect branches went so far; and how often there was no room to count it.
+    struct Ways {
+        std::vector<flow::EdgeWay> ways{};
+        std::uint64_t left_out{};
+    };
+    [[nodiscard]] virtual Ways ways() const = 0;
     /// Pieces decoded again, because a cut was not one, or the state there differed.
     [[nodiscard]] virtual std::uint64_t repeated() const = 0;
 };
@@ -84,8 +92,9 @@ struct ParallelWorker {
     ParallelWorker(const typename Protocol::Config& config, const isa::CodeReader& code, flow::BlockTable& table,
                    std::shared_ptr<BlockLogs> logs)
         : out(table), decoder(config, code, out, std::move(logs)) {}
+    static constexpr bool counts = std::is_same_v<Out, flow::CountWriter>;
     [[nodiscard]] flow::BatchWriter& batches() {
-        if constexpr (std::is_same_v<Out, flow::CountWriter>)
+        if constexpr (counts)
             return out.events();
         else
             return out;
@@ -114,6 +123,9 @@ public:
         const unsigned workers = std::max(1U, options.workers);
         const auto logs = workers > 1 ? std::make_shared<BlockLogs>() : nullptr;
         for (unsigned i = 0; i < workers; ++i) workers_.push_back(std::make_unique<Worker>(config_, code, table, logs));
+        if constexpr (Worker::counts)
+            if (options.ways)
+                for (const auto& worker : workers_) worker->out.count_ways();
         slots_.resize(2 * workers + 2);
         for (unsigned i = 1; i < workers; ++i) threads_.emplace_back([this, i] { stand_by(*workers_[i]); });
     }
@@ -133,6 +145,7 @@ public:
         bytes_ = bytes;
         first_ = home().decoder.offset();
         committed_state_ = home().decoder.snapshot();
+        if constexpr (Worker::counts) committed_way_ = home().out.way_state();
         carried_ = Decoder::carried(committed_state_);
         next_ = 0;
         next_cut_.reset();
@@ -148,7 +161,7 @@ public:
         fed_ = false;
         // No thread may still use the data of this call.
         changed_.wait(lock, [&] { return active_ == 0; });
-        home().decoder.resume(committed_state_);
+        resume(home());
     }
     void reset() override {
         home().decoder.reset();
@@ -180,6 +193,21 @@ public:
             for (const auto& worker : workers_) sum += worker->out.cycles();
         return sum;
     }
+    [[nodiscard]] Ways ways() const override {
+        Ways out;
+        if constexpr (Worker::counts) {
+            std::unordered_map<std::uint64_t, std::uint64_t> sums;
+            for (const auto& worker : workers_) {
+                for (const flow::EdgeWay& w : worker->out.ways().all())
+                    sums[std::uint64_t{w.edge} << 32 | w.block] += w.times;
+                out.left_out += worker->out.ways().left_out();
+            }
+            for (const auto& [key, times] : sums)
+                if (times != 0)
+                    out.ways.push_back({static_cast<std::uint32_t>(key >> 32), static_cast<std::uint32_t>(key), times});
+        }
+        return out;
+    }
     [[nodiscard]] std::uint64_t repeated() const override { return repeated_; }
 
 private:
@@ -194,6 +222,7 @@ private:
         bool in_order{};              ///< only the sink itself can take it: a fork lacks the elements before
         Batches batches;
         Snapshot end;
+        flow::CountWriter::WayState way_end{};
         std::uint64_t packets{};
         typename Decoder::Late late;  ///< the parts that depend on the end of the piece before
         std::unique_ptr<flow::Sink> fork;
@@ -203,6 +232,16 @@ private:
     Worker& home() { return *workers_.front(); }
     [[nodiscard]] Slot& slot(std::uint64_t piece) { return slots_[piece % slots_.size()]; }
     [[nodiscard]] bool all_joined() const { return all_claimed_ && joined_ == claimed_; }
+
+    /// Goes on where the last committed piece ended.
+    void resume(Worker& worker) const {
+        worker.decoder.resume(committed_state_);
+        if constexpr (Worker::counts) worker.out.resume(committed_way_);
+    }
+    void begin_at(Worker& worker, const Slot& s) const {
+        worker.decoder.begin_at(first_ + s.from, s.assumed);
+        if constexpr (Worker::counts) worker.out.begin(s.assumed.context());
+    }
 
     void deliver(const Batches& batches, flow::Sink& sink) const {
         for (const auto& batch : batches) sink.consume(batch->batch(table_.blocks()));
@@ -300,9 +339,9 @@ private:
         changed_.notify_all();
 
         if (s.assumes)
-            worker.decoder.begin_at(first_ + s.from, s.assumed);
+            begin_at(worker, s);
         else
-            worker.decoder.resume(committed_state_);
+            resume(worker);
         run(worker, s);
         lock.lock();
         give_back(worker.batches().take_spare());
@@ -316,6 +355,7 @@ private:
         s.packets = worker.decoder.packets() - before;
         s.batches = worker.batches().take();
         s.end = worker.decoder.snapshot();
+        if constexpr (Worker::counts) s.way_end = worker.out.way_state();
         s.late = worker.decoder.late();
     }
 
@@ -328,9 +368,10 @@ private:
         if (s.put_off || (s.assumes && !Decoder::continues(committed_state_, first_ + s.from, s.assumed)))
             again(worker, s);
         else if (s.assumes)
-            Decoder::complete_late(config_, committed_state_, s.late, s.batches, s.end);
+            continue_with(worker, s);
         lock.lock();
         committed_state_ = s.end;
+        committed_way_ = s.way_end;
         carried_ = Decoder::carried(s.end);
         packets_ += s.packets;
         s.stage = Stage::committed;
@@ -342,18 +383,24 @@ private:
         committing_ = false;
     }
 
+    /// The piece began as was assumed.
+    void continue_with(Worker& worker, Slot& s) const {
+        Decoder::complete_late(config_, committed_state_, s.late, s.batches, s.end);
+        if constexpr (Worker::counts) s.way_end = worker.out.then(committed_way_, s.way_end);
+    }
+
     /// The piece was put off, or did not begin as was assumed.
     void again(Worker& worker, Slot& s) {
         if constexpr (std::is_same_v<Out, flow::CountWriter>)
             if (s.assumes) {
                 worker.out.take_back(true);
-                worker.decoder.begin_at(first_ + s.from, s.assumed);
+                begin_at(worker, s);
                 worker.decoder.feed(bytes_.subspan(s.from, s.to - s.from));
                 worker.batches().recycle(worker.batches().take());
                 worker.out.take_back(false);
             }
         worker.batches().recycle(std::move(s.batches));
-        worker.decoder.resume(committed_state_);
+        resume(worker);
         run(worker, s);
         s.in_order = true;
         ++repeated_;
@@ -420,6 +467,7 @@ private:
     std::vector<Slot> slots_;
     Batches spare_;
     Snapshot committed_state_;
+    flow::CountWriter::WayState committed_way_{};
     typename Decoder::Carried carried_{};
     std::uint64_t packets_ = 0, repeated_ = 0;
 };

@@ -26,11 +26,14 @@ struct GeneratedCode {
     Address address{};      ///< bit 0 (Thumb) cleared
     std::uint64_t bytes{};  ///< at least 1
     Bytes code{};           ///< what was there, as far as the file says; empty: it does not
+    std::uint64_t time{};   ///< of a jitdump file's record, by the clock of that
 };
 
 /// The pieces of a file in the order in which the file has them, which is that of time.
 struct GeneratedCodeFile {
     std::vector<GeneratedCode> pieces{};
+    std::uint32_t process{};  ///< that wrote a jitdump file
+    bool other_clock{};       ///< times count a counter of the processor, not CLOCK_MONOTONIC
     /// What was left out, each with file and line or offset: the first 20, then how many more there were.
     std::vector<std::string> problems{};
     std::shared_ptr<const void> owner{};  ///< keeps GeneratedCode::code valid

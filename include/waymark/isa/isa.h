@@ -52,6 +52,9 @@ public:
     /// `space` reduced to what the answers depend on: two spaces with one view see the same memory. `at` takes a view,
     /// too, and gives the same answer for it.
     [[nodiscard]] virtual Space view(const Space& space) const { return space; }
+    /// A section (Code::section) that two views with numbers have at some address lies in both from its first to its
+    /// last byte, with the same contents.
+    [[nodiscard]] virtual bool whole_sections() const { return false; }
 };
 
 }  // namespace waymark::isa

@@ -16,15 +16,17 @@
 #include "waymark/flow/flow.h"
 #include "waymark/image/memory_map.h"
 #include "waymark/isa/isa.h"
+#include "waymark/pipeline/changed_code.h"
 
 namespace waymark::pipeline {
 
 /// The code of all processes at all times. Safe for several threads.
 class ProcessCode {
 public:
-    /// `places`: the files at their places.
-    ProcessCode(std::shared_ptr<const capture::AddressSpaces> spaces, std::shared_ptr<const image::MemoryMap> places)
-        : spaces_(std::move(spaces)), places_(std::move(places)) {}
+    /// `places`: the files at their places, and code of no file that has one. `changed` may be null.
+    ProcessCode(std::shared_ptr<const capture::AddressSpaces> spaces, std::shared_ptr<const image::MemoryMap> places,
+                std::shared_ptr<const ChangedCode> changed)
+        : spaces_(std::move(spaces)), places_(std::move(places)), changed_(std::move(changed)) {}
 
     [[nodiscard]] const capture::AddressSpaces& spaces() const { return *spaces_; }
 
@@ -32,12 +34,14 @@ public:
     [[nodiscard]] std::uint32_t number(std::optional<std::uint32_t> thread, std::uint64_t from, std::uint64_t to) const;
     /// What is mapped there; null: nothing that is known. Valid as long as this.
     [[nodiscard]] const capture::MappedExtent* extent(std::uint32_t number, std::uint64_t address) const;
-    /// The bytes there. The section is one of this class, for `placed`.
-    [[nodiscard]] isa::Code at(std::uint32_t number, Address address, const isa::Space& space) const;
+    /// The bytes there. The section is one of this class, for `placed`: that of a stretch of addresses with one file,
+    /// which memories with different numbers have as a whole or not at all.
+    [[nodiscard]] isa::Code at(std::uint32_t number, Address address) const;
 
     struct Placed {
         std::uint64_t shift{};    ///< address less place
         std::uint32_t section{};  ///< of the map of places
+        std::uint32_t number{};   ///< of a memory that has it; 0: no such section
     };
     /// A section that `at` gave.
     [[nodiscard]] Placed placed(std::uint32_t section) const;
@@ -50,11 +54,17 @@ private:
 
     const std::shared_ptr<const capture::AddressSpaces> spaces_;
     const std::shared_ptr<const image::MemoryMap> places_;
+    const std::shared_ptr<const ChangedCode> changed_;
+    struct State {
+        std::optional<capture::AddressSpaces::Key> key;
+        ChangedCode::State process{}, kernel{};
+        friend auto operator<=>(const State&, const State&) = default;
+    };
     mutable std::mutex mutex_;
-    mutable std::map<capture::AddressSpaces::Key, std::uint32_t> numbers_;
+    mutable std::map<State, std::uint32_t> numbers_;
     mutable std::unordered_multimap<std::uint64_t, std::uint32_t> by_contents_;  // hash → number
     mutable std::vector<std::unique_ptr<const Space>> all_;                      // by number, less 1
-    mutable std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> sections_;
+    mutable std::map<std::pair<std::uint32_t, capture::MappedExtent>, std::uint32_t> sections_;
     mutable std::vector<Placed> placed_;
 };
 
@@ -69,6 +79,7 @@ public:
 
     [[nodiscard]] isa::Code at(Address address, const isa::Space& space) const override;
     [[nodiscard]] isa::Space view(const isa::Space& space) const override;
+    [[nodiscard]] bool whole_sections() const override { return true; }
     [[nodiscard]] const ProcessCode& code() const { return *code_; }
 
 private:
@@ -111,6 +122,7 @@ public:
 
     void consume(const flow::Batch& batch) override;
     [[nodiscard]] bool counts_suffice() const override { return sink_->counts_suffice(); }
+    [[nodiscard]] bool wants_ways() const override { return sink_->wants_ways(); }
     void take_counts(const flow::EdgeCounts& counts) override;
     [[nodiscard]] flow::Split split() const override { return sink_->split(); }
     [[nodiscard]] std::unique_ptr<flow::Sink> fork() const override;

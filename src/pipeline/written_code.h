@@ -1,0 +1,20 @@
+/// Code that processes wrote down themselves while they generated it (jitdump).
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "waymark/capture/capture.h"
+#include "waymark/pipeline/changed_code.h"
+#include "waymark/pipeline/session.h"
+
+namespace waymark::pipeline {
+
+/// Reads the files that processes of the capture mapped, looked for by their recorded names, below the root of
+/// `options.files` and beside the capture, and those of `options.jitdumps`, each of the process that it names.
+/// `problem`: one of the capture cannot be found or read, or its times say nothing. Errors: one of the options cannot
+/// be read.
+[[nodiscard]] Status add_written_code(const capture::Capture& capture, const SessionOptions& options, ChangedCode& to,
+                                      const std::function<void(std::string)>& problem);
+
+}  // namespace waymark::pipeline

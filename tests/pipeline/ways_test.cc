@@ -1,0 +1,135 @@
+// Where indirect branches went, counted by decoders (flow::WayCounts), is what the analysis of calls finds in the
+// ranges one by one: of whole and of damaged trace, on any number of threads.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "support/measured_a64.h"
+#include "support/measured_streams.h"
+#include "support/random.h"
+#include "support/sanitized.h"
+#include "waymark/analysis/flow_sink.h"
+#include "waymark/etm4/parallel_decoder.h"
+#include "waymark/flow/way_counts.h"
+#include "waymark/image/memory_map.h"
+#include "waymark/image/symbols.h"
+#include "waymark/pft/parallel_decoder.h"
+
+namespace waymark {
+namespace {
+
+/// `0x1000+8 section 1 -> 0x2000`: how often.
+using Ways = std::map<std::string, std::uint64_t>;
+
+template <class D>
+struct Decoded {
+    Ways ways;
+    std::uint64_t edges{};
+};
+
+/// By the ranges one by one, or by the counts of the decoder.
+template <class D, class Part>
+Decoded<D> decode(const Part& part, Bytes bytes, bool by_counts, unsigned workers) {
+    const image::Symbols symbols;
+    const image::MemoryMap memory;
+    analysis::FlowCode code(symbols, memory);
+    analysis::FlowSink sink(code, [](Offset at) { return at.value; }, {.calls = !by_counts, .ways = by_counts});
+    flow::BlockTable blocks;
+    D decoder(part.config, *part.code, blocks, sink,
+              {.workers = workers,
+               .ranges = by_counts ? D::Ranges::counted : D::Ranges::delivered,
+               .piece_bytes = 2048,
+               .ways = by_counts});
+    decoder.feed(bytes);
+    decoder.finish();
+    if (by_counts) {
+        const auto counts = decoder.counts();
+        const auto ways = decoder.ways();
+        EXPECT_EQ(ways.left_out, 0U);
+        sink.take_counts({blocks.blocks(), counts, decoder.cycles(), ways.ways, ways.left_out});
+    }
+    sink.finish();
+    Decoded<D> out;
+    for (const analysis::FlowCounts* counts : sink.counts()) {
+        for (const std::uint64_t times : counts->times) out.edges += times;
+        for (std::size_t i = 0; i < counts->ways().size(); ++i) {
+            const analysis::Way& way = counts->ways()[i];
+            const std::uint64_t times = counts->way_sums()[i].times;
+            if (times == 0) continue;
+            const flow::Block& from = counts->known.blocks[way.edge / 2];
+            EXPECT_EQ(from.end, flow::End::indirect);
+            EXPECT_EQ(way.edge & 1U, 1U);
+            const bool nowhere = way.to == ~std::uint64_t{0} || part.code->at({way.to}, {}).bytes.empty();
+            out.ways[fmt::format("{:#x}+{} section {} -> {}", from.start, from.bytes, from.section,
+                                 nowhere ? std::string("nowhere") : fmt::format("{:#x}", way.to))] += times;
+        }
+    }
+    return out;
+}
+
+template <class D, class Part>
+void expect_same(const Part& part, Bytes bytes) {
+    const Decoded<D> one_by_one = decode<D>(part, bytes, false, 1);
+    for (const unsigned workers : {1U, 2U, 3U}) {
+        SCOPED_TRACE(fmt::format("{} workers", workers));
+        const Decoded<D> counted = decode<D>(part, bytes, true, workers);
+        EXPECT_EQ(counted.edges, one_by_one.edges);
+        for (const auto& [way, times] : one_by_one.ways)
+            ASSERT_EQ(counted.ways.contains(way) ? counted.ways.at(way) : 0, times) << way;
+        for (const auto& [way, times] : counted.ways)
+            ASSERT_TRUE(one_by_one.ways.contains(way)) << way << ": " << times;
+    }
+}
+
+template <class D, class Part>
+void expect_same_when_damaged(const Part& part, char which) {
+    expect_same<D>(part, part.bytes);
+    for (unsigned round = 0; round < sized(20U, 3U); ++round) {
+        SCOPED_TRACE(fmt::format("round {}", round));
+        synthetic::Random random(1000U * static_cast<unsigned char>(which) + round);
+        std::vector<std::uint8_t> bytes = part.bytes;
+        for (unsigned n = 1 + random.below(30); n != 0; --n) {
+            const auto at = random.below(static_cast<std::uint32_t>(bytes.size()));
+            if (random.below(2) == 0)
+                bytes[at] = static_cast<std::uint8_t>(random.below(256));
+            else
+                bytes.erase(bytes.begin() + at);
+        }
+        expect_same<D>(part, bytes);
+    }
+}
+
+TEST(Ways, OfProgramFlowTrace) {
+    for (const char* which = synthetic::measured_streams; *which != 0; ++which) {
+        SCOPED_TRACE(*which);
+        for (const auto& part : synthetic::measured_stream(*which, sized(60000U, 20000U)).parts)
+            expect_same_when_damaged<pft::ParallelDecoder>(part, *which);
+    }
+}
+
+TEST(Ways, OfEtm4) {
+    for (const char* which = synthetic::measured_a64_streams; *which != 0; ++which) {
+        SCOPED_TRACE(*which);
+        for (const auto& part : synthetic::measured_a64_stream(*which, sized(60000U, 20000U)).parts)
+            expect_same_when_damaged<etm4::ParallelDecoder>(part, *which);
+    }
+}
+
+TEST(WayCounts, MoreThanItsFirstTableHasRoomFor) {
+    flow::WayCounts ways;
+    for (unsigned round = 0; round < 3; ++round)
+        for (std::uint32_t edge = 1; edge < 4000; edge += 2)
+            for (std::uint32_t block = 0; block < 3; ++block) ways.add(edge, block * edge, 1);
+    for (std::uint32_t edge = 1; edge < 4000; edge += 2) ways.add(edge, 2 * edge, ~std::uint64_t{0} - 2);
+    const auto all = ways.all();
+    EXPECT_EQ(all.size(), 4000U) << "ways that were taken back as often as they were counted are none";
+    for (const flow::EdgeWay& way : all) EXPECT_EQ(way.times, 3U);
+    EXPECT_EQ(ways.left_out(), 0U);
+}
+
+}  // namespace
+}  // namespace waymark

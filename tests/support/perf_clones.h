@@ -1,0 +1,27 @@
+/// Large perf.data files from small ones: a file with CoreSight trace as if many processes had run what one did, or as
+/// if it had run again and again.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "waymark/capture/byte_file.h"
+#include "waymark/capture/perf_data.h"
+#include "waymark/core/byte_sink.h"
+#include "waymark/core/result.h"
+
+namespace waymark::support {
+
+struct PerfClones {
+    unsigned processes = 1;  ///< of each; they take turns after each AUX range
+    unsigned more_maps = 0;  ///< of each clone: its first file again, at addresses that no other has
+    unsigned times = 1;      ///< the trace of all of them again
+};
+
+/// Writes the file to `out`; gives the bytes to be written over its front. With several processes, formatted trace
+/// becomes that of units without a formatter. Errors: trace of other units than ETMv4 and ETE; those of reading.
+[[nodiscard]] Result<std::vector<std::uint8_t>> write_clones(const capture::perf::PerfData& data,
+                                                             const capture::ByteFile& file, const PerfClones& clones,
+                                                             ByteSink& out);
+
+}  // namespace waymark::support
