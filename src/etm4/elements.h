@@ -467,7 +467,7 @@ public:
                 follower_.walk_to(to.address, follow::Stop::before, at);
             }
         }
-        if (out.preferred_return) follower_.interrupted();
+        if (out.preferred_return) follower_.interrupted(*out.preferred_return);
         elements_.event(at, out);
         // The handler's address comes as a packet of its own.
         address_waits = false;

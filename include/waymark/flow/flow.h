@@ -195,7 +195,7 @@ struct Batch {
 struct EdgeWay {
     static constexpr std::uint32_t no_block = 0xffffffff;
     std::uint32_t edge{};
-    std::uint32_t block{};  ///< or `no_block`: nothing is known to lie there
+    std::uint32_t block{};  ///< or `no_block`: no instruction that could run is known to lie there
     std::uint64_t times{};
     friend bool operator==(const EdgeWay&, const EdgeWay&) = default;
 };

@@ -136,13 +136,13 @@ public:
     /// An exception interrupted execution: adds where it would have continued. `go` gives the handler's place.
     void exception(flow::Exception e, Offset at) {
         if (state_.known) e.preferred_return = place().address;
-        interrupted();
+        if (e.preferred_return) interrupted(*e.preferred_return);
         elements_.event(at, e);
     }
-    /// An exception is about to be reported: execution has reached its place, where that is known, though nothing ran
-    /// there.
-    void interrupted() {
-        if (!state_.known || !out_.branch_waits()) return;
+    /// An exception is about to be reported that came before the instruction there: if that is the place of execution,
+    /// the last branch went there, though nothing ran there.
+    void interrupted(Address there) {
+        if (!out_.branch_waits() || !state_.known || place().address != there) return;
         const Node& node = here();
         out_.arrived(node.instructions == 0 ? flow::EdgeWay::no_block : node.edge / 2);
     }

@@ -33,7 +33,7 @@ public:
 
     void clear_return_stack() { state_.stack.clear(); }
     void forbid_pushes() { state_.may_push = false; }
-    void interrupted() {}
+    void interrupted(Address) {}
     void push(const ReturnStack::Entry& entry);
     void lose();
     void leave() { state_.known = state_.pop_due = false; }
