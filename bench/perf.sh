@@ -77,8 +77,8 @@ profile() {
 }
 
 processes() {
-    local one many count=1000 rounds=1
-    record few.data
+    local one many memory count=1000 rounds=1
+    record few.data --aux-buffer 8192 --limit 600000
     "$bin/clone_perf" "$folder/few.data" "$folder/one.data" --times $count
     "$bin/clone_perf" "$folder/few.data" "$folder/many.data" --processes $count --more-maps 4
     read -r _ one _ < <(least 3 "$bin/waymark" pgo "$folder/one.data" --for autofdo --jobs 1 -o "$folder/one")
