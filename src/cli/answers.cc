@@ -33,6 +33,7 @@ Result<answers::Answers> answers_of(const AnswersOptions& options) {
     if (is_answers_file(options.input.capture)) return answers_of_file(options);
     // Which unit it is of.
     if (capture::is_dpu_folder(options.input.capture)) return answers_of_dpu_folder(options);
+    if (auto taken_out = trace_taken_out(options.input.capture)) return std::move(*taken_out);
     if (is_profile(options.input.capture)) return answers_of_profile(options);
     auto opened = open_session(options.input);
     if (!opened) return not_opened(opened.error());

@@ -9,6 +9,7 @@
 #include "dpu/listing.h"
 #include "options.h"
 #include "trouble.h"
+#include "unit_answers.h"
 #include "views.h"
 #include "waymark/analysis/flow_sink.h"
 #include "waymark/capture/dpu_folder.h"
@@ -156,6 +157,7 @@ public:
     ExitStatus run() {
         if (capture::is_dpu_folder(options_.input.capture))
             return run_dpu_flow(options_.input, options_.format, options_.strict);
+        if (const auto taken_out = trace_taken_out(options_.input.capture)) return fail_answers(*taken_out, {});
         auto opened = open_session(options_.input);
         if (!opened) return fail(opened.error());
         const pipeline::Session session = std::move(*opened);

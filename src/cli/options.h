@@ -28,6 +28,7 @@ struct InputOptions : doctor::CaptureInput {
 using doctor::is_cs_etm;
 using doctor::is_profile;
 using doctor::read_number;
+using doctor::trace_taken_out;
 
 /// How much of a capture is read, on a terminal.
 class ShowProgress final : public capture::perf::Progress {
