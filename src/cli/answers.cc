@@ -44,8 +44,12 @@ Result<answers::Answers> answers_of(const AnswersOptions& options) {
     pipeline::FlowAnswersOptions wanted = options;
     wanted.workers = workers(options.jobs);
     ProgressLine progress;
-    auto answers = pipeline::flow_answers(session, selected, wanted, shown_on(progress),
-                                          [](const pipeline::Report& report) { report_read_errors(report); });
+    auto answers =
+        pipeline::flow_answers(session, selected, wanted, shown_on(progress), [&](const pipeline::Report& report) {
+            report_read_errors(report);
+            const auto filtered = pipeline::filter_note(session, report);
+            if (filtered && !filtered->nothing_passed) say("note", filtered->text);
+        });
     if (!answers) return answers.error();
     answers->capture = options.input.capture;
     answers->version = WAYMARK_VERSION;

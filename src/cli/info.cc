@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "answers.h"
 #include "commands.h"
 #include "dpu/listing.h"
 #include "info_others.h"

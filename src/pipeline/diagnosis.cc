@@ -50,6 +50,7 @@ std::string no_sync(const std::vector<const Source*>& sources, std::uint64_t byt
 
 std::string why_nothing(const Session& session, const std::vector<const Source*>& selected, const Report& report,
                         const Gave& gave) {
+    if (auto note = filter_note(session, report); note && note->nothing_passed) return std::move(note->text);
     std::uint64_t bytes = 0;
     for (const StreamReport& stream : report.streams)
         if (stream.consumer) bytes += stream.bytes;

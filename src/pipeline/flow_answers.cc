@@ -214,6 +214,8 @@ private:
                     "Copy the capture again.");
         }
         for (const StreamReport& stream : report.streams) stream_damage(out, stream);
+        if (auto filtered = filter_note(session_, report); filtered && !filtered->nothing_passed)
+            add(note, std::move(filtered->text) + ".", "");
         for (Damage& damage : missing_code(session_, report))
             add(warning, std::move(damage.found),
                 damage.means.empty() ? std::string()
