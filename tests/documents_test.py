@@ -10,6 +10,8 @@ Reported are:
   - links to a heading that the target does not have (anchors as GitHub forms them)
   - mentions of docs/NAME.md in sources, scripts and tests, where there is no such document
   - QUOTED files that their document does not contain word for word, as one fenced block
+  - TESTED documents: rows of tables whose last column names no test, a test that does not exist, or a case that the
+    test before it does not have; `no test` gives a reason instead
   - with WAYMARK: commands of Waymark in indented or fenced blocks whose subcommand or options do not exist
 """
 import pathlib
@@ -20,6 +22,7 @@ import sys
 import tempfile
 import urllib.parse
 
+TESTED = ["docs/perf-pains.md"]
 QUOTED = {"examples/library/decode_capture.cc": "README.md"}
 
 SKIPPED_FOLDERS = {".git", "build", "dist", "node_modules", "tmp", "__pycache__"}
@@ -181,7 +184,30 @@ def check_commands(root, program):
     return number, wrong
 
 
-def check(root, quoted):
+def check_tests(root, path):
+    """What is wrong with the tests that the rows of a document's tables name in their last column."""
+    wrong = []
+    for number, line in prose(path.read_text(encoding="utf-8")):
+        cells = [cell.strip() for cell in line.split("|")]
+        if len(cells) < 3 or cells[0] or re.fullmatch(r"[\s|:-]*", line) or not cells[1].isdigit():
+            continue
+        where, file, cases = f"{path.relative_to(root)}:{number}", None, 0
+        for name in (span for _, span in CODE_SPAN.findall(cells[-2])):
+            if "/" in name:
+                file, cases = root / name, cases + 1
+                if not file.is_file():
+                    wrong.append(f"{where}: there is no test {name}")
+            elif file is None:
+                wrong.append(f"{where}: {name} is a case of no test")
+            elif file.is_file() and not re.search(rf"\bdef {name}\(|\bTEST\w*\(\w+, {name}\)",
+                                                  file.read_text(encoding="utf-8")):
+                wrong.append(f"{where}: {file.relative_to(root)} has no case {name}")
+        if cases == 0 and "no test" not in cells[-2]:
+            wrong.append(f"{where}: names no test")
+    return wrong
+
+
+def check(root, quoted, tested=()):
     """(number of documents, what is wrong)"""
     root = root.resolve()
     files = files_of(root)
@@ -192,6 +218,8 @@ def check(root, quoted):
     for path in files:
         if path.suffix in SOURCES and path.name != pathlib.Path(__file__).name and path.stat().st_size < 1 << 20:
             wrong += check_mentions(root, path)
+    for name in tested:
+        wrong += check_tests(root, root / name) if (root / name).exists() else [f"there is no {name}"]
     return len(documents), wrong + check_quotes(root, quoted)
 
 
@@ -203,6 +231,10 @@ def self_test():
         "docs/a.png": "",
         "src/x.cc": "// docs/a.md, 2.1\n",
         "main.cc": "int main() {}\n",
+        "docs/t.md": "| # | test |\n|---|---|\n| 1 | `src/t.py` `test_a`, `test_b` |\n| 2 | `src/t.cc` `One` |\n"
+                     "| 3 | no test: it cannot be |\n",
+        "src/t.py": "def test_a(self):\ndef test_b(self):\n",
+        "src/t.cc": "TEST_F(Suite, One) {\n",
         "build/b.md": "[x](none)\n",
     }
     cases = [
@@ -217,6 +249,12 @@ def self_test():
         ({"docs/b.md": "[x](a.md 'c') [y](<a.md>) [z](a.md \"t\")\n"}, []),
         ({"main.cc": "int main() { return 0; }\n"}, ["README.md: no fenced block holds main.cc"]),
         ({"main.cc": None}, ["main.cc or README.md"]),
+        ({"src/t.py": "def test_a(self):\n"}, ["docs/t.md:3: src/t.py has no case test_b"]),
+        ({"src/t.cc": "TEST(Suite, Other) {\n"}, ["docs/t.md:4: src/t.cc has no case One"]),
+        ({"src/t.cc": None}, ["docs/t.md:4: there is no test src/t.cc"]),
+        ({"docs/t.md": "| 1 | nothing |\n"}, ["docs/t.md:1: names no test"]),
+        ({"docs/t.md": "| 1 | `test_a` |\n"}, ["test_a is a case of no test", "names no test"]),
+        ({"docs/t.md": None}, ["there is no docs/t.md"]),
     ]
     failures = 0
     for changes, want in cases:
@@ -226,7 +264,7 @@ def self_test():
                 if text is not None:
                     (root / name).parent.mkdir(parents=True, exist_ok=True)
                     (root / name).write_text(text)
-            _, wrong = check(root, {"main.cc": "README.md"})
+            _, wrong = check(root, {"main.cc": "README.md"}, ["docs/t.md"])
         if len(wrong) != len(want) or not all(part in line for part, line in zip(want, wrong)):
             failures += 1
             print(f"{changes}: {wrong}")
@@ -263,7 +301,7 @@ def main(arguments):
     if len(arguments) != 1 or arguments[0].startswith("-"):
         print(__doc__, file=sys.stderr)
         return 2
-    documents, wrong = check(pathlib.Path(arguments[0]), QUOTED)
+    documents, wrong = check(pathlib.Path(arguments[0]), QUOTED, TESTED)
     for line in wrong:
         print(line)
     print(f"{documents} documents, {len(wrong)} mistakes")

@@ -33,18 +33,23 @@ public:
             for (const FlowCalls::Tree& tree : s.sink->calls().trees())
                 if (worth(tree.tree)) contexts[s.source].insert(tree.key);
         }
+        std::set<StackKey> threads;
+        for (const auto& [source, keys] : contexts) threads.insert(keys.begin(), keys.end());
         nodes_.push_back({CallNode::Kind::root, none, 0, {}, {}});
         for (const FlowStream& s : streams_) {
-            const std::size_t top = sources.size() > 1 || options_.several_sources
+            const std::size_t top = (sources.size() > 1 || options_.several_sources) && !options_.context_name
                                         ? node_below(0, CallNode::Kind::root, named_.of(s.source))
                                         : std::size_t{0};
             const std::vector<CodeFunction> known = s.sink->code().functions();
             for (const FlowCalls::Tree& tree : s.sink->calls().trees()) {
                 if (!worth(tree.tree)) continue;
-                add_tree(tree.tree, known,
-                         contexts[s.source].size() > 1
-                             ? node_below(top, CallNode::Kind::root, named_.of(context_text(tree.key)))
-                             : top);
+                if (options_.context_name)
+                    add_tree(tree.tree, known, threads.size() > 1 ? node_of_thread(tree.key) : 0);
+                else
+                    add_tree(tree.tree, known,
+                             contexts[s.source].size() > 1
+                                 ? node_below(top, CallNode::Kind::root, named_.of(context_text(tree.key)))
+                                 : top);
             }
         }
         settle_nameless();
@@ -196,6 +201,13 @@ private:
     }
     [[nodiscard]] static bool worth(const CallTree& tree) {
         return tree.size() > 1 || tree.nodes().front().self != Work{};
+    }
+    /// Of a thread that has a name: below its process, whatever the source.
+    std::size_t node_of_thread(const StackKey& key) {
+        if (!key.context_id) return node_below(0, CallNode::Kind::root, named_.of("thread not known"));
+        const ContextName name = options_.context_name(*key.context_id);
+        const std::size_t process = node_below(0, CallNode::Kind::root, named_.of("process " + name.process));
+        return node_below(process, CallNode::Kind::root, named_.of("thread " + name.thread));
     }
     [[nodiscard]] static std::string context_text(const StackKey& key) {
         std::string out = key.context_id ? fmt::format("context {:#x}", *key.context_id) : "context not known";

@@ -48,7 +48,6 @@ public:
                        "aligned.";
         out.axis.begin = ~std::uint64_t{0};
         std::uint64_t left_out = 0;
-        std::map<std::pair<std::string, std::optional<std::uint32_t>>, Index> tracks;
         for (const FlowStream* s : parts) {
             const FlowTimeline& t = *s->timeline;
             std::vector<FlowTimeline::Anchor> anchors;
@@ -71,8 +70,7 @@ public:
             out.resolution =
                 std::max(out.resolution, static_cast<std::uint64_t>(static_cast<double>(resolution) * pace));
             std::vector<Index> track_of;
-            for (const auto& context : t.tracks())
-                track_of.push_back(track(s->source, context, t.tracks().size(), tracks));
+            for (const auto& context : t.tracks()) track_of.push_back(track(s->source, context, t.tracks().size()));
             const std::vector<CodeFunction> known = s->sink->code().functions();
             for (const FlowTimeline::Piece& p : pieces)
                 out.slices.push_back({map.ticks(p.begin), map.ticks(p.end), track_of[p.track],
@@ -113,25 +111,33 @@ private:
         return seconds * second +
                static_cast<std::uint64_t>(Wide{ticks % ticks_per_second} * second / ticks_per_second);
     }
-    Index track(const std::string& source, std::optional<std::uint32_t> context, std::size_t of,
-                std::map<std::pair<std::string, std::optional<std::uint32_t>>, Index>& tracks) {
+    /// `of`: so many contexts ran in the source. A thread that has a name is below its process, and apart for each
+    /// source, for sources are aligned by timestamps at best.
+    Index track(const std::string& source, std::optional<std::uint32_t> context, std::size_t of) {
+        if (context && options_.context_name) {
+            const ContextName name = options_.context_name(*context);
+            const Index process = row("process " + name.process, none);
+            return row(fmt::format("thread {} on {}", name.thread, source), process);
+        }
+        const Index parent = row(source, none);
+        return of == 1 || !context ? parent : row(fmt::format("context {:#x}", *context), parent);
+    }
+    Index row(const std::string& name, Index parent) {
         std::vector<Track>& all = a_.timeline.tracks;
-        const auto [top, fresh] = tracks.try_emplace({source, std::nullopt}, static_cast<Index>(all.size()));
-        const Index parent = top->second;
-        if (fresh) all.push_back({source});
-        if (of == 1 || !context) return parent;
-        const auto [at, new_one] = tracks.try_emplace({source, context}, static_cast<Index>(all.size()));
-        if (new_one) all.push_back({fmt::format("context {:#x}", *context), parent});
+        const auto [at, fresh] = rows_.try_emplace({parent, name}, static_cast<Index>(all.size()));
+        if (fresh) all.push_back({name, parent});
         return at->second;
     }
-    [[nodiscard]] static std::string mark_text(const FlowTimeline::Note& n) {
+    [[nodiscard]] std::string mark_text(const FlowTimeline::Note& n) {
         switch (n.kind) {
             case TimelineMark::Kind::gap:
                 return n.number == FlowTimeline::no_image
                            ? std::string("gap: no image of the code")
                            : fmt::format("gap: {}", waymark::name(static_cast<GapReason>(n.number)));
             case TimelineMark::Kind::exception: return exception_text(*n.exception);
-            case TimelineMark::Kind::context: return fmt::format("context {:#x}", n.number);
+            case TimelineMark::Kind::context:
+                return options_.context_name ? "thread " + options_.context_name(n.number).thread
+                                             : fmt::format("context {:#x}", n.number);
             case TimelineMark::Kind::overflow: return "the unit's FIFO overflowed";
             case TimelineMark::Kind::trigger: return "trigger";
             case TimelineMark::Kind::user_data: break;
@@ -143,6 +149,7 @@ private:
     Answers& a_;
     const std::vector<FlowStream>& streams_;
     const FlowAnswersOptions& options_;
+    std::map<std::pair<Index, std::string>, Index> rows_;
 };
 
 }  // namespace

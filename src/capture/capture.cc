@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <utility>
 
 #include "text.h"
@@ -42,6 +43,12 @@ std::string to_string(const Problem& problem) {
     if (problem.file.empty()) return problem.message;
     if (problem.line == 0) return fmt::format("{}: {}", problem.file.string(), problem.message);
     return fmt::format("{}:{}: {}", problem.file.string(), problem.line, problem.message);
+}
+
+std::string to_string(const Peculiarity& peculiarity) {
+    std::string advice = peculiarity.advice;
+    if (!advice.empty()) advice.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(advice.front())));
+    return fmt::format("{}: {}. {}.", peculiarity.found, peculiarity.means, advice);
 }
 
 std::vector<std::string> missing_parts(const Buffer& buffer) {

@@ -95,6 +95,7 @@ void PerfContents::take_feature(std::uint64_t feature, Bytes bytes) {
         }
         case 18:
             // A count and pairs of words; older simpleperf writes the pairs alone.
+            data.indexed = true;
             data.index_without_count = bytes.size() / 8 % 2 == 0 && bytes.size() >= 16;
             for (at = data.index_without_count ? 0 : 8; at + 16 <= bytes.size(); at += 16) index.push_back(f.u64(at));
             std::sort(index.begin(), index.end());
@@ -211,6 +212,7 @@ void PerfContents::take(std::uint64_t at, const RecordHeader& h, Bytes record) {
             return;
         case Type::simpleperf_split_end: {
             const std::vector<std::uint8_t> whole = std::exchange(split_, {});
+            ++data.split_records;
             const RecordHeader inner = header_of(whole);
             if (whole.size() < record_header_bytes || inner.kind() == Type::simpleperf_split ||
                 inner.kind() == Type::simpleperf_split_end || inner.kind() == Type::auxtrace)
@@ -250,6 +252,7 @@ void PerfContents::take(std::uint64_t at, const RecordHeader& h, Bytes record) {
                 t.short_counter = f.u8(49) != 0;
             }
             data.time_conversion = t;
+            data.late_time_conversion |= data.auxtrace_info.has_value();
             return;
         }
         default: return;

@@ -10,13 +10,13 @@
 #include <tuple>
 #include <utility>
 
+#include "perf_peculiarities.h"
 #include "waymark/capture/perf_cs_etm_writer.h"
 
 namespace waymark::capture::perf {
 
 namespace {
 
-constexpr std::uint64_t raw_format = 0x100, format_mask = 0xff00;
 constexpr std::uint64_t frame_bytes = 16;
 
 Error bad_info(std::string what) { return {Errc::bad_format, "AUXTRACE_INFO of CoreSight: " + std::move(what)}; }
@@ -274,7 +274,7 @@ CsRings cs_rings(const PerfData& data) {
         CsRing& to = out.rings[*r];
         CsRange range;
         range.aux = i;
-        range.raw = (aux.flags & format_mask) == raw_format;
+        range.raw = (aux.flags & cs_etm_format_mask) == cs_etm_raw;
         if (aux.id.cpu != nobody) range.cpu = aux.id.cpu;
         const bool overwrite = (aux.flags & AuxRange::overwrite) != 0;
         const std::uint64_t first = overwrite ? aux.offset - std::min(aux.offset, aux.bytes) : aux.offset;
@@ -342,11 +342,12 @@ public:
         find_ids();
         add_sources();
         rings_ = cs_rings(*data_);
+        out_.peculiarities = peculiarities_of({*data_, info_, rings_, ids_, context_in_vmid(), kernel_timestamps()});
         add_buffers();
         leave_out_idle_units();
         say_what_is_missing();
         out_.description = describe();
-        out_.spaces = address_spaces(data_, context_in_vmid(), out_.modules);
+        out_.spaces = address_spaces(data_, context_in_vmid(), kernel_timestamps() && has_timestamps(), out_.modules);
         if (data_->time_conversion && data_->time_conversion->valid() && kernel_timestamps())
             out_.timestamp_frequency_hz = static_cast<std::uint64_t>(data_->time_conversion->frequency_hz() + 0.5);
         return std::move(out_);
@@ -377,7 +378,7 @@ private:
         return std::nullopt;
     }
 
-    /// Who recorded it, and what of section 8 the file shows: nothing of it is wrong, but others stumble over it.
+    /// Who recorded it, and how.
     [[nodiscard]] std::string describe() const {
         std::string out = data_->simpleperf ? "recorded by simpleperf" : "recorded by perf";
         if (!data_->simpleperf && !data_->version.empty()) out += " " + data_->version;
@@ -385,38 +386,22 @@ private:
         if (!data_->command_line.empty()) out += ": " + data_->command_line;
         const auto add = [&](const std::string& sentence) { out += "; " + sentence; };
         if (info_.snapshot) add("a snapshot");
-        if (wrong_magic_ != 0)
-            add(fmt::format("{} of {} units are called ETE in the file, but are ETMv4 by TRCDEVARCH", wrong_magic_,
-                            info_.units.size()));
-        if (data_->index_without_count) add("its AUXTRACE index has no count, which perf does not read");
-        if (!ids_.empty())
-            add(fmt::format("trace IDs are those of AUX_OUTPUT_HW_ID{}",
-                            std::any_of(ids_.begin(), ids_.end(), [](const auto& id) { return id.second.sink; })
-                                ? ", each for its sink"
-                                : ""));
         const auto vmid = context_in_vmid();
         add(!vmid   ? "threads are not in the trace"
             : *vmid ? "threads are known by VMID"
                     : "threads are known by context ID");
-        const bool timestamps = std::any_of(info_.units.begin(), info_.units.end(), [](const CsUnit& unit) {
+        if (kernel_timestamps() && has_timestamps()) add("timestamps are those of the kernel");
+        if (!idle_.empty())
+            add(fmt::format("the unit{} of CPU{} {} wrote no trace", idle_.size() == 1 ? "" : "s",
+                            idle_.size() == 1 ? "" : "s", list(idle_)));
+        return out;
+    }
+    [[nodiscard]] bool has_timestamps() const {
+        return std::any_of(info_.units.begin(), info_.units.end(), [](const CsUnit& unit) {
             constexpr std::uint64_t ts = 1U << 11;
             const Register* config = find_register(unit.registers, "TRCCONFIGR");
             return config != nullptr && (config->value & ts) != 0;
         });
-        if (timestamps)
-            add(kernel_timestamps() ? "timestamps are those of the kernel"
-                                    : "timestamps may not count the kernel's clock, so they give order alone");
-        const bool shared = std::any_of(rings_.rings.begin(), rings_.rings.end(), [](const CsRing& ring) {
-            return std::any_of(ring.ranges.begin(), ring.ranges.end(), [](const CsRange& range) { return !range.raw; });
-        });
-        if (!idle_.empty())
-            add(fmt::format("the unit{} of CPU{} {} wrote no trace", idle_.size() == 1 ? "" : "s",
-                            idle_.size() == 1 ? "" : "s", list(idle_)));
-        std::uint64_t empty = 0;
-        for (const AuxRange& aux : data_->aux) empty += aux.bytes == 0 ? 1 : 0;
-        if (empty != 0 && shared)
-            add(fmt::format("{} of {} AUX ranges are empty, as with a sink that CPUs share", empty, data_->aux.size()));
-        return out;
     }
 
     static std::string source_name(std::uint32_t cpu) { return fmt::format("cpu{}", cpu); }
@@ -486,9 +471,6 @@ private:
                 "AUX_OUTPUT_HW_ID records, which this file lacks. Formatted trace of these CPUs is counted, but not "
                 "decoded. Record with perf 6.3 and Linux 6.3 or newer.",
                 without_id.size() == 1 ? "" : "s", list(without_id)));
-        std::size_t wrong = 0;
-        for (const CsUnit& unit : info_.units) wrong += unit.wrong_magic ? 1 : 0;
-        wrong_magic_ = wrong;
     }
 
     /// The kernel reports a trace ID of every unit that it uses: one without an ID and without raw trace wrote nothing.
@@ -698,7 +680,6 @@ private:
     std::map<std::uint32_t, std::set<std::uint32_t>> threads_of_;  // of AUX_OUTPUT_HW_ID, by CPU
     std::set<std::tuple<std::uint8_t, std::uint32_t, std::uint32_t>> shared_ids_;
     std::uint64_t unknown_unit_bytes_ = 0;
-    std::size_t wrong_magic_ = 0;
     std::vector<std::uint32_t> idle_;  ///< CPUs whose units wrote no trace, as far as the file shows
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -110,9 +111,11 @@ class PerfSpaces final : public AddressSpaces {
     using Space = MappedPieces<std::uint32_t>;
 
 public:
-    PerfSpaces(std::shared_ptr<const PerfData> data, std::optional<bool> context_in_vmid, ModuleMap& modules)
+    PerfSpaces(std::shared_ptr<const PerfData> data, std::optional<bool> context_in_vmid, bool kernel_timestamps,
+               ModuleMap& modules)
         : data_(std::move(data)),
           context_in_vmid_(context_in_vmid),
+          kernel_timestamps_(kernel_timestamps),
           tasks_(*data_),
           code_changes_(kernel_code_changes(*data_)) {
         place_all(modules);
@@ -181,6 +184,27 @@ public:
         const Tasks::Thread found = tasks_.thread(thread, time);
         return found.name.empty() ? fmt::format("{}", thread) : fmt::format("{}[{}]", found.name, thread);
     }
+    Task task(std::uint32_t thread, std::uint64_t time) const override {
+        const Tasks::Thread found = tasks_.thread(thread, time);
+        Task out{.thread = thread, .name = std::string(found.name)};
+        if (found.pid == nobody) return out;
+        out.process = found.pid;
+        out.process_name = found.pid == thread ? out.name : std::string(tasks_.thread(found.pid, time).name);
+        // Of a process that one event alone traces, the first thread may never have been reported.
+        if (out.process_name.empty()) out.process_name = out.name;
+        return out;
+    }
+    std::vector<Task> tasks() const override {
+        std::set<std::uint32_t> threads;
+        for (const TaskEvent& e : data_->tasks) threads.insert(e.tid);
+        std::vector<Task> out;
+        for (const std::uint32_t thread : threads) out.push_back(task(thread, ~std::uint64_t{0}));
+        return out;
+    }
+    std::optional<std::uint64_t> time_of(std::uint64_t timestamp) const override {
+        if (!kernel_timestamps_ || !data_->time_conversion || !data_->time_conversion->valid()) return std::nullopt;
+        return data_->time_conversion->to_ns(timestamp);
+    }
     const std::vector<Name>& names() const override { return names_; }
     const std::vector<CodeChange>& code_changes() const override { return code_changes_; }
     const std::vector<WrittenCode>& written_code() const override { return written_; }
@@ -247,6 +271,7 @@ private:
 
     const std::shared_ptr<const PerfData> data_;
     const std::optional<bool> context_in_vmid_;
+    const bool kernel_timestamps_;
     const Tasks tasks_;
     const std::vector<CodeChange> code_changes_;
     std::vector<WrittenCode> written_;
@@ -258,8 +283,9 @@ private:
 }  // namespace
 
 std::shared_ptr<const AddressSpaces> address_spaces(std::shared_ptr<const PerfData> data,
-                                                    std::optional<bool> context_in_vmid, ModuleMap& modules) {
-    return std::make_shared<PerfSpaces>(std::move(data), context_in_vmid, modules);
+                                                    std::optional<bool> context_in_vmid, bool kernel_timestamps,
+                                                    ModuleMap& modules) {
+    return std::make_shared<PerfSpaces>(std::move(data), context_in_vmid, kernel_timestamps, modules);
 }
 
 }  // namespace waymark::capture::perf

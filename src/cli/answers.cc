@@ -33,6 +33,7 @@ Result<answers::Answers> answers_of(const AnswersOptions& options) {
     if (is_answers_file(options.input.capture)) return answers_of_file(options);
     // Which unit it is of.
     if (capture::is_dpu_folder(options.input.capture)) return answers_of_dpu_folder(options);
+    if (auto taken_out = trace_taken_out(options.input.capture)) return std::move(*taken_out);
     if (is_profile(options.input.capture)) return answers_of_profile(options);
     auto opened = open_session(options.input);
     if (!opened) return not_opened(opened.error());
@@ -43,8 +44,12 @@ Result<answers::Answers> answers_of(const AnswersOptions& options) {
     pipeline::FlowAnswersOptions wanted = options;
     wanted.workers = workers(options.jobs);
     ProgressLine progress;
-    auto answers = pipeline::flow_answers(session, selected, wanted, shown_on(progress),
-                                          [](const pipeline::Report& report) { report_read_errors(report); });
+    auto answers =
+        pipeline::flow_answers(session, selected, wanted, shown_on(progress), [&](const pipeline::Report& report) {
+            report_read_errors(report);
+            const auto filtered = pipeline::filter_note(session, report);
+            if (filtered && !filtered->nothing_passed) say("note", filtered->text);
+        });
     if (!answers) return answers.error();
     answers->capture = options.input.capture;
     answers->version = WAYMARK_VERSION;

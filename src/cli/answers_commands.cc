@@ -32,10 +32,11 @@ struct Request {
 
     void add_to(CLI::App& command) {
         answers.input.add_to(command);
+        answers.input.selection.add_to(command);
         CLI::Option* const capture = command.get_option("CAPTURE");
         capture->description(
-            "The capture: a snapshot folder or its snapshot.ini, a perf.data file (SPE), a folder with a "
-            "dpu.ini, an answers file; or a bare trace file (.gz and .zst too), which needs --protocol");
+            "The capture: a snapshot folder or its snapshot.ini, a perf.data file (CoreSight or SPE), a "
+            "folder with a dpu.ini, an answers file; or a bare trace file (.gz and .zst too), which needs --protocol");
         command.add_option("MORE", more, "More captures of the same program; the results are added together");
         add_shared(command);
     }

@@ -68,6 +68,7 @@ Run add_answers(CLI::App& app) {
     auto options = std::make_shared<WriteOptions>();
     AnswersOptions& answers = options->answers;
     answers.input.add_to(command);
+    answers.input.selection.add_to(command);
     command.get_option("--output")->required()->description("The answers file to write; - is standard output");
     command.add_flag("--only-ranges", options->only_ranges,
                      "Only the exact tables of ranges and branches by build ID: what compiler profiles need");

@@ -281,9 +281,10 @@ Run add_export(CLI::App& app) {
     CLI::App& command = *app.add_subcommand("export", "Answers for other programs: viewers, compilers, databases");
     auto options = std::make_shared<ExportOptions>();
     options->answers.input.add_to(command);
+    options->answers.input.selection.add_to(command);
     command.get_option("CAPTURE")->required(false)->description(
-        "The capture: a snapshot folder or its snapshot.ini, a perf.data file (SPE), a folder with a dpu.ini, "
-        "an answers file; or a bare trace file (.gz and .zst too), which needs --protocol");
+        "The capture: a snapshot folder or its snapshot.ini, a perf.data file (CoreSight or SPE), a folder "
+        "with a dpu.ini, an answers file; or a bare trace file (.gz and .zst too), which needs --protocol");
     std::vector<std::string> names;
     for (const exports::Format& f : exports::formats()) names.emplace_back(f.name);
     names.emplace_back(exports::old_name_of_llvm_profile);

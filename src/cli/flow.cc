@@ -9,6 +9,7 @@
 #include "dpu/listing.h"
 #include "options.h"
 #include "trouble.h"
+#include "unit_answers.h"
 #include "views.h"
 #include "waymark/analysis/flow_sink.h"
 #include "waymark/capture/dpu_folder.h"
@@ -156,6 +157,7 @@ public:
     ExitStatus run() {
         if (capture::is_dpu_folder(options_.input.capture))
             return run_dpu_flow(options_.input, options_.format, options_.strict);
+        if (const auto taken_out = trace_taken_out(options_.input.capture)) return fail_answers(*taken_out, {});
         auto opened = open_session(options_.input);
         if (!opened) return fail(opened.error());
         const pipeline::Session session = std::move(*opened);
@@ -251,6 +253,8 @@ private:
         const bool read_errors = report_read_errors(report);
         report_trouble(report, all);
         for (const pipeline::Damage& damage : pipeline::missing_code(session, report)) say("warning", damage.sentence);
+        if (const auto filtered = pipeline::filter_note(session, report); filtered && !filtered->nothing_passed)
+            say("note", filtered->text);
         const auto any = [&](auto&& test) { return std::any_of(all.begin(), all.end(), test); };
         const bool ranges = any([](const Decoded& d) { return d.totals.ranges != 0; });
         // Without an image the packets still carry addresses, exceptions, contexts and outcomes.
@@ -315,6 +319,7 @@ Run add_flow(CLI::App& app) {
     CLI::App& command =
         *app.add_subcommand("flow", "The code that ran: ranges of instructions, exceptions, context changes, gaps");
     options->input.add_to(command);
+    options->input.selection.add_to(command);
     command
         .add_option("--format", options->format,
                     "text: for reading; tsv, json (a JSON object per line): for programs; summary: counts and a hash "

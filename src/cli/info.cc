@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "answers.h"
 #include "commands.h"
 #include "dpu/listing.h"
 #include "info_others.h"
@@ -19,9 +20,11 @@
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/core/file_error.h"
 #include "waymark/coresight/guess.h"
+#include "waymark/doctor/sample.h"
 #include "waymark/pipeline/diagnosis.h"
 #include "waymark/pipeline/packet_counter.h"
 #include "waymark/pipeline/problems.h"
+#include "waymark/pipeline/process_survey.h"
 
 namespace waymark::cli {
 
@@ -159,6 +162,27 @@ ordered_json memory_json(const pipeline::Source& source) {
     return out;
 }
 
+/// What is peculiar of the container, and which code is missing.
+void add_processes(ordered_json& info, const pipeline::Session& session,
+                   const std::vector<const pipeline::Source*>& selected) {
+    const pipeline::ProcessSurvey survey =
+        pipeline::survey_processes(session, selected, doctor::sample_bytes, workers(0));
+    info["peculiarities"] = ordered_json::array();
+    for (const auto* all : {&session.capture.peculiarities, &survey.peculiarities})
+        for (const capture::Peculiarity& p : *all)
+            info["peculiarities"].push_back({{"kind", p.kind},
+                                             {"found", p.found},
+                                             {"usual", p.usual},
+                                             {"means", p.means},
+                                             {"advice", p.advice},
+                                             {"text", capture::to_string(p)}});
+    for (const pipeline::Damage& damage : survey.missing) info["problems"].push_back(damage.sentence);
+    if (!survey.missing.empty() && survey.bytes != survey.of)
+        info["problems"].push_back(
+            fmt::format("code was looked for in {} of {} bytes of trace; waymark flow --format summary looks in all",
+                        grouped(survey.bytes), grouped(survey.of)));
+}
+
 ordered_json describe(const pipeline::Session& session, const std::vector<const pipeline::Source*>& selected,
                       const pipeline::Report& report) {
     ordered_json info{{"capture", session.capture.path.string()}};
@@ -191,6 +215,7 @@ ordered_json describe(const pipeline::Session& session, const std::vector<const 
     info["problems"] = gathered(session.problems);
     for (const std::string& problem : pipeline::problems_in(session, selected, report))
         info["problems"].push_back(problem);
+    if (session.capture.spaces != nullptr) add_processes(info, session, selected);
     return info;
 }
 
@@ -241,6 +266,7 @@ ExitStatus run_info(const InfoOptions& options) {
         profile = is_profile("/proc/self/fd/0");
         flow = is_cs_etm("/proc/self/fd/0");
     }
+    if (const auto taken_out = trace_taken_out(options.input.capture)) return fail_answers(*taken_out, {});
     if (profile) return run_profile_info(options.input, options.format);
     if (!flow && is_bare(options.input)) return run_bare_info(options.input, options.format);
     auto opened = open_session(options.input);

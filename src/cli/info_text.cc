@@ -153,6 +153,11 @@ void print_snapshot_info(Output& out, const ordered_json& info, const pipeline::
     for (const auto& s : info["sources"])
         if (!continuations.has_source(s["name"].get<std::string>())) print_source(out, s);
     if (info.contains("maps")) print_maps(out, info["maps"]);
+    if (info.contains("peculiarities") && !info["peculiarities"].empty()) {
+        out.write("\npeculiar of this file\n");
+        for (const auto& p : info["peculiarities"])
+            out.print("  - {}: {}\n", p["kind"].get<std::string>(), p["text"].get<std::string>());
+    }
     if (info["problems"].empty()) {
         out.write("\nNothing wrong was found.\n");
         return;

@@ -113,7 +113,11 @@ pipeline::Progress shown_on(ProgressLine& line) {
 
 Result<pipeline::Session> open_session(const InputOptions& options) {
     ShowProgress progress;
-    return doctor::open_capture(options, &progress, [](const std::string& guess) { say("note", guess); });
+    WM_ASSIGN_OR_RETURN(pipeline::FlowSelection selection, options.selection.read());
+    WM_ASSIGN_OR_RETURN(pipeline::Session out,
+                        doctor::open_capture(options, &progress, [](const std::string& guess) { say("note", guess); }));
+    WM_RETURN_IF_ERROR(pipeline::select_flow(out, std::move(selection)));
+    return out;
 }
 
 unsigned workers(unsigned jobs) {

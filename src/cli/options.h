@@ -7,6 +7,7 @@
 
 #include "commands.h"
 #include "output.h"
+#include "selection.h"
 #include "waymark/doctor/capture_input.h"
 #include "waymark/pipeline/run.h"
 #include "waymark/pipeline/session.h"
@@ -16,6 +17,7 @@ namespace waymark::cli {
 /// What every command takes to name a capture: the input, and the options that give it.
 struct InputOptions : doctor::CaptureInput {
     std::string output;
+    SelectionOptions selection;
 
     /// Adds them all to a command.
     void add_to(CLI::App& command);
@@ -28,6 +30,7 @@ struct InputOptions : doctor::CaptureInput {
 using doctor::is_cs_etm;
 using doctor::is_profile;
 using doctor::read_number;
+using doctor::trace_taken_out;
 
 /// How much of a capture is read, on a terminal.
 class ShowProgress final : public capture::perf::Progress {
@@ -38,7 +41,8 @@ private:
     ProgressLine line_;
 };
 
-/// Reads what the options name. Problems that did not keep it from being read are in the session.
+/// Reads what the options name, of which `selection` may leave a part. Problems that did not keep it from being read
+/// are in the session.
 [[nodiscard]] Result<pipeline::Session> open_session(const InputOptions& options);
 
 // Options that several commands have. Each may be given further properties.

@@ -92,6 +92,7 @@ Run add_report(CLI::App& app) {
         *app.add_subcommand("report", "A report with everything in a capture: one interactive HTML file");
     AnswersOptions& answers = options->answers;
     answers.input.add_to(command);
+    answers.input.selection.add_to(command);
     answers.input.output = "report.html";
     CLI::Option* output = command.get_option("--output");
     output->description("Write there; - is standard output")->capture_default_str();

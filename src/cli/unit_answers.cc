@@ -13,8 +13,9 @@ waymark::Status refuse_flow_options(const AnswersOptions& options, const char* w
                               : !input.jitdumps.empty()  ? "--jitdump"
                               : has_time                 ? "--timestamp-hz"
                                                          : input.bare_option();
-    if (given.empty()) return Nothing{};
-    return Error{Errc::usage, fmt::format("{} is {}: leave out {}", input.capture, what, given)};
+    if (given.empty() && input.selection.given() == nullptr) return Nothing{};
+    return Error{Errc::usage, fmt::format("{} is {}: leave out {}", input.capture, what,
+                                          given.empty() ? input.selection.given() : given)};
 }
 
 answers::Answers finished(answers::Answers answers, const AnswersOptions& options) {

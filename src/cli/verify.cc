@@ -5,6 +5,7 @@
 #include "commands.h"
 #include "dpu/verify.h"
 #include "options.h"
+#include "perf/verify.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/core/regular_file.h"
 #include "waymark/record/truth.h"
@@ -106,6 +107,7 @@ public:
             return fail({Errc::not_found, fmt::format("{}: no such file or folder", options_.capture)});
         if (const auto no_file = no_regular_file(options_.capture)) return fail(*no_file);
         if (is_profile(options_.capture)) return not_for_samples();
+        if (is_cs_etm(options_.capture)) return verify_perf(options_);
         auto truth = record::read_truth(folder.empty() ? "." : folder);
         if (!truth) {
             // What is no capture at all is that first.
@@ -188,8 +190,10 @@ Run add_verify(CLI::App& app) {
     auto options = std::make_shared<InputOptions>();
     CLI::App& command = *app.add_subcommand("verify", "Decode a recording and compare it with what really executed");
     command
-        .add_option("DIR", options->capture,
-                    "A folder made by 'waymark record' with --unit ptm or dpu; samples (--unit spe) are not compared")
+        .add_option(
+            "DIR", options->capture,
+            "A folder made by 'waymark record', or a perf.data file (--as perf) with the truth beside it; samples "
+            "(--unit spe) are not compared")
         ->required();
     command.add_option("--source", options->sources, "Only this source: trace ID (0x13) or name. May be repeated")
         ->type_name("ID|NAME")
@@ -200,8 +204,10 @@ Run add_verify(CLI::App& app) {
     options->add_folders_to(command);
     add_output(command, options->output);
     command.footer(
-        "Compares ranges, instructions and the ordered hash of each source. Of a DPU: counts of each task, and from "
-        "each\n"
+        "Compares ranges, instructions and the ordered hash of each source. Of a perf.data file: how often each thread "
+        "executed\n"
+        "each address (only how many instructions, without --truth), not the order. Of a DPU: counts of each task, and "
+        "from each\n"
         "place that a call led to, changes of flow, user data. Where they differ, and the recording was\n"
         "made with --truth, it shows the first difference with the packets around it.\n"
         "\n"

@@ -186,6 +186,17 @@ std::optional<Error> other_file(const std::string& path) {
     return {};
 }
 
+std::optional<Error> trace_taken_out(const std::string& path) {
+    if ((!is_profile(path) && !is_cs_etm(path)) || auxtrace_type_of(path)) return std::nullopt;
+    const auto file = perf::open_perf_file(path);
+    if (!file) return std::nullopt;
+    const auto data = perf::read_perf_data(*file);
+    if (!data) return std::nullopt;
+    const std::vector<capture::Peculiarity> found = perf::without_cs_trace(*data);
+    if (found.empty()) return std::nullopt;
+    return Error{Errc::not_found, fmt::format("{}: nothing decoded: {}", path, capture::to_string(found.back()))};
+}
+
 bool is_bare(const CaptureInput& options) {
     std::error_code error;
     const fs::path path = options.capture;

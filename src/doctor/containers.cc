@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 
+#include "examination.h"
 #include "waymark/analysis/dpu_findings.h"
 #include "waymark/analysis/profile.h"
 #include "waymark/analysis/program.h"
@@ -12,6 +13,7 @@
 #include "waymark/analysis/samples.h"
 #include "waymark/capture/byte_stream.h"
 #include "waymark/capture/dpu_folder.h"
+#include "waymark/capture/perf_cs_etm.h"
 #include "waymark/core/numbers.h"
 #include "waymark/doctor/dpu.h"
 #include "waymark/doctor/examine.h"
@@ -336,6 +338,13 @@ Result<ExaminationReport> examine_dpu(const std::filesystem::path& folder) {
 
 Result<ExaminationReport> examine_perf(const std::filesystem::path& file) {
     WM_ASSIGN_OR_RETURN(const analysis::SampleCapture capture, analysis::open_samples(file));
+    // Trace of CoreSight units, but that it was taken out.
+    if (const auto found = capture::perf::without_cs_trace(*capture.data); !found.empty()) {
+        ExaminationReport report;
+        for (const capture::Peculiarity& p : found) report.findings.push_back(finding_of(p));
+        sort_and_conclude(report, 0, "bytes of trace");
+        return report;
+    }
     SampledMappings sink;
     const analysis::SampleTotals totals = analysis::run_samples(capture, {}, sink, 1);
     const analysis::Quality q = analysis::quality_of(capture, totals);

@@ -130,6 +130,20 @@ private:
     void report_unknown_ids(const ExaminedBuffer& buffer, const std::vector<pipeline::Stray>& strays);
 };
 
+/// Reports what is to be known of a capture of several processes: problems of its file, what is peculiar of it, and
+/// code that is missing.
+class ProcessFindings : Part {
+public:
+    using Part::Part;
+    void report() const;
+
+private:
+    void report(const capture::Problem& problem) const;
+};
+
+/// The words of a peculiarity, as doctor has them.
+[[nodiscard]] CaptureFinding finding_of(const capture::Peculiarity& peculiarity);
+
 /// Holds the trace of a source against images of the program.
 class ImageTrials : Part {
 public:

@@ -21,6 +21,33 @@ public:
     using Part::Part;
 
     void run() {
+        if (session_.capture.spaces != nullptr)
+            ProcessFindings(examination_).report();
+        else
+            report_problems();
+        if (session_.capture.buffers.empty() && session_.capture.spaces == nullptr)
+            add_finding({Severity::error,
+                         "no-buffer",
+                         {},
+                         {},
+                         {},
+                         "the capture names no trace buffer",
+                         "at least one",
+                         "[trace_buffers] is missing from its trace.ini",
+                         "name the file of the trace"});
+        for (const Buffer& buffer : session_.capture.buffers) Buffers(examination_).look_at(buffer);
+        for (std::size_t i = 0; i < report_.sources.size(); ++i) configure(report_.sources[i], stretches_[i]);
+        for (std::size_t i = 0; i < report_.buffers.size(); ++i)
+            DamageOfBuffer(examination_).look_for(report_.buffers[i], samples_[i]);
+        for (std::size_t i = 0; i < report_.sources.size(); ++i) judge(report_.sources[i], stretches_[i]);
+        ImageTrials(examination_).report();
+        MissingMemory(examination_).report();
+        conclude();
+    }
+
+private:
+    /// Of the description.
+    void report_problems() {
         for (const capture::Problem& problem : session_.problems) {
             if (!problem.lacks.empty()) continue;  // reported below, with what it costs
             if (problem.kind == capture::Problem::Kind::part) {
@@ -33,18 +60,6 @@ public:
                              "the whole run",
                              "the recording was limited by its options",
                              "take what did not run as not observed; record without the limit if all is needed"});
-                continue;
-            }
-            if (problem.kind == capture::Problem::Kind::names && session_.capture.spaces != nullptr) {
-                add_finding({Severity::warning,
-                             std::string(missing_names),
-                             {},
-                             {},
-                             {},
-                             capture::to_string(problem),
-                             "the files that were mapped, which have the code that ran",
-                             "they are on the machine that was recorded",
-                             "waymark flow and all tables say which of them ran, and what each costs: get those"});
                 continue;
             }
             if (problem.kind == capture::Problem::Kind::names) {
@@ -69,27 +84,10 @@ public:
                          "the ini files, or what was given for them",
                          "correct the description; settings that it lacks are inferred below"});
         }
-        if (session_.capture.buffers.empty())
-            add_finding({Severity::error,
-                         "no-buffer",
-                         {},
-                         {},
-                         {},
-                         "the capture names no trace buffer",
-                         "at least one",
-                         "[trace_buffers] is missing from its trace.ini",
-                         "name the file of the trace"});
-        for (const Buffer& buffer : session_.capture.buffers) Buffers(examination_).look_at(buffer);
-        for (std::size_t i = 0; i < report_.sources.size(); ++i) configure(report_.sources[i], stretches_[i]);
-        for (std::size_t i = 0; i < report_.buffers.size(); ++i)
-            DamageOfBuffer(examination_).look_for(report_.buffers[i], samples_[i]);
-        for (std::size_t i = 0; i < report_.sources.size(); ++i) judge(report_.sources[i], stretches_[i]);
-        ImageTrials(examination_).report();
-        MissingMemory(examination_).report();
-        conclude();
     }
 
-private:  // ---- sources
+    // ---- sources
+
     /// How the source's unit was programmed is settled, and with it which bytes are trace.
     void configure(ExaminedSource& source, std::vector<Stretch>& stretches) {
         if (!source.configuration) return;

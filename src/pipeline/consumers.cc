@@ -19,6 +19,9 @@ public:
         reader_ = std::make_unique<ProcessReader>(stream.source.code);
         processes_ = std::make_unique<ProcessSink>(*reader_, sink, addresses == Addresses::placed);
         sink_ = processes_.get();
+        if (stream.source.filter == nullptr) return;
+        filter_ = std::make_unique<FilterSink>(stream.source.filter, *reader_, *processes_);
+        sink_ = filter_.get();
     }
     [[nodiscard]] const isa::CodeReader& code() const {
         return reader_ ? static_cast<const isa::CodeReader&>(*reader_) : *memory_;
@@ -26,7 +29,9 @@ public:
     [[nodiscard]] flow::Sink& sink() const { return *sink_; }
     void begin(const capture::BufferPart& part) {
         if (reader_) reader_->begin(part.from, part.to, part.thread);
+        if (filter_) filter_->begin(part);
     }
+    [[nodiscard]] const Filtered* filtered() const { return filter_ ? &filter_->filtered() : nullptr; }
     [[nodiscard]] std::vector<MissingCode> missing() const {
         return processes_ ? processes_->missing() : std::vector<MissingCode>();
     }
@@ -35,6 +40,7 @@ private:
     std::shared_ptr<const image::MemoryMap> memory_;
     std::unique_ptr<ProcessReader> reader_;
     std::unique_ptr<ProcessSink> processes_;
+    std::unique_ptr<FilterSink> filter_;
     flow::Sink* sink_;
 };
 
@@ -47,6 +53,7 @@ public:
           decoder_(stream.source.configuration->decoder(ends_.code(), out_, {.kind = kind})) {}
     void begin(const capture::BufferPart& part) override { ends_.begin(part); }
     [[nodiscard]] std::vector<MissingCode> missing() const override { return ends_.missing(); }
+    [[nodiscard]] const Filtered* filtered() const override { return ends_.filtered(); }
     // Delivers at once, as ParallelConsumer does: several sources then deliver in one order with any number of threads.
     void feed(Bytes bytes) override {
         decoder_->feed(bytes);
@@ -77,12 +84,13 @@ public:
           decoder_(stream.source.configuration->parallel_decoder(
               ends_.code(), blocks_, sink_,
               {.workers = jobs,
-               .ranges = sink.counts_suffice() ? follow::Ranges::counted : follow::Ranges::delivered,
+               .ranges = sink_.counts_suffice() ? follow::Ranges::counted : follow::Ranges::delivered,
                // Some ten thousand rows of text are in memory for each piece.
-               .piece_bytes = sink.split() == flow::Split::per_chunk ? std::size_t{1} << 13 : std::size_t{1} << 14,
-               .ways = sink.wants_ways()})) {}
+               .piece_bytes = sink_.split() == flow::Split::per_chunk ? std::size_t{1} << 13 : std::size_t{1} << 14,
+               .ways = sink_.wants_ways()})) {}
     void begin(const capture::BufferPart& part) override { ends_.begin(part); }
     [[nodiscard]] std::vector<MissingCode> missing() const override { return ends_.missing(); }
+    [[nodiscard]] const Filtered* filtered() const override { return ends_.filtered(); }
     void feed(Bytes bytes) override { decoder_->feed(bytes); }
     void reset() override { decoder_->reset(); }
     void finish() override {

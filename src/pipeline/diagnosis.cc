@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "waymark/core/numbers.h"
+#include "waymark/pipeline/damage.h"
 
 namespace waymark::pipeline {
 
@@ -49,12 +50,19 @@ std::string no_sync(const std::vector<const Source*>& sources, std::uint64_t byt
 
 std::string why_nothing(const Session& session, const std::vector<const Source*>& selected, const Report& report,
                         const Gave& gave) {
+    if (auto note = filter_note(session, report); note && note->nothing_passed) return std::move(note->text);
     std::uint64_t bytes = 0;
     for (const StreamReport& stream : report.streams)
         if (stream.consumer) bytes += stream.bytes;
     const auto lost = [&](GapReason reason) { return gave.gaps[static_cast<unsigned>(reason)] != 0; };
     if (bytes == 0) return why_no_bytes(session, selected, report);
     if (gave.packets == 0) return no_sync(selected, bytes);
+    if (const auto missing = missing_code(session, report, 3); gave.no_memory != 0 && !missing.empty()) {
+        std::string out = "execution was only where no image is known";
+        for (const Damage& damage : missing)
+            out += (&damage == missing.data() ? ": " : ". Besides, ") + damage.sentence;
+        return out;
+    }
     if (gave.no_memory != 0)
         return "execution was only where no image is known; give the program with --image FILE[@ADDRESS]";
     if (lost(GapReason::reserved_header) || lost(GapReason::malformed_packet) || lost(GapReason::framing))

@@ -106,7 +106,9 @@ private:
         options.all_functions = options_.all_functions;
         options.partial = cut || has_part_only();
         options.most_slices = options_.most_slices;
+        if (session_.capture.spaces) options.context_name = [this](std::uint32_t thread) { return name_of(thread); };
         fill_by_names(out, streams, names, options);
+        if (session_.capture.spaces) say_which_clock(out);
         name_builds(out);
         if (options_.disassembly) disassemble(out);
         if (options_.sources) answers::read_sources(out, {});
@@ -128,6 +130,30 @@ private:
         health(out, report);
         summarise(out, ranges);
         return out;
+    }
+
+    /// By its last name.
+    [[nodiscard]] analysis::ContextName name_of(std::uint32_t thread) const {
+        constexpr std::uint64_t last = ~std::uint64_t{0};
+        const capture::AddressSpaces& spaces = *session_.capture.spaces;
+        const capture::AddressSpaces::Task task = spaces.task(thread, last);
+        const std::string name = spaces.thread_name(thread, last);
+        if (!task.process) return {"not known", name};
+        return {task.process_name.empty() ? std::to_string(*task.process)
+                                          : fmt::format("{}[{}]", task.process_name, *task.process),
+                name};
+    }
+    /// Whether the timeline is time.
+    void say_which_clock(Answers& out) const {
+        if (out.timeline.tracks.empty()) return;
+        const bool kernel = session_.capture.spaces->time_of(0).has_value();
+        const std::string& unit = out.timeline.axis.unit;
+        out.timeline.axis.note += unit == "ns" && kernel ? " They count the kernel's clock."
+                                  : unit == "ns" || unit == "ticks"
+                                      ? " They may not count the kernel's clock, so they give order between CPUs, and "
+                                        "time only if that is known of them."
+                                      : " There are no timestamps in common, so there is order within a CPU, and no "
+                                        "time.";
     }
 
     /// Images whose files were not found have the build IDs that the capture knows.
@@ -214,6 +240,8 @@ private:
                     "Copy the capture again.");
         }
         for (const StreamReport& stream : report.streams) stream_damage(out, stream);
+        if (auto filtered = filter_note(session_, report); filtered && !filtered->nothing_passed)
+            add(note, std::move(filtered->text) + ".", "");
         for (Damage& damage : missing_code(session_, report))
             add(warning, std::move(damage.found),
                 damage.means.empty() ? std::string()

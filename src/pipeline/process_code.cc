@@ -100,10 +100,14 @@ void ProcessReader::begin(std::uint64_t from, std::uint64_t to, std::optional<st
     numbers_.clear();
 }
 
+std::optional<std::uint32_t> ProcessReader::thread(const isa::Space& space) const {
+    const auto thread = code_->spaces().thread_of(space.context_id, space.vmid);
+    return thread ? thread : thread_;
+}
+
 std::uint32_t ProcessReader::number(const isa::Space& space) const {
     if (space.number != 0) return space.number;
-    std::optional<std::uint32_t> thread = code_->spaces().thread_of(space.context_id, space.vmid);
-    if (!thread) thread = thread_;
+    const std::optional<std::uint32_t> thread = this->thread(space);
     const std::scoped_lock lock(mutex_);
     const auto known = numbers_.find(thread);
     if (known != numbers_.end()) return known->second;
@@ -169,6 +173,12 @@ Address ProcessSink::place(Address address) {
     return found == nullptr ? address : Address{address.value - found->shift};
 }
 
+flow::Context ProcessSink::of_thread(flow::Context context) const {
+    context.context_id = reader_.thread(context.space());
+    context.vmid.reset();
+    return context;
+}
+
 void ProcessSink::see(const flow::Event& event) {
     if (const auto* context = std::get_if<flow::Context>(&event.what)) {
         context_ = *context;
@@ -208,6 +218,8 @@ void ProcessSink::move(flow::What& what) {
             } else if constexpr (std::is_same_v<T, flow::Untraced>) {
                 e.from = place(e.from);
                 e.to = place(e.to);
+            } else if constexpr (std::is_same_v<T, flow::Context>) {
+                e = of_thread(e);
             }
         },
         what);
@@ -239,7 +251,7 @@ std::unique_ptr<flow::Sink> ProcessSink::fork() const {
 void ProcessSink::begin_at(const flow::Context& context) {
     context_ = context;
     number_.reset();
-    sink_->begin_at(context);
+    sink_->begin_at(moves_ ? of_thread(context) : context);
 }
 
 void ProcessSink::join(flow::Sink& fork) {

@@ -341,7 +341,8 @@ std::string Source::label() const { return trace_id ? fmt::format("{:#04x} {}", 
 Result<std::vector<const Source*>> Session::select(const std::vector<std::string>& selectors) const {
     std::vector<const Source*> out;
     if (selectors.empty()) {
-        for (const Source& source : sources) out.push_back(&source);
+        for (const Source& source : sources)
+            if (!source.left_out) out.push_back(&source);
         return out;
     }
     for (const std::string& selector : selectors) {
@@ -356,6 +357,9 @@ Result<std::vector<const Source*>> Session::select(const std::vector<std::string
             return Error{Errc::usage, fmt::format("'{}' is the trace ID or name of no source of {}. It has: {}.",
                                                   selector, capture.path.string(), there.empty() ? "none" : there)};
         }
+        if (found->left_out)
+            return Error{Errc::usage,
+                         fmt::format("'{}' is not of the CPUs that are wanted: leave out --source or --cpu", selector)};
         if (std::find(out.begin(), out.end(), &*found) == out.end()) out.push_back(&*found);
     }
     return out;

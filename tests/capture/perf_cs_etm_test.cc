@@ -286,7 +286,7 @@ TaskEvent event(TaskEvent::Kind kind, std::uint32_t pid, std::uint32_t parent, s
 class Spaces : public testing::Test {
 protected:
     void make(PerfData data, std::optional<bool> context_in_vmid = false) {
-        spaces = address_spaces(std::make_shared<const PerfData>(std::move(data)), context_in_vmid, modules);
+        spaces = address_spaces(std::make_shared<const PerfData>(std::move(data)), context_in_vmid, false, modules);
     }
     /// The file and the offset in it, as `file+0x10`.
     std::string at(std::uint32_t thread, std::uint64_t address, std::uint64_t from, std::uint64_t to) {

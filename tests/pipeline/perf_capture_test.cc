@@ -13,7 +13,12 @@
 #include "support/perf_capture.h"
 #include "support/random.h"
 #include "support/sanitized.h"
+#include "support/temporary_folder.h"
+#include "support/tiny_elf.h"
+#include "waymark/flow/summary.h"
 #include "waymark/pipeline/flow_answers.h"
+#include "waymark/pipeline/process_survey.h"
+#include "waymark/pipeline/run.h"
 
 namespace waymark::pipeline {
 namespace {
@@ -125,6 +130,129 @@ TEST_F(PerfCapture, MissingFilesAreCounted) {
     EXPECT_EQ(ran.missing[0].outcomes, 6U);
     EXPECT_FALSE(ran.missing[1].name.has_value()) << "nothing was mapped there";
     EXPECT_EQ(ran.missing[1].first.value, 0x700040U);
+}
+
+/// The same at EL1.
+std::vector<std::uint8_t> once_in_kernel(std::uint64_t address, std::uint32_t thread) {
+    std::vector<std::uint8_t> out = once(address, thread);
+    out[out.size() - 6] |= 1;  // the level, before four bytes of the Context ID and the atom
+    return out;
+}
+
+TEST_F(PerfCapture, Selections) {
+    const std::string a = program("a", 1), b = program("b", 2);
+    process(10);
+    process(20);
+    w_.task({TaskEvent::Kind::comm, 20, 20, 0, 0, 0, "other"}, {});
+    map(10, 0x500040, a, 50);
+    map(20, 0x500040, b, 50);
+    map(20, 0x600040, "/nowhere/lib.so", 50);
+    range(0, once(0x500040, 10) + once(0x500040, 20) + once(0x600040, 20) + once_in_kernel(0x500040, 10), 0, 100);
+    range(0, once(0x500040, 10), 0, 200);
+    const Session whole = open();
+    const auto selected = [&](FlowSelection selection, unsigned jobs) {
+        Session session = whole;
+        const auto done = select_flow(session, std::move(selection));
+        EXPECT_TRUE(done.has_value()) << done.error().message;
+        return run(session, Addresses::as_they_were, DecoderKind::fast, jobs);
+    };
+    const auto ranges = [&](const FlowSelection& selection) {
+        Ranges out = selected(selection, 1).told["cpu0 aux_cpu0"].ranges;
+        EXPECT_EQ(out, selected(selection, 3).told["cpu0 aux_cpu0"].ranges);
+        return out;
+    };
+    const std::string of_a = "0x500040+2", of_b = "0x500040+3", none = "none at 0x600040";
+    EXPECT_EQ(ranges({}), (Ranges{of_a, of_b, none, of_a, of_a}));
+    EXPECT_EQ(ranges({.processes = {"10"}}), (Ranges{of_a, of_a, of_a}));
+    EXPECT_EQ(ranges({.processes = {"oth*"}}), (Ranges{of_b, none}));
+    EXPECT_EQ(ranges({.threads = {"task", "20"}}), (Ranges{of_a, of_b, none, of_a, of_a}));
+    EXPECT_EQ(ranges({.images = {"lib.so"}}), (Ranges{none})) << "what is missing is of an image, too";
+    EXPECT_EQ(ranges({.images = {b}}), (Ranges{of_b}));
+    EXPECT_EQ(ranges({.processes = {"10"}, .images = {"b"}}), Ranges{});
+    EXPECT_EQ(ranges({.kernel = true}), (Ranges{of_a}));
+    EXPECT_EQ(ranges({.kernel = false}), (Ranges{of_a, of_b, none, of_a}));
+    EXPECT_EQ(ranges({.time = std::pair<std::uint64_t, std::uint64_t>{150, 300}}), (Ranges{of_a}));
+    EXPECT_EQ(ranges({.cpus = {0}}), (Ranges{of_a, of_b, none, of_a, of_a}));
+    // Only what is selected is missed.
+    EXPECT_TRUE(selected({.processes = {"10"}}, 1).missing.empty());
+    EXPECT_EQ(selected({.processes = {"20"}}, 1).missing.size(), 1U);
+
+    Session session = whole;
+    ASSERT_TRUE(select_flow(session, {.processes = {"10"}, .images = {"b"}}).has_value());
+    const auto note = filter_note(session, run(session, Addresses::placed).report);
+    ASSERT_TRUE(note.has_value());
+    EXPECT_TRUE(note->nothing_passed);
+    EXPECT_EQ(note->text, fmt::format("none of the 5 ranges that ran is of process 10, image b. They are: 2 of "
+                                      "task[10], {0}, user code, 1 of other[20], {1}, user code, 1 of other[20], "
+                                      "/nowhere/lib.so, user code, 1 of task[10], {0}, kernel code",
+                                      a, b));
+    for (const FlowSelection& wrong :
+         {FlowSelection{.processes = {"30"}}, FlowSelection{.threads = {"x"}}, FlowSelection{.images = {"c"}},
+          FlowSelection{.cpus = {5}}, FlowSelection{.time = std::pair<std::uint64_t, std::uint64_t>{300, 400}}}) {
+        Session again = whole;
+        const auto refused = select_flow(again, wrong);
+        ASSERT_FALSE(refused.has_value());
+        EXPECT_EQ(refused.error().code, Errc::usage);
+    }
+    Session one_memory;
+    EXPECT_FALSE(select_flow(one_memory, {.kernel = true}).has_value());
+}
+
+/// Between what was selected lies what the unit would have left out: no call or edge leads across.
+TEST_F(PerfCapture, WhatIsLeftOutIsATraceOn) {
+    const std::string a = program("a", 1), b = program("b", 1);
+    process(10);
+    map(10, 0x500040, a, 50);
+    map(10, 0x600040, b, 50);
+    // a branches to its own beginning, so what follows needs no synchronisation; b is reached by one.
+    range(0, once(0x500040, 10) + std::vector<std::uint8_t>{etmv4_taken} + once(0x600040, 10) + once(0x500040, 10), 0,
+          100);
+    Session session = open();
+    ASSERT_TRUE(select_flow(session, {.images = {"a"}}).has_value());
+    std::vector<const Source*> sources{session.sources.data()};
+    flow::Summary summary;
+    static_cast<void>(pipeline::run(
+        session, sources, [&](const StreamInfo& stream) { return flow_consumer(stream, summary, DecoderKind::fast); }));
+    EXPECT_EQ(summary.totals().ranges, 3U);
+    EXPECT_EQ(summary.totals().instructions, 6U);
+}
+
+TEST_F(PerfCapture, ContextIdsThatNobodyTraced) {
+    const std::string a = program("a", 1);
+    process(10);
+    map(10, 0x500040, a, 50);
+    std::vector<std::uint8_t> trace = once(0x500040, 10);
+    // Without the bit that says that a Context ID follows, and without it.
+    trace[trace.size() - 6] &= 0x7f;
+    trace.erase(trace.end() - 5, trace.end() - 1);
+    range(0, trace, 0, 100);
+    const Session session = open();
+    std::vector<const Source*> sources;
+    for (const Source& source : session.sources) sources.push_back(&source);
+    const ProcessSurvey survey = survey_processes(session, sources, 1 << 20);
+    ASSERT_EQ(survey.peculiarities.size(), 1U);
+    EXPECT_EQ(survey.peculiarities[0].kind, "no-context-ids");
+    EXPECT_EQ(survey.bytes, survey.of);
+    ASSERT_EQ(survey.missing.size(), 1U);
+}
+
+TEST_F(PerfCapture, ASurveyLooksAtAPart) {
+    const std::string a = program("a", 1);
+    process(10);
+    map(10, 0x500040, a, 50);
+    map(10, 0x600040, "/nowhere/first.so", 50);
+    map(10, 0x700040, "/nowhere/later.so", 50);
+    range(0, once(0x600040, 10), 0, 100);
+    range(0, once(0x700040, 10), 0, 200);
+    const Session session = open();
+    std::vector<const Source*> sources;
+    for (const Source& source : session.sources) sources.push_back(&source);
+    const ProcessSurvey all = survey_processes(session, sources, 1 << 20), part = survey_processes(session, sources, 1);
+    EXPECT_EQ(all.missing.size(), 2U);
+    EXPECT_TRUE(all.peculiarities.empty());
+    ASSERT_EQ(part.missing.size(), 1U);
+    EXPECT_NE(part.missing[0].found.find("/nowhere/first.so"), std::string::npos);
+    EXPECT_LT(part.bytes, part.of);
 }
 
 TEST_F(PerfCapture, RawTraceIsOfItsRing) {

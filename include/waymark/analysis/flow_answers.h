@@ -21,6 +21,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,11 @@ struct FlowStream {
 
 using ProgramFile = image::LoadedFile;
 
+/// What runs with a Context ID.
+struct ContextName {
+    std::string process, thread;  ///< `sort[100]`, `worker[101]`
+};
+
 struct FlowAnswersOptions {
     std::vector<ProgramFile> files{};
     bool instructions = false;  ///< with blocks, branches, lines and loops
@@ -62,6 +68,8 @@ struct FlowAnswersOptions {
     /// Of the timestamps: how many ticks are a second; 0: not known.
     std::uint64_t ticks_per_second = 0;
     std::size_t most_slices = 200000;
+    /// Names of Context IDs that are threads. None: they have no names.
+    std::function<ContextName(std::uint32_t)> context_name{};
 };
 
 /// Fills `answers` but for `capture`, `unit`, `version`, `trace_bytes`, summary and health.

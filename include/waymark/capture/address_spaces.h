@@ -69,6 +69,18 @@ public:
 
     /// `main[1234]`, or the number alone.
     [[nodiscard]] virtual std::string thread_name(std::uint32_t thread, std::uint64_t time) const = 0;
+    struct Task {
+        std::optional<std::uint32_t> process{};  ///< nothing: not known
+        std::uint32_t thread{};
+        std::string process_name{}, name{};  ///< empty: not known
+        friend bool operator==(const Task&, const Task&) = default;
+    };
+    [[nodiscard]] virtual Task task(std::uint32_t thread, std::uint64_t time) const = 0;
+    /// All threads that the capture reports, by number, as they were at last.
+    [[nodiscard]] virtual std::vector<Task> tasks() const = 0;
+    /// The time that a timestamp of the trace means, in ns; nothing: there are none, or they count another
+    /// clock.
+    [[nodiscard]] virtual std::optional<std::uint64_t> time_of(std::uint64_t timestamp) const = 0;
     struct Name {
         std::string file{};                    ///< as recorded
         std::vector<std::uint8_t> build_id{};  ///< empty: not known

@@ -137,6 +137,26 @@ struct Problem {
 /// `file:line: message`, without what there is none of.
 [[nodiscard]] std::string to_string(const Problem& problem);
 
+/// A property of a capture's container that readers stumble over, whether or not something is wrong with it. All but
+/// `kind` are parts of sentences without a full stop.
+struct Peculiarity {
+    enum class Weight : std::uint8_t {
+        normal,     ///< other programs read it wrongly, Waymark does not
+        ambiguous,  ///< a part of what was wanted cannot be known from it
+        fatal,      ///< there is nothing to decode
+    };
+    std::string kind;    ///< the same word for the same property: `shared-sink`
+    std::string found;   ///< `3 of 8 AUX ranges are empty`
+    std::string usual;   ///< what a reader expects instead
+    std::string means;   ///< what follows from it
+    std::string advice;  ///< what to do
+    Weight weight{};
+    friend bool operator==(const Peculiarity&, const Peculiarity&) = default;
+};
+
+/// `found: means. Advice.`
+[[nodiscard]] std::string to_string(const Peculiarity& peculiarity);
+
 /// A sentence for each end at which a buffer lacks a part of the run; none: it has the whole of it, or the capture does
 /// not say so.
 [[nodiscard]] std::vector<std::string> missing_parts(const Buffer& buffer);
@@ -155,6 +175,7 @@ struct Capture {
     /// (AddressSpaces). Null: all sources see one memory.
     std::shared_ptr<const AddressSpaces> spaces{};
     std::vector<Problem> problems{};
+    std::vector<Peculiarity> peculiarities{};
 
     /// By name; null when there is none. Valid as long as the vector is not changed.
     [[nodiscard]] const Core* find_core(std::string_view core_name) const;

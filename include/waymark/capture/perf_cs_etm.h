@@ -78,10 +78,15 @@ struct CsRings {
 };
 [[nodiscard]] CsRings cs_rings(const PerfData& data);
 
-/// Who ran, and which memory each had. `data` is borrowed. `modules`: filled.
+/// Who ran, and which memory each had. `kernel_timestamps`: the trace has some, and they count the kernel's clock.
+/// `modules`: filled.
 [[nodiscard]] std::shared_ptr<const AddressSpaces> address_spaces(std::shared_ptr<const PerfData> data,
                                                                   std::optional<bool> context_in_vmid,
-                                                                  ModuleMap& modules);
+                                                                  bool kernel_timestamps, ModuleMap& modules);
+
+/// What is to be known of a file with a cs_etm event that has no AUXTRACE_INFO, as perf inject writes it; empty: there
+/// is no such event, or it has.
+[[nodiscard]] std::vector<Peculiarity> without_cs_trace(const PerfData& data);
 
 /// The file as a capture: a source for each CPU (`cpu3`), a buffer for each AUX ring (`aux_cpu3`, or `aux_thread_123`;
 /// raw trace has a buffer of its own where a ring has both). `file` stays open as long as the capture. Errors: those of

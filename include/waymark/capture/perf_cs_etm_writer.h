@@ -67,6 +67,6 @@ inline constexpr std::uint32_t most_cs_etm_cpus = 48;
 }
 
 /// AUX flag: the bytes are those of one unit, not CoreSight frames.
-inline constexpr std::uint64_t cs_etm_raw = 0x0100;
+inline constexpr std::uint64_t cs_etm_raw = 0x0100, cs_etm_format_mask = 0xff00;
 
 }  // namespace waymark::capture::perf

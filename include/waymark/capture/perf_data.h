@@ -69,7 +69,7 @@ enum class Type : std::uint32_t {
 /// Bits of Attr::sample_type that decide what follows a record.
 namespace sample {
 inline constexpr std::uint64_t ip = 1, tid = 1U << 1, time = 1U << 2, id = 1U << 6, cpu = 1U << 7, period = 1U << 8,
-                               stream_id = 1U << 9, identifier = 1U << 16;
+                               stream_id = 1U << 9, branch_stack = 1U << 11, identifier = 1U << 16;
 }
 
 /// How one event was recorded.
@@ -232,6 +232,9 @@ struct PerfData {
     std::vector<Attr> attrs{};
     bool simpleperf{};                               ///< written by Android's simpleperf
     bool index_without_count{};                      ///< the AUXTRACE index has no count, as older simpleperf writes it
+    bool indexed{};                                  ///< it has an AUXTRACE index (feature 18)
+    bool late_time_conversion{};                     ///< TIME_CONV comes after AUXTRACE_INFO
+    std::uint64_t split_records{};                   ///< records of simpleperf that are in several SPLIT records
     bool branch_list{};                              ///< it has simpleperf's branch lists instead of trace
     std::map<std::string, std::string> meta_info{};  ///< of simpleperf
     std::string hostname{}, release{}, version{}, architecture{}, cpu_description{}, cpu_id{}, command_line{};

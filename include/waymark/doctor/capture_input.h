@@ -57,6 +57,8 @@ struct CaptureInput {
 [[nodiscard]] bool is_profile(const std::string& path);
 /// A perf.data file with trace of CoreSight units.
 [[nodiscard]] bool is_cs_etm(const std::string& path);
+/// Why a perf.data file with a cs_etm event has nothing to decode, as one of perf inject; nothing: it is none.
+[[nodiscard]] std::optional<Error> trace_taken_out(const std::string& path);
 /// The capture is a file, or standard input, without a description: neither a folder nor with options that say what
 /// it holds.
 [[nodiscard]] bool is_bare(const CaptureInput& input);

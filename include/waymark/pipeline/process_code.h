@@ -81,6 +81,8 @@ public:
     [[nodiscard]] isa::Space view(const isa::Space& space) const override;
     [[nodiscard]] bool whole_sections() const override { return true; }
     [[nodiscard]] const ProcessCode& code() const { return *code_; }
+    /// Who runs in it, by its context or the time's thread; nothing: nobody knows.
+    [[nodiscard]] std::optional<std::uint32_t> thread(const isa::Space& space) const;
 
 private:
     [[nodiscard]] std::uint32_t number(const isa::Space& space) const;
@@ -114,10 +116,11 @@ private:
     std::size_t room_ = 0, size_ = 0;
 };
 
-/// Gives what a decoder delivers to a sink, with the places of files for addresses, and counts what lacks images.
+/// Gives what a decoder delivers to a sink, with the places of files for addresses and the number of the thread for the
+/// Context ID, and counts what lacks images.
 class ProcessSink final : public flow::Sink {
 public:
-    /// All is borrowed. `moves` false: the sink gets addresses as they were.
+    /// All is borrowed. `moves` false: the sink gets addresses and contexts as they were.
     ProcessSink(const ProcessReader& reader, flow::Sink& sink, bool moves);
 
     void consume(const flow::Batch& batch) override;
@@ -139,6 +142,7 @@ private:
     [[nodiscard]] Address place(Address address);
     void see(const flow::Event& event);
     void move(flow::What& what);
+    [[nodiscard]] flow::Context of_thread(flow::Context context) const;
 
     const ProcessReader& reader_;
     flow::Sink* sink_;

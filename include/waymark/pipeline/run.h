@@ -17,6 +17,7 @@
 #include "waymark/coresight/deformatter.h"
 #include "waymark/coresight/dstream.h"
 #include "waymark/flow/flow.h"
+#include "waymark/pipeline/flow_filter.h"
 #include "waymark/pipeline/session.h"
 
 namespace waymark::pipeline {
@@ -117,13 +118,15 @@ public:
     [[nodiscard]] virtual std::uint64_t packets() const = 0;
     /// Code of processes that lacked an image (Source::code).
     [[nodiscard]] virtual std::vector<MissingCode> missing() const { return {}; }
+    /// What passed the source's filter (Source::filter); null: it has none.
+    [[nodiscard]] virtual const Filtered* filtered() const { return nullptr; }
 };
 
 /// A consumer that decodes the source's program flow (Source::has_flow) into `sink`, which is borrowed;
 /// the fast decoder on `jobs` threads, the caller's among them. The sink is called by one thread at a time, its forks
 /// by several. What it gets does not depend on `jobs`. Of a source with code of several processes (Source::code) the
 /// sink gets addresses at the places of files, which `Source::memory` and `names` are for; or, with
-/// `Addresses::as_they_were`, those of the processes.
+/// `Addresses::as_they_were`, those of the processes. What the source's filter leaves out does not come.
 enum class Addresses : std::uint8_t { placed, as_they_were };
 [[nodiscard]] std::unique_ptr<FlowConsumer> flow_consumer(const StreamInfo& stream, flow::Sink& sink, DecoderKind kind,
                                                           unsigned jobs = 1, Addresses addresses = Addresses::placed);

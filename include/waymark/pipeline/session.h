@@ -14,6 +14,7 @@
 #include "waymark/image/memory_map.h"
 #include "waymark/image/program_file.h"
 #include "waymark/image/symbols.h"
+#include "waymark/pipeline/flow_filter.h"
 #include "waymark/pipeline/process_code.h"
 #include "waymark/pipeline/protocols.h"
 
@@ -42,6 +43,9 @@ struct Source {
     std::string continues{};
     /// Where several processes ran: the code of each. Null: all see `memory`.
     std::shared_ptr<const ProcessCode> code{};
+    /// What of its flow is wanted (select_flow). Null: all.
+    std::shared_ptr<const FlowFilter> filter{};
+    bool left_out = false;  ///< Session::select passes over it
 
     /// Its packets can be listed.
     [[nodiscard]] bool has_packets() const { return protocol != nullptr; }

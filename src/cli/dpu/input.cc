@@ -26,6 +26,7 @@ std::string not_for_dpu(const InputOptions& input) {
     if (std::string option = input.bare_option(); !option.empty()) return option;
     if (!input.perf_maps.empty()) return "--perf-map";
     if (!input.jitdumps.empty()) return "--jitdump";
+    if (const char* const given = input.selection.given(); given != nullptr) return given;
     return {};
 }
 

@@ -1,0 +1,143 @@
+/// A part of the program flow of a capture of several processes: of some processes, threads, images, CPUs, of the
+/// kernel or of user code, in a time. What is left out is to those who take the flow as if the unit had not traced it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "waymark/capture/address_spaces.h"
+#include "waymark/capture/capture.h"
+#include "waymark/core/result.h"
+#include "waymark/flow/flow.h"
+#include "waymark/pipeline/process_code.h"
+
+namespace waymark::pipeline {
+
+struct Session;
+struct Report;
+
+/// What is wanted; each empty member wants all.
+struct FlowSelection {
+    std::vector<std::string> processes{};  ///< by ID or name, with * and ? for anything
+    std::vector<std::string> threads{};    ///< the same
+    std::vector<std::string> images{};     ///< by path, file name or build ID
+    std::vector<std::uint32_t> cpus{};
+    std::optional<bool> kernel{};                                   ///< the kernel alone, or all but the kernel
+    std::optional<std::pair<std::uint64_t, std::uint64_t>> time{};  ///< first and last, ns of the capture's clock
+
+    [[nodiscard]] bool empty() const {
+        return processes.empty() && threads.empty() && images.empty() && cpus.empty() && !kernel && !time;
+    }
+};
+
+/// A selection, resolved against its capture. Safe for several threads.
+class FlowFilter {
+public:
+    FlowFilter(FlowSelection selection, std::shared_ptr<const capture::AddressSpaces> spaces);
+
+    [[nodiscard]] const capture::AddressSpaces& spaces() const { return *spaces_; }
+    /// What is wanted, for messages: `process main, user code`.
+    [[nodiscard]] std::string text() const;
+    /// `from`, `to`: when the thread ran.
+    [[nodiscard]] bool wants_thread(std::optional<std::uint32_t> thread, std::uint64_t from, std::uint64_t to) const;
+    [[nodiscard]] bool by_thread() const { return !selection_.processes.empty() || !selection_.threads.empty(); }
+    /// `name`: of AddressSpaces::names.
+    [[nodiscard]] bool wants_image(std::optional<std::uint32_t> name) const;
+    [[nodiscard]] bool by_image() const { return !selection_.images.empty(); }
+    [[nodiscard]] bool wants_level(bool kernel) const { return selection_.kernel.value_or(kernel) == kernel; }
+    [[nodiscard]] bool by_level() const { return selection_.kernel.has_value(); }
+    [[nodiscard]] bool wants_time(std::uint64_t from, std::uint64_t to) const {
+        return !selection_.time || (to >= selection_.time->first && from <= selection_.time->second);
+    }
+    [[nodiscard]] bool by_time() const { return selection_.time.has_value(); }
+
+private:
+    const FlowSelection selection_;
+    const std::shared_ptr<const capture::AddressSpaces> spaces_;
+    std::set<std::uint32_t> images_;
+};
+
+/// Leaves out of a session what is not wanted: its sources get a filter, those of other CPUs are not selected any more
+/// (Session::select), and parts of buffers that lie in another time are gone. Errors: `usage`: the capture is of one
+/// memory, or nothing is called so; the message lists what there is.
+[[nodiscard]] Status select_flow(Session& session, FlowSelection selection);
+
+/// What passed a filter.
+struct Filtered {
+    struct Kind {
+        std::optional<std::uint32_t> thread{}, image{};
+        bool kernel{};
+        friend auto operator<=>(const Kind&, const Kind&) = default;
+    };
+    std::uint64_t passed{};                    ///< ranges, and places without code
+    std::map<Kind, std::uint64_t> left_out{};  ///< the same
+    std::uint64_t last{};                      ///< time of what was left out last
+};
+
+/// Of all streams of a report, for messages. Empty: there is no filter.
+struct FilterNote {
+    bool nothing_passed{};
+    std::string text{};  ///< a sentence without a full stop
+};
+[[nodiscard]] std::optional<FilterNote> filter_note(const Session& session, const Report& report);
+
+/// Passes on what a filter wants. Between a decoder and a ProcessSink.
+class FilterSink final : public flow::Sink {
+public:
+    /// All is borrowed but the filter.
+    FilterSink(std::shared_ptr<const FlowFilter> filter, const ProcessReader& reader, flow::Sink& sink)
+        : filter_(std::move(filter)),
+          reader_(reader),
+          sink_(sink),
+          has_clock_(filter_->spaces().time_of(0).has_value()) {}
+
+    /// As ProcessReader::begin.
+    void begin(const capture::BufferPart& part);
+    void consume(const flow::Batch& batch) override;
+    [[nodiscard]] const Filtered& filtered() const { return filtered_; }
+
+private:
+    void event(const flow::Event& event);
+    void range(const flow::Block& block, const flow::Range& range, Offset base);
+    void pass_on(Offset offset, flow::What what);
+    /// Whether what ran at this place passes.
+    [[nodiscard]] bool decide(Offset offset, std::uint64_t address, std::optional<std::uint32_t> image);
+    [[nodiscard]] bool wants_now();
+    [[nodiscard]] bool is_kernel(std::uint64_t address) const;
+    [[nodiscard]] std::optional<std::uint32_t> image_at(std::uint64_t address);
+    [[nodiscard]] std::optional<std::uint32_t> image_of(std::uint32_t block, std::uint64_t start);
+    [[nodiscard]] std::optional<std::uint32_t> thread() const;
+
+    const std::shared_ptr<const FlowFilter> filter_;
+    const ProcessReader& reader_;
+    flow::Sink& sink_;
+    const bool has_clock_;  // timestamps of the trace are times
+    Filtered filtered_;
+
+    flow::Context context_{};
+    std::uint64_t from_ = 0, to_ = ~std::uint64_t{0};
+    std::optional<std::uint64_t> now_;  // by the last timestamp
+    std::optional<std::uint32_t> part_thread_;
+    std::optional<bool> wants_;            // thread and time; none: not decided yet
+    std::optional<std::uint32_t> number_;  // of the memory
+    bool last_ = false;                    // what came last passed
+    bool left_out_ = false;                // something was left out since
+    struct Known {
+        bool known = false;
+        std::optional<std::uint32_t> image{};
+    };
+    std::vector<Known> images_;  // by block
+    std::optional<Filtered::Kind> kind_;
+    std::uint64_t* count_ = nullptr;  // of `kind_`
+    std::vector<flow::Range> ranges_;
+    std::vector<flow::Event> events_;
+};
+
+}  // namespace waymark::pipeline

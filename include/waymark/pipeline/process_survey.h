@@ -1,0 +1,25 @@
+/// What only the trace of a capture of several processes shows and its user should know: whose code is missing and what
+/// that costs, and whether threads are in the trace. For commands that do not decode program flow themselves.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "waymark/capture/capture.h"
+#include "waymark/pipeline/damage.h"
+#include "waymark/pipeline/session.h"
+
+namespace waymark::pipeline {
+
+struct ProcessSurvey {
+    std::vector<Damage> missing;                        ///< as missing_code()
+    std::vector<capture::Peculiarity> peculiarities{};  ///< besides those of the capture
+    std::uint64_t bytes{}, of{};                        ///< of trace that were looked at, and all
+};
+
+/// Decodes at most `most_bytes` of trace, of each buffer the same share, from its beginning on: whole parts, but at
+/// least one. Empty where the capture is of one memory.
+[[nodiscard]] ProcessSurvey survey_processes(const Session& session, const std::vector<const Source*>& selected,
+                                             std::uint64_t most_bytes, unsigned workers = 1);
+
+}  // namespace waymark::pipeline

@@ -1,0 +1,12 @@
+/// `waymark verify` of perf.data with CoreSight trace.
+#pragma once
+
+#include "../options.h"
+
+namespace waymark::cli {
+
+/// Compares what each thread executed with PATH.truth.txt, address by address where the recording was made with
+/// --truth.
+[[nodiscard]] ExitStatus verify_perf(const InputOptions& options);
+
+}  // namespace waymark::cli

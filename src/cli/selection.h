@@ -1,0 +1,26 @@
+/// The options that select a part of the program flow of a perf.data file: which processes, threads, images and CPUs,
+/// the kernel or user code, and when.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "waymark/core/result.h"
+#include "waymark/pipeline/flow_filter.h"
+
+namespace waymark::cli {
+
+struct SelectionOptions {
+    std::vector<std::string> processes, threads, images, cpus;
+    bool kernel = false, user = false;
+    std::string time;
+
+    void add_to(CLI::App& command);
+    /// The first option that was given; null: none.
+    [[nodiscard]] const char* given() const;
+    /// Errors: `usage`: a value that cannot be meant.
+    [[nodiscard]] Result<pipeline::FlowSelection> read() const;
+};
+
+}  // namespace waymark::cli

@@ -1,0 +1,90 @@
+// Captures of several processes (perf.data with CoreSight trace): what is peculiar of the file, what of it is missing,
+// and whose code is.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "examination.h"
+#include "waymark/pipeline/process_survey.h"
+
+namespace waymark::doctor {
+
+namespace {
+
+Severity severity_of(capture::Peculiarity::Weight weight) {
+    switch (weight) {
+        case capture::Peculiarity::Weight::normal: return Severity::note;
+        case capture::Peculiarity::Weight::ambiguous: return Severity::warning;
+        case capture::Peculiarity::Weight::fatal: return Severity::error;
+    }
+    return Severity::note;
+}
+
+}  // namespace
+
+CaptureFinding finding_of(const capture::Peculiarity& p) {
+    return {severity_of(p.weight), p.kind, {}, {}, {}, p.found, p.usual, p.means, p.advice};
+}
+
+void ProcessFindings::report() const {
+    for (const capture::Problem& problem : session_.problems) report(problem);
+    std::vector<const pipeline::Source*> sources;
+    for (const pipeline::Source& source : session_.sources) sources.push_back(&source);
+    const pipeline::ProcessSurvey survey = pipeline::survey_processes(session_, sources, options_.most_bytes);
+    for (const auto* all : {&session_.capture.peculiarities, &survey.peculiarities})
+        for (const capture::Peculiarity& p : *all) add_finding(finding_of(p));
+    const std::string looked_at = survey.bytes == survey.of ? std::string()
+                                                            : fmt::format(" (in {} of {} bytes of trace)",
+                                                                          grouped(survey.bytes), grouped(survey.of));
+    for (const pipeline::Damage& damage : survey.missing)
+        add_finding({Severity::warning,
+                     "image-missing",
+                     {},
+                     {},
+                     {},
+                     damage.found + looked_at,
+                     "the code of all that ran",
+                     "it was not found by its name or build ID",
+                     damage.means});
+}
+
+void ProcessFindings::report(const capture::Problem& problem) const {
+    using Kind = capture::Problem::Kind;
+    const std::string found = capture::to_string(problem);
+    const std::string advice = "what is said there";
+    switch (problem.kind) {
+        case Kind::part:
+            return add_finding({Severity::warning,
+                                "lost-trace",
+                                {},
+                                {},
+                                {},
+                                found,
+                                "all trace of the run",
+                                "it was lost while it was recorded, or the file was cut or damaged",
+                                advice + "; take what did not run as not observed"});
+        case Kind::names:
+        case Kind::unused:
+            return add_finding({Severity::warning,
+                                std::string(missing_names),
+                                {},
+                                {},
+                                {},
+                                found,
+                                "the files that were mapped, which have the code that ran",
+                                "they are on the machine that was recorded",
+                                advice + "; the findings image-missing say which of them ran, and what each costs"});
+        case Kind::description:
+            return add_finding({Severity::warning,
+                                "description",
+                                {},
+                                {},
+                                {},
+                                found,
+                                "metadata without contradictions",
+                                "the recorder wrote them so, or the file is damaged",
+                                advice});
+    }
+}
+
+}  // namespace waymark::doctor

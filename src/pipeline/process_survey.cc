@@ -1,0 +1,91 @@
+#include "waymark/pipeline/process_survey.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <variant>
+
+#include "waymark/core/numbers.h"
+#include "waymark/pipeline/run.h"
+
+namespace waymark::pipeline {
+
+namespace {
+
+/// Counts contexts, and those that name a thread. Code that is missing is counted before it.
+class ContextSink final : public flow::Sink {
+public:
+    void consume(const flow::Batch& batch) override {
+        for (const flow::Event& event : batch.events) {
+            const auto* context = std::get_if<flow::Context>(&event.what);
+            if (context == nullptr) continue;
+            ++contexts;
+            with_ids += context->context_id || context->vmid ? 1 : 0;
+        }
+    }
+    [[nodiscard]] bool counts_suffice() const override { return true; }
+    [[nodiscard]] flow::Split split() const override { return flow::Split::per_worker; }
+    [[nodiscard]] std::unique_ptr<flow::Sink> fork() const override { return std::make_unique<ContextSink>(); }
+    void join(flow::Sink& fork) override {
+        const auto& other = static_cast<const ContextSink&>(fork);
+        contexts += other.contexts;
+        with_ids += other.with_ids;
+    }
+    std::uint64_t contexts = 0, with_ids = 0;
+};
+
+std::uint64_t bytes_of(const std::vector<capture::BufferPart>& parts) {
+    return std::accumulate(parts.begin(), parts.end(), std::uint64_t{0},
+                           [](std::uint64_t sum, const capture::BufferPart& part) { return sum + part.bytes; });
+}
+
+/// Leaves the first parts of each buffer.
+void shorten(capture::Capture& capture, std::uint64_t most_bytes) {
+    if (capture.buffers.empty()) return;
+    const std::uint64_t share = most_bytes / capture.buffers.size();
+    for (capture::Buffer& buffer : capture.buffers) {
+        std::uint64_t bytes = 0;
+        std::size_t count = 0;
+        while (count < buffer.parts.size() && (count == 0 || bytes + buffer.parts[count].bytes <= share))
+            bytes += buffer.parts[count++].bytes;
+        buffer.parts.resize(count);
+    }
+}
+
+}  // namespace
+
+ProcessSurvey survey_processes(const Session& session, const std::vector<const Source*>& selected,
+                               std::uint64_t most_bytes, unsigned workers) {
+    ProcessSurvey out;
+    if (session.capture.spaces == nullptr) return out;
+    Session part = session;
+    shorten(part.capture, most_bytes);
+    for (const capture::Buffer& buffer : session.capture.buffers) out.of += bytes_of(buffer.parts);
+    for (const capture::Buffer& buffer : part.capture.buffers) out.bytes += bytes_of(buffer.parts);
+
+    std::vector<const Source*> with_flow;
+    for (const Source* source : selected)
+        if (source->has_flow()) with_flow.push_back(source);
+    ContextSink sink;
+    const Report decoded = run(part, with_flow, [&](const StreamInfo& stream) {
+        return flow_consumer(stream, sink, DecoderKind::fast, workers, Addresses::as_they_were);
+    });
+    out.missing = missing_code(part, decoded);
+
+    // Which of the two the metadata promise.
+    if (session.capture.spaces->thread_of(1, 1) && sink.contexts != 0 && sink.with_ids == 0)
+        out.peculiarities.push_back(
+            {"no-context-ids",
+             fmt::format("threads are not in the trace: the metadata promise their IDs, but {} none",
+                         sink.contexts == 1 ? "its only context has"
+                                            : fmt::format("its {} contexts have", grouped(sink.contexts))),
+             "context IDs or VMIDs, from which threads are known",
+             "the kernel traces them only for who records in the initial PID namespace, so not in a container; which "
+             "process ran is not known, so no code of a process is found",
+             "record outside the container, or with --per-thread", capture::Peculiarity::Weight::ambiguous});
+    return out;
+}
+
+}  // namespace waymark::pipeline

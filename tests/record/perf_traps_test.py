@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+"""perf.data files of each kind that readers stumble over (docs/spec/perf-cs-etm.md, section 8), made of recordings by
+editing their records: `waymark doctor` and `waymark info` say the same of each.
+
+    perf_traps_test.py WAYMARK SOURCE_DIR
+"""
+import json
+import pathlib
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from perf_records import (AUX, AUXTRACE, AUXTRACE_INFO, HARDWARE_ID, INDEX, SAMPLE, TIME_CONV, PerfRecords,  # noqa: E402
+                          Record)
+from perf_test import A64, PROGRAM  # noqa: E402
+
+WAYMARK = pathlib.Path(sys.argv[1]).resolve()
+CID, VMID, TS = 1 << 6, 1 << 7 | 1 << 15, 1 << 11
+RAW, OVERWRITE = 0x100, 2
+
+
+def run(*arguments):
+    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=300,
+                          stdin=subprocess.DEVNULL)
+
+
+def registers(records):
+    """The record AUXTRACE_INFO, and where the first register of each block of ETMv4 or ETE lies in it."""
+    info = records.of(AUXTRACE_INFO)[0]
+    version, count = info.word(8), info.word(16) & 0xffffffff
+    assert version >= 1
+    places, at = [], 32
+    for _ in range(count):
+        places.append(at + 24)
+        at += 8 * (3 + info.word(at + 16))
+    return info, places
+
+
+class Traps(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        if shutil.which(A64) is None:
+            raise unittest.SkipTest(f"NOT RUN: {A64} is not on PATH")
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.temporary.name)
+        (cls.folder / "program.c").write_text(PROGRAM)
+        cls.program = cls.folder / "program"
+        done = run(A64, "-O1", "-g", "-static", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-DROUNDS=200",
+                   "-Wl,--build-id", "-o", cls.program, cls.folder / "program.c")
+        assert done.returncode == 0, done.stderr
+        cls.recordings = {}
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def recording(self, *options):
+        """Its records; small buffers, so that there are several ranges."""
+        if options not in self.recordings:
+            path = self.folder / f"recording{len(self.recordings)}.data"
+            done = run(WAYMARK, "record", "--as", "perf", "-o", path, *options, "--", self.program)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.recordings[options] = path
+        return PerfRecords(self.recordings[options])
+
+    def formatted(self, *options):
+        return self.recording("--unit", "etmv4", "--sink", "etr", *options)
+
+    def findings(self, path, status=0):
+        """{kind: finding} of doctor and {kind: peculiarity} of info."""
+        doctor = run(WAYMARK, "doctor", path, "--format", "json")
+        self.assertEqual(doctor.returncode, status, doctor.stderr)
+        info = run(WAYMARK, "info", path, "--format", "json")
+        self.assertIn(info.returncode, (0, 1), info.stderr)
+        return ({f["kind"]: f for f in json.loads(doctor.stdout)["findings"]},
+                {p["kind"]: p for p in json.loads(info.stdout).get("peculiarities", [])})
+
+    def check(self, records, kind, found, status=0):
+        """Both name the trap, with the same words and what to do."""
+        path = records.write(self.folder / "edited.data")
+        doctor, info = self.findings(path, status)
+        self.assertIn(kind, doctor)
+        self.assertIn(kind, info)
+        self.assertRegex(doctor[kind]["found"], found)
+        for of_doctor, of_info in (("found", "found"), ("expected", "usual"), ("cause", "means"), ("do", "advice")):
+            self.assertNotEqual(doctor[kind][of_doctor], "")
+            self.assertEqual(doctor[kind][of_doctor], info[kind][of_info])
+        text = run(WAYMARK, "info", path).stdout
+        self.assertIn(f"  - {kind}: {info[kind]['text']}", text)
+        return doctor[kind]
+
+    def test_files_as_perf_writes_them(self):
+        """Nothing is said of what is as usual, and what was taken apart and put together is the same file."""
+        for options in (("--unit", "etmv4", "--sink", "trbe"), ("--unit", "ete"), ("--unit", "etmv4", "--per-thread")):
+            with self.subTest(options=options):
+                records = self.recording(*options)
+                path = records.write(self.folder / "edited.data")
+                self.assertEqual(path.read_bytes(), self.recordings[options].read_bytes())
+                doctor, info = self.findings(path)
+                self.assertEqual(set(info), set())
+                self.assertEqual([f for f in doctor.values() if f["severity"] != "note"], [])
+
+    def test_1_shared_sink(self):
+        records = self.formatted()
+        aux = records.of(AUX)[0].copy()
+        aux.put(8, 0)
+        records.records.insert(records.records.index(records.of(AUX)[0]), aux)
+        self.check(records, "shared-sink", r"^1 of \d+ AUX ranges are empty")
+
+    def test_2_magic_of_ete(self):
+        records = self.recording("--unit", "ete")
+        info, places = registers(records)
+        for at in places:
+            self.assertEqual(info.word(at + 7 * 8) >> 12 & 15, 5)
+            info.put(at + 7 * 8, info.word(at + 7 * 8) & ~0xf000 | 0x4000)
+        self.check(records, "ete-magic", r"^(\d+) of \1 units are called ETE")
+
+    def test_3_hardware_ids(self):
+        for change, found in ((lambda i: i + 1, r"AUX_OUTPUT_HW_ID; for 1 CPU they are not"),
+                              (lambda i: i | 1 << 56 | 0x77 << 8, r"AUX_OUTPUT_HW_ID, each for its sink")):
+            with self.subTest(found=found):
+                records = self.formatted()
+                last = records.of(HARDWARE_ID)[-1]
+                last.put(0, change(last.word(0)))
+                # At the end: it counts wherever it is.
+                records.records.remove(last)
+                records.records.append(last)
+                self.check(records, "hardware-ids", found)
+
+    def test_4_threads(self):
+        records = self.formatted()
+        info, places = registers(records)
+        for at in places:
+            info.put(at, info.word(at) | VMID)
+        self.check(records, "context-in-vmid", "^threads are known by VMID$")
+        records = self.formatted()
+        info, places = registers(records)
+        for at in places:
+            info.put(at, info.word(at) & ~CID)
+        finding = self.check(records, "no-context-ids", "context IDs were not traced")
+        self.assertEqual(finding["severity"], "warning")
+
+    def test_4_container(self):
+        """The metadata promise IDs that the kernel did not trace."""
+        # perf records no IDs for a thread alone; its ring as that of a CPU.
+        records = self.formatted("--per-thread")
+        info, places = registers(records)
+        for at in places:
+            self.assertEqual(info.word(at) & CID, 0)
+            info.put(at, info.word(at) | CID)
+        for record, at in [(r, 32) for r in records.of(AUXTRACE)] + [(r, len(r.body) - 16) for r in records.of(AUX)]:
+            self.assertEqual(record.word(at, 4), 0xffffffff)
+            record.put(at, 0, 4)
+        finding = self.check(records, "no-context-ids", "the metadata promise their IDs")
+        self.assertIn("container", finding["cause"])
+
+    def test_5_index_without_count(self):
+        records = self.formatted()
+        self.assertIn(INDEX, records.features)
+        records.index_count = False
+        self.check(records, "index-without-count", "has no count")
+
+    def test_5_split_records(self):
+        records = self.formatted()
+        # Two halves of a TIME_CONV, which is there already.
+        whole = records.of(TIME_CONV)[0].encode()
+        halves = [Record(32772, 0, half) for half in (whole[:16], whole[16:])]
+        records.records += [*halves, Record(32773, 0, b"")]
+        self.check(records, "split-records", "^1 record is in SPLIT records")
+
+    def test_6_formats(self):
+        records = self.formatted("--aux-buffer", "8", "--branch-broadcast")
+        aux = [a for a in records.of(AUX) if a.word(8)]
+        self.assertGreater(len(aux), 1, "the recording needs two ranges")
+        aux[-1].put(16, aux[-1].word(16) | RAW)
+        self.check(records, "mixed-formats", r"^1 of \d+ AUX ranges are raw trace of one unit.*within one ring")
+
+    def test_7_snapshot(self):
+        records = self.formatted()
+        for aux in records.of(AUX):
+            aux.put(0, aux.word(0) + aux.word(8))
+            aux.put(16, aux.word(16) | OVERWRITE)
+        self.check(records, "snapshot", r"^a snapshot: (\d+) of \1 AUX ranges are marked OVERWRITE")
+
+    def test_8_clock(self):
+        records = self.formatted("--timestamps")
+        self.check(records, "other-clock", "may not count the kernel's clock")
+
+    def test_9_bits_of_timestamps(self):
+        records = self.formatted()
+        records.put_attr(0, 8, lambda config: config | 0x30)
+        self.check(records, "timestamp-bits", "in bits 7:4 of its config")
+        records = self.formatted()
+        records.put_attr(0, 8, lambda config: config | 1 << 28)
+        self.check(records, "timestamp-bits", "the units were programmed without them")
+
+    def test_10_samples(self):
+        records = self.formatted()
+        records.records.append(Record(SAMPLE, 2, bytes(56)))
+        finding = self.check(records, "made-samples", "^1 sample among its records")
+        self.assertIn("1000th instruction", finding["cause"])
+
+    def test_11_ends_of_ranges(self):
+        records = self.formatted()
+        records.records.append(Record(SAMPLE, 2, bytes(56)))
+        records.put_attr(1, 24, lambda fields: fields | 1 << 11)
+        finding = self.check(records, "branch-stacks", "branch stacks")
+        self.assertIn("last instruction", finding["cause"])
+
+    def test_12_writers(self):
+        records = self.formatted()
+        records.of(AUXTRACE_INFO)[0].put(8, 2)
+        self.check(records, "not-for-every-perf", "AUXTRACE_INFO has version 2")
+        records = self.formatted("--per-thread")
+        for aux in records.of(AUX):
+            at = len(aux.body) - 16
+            self.assertEqual(aux.word(at, 4), 0xffffffff)
+            aux.put(at, 1, 4)
+        self.check(records, "not-for-every-perf", "AUX records of threads name CPUs")
+        records = self.formatted()
+        del records.features[INDEX]
+        self.check(records, "not-for-every-perf", "no AUXTRACE index")
+        records = self.formatted()
+        conversion = records.of(TIME_CONV)[0]
+        records.records.remove(conversion)
+        records.records.append(conversion)
+        self.check(records, "not-for-every-perf", "TIME_CONV comes after")
+
+    def test_13_nothing(self):
+        records = self.formatted()
+        records.records = [r for r in records.records if r.kind != AUXTRACE]
+        finding = self.check(records, "no-trace", "no byte of trace: \\d+ AUX record", status=1)
+        self.assertEqual(finding["severity"], "error")
+        path = self.folder / "edited.data"
+        for command in (("flow",), ("profile",), ("export", "--to", "folded")):
+            done = run(WAYMARK, *command, path)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn("nothing decoded: ", done.stderr)
+
+    def test_13_trace_taken_out(self):
+        """As perf inject leaves a file: neither AUXTRACE_INFO nor trace."""
+        records = self.formatted()
+        records.records = [r for r in records.records if r.kind not in (AUX, AUXTRACE, AUXTRACE_INFO)]
+        records.records.append(Record(SAMPLE, 2, bytes(56)))
+        del records.features[INDEX]
+        path = records.write(self.folder / "edited.data")
+        doctor = run(WAYMARK, "doctor", path, "--format", "json")
+        self.assertEqual(doctor.returncode, 1, doctor.stderr)
+        findings = {f["kind"]: f for f in json.loads(doctor.stdout)["findings"]}
+        self.assertEqual(set(findings), {"no-trace", "made-samples"})
+        for command in ("info", "flow", "profile"):
+            done = run(WAYMARK, command, path)
+            self.assertIn(done.returncode, (1, 2, 3), done.stdout)
+            self.assertIn(findings["no-trace"]["found"], done.stderr)
+
+    def test_missing_image(self):
+        """All say its name, build ID, what it costs and where to put it; a file put there is found."""
+        path = self.recording("--unit", "ete").write(self.folder / "edited.data")
+        hidden = self.folder / "elsewhere"
+        self.program.rename(hidden)
+        try:
+            said = {}
+            for command in (("info",), ("doctor",), ("flow",), ("profile",)):
+                done = run(WAYMARK, *command, path)
+                text = " ".join((done.stdout + done.stderr).split())
+                for part in (f"the code of {self.program} (build ID ", "execution went there ",
+                             "of branches could not be placed", f"DIR{self.program} (--symfs DIR)"):
+                    self.assertIn(part, text, command)
+                said[command] = text
+            root = self.folder / "root"
+            there = root / self.program.relative_to("/")
+            there.parent.mkdir(parents=True)
+            shutil.copy(hidden, there)
+            done = run(WAYMARK, "info", path, "--symfs", root)
+            self.assertNotIn("could not be placed", done.stdout)
+        finally:
+            hidden.rename(self.program)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)
