@@ -160,7 +160,7 @@ DpuTable DpuTables::functions(std::size_t most) const {
     counter_columns(table.columns);
     for (Column column : {Column::count(name + " inclusive", "with callees"),
                           Column::count("outermost calls", recursion ? "outermost" : ""),
-                          Column::real("mean " + name, recursion ? "mean of these" : "mean call"),
+                          Column::real("mean " + name, recursion ? "mean outermost" : "mean call"),
                           Column::count("least " + name, "least"), Column::count("most " + name, "most"),
                           Column::count(name + " crossed", "")})
         table.columns.push_back(std::move(column));

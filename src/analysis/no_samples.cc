@@ -14,14 +14,14 @@ std::string why_no_samples(const SampleCapture& capture, const Quality& quality)
     if (quality.records != 0) {
         if (std::all_of(quality.streams.begin(), quality.streams.end(),
                         [](const StreamQuality& s) { return s.no_pc == s.records; }))
-            return fmt::format("none of the {} records holds a PC; this is no buffer of SPE, or a badly damaged one",
+            return fmt::format("none of the {} records contains a PC; this is no SPE buffer, or it is badly damaged",
                                grouped(quality.records));
         return fmt::format("none of the {} records is of the CPUs, threads and functions asked for",
                            grouped(quality.records));
     }
     if (capture.bare) {
         if (capture.file->size() == 0) return "the file is empty";
-        return "not one record: the file is no perf.data, and its bytes are not those of a profiling buffer";
+        return "no record found: the file is neither perf.data nor an SPE buffer";
     }
     if (!data.auxtrace_info)
         return "the file holds no trace of a hardware unit (no AUXTRACE_INFO record): was it recorded with perf record "
@@ -34,7 +34,7 @@ std::string why_no_samples(const SampleCapture& capture, const Quality& quality)
     std::uint64_t bytes = 0;
     for (const StreamQuality& s : quality.streams) bytes += s.bytes;
     if (bytes == 0) return "the file was cut: it has the headers of trace, but none of its bytes";
-    return fmt::format("{} of trace hold not one record: damaged, or nothing but padding", counted(bytes, "byte"));
+    return fmt::format("no record in {} of trace: they are damaged, or only padding", counted(bytes, "byte"));
 }
 
 }  // namespace waymark::analysis

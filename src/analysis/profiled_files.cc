@@ -65,7 +65,7 @@ Result<answers::Answers> expanded(const answers::BranchLists& lists, const Profi
                                                            "left out: {}; give them with --symbols or --symfs",
                                                            missing)});
     if (lost != 0)
-        out.health.push_back({Health::warning, fmt::format("{} of the lists lead to no branch of their file",
+        out.health.push_back({Health::warning, fmt::format("{} of the branch lists match no branch in their file",
                                                            counted(lost, "outcome"))});
     return out;
 }
@@ -91,20 +91,19 @@ ProfileCover profile_cover(const answers::Answers& answers, const std::function<
         const bool chosen = in_profile(i);
         std::string text = fmt::format("{}: {} executed, {} of all; {}", answers.images[i].name,
                                        counted(executed, "instruction"), share_text(executed, out.everything),
-                                       chosen ? "in the profile" : "not in the profile (--of-image, --all)");
+                                       chosen ? "in the profile" : "not in the profile (add --of-image or --all)");
         std::uint64_t usable = executed;
         if (const auto q = quality.find(i); q != quality.end()) {
             usable = q->second.with_lines;
             text += fmt::format("; {} of it has source lines", share_text(usable, executed));
             if (q->second.unknown != 0)
-                text +=
-                    fmt::format("; {} is code that its file does not have", share_text(q->second.unknown, executed));
+                text += fmt::format("; {} is code that is not in its file", share_text(q->second.unknown, executed));
         }
         if (chosen) out.profiled += usable;
         out.sentences.push_back(std::move(text));
     }
     if (out.everything > in_files)
-        out.sentences.push_back(fmt::format("code of no file that was found: {}, {} of all",
+        out.sentences.push_back(fmt::format("code outside the files that were found: {}, {} of all",
                                             counted(out.everything - in_files, "instruction"),
                                             share_text(out.everything - in_files, out.everything)));
     return out;

@@ -44,7 +44,7 @@ void health(SpeFill& fill) {
         fill.say(Severity::bad,
                  fmt::format("{} of the file's own structure are damaged, {} lost",
                              counted(q.container_losses, "place", "places"), bytes_text(q.container_lost_bytes)),
-                 "Copy the file again; answers are of what could be read");
+                 "Copy the file again; the results cover only the part that could be read");
     if (q.unfinished)
         fill.say(Severity::warning, "The recorder was ended before it had finished the file",
                  "End perf record with Ctrl-C, and wait for it");
@@ -112,7 +112,7 @@ void health(SpeFill& fill) {
                                              counted(fill.gathered.branches.rest().samples, "sample", "samples")));
     if (!q.anything_lost() && q.collided.stretches == 0) fill.say(Severity::good, "No sample was lost");
     if (q.selected != 0 && q.selected < few_samples)
-        fill.say(Severity::warning, fmt::format("{} say little", counted(q.selected, "sample", "samples")),
+        fill.say(Severity::warning, fmt::format("{}: too few", counted(q.selected, "sample", "samples")),
                  "Record longer, or with a shorter interval (perf record -c)");
 }
 

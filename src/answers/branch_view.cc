@@ -107,7 +107,7 @@ Result<View> branch_view(const Answers& answers, const BranchOptions& options) {
                 [](const Branch& b) { return Cell::share(b.taken, times_of(b)); });
     columns.add(Column::count("mispredicted", samples ? "mispredicted" : "", "samples of it that were"),
                 [](const Branch& b) { return b.mispredicted ? Cell(*b.mispredicted) : Cell(); });
-    columns.add(Column::real("mispredicted_share", samples ? "of it" : "", "part of times"),
+    columns.add(Column::real("mispredicted_share", samples ? "mispredicted share" : "", "part of times"),
                 [](const Branch& b) { return b.mispredicted ? Cell::share(*b.mispredicted, times_of(b)) : Cell(); });
     columns.add(Column::text("kind", "kind", "conditional, direct, call, indirect, indirect call or return"),
                 [](const Branch& b) { return kind_text(b.kind); });

@@ -282,22 +282,24 @@ Result<View> coverage_view(const Answers& answers, const CoverageOptions& option
         view.below = {
             fmt::format("{} of {} ran", grouped(coverage.functions_that_ran()),
                         counted(coverage.functions(), "function")),
-            "directions: each conditional branch has two. unknown: not seen, but flow was lost where it could "
-            "have run"};
+            "directions: each conditional branch has two. seen, never: directions that were and were not taken. "
+            "unknown: not seen, but trace was lost where it could have run"};
         if (coverage.all().lines.all() == 0)
             view.below.emplace_back("lines are not known: the images have no debug information");
     }
     if (options.fail_under && of.all() == 0)
-        view.remark(Finding::Severity::bad, fmt::format("--fail-under: {} are not known here", options.of));
+        view.remark(Finding::Severity::bad, fmt::format("--fail-under: {} are not known; give the program with "
+                                                        "--image or --symbols",
+                                                        options.of));
     else if (options.fail_under) {
         const auto unknown =
             coverage.not_known_whole(options.entered || chosen.is_by_whole_names(), options.of == "lines");
         if (!unknown.empty())
             view.doubt(
                 options.strict,
-                fmt::format("--fail-under: how many {} there are in all is not known of {}: what never ran is "
-                            "not counted where {}. Give the file that ran (--symbols, --symfs), not stripped, "
-                            "or ask for what is known (--only)",
+                fmt::format("--fail-under: the total number of {} of {} is not known: code that never ran is "
+                            "not counted where {}. Give the unstripped file that ran (--symbols, --symfs), "
+                            "or select known code (--only)",
                             options.of == "branches" ? "directions of branches" : options.of, fmt::join(unknown, ", "),
                             options.of == "lines" ? "no symbol or line says that it is there"
                                                   : "no symbol says that it is there"));

@@ -13,12 +13,12 @@
 namespace waymark::answers {
 namespace {
 
-constexpr std::uint8_t needed = 1;  // flag of a section: who does not know it cannot read the file
+constexpr std::uint8_t needed = 1;  // section flag: readers that do not know the section must refuse the file
 constexpr std::size_t longest_name = 255;
 
 std::uint64_t unzigzag(std::uint64_t number) { return (number >> 1) ^ (0 - (number & 1)); }
 
-/// What reading may still take of memory, and what was wrong first.
+/// The memory that reading may still use, and the first error.
 struct Reading {
     std::uint64_t left{};
     std::string wrong{};
@@ -28,7 +28,10 @@ struct Reading {
         return false;
     }
     bool take(std::uint64_t rows, std::uint64_t bytes) {
-        if (bytes != 0 && rows > left / bytes) return fail("it would need more memory than a file of its size may");
+        if (bytes != 0 && rows > left / bytes)
+            return fail(
+                "it needs more memory than allowed for its size; it is "
+                "damaged");
         left -= rows * bytes;
         return true;
     }
@@ -98,7 +101,7 @@ public:
         }
         if (!pull.empty()) damaged("its end");
     }
-    /// Appends rows. A row has at least a byte in every column.
+    /// Appends rows. A row has at least one byte in every column.
     template <class Row>
     bool read(std::vector<Row>& rows, std::uint64_t count) {
         if (!ok()) return false;
@@ -115,7 +118,7 @@ public:
         row_fields(*this, row);
         return ok();
     }
-    /// All rows were read: whether every column that is known ends here.
+    /// After the last row: whether every known column is used up.
     bool finish() {
         if (!ok()) return false;
         for (Known* known : known_)
@@ -199,7 +202,7 @@ private:
     bool damaged(const std::string& what) {
         return reading_.fail(fmt::format("its table {} is damaged: {}", table_, what));
     }
-    /// Null: the file does not have it, so that the field stays what it is; or something is wrong already.
+    /// Null: the file lacks the column, so the field keeps its default; or there was an error before.
     Known* column(std::string_view name, ColumnType type) {
         if (!ok()) return nullptr;
         if (at_ == known_.size()) {
@@ -228,7 +231,7 @@ private:
     std::uint64_t bytes_ = 0;  // of the longest column
 };
 
-/// Finds indices that lead nowhere.
+/// Finds indices that refer to no row.
 class IndexCheck {
 public:
     explicit IndexCheck(const Answers& a)
@@ -268,7 +271,7 @@ public:
     }
 
     Result<Answers> read() {
-        if (!is_answers_file(file_)) return bad("it is no answers file");
+        if (!is_answers_file(file_)) return bad("it is not an answers file");
         Pull pull(file_);
         static_cast<void>(pull.bytes(file_magic.size()));
         const auto version = pull.le(4), reserved = pull.le(4);
@@ -290,7 +293,7 @@ public:
             const auto sum = data ? pull.le(4) : std::nullopt;
             if (!sum) return cut();
             if (*sum != checksum(file_.subspan(begin, end - begin)))
-                return bad(fmt::format("the checksum of the section at {:#x} is wrong", begin), begin);
+                return bad(fmt::format("the section at {:#x} is damaged; copy the file again", begin), begin);
             if (auto status = section({as_text(*name), static_cast<std::uint8_t>(*flags), *rows, *plain, *data});
                 !status)
                 return status.error();
@@ -300,8 +303,11 @@ public:
         const std::size_t end = file_.size() - pull.left();
         const auto sum = pull.le(4);
         if (!sum) return cut();
-        if (*count != sections || *sum != checksum(file_.first(end))) return bad("its checksum is wrong");
-        if (!pull.empty()) return bad("there is something after its end", file_.size() - pull.left());
+        if (*count != sections || *sum != checksum(file_.first(end)))
+            return bad(
+                "it is damaged (checksum); copy it "
+                "again");
+        if (!pull.empty()) return bad("extra bytes follow its end; copy it again", file_.size() - pull.left());
         return assemble();
     }
 
@@ -316,7 +322,7 @@ private:
         return {Errc::bad_format, fmt::format("{}: {}", name_, what), at ? std::optional(Offset{*at}) : std::nullopt};
     }
     [[nodiscard]] Error cut() const {
-        return bad(fmt::format("it is cut short after {} bytes; copy the whole file again", file_.size()));
+        return bad(fmt::format("it was cut after {} bytes; copy the whole file again", file_.size()));
     }
 
     waymark::Status section(const Section& s) {
@@ -353,7 +359,7 @@ private:
     }
 
     Result<Answers> assemble() {
-        if (heads_.size() != 1 || axes_.size() > 1) return bad("it does not say of which capture it is");
+        if (heads_.size() != 1 || axes_.size() > 1) return bad("it does not name its capture");
         schema::AnswersHead& head = heads_.front();
         out_.capture = std::move(head.capture);
         out_.unit = std::move(head.unit);
@@ -370,10 +376,10 @@ private:
             t.columns = std::move(table.columns);
             const std::size_t width = t.columns.size();
             if (width == 0 ? !table.cells.empty() : table.cells.size() % width != 0)
-                return bad(fmt::format("its table '{}' has a row that is no row", t.title));
+                return bad(fmt::format("its table '{}' has an invalid row", t.title));
             for (std::size_t i = 0; i < table.cells.size(); ++i) {
                 const auto cell = table.cells[i].cell();
-                if (!cell) return bad(fmt::format("its table '{}' has a cell that is none", t.title));
+                if (!cell) return bad(fmt::format("its table '{}' has an invalid cell", t.title));
                 if (i % width == 0) t.rows.emplace_back();
                 t.rows.back().push_back(*cell);
             }
@@ -386,7 +392,7 @@ private:
             std::as_const(out_));
         if (!check.ok() || !parents_first(out_.calls, true) || !parents_first(out_.inlined, false) ||
             !parents_first(out_.timeline.tracks, false))
-            return bad("one of its rows names another that is not there");
+            return bad("one of its rows refers to a row that does not exist");
         return std::move(out_);
     }
 

@@ -1,6 +1,5 @@
-// Merging is commutative and associative, so nothing here may depend on the order in which answers come: rows are found
-// by what they are about, numbers add up, everything else is chosen by its value, and the order of rows follows from
-// what they are about alone.
+// Merging is commutative and associative, so nothing here may depend on the order of the inputs: rows are matched and
+// sorted by their keys, numbers are added, and everything else is chosen by value.
 #include <algorithm>
 #include <array>
 #include <compare>
@@ -17,7 +16,7 @@ namespace waymark::answers {
 
 namespace {
 
-/// What stays the same of an image, and of a function wherever its program is loaded.
+/// Keys of images and functions that do not depend on the load address.
 using ImageKey = std::pair<std::string, std::string>;  // build ID, or else its name
 ImageKey key_of(const Image& image) { return {image.build_id, image.build_id.empty() ? image.name : ""}; }
 
@@ -29,7 +28,7 @@ struct FunctionKey {
     friend auto operator<=>(const FunctionKey&, const FunctionKey&) = default;
 };
 
-/// Code without symbols is called by its place in a file, whose name may be another one elsewhere.
+/// Code without symbols is named after its file, which may have another name in another capture.
 std::string lasting_name(const Answers& a, const Function& f) {
     if (f.image >= a.images.size() || !is_named_by_image(a, f)) return f.linkage_name.empty() ? f.name : f.linkage_name;
     const std::string& image = a.images[f.image].name;
@@ -60,10 +59,10 @@ private:
         return maps_[n].of[static_cast<std::size_t>(place)];
     }
 
-    // ---- what others refer to
+    // ---- tables that others refer to
 
     void merge_metrics() {
-        // What tables are sorted by comes first.
+        // The metric that tables are sorted by comes first.
         const auto key = [](const Metric& m) {
             constexpr std::array<std::string_view, 3> first{"instructions", "cycles", "samples"};
             return std::tuple(std::find(first.begin(), first.end(), m.name) - first.begin(), m.name, m.unit);
@@ -137,7 +136,7 @@ private:
                     rename(f.name, all_[n]->images[given.image].name, out_.images[f.image].name);
                 if (!f.synthetic) f.address += by;
                 const std::uint64_t bias = f.image == none ? 0 : out_.images[f.image].load_bias;
-                // Code of no program has its address as its name has it.
+                // Code that is in no program is identified by the address in its name.
                 FunctionKey key{f.image, f.synthetic ? 0 : f.address - bias, lasting_name(*all_[n], given),
                                 f.synthetic};
                 keys[n].push_back(key);
@@ -170,7 +169,7 @@ private:
     }
 
     void merge_inlined() {
-        // A call as it is made: where, and of what.
+        // Key of an inlined call: call site and callee.
         using Key = std::tuple<Index, std::string, std::string, Index, std::uint32_t, std::uint32_t>;
         MergedTree<Key, InlinedCall> tree;
         std::vector<std::vector<std::size_t>> nodes(all_.size());
@@ -190,7 +189,7 @@ private:
                     to = std::move(call);
                 else
                     take_most(to.declared_line, call.declared_line);
-                // Whether a name is its linkage name as well is the same thing said twice.
+                // A linkage name equal to the name adds no information.
                 if (to.linkage_name == to.name) to.linkage_name.clear();
             }
         const std::vector<Index> place = tree.in_order([&](const auto& node, Index parent) {
@@ -202,7 +201,7 @@ private:
     }
 
     void merge_calls() {
-        // Of one of them it is not known, so it is not of all.
+        // It is unknown for one input, so it is unknown for the result.
         for (const Answers* a : all_)
             if (a->calls.empty()) return;
         using Key = std::pair<CallNode::Kind, Index>;
@@ -257,7 +256,7 @@ private:
         MergedRows<std::tuple<std::uint32_t, std::string, std::string>, ExceptionRow> exceptions;
         for (const Answers* a : all_)
             for (ExceptionRow e : a->exceptions) {
-                // Of none that returned nothing is the least.
+                // Without a handler that returned there is no minimum.
                 if (e.returned == 0) e.least = e.most = 0;
                 exceptions.add({e.number, e.name, e.unit}, e, [](ExceptionRow& to, const ExceptionRow& x) {
                     if (x.returned != 0) {

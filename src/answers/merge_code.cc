@@ -4,14 +4,14 @@
 namespace waymark::answers {
 namespace {
 
-/// An instruction without costs of its own cost the first metric its executions.
+/// An instruction without costs has its execution count as cost in the first metric.
 void add_costs(Instruction& to, const Instruction& x) {
     if (to.costs.empty() && x.costs.empty()) return;
     if (to.costs.empty()) to.costs = {to.times};
     add(to.costs, x.costs.empty() ? Costs{x.times} : x.costs);
 }
 
-/// How far an image of one of the answers was loaded from where addresses are in all of them.
+/// Difference between an image's load address in one input and in the result.
 std::uint64_t shift_of_function(const Answers& a, const RowMover::Maps& maps, const Answers& out, Index function) {
     return function < a.functions.size() ? shift_of_image(a, maps, out, a.functions[function].image) : 0;
 }
@@ -29,7 +29,7 @@ void merge_code(std::span<const Answers* const> all, const std::vector<RowMover:
     MergedRows<std::tuple<Index, std::uint64_t, Index, std::uint64_t, Branch::Kind>, ImageBranch> jumps;
     for (std::size_t n = 0; n < all.size(); ++n) {
         RowMover mover(maps[n]);
-        // `by`: how far the function at hand was loaded from where all answers have it.
+        // `by`: difference between the function's address in this input and in the result.
         const auto each = [&](const auto& rows, auto function, auto&& use) {
             for (const auto& row : rows) {
                 auto moved = row;
@@ -40,7 +40,7 @@ void merge_code(std::span<const Answers* const> all, const std::vector<RowMover:
         };
         each(all[n]->instructions, &Instruction::function, [&](Instruction i, std::uint64_t by) {
             i.address += by;
-            // Without costs its executions are what it cost in the first metric, which may now be another one.
+            // Without costs, `times` is the cost in the first metric of the input, not of the result.
             if (i.costs.empty() && !maps[n].metric.empty() && maps[n].metric.front() != 0) {
                 i.costs.resize(out.metrics.size());
                 i.costs[maps[n].metric.front()] = i.times;

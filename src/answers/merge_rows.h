@@ -25,7 +25,7 @@ template <class T>
 void take_most(T& to, const T& other) {
     if (to < other) to = other;
 }
-/// The least text that says something.
+/// The smallest non-empty text.
 inline void take_text(std::string& to, const std::string& other) {
     if (to.empty() || (!other.empty() && other < to)) to = other;
 }
@@ -41,16 +41,16 @@ inline void take_place(Index& source, std::uint32_t& line, Index other_source, s
         std::tie(source, line) = std::tie(other_source, other_line);
 }
 
-/// Places of one table, from each of the answers to all of them.
+/// Index maps of one table: from each input to the result.
 using IndexMap = std::vector<Index>;
 inline Index mapped(const IndexMap& map, Index index) { return index < map.size() ? map[index] : none; }
 
-/// Puts the indices of a row, and its costs, as they are in all answers.
+/// Translates the indices and costs of a row to those of the result.
 class RowMover {
 public:
     struct Maps {
         std::array<IndexMap, place_count> of;
-        std::vector<std::size_t> metric;  ///< from each metric of the answers
+        std::vector<std::size_t> metric;  ///< result's index of each metric of the input
         std::size_t metrics = 0;          ///< of all
     };
     explicit RowMover(const Maps& maps) : maps_(maps) {}
@@ -78,7 +78,7 @@ private:
     const Maps& maps_;
 };
 
-/// Rows by what they are about.
+/// Rows by key.
 template <class Key, class Row>
 class MergedRows {
 public:
@@ -102,7 +102,7 @@ private:
     std::map<Key, Row> rows_;
 };
 
-/// Rows of a tree: each by the way to it.
+/// Rows of a tree: each by its path from the root.
 template <class Key, class Row>
 class MergedTree {
 public:

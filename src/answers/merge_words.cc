@@ -25,20 +25,20 @@ void merge_health(std::span<const Answers* const> all, Answers& out) {
     };
     for (const Answers* a : all) {
         for (const Finding& f : a->health) health.add(key(f), f, [](auto&&...) {});
-        if (has_timeline(*a)) note("There is no timeline: captures have no time in common.");
+        if (has_timeline(*a)) note("The timeline is left out: the times of merged captures cannot be related.");
         if (!a->charts.empty() || !a->tables.empty())
-            note("Charts and tables that only one unit has are left out: they do not add up.");
+            note("Charts and the unit's own tables are left out: they cannot be added up.");
         if (a->calls.empty() != all.front()->calls.empty())
-            note("Who called whom is left out: not all captures have it.");
+            note("The call tree is left out: not all captures have one.");
     }
     out.health = health.take();
-    // All is well with some is no answer to what is wrong with others.
+    // "Good" findings of some inputs are dropped if others have problems.
     if (std::any_of(out.health.begin(), out.health.end(),
                     [](const Finding& f) { return f.severity >= Finding::Severity::warning; }))
         std::erase_if(out.health, [](const Finding& f) { return f.severity == Finding::Severity::good; });
 }
 
-/// Exact is what is so in all that say something of it; what is not in one of them is said.
+/// A clause is exact only if it is exact in all inputs with this view; other clauses are united.
 void merge_trust(std::span<const Answers* const> all, Answers& out) {
     using Clauses = std::set<std::string>;
     const auto clauses = [](const std::string& text) {
@@ -61,7 +61,7 @@ void merge_trust(std::span<const Answers* const> all, Answers& out) {
     std::map<std::string, Sum> views;
     for (const Answers* a : all)
         for (const Trust& t : a->trust) {
-            // Captures have no time in common.
+            // Times of different captures cannot be related.
             if (t.view == "timeline") continue;
             Clauses exact = clauses(t.exact);
             const auto [at, fresh] = views.try_emplace(t.view, Sum{exact, {}, {}});
@@ -73,7 +73,7 @@ void merge_trust(std::span<const Answers* const> all, Answers& out) {
         out.trust.push_back({view, joined(sum.exact), joined(sum.estimated), joined(sum.not_known)});
 }
 
-/// Whole numbers of the same name add up, but for those that count what is in the tables here.
+/// Figures of the same name that are whole numbers are added, except counts of rows of tables, which are recounted.
 void merge_figures(std::span<const Answers* const> all, Answers& out) {
     const auto number = [](const std::string& text, std::uint64_t& value) {
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

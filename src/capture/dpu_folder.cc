@@ -436,9 +436,8 @@ Result<DpuCapture> read_dpu_folder(const fs::path& path) {
     if (status.type() != fs::file_type::directory)
         return read_dpu_folder(path, DiskAccess("no dpu.ini; name the folder of a DPU capture"));
     if (!is_dpu_folder(path))
-        return Error{
-            Errc::not_found,
-            fmt::format("{}: has no dpu.ini in it, so it is no DPU capture; name the folder of one", path.string())};
+        return Error{Errc::not_found,
+                     fmt::format("{}: this folder has no dpu.ini; name the folder of a DPU capture", path.string())};
     return read_dpu_folder(path / dpu_ini, DiskAccess("no dpu.ini; name the folder of a DPU capture"));
 }
 

@@ -11,7 +11,7 @@
 
 namespace waymark::capture::perf {
 
-/// Names and maps are inherited from no more distant ancestor.
+/// Limit of the number of ancestors that names and maps are inherited through.
 inline constexpr unsigned max_ancestors = 16;
 
 template <class M>

@@ -216,7 +216,7 @@ void PerfContents::take(std::uint64_t at, const RecordHeader& h, Bytes record) {
             const RecordHeader inner = header_of(whole);
             if (whole.size() < record_header_bytes || inner.kind() == Type::simpleperf_split ||
                 inner.kind() == Type::simpleperf_split_end || inner.kind() == Type::auxtrace)
-                return lose(at, at, "the parts of a split record make no record");
+                return lose(at, at, "the parts of a split record do not form a valid record");
             return take(at, inner, whole);
         }
         case Type::aux_output_hw_id: data.hardware_ids.push_back({f.u64(8), sample_id(record)}); return;
@@ -238,7 +238,7 @@ void PerfContents::take(std::uint64_t at, const RecordHeader& h, Bytes record) {
             if (!data.auxtrace_info)
                 data.auxtrace_info = std::move(info);
             else
-                lose(at, at + h.size, "a second AUXTRACE_INFO record; the first one counts");
+                lose(at, at + h.size, "a second AUXTRACE_INFO record; the first is used");
             return;
         }
         case Type::time_conv: {
@@ -300,7 +300,7 @@ SampleId PerfContents::sample_id(Bytes record) {
                 ++data.unknown_ids;
         }
     if (!attr->sample_id_all()) return out;
-    // In this order; so from the end backwards.
+    // The fields have this order, so they are read backwards from the end.
     constexpr std::uint64_t order[] = {sample::tid,       sample::time, sample::id,
                                        sample::stream_id, sample::cpu,  sample::identifier};
     std::uint64_t at = record.size();

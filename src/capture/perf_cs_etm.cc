@@ -35,8 +35,8 @@ CsUnit unit_of(const CsEtmBlock& block, std::uint32_t cpu, std::span<const std::
             continue;
         }
         if (name == "TRCTRACEIDR" || name == "ETMTRACEIDR") {
-            // Bit 31: the kernel gives another one. Of a CPU whose number is too large for the formula, the rest spills
-            // over into the bits above, and what is left would be another unit's.
+            // Bit 31: the kernel assigns another ID. If the CPU number is too large for the formula, the ID overflows
+            // into higher bits; its low bits would be the ID of another unit.
             out.trace_id = (value & 0x7fffff80) != 0 ? std::uint8_t{0} : static_cast<std::uint8_t>(value & 0x7f);
             continue;
         }
@@ -89,8 +89,9 @@ Result<CsInfo> cs_info(const AuxtraceInfo& info) {
     const std::uint64_t count = w[1] & 0xffffffff;
     if (out.version > CsInfo::newest_version)
         out.problems.push_back(
-            fmt::format("AUXTRACE_INFO has version {}, and Waymark knows 0 to {}: it is read as version {}. If what is "
-                        "decoded makes no sense, this may be why.",
+            fmt::format("AUXTRACE_INFO has version {}, but Waymark knows only 0 to {}: it is read as version {}. This "
+                        "may "
+                        "be the reason if the decoded trace makes no sense.",
                         out.version, CsInfo::newest_version, CsInfo::newest_version));
     std::size_t at = 3;
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -115,8 +116,8 @@ Result<CsInfo> cs_info(const AuxtraceInfo& info) {
         // Blocks of version 0 have no count.
         if (out.version == 0 && !known) {
             out.problems.push_back(
-                fmt::format("AUXTRACE_INFO: block {} of {} begins with {:#x}, which is no trace "
-                            "unit's. It and those after it are left out.",
+                fmt::format("AUXTRACE_INFO: block {} of {} begins with {:#x}, which is not a trace "
+                            "unit. This block and the following ones are left out.",
                             i + 1, count, magic));
             break;
         }
@@ -133,7 +134,7 @@ Result<CsInfo> cs_info(const AuxtraceInfo& info) {
                             "know ({:#x}). Its trace is left out.",
                             cpu, magic));
         else if (out.unit(cpu) != nullptr)
-            out.problems.push_back(fmt::format("AUXTRACE_INFO describes CPU {} twice; the first one counts.", cpu));
+            out.problems.push_back(fmt::format("AUXTRACE_INFO describes CPU {} twice; the first is used.", cpu));
         else
             out.units.push_back(unit_of(*block, cpu, words.subspan(out.version == 0 ? 2 : 3)));
         at += static_cast<std::size_t>(length);
@@ -154,10 +155,10 @@ CsHardwareId cs_hardware_id(std::uint64_t id) {
 
 namespace {
 
-/// Positions in a ring that are accounted for already; never overlapping.
+/// Ring positions that were already handed out; ranges never overlap.
 class Covered {
 public:
-    /// The parts of [first, end) that are not in it yet, which then are.
+    /// Adds [first, end) and returns the parts that were not in it before.
     std::vector<std::pair<std::uint64_t, std::uint64_t>> add(std::uint64_t first, std::uint64_t end) {
         std::vector<std::pair<std::uint64_t, std::uint64_t>> fresh;
         auto at = ranges_.upper_bound(first);
@@ -189,7 +190,7 @@ struct Ring {
     std::vector<Held> held;
     Covered covered;
     std::uint64_t covered_bytes = 0;
-    std::optional<std::uint64_t> before{};  // time of the AUX record before
+    std::optional<std::uint64_t> before{};  // time of the previous AUX record
 };
 
 std::uint64_t end_of(std::uint64_t first, std::uint64_t bytes) { return first + std::min(bytes, ~first); }
@@ -255,7 +256,7 @@ CsRings cs_rings(const PerfData& data) {
             if (const auto found = by_owner.find({*aux.id.cpu, nobody}); found != by_owner.end()) return found->second;
         if (aux.id.tid)
             if (const auto found = by_owner.find({nobody, *aux.id.tid}); found != by_owner.end()) return found->second;
-        // Records without a trailer can only mean the one ring there is.
+        // Records without a trailer belong to the only ring.
         if (!aux.id.cpu && !aux.id.tid && rings.size() == 1) return 0;
         return std::nullopt;
     };
@@ -288,7 +289,7 @@ CsRings cs_rings(const PerfData& data) {
         for (; at != ring.held.end() && at->first < end; ++at) {
             std::uint64_t begin = std::max(first, at->first);
             const std::uint64_t stop = std::min(end, at->end);
-            // A snapshot begins anywhere, but frames stand where multiples of their size are.
+            // A snapshot can begin anywhere, but frames are aligned to multiples of their size.
             if (overwrite && !range.raw && begin == at->first && begin % frame_bytes != 0)
                 begin = std::min(stop, end_of(begin, frame_bytes - begin % frame_bytes));
             if (begin == stop) continue;
@@ -334,8 +335,9 @@ public:
     Result<Capture> run() {
         if (!data_->auxtrace_info)
             return Error{Errc::bad_format, path_.string() +
-                                               ": holds trace, but no AUXTRACE_INFO says of which units; the file is "
-                                               "damaged, or was cut at its beginning"};
+                                               ": contains trace, but no AUXTRACE_INFO, which describes the trace "
+                                               "units; "
+                                               "the file is damaged, or its beginning is missing"};
         WM_ASSIGN_OR_RETURN(info_, cs_info(*data_->auxtrace_info));
         out_.path = path_;
         for (std::string& sentence : info_.problems) problem(std::move(sentence));
@@ -361,7 +363,7 @@ private:
         return !info_.units.empty() &&
                std::all_of(info_.units.begin(), info_.units.end(), [](const CsUnit& u) { return u.ts_source == 1U; });
     }
-    /// As perf does, the first unit speaks for all. Nothing: the trace has no context IDs.
+    /// Like perf, uses the first unit for all. Nothing: the trace has no context IDs.
     [[nodiscard]] std::optional<bool> context_in_vmid() const {
         constexpr std::uint64_t cid = 1U << 6, vmid = 1U << 7, vmidopt = 1U << 15;
         for (const CsUnit& unit : info_.units) {
@@ -387,9 +389,9 @@ private:
         const auto add = [&](const std::string& sentence) { out += "; " + sentence; };
         if (info_.snapshot) add("a snapshot");
         const auto vmid = context_in_vmid();
-        add(!vmid   ? "threads are not in the trace"
-            : *vmid ? "threads are known by VMID"
-                    : "threads are known by context ID");
+        add(!vmid   ? "the trace does not identify threads"
+            : *vmid ? "threads are identified by VMID"
+                    : "threads are identified by context ID");
         if (kernel_timestamps() && has_timestamps()) add("timestamps are those of the kernel");
         if (!idle_.empty())
             add(fmt::format("the unit{} of CPU{} {} wrote no trace", idle_.size() == 1 ? "" : "s",
@@ -414,13 +416,13 @@ private:
             const CsHardwareId id = cs_hardware_id(record.id);
             if (id.major != 0) {
                 problem(
-                    fmt::format("an AUX_OUTPUT_HW_ID record has version {}.{}, expected 0: it is not used. The "
-                                "file comes from a newer kernel than Waymark knows.",
+                    fmt::format("an AUX_OUTPUT_HW_ID record has version {}.{}, expected 0: it is ignored. The "
+                                "file comes from a newer kernel than this Waymark supports.",
                                 id.major, id.minor));
                 continue;
             }
             if (!record.where.cpu || *record.where.cpu == nobody) {
-                problem("an AUX_OUTPUT_HW_ID record does not say of which CPU it is: it is not used.");
+                problem("an AUX_OUTPUT_HW_ID record does not name its CPU and is ignored.");
                 continue;
             }
             const std::uint32_t cpu = *record.where.cpu;
@@ -473,7 +475,7 @@ private:
                 without_id.size() == 1 ? "" : "s", list(without_id)));
     }
 
-    /// The kernel reports a trace ID of every unit that it uses: one without an ID and without raw trace wrote nothing.
+    /// The kernel reports a trace ID for each unit in use: a unit without ID and raw trace wrote nothing.
     void leave_out_idle_units() {
         if (ids_.empty()) return;
         std::set<std::string> used;
@@ -504,7 +506,7 @@ private:
         return out;
     }
 
-    /// The sources whose trace may be in formatted trace of this ring.
+    /// The sources that may occur in the formatted trace of this ring.
     std::vector<std::string> sources_in(const CsRing& ring) {
         std::optional<std::uint32_t> sink;
         bool by_sink = false;
@@ -543,7 +545,7 @@ private:
                 ring.cpu != nobody ? fmt::format("aux_cpu{}", ring.cpu) : fmt::format("aux_thread_{}", ring.tid);
             bool formatted = false, raw = false;
             for (const CsRange& range : ring.ranges) (range.raw ? raw : formatted) = true;
-            // By format and, of raw trace, by unit.
+            // Split by format, and raw trace by unit.
             std::map<std::pair<bool, std::uint32_t>, std::size_t> by_kind;
             for (CsRange& range : ring.ranges) {
                 if (range.parts.empty()) continue;
@@ -572,7 +574,7 @@ private:
             }
         }
     }
-    /// Of a thread's ring: the CPU of the AUX record; or, without one, any, if all are programmed alike.
+    /// For a thread's ring: the CPU of the AUX record; without one, any CPU, if all units are programmed alike.
     [[nodiscard]] std::uint32_t raw_unit(const CsRange& range) const {
         if (range.cpu) return *range.cpu;
         const auto like_first = [&](const CsUnit& u) {
@@ -594,8 +596,8 @@ private:
         using Kind = Problem::Kind;
         if (rings_.unplaced_ranges != 0)
             problem(fmt::format("{} with {} of trace{} {} no AUXTRACE record in the file: the trace was recorded, but "
-                                "not written, as when the recorder is killed or runs out of space. Nothing of it can "
-                                "be decoded; record again.",
+                                "not written; perhaps perf was killed or the disk was full. This trace is lost; "
+                                "record again.",
                                 ranges_text(rings_.unplaced_ranges), bytes_text(rings_.unplaced_bytes),
                                 rings_.unplaced_cpus.empty()
                                     ? ""
@@ -619,7 +621,7 @@ private:
                 again += range.again;
             }
             if (cut != 0)
-                problem(fmt::format("{} of {} lack {} of their trace: no AUXTRACE record has it. What is there is "
+                problem(fmt::format("{} of {} lack {} of their trace: no AUXTRACE record contains it. The rest is "
                                     "decoded.",
                                     ranges_text(cut), owner, bytes_text(missing)),
                         Kind::part);
@@ -627,8 +629,9 @@ private:
                 problem(
                     fmt::format("AUX ranges of {} overlap in {}, which are decoded once.", owner, bytes_text(again)));
             if (ring.uncovered_bytes != 0)
-                problem(fmt::format("{} of the trace of {} are in no AUX record's range, so nothing is known of them; "
-                                    "they are left out.",
+                problem(fmt::format("{} of the trace of {} are outside the ranges of all AUX records; their format is "
+                                    "not "
+                                    "known, and they are left out.",
                                     bytes_text(ring.uncovered_bytes), owner),
                         Kind::part);
         }
@@ -638,8 +641,9 @@ private:
                 "(--decode-etm). Waymark decodes trace: record without --decode-etm.");
         if (rings_.without_aux && !rings_.rings.empty())
             problem(
-                "the file has no AUX records, which say where trace begins and ends and how it is formatted: it is "
-                "read as formatted, in one go. Raw trace, as of a TRBE, gives nothing so.");
+                "the file has no AUX records, which describe where trace begins and ends and how it is formatted; "
+                "perhaps "
+                "it was cut. The trace is read as one range of CoreSight frames; unformatted trace (TRBE) is lost.");
         if (truncated != 0)
             problem(fmt::format("{} of {} AUX ranges are marked TRUNCATED: the trace buffer was full or had wrapped, "
                                 "and an unknown amount of trace is lost there. A larger AUX buffer (perf record -m "
@@ -654,7 +658,8 @@ private:
                             collided, ranges),
                 Kind::part);
         if (unknown_unit_bytes_ != 0)
-            problem(fmt::format("{} of raw trace are of a CPU that the file does not name or describe; they are left "
+            problem(fmt::format("{} of unformatted trace belong to a CPU that the file does not describe; they are "
+                                "left "
                                 "out.",
                                 bytes_text(unknown_unit_bytes_)),
                     Kind::part);

@@ -23,7 +23,7 @@ constexpr std::array<Term, 5> terms{{
 }};
 
 constexpr std::string_view ts_source = "TS_SOURCE", auth_status = "TRCAUTHSTATUS";
-/// TRCAUTHSTATUS: non-invasive debug is there and enabled, of both security states.
+/// TRCAUTHSTATUS: non-invasive debug is implemented and enabled in both security states.
 constexpr std::uint64_t all_enabled = 0xcc;
 /// TRFCR_ELx.TS: the virtual counter.
 constexpr std::uint64_t virtual_counter = 1;

@@ -52,7 +52,7 @@ public:
         if (header_bytes < file_header_bytes || head.size() < file_header_bytes)
             return Error{
                 Errc::bad_format,
-                fmt::format("{}: its header is {} bytes long, expected {} or more (or {} from a pipe)", file_.name(),
+                fmt::format("{}: the header is cut: {} bytes, expected {} or more (or {} from a pipe)", file_.name(),
                             std::min<std::uint64_t>(header_bytes, head.size()), file_header_bytes, pipe_header_bytes)};
         const std::uint64_t entry_bytes = f.u64(16);
         const Section attrs{f.u64(24), f.u64(32)}, data{f.u64(40), f.u64(48)};
@@ -69,7 +69,7 @@ public:
             WM_RETURN_IF_ERROR(read_features(data.offset + data.bytes, features));
         if (data.bytes > room)
             contents_.lose(size_, size_,
-                           fmt::format("the file ends {:#x} bytes before its data do", data.bytes - room));
+                           fmt::format("the file is cut: {:#x} bytes of data are missing", data.bytes - room));
         const std::uint64_t end = data.bytes == 0 || data.bytes > room ? size_ : data.offset + data.bytes;
         WM_RETURN_IF_ERROR(records_.read(data.offset, end, size_));
         return finish();
@@ -82,7 +82,7 @@ public:
         const RecordFields f(*head);
         const bool pipe = f.u64(8) == pipe_header_bytes;
         std::uint64_t at = pipe ? pipe_header_bytes : f.u64(40);
-        // It comes before all that is recorded; but a file without one is not read to its end for it.
+        // It precedes all recorded data; the search stops early, so that a file without it is not read completely.
         constexpr unsigned most_records = 1 << 20;
         for (unsigned i = 0; i < most_records && at < size_; ++i) {
             const auto record = window_.get(at, auxtrace_bytes);

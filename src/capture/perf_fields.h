@@ -15,7 +15,7 @@ inline constexpr std::uint64_t record_header_bytes = 8;
 inline constexpr std::uint32_t simpleperf_types = 32768;                    // and above
 inline constexpr std::uint64_t max_record_bytes = std::uint64_t{16} << 20;  // of simpleperf; a split one is longer
 
-/// Little-endian numbers out of bytes that may be too short: what is not there is 0.
+/// Reads little-endian numbers; bytes beyond the end are 0.
 class RecordFields {
 public:
     explicit RecordFields(Bytes bytes) : bytes_(bytes) {}
@@ -60,7 +60,7 @@ struct RecordHeader {
     std::uint32_t size{};
     [[nodiscard]] bool misc_bit(unsigned bit) const { return (misc >> bit & 1U) != 0; }
     [[nodiscard]] Type kind() const { return static_cast<Type>(type); }
-    /// A type the kernel, perf or simpleperf may give, known here or not, and room for itself.
+    /// Whether the type is one of the kernel, perf or simpleperf (known here or not) and the size fits a header.
     [[nodiscard]] bool possible() const {
         return size >= record_header_bytes && size <= max_record_bytes &&
                ((type >= 1 && type < 32) || (type >= 64 && type < 128) ||

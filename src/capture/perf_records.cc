@@ -32,7 +32,7 @@ Status RecordReader::read(std::uint64_t from, std::uint64_t end, std::uint64_t s
             const std::string found =
                 end - at < record_header_bytes ? fmt::format("{} bytes, too few for a record", end - at)
                 : h.possible()
-                    ? fmt::format("a record of type {} and {} bytes, where {} are left", h.type, h.size, end - at)
+                    ? fmt::format("a record of type {} and {} bytes, but {} are left", h.type, h.size, end - at)
                     : fmt::format("no record: type {}, size {}", h.type, h.size);
             WM_ASSIGN_OR_RETURN(const std::uint64_t next, find_records(at + 1, end));
             contents_.lose(at, next, found);
@@ -76,7 +76,7 @@ Result<std::uint64_t> RecordReader::find_records(std::uint64_t at, std::uint64_t
 
 Result<bool> RecordReader::records_at(std::uint64_t at, std::uint64_t end) {
     for (unsigned n = 0; n < 3; ++n) {
-        if (at == end) return n == 2;  // one alone may be chance
+        if (at == end) return n == 2;  // a single one may be chance
         WM_ASSIGN_OR_RETURN(const Bytes head, window_.glance(at));
         const RecordHeader h = header_of(head);
         const bool aligned = h.size % 4 == 0 || h.kind() == Type::compressed;
@@ -136,7 +136,7 @@ Status RecordReader::measure_packed(Chunk& c) {
     if (first < magic.size() || !std::equal(magic.begin(), magic.end(), piece.begin())) return Nothing{};
     c.packed = true;
     c.packed_bytes = std::exchange(c.bytes, 0);
-    // Trace is known to shrink to a fifth; a file that unpacks without end is none.
+    // Trace typically shrinks to a fifth; data that expands much further is not trace.
     const std::uint64_t most = max_kept_bytes + 256 * c.packed_bytes;
     const std::unique_ptr<ZSTD_DStream, decltype(&ZSTD_freeDStream)> stream(ZSTD_createDStream(), ZSTD_freeDStream);
     std::vector<std::uint8_t> unpacked(std::size_t{1} << 17);
@@ -211,7 +211,7 @@ bool RecordReader::take_unpacked(std::uint64_t at) {
             return false;
         }
         if (h.size > rest.size()) break;
-        // A few bytes can unpack to any number: what is kept of them must stay in proportion.
+        // A few bytes can expand to any size: the kept data must stay in proportion to the file.
         if (h.kind() != Type::sample) kept_bytes_ += h.size;
         if (kept_bytes_ > max_kept_bytes + max_kept_ratio * packed_bytes_) {
             contents_.lose(

@@ -76,7 +76,7 @@ private:
     /// simpleperf -z compresses trace without saying so: how many bytes it is (docs/spec/perf-cs-etm.md, section 1.8).
     Status measure_packed(Chunk& c);
     void unpack(std::uint64_t at, const RecordHeader& h, Bytes record);
-    /// Whole records of what was unpacked. False: they make no sense, and what was there is lost.
+    /// Handles whole records in the unpacked bytes. False: they are invalid, and the bytes are lost.
     bool take_unpacked(std::uint64_t at);
 
     FileWindow& window_;

@@ -1,4 +1,4 @@
-/// Who ran, and which memory each process had (docs/spec/perf-cs-etm.md, sections 1.6 and 1.7).
+/// Threads and the memory of each process over time (docs/spec/perf-cs-etm.md, sections 1.6 and 1.7).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace waymark::capture::perf {
 
 namespace {
 
-/// Code of a mapping that no file holds.
+/// Whether the code of a mapping is in no file.
 bool has_no_file(const std::string& file) {
     return file.empty() || file.starts_with("//anon") || file.starts_with("[anon") || file.starts_with("/memfd:") ||
            file.starts_with("/dev/zero") || file.starts_with("/SYSV") || file == "[heap]" || file.starts_with("[stack");
@@ -50,7 +50,7 @@ public:
             if (more < skip || (more > there.bytes && !extend(there, more))) continue;
             return settle(f, m, m.address.value - (there.address.value + skip), module);
         }
-        // As its other segments lie in this process, where it can.
+        // Keeps the distance to the file's other segments in this process, if possible.
         const auto shift = f.shift_of.find(m.pid);
         std::uint64_t first = m.address.value - (shift == f.shift_of.end() ? 0 : shift->second);
         if (!take(first, m.bytes)) {
@@ -136,7 +136,7 @@ public:
         std::uint32_t pid = nobody;
         if (thread) {
             pid = tasks_.thread(*thread, to).pid;
-            // Its process was never reported, as of a process that one event alone traces.
+            // Its process was never reported, as with an event that traces only one process.
             if (pid == nobody && changes_.contains(*thread)) pid = *thread;
         }
         out.process = pid;
@@ -152,7 +152,7 @@ public:
         Space space;
         if (const auto found = changes_.find(key.process); found != changes_.end() && key.process != nobody) {
             build(found->second, key.first, space, 0);
-            // What was mapped earlier stays where nothing replaced it: in that time it may have run.
+            // Earlier mappings stay if nothing replaced them: their code may have run in that time.
             for (std::size_t i = key.first; i < std::min(key.last, found->second.size()); ++i) {
                 const Change& change = found->second[i];
                 if (change.event == nullptr) {
@@ -244,7 +244,7 @@ private:
         }
     }
 
-    /// How many changes there were up to that time.
+    /// Number of changes up to that time.
     [[nodiscard]] std::size_t count(std::uint32_t pid, std::uint64_t time) const {
         const auto found = changes_.find(pid);
         if (found == changes_.end()) return 0;
@@ -254,7 +254,7 @@ private:
                                         changes.begin());
     }
     void put(Space& space, std::uint32_t mapping) const { space.put(data_->mappings[mapping], mapping); }
-    /// The first `end` changes, from the last one on that makes the earlier ones irrelevant.
+    /// The changes before `end`, beginning with the last one that makes all earlier ones irrelevant.
     void build(const std::vector<Change>& changes, std::size_t end, Space& space, unsigned ancestors) const {
         std::size_t from = std::min(end, changes.size());
         const std::size_t stop = from;

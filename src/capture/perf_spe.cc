@@ -12,8 +12,9 @@ Error bad_spe_info(std::string what) { return {Errc::bad_format, "AUXTRACE_INFO 
 
 Result<SpeInfo> spe_info(const AuxtraceInfo& info) {
     if (info.type != AuxtraceInfo::arm_spe)
-        return Error{Errc::unsupported, fmt::format("the trace is of unit type {}, expected {} (Arm SPE)", info.type,
-                                                    AuxtraceInfo::arm_spe)};
+        return Error{Errc::unsupported, fmt::format("no SPE samples: the trace is of unit type {}, not {}; waymark "
+                                                    "info shows its contents",
+                                                    info.type, AuxtraceInfo::arm_spe)};
     const auto& w = info.words;
     SpeInfo out;
     if (w.size() < 2) return bad_spe_info(fmt::format("{} words, expected 2 or more", w.size()));

@@ -1,4 +1,4 @@
-/// Who ran, and what was mapped, at any time (docs/spec/spe.md, section 5.5).
+/// Threads and mappings at any time (docs/spec/spe.md, section 5.5).
 #include <algorithm>
 #include <unordered_map>
 
@@ -81,7 +81,7 @@ Tasks::Thread Tasks::thread(std::uint32_t tid, std::uint64_t time) const {
     const auto& events = found->second;
     auto at = std::upper_bound(events.begin(), events.end(), time,
                                [](std::uint64_t t, const TaskEvent* e) { return t < e->time; });
-    if (at != events.begin()) --at;  // else it is heard of later only
+    if (at != events.begin()) --at;  // else all its events are later
     out.pid = (*at)->pid;
     out.name = state_->thread_name(tid, time, 0);
     return out;

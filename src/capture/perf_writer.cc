@@ -44,7 +44,7 @@ private:
     std::vector<std::uint8_t> bytes_;
 };
 
-/// The smallest that holds the fields: perf refuses a file with one larger than it knows.
+/// The smallest attribute size that contains the fields: perf refuses files with an unknown larger size.
 std::uint32_t attr_bytes(const Attr& a) { return a.config4 != 0 ? 144 : a.config3 != 0 ? 136 : 128; }
 
 void put(Out& out, const Attr& a, std::uint32_t bytes) {
@@ -63,7 +63,7 @@ std::vector<std::uint8_t> counted_text(std::string_view text) {
 
 std::uint16_t mode(std::uint32_t pid) { return pid == nobody ? from_kernel : from_user; }
 
-/// What HEADER_BUILD_ID and its misc field say of a file.
+/// The kind of a file in HEADER_BUILD_ID and its misc field.
 std::vector<std::uint8_t> build_id_body(const BuildId& id) {
     Out body;
     body.u32(id.pid).raw(id.id, 20).u8(static_cast<std::uint8_t>(std::min<std::size_t>(id.id.size(), 20))).raw({}, 3);

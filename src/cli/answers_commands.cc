@@ -210,9 +210,8 @@ Run add_coverage(CLI::App& app) {
     request->answers.instructions = request->answers.all_functions = true;
     request->answers.input.code_of_files = true;
     command
-        .add_flag(
-            "--entered{false}", request->answers.all_functions,
-            "Only functions that were entered. Without it, functions that never ran count too if their code is known")
+        .add_flag("--entered{false}", request->answers.all_functions,
+                  "Only functions that were entered. Otherwise functions that never ran count if their code is known")
         ->default_str("");
     add_only(command, options->only);
     add_choice(command, "--by", options->by, {"file", "function", "image"}, "One row per file, function or image");
@@ -227,15 +226,14 @@ Run add_coverage(CLI::App& app) {
         ->check(percent(100));
     command.footer(
         "Three classes: executed; not executed: the trace is complete and the code did not run; unknown (not\n"
-        "observed): trace was lost, and the code could have run there. --fail-under counts unknown code as not run.\n"
+        "observed): trace was lost, and the code may have run then. --fail-under counts unknown code as not run.\n"
         "Both directions of each conditional branch are listed. Lines need debug information. Functions that never "
         "ran\n"
-        "are known by the symbols of --image and --symbols, and of files that were mapped, and count where their code\n"
-        "is known: a file that is found with the build ID of the one that was mapped gives its code, too.\n"
-        "A name that --only is given is that of a function, with or without its parameters; if none is called so, the\n"
-        "end of a source file's path, or with / at its end a folder of that; if there is none either, an image. So "
-        "sort\n"
-        "is the function, sort.c the file, and '*sort*' every function that has it in its name.\n"
+        "are found by the symbols of --image, --symbols and mapped files, and count if their code is known: from the\n"
+        "capture, from --image, or from a file with the build ID of the mapped one.\n"
+        "--only NAME first means a function, with or without its parameters. If no function has that name, it means\n"
+        "the end of a source file's path, or a folder if it ends with /. If there is no such file either, it means an\n"
+        "image. So sort is the function, sort.c the file, and '*sort*' every function with sort in its name.\n"
         "\n"
         "  waymark coverage out --image program --only src/\n"
         "  waymark coverage out --uncovered --entered\n"
@@ -255,7 +253,7 @@ Run add_branches(CLI::App& app) {
     add_only(command, options->only, ". Shares still refer to the whole capture");
     command.add_flag("--one-sided", options->one_sided, "Only conditional branches that ran and went one way only");
     add_sort(command, *options, {"times", "balance", "mispredicted", "address"},
-             "Sort order of the rows: times; balance (how often the rarer way was taken); mispredicted (samples); "
+             "Sort order of the rows: times; balance (count of the rarer direction); mispredicted (samples); "
              "address");
     command.footer(
         "Program flow contains all branches that ran. Samples contain some of them, and how often they were\n"
@@ -337,15 +335,15 @@ Run add_diff(CLI::App& app) {
     command
         .add_option(
             "--threshold", options->threshold,
-            "Exit with status 1 if a function, or the total, grew by more than this part of the total before, in "
-            "per cent. For samples: percentage points of share, and only statistically significant changes count")
+            "Exit with status 1 if a function, or the total, grew by more than this percentage of the old total. "
+            "For samples: percentage points of share, and only statistically significant changes count")
         ->type_name("PERCENT")
         ->check(percent());
     command
         .add_option(
             "--threshold-each", options->threshold_each,
-            "The same if a function grew by more than this percentage of its own cost before, which a new one always "
-            "did")
+            "The same if a function grew by more than this percentage of its own old cost; a new function always "
+            "exceeds it")
         ->type_name("PERCENT")
         ->check(percent());
     command
@@ -375,22 +373,21 @@ Run add_diff(CLI::App& app) {
         "the\n"
         "file, where both sides have one build. Where the names of an image are known on one side only, "
         "and no\n"
-        "other copy of that build has them, no threshold is judged for its functions: status 1.\nCounts of program "
+        "other copy of that build has them, no threshold applies to its functions: status 1.\nCounts of program "
         "flow "
         "and of counters are compared as they are; "
         "samples by\n"
-        "their shares, for their number depends on how long was recorded.\n"
+        "their shares, because their number depends on the length of the recording.\n"
         "\n"
         "  waymark diff yesterday today --symbols program\n"
         "  waymark diff yesterday today --threshold 2 || echo slower\n"
         "  waymark diff yesterday today --metric cycles --threshold-each 10 --least 1000\n"
         "  waymark diff --before run1 run2 --after run3 run4\n"
         "\n"
-        "Exit status: 0 compared, and nothing exceeds a threshold; 1 it does, or there is nothing to "
-        "compare, or\n"
-        "something was lost under --strict; 2 usage; 3 a capture cannot be read to its end, or the output "
-        "not be\n"
-        "written.\n"));
+        "Exit status: 0 compared, and no threshold is exceeded; 1 a threshold is exceeded, there is nothing to "
+        "compare,\n"
+        "or trace was lost and --strict is given; 2 usage; 3 a capture cannot be read completely, or the output\n"
+        "cannot be written.\n"));
     return [request, options, before, after, two] {
         if (two->size() == 2 && before->empty() && after->empty()) {
             *before = {two->front()};

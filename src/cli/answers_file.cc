@@ -34,10 +34,9 @@ ExitStatus write(const WriteOptions& options) {
     for (const answers::Finding& f : answers->health)
         if (f.severity == Health::warning || (f.severity == Health::bad && !answers->cut)) say("warning", f.what);
     if (options.only_ranges && answers->ranges.empty())
-        say("warning",
-            "there are no ranges in it: exact ranges and branches are of program flow, in files that are found");
+        say("warning", "it contains no ranges: these need program flow trace, and the program's files");
     if (wanted.input.output != "-")
-        say("note", fmt::format("wrote {}, {}; every command that shows answers takes it like a capture",
+        say("note", fmt::format("wrote {}, {}; read it with profile, coverage, branches, loops, diff, report, export",
                                 wanted.input.output, counted(*bytes, "byte")));
     return answers->cut ? unreadable : decoded;
 }
@@ -47,16 +46,16 @@ ExitStatus write(const WriteOptions& options) {
 bool is_answers_file(const std::string& path) { return answers::is_answers_file(doctor::first_bytes(path)); }
 
 Result<Answers> answers_of_file(const AnswersOptions& options) {
-    WM_RETURN_IF_ERROR(refuse_flow_options(options, "an answers file, which has its names and places already"));
+    WM_RETURN_IF_ERROR(refuse_flow_options(options, "an answers file, which is already decoded"));
     if (!options.input.images.empty())
-        return Error{Errc::usage, fmt::format("{} is an answers file, and what ran is known: leave out --image",
+        return Error{Errc::usage, fmt::format("{} is an answers file, which is already decoded: leave out --image",
                                               options.input.capture)};
     auto read = pipeline::read_answers_file(options.input.capture);
     if (!read) return not_opened(read.error());
     Answers& a = *read;
     pipeline::keep_what_is_asked(a, options);
     const auto lacks = [&](const char* what) {
-        say("warning", fmt::format("{} has no {}: it was written without them", options.input.capture, what));
+        say("warning", fmt::format("{} has no {}: it was written with --only-ranges", options.input.capture, what));
     };
     if (options.instructions && a.instructions.empty()) lacks("instructions");
     a.capture = options.input.capture;
@@ -64,7 +63,7 @@ Result<Answers> answers_of_file(const AnswersOptions& options) {
 }
 
 Run add_answers(CLI::App& app) {
-    CLI::App& command = *app.add_subcommand("answers", "What a capture says, as one file for all other commands");
+    CLI::App& command = *app.add_subcommand("answers", "Write what a capture shows to one file for other commands");
     auto options = std::make_shared<WriteOptions>();
     AnswersOptions& answers = options->answers;
     answers.input.add_to(command);
@@ -76,16 +75,16 @@ Run add_answers(CLI::App& app) {
     add_timestamp_hz(command, answers);
     add_kallsyms(command, answers);
     command.footer(
-        "The file holds functions, calls, coverage, branches, loops, exceptions, the timeline, and exact tables of\n"
-        "ranges and branches by build ID, without the trace. profile, coverage, branches, loops, exceptions, diff, "
-        "report,\nexport and pgo take it like a capture; waymark merge adds files up. docs/answers-file.md describes "
-        "it.\n"
+        "The file contains functions, calls, coverage, branches, loops, exceptions, the timeline, and exact tables of\n"
+        "ranges and branches by build ID, but not the trace. profile, coverage, branches, loops, exceptions, diff, "
+        "report,\nexport and pgo read it like a capture; info, doctor, packets and flow need the capture itself. "
+        "waymark merge\nadds up several files. docs/answers-file.md describes the format.\n"
         "\n"
         "  waymark answers out --symbols program -o monday.answers\n"
         "  waymark profile monday.answers\n"
         "\n"
-        "Exit status: 0 written; 1 nothing could be decoded; 2 usage; 3 the capture cannot be read, or not to its\n"
-        "end (what could is written), or the output not be written.\n");
+        "Exit status: 0 written; 1 nothing could be decoded; 2 usage; 3 the capture cannot be read completely\n"
+        "(what was read is written), or the output cannot be written.\n");
     return [options] { return write(*options); };
 }
 

@@ -65,7 +65,7 @@ Result<doctor::ExaminationReport> diagnose(const DoctorOptions& options) {
     if (options.captures.size() > 1 &&
         std::any_of(options.captures.begin(), options.captures.end(),
                     [&](const std::string& c) { return fs::is_directory(c, error) || is_profile(c); }))
-        return Error{Errc::usage, "several captures can be diagnosed together only if all are bare trace files"};
+        return Error{Errc::usage, "several captures must all be bare trace files; else run doctor for each"};
     const InputOptions& names = options.names;
     if (const char* given = !names.symbols.empty()         ? "--symbols"
                             : !names.symfs.empty()         ? "--symfs"
@@ -128,7 +128,7 @@ std::string_view framing_text(capture::Buffer::Format format) {
         case capture::Buffer::Format::coresight: return "16-byte CoreSight frames";
         case capture::Buffer::Format::dstream_coresight: return "CoreSight frames with syncs";
         case capture::Buffer::Format::source_data: return "the bytes of one source";
-        case capture::Buffer::Format::unknown: return "framed in a way that is not known";
+        case capture::Buffer::Format::unknown: return "unknown framing";
     }
     return "";
 }
@@ -313,13 +313,13 @@ ExitStatus run_doctor(const DoctorOptions& options) {
         say("note", fmt::format("{} is written; waymark flow {} reads it", options.snapshot, options.snapshot));
     }
     if (report.cut) {
-        say("error", "the capture cannot be read completely; the report says where");
+        say("error", "the capture cannot be read completely; see the findings on standard output");
         return unreadable;
     }
     if (!report.recognised) {
         say("error", report.sources.empty()
-                         ? "nothing diagnosed: there is no trace in it; the report says why"
-                         : "nothing diagnosed: no bytes of a known protocol; the report says what was tried");
+                         ? "nothing diagnosed: the capture contains no trace; see the findings on standard output"
+                         : "nothing diagnosed: no known protocol recognised; the output lists what was tried");
         return nothing;
     }
     const auto fails =
@@ -374,7 +374,7 @@ ExitStatus run_bare_info(const InputOptions& input, const std::string& format) {
         print_sources(*out, report);
         const std::vector<std::string> problems = problems_of(input.capture, report);
         if (!problems.empty())
-            out->write("\nworth knowing\n");
+            out->write("\nremarks\n");
         else if (report.recognised)
             out->write("\nNothing wrong was found.\n");
         for (const std::string& problem : problems) out->print("  - {}\n", problem);

@@ -122,8 +122,8 @@ private:
             return usage;
         };
         if (options_.answers.input.capture.empty())
-            return wrong("which capture? waymark export needs one: waymark export CAPTURE --to FORMAT -o FILE");
-        if (options_.format.empty()) return wrong("into which format? Give it with --to: " + format_names());
+            return wrong("no capture given: waymark export CAPTURE --to FORMAT -o FILE");
+        if (options_.format.empty()) return wrong("no format given: name it with --to: " + format_names());
         format_ = exports::find_format(options_.format);
         const std::string_view name = format_->name;
         const bool text_table = name == "csv" || name == "jsonl";
@@ -151,7 +151,7 @@ private:
                 return wrong(
                     fmt::format("--to {} writes a folder of tables: name it with -o, or one with --table", name));
             if ((name == "perfetto" || name == "pprof" || name == "branch-list") && ::isatty(STDOUT_FILENO) == 1)
-                return wrong(fmt::format("--to {} is no text for a terminal: name a file with -o", name));
+                return wrong(fmt::format("--to {} writes binary data, not for a terminal: name a file with -o", name));
             path_ = "-";
         } else if (const auto error = capture::would_replace(path_, options_.answers.input.files())) {
             return fail(*error);
@@ -189,7 +189,7 @@ private:
         std::error_code none;
         if (fs::is_directory(path_, none)) return fail(cannot_create(path_, EISDIR));
         if (fs::exists(path_, none) && !fs::is_regular_file(path_, none))
-            return fail({Errc::usage, path_ + " is no file that SQLite could write"});
+            return fail({Errc::usage, path_ + " is not a regular file, which SQLite needs; name another file with -o"});
         if (const fs::path folder = fs::path(path_).parent_path(); !folder.empty() && !fs::is_directory(folder, none))
             return fail(cannot_create(path_, fs::exists(folder, none) ? ENOTDIR : ENOENT));
         const capture::TemporaryName name(path_);
@@ -210,7 +210,7 @@ private:
     ExitStatus write_folder(const Answers& a) const {
         std::error_code error, none;
         if (fs::equivalent(path_, options_.answers.input.capture, error))
-            return fail({Errc::usage, path_ + " is what is to be read; name another folder for the output"});
+            return fail({Errc::usage, path_ + " is the capture; name another folder for the output"});
         if (fs::exists(path_, none) && !fs::is_directory(path_, none))
             return fail(
                 {Errc::usage, fmt::format("{} is a file, and --to {} writes a folder of tables; name another, or "
@@ -250,7 +250,7 @@ private:
                    });
         });
         if (!done) return fail(done.error());
-        if (!empty.empty()) all.notes.push_back("nothing for these tables, so they have no file: " + empty);
+        if (!empty.empty()) all.notes.push_back("these tables are empty and have no file: " + empty);
         return finish(all);
     }
     [[nodiscard]] std::string file_of(const exports::TableInfo& table) const {
@@ -305,12 +305,12 @@ Run add_export(CLI::App& app) {
         ->type_name("NAME");
     command
         .add_option("--max-size", options->max_bytes,
-                    "perfetto, firefox, speedscope: at most so many bytes (K, M and G are understood); shorter slices "
-                    "are merged or left out. perfetto: three times the trace if not given")
+                    "perfetto, firefox, speedscope: maximum size of the file (suffixes K, M, G); shorter slices "
+                    "are merged or left out. Default for perfetto: three times the size of the trace")
         ->type_name("BYTES")
         ->transform(byte_count());
     add_timestamp_hz(command, options->answers);
-    command.add_option("--table", options->table, "csv, jsonl: this table alone")->type_name("NAME");
+    command.add_option("--table", options->table, "csv, jsonl: only this table")->type_name("NAME");
     command
         .add_option(
             "--of-image", options->of_image,
@@ -322,15 +322,15 @@ Run add_export(CLI::App& app) {
     command.add_flag("--list", options->list, "Show the formats, what opens them and what they need");
     command.footer(
         "Formats:\n" + format_list() +
-        "\nA file is written whole or not at all. Whatever a capture does not contain is reported, and where a format "
-        "cannot do\nwithout it, nothing is written.\n"
+        "\nA file is written completely or not at all. If the capture lacks something, this is reported; if the format "
+        "needs it,\nnothing is written.\n"
         "\nExamples:\n"
         "  waymark export out --symbols program --to perfetto -o out.pftrace\n"
         "  waymark export out --symbols program --to lcov -o out.info && genhtml -o html out.info\n"
         "  waymark export out --to folded | flamegraph.pl > out.svg\n"
         "  waymark export out --to sqlite -o out.sqlite && waymark query out.sqlite\n"
         "\nExit status: 0 written; 1 the capture lacks what the format needs; 2 usage; 3 the capture "
-        "cannot\nbe read, or not to its end (what could is written), or the output not be written.\n");
+        "cannot\nbe read completely (what was read is written), or the output cannot be written.\n");
     return [options] { return ExportCommand(*options).run(); };
 }
 

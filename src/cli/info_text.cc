@@ -162,7 +162,7 @@ void print_snapshot_info(Output& out, const ordered_json& info, const pipeline::
         out.write("\nNothing wrong was found.\n");
         return;
     }
-    out.write("\nworth knowing\n");
+    out.write("\nremarks\n");
     for (const auto& problem : info["problems"]) out.print("  - {}\n", problem.get<std::string>());
 }
 

@@ -57,7 +57,7 @@ ExitStatus merge(const MergeOptions& options) {
     for (const std::string& path : options.files) {
         if (std::error_code none; std::filesystem::exists(path, none) && !is_answers_file(path))
             return fail(
-                {Errc::usage, fmt::format("{} is no answers file; make one of a capture with waymark answers {} "
+                {Errc::usage, fmt::format("{} is not an answers file; make one from a capture with waymark answers {} "
                                           "-o FILE",
                                           path, path)});
         auto read = pipeline::read_answers_file(path);
@@ -76,7 +76,7 @@ ExitStatus merge(const MergeOptions& options) {
     for (const answers::MergedPart& part : all.parts) {
         captures += part.times;
         if (part.times > 1)
-            say("note", fmt::format("{} of {} is among them {} times, and counts as often", part.capture,
+            say("note", fmt::format("capture {} ({} of trace) is in the sum {} times", part.capture,
                                     counted(part.trace_bytes, "byte"), part.times));
     }
     for (const answers::Finding& f : all.health)
@@ -90,7 +90,7 @@ ExitStatus merge(const MergeOptions& options) {
 }  // namespace
 
 Run add_merge(CLI::App& app) {
-    CLI::App& command = *app.add_subcommand("merge", "Answers files added up into one");
+    CLI::App& command = *app.add_subcommand("merge", "Add up several answers files into one");
     auto options = std::make_shared<MergeOptions>();
     command.add_option("FILES", options->files, "Answers files, of waymark answers or waymark merge")
         ->required()
@@ -99,16 +99,16 @@ Run add_merge(CLI::App& app) {
         ->required()
         ->type_name("FILE");
     command.footer(
-        "The files may be of any number of captures of one unit: programs are identified by build ID, and code is "
-        "found\n"
-        "wherever it was loaded. Numbers add up, and stop at 2^64-1. The same files give the same bytes in any order, "
-        "and by\nany tree of merges. Timelines are left out, and whatever else has no sum; the file says what "
-        "(docs/answers-file.md).\n"
+        "The files may come from any number of captures of one unit. Programs are identified by build ID, wherever "
+        "they were\n"
+        "loaded. Counts are added, up to 2^64-1. The result is the same, byte for byte, in any order and in any "
+        "grouping.\nTimelines, charts and other tables that have no sum are left out; the health table of the file "
+        "lists them\n(docs/answers-file.md).\n"
         "\n"
         "  waymark merge *.answers -o week.answers\n"
         "  waymark coverage week.answers\n"
         "\n"
-        "Exit status: 0 written; 2 usage; 3 a file cannot be read, or the output not be written.\n");
+        "Exit status: 0 written; 2 usage; 3 a file cannot be read, or the output cannot be written.\n");
     return [options] { return merge(*options); };
 }
 

@@ -59,7 +59,7 @@ void InputOptions::add_folders_to(CLI::App& command) {
     command
         .add_option(
             "--symfs", symfs,
-            "Folder with the programs and libraries of the recorded machine, searched by path, then by name alone; "
+            "Folder with the programs and libraries of the recorded machine, searched by path, then by file name; "
             "default: the files of this machine")
         ->type_name("DIR")
         ->group(group);

@@ -45,9 +45,9 @@ struct Target {
 };
 constexpr std::array targets{
     Target{"clang", "llvm-profile", "clang -fprofile-sample-use={}"},
-    Target{"autofdo", "autofdo-text", "create_llvm_prof --profiler text --profile {}"},
-    Target{"profgen", "profgen", "llvm-profgen --unsymbolized-profile {}"},
-    Target{"bolt", "bolt", "perf2bolt --pa -p {}"},
+    Target{"autofdo", "autofdo-text", "create_llvm_prof --profiler text --binary PROGRAM --out OUT --profile {}"},
+    Target{"profgen", "profgen", "llvm-profgen --binary PROGRAM --output OUT --unsymbolized-profile {}"},
+    Target{"bolt", "bolt", "perf2bolt --pa -o OUT PROGRAM -p {}"},
     Target{"branch-list", "branch-list", "simpleperf inject -i {}"},
 };
 
@@ -162,8 +162,8 @@ private:
     ExitStatus no_ranges() const {
         const bool sampled = !all_.metrics.empty() && !all_.metrics.front().exact;
         if (!sampled || (target_->name != "clang" && target_->name != "bolt")) {
-            std::string why = sampled ? "samples have no ranges of code that ran; --for clang and bolt take samples"
-                                      : "nothing ran in a file that was found";
+            std::string why = sampled ? "samples have no executed ranges; --for clang and --for bolt take samples"
+                                      : "no executed code belongs to a file that was found";
             for (const answers::Finding& f : all_.health)
                 if (f.severity >= answers::Finding::Severity::warning) why += "; " + f.what;
             return fail_nothing({Errc::not_found, why});
@@ -174,13 +174,13 @@ private:
         });
         if (!report) return fail_nothing(report.error());
         notes(*report);
-        say("note", fmt::format("made of samples, which are estimates; next: {}", next()));
+        say("note", fmt::format("made from samples, so counts are estimates; next: {}", next()));
         return all_.cut ? unreadable : decoded;
     }
 
     static ExitStatus fail_nothing(const Error& error) {
         if (error.code != Errc::not_found) return fail(error);
-        say("error", "the profile would be empty: " + error.message);
+        say("error", "the profile would be empty and is not written: " + error.message);
         return nothing;
     }
 
@@ -274,7 +274,7 @@ private:
 }  // namespace
 
 Run add_pgo(CLI::App& app) {
-    CLI::App& command = *app.add_subcommand("pgo", "A profile for a compiler or BOLT, from captures to the file");
+    CLI::App& command = *app.add_subcommand("pgo", "Write a profile for a compiler or BOLT from one or more captures");
     auto options = std::make_shared<PgoOptions>();
     AnswersOptions& answers = options->answers;
     answers.input.add_to(command);
@@ -282,10 +282,10 @@ Run add_pgo(CLI::App& app) {
         "The capture, an answers file, or a branch list; or a bare trace file (.gz and .zst too), which needs "
         "--protocol");
     command.add_option("MORE", options->more, "More captures or answers files; the results are added together");
-    command.get_option("--output")->required()->description("The profile; with --all a folder of profiles");
+    command.get_option("--output")->required()->description("Output file; with --all: folder for the profiles");
     std::vector<std::string> names;
     for (const Target& t : targets) names.emplace_back(t.name);
-    command.add_option("--for", options->format, "Who reads the profile, see below")
+    command.add_option("--for", options->format, "Tool that reads the profile, see below: clang, bolt, …")
         ->type_name("TOOL")
         ->transform(one_of(names))
         ->required();
@@ -306,15 +306,15 @@ Run add_pgo(CLI::App& app) {
         "  bolt         perf2bolt --pa; link the program with -Wl,--emit-relocs\n"
         "  branch-list  simpleperf's branch lists, of all files in one. Branch lists are read, too, and added up\n"
         "\n"
-        "Programs are found by the build ID that was recorded. Standard error says how much of all that was executed "
+        "Programs are found by their recorded build ID. Standard error shows which share of the executed instructions "
         "the\n"
         "profile covers, what was lost, and which file lacks debug information.\n"
         "\n"
         "  waymark pgo out --for clang -o program.prof\n"
         "  waymark pgo monday.answers tuesday.answers --for bolt -o program.preagg\n"
         "\n"
-        "Exit status: 0 written; 1 the profile would be empty; 2 usage; 3 a capture cannot be read, or not to its\n"
-        "end (what could is written), or the output not be written.\n");
+        "Exit status: 0 written; 1 the profile would be empty; 2 usage; 3 a capture cannot be read completely\n"
+        "(what was read is written), or the output cannot be written.\n");
     return [options] { return PgoCommand(*options).run(); };
 }
 

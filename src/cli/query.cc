@@ -125,7 +125,7 @@ void print_tables(Output& out, const std::vector<KnownTable>& tables) {
     if (std::all_of(tables.begin(), tables.end(), [](const KnownTable& t) { return t.what.empty(); })) {
         std::string names;
         for (const KnownTable& t : tables) names += (names.empty() ? "" : ", ") + t.name;
-        return out.print("This file is none of Waymark's, so its tables are not explained: {}\n", names);
+        return out.print("This file was not written by Waymark, so its tables are not explained: {}\n", names);
     }
     out.print("{:>12}  table\n", "rows");
     for (const KnownTable& t : tables)
@@ -224,9 +224,9 @@ Run add_query(CLI::App& app) {
     add_output(command, options->output);
     command.footer(
         "Addresses are numbers: printf('%x', address) shows them in hexadecimal. The table schema explains each "
-        "column;\nso does docs/sqlite-schema.md. Without SQL, tsv and json have the tables and columns.\n"
-        "Every format is UTF-8: bytes (blobs) are shown in hexadecimal, and a byte of text that is no part of a "
-        "character\nas U+FFFD; hex(column) shows what it is.\n"
+        "column,\nand so does docs/sqlite-schema.md. Without SQL, tsv and json list the tables and columns.\n"
+        "Output is UTF-8: blobs are shown in hexadecimal, and bytes of text that are not valid UTF-8 as U+FFFD;\n"
+        "hex(column) shows such bytes.\n"
         "\nExamples:\n"
         "  waymark query out.sqlite\n"
         "  waymark query out.sqlite 'SELECT * FROM hot_functions LIMIT 10'\n"

@@ -127,7 +127,7 @@ Run add_record(CLI::App& app) {
     command
         .add_option(
             "-o,--output", flow.folder,
-            "Folder for the capture: new, empty, or an earlier recording, which is replaced; other files in it stay. "
+            "Folder for the capture: new, empty, or of an earlier recording, which is replaced; other files stay. "
             "With --unit spe and --as perf: the perf.data file. Refused while another 'waymark record' writes there")
         ->type_name("PATH")
         ->required();
@@ -148,7 +148,8 @@ Run add_record(CLI::App& app) {
             "--unit", options->unit,
             about +
                 "spe: a statistical profiling unit, for AArch64 programs; dpu: a Debug and Profiling Unit of a DSP "
-                "core; a 32-bit Arm program is run in place of DSP code. Default: the first that traces such a program")
+                "core; a 32-bit Arm program runs instead of DSP code. Default: ete for AArch64, ptm for 32-bit "
+                "programs")
         ->check(CLI::IsMember(units));
     const auto flow_only = [&](CLI::Option* option) {
         options->flow_only.push_back(option);
@@ -169,14 +170,14 @@ Run add_record(CLI::App& app) {
                           "Trace the target addresses of direct branches too"));
     unit(command
              .add_option("--context-id", flow.unit.context_id_bytes,
-                         "Size of the traced Context ID, the number of the thread: 0 (not traced), 1, 2 or 4, of an "
-                         "AArch64 system CONTEXTIDR_EL1")
+                         "Size of the traced Context ID in bytes: 0 (not traced), 1, 2 or 4. The Context ID is the "
+                         "thread number; with --system and AArch64, CONTEXTIDR_EL1")
              ->type_name("BYTES")
              ->capture_default_str());
     unit(command
              .add_option("--sync", flow.unit.sync_bytes,
-                         "Trace bytes between periodic synchronisations (ETMSYNCFR), up to 4095; of ete and etmv4 "
-                         "(TRCSYNCPR) a power of two from 256 to 1048576; 0: none")
+                         "Trace bytes between periodic synchronisations. ptm (ETMSYNCFR): up to 4095; ete and etmv4 "
+                         "(TRCSYNCPR): a power of two from 256 to 1048576; 0: none")
              ->type_name("BYTES")
              ->capture_default_str());
     unit(command
@@ -198,18 +199,18 @@ Run add_record(CLI::App& app) {
     unit(command.add_option("--speculation-seed", flow.unit.seed, "Seed of the random numbers for wrong paths")
              ->type_name("N")
              ->capture_default_str());
-    unit(
-        command
-            .add_option("--cycle-threshold", flow.unit.cycle_threshold,
-                        "ete and etmv4, with --cycle-accurate: counts wait until there are so many cycles (TRCCCCTLR), "
-                        "up to 4095. 0: the least there is")
-            ->type_name("CYCLES")
-            ->capture_default_str());
+    unit(command
+             .add_option("--cycle-threshold", flow.unit.cycle_threshold,
+                         "ete and etmv4, with --cycle-accurate: minimum number of cycles in a cycle count (TRCCCCTLR), "
+                         "up to 4095. 0: the smallest that the unit allows")
+             ->type_name("CYCLES")
+             ->capture_default_str());
     unit(command
              .add_option("--view-range", flow.view_ranges,
-                         "Trace blocks with code of this range alone: the symbol of a function, or START-STOP, each an "
-                         "address or a symbol, STOP the address after it. May be repeated: the unit has four pairs of "
-                         "address comparators")
+                         "Trace only blocks with code in this range: the symbol of a function, or START-STOP, where "
+                         "each "
+                         "is an address or a symbol and STOP is the address after the range. May be repeated, up to "
+                         "the four pairs of address comparators")
              ->type_name("RANGE")
              ->take_all());
     unit(command
@@ -219,12 +220,11 @@ Run add_record(CLI::App& app) {
                  "but not on a ptm")
              ->type_name("RANGE")
              ->take_all());
-    unit(
-        command
-            .add_option("--trigger-at", flow.trigger_at,
-                        "Execution of this symbol or address is in the trace: as a Trigger packet of a ptm, as event 0 "
-                        "of ete and etmv4")
-            ->type_name("SYMBOL"));
+    unit(command
+             .add_option("--trigger-at", flow.trigger_at,
+                         "Mark each execution of this symbol or address in the trace: ptm: with a Trigger packet; ete "
+                         "and etmv4: with event 0")
+             ->type_name("SYMBOL"));
     options->registers_option =
         command
             .add_option(
@@ -271,13 +271,12 @@ Run add_record(CLI::App& app) {
                     "Where the program's dynamic linker and libraries are (QEMU's -L). Default: "
                     "/usr/arm-linux-gnueabihf or /usr/aarch64-linux-gnu if there, else QEMU's own")
         ->type_name("DIR");
-    unit(
-        command
-            .add_option(
-                "--max-changes", flow.changes,
-                "Stop after so many changes of executed code; each change begins a new buffer with its own memory dump")
-            ->type_name("N")
-            ->capture_default_str());
+    unit(command
+             .add_option(
+                 "--max-changes", flow.changes,
+                 "Stop after this number of changes of executed code; each begins a buffer with its own memory dump")
+             ->type_name("N")
+             ->capture_default_str());
     const auto system = [&](CLI::Option* option) { flow_only(option)->group("A whole system"); };
     system(command.add_flag(
         "--system", flow.system,
@@ -285,8 +284,8 @@ Run add_record(CLI::App& app) {
         "its interrupts and exceptions. Each core is a source"));
     system(command
                .add_option("--machine", flow.machine,
-                           "QEMU's machine. Default: virt,secure=on,virtualization=on of an AArch64 image, else "
-                           "vexpress-a9 or vexpress-a15, as --core is")
+                           "QEMU's machine. Default: virt,secure=on,virtualization=on for an AArch64 image; else "
+                           "vexpress-a9 or vexpress-a15, according to --core")
                ->type_name("NAME"));
     system(command.add_option("--smp", flow.processors, "How many cores")
                ->type_name("N")
@@ -295,8 +294,8 @@ Run add_record(CLI::App& app) {
     system(
         command
             .add_option("--vectors", flow.vectors,
-                        "A vector table that a 32-bit image does not show, as when it is made while the program runs. "
-                        "Tables in the image are found. May be repeated")
+                        "A vector table that is not in the 32-bit image, for example because the program creates it. "
+                        "Tables in the image are found without this option. May be repeated")
             ->type_name("SYMBOL")
             ->allow_extra_args(false)
             ->take_all());
@@ -307,8 +306,8 @@ Run add_record(CLI::App& app) {
         ->allow_extra_args(false)  // else it takes the -- before PROGRAM for itself
         ->take_all();
     command.add_flag("--force", flow.force,
-                     "Record into a folder that contains anything but a recording of this unit. Other files stay; a "
-                     "recording of another unit is removed. Never where another 'waymark record' is still writing");
+                     "Record into a folder with other contents. A recording of another unit in it is removed; other "
+                     "files stay. Refused while another 'waymark record' writes there");
     command.add_flag("-q,--quiet", options->quiet, "Print only warnings and errors");
     command.footer(
         "The capture is a snapshot folder with the executed code in it: every other command reads it directly, "
@@ -321,27 +320,29 @@ Run add_record(CLI::App& app) {
         "its\n"
         "exit call; where it has none, Ctrl-C, --limit or --stop-at end the recording and QEMU.\n"
         "\n"
-        "--as perf writes what `perf record -e cs_etm//u` would: a thread is a context on one of --cpus CPUs, forked\n"
-        "children are recorded too, and what really ran is summed in PATH.truth.txt. perf decodes it with the files "
-        "that\n"
-        "were mapped: the code is not in it.\n"
+        "--as perf writes the file that `perf record -e cs_etm//u` would write. Threads run on --cpus CPUs; forked "
+        "children\n"
+        "are recorded too. PATH.truth.txt contains sums of the real execution. The code is not in the file: perf and "
+        "Waymark\n"
+        "read the files that were mapped, so keep them.\n"
         "\n"
         "--unit spe writes what `perf record -e arm_spe//` would: perf script, report, mem and c2c read it. Which "
         "operations\n"
-        "ran, their data addresses and how branches came out is the program's own. Latencies, data sources, physical\n"
-        "addresses and events of caches, TLBs and branch prediction are MODELLED, after numbers that --machine-help "
-        "lists\n"
-        "and you may change; near a Neoverse N1, but no measurement of one. The kernel is not sampled. What really ran "
-        "is\n"
-        "summed in PATH.truth.txt.\n"
+        "ran, their data addresses and the outcomes of branches are real. Latencies, data sources, physical\n"
+        "addresses and events of caches, TLBs and branch prediction are MODELLED with the parameters that "
+        "--machine-help "
+        "lists.\n"
+        "They are close to a Neoverse N1, but not measured on one, and can be changed. The kernel is not sampled.\n"
+        "PATH.truth.txt contains sums of the real execution.\n"
         "\n"
         "--unit dpu writes the folder of a StarCore Debug and Profiling Unit for 'waymark dpu', info, packets and "
         "flow.\n"
-        "Instructions, branches, accesses and system calls are the program's own; one virtual core runs its threads, "
-        "each\n"
-        "a task with an ID, and system calls are stays in supervisor state. Cycles, stalls and caches are MODELLED, "
-        "after\n"
-        "numbers that --core-help lists. What really executed is in DIR/truth.txt. Programs that include waymark_dpu.h "
+        "Instructions, branches, accesses and system calls are real; one virtual core runs the threads. Each thread "
+        "is\n"
+        "a task with an ID; a system call is a period in supervisor state. Cycles, stalls and caches are MODELLED, "
+        "with the\n"
+        "parameters that --core-help lists. DIR/truth.txt contains what really executed. Programs that include "
+        "waymark_dpu.h "
         "can\n"
         "write to DP_TD. Words of the trace have layout WL-1: flags, entries and event sets as Waymark defines them, "
         "for\n"
@@ -349,11 +350,11 @@ Run add_record(CLI::App& app) {
         "\n"
         "Exit status: 0 recorded (the program's own status is printed, not passed on); 1 nothing recorded, or\n"
         "--stop-at never reached, so that all of the run is recorded; 2 usage;\n"
-        "3 the program or QEMU cannot be started, or the folder cannot be created; 4 the program was ended by a "
-        "signal;\n"
+        "3 the program or QEMU cannot be started, or the output cannot be created; 4 a signal ended the "
+        "program;\n"
         "5 interrupted by SIGINT, SIGTERM or SIGHUP; 6 something could not be written, such as on a full disk,\n"
         "code changed more than --max-changes times, or execution ran into empty memory.\n"
-        "After 4, 5 and 6 too the capture can be decoded.\n"
+        "After 4, 5 and 6 the capture can still be decoded.\n"
         "\n"
         "Examples:\n"
         "  waymark record -o out -- ./program --its-option\n"

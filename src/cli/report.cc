@@ -80,7 +80,7 @@ ExitStatus report(const ReportCommandOptions& options) {
     }
     if (!no_code) return status;
     say("warning",
-        "nothing decoded: execution was only where no image is known; the report shows what the trace itself contains");
+        "no instruction decoded: no image is known for the code that ran; the report shows only the trace itself");
     return answers->cut ? unreadable : nothing;
 }
 
@@ -95,7 +95,7 @@ Run add_report(CLI::App& app) {
     answers.input.selection.add_to(command);
     answers.input.output = "report.html";
     CLI::Option* output = command.get_option("--output");
-    output->description("Write there; - is standard output")->capture_default_str();
+    output->description("Output file; - is standard output")->capture_default_str();
     add_jobs(command, answers.jobs);
     command
         .add_option(
@@ -110,19 +110,17 @@ Run add_report(CLI::App& app) {
     command.footer(
         "The file opens from disk in any browser, without a network, and holds all it needs: how far the capture can\n"
         "be trusted, a flame graph, a timeline, functions, source and disassembly with coverage, branches, loops,\n"
-        "exceptions, and whatever else the unit records. It contains names, and source text where it is found: see "
-        "--no-sources\n"
-        "before you pass it on.\n"
+        "exceptions, and whatever else the unit records. It contains names of functions and files, and source text if "
+        "it was\nfound: consider --no-sources before you pass the file on.\n"
         "\n"
         "  waymark report examples/sort/capture --image examples/sort/sort.elf\n"
         "  waymark report perf.data -o monday.html\n"
         "\n"
         "Without any image the report shows what the trace itself contains, and says what an image would add.\n"
         "\n"
-        "Exit status: 0 the report is written; 1 nothing could be decoded; 2 usage, or this waymark was built without\n"
-        "the page; 3 the capture cannot be read, or not to its end (the report shows what could), or the report not "
-        "be\n"
-        "written.\n");
+        "Exit status: 0 the report is written; 1 nothing could be decoded; 2 usage, or Waymark was built without\n"
+        "the report page; 3 the capture cannot be read completely (the report shows what was read), or the report\n"
+        "cannot be written.\n");
     return [options] { return report(*options); };
 }
 

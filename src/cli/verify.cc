@@ -53,7 +53,7 @@ void print_wrapped(const VerifiedSource& s, bool complete, Output& out) {
     if (s.decodes) out.print("  {} bytes precede their first synchronisation\n", grouped(s.unsynchronised));
     if (s.verdict == Verdict::not_compared)
         out.write(complete ? "  only a recording made with --truth can be compared where the buffer wrapped\n"
-                           : "  the recording was cut off by force: which part of it the buffer holds is not known\n");
+                           : "  the recorder was killed: it is not known which part of the run the buffer contains\n");
     else if (s.verdict == Verdict::different)
         print_difference(s, out);
 }
@@ -61,7 +61,7 @@ void print_wrapped(const VerifiedSource& s, bool complete, Output& out) {
 void print_source(const VerifiedSource& s, bool complete, Output& out) {
     const record::SourceTruth &executed = s.executed, &decoded = s.decoded;
     if (!complete && !s.has_ranges)
-        say("note", fmt::format("source {}: only its sums were kept, and where they end is not known; record with "
+        say("note", fmt::format("source {}: only sums were stored, and it is not known where they end; record with "
                                 "--truth to compare what was cut off",
                                 s.source->label()));
     out.print("source {}: {}\n", s.source->label(), heading(s.verdict, "equal"));
@@ -137,14 +137,13 @@ private:
     ExitStatus not_for_samples() const {
         const std::string sums = options_.capture + ".truth.txt";
         std::error_code none;
-        say("error",
-            fmt::format("{}: NOT COMPARED: a profile contains samples, not the whole run, so it is not "
-                        "decoded and compared as trace is. {}",
-                        options_.capture,
-                        std::filesystem::exists(sums, none)
-                            ? fmt::format("What really ran is summed in {}", sums)
-                            : "Nothing beside it says what really ran: 'waymark record --unit spe' writes that "
-                              "to PATH.truth.txt"));
+        say("error", fmt::format("{}: NOT COMPARED: a profile contains samples, not the whole run, so it is not "
+                                 "decoded and compared as trace is. {}",
+                                 options_.capture,
+                                 std::filesystem::exists(sums, none)
+                                     ? fmt::format("What really ran is summed in {}", sums)
+                                     : "There is no truth file next to it: 'waymark record --unit spe' writes one "
+                                       "to PATH.truth.txt"));
         return static_cast<ExitStatus>(not_compared);
     }
 
@@ -155,10 +154,10 @@ private:
         for (const std::string& warning : all.warnings) say("warning", warning);
         const bool read_errors = report_read_errors(all.report);
         if (!truth.complete)
-            say("note", "the recording was cut off by force; trace and truth are compared as far as both go");
+            say("note", "the recorder was killed; trace and truth are compared up to where the shorter one ends");
         for (const VerifiedSource& s : all.sources) {
             if (!s.named)
-                out.print("source {}: NOT COMPARED: the truth does not name it\n", s.source->label());
+                out.print("source {}: NOT COMPARED: truth.txt does not contain this source\n", s.source->label());
             else if (s.executed.wrapped)
                 print_wrapped(s, truth.complete, out);
             else
@@ -211,10 +210,10 @@ Run add_verify(CLI::App& app) {
         "place that a call led to, changes of flow, user data. Where they differ, and the recording was\n"
         "made with --truth, it shows the first difference with the packets around it.\n"
         "\n"
-        "Exit status: 0 equal, or different only where it is declared that something was lost (overflow, a buffer "
-        "that\n"
-        "wrapped: then --truth is needed, and all after the first synchronisation must be equal);\n"
-        "1 different; 2 usage; 3 the capture or its truth cannot be read; 4 they cannot be compared: there is no "
+        "Exit status: 0 equal, or different only where the trace declares a loss (an overflow; a buffer that "
+        "wrapped,\n"
+        "if recorded with --truth: everything after the first synchronisation must then be equal);\n"
+        "1 different; 2 usage; 3 the capture or its truth cannot be read; 4 not compared: there is no "
         "truth,\n"
         "or it does not cover the trace (NOT COMPARED).\n");
     return [options] { return Verification(*options).run(); };

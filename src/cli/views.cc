@@ -109,7 +109,7 @@ ExitStatus show_diff(const Answers& before, const Answers& after, const answers:
 
 void print_calls(Output& out, const answers::Answers& answers) {
     const std::vector<answers::CallNode>& calls = answers.calls;
-    out.print("{:>14} {:>14} {:>10}  {}\n", "instructions", "of these self", "calls", "share of all");
+    out.print("{:>14} {:>14} {:>10}  {}\n", "instructions", "self", "calls", "share of all");
     const std::vector<std::uint64_t> inclusive = answers::inclusive_costs(answers, 0);
     std::vector<unsigned> depth(calls.size());
     for (std::size_t i = 0; i < calls.size(); ++i) {

@@ -128,8 +128,9 @@ Error what_it_takes(const CaptureInput& options) {
         auto head = file_head(options.capture);
         if (!head) return std::move(head.error());
         if (capture::perf::is_perf_data(*head))
-            return {Errc::usage, fmt::format("{} is a perf.data file: waymark spe quality {} shows what it contains, "
-                                             "waymark spe report what it means",
+            return {Errc::usage, fmt::format("{}: this perf.data file has no CoreSight trace. waymark info {} shows "
+                                             "what it has, "
+                                             "waymark spe report its SPE samples",
                                              options.capture, options.capture)};
         protocol = protocol_in(std::move(*head));
     }

@@ -172,7 +172,7 @@ std::optional<Error> other_file(const std::string& path) {
                          "ELF"))
         return Error{
             Errc::usage,
-            fmt::format("{} is an ELF file, a program or a library, and contains no trace. Name the capture, and "
+            fmt::format("{} is an ELF file (a program or library) and contains no trace. Name the capture, and "
                         "give this file with --image {}",
                         path, path)};
     constexpr std::size_t least_bytes = 8;

@@ -35,12 +35,11 @@ void sort_and_conclude(ExaminationReport& report, std::uint64_t examined, std::s
     report.labelled = true;
     report.recognised = examined != 0;
     report.verdict =
-        examined == 0 ? fmt::format("There are no {} to diagnose.", what)
-        : errors != 0 ? fmt::format("This capture needs {} before it can be trusted.", counted(errors, "correction"))
-        : without_code
-            ? fmt::format("This capture decodes, but not all code it needs is there; {} in it should be known.",
-                          counted(warnings, "thing"))
-        : warnings != 0 ? fmt::format("This capture decodes; {} in it should be known.", counted(warnings, "thing"))
+        examined == 0   ? fmt::format("There are no {} to diagnose.", what)
+        : errors != 0   ? fmt::format("This capture needs {} before it can be trusted.", counted(errors, "correction"))
+        : without_code  ? fmt::format("This capture decodes, but some code that it needs is missing; it has {}.",
+                                      counted(warnings, "warning"))
+        : warnings != 0 ? fmt::format("This capture decodes; it has {}.", counted(warnings, "warning"))
                         : fmt::format("Nothing is wrong with this capture: {} {}.", grouped(examined), what);
 }
 
@@ -376,7 +375,7 @@ Result<ExaminationReport> examine_perf(const std::filesystem::path& file) {
     add_sampling(to, capture, q);
     if (q.selected != 0) add_missing_programs(to, capture, sink, q.selected);
     if (q.selected != 0 && q.selected < answers::few_samples)
-        to.add(Severity::warning, "few-samples", {}, fmt::format("{} say little", counted(q.selected, "sample")),
+        to.add(Severity::warning, "few-samples", {}, fmt::format("{}: too few", counted(q.selected, "sample")),
                fmt::format("{} or more", answers::few_samples), "a short run, or a long interval",
                "record longer, or with a smaller period (-c)");
     ExaminedBuffer buffer;

@@ -31,10 +31,10 @@ public:
                          {},
                          {},
                          {},
-                         "the capture names no trace buffer",
+                         "the capture contains no trace buffer",
                          "at least one",
-                         "[trace_buffers] is missing from its trace.ini",
-                         "name the file of the trace"});
+                         "[trace_buffers] is missing from trace.ini, or the perf.data file has no trace",
+                         "add the trace file to trace.ini, or record again"});
         for (const Buffer& buffer : session_.capture.buffers) Buffers(examination_).look_at(buffer);
         for (std::size_t i = 0; i < report_.sources.size(); ++i) configure(report_.sources[i], stretches_[i]);
         for (std::size_t i = 0; i < report_.buffers.size(); ++i)
@@ -58,8 +58,9 @@ private:
                              {},
                              capture::to_string(problem),
                              "the whole run",
-                             "the recording was limited by its options",
-                             "take what did not run as not observed; record without the limit if all is needed"});
+                             "the recording was limited by options, lost trace, or the file was cut",
+                             "treat code that did not run as not observed; for the whole run, copy the file again or "
+                             "record again"});
                 continue;
             }
             if (problem.kind == capture::Problem::Kind::names) {
@@ -69,9 +70,9 @@ private:
                              {},
                              {},
                              capture::to_string(problem),
-                             "what says which code is called how: the files that were mapped, and where",
-                             "it was moved, removed or built again since",
-                             "nothing for the trace, which is whole without it; for names do what is said there"});
+                             "the mapped files and their addresses, which give names to code",
+                             "a file was moved, removed or rebuilt after the recording",
+                             "nothing if names are not needed: the trace is complete; else do what 'found' says"});
                 continue;
             }
             add_finding({Severity::warning,
@@ -81,7 +82,7 @@ private:
                          {},
                          capture::to_string(problem),
                          "a description without contradictions",
-                         "the ini files, or what was given for them",
+                         "the capture's description (ini files or perf.data records), or options given for it",
                          "correct the description; settings that it lacks are inferred below"});
         }
     }
@@ -177,22 +178,22 @@ private:
             static_cast<std::size_t>(std::count_if(report_.findings.begin(), report_.findings.end(),
                                                    [](const CaptureFinding& f) { return f.kind == not_recognised; }));
         const std::string known =
-            warnings == 0 ? std::string() : fmt::format("; {} in it should be known", counted(warnings, "thing"));
+            warnings == 0 ? std::string() : fmt::format("; it has {}", counted(warnings, "warning"));
         if (!report_.recognised)
             report_.verdict =
                 report_.sources.empty()
-                    ? "There are no bytes of a trace source to diagnose."
-                    : "Nothing here is trace of a protocol that Waymark knows; what was tried is listed below.";
+                    ? "The capture contains no trace to diagnose."
+                    : "No trace protocol that Waymark knows was recognised; the list below shows what was tried.";
         else if (errors != 0)
             report_.verdict =
                 fmt::format("This capture needs {} before it can be trusted.", counted(errors, "correction"));
         else if (flow && !code)
             report_.verdict = fmt::format(
-                "The packets of this capture are read, but without the program that ran they decode to nothing{}.",
+                "The packets of this capture can be read, but not decoded without the program that ran (--image){}.",
                 known);
         else if (lacks)
             report_.verdict =
-                fmt::format("This capture decodes in part, for memory that it names is missing{}.", known);
+                fmt::format("This capture decodes in part: memory that it describes is missing{}.", known);
         else if (warnings != 0)
             report_.verdict = fmt::format("This capture decodes{}.", known);
         else if (strangers != 0)

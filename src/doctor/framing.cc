@@ -220,7 +220,7 @@ Taken FramingChoice::hold_against(const Buffer& buffer, const BufferSample& samp
                  guessed == Buffer::Format::source_data
                      ? "the formatter was in bypass, or something took the frames apart already"
                      : "the formatter was on",
-                 fmt::format("write format={} into the buffer's section of trace.ini", capture::name(guessed))});
+                 fmt::format("set format={} for the buffer in trace.ini, if there is one", capture::name(guessed))});
     out.format = guessed;
     return other;
 }

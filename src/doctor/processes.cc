@@ -71,8 +71,8 @@ void ProcessFindings::report(const capture::Problem& problem) const {
                                 {},
                                 {},
                                 found,
-                                "the files that were mapped, which have the code that ran",
-                                "they are on the machine that was recorded",
+                                "the mapped files, which contain the code that ran",
+                                "the files are on the recorded machine, not here, or have no build ID",
                                 advice + "; the findings image-missing say which of them ran, and what each costs"});
         case Kind::description:
             return add_finding({Severity::warning,

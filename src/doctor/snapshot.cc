@@ -101,7 +101,7 @@ Status write_inferred(const ExaminationReport& report, const fs::path& folder) {
                      [](const ExaminedSource& s) { return s.has_flow(); }))
         return Error{Errc::usage,
                      fmt::format("there is no source of {}, so there is no snapshot to write; samples of a profile are "
-                                 "read as they stand (waymark spe records FILE)",
+                                 "read without a snapshot (waymark spe records FILE)",
                                  pipeline::decoded_trace())};
     std::error_code error;
     if (fs::exists(folder, error) && !(fs::is_directory(folder, error) && fs::is_empty(folder, error)))

@@ -122,7 +122,7 @@ Result<ExportReport> write_bolt(const Answers& answers, const BoltOptions& optio
             fmt::format("the profile is of {}{}", answers.images[image].name,
                         elsewhere == 0 ? "" : "; " + counted(elsewhere, "edge") + " of other images left out"));
     if (arm32) report.notes.push_back("BOLT itself works on AArch64 programs; this capture is of 32-bit code");
-    if (answers.blocks.empty()) report.notes.push_back(lacks(answers, "how often code ran on without a branch"));
+    if (answers.blocks.empty()) report.notes.push_back(lacks(answers, "counts of straight-line code"));
     report.notes.push_back(answers.unit == "SPE"
                                ? "addresses are those of the program's file"
                                : "addresses are as traced: of a position-independent program, as it was loaded");

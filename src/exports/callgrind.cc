@@ -111,7 +111,7 @@ public:
         else if (!by_edge_ && tree_.empty())
             report.notes.push_back(lacks(answers_, "who called whom: there are no inclusive costs"));
         else if (!by_edge_ && !answers_.instructions.empty())
-            report.notes.push_back("calls stand at the first line of the function that made them");
+            report.notes.push_back("calls are shown at the first line of the calling function");
         if (without_call_ != 0)
             report.notes.push_back(fmt::format(
                 "no call was seen for {} of caller and callee, as where a task was switched to: the inclusive cost of "

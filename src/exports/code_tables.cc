@@ -56,7 +56,7 @@ constexpr std::array inlined_calls_columns{
     Column{"id", integer, "of the call, whose callee the compiler put in its place"},
     Column{"parent", integer, "the inlined call it is made in; null: the function itself makes it", "inlined_calls.id"},
     Column{"function", integer, "whose code all of it is", "functions.id"},
-    Column{"name", string, "of what was called, for reading"},
+    Column{"name", string, "name of the called function, for display"},
     Column{"linkage_name", string, "as its symbol would be"},
     Column{"source", integer, "file it is called in", "sources.id"},
     Column{"line", integer, "it is called at"},
@@ -165,7 +165,7 @@ void edges_rows(const Answers& a, const RowSink& sink) {
 
 constexpr std::array edge_costs_columns{
     Column{"from_address", address, "of the call"},
-    Column{"to_address", address, "of what was called"},
+    Column{"to_address", address, "called function"},
     Column{"metric", integer, "what is counted", "metrics.id"},
     Column{"inclusive", integer, "what passed between call and return"},
 };

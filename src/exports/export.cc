@@ -87,7 +87,7 @@ constexpr std::array all_formats{
            .extension = ".profgen.txt",
            .ranges = true},
     Format{.name = "profgen-script",
-           .what = "the same, as perf script shows samples with branch stacks",
+           .what = "the same, as perf script prints samples with branch stacks",
            .opens = "llvm-profgen --perfscript",
            .needs = "program flow in files that are found",
            .extension = ".perfscript",

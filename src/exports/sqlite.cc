@@ -88,7 +88,7 @@ constexpr std::string_view create_schema =
     "    table_name TEXT,                  -- the table\n"
     "    column_name TEXT,                 -- the column; null: the row is about the table\n"
     "    type TEXT,                        -- INTEGER, REAL or TEXT\n"
-    "    refers_to TEXT,                   -- TABLE.COLUMN its numbers stand for\n"
+    "    refers_to TEXT,                   -- TABLE.COLUMN that its numbers refer to\n"
     "    what TEXT                         -- the meaning\n"
     ");\n";
 

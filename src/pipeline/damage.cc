@@ -327,20 +327,19 @@ std::vector<Damage> missing_code(const Session& session, const Report& report, s
             Damage more;
             more.kind = Damage::Kind::missing_code;
             more.severity = Severity::warning;
-            more.found = fmt::format("code of {} more lacks images", counted(sorted.size() - most, "file"));
+            more.found = fmt::format("the code of {} more is not known", counted(sorted.size() - most, "file"));
             more.sentence = more.found;
             out.push_back(std::move(more));
             break;
         }
-        const std::string cost = fmt::format("execution went there {}, and {} of branches could not be placed",
+        const std::string cost = fmt::format("execution went there {}, and {} of branches have no address",
                                              times(code.times), counted(code.outcomes, "outcome"));
         Damage damage;
         damage.kind = Damage::Kind::missing_code;
         damage.severity = Severity::warning;
         if (!code.name) {
-            damage.found =
-                fmt::format("nothing is known to have been mapped at {:#x} and elsewhere: {}", code.first.value, cost);
-            damage.means = "the process or its maps were not recorded, or it is code of the kernel";
+            damage.found = fmt::format("no mapping is known at {:#x} and other addresses: {}", code.first.value, cost);
+            damage.means = "the process or its maps were not recorded, or it is kernel code (give --image vmlinux)";
         } else {
             const capture::AddressSpaces::Name& name = session.capture.spaces->names()[*code.name];
             const std::string id = capture::hex_text(name.build_id);
@@ -348,17 +347,17 @@ std::vector<Damage> missing_code(const Session& session, const Report& report, s
                                        id.empty() ? "" : fmt::format(" (build ID {})", id), cost);
             const bool file = name.file.starts_with('/') && !name.file.starts_with("//");
             if (name.file == "[kernel.kallsyms]")
-                damage.means = "give the vmlinux of the kernel that ran with --image FILE@SHIFT";
+                damage.means = "give the vmlinux of the recorded kernel with --image FILE";
             else if (!file)
-                damage.means = "no file holds it; code that a program generates is not in a perf.data file";
+                damage.means = "no file contains it; perf.data does not contain generated code";
             else if (id.size() > 2)
                 damage.means = fmt::format(
-                    "put it into a folder as DIR{} (--symfs DIR) or DIR/.build-id/{}/{}/elf (--debug-dir DIR), or give "
-                    "it with --image",
+                    "copy the file to DIR{} (--symfs DIR) or DIR/.build-id/{}/{}/elf (--debug-dir DIR), or give it "
+                    "with "
+                    "--image",
                     name.file, id.substr(0, 2), id.substr(2));
             else
-                damage.means =
-                    fmt::format("put it into a folder as DIR{} (--symfs DIR), or give it with --image", name.file);
+                damage.means = fmt::format("copy the file to DIR{} (--symfs DIR), or give it with --image", name.file);
         }
         damage.sentence = damage.found + "; " + damage.means;
         out.push_back(std::move(damage));

@@ -31,10 +31,10 @@ std::string why_no_bytes(const Session& session, const std::vector<const Source*
             selected.size() == 1 ? "the source" : "any selected source", sources_text(selected), decoded_types());
     if (report.streams.empty())
         return session.capture.buffers.empty() ? "the capture has no trace buffer"
-                                               : "none of the selected sources is tied to a trace buffer";
+                                               : "no trace buffer is assigned to the selected sources";
     if (std::any_of(report.buffers.begin(), report.buffers.end(), [](const auto& b) { return b.error.has_value(); }))
         return "no byte of the selected sources could be read";
-    return "the buffers hold no byte of the selected sources; waymark info shows whose bytes they hold";
+    return "the buffers contain no bytes of the selected sources; waymark info shows which sources they contain";
 }
 
 }  // namespace
@@ -66,9 +66,9 @@ std::string why_nothing(const Session& session, const std::vector<const Source*>
     if (gave.no_memory != 0)
         return "execution was only where no image is known; give the program with --image FILE[@ADDRESS]";
     if (lost(GapReason::reserved_header) || lost(GapReason::malformed_packet) || lost(GapReason::framing))
-        return "the trace is damaged before anything could be decoded";
+        return "the trace is damaged, and nothing could be decoded";
     if (lost(GapReason::unsynchronised)) return "no I-sync follows an A-sync, so no address is known";
-    return "no waypoint was traced between synchronisations";
+    return "the trace contains no waypoint between synchronisations";
 }
 
 }  // namespace waymark::pipeline

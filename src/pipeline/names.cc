@@ -122,12 +122,13 @@ Status NameFinder::open() {
         if (found) {
             m.found.emplace(std::move(*found));
             if (capture_.spaces && m.build_id.empty() && !is_given(i))
-                problem_({}, fmt::format("{} was recorded without a build ID, so {} is taken to be that file. If it is "
-                                         "another build, what is decoded of it is wrong.",
+                problem_({}, fmt::format("{} was recorded without a build ID; {} is used without a check. If it is "
+                                         "another "
+                                         "build, its code is decoded wrongly.",
                                          m.file, m.found->path.string()));
             if (options_.code_of_files && !file_of_build(i) && !is_given(i))
-                problem_({}, fmt::format("of {} only the pages that ran are known: there is no build ID to say whether "
-                                         "{} is the file that ran. If it is, give it with --image.",
+                problem_({}, fmt::format("{}: only the pages that ran are known, because there is no build ID to check "
+                                         "whether {} is the file that ran. If it is, give it with --image.",
                                          m.file, m.found->path.string()));
             continue;
         }
@@ -143,8 +144,9 @@ Status NameFinder::open() {
                 continue;
             }
             const bool nowhere = found.error().code == Errc::not_found && !m.file.starts_with(kernel);
-            problem_({}, fmt::format("{}; its code is not decoded, and has no names. Give a folder with the files of "
-                                     "the machine that was recorded with --symfs, or the file with --image.",
+            problem_({}, fmt::format("{}; its code is not decoded. Give the file with --image, or with --symfs a "
+                                     "folder "
+                                     "with the files of the recorded machine.",
                                      nowhere ? fmt::format("'{}'{} was not found{}", m.file,
                                                            m.build_id.empty()
                                                                ? std::string()
@@ -155,8 +157,9 @@ Status NameFinder::open() {
                                              : found.error().message));
             continue;
         }
-        problem_({}, fmt::format("{}; code of it has no names{}. Give a folder with the files of the machine that was "
-                                 "recorded with --symfs, or the file with --symbols.",
+        problem_({}, fmt::format("{}; its code has no names{}. Give the file with --symbols, or with --symfs a folder "
+                                 "with "
+                                 "the files of the recorded machine.",
                                  found.error().message,
                                  options_.code_of_files ? ", and only the pages of it that ran are known" : ""));
     }
@@ -191,7 +194,7 @@ void NameFinder::report_no_map() {
     std::error_code error;
     if (!capture_.description.starts_with("recorded under QEMU") || !given_.empty() || fs::exists(path, error)) return;
     problem_(path,
-             "This file is missing, which says which files were mapped where, so code has no names, only addresses. "
+             "This file is missing. It lists the mapped files; without it code has addresses, but no names. "
              "Copy it from the recording, or give the files with --image FILE@ADDRESS.");
 }
 

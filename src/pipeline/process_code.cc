@@ -135,7 +135,7 @@ std::span<const flow::Block> PlacedBlocks::of(std::span<const flow::Block> block
         const std::size_t room = std::max<std::size_t>({1024, 2 * room_, blocks.size()});
         auto array = std::make_unique<flow::Block[]>(room);
         if (!arrays_.empty()) std::copy_n(arrays_.back().get(), size_, array.get());
-        arrays_.push_back(std::move(array));  // those who read the one before keep it
+        arrays_.push_back(std::move(array));  // readers of the previous array keep it
         room_ = room;
     }
     for (; size_ < blocks.size(); ++size_) {
@@ -198,7 +198,7 @@ void ProcessSink::see(const flow::Event& event) {
         if (now_ != nullptr) now_->outcomes += atoms->taken + atoms->not_taken;
     } else if (std::holds_alternative<Gap>(event.what) || std::holds_alternative<flow::TraceOn>(event.what)) {
         now_ = nullptr;
-        // A new time may have begun.
+        // A new AUX range may have begun, with another time.
         number_.reset();
     }
 }
@@ -263,7 +263,7 @@ void ProcessSink::join(flow::Sink& fork) {
         at->second.outcomes += code.outcomes;
         at->second.first = std::min(at->second.first, code.first);
     }
-    // With per_chunk, the fork's part is what came last.
+    // With per_chunk, the fork decoded the most recent part.
     if (split() == flow::Split::per_chunk) {
         context_ = other.context_;
         number_.reset();

@@ -15,11 +15,11 @@ std::uint64_t AuxRings::lose(std::vector<std::uint8_t>& trace, std::uint64_t& lo
     if (options_.loss != TraceLoss::late || trace.size() <= options_.aux_bytes) return 0;
     lost = trace.size() - options_.aux_bytes;
     if (options_.sink == TraceSink::trbe) {
-        // Full, it takes nothing more until the interrupt is served.
+        // A full TRBE drops trace until its interrupt is served.
         trace.resize(options_.aux_bytes);
         return perf::AuxRange::collision;
     }
-    // The newest frames are left, and the driver writes a barrier over the first of them: four full syncs.
+    // The newest frames remain; the driver overwrites the first of them with a barrier: four full syncs.
     trace.erase(trace.begin(), trace.begin() + static_cast<std::ptrdiff_t>(lost));
     constexpr std::array<std::uint8_t, 4> full_sync{0xff, 0xff, 0xff, 0x7f};
     for (std::size_t i = 0; i < coresight::frame_bytes; ++i) trace[i] = full_sync[i % full_sync.size()];
@@ -37,7 +37,7 @@ AuxRings::Closed AuxRings::close_range(std::uint32_t key, std::vector<std::uint8
     if (options_.sink == TraceSink::trbe) range.flags |= perf::cs_etm_raw;
     const bool snapshot = options_.loss == TraceLoss::snapshot;
     if (snapshot) {
-        // In a ring that is overwritten the record says where its bytes end.
+        // For an overwritten ring, the record gives the end of its bytes.
         range.flags |= perf::AuxRange::overwrite;
         range.offset += range.bytes;
     }

@@ -49,17 +49,16 @@ Status read_program(const FlowRecording& options, image::MemoryMap& map) {
     if (kind_of(program).aarch64 && !options.units->traces_aarch64())
         return Error{
             Errc::unsupported,
-            fmt::format("{} is an AArch64 program; --unit {} traces AArch32 cores alone, so it takes a 32-bit one "
+            fmt::format("{} is an AArch64 program; --unit {} traces only AArch32 cores and takes a 32-bit program "
                         "(arm-linux-gnueabihf-gcc); --unit {} records this one",
                         program, options.unit_name, options.aarch64_units)};
     std::string begins(2, '\0');
     std::ifstream(program, std::ios::binary).read(begins.data(), static_cast<std::streamsize>(begins.size()));
     if (begins == "#!")
-        return Error{
-            Errc::bad_format,
-            fmt::format("{} is a script; QEMU runs programs alone, so name the Arm program that interprets it, and "
-                        "give it the script: waymark record -o DIR -- INTERPRETER {}",
-                        program, program)};
+        return Error{Errc::bad_format,
+                     fmt::format("{} is a script, which QEMU cannot run; name the Arm program that interprets it, and "
+                                 "give it the script: waymark record -o DIR -- INTERPRETER {}",
+                                 program, program)};
     const auto added = map.add_elf(program);
     if (!added) return added.error();
     return Nothing{};
@@ -83,7 +82,7 @@ Status check_way(const FlowRecording& options) {
                 "which "
                 "this reads the exceptions");
         if (aarch64 && !options.vectors.empty())
-            return wrong("--vectors is for 32-bit images; of an AArch64 system QEMU's log shows every exception");
+            return wrong("--vectors is for 32-bit images; for AArch64, QEMU's log shows every exception anyway");
         if (!options.sysroot.empty())
             return wrong("--sysroot is for Linux programs; with --system there are no libraries");
         if (!aarch64 && options.unit.context_id_bytes != 0)

@@ -22,7 +22,7 @@ namespace perf = capture::perf;
 
 namespace {
 
-/// The feature by which perf c2c learns of NUMA nodes, without which it gives up: one, with all CPUs.
+/// The NUMA feature, which perf c2c requires: one node with all CPUs.
 std::vector<std::uint8_t> one_node(std::uint32_t cpus) {
     constexpr std::uint64_t node_kib = 8U << 20;
     std::vector<std::uint8_t> bytes;
@@ -119,9 +119,9 @@ Result<std::unique_ptr<RecordedPerfFile>> RecordedPerfFile::create(const fs::pat
         if (!perf::is_perf_data({reinterpret_cast<const std::uint8_t*>(head.data()), head.size()}))
             return Error{
                 Errc::usage,
-                fmt::format("{} is there and is no perf.data file; name another file, or remove it", path.string())};
+                fmt::format("{} exists and is not a perf.data file; name another file, or remove it", path.string())};
     }
-    // Its header is written at the end, which a pipe and a terminal cannot take; opening a pipe would wait for ever.
+    // The header is written last, which a pipe or terminal does not support; opening a pipe would block forever.
     if (fs::exists(path, none) && !fs::is_regular_file(path, none) && !fs::is_directory(path, none))
         return Error{
             Errc::usage,

@@ -18,11 +18,11 @@ namespace perf = capture::perf;
 
 namespace {
 
-/// Of the counter that timestamps count, and perf's time when it was 0: a machine that was booted a while ago.
+/// The counter of the timestamps: its frequency, and perf's time when it was 0 (the machine booted earlier).
 constexpr std::uint64_t counter_hz = 25'000'000, counter_zero_ns = 3'600'000'000'000;
-/// Blocks that run before it is looked at how full the sink is.
+/// After this number of blocks, the recorder checks how full the sink is.
 constexpr std::size_t piece_words = 256;
-/// Rows are of code that never changes: a block that is translated again has another number.
+/// The code of a row never changes: a block that is translated again gets a new number.
 constexpr std::uint32_t only_epoch = 1;
 
 }  // namespace
@@ -120,7 +120,7 @@ void PerfRecorder::define_block(Process& p, std::uint32_t id, Definition definit
 
 void PerfRecorder::define_map(Process& p, const MapPart& part, std::string_view name) {
     extent_.mapped(part, name);
-    // Code is translated before the thread that runs it has said who it is.
+    // Code is translated before the plugin knows the thread that runs it.
     if (p.pid == 0)
         p.early_maps.emplace_back(part, name);
     else
@@ -143,7 +143,7 @@ void PerfRecorder::define_thread(Process& p, const ThreadPart& part, std::string
     introduce(t);
 }
 
-/// A thread appears: perf learns of it, and its truth begins.
+/// Called for a new thread: writes its perf records and begins its truth.
 void PerfRecorder::introduce(Thread& t) {
     ++recorded_.threads;
     perf::PerfWriter& w = file_->writer();
@@ -177,7 +177,7 @@ void PerfRecorder::introduce(Thread& t) {
 
 void PerfRecorder::schedule(Thread& t) {
     if (t.cpu && cpus_[*t.cpu].running == &t) return;
-    // Where it ran last, else on one that is free, else on the one whose thread has run longest.
+    // Prefers the CPU where the thread ran last, then a free CPU, then the CPU whose thread has run longest.
     Cpu* to = t.cpu && cpus_[*t.cpu].running == nullptr ? &cpus_[*t.cpu] : nullptr;
     for (Cpu& c : cpus_)
         if (to == nullptr && c.running == nullptr) to = &c;
@@ -200,7 +200,7 @@ void PerfRecorder::start_unit(Cpu& c) {
     if (!c.announced) {
         c.announced = true;
         ++recorded_.cpus;
-        // A perf before 6.3 takes these in a file without CPUs for a contradiction.
+        // perf before 6.3 rejects these records in a file without CPUs.
         if (!options_.per_thread) file_->writer().hardware_id(perf::cs_etm_hardware_id(c.id.value), at(t, etm_attr));
     }
     c.unit = options_.units->make(options_.unit, c.trace);
@@ -217,7 +217,7 @@ void PerfRecorder::collect(Cpu& c) {
         to.bytes.insert(to.bytes.end(), bytes.begin(), bytes.end());
         return;
     }
-    // After each range the sink begins anew, and its reader knows no ID.
+    // Each range starts a new formatter stream, because its reader does not know the current ID.
     if (!to.formatter) to.formatter = std::make_unique<coresight::Formatter>(to.bytes);
     to.formatter->add(c.id, bytes);
 }
@@ -226,7 +226,7 @@ void PerfRecorder::stop_unit(Cpu& c) {
     if (!c.unit) return;
     Thread& t = *c.running;
     if (t.tracker.attached()) {
-        // It is interrupted before the block that it entered last, of which nothing is known yet.
+        // The interrupt comes before the block entered last, because it is not known yet how far that block ran.
         std::optional<Place> back;
         if (const Code* const code = known(t, t.held)) back = Place{code->address, code->isa};
         t.tracker.exception(ExceptionClass::irq, back, std::nullopt);
@@ -295,7 +295,7 @@ void PerfRecorder::execution(std::uint32_t number, std::span<const std::uint32_t
         Cpu& c = cpus_[*t.cpu];
         if (!c.unit) continue;
         collect(c);
-        // Half full it is read, so that nothing is lost while that takes place.
+        // The sink is read when half full, so that nothing is lost during the readout.
         const std::uint64_t enough =
             options_.loss == TraceLoss::late ? options_.aux_bytes * 3 / 2 : options_.aux_bytes / 2;
         if (sink(c).bytes.size() < enough) continue;
@@ -375,7 +375,7 @@ void PerfRecorder::execute(Thread& t, std::uint32_t id, CompletedPart part) {
     const auto [first, end, stopped] = piece->part;
     if (!t.tracker.attached()) start_unit(cpus_[*t.cpu]);
     t.tracker.arrive({code.address + (first == 0 ? 0 : code.instructions[first].offset), code.isa});
-    // A block without instructions is one of the kernel's helpers, which QEMU does itself.
+    // A block without instructions is a kernel helper, which QEMU emulates itself.
     if (code.instructions.empty()) return t.tracker.leave();
     if (OrdinaryBlock& row = t.process->rows[id]; row.epoch == 0 && !piece->has_stop) row = row_of(code, only_epoch);
     t.tracker.run(code, first, end, stopped);
@@ -419,10 +419,10 @@ PerfRecorded PerfRecorder::recorded() const {
 }
 
 void PerfRecorder::end_program() {
-    // How far a block ran is unknown if nothing is known after it; that it was entered settles the one before.
+    // It is not known how far the last block of a thread ran; its entry proves that the block before it is complete.
     for (auto& [number, t] : threads_)
         if (t.cpu && cpus_[*t.cpu].running == &t) settle(t, 0);
-    // The first thread last, as the process ends with it.
+    // The first thread ends last, because the process ends with it.
     for (auto t = threads_.rbegin(); t != threads_.rend(); ++t) end(t->second);
     threads_.clear();
     processes_.clear();
@@ -431,7 +431,7 @@ void PerfRecorder::end_program() {
 void PerfRecorder::next_program(std::vector<std::string> command) {
     end_program();
     program_ = std::move(command);
-    // It was of the first one's symbols.
+    // It depended on the symbols of the first program.
     options_.instruction_set = {};
 }
 

@@ -79,7 +79,7 @@ std::vector<std::string> perf_command(const PerfRecorderOptions& o) {
 Status check(const PerfRecorderOptions& o) {
     const auto wrong = [](std::string message) { return Error{Errc::usage, std::move(message)}; };
     if (o.cpus == 0 || o.cpus > perf::most_cs_etm_cpus)
-        return wrong(fmt::format("--cpus {}: from 1 to {}, for so many trace source IDs there are", o.cpus,
+        return wrong(fmt::format("--cpus {}: must be from 1 to {}, the number of trace source IDs", o.cpus,
                                  perf::most_cs_etm_cpus));
     constexpr std::uint64_t least = 8192, most = 1U << 30;
     if (o.aux_bytes < least || o.aux_bytes > most || (o.aux_bytes & (page_bytes - 1)) != 0)

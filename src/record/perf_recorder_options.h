@@ -11,7 +11,7 @@
 
 namespace waymark::record {
 
-/// Type numbers of PMUs are given by the running kernel; this one is as good as any.
+/// The kernel assigns type numbers to PMUs when it starts; any number works here.
 inline constexpr std::uint32_t cs_etm_pmu = 8;
 /// The places of the events among the attributes.
 inline constexpr std::size_t etm_attr = 0, dummy_attr = 1;

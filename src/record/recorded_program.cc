@@ -68,7 +68,7 @@ Result<Address> address_of(const std::string& text, const char* option, const st
     WM_ASSIGN_OR_RETURN(const std::size_t taken, symbols.add_elf(program));
     if (const auto found = symbols.function_called(text)) return *found;
     return Error{Errc::usage,
-                 fmt::format("--{} {}: {} has no such symbol{}{}; an address (0x…) does as well", option, text, program,
+                 fmt::format("--{} {}: {} has no such symbol{}{}; an address (0x…) works too", option, text, program,
                              taken == 0 ? " (it has none at all)" : "", taken == 0 ? "" : overloads_hint)};
 }
 

@@ -105,8 +105,8 @@ Result<Truth> read_truth_file(const std::filesystem::path& path) {
     std::ifstream in(path, std::ios::binary);
     if (!in)
         return Error{std::filesystem::exists(path) ? Errc::unreadable : Errc::not_found,
-                     fmt::format("{}: {}; only a capture made by 'waymark record' has its truth beside it",
-                                 path.string(), std::strerror(errno))};
+                     fmt::format("{}: {}; only 'waymark record' writes this file, next to its captures", path.string(),
+                                 std::strerror(errno))};
     std::ostringstream text;
     text << in.rdbuf();
     return truth_from_text(text.str(), path.string());

@@ -9,7 +9,7 @@
 
 namespace waymark::record {
 
-/// Type numbers of PMUs are given by the running kernel; this one is as good as any.
+/// The kernel assigns type numbers to PMUs when it starts; any number works here.
 inline constexpr std::uint32_t arm_spe_pmu = 10;
 /// The places of the events among the attributes.
 inline constexpr std::size_t spe_attr = 0, tracking_attr = 1;

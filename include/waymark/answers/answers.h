@@ -1,5 +1,5 @@
-/// What a capture says about its program, whatever unit recorded it: the one shape that every producer fills (program
-/// flow, samples, counters) and every consumer reads (tables, exports, the report, comparison). Plain data; whole
+/// The results of decoding a capture, the same structure for every unit: producers (program flow, samples, counters)
+/// fill it, and consumers (tables, exports, the report, comparison) read it. Plain data; whole
 /// numbers, so that parts add up to exactly what one pass over everything gives.
 #pragma once
 
@@ -40,11 +40,10 @@ struct Image {
     std::string build_id{};  ///< hexadecimal; empty: none
     /// Its file has the symbols of all functions. Nothing: there is no file of it, or it is not known.
     std::optional<bool> has_symbols{};
-    /// What of it never ran is known, too: `has_symbols`, and its code is known whole. Without either, its code is what
-    /// ran, what its names reach, and an unknown rest.
+    /// Code that never ran is known too: `has_symbols`, and all its code is known. Otherwise the known code is the code
+    /// that ran and that its symbols cover; the rest is unknown.
     bool whole{};
-    /// What is to be subtracted from addresses in it to get those of its file. Of several places it was loaded at, the
-    /// lowest.
+    /// Address in memory minus address in the file. If it was loaded at several addresses, the lowest.
     std::uint64_t load_bias{};
     /// What of its file is loaded where; empty: not known. Filled with `ranges`.
     struct Segment {
@@ -82,7 +81,7 @@ struct SourceFile {
 struct InlinedCall {
     Index parent = none;         ///< the inlined call it is made in, before it; none: the function itself makes it
     Index function = none;       ///< whose code all of it is: the one that has a symbol
-    std::string name;            ///< of what was called
+    std::string name;            ///< name of the called function
     std::string linkage_name{};  ///< as its symbol would be; empty: as the name
     Index source = none;         ///< where it is called
     std::uint32_t line{};
@@ -161,8 +160,8 @@ struct Block {
 };
 
 /// A natural loop: a header, which all ways into the loop pass, and the code that leads back to it; all that leads back
-/// to one header is one loop. Or an irreducible region: code that goes round and is entered at several places. Both of
-/// the flow that was seen. Or a DPU's hardware loop.
+/// to one header is one loop. Or an irreducible region: repeated code that is entered at several places. Both are found
+/// in the observed flow. Or a hardware loop of a DPU.
 struct Loop {
     /// The header; of an irreducible region, the place of entry it leads back to most often. The last instruction that
     /// leads back there.
@@ -269,7 +268,7 @@ struct Timeline {
     std::vector<Slice> slices;        ///< by track, then begin, then depth; nested ones lie within those around them
     std::vector<TimelineMark> marks;  ///< by track, then begin
     std::vector<Series> series;
-    /// Slices shorter than this were merged into ones that stand for several. 0: none were.
+    /// Slices shorter than this were merged. 0: none were.
     std::uint64_t resolution{};
 };
 
@@ -307,7 +306,7 @@ struct Finding {
     std::string what;                       ///< a sentence
     std::string todo{};                     ///< what to do; empty: nothing
     std::optional<std::uint64_t> offset{};  ///< in the capture's buffer
-    /// A warning about names of code alone: of the trace nothing is missing, and no gate fails for it.
+    /// A warning only about names of code: no trace is missing, and no gate fails because of it.
     bool of_names{};
     /// A file that was given and that none of the captures needs; empty: it is about no such file.
     std::string unused_file{};
@@ -332,7 +331,7 @@ struct Chart {
     std::vector<Bar> bars;
 };
 
-/// A capture that the answers are of.
+/// A capture from which the results come.
 struct MergedPart {
     std::string capture;
     std::uint64_t times = 1;  ///< it is among them

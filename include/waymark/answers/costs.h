@@ -13,7 +13,7 @@ namespace waymark::answers {
 [[nodiscard]] inline std::uint64_t cost_of(const Costs& costs, std::size_t metric) {
     return metric < costs.size() ? costs[metric] : 0;
 }
-/// An instruction without costs of its own cost the first metric its executions.
+/// An instruction without costs has its execution count as cost in the first metric.
 [[nodiscard]] inline std::uint64_t cost_of(const Instruction& i, std::size_t metric) {
     return !i.costs.empty() ? cost_of(i.costs, metric) : metric == 0 ? i.times : 0;
 }
@@ -28,7 +28,7 @@ inline void add(Costs& to, const Costs& costs) {
     for (std::size_t i = 0; i < costs.size(); ++i) to[i] = saturating(to[i], costs[i]);
 }
 
-/// Of a node of the call tree; none: it has none, or one that does not stand before it.
+/// Parent of a node of the call tree; none: it has no parent, or one that does not precede it.
 [[nodiscard]] inline Index parent_of(const Answers& a, Index i) {
     const Index parent = a.calls[i].parent;
     return parent < i ? parent : none;

@@ -41,7 +41,7 @@ private:
     std::map<std::uint64_t, Range> ranges_;  // by first address; they do not overlap
 };
 
-/// Functions of answers that stand for what is no code, each name once.
+/// Synthetic functions (tasks, interrupts, gaps), each name once.
 class SyntheticTable {
 public:
     explicit SyntheticTable(Answers& answers) : answers_(answers) {}

@@ -1,5 +1,5 @@
-/// The tables of answers, each described once: the answers file is written, read, checked and documented from this, and
-/// merging finds in it which numbers are indices. A description is a function `fields` that hands each field of a row
+/// Describes each table of answers once. The answers file is written, read, checked and documented from this, and
+/// merging uses it to find the indices. A description is a function `fields` that hands each field of a row
 /// to a walker, with its name and meaning; docs/answers-file.md is made from the same words.
 ///
 /// A walker has
@@ -54,28 +54,28 @@ void fields(W& w, Of<Finding> auto& r) {
     w.choice("severity", r.severity, severities, "how bad it is");
     w.text("what", r.what, "a sentence");
     w.text("todo", r.todo, "what to do");
-    w.maybe("offset", r.offset, "in the capture's buffer");
-    w.number("of_names", r.of_names, "1: a warning about names of code alone");
+    w.maybe("offset", r.offset, "offset in the capture's buffer");
+    w.number("of_names", r.of_names, "1: a warning only about names of code");
     w.text("unused_file", r.unused_file, "a file that was given and that the capture does not need");
 }
 template <class W>
 void fields(W& w, Of<Trust> auto& r) {
-    w.text("view", r.view, "whose figures");
+    w.text("view", r.view, "view whose figures are described");
     w.text("exact", r.exact, "clauses: what is exact");
     w.text("estimated", r.estimated, "clauses: what is estimated");
     w.text("not_known", r.not_known, "clauses: what is not known");
 }
 template <class W>
 void fields(W& w, Of<Figure> auto& r) {
-    w.text("name", r.name, "of a figure");
+    w.text("name", r.name, "name of the figure");
     w.text("value", r.value, "as it is printed");
-    w.text("note", r.note, "to be read with it");
+    w.text("note", r.note, "remark on the figure");
 }
 template <class W>
 void fields(W& w, Of<Metric> auto& r) {
     w.text("name", r.name, "instructions, cycles, samples, or a counter's event");
-    w.text("unit", r.unit, "of its values");
-    w.number("exact", r.exact, "1; or 0 for an estimate from samples");
+    w.text("unit", r.unit, "unit of the values");
+    w.number("exact", r.exact, "1: exact; 0: an estimate from samples");
     w.text("note", r.note, "what it leaves out");
 }
 template <class W>
@@ -93,13 +93,13 @@ void fields(W& w, Of<Image::Segment> auto& r) {
 }
 template <class W>
 void fields(W& w, Of<Image> auto& r) {
-    w.text("name", r.name, "short");
+    w.text("name", r.name, "short name");
     w.text("path", r.path, "what was opened; empty: nothing");
     w.text("build_id", r.build_id, "hexadecimal; empty: none");
     w.maybe("has_symbols", r.has_symbols, "its file has the symbols of all functions");
-    w.number("whole", r.whole, "1: what of it never ran is known too");
-    w.address("load_bias", r.load_bias, "addresses in it, less this, are those of its file");
-    w.list("segments", r.segments, "what of its file is loaded where");
+    w.number("whole", r.whole, "1: all its code is known, also code that never ran");
+    w.address("load_bias", r.load_bias, "address in memory minus address in the file");
+    w.list("segments", r.segments, "loaded segments of its file");
 }
 template <class W>
 void fields(W& w, Of<SourceFile> auto& r) {
@@ -108,14 +108,14 @@ void fields(W& w, Of<SourceFile> auto& r) {
 }
 template <class W>
 void fields(W& w, Of<Function> auto& r) {
-    w.text("name", r.name, "for reading");
+    w.text("name", r.name, "name for display");
     w.text("linkage_name", r.linkage_name, "as in the symbol table; empty: not from one");
-    w.index("image", r.image, IndexedTable::images, "it lies in");
-    w.address("address", r.address, "of its first instruction, as traced");
+    w.index("image", r.image, IndexedTable::images, "image that contains it");
+    w.address("address", r.address, "address of its first instruction, as traced");
     w.number("bytes", r.bytes, "its length; 0: not known");
-    w.index("source", r.source, IndexedTable::sources, "file it begins in");
-    w.number("line", r.line, "it begins at; 0: not known");
-    w.number("synthetic", r.synthetic, "1: no code of the program, but a task, an interrupt, a gap");
+    w.index("source", r.source, IndexedTable::sources, "file in which it begins");
+    w.number("line", r.line, "line at which it begins; 0: not known");
+    w.number("synthetic", r.synthetic, "1: a task, an interrupt or a gap instead of code of the program");
     w.text("declared_name", r.declared_name, "linkage name of the function that its author wrote");
     w.index("declared_source", r.declared_source, IndexedTable::sources, "file of its declaration");
     w.number("declared_line", r.declared_line, "line of its declaration; 0: not known");
@@ -123,14 +123,13 @@ void fields(W& w, Of<Function> auto& r) {
 }
 template <class W>
 void fields(W& w, Of<InlinedCall> auto& r) {
-    w.index("parent", r.parent, IndexedTable::inlined,
-            "the inlined call it is made in, an earlier row; none: the function");
-    w.index("function", r.function, IndexedTable::functions, "whose code all of it is");
-    w.text("name", r.name, "of the called function");
+    w.index("parent", r.parent, IndexedTable::inlined, "enclosing inlined call, an earlier row; none: the function");
+    w.index("function", r.function, IndexedTable::functions, "function with a symbol that contains the code");
+    w.text("name", r.name, "name of the called function");
     w.text("linkage_name", r.linkage_name, "as its symbol would be; empty: as the name");
-    w.index("source", r.source, IndexedTable::sources, "file it is called in");
-    w.number("line", r.line, "it is called at");
-    w.number("discriminator", r.discriminator, "of that line");
+    w.index("source", r.source, IndexedTable::sources, "file of the call");
+    w.number("line", r.line, "line of the call");
+    w.number("discriminator", r.discriminator, "discriminator of that line");
     w.number("declared_line", r.declared_line, "where the callee is declared; 0: not known");
 }
 template <class W>
@@ -139,128 +138,128 @@ void fields(W& w, Of<Instruction> auto& r) {
     w.number("bytes", r.bytes, "its length");
     w.choice("isa", r.isa, isas, "its instruction set");
     w.choice("seen", r.seen, seen, "whether it ran");
-    w.index("function", r.function, IndexedTable::functions, "it is in");
+    w.index("function", r.function, IndexedTable::functions, "function that contains it");
     w.index("source", r.source, IndexedTable::sources, "file of its innermost line");
-    w.number("line", r.line, "innermost, where code was inlined");
-    w.number("times", r.times, "executed, where flow is known");
+    w.number("line", r.line, "innermost line, if code was inlined");
+    w.number("times", r.times, "times it was executed, if flow is known");
     w.list("costs", r.costs, "by metric; empty: `times` says it all");
-    w.text("text", r.text, "disassembled");
-    w.index("inlined", r.inlined, IndexedTable::inlined, "innermost inlined call it lies in");
-    w.number("discriminator", r.discriminator, "of its line");
+    w.text("text", r.text, "disassembly");
+    w.index("inlined", r.inlined, IndexedTable::inlined, "innermost inlined call that contains it");
+    w.number("discriminator", r.discriminator, "discriminator of its line");
 }
 template <class W>
 void fields(W& w, Of<Line> auto& r) {
     w.index("source", r.source, IndexedTable::sources, "file");
-    w.address("line", r.line, "from 1");
+    w.address("line", r.line, "line number, from 1");
     w.choice("seen", r.seen, seen, "whether it ran");
     w.index("function", r.function, IndexedTable::functions, "the first with code of this line");
-    w.number("times", r.times, "the most often executed instruction of it");
-    w.list("costs", r.costs, "of its instructions, by metric");
+    w.number("times", r.times, "execution count of its most often executed instruction");
+    w.list("costs", r.costs, "costs of its instructions, by metric");
 }
 template <class W>
 void fields(W& w, Of<Branch> auto& r) {
-    w.address("address", r.address, "of the branch");
-    w.address("target", r.target, "of a direct one; else 0");
-    w.choice("kind", r.kind, branches, "of the instruction");
-    w.index("function", r.function, IndexedTable::functions, "it is in");
+    w.address("address", r.address, "address of the branch");
+    w.address("target", r.target, "target of a direct branch; else 0");
+    w.choice("kind", r.kind, branches, "kind of the instruction");
+    w.index("function", r.function, IndexedTable::functions, "function that contains it");
     w.index("source", r.source, IndexedTable::sources, "file");
-    w.number("line", r.line, "of the source");
-    w.number("taken", r.taken, "times");
-    w.number("not_taken", r.not_taken, "times");
+    w.number("line", r.line, "line in the source file");
+    w.number("taken", r.taken, "times it was taken");
+    w.number("not_taken", r.not_taken, "times it was not taken");
     w.choice("seen_taken", r.seen_taken, seen, "whether it was ever taken");
     w.choice("seen_not_taken", r.seen_not_taken, seen, "whether it was ever not taken");
-    w.maybe("mispredicted", r.mispredicted, "samples of it that were");
+    w.maybe("mispredicted", r.mispredicted, "number of its samples that were mispredicted");
 }
 template <class W>
 void fields(W& w, Of<Edge> auto& r) {
-    w.address("from", r.from, "of the branch");
-    w.address("to", r.to, "of the instruction that came next");
-    w.index("from_function", r.from_function, IndexedTable::functions, "it led out of");
-    w.index("to_function", r.to_function, IndexedTable::functions, "it led into");
-    w.choice("kind", r.kind, branches, "of the branch");
-    w.number("times", r.times, "control went that way");
-    w.list("inclusive", r.inclusive, "what passed in calls, by metric");
+    w.address("from", r.from, "address of the branch");
+    w.address("to", r.to, "address of the next executed instruction");
+    w.index("from_function", r.from_function, IndexedTable::functions, "function of the branch");
+    w.index("to_function", r.to_function, IndexedTable::functions, "function of the next instruction");
+    w.choice("kind", r.kind, branches, "kind of the branch");
+    w.number("times", r.times, "times it was taken");
+    w.list("inclusive", r.inclusive, "cost between call and return, by metric");
 }
 template <class W>
 void fields(W& w, Of<Block> auto& r) {
-    w.address("address", r.address, "of its first instruction");
+    w.address("address", r.address, "address of its first instruction");
     w.number("bytes", r.bytes, "its length");
-    w.number("instructions", r.instructions, "how many");
-    w.index("function", r.function, IndexedTable::functions, "it is in");
-    w.number("times", r.times, "it ran");
+    w.number("instructions", r.instructions, "number of instructions");
+    w.index("function", r.function, IndexedTable::functions, "function that contains it");
+    w.number("times", r.times, "times it ran");
 }
 template <class W>
 void fields(W& w, Of<Loop> auto& r) {
     w.address("head", r.head, "its first instruction");
-    w.address("tail", r.tail, "the last one that leads back there");
-    w.index("function", r.function, IndexedTable::functions, "it is in");
+    w.address("tail", r.tail, "last instruction that branches back to the head");
+    w.index("function", r.function, IndexedTable::functions, "function that contains it");
     w.index("source", r.source, IndexedTable::sources, "file");
-    w.number("line", r.line, "of the source");
-    w.number("entries", r.entries, "times control came into it");
+    w.number("line", r.line, "line in the source file");
+    w.number("entries", r.entries, "times it was entered from outside");
     w.number("iterations", r.iterations, "times its head ran");
-    w.list("costs", r.costs, "of all its instructions, by metric");
+    w.list("costs", r.costs, "costs of all its instructions, by metric");
     w.number("depth", r.depth, "1: in no other loop; 0: not known");
     w.number("irreducible", r.irreducible, "1: entered at several places");
-    w.maybe("outer", r.outer, "head of the loop directly around it");
+    w.maybe("outer", r.outer, "head of the enclosing loop");
 }
 template <class W>
 void fields(W& w, Of<ImageRange> auto& r) {
-    w.index("image", r.image, IndexedTable::images, "whose code it is");
+    w.index("image", r.image, IndexedTable::images, "image that contains the code");
     w.address("first", r.first, "first instruction, as in the file");
     w.address("last", r.last, "last instruction, as in the file");
     w.choice("isa", r.isa, isas, "its instruction set");
-    w.number("instructions", r.instructions, "how many");
-    w.number("times", r.times, "it ran");
-    w.number("taken", r.taken, "its last instruction branched");
-    w.number("not_taken", r.not_taken, "its last instruction was a branch and did not");
+    w.number("instructions", r.instructions, "number of instructions");
+    w.number("times", r.times, "times it ran");
+    w.number("taken", r.taken, "times its last instruction branched");
+    w.number("not_taken", r.not_taken, "times its last instruction was a branch that was not taken");
 }
 template <class W>
 void fields(W& w, Of<ImageBranch> auto& r) {
-    w.index("image", r.image, IndexedTable::images, "of the branch");
-    w.address("from", r.from, "the branch, as in the file");
-    w.index("to_image", r.to_image, IndexedTable::images, "where it led; none: to code of no file");
-    w.address("to", r.to, "as in that file");
-    w.choice("kind", r.kind, branches, "of the branch");
-    w.number("times", r.times, "it was taken");
+    w.index("image", r.image, IndexedTable::images, "image of the branch");
+    w.address("from", r.from, "address of the branch, as in the file");
+    w.index("to_image", r.to_image, IndexedTable::images, "image of the target; none: the target is in no file");
+    w.address("to", r.to, "address of the target, as in that file");
+    w.choice("kind", r.kind, branches, "kind of the branch");
+    w.number("times", r.times, "times it was taken");
 }
 template <class W>
 void fields(W& w, Of<CallNode> auto& r) {
-    w.index("parent", r.parent, IndexedTable::calls, "who called, an earlier row; none: the first row alone");
-    w.index("function", r.function, IndexedTable::functions, "that was called");
+    w.index("parent", r.parent, IndexedTable::calls, "caller, an earlier row; none: only in the first row");
+    w.index("function", r.function, IndexedTable::functions, "called function");
     w.choice("kind", r.kind, nodes, "how it was entered");
-    w.number("calls", r.calls, "times");
+    w.number("calls", r.calls, "times it was called");
     w.list("self", r.self, "its own cost, by metric");
 }
 template <class W>
 void fields(W& w, Of<TimeAxis> auto& r) {
-    w.text("unit", r.unit, "of every time");
-    w.number("ticks_per_second", r.ticks_per_second, "0: not known, or it is no clock");
-    w.number("begin", r.begin, "of the timeline");
-    w.number("end", r.end, "of the timeline");
-    w.number("uncertainty", r.uncertainty, "a place may be off by so much");
-    w.text("note", r.note, "how it was made");
+    w.text("unit", r.unit, "unit of all times");
+    w.number("ticks_per_second", r.ticks_per_second, "frequency; 0: not known, or not a clock");
+    w.number("begin", r.begin, "begin of the timeline");
+    w.number("end", r.end, "end of the timeline");
+    w.number("uncertainty", r.uncertainty, "maximum error of a time");
+    w.text("note", r.note, "how the times were determined");
 }
 template <class W>
 void fields(W& w, Of<Track> auto& r) {
-    w.text("name", r.name, "of a core, thread or task");
-    w.index("parent", r.parent, IndexedTable::tracks, "a track it is drawn below");
+    w.text("name", r.name, "name of a core, thread or task");
+    w.index("parent", r.parent, IndexedTable::tracks, "track below which it is drawn");
 }
 template <class W>
 void fields(W& w, Of<Slice> auto& r) {
     w.address("begin", r.begin, "first moment");
     w.address("end", r.end, "after the last moment");
-    w.index("track", r.track, IndexedTable::tracks, "it is on");
-    w.index("function", r.function, IndexedTable::functions, "that was active");
-    w.number("depth", r.depth, "of nesting");
-    w.number("merged", r.merged, "slices that it represents");
+    w.index("track", r.track, IndexedTable::tracks, "track that contains it");
+    w.index("function", r.function, IndexedTable::functions, "active function");
+    w.number("depth", r.depth, "nesting depth");
+    w.number("merged", r.merged, "number of slices that it represents");
 }
 template <class W>
 void fields(W& w, Of<TimelineMark> auto& r) {
     w.address("begin", r.begin, "first moment");
     w.address("end", r.end, "last moment");
-    w.index("track", r.track, IndexedTable::tracks, "it is on");
-    w.choice("kind", r.kind, marks, "of the event");
-    w.text("text", r.text, "for reading");
+    w.index("track", r.track, IndexedTable::tracks, "track that contains it");
+    w.choice("kind", r.kind, marks, "kind of event");
+    w.text("text", r.text, "text for display");
 }
 template <class W>
 void fields(W& w, Of<Series::Point> auto& r) {
@@ -269,30 +268,30 @@ void fields(W& w, Of<Series::Point> auto& r) {
 }
 template <class W>
 void fields(W& w, Of<Series> auto& r) {
-    w.text("name", r.name, "of a rate or value");
-    w.text("unit", r.unit, "of it");
-    w.index("track", r.track, IndexedTable::tracks, "it belongs to");
+    w.text("name", r.name, "name of the rate or value");
+    w.text("unit", r.unit, "unit of the values");
+    w.index("track", r.track, IndexedTable::tracks, "track to which it belongs");
     w.list("points", r.points, "its values");
 }
 template <class W>
 void fields(W& w, Of<ExceptionRow> auto& r) {
-    w.text("name", r.name, "of the exception");
-    w.number("number", r.number, "of it");
-    w.number("times", r.times, "it was taken");
-    w.number("nested", r.nested, "while another was active");
-    w.number("least", r.least, "from entry to return, of those that returned");
-    w.number("most", r.most, "the same");
-    w.number("sum", r.sum, "the same");
-    w.number("returned", r.returned, "how many returned");
-    w.text("unit", r.unit, "of least, most and sum");
+    w.text("name", r.name, "name of the exception");
+    w.number("number", r.number, "number of the exception");
+    w.number("times", r.times, "times it was taken");
+    w.number("nested", r.nested, "times it was taken while another was active");
+    w.number("least", r.least, "minimum time from entry to return, of those that returned");
+    w.number("most", r.most, "maximum of these times");
+    w.number("sum", r.sum, "sum of these times");
+    w.number("returned", r.returned, "number that returned");
+    w.text("unit", r.unit, "unit of least, most and sum");
 }
 template <class W>
 void fields(W& w, Of<LevelRow> auto& r) {
     w.text("security", r.security, "security state");
-    w.text("level", r.level, "exception level; empty: the trace does not carry it");
+    w.text("level", r.level, "exception level; empty: not in the trace");
     w.text("state", r.state, "AArch64 or AArch32");
-    w.number("entered", r.entered, "times it was changed to");
-    w.list("costs", r.costs, "of all its instructions, by metric");
+    w.number("entered", r.entered, "times it was entered");
+    w.list("costs", r.costs, "costs of all its instructions, by metric");
 }
 template <class W>
 void fields(W& w, Of<Chart::Bar> auto& r) {
@@ -328,7 +327,7 @@ struct StoredCell {
 
     StoredCell() = default;
     explicit StoredCell(const Cell& cell);
-    /// Nothing: the kind is none of a value.
+    /// Nothing: the kind is invalid.
     [[nodiscard]] std::optional<Cell> cell() const;
 };
 inline constexpr std::array<std::string_view, 6> values{"nothing",       "flag",        "number",
@@ -364,17 +363,17 @@ struct AnswersHead {
 template <class W>
 void fields(W& w, Of<AnswersHead> auto& r) {
     w.text("capture", r.capture, "its name");
-    w.text("unit", r.unit, "that recorded it, as it is called");
-    w.text("version", r.version, "of the Waymark that made the answers");
+    w.text("unit", r.unit, "name of the unit that recorded it");
+    w.text("version", r.version, "version of Waymark that made the file");
     w.number("trace_bytes", r.trace_bytes, "size of the trace");
-    w.number("cut", r.cut, "1: it could not be read to its end; `health` says why");
-    w.number("resolution", r.resolution, "slices of the timeline shorter than this were merged; 0: none");
+    w.number("cut", r.cut, "1: the capture could not be read completely; `health` says why");
+    w.number("resolution", r.resolution, "slices shorter than this were merged; 0: none were");
 }
 
 /// The tables that answers hold as they are, in the order of the file: `table(name, rows, what)` for each.
 template <class T, class A>
 void tables(T&& table, A& a) {
-    table("parts", a.parts, "the captures that the answers are of; none: it is the one of `capture`");
+    table("parts", a.parts, "the merged captures; empty: only the capture named in the head");
     table("health", a.health, "what to know before trusting the rest, the worst first");
     table("trust", a.trust, "how far figures can be believed");
     table("summary", a.summary, "figures, as they are printed");

@@ -1,9 +1,8 @@
 /// The memory of the processes that ran while trace was recorded, over time.
 ///
-/// Different processes have different files at one address, and one file at different addresses. So each file has one
-/// place of its own, which is a module of the capture's ModuleMap: the addresses at which it was first mapped, or
-/// others where those are taken. Code is read and named there, and what is counted of a file is counted once, wherever
-/// it was mapped.
+/// Different processes can have different files at one address, and one file at different addresses. So each file gets
+/// one place, a module of the capture's ModuleMap: the addresses at which it was first mapped, or others if those are
+/// taken. Code is read, named and counted at this place, wherever the file was mapped.
 #pragma once
 
 #include <cstdint>
@@ -61,7 +60,7 @@ public:
         std::size_t kernel{};         ///< changes of the kernel's
         friend auto operator<=>(const Key&, const Key&) = default;
     };
-    /// Nothing: of the thread nothing is known.
+    /// Nothing: the thread is not known.
     [[nodiscard]] virtual std::optional<Key> key(std::optional<std::uint32_t> thread, std::uint64_t from,
                                                  std::uint64_t to) const = 0;
     /// What was mapped at the end of that time and, where nothing was, earlier in it: by address, without overlaps.

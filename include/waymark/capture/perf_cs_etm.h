@@ -1,5 +1,5 @@
-/// perf.data files with CoreSight trace as captures (docs/spec/perf-cs-etm.md): what AUXTRACE_INFO says of the trace
-/// units, which bytes of the file are trace of whom, and what was mapped in which process when.
+/// perf.data files with CoreSight trace as captures (docs/spec/perf-cs-etm.md): the trace units (AUXTRACE_INFO), the
+/// trace bytes of each unit, and the mappings of each process over time.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ struct CsInfo {
     [[nodiscard]] const CsUnit* unit(std::uint32_t cpu) const;
 };
 
-/// Every version; of one that is not known yet the blocks are read as those of the newest. What is damaged is left out,
-/// with a problem. Errors: `unsupported`: trace of another kind of unit; `bad_format`: there is no header.
+/// Reads every version; unknown versions are read like the newest known one. Damaged blocks are left out and reported
+/// as a problem. Errors: `unsupported`: trace of another kind of unit; `bad_format`: there is no header.
 [[nodiscard]] Result<CsInfo> cs_info(const AuxtraceInfo& info);
 
 /// AUX_OUTPUT_HW_ID (section 1.5).
@@ -58,8 +58,8 @@ struct CsRange {
     std::size_t aux{};                   ///< in PerfData::aux; `no_aux`: a chunk that no AUX record covers
     std::vector<BufferPart> parts{};     ///< all but the first follow, unless bytes between them are missing
     bool raw{};                          ///< bytes of one unit, else formatter frames
-    std::uint64_t missing{};             ///< bytes that no chunk has
-    std::uint64_t again{};               ///< bytes that an earlier range had already
+    std::uint64_t missing{};             ///< bytes that are in no chunk
+    std::uint64_t again{};               ///< bytes that an earlier range already contained
     std::optional<std::uint32_t> cpu{};  ///< of the AUX record's trailer
     static constexpr std::size_t no_aux = ~std::size_t{0};
 };

@@ -1,5 +1,5 @@
-/// What perf.data says of CoreSight trace units, for those who write it (docs/spec/spe.md, section 5.7): the event's
-/// config word, and the words of AUXTRACE_INFO. Registers are known by their names alone.
+/// The description of CoreSight trace units in perf.data, for writers (docs/spec/spe.md, section 5.7): the event's
+/// config word, and the words of AUXTRACE_INFO. Registers are identified by name.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace waymark::capture::perf {
 
-/// What a `cs_etm` event asks of a unit. Each has a bit of its own in the event's config word, and means other bits of
-/// the unit's registers.
+/// Terms of a `cs_etm` event. Each has its own bit in the event's config word, and sets other bits in the unit's
+/// registers.
 struct CsEtmTerms {
     bool branch_broadcast{}, cycle_accurate{}, context_id{}, timestamps{}, return_stack{};
 
@@ -23,7 +23,7 @@ struct CsEtmTerms {
     [[nodiscard]] std::uint64_t config() const;
     /// TRCCONFIGR as perf writes it: these bits and no others, so that bit 0, which reads as 1, is 0.
     [[nodiscard]] std::uint64_t trcconfigr() const;
-    /// The bits of TRCCONFIGR that no term means, and that must be as they are after reset.
+    /// The bits of TRCCONFIGR that no term sets; they must have their reset values.
     [[nodiscard]] static std::uint64_t other_trcconfigr_bits();
     /// As the command line has it: `cs_etm/contextid,timestamp/u`.
     [[nodiscard]] std::string event() const;
@@ -37,7 +37,7 @@ inline constexpr std::uint64_t etmv3_magic = 0x3030303030303030, etmv4_magic = 0
 struct CsEtmBlock {
     std::uint64_t magic{};
     std::span<const std::string_view> registers;  ///< in their order
-    std::size_t version_0{};                      ///< so many of them are in a block of version 0; 0: there is none
+    std::size_t version_0{};                      ///< number of them in a block of version 0; 0: no such version
     std::string_view event_word{};                ///< the register whose place holds the event's config word
 };
 /// ETE, ETMv4, and PTM with ETMv3: each has registers that the next one does not have.
@@ -60,7 +60,7 @@ struct CsEtmUnit {
 /// AUX_OUTPUT_HW_ID of a trace source ID that is unique in the system (minor version 0).
 [[nodiscard]] constexpr std::uint64_t cs_etm_hardware_id(std::uint8_t trace_id) { return trace_id; }
 
-/// What Linux gives the unit of a CPU, as long as there are IDs of this form.
+/// The trace ID that Linux assigns to the unit of a CPU, as long as there are IDs of this form.
 inline constexpr std::uint32_t most_cs_etm_cpus = 48;
 [[nodiscard]] constexpr std::uint8_t cs_etm_trace_id(std::uint32_t cpu) {
     return static_cast<std::uint8_t>(0x10 + 2 * cpu);

@@ -1,6 +1,6 @@
 /// perf.data, the container of Linux `perf record`, as far as trace needs it (docs/spec/spe.md, section 5): which
-/// events were recorded how, where the trace bytes of each CPU or thread lie, and who ran what where. It knows no trace
-/// protocol: what AUXTRACE_INFO says of one is kept as words.
+/// events were recorded how, where the trace bytes of each CPU or thread are, and which thread ran where. It is
+/// independent of trace protocols: the words of AUXTRACE_INFO are kept as they are.
 #pragma once
 
 #include <array>
@@ -87,8 +87,8 @@ struct Attr {
     friend bool operator==(const Attr&, const Attr&) = default;
 };
 
-/// What follows every record when sample_id_all is set, as far as it is there. A record that perf made up itself has 0
-/// everywhere: at time 0, before everything, and on no CPU.
+/// The fields after every record if sample_id_all is set, as far as present. A record that perf synthesised has 0
+/// in all of them: time 0, before everything, and no CPU.
 struct SampleId {
     std::optional<std::uint32_t> pid{}, tid{}, cpu{};
     std::optional<std::uint64_t> time{};
@@ -130,7 +130,7 @@ struct Chunk {
     Offset record{};          ///< of the AUXTRACE record in the file
     std::uint64_t payload{};  ///< file offset of its bytes
     std::uint64_t bytes{};    ///< that are in the file
-    std::uint64_t missing{};  ///< that its header promises beyond the end of the file
+    std::uint64_t missing{};  ///< announced in its header, but beyond the end of the file
     /// The file holds `packed_bytes` at `payload`, which unpack (zstd) to `bytes`.
     bool packed{};
     std::uint64_t packed_bytes{};
@@ -140,7 +140,7 @@ struct Chunk {
     friend bool operator==(const Chunk&, const Chunk&) = default;
 };
 
-/// One AUX record: what the kernel says of a stretch of the AUX ring.
+/// One AUX record: the kernel's description of a range of the AUX ring.
 struct AuxRange {
     static constexpr std::uint64_t truncated = 1, overwrite = 2, partial = 4, collision = 8;
     std::uint64_t offset{}, bytes{}, flags{};
@@ -218,7 +218,7 @@ struct HardwareId {
     friend bool operator==(const HardwareId&, const HardwareId&) = default;
 };
 
-/// Bytes of the file that could not be read as what they should be.
+/// Bytes of the file that are not valid where they are.
 struct Loss {
     Offset first{}, end{};
     std::string message{};  ///< what was found, what was expected
@@ -228,7 +228,7 @@ struct Loss {
 /// A perf.data file without its trace bytes and samples.
 struct PerfData {
     bool pipe{};        ///< written by `perf record -o -`
-    bool unfinished{};  ///< the recorder did not come to write the length of the data
+    bool unfinished{};  ///< the recorder ended before it wrote the length of the data
     std::vector<Attr> attrs{};
     bool simpleperf{};                               ///< written by Android's simpleperf
     bool index_without_count{};                      ///< the AUXTRACE index has no count, as older simpleperf writes it
@@ -280,7 +280,7 @@ public:
 /// Reads everything but trace bytes and samples, in memory that grows with the number of processes, mappings, switches
 /// and chunks, never with the trace. No length in the file is trusted: what contradicts the file's size or its
 /// surroundings is a `Loss`, and reading goes on at the next place that holds records. Errors: `bad_format`: not a
-/// perf.data file, or its header cannot be meant; `unsupported`: of a machine with the other byte order; `unreadable`.
+/// perf.data file, or its header is invalid; `unsupported`: of a machine with the other byte order; `unreadable`.
 [[nodiscard]] Result<PerfData> read_perf_data(const ByteFile& file, Progress* progress = nullptr);
 
 /// The unit type of AUXTRACE_INFO (AuxtraceInfo::type), which is found near the beginning; nothing: there is none, or
@@ -309,7 +309,7 @@ struct Stream {
 /// Chunks sorted into streams and joined (section 5.4), in the order of their first chunks.
 [[nodiscard]] std::vector<Stream> streams(const PerfData& data);
 
-/// Who ran, and what was mapped, at any time.
+/// Threads and mappings at any time.
 class Tasks {
 public:
     /// `data` is borrowed and must outlive this.
@@ -321,7 +321,7 @@ public:
         std::uint32_t pid = nobody, tid = nobody;
         std::string_view name{};  ///< valid as long as the PerfData
     };
-    /// The thread `tid` at `time`; its pid is `nobody` if it was never heard of.
+    /// The thread `tid` at `time`; its pid is `nobody` if no record names it.
     [[nodiscard]] Thread thread(std::uint32_t tid, std::uint64_t time) const;
     /// Who ran on `cpu` at `time`.
     [[nodiscard]] Thread running(std::uint32_t cpu, std::uint64_t time) const;

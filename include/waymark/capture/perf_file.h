@@ -15,7 +15,7 @@ namespace waymark::capture::perf {
 struct PerfFile {
     /// All files one after another; the first is what a single file would be.
     std::shared_ptr<const ByteFile> file;
-    /// Bare runs of records, `data.0` and so on, behind it.
+    /// Files with records only, `data.0` and so on, which follow the first file.
     struct Run {
         std::uint64_t offset{}, bytes{};
     };

@@ -1,4 +1,4 @@
-/// What a perf.data file says of Statistical Profiling units (docs/spec/spe.md, 5.3).
+/// The description of SPE units in a perf.data file (docs/spec/spe.md, 5.3).
 #pragma once
 
 #include <cstdint>

@@ -44,7 +44,7 @@ public:
     /// `out` is borrowed and must outlive the writer. Attributes have ids that are distinct and not 0.
     PerfWriter(ByteSink& out, std::vector<Attr> attrs, Form form = Form::file);
 
-    /// What records of the kernel end with. Time 0, CPU 0 and tid 0: as perf marks what it made up itself.
+    /// The trailer of kernel records. Time 0, CPU 0 and tid 0: like records that perf synthesises.
     struct At {
         std::uint32_t pid{}, tid{}, cpu{};
         std::uint64_t time{};
@@ -76,7 +76,7 @@ public:
     void pmus(const std::map<std::uint32_t, std::string>& pmus);
     void cpus(std::uint32_t online, std::uint32_t available);
     void command_line(std::span<const std::string> words);
-    /// Of the programs' files that were mapped, not the kernel's; nothing where there are none. Their pid is `nobody`.
+    /// Build IDs of mapped program files, not of the kernel; none: no feature. Their pid is `nobody`.
     void build_ids(std::span<const BuildId> ids);
 
     /// Ends the data and writes the features. `index`: with an AUXTRACE index. Gives the bytes to be written over the

@@ -1,5 +1,5 @@
-/// Code of a capture in which several processes ran (capture::AddressSpaces): decoders ask for the bytes of a process,
-/// a time and an address, and what they deliver is given to analyses by the places of the files.
+/// Code of a capture in which several processes ran (capture::AddressSpaces). Decoders request bytes by process, time
+/// and address; analyses get the decoded flow with the addresses of the files' places.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ public:
 
     [[nodiscard]] const capture::AddressSpaces& spaces() const { return *spaces_; }
 
-    /// A number for the memory of a thread in a time; at least 1. Memories with the same contents have one number.
+    /// The number of a thread's memory in a period; at least 1. Memories with the same contents share a number.
     [[nodiscard]] std::uint32_t number(std::optional<std::uint32_t> thread, std::uint64_t from, std::uint64_t to) const;
     /// What is mapped there; null: nothing that is known. Valid as long as this.
     [[nodiscard]] const capture::MappedExtent* extent(std::uint32_t number, std::uint64_t address) const;
@@ -68,13 +68,13 @@ private:
     mutable std::vector<Placed> placed_;
 };
 
-/// Code as one decoder asks for it, of the thread that its contexts name.
+/// The code that one decoder reads: that of the thread that its context names.
 class ProcessReader final : public isa::CodeReader {
 public:
     explicit ProcessReader(std::shared_ptr<const ProcessCode> code) : code_(std::move(code)) {}
 
-    /// What is read from now on was executed in that time, by this thread where its context names none. Not while a
-    /// decoder reads.
+    /// Sets the period for the following reads, and the thread to use if the context names none. Not while a decoder
+    /// reads.
     void begin(std::uint64_t from, std::uint64_t to, std::optional<std::uint32_t> thread);
 
     [[nodiscard]] isa::Code at(Address address, const isa::Space& space) const override;
@@ -94,15 +94,15 @@ private:
     mutable std::map<std::optional<std::uint32_t>, std::uint32_t> numbers_;  // of this time, by thread
 };
 
-/// Code that was executed, but of which no image is known.
+/// Executed code without a known image.
 struct MissingCode {
     std::optional<std::uint32_t> name{};  ///< of AddressSpaces::names; none: nothing is known to have been mapped there
     std::uint64_t times{};                ///< execution went there
-    std::uint64_t outcomes{};             ///< of branches that could not be placed for that
+    std::uint64_t outcomes{};             ///< branch outcomes without an address because of this
     Address first{};
 };
 
-/// Blocks at their places, for all who take what one decoder delivers. Safe for several threads.
+/// Blocks at their places, for all consumers of one decoder. Safe for several threads.
 class PlacedBlocks {
 public:
     explicit PlacedBlocks(const ProcessCode& code) : code_(code) {}
@@ -152,7 +152,7 @@ private:
     flow::Context context_{};
     std::optional<std::uint32_t> number_;  // of the context; none: not yet asked for
     std::map<std::optional<std::uint32_t>, MissingCode> missing_;
-    MissingCode* now_ = nullptr;  // execution is in it
+    MissingCode* now_ = nullptr;  // missing code in which execution is
     std::vector<flow::Event> moved_;
 };
 

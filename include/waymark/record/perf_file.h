@@ -1,5 +1,5 @@
-/// A perf.data file while it is recorded: the file itself, and what the kernel and perf say in it of processes, the
-/// same for every unit. Trace is for the unit's own recorder to add.
+/// A perf.data file during recording: the file and its records on processes, which are the same for every unit. The
+/// recorder of the unit adds the trace.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@
 
 namespace waymark::record {
 
-/// Of perf's events, the one that brings what happens to processes; the attribute at the end. `ids`: none is 0.
+/// The tracking event, which reports processes and mappings; its attribute is the last. `ids`: none is 0.
 [[nodiscard]] capture::perf::Attr tracking_event(std::vector<std::uint64_t> ids);
-/// Flags and fields of the samples that the event with the trace has like the tracking event.
+/// Sample flags and fields that the trace event and the tracking event have in common.
 void like_tracking_event(capture::perf::Attr& attr);
 /// Nanoseconds of perf's clock from the ticks of a counter with this frequency. `zero`: the time at tick 0.
 [[nodiscard]] capture::perf::TimeConversion conversion_of(std::uint64_t hz, std::uint64_t zero = 0);
@@ -40,11 +40,11 @@ public:
     /// MMAP2 records for the executable pieces of a mapping of process `at.pid`, but for those it has had since the
     /// file was mapped; `name` empty: of no file.
     void mapped(const MapPart& part, std::string_view name, const capture::perf::PerfWriter::At& at);
-    /// Process `pid` unmaps this, which perf.data has no record for; what is mapped there next is new.
+    /// Process `pid` unmaps this. perf.data has no record for it, but the next mapping there counts as new.
     void unmapped(std::uint32_t pid, const UnmapPart& part);
-    /// A child has what its parent has mapped.
+    /// A child inherits the mappings of its parent.
     void forked(std::uint32_t parent, std::uint32_t child) { mapped_[child] = mapped_[parent]; }
-    /// What perf says of machine and session beside the records.
+    /// The features that describe machine and session.
     struct Machine {
         std::string arch;
         std::uint64_t midr{};

@@ -1,9 +1,8 @@
-/// Makes perf.data from what threads executed: what Linux would have written with a CoreSight trace unit beside each
-/// CPU. Each thread is a context on a CPU; whenever a CPU goes to another thread, or the buffer of its trace is half
-/// full, its unit is stopped, which ends a range of the AUX ring and is an interrupt to the program. The truth is
-/// beside the file.
+/// Writes the perf.data file that Linux would have written with a CoreSight trace unit at each CPU. Each thread is a
+/// context on a CPU. When a CPU switches to another thread, or its trace buffer is half full, the unit is stopped; this
+/// ends a range of the AUX ring and interrupts the program. The truth is written next to the file.
 ///
-/// All CPUs share one clock: an instruction of any of them is a tick, so what ran where has one order.
+/// All CPUs share one clock with a tick for each instruction, so execution on all CPUs has one order.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +41,7 @@ enum class TraceSink : std::uint8_t {
 /// What is lost of the trace.
 enum class TraceLoss : std::uint8_t {
     none,      ///< buffers are read when they are half full
-    late,      ///< they are read too late: an ETR wrapped, a TRBE was full for a while
+    late,      ///< buffers are read too late: an ETR wraps, a TRBE is full for a while
     snapshot,  ///< only at the end: each AUX ring holds its newest bytes
 };
 
@@ -71,7 +70,7 @@ struct PerfRecorderOptions {
 /// What was recorded so far.
 struct PerfRecorded {
     std::uint64_t instructions{}, ranges{}, trace_bytes{}, aux_ranges{};
-    std::uint64_t lost_bytes{};  ///< of trace that the units sent, and that no AUXTRACE record holds
+    std::uint64_t lost_bytes{};  ///< trace that the units sent and that is in no AUXTRACE record
     std::uint32_t processes{}, threads{}, cpus{};
     bool began{}, stopped{};  ///< `start_at` was reached; a limit or `stop_at` was
     bool start_known{}, stop_known{};
@@ -116,7 +115,7 @@ private:
         bool ended = false;
         std::uint32_t held = 0;                 ///< the block entered last, until it is known whether it ran to its end
         std::optional<std::uint32_t> cut{};     ///< its first instruction that did not complete, as the plugin saw it
-        std::optional<std::uint32_t> signal{};  ///< a signal whose `half` words are not all there yet
+        std::optional<std::uint32_t> signal{};  ///< a signal of which some `half` words are still missing
         std::vector<std::uint32_t> halves{};
         std::size_t truth{};
         std::filesystem::path ranges_file{};
@@ -148,7 +147,7 @@ private:
     /// The block entered last ran: completed_part().
     void settle(Thread& t, std::optional<std::uint32_t> end = {});
     void execute(Thread& t, std::uint32_t id, CompletedPart part);
-    /// The block, understood; null if there is none of this number.
+    /// The decoded block; null if there is no block with this number.
     const Code* known(const Thread& t, std::uint32_t id);
     void signal(Thread& t);
     /// Gives the thread a CPU, if it has none.
@@ -162,12 +161,12 @@ private:
     void end(Thread& t);
     void end_program();
     void close_range(Cpu& c, std::vector<std::uint8_t> trace);
-    /// Of all threads not all is in the trace any more.
+    /// Marks the truth of all running threads as incomplete in the trace.
     void mark_lost(std::uint64_t bytes);
-    /// What the rings hold goes to the file.
+    /// Writes the contents of the rings to the file.
     void drain();
     void stop();
-    /// All CPUs write into one ETR; a thread of its own ring has it for itself.
+    /// All CPUs write into one ETR; with a ring for each thread, each has its own.
     [[nodiscard]] bool shares_sink() const { return options_.sink == TraceSink::etr && !options_.per_thread; }
     [[nodiscard]] Memory& sink(Cpu& c) { return shares_sink() ? etr_ : c.own; }
     [[nodiscard]] std::uint64_t time() const { return conversion_.to_ns(clock_.cycle + 1); }

@@ -282,32 +282,36 @@ Run add_dpu(CLI::App& app) {
     CLI::App& dpu = *app.add_subcommand("dpu", "Counters and trace of a Debug and Profiling Unit (DPU)");
     dpu.require_subcommand(1);
     dpu.footer(
-        "Captures are folders with a dpu.ini. Every view says which of its figures are exact, which estimated and "
+        "Captures are folders with a dpu.ini. Every view says which of its figures are exact, which are estimated, and "
         "which\n"
-        "the trace mode does not record; if its rows cover everything that was counted, it shows that they add up.\n"
-        "Words of the trace have layout WL-1: flags, entries and event sets as Waymark defines them, for the "
-        "published\n"
-        "description of the unit omits them.\n");
+        "the trace mode does not record. If the rows cover all counts, the view checks that they add up. Trace words\n"
+        "have the layout WL-1: Waymark defines the flags, entries and event sets that the published description of "
+        "the\n"
+        "unit omits.\n");
     auto commands = std::make_shared<std::vector<std::pair<CLI::App*, Run>>>();
     constexpr const char* status =
-        "\nExit status: 0 there is an answer; 1 there is no entry, the rows do not add up, or something was lost "
+        "\nExit status: 0 success; 1 there is no entry, the rows do not add up, or with --strict something was lost "
         "or is\n"
-        "doubtful under --strict; 2 usage; 3 the capture cannot be read completely, or the output cannot be written.\n";
+        "doubtful; 2 usage; 3 the capture cannot be read completely, or the output cannot be written.\n";
     const std::array<DpuCommand, 10> views{{
         {"report", "Tasks, functions, interrupts, loops and user data at a glance", "", "  waymark dpu report DIR\n",
          true},
         {"tasks", "Cost of each task in user and supervisor mode, and of each period in which it ran (stay)", "",
-         "A row is a task ID in user or supervisor state. A stay is one uninterrupted time on the core. Rows in angle\n"
-         "brackets hold what belongs to no task for certain, such as intervals in which trace was lost.\n\n"
+         "A row is a task ID in user or supervisor state. A stay is one uninterrupted period on the core. Rows in "
+         "angle\n"
+         "brackets contain costs that cannot be assigned to a task, such as intervals in which trace was lost.\n\n"
          "  waymark dpu tasks DIR --counter STALL_ALL\n",
          true},
         {"functions", "Cost of each function, without and with its callees (mode flow)", "",
-         "Readings come with each call, return and interrupt; what lies between two of them is the cost of the "
-         "function\n"
-         "the first led to. The trace has no jumps: a function that is seen to run after one, as after a tail call\n"
-         "or through the procedure linkage table (puts@plt), counts as called. The cost up to the next call or return\n"
-         "is its own where the program leads there without a condition, and else that of the function before (column\n"
-         "crossed of tsv). Of a function that calls itself, outermost calls alone have a cost with callees.\n\n"
+         "The counters are read at each call, return and interrupt. The difference between two readings is the cost "
+         "of\n"
+         "the function that the first one entered. The trace has no jumps: a function that is seen to run after a "
+         "jump,\n"
+         "such as a tail call or a procedure linkage table entry (puts@plt), counts as called. The cost up to the "
+         "next\n"
+         "call or return belongs to this function if the jump is unconditional, else to the function before it "
+         "(column\n"
+         "crossed in tsv). For recursive functions only outermost calls have a cost with callees.\n\n"
          "  waymark dpu "
          "functions DIR --limit 0\n",
          true},
@@ -322,7 +326,7 @@ Run add_dpu(CLI::App& app) {
         {"loops", "Loops: where, how often, how long (mode compressed)", "", "", false},
         {"data", "What the program wrote to DP_TD", "", "", false},
         {"ratios", "Miss rates, load, stall shares, use of the bus: figures derived from the counters", "",
-         "A figure is there where the counters count all that it takes: load = 1 - WAIT / CYCLES, cycles per set =\n"
+         "A figure is shown if all counters that it needs are counted: load = 1 - WAIT / CYCLES, cycles per set =\n"
          "CYCLES / VLES, miss rates = MISS / (HIT + MISS), stalled = STALL / CYCLES, cycles lost per DC miss =\n"
          "STALL_DATA / DC_MISS, bus utilisation = BUS_BUSY / (BUS_BUSY + BUS_WAIT + BUS_IDLE). Several runs with\n"
          "different events together: waymark report or waymark profile with all of them.\n\n"

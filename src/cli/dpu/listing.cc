@@ -193,7 +193,7 @@ void print_info(Output& out, const ordered_json& info) {
         out.write("\nNothing wrong was found.\n");
         return;
     }
-    out.write("\nworth knowing\n");
+    out.write("\nremarks\n");
     for (const auto& problem : info["problems"]) out.print("  - {}\n", text(problem));
 }
 

@@ -9,9 +9,8 @@ void PerfRecordOptions::add_to(CLI::App& app) {
     as_option =
         app.add_option(
                "--as", as,
-               "Form of a recording of program flow: snapshot, a folder that contains the code too; or perf, the "
-               "perf.data file that 'perf record -e cs_etm//u' would have written, with the truth in "
-               "PATH.truth.txt")
+               "Output format for program flow: snapshot: a folder with trace and code; perf: the perf.data file that "
+               "'perf record -e cs_etm//u' would have written. PATH.truth.txt then contains what really ran")
             ->check(CLI::IsMember({"snapshot", "perf"}))
             ->capture_default_str();
     const auto perf = [&](CLI::Option* option) {
@@ -23,18 +22,17 @@ void PerfRecordOptions::add_to(CLI::App& app) {
                         "CPU, its unit's bytes unformatted. Default: trbe for ete, else etr")
              ->check(CLI::IsMember({"etr", "trbe"})));
     perf(app.add_option("--loss", to.loss,
-                        "late: sinks are read too late, so of each range an ETR keeps the newest --aux-buffer bytes "
-                        "(TRUNCATED, with a barrier) and a TRBE the oldest (COLLISION); snapshot: read at the end "
-                        "alone, each AUX ring then holds its newest bytes")
+                        "none: no trace is lost; late: sinks are read too late, so an ETR keeps the newest "
+                        "--aux-buffer bytes of each range (TRUNCATED, with a barrier) and a TRBE the oldest "
+                        "(COLLISION); snapshot: rings are read only at the end and keep their newest bytes")
              ->check(CLI::IsMember({"none", "late", "snapshot"}))
              ->capture_default_str());
     perf(app.add_flag("--per-thread", to.per_thread,
-                      "A ring for each thread instead of one for each CPU, without Context IDs and timestamps. Always "
-                      "so with --unit ptm"));
-    perf(app.add_option(
-                "--also", to.also,
-                "Another program, run when the one before it has ended, in the same file: its path and arguments "
-                "with spaces between them. May be repeated")
+                      "One AUX ring for each thread instead of each CPU, without Context IDs and timestamps. Always "
+                      "on with --unit ptm"));
+    perf(app.add_option("--also", to.also,
+                        "Record another program after this one, into the same file: its path and arguments, separated "
+                        "by spaces. May be repeated")
              ->type_name("COMMAND")
              ->allow_extra_args(false)
              ->take_all());

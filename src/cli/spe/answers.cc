@@ -258,7 +258,7 @@ void Answer::print_quality(Output& out, bool all) const {
         out.print("lost      {} in no record, {} damaged inside records, {} of the file's own structure\n",
                   counted(q.lost_bytes(), "byte"), grouped(q.damaged_bytes()), counted(q.container_lost_bytes, "byte"));
     else
-        out.print("lost      nothing of what was written\n");
+        out.print("lost      nothing\n");
     if (q.lost_events != 0)
         out.print("          perf lost {} about threads and mappings\n", counted(q.lost_events, "record"));
     if (q.without_address != 0) {
@@ -363,7 +363,7 @@ ordered_json Answer::quality_json() const {
 }
 
 std::string hardly_a_buffer(const std::string& capture, std::uint64_t doubtful, std::uint64_t records) {
-    return fmt::format("{}: {} of {} records are damaged or hold no PC: this is hardly a profiling buffer", capture,
+    return fmt::format("{}: {} of {} records are damaged or hold no PC: this is probably no profiling buffer", capture,
                        grouped(doubtful), grouped(records));
 }
 

@@ -181,8 +181,8 @@ Run add_spe_report(CLI::App& spe) {
     command.footer(
         "The head shows how the samples were taken and what is missing. Every sample counts in exactly one row of a\n"
         "table, unless the table says otherwise. Cycles are those of the samples; a sample represents as many\n"
-        "operations as the interval says, so shares hold for the program, sums do not.\n"
-        "tsv is the table of --by alone, with more columns; json is everything.\n"
+        "operations as the interval says, so shares are valid for the program, but sums are not.\n"
+        "tsv contains only the table of --by, with more columns; json contains everything.\n"
         "\n"
         "  waymark spe report perf.data\n"
         "  waymark spe report perf.data --by line --sort llc-misses --symfs /srv/board-rootfs\n"

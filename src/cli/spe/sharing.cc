@@ -137,7 +137,7 @@ ExitStatus sharing(const SharingOptions& options) {
     auto out = Output::open(options.output, {options.capture});
     if (!out) return fail(out.error());
     if (!options.threads.empty() || !options.cpus.empty() || !options.functions.empty())
-        say("note", "only the samples asked for were looked at: what is shared with others does not show");
+        say("note", "only the selected samples were examined: sharing with other threads or CPUs is not shown");
     if (answer->quality().selected != 0) SharingReport(options, *answer, candidates, sharing).print(*out);
     return answer->finish(options, *out, true);
 }
@@ -157,10 +157,12 @@ Run add_spe_sharing(CLI::App& spe) {
                "kind: false sharing first, then mixed; samples, cycles, apart, from-other: most of those first");
     add_limit(command, options->limit, "Maximum number of cache lines; 0: all");
     command.footer(
-        "A line is shared if several threads use it and one writes. It is shared falsely if no place that one of them\n"
-        "writes is used by another: then the threads wait for each other over nothing, and moving the data apart\n"
-        "helps. Lines are physical where samples have physical addresses (pa_enable=1), else of a process: then\n"
-        "memory shared between processes is not seen as shared. Where threads are not known, CPUs are used instead.\n"
+        "A line is shared if several threads use it and at least one writes. It is false sharing if no address that "
+        "one\n"
+        "thread writes is used by another thread: moving the data to different lines then removes the wait. Lines are\n"
+        "identified by physical address if samples have it (pa_enable=1), else by process and virtual address, so "
+        "that\n"
+        "memory shared between processes is not detected. If threads are not known, CPUs are used instead.\n"
         "tsv has a row for each access of each line.\n"
         "\n"
         "  waymark spe sharing perf.data\n"
