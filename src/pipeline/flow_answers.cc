@@ -57,7 +57,9 @@ public:
                                                                       options_.most_slices);
             s.sink = std::make_unique<analysis::FlowSink>(
                 *s.code, [&offsets = stream.offsets](Offset at) { return offsets.capture(at).value; },
-                analysis::FlowSink::Options{.calls = options_.calls || options_.timeline || options_.instructions,
+                // Of a part of the flow, decoders do not count ways themselves.
+                analysis::FlowSink::Options{.calls = options_.calls || options_.timeline || options_.instructions ||
+                                                     (options_.ranges && stream.source.filter != nullptr),
                                             .ways = options_.ranges,
                                             .observer = s.timeline.get()});
             s.first = s.source;

@@ -13,12 +13,9 @@
 #include "support/perf_capture.h"
 #include "support/random.h"
 #include "support/sanitized.h"
-#include "support/temporary_folder.h"
-#include "support/tiny_elf.h"
 #include "waymark/flow/summary.h"
 #include "waymark/pipeline/flow_answers.h"
 #include "waymark/pipeline/process_survey.h"
-#include "waymark/pipeline/run.h"
 
 namespace waymark::pipeline {
 namespace {

@@ -150,7 +150,7 @@ private:
     [[nodiscard]] bool has_code(ThreadNumber thread, std::uint64_t address) const {
         const pipeline::ProcessCode& code = *session_.sources.front().code;
         constexpr std::uint64_t last = ~std::uint64_t{0};
-        return !code.at(code.number(thread, 0, last), {address}, {}).bytes.empty();
+        return !code.at(code.number(thread, 0, last), {address}).bytes.empty();
     }
     [[nodiscard]] std::filesystem::path folder() const { return std::filesystem::path(options_.capture).parent_path(); }
 
