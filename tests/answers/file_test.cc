@@ -201,7 +201,7 @@ TEST(AnswersFile, OtherVersions) {
 }
 
 TEST(AnswersFile, SaysWhatIsWrong) {
-    EXPECT_NE(why({1, 2, 3}).find("no answers file"), std::string::npos);
+    EXPECT_NE(why({1, 2, 3}).find("not an answers file"), std::string::npos);
     EXPECT_NE(why(file_of({head()})).find("metric"), std::string::npos);
     EXPECT_NE(why(file_of({head(), metrics(), metrics()})).find("twice"), std::string::npos);
     Buffer more = file_of({head(), metrics()});
@@ -389,7 +389,7 @@ TEST(MergedAnswers, SayWhatIsLeftOut) {
     EXPECT_TRUE(sum.timeline.slices.empty());
     std::string said;
     for (const Finding& f : sum.health) said += f.what + "\n";
-    for (const char* what : {"timeline", "Charts and tables", "Who called whom"})
+    for (const char* what : {"timeline", "Charts and the unit's own tables", "Who called whom"})
         EXPECT_NE(said.find(what), std::string::npos) << what;
 }
 

@@ -104,12 +104,12 @@ class Pgo(unittest.TestCase):
                 for sources in ((three,), self.captures)]
         self.assertEqual(both[0], both[1])
         # Timelines have no sum, and that is said, in the file too.
-        self.assertIn("no timeline", said if "no timeline" in said else
+        self.assertIn("timeline is left out", said if "timeline is left out" in said else
                       recorded.run(WAYMARK, "merge", *self.answers, "-o", two).stderr)
 
     def test_what_is_no_answers_file_is_refused(self):
         done = recorded.run(WAYMARK, "merge", self.source, "-o", self.folder / "none", status=2)
-        self.assertIn("no answers file", done.stderr)
+        self.assertIn("not an answers file", done.stderr)
         cut = self.folder / "cut"
         cut.write_bytes(self.answers[0].read_bytes()[:-20])
         for command in (("merge", cut, "-o", self.folder / "none"), ("profile", cut)):

@@ -198,7 +198,7 @@ class Aarch64(unittest.TestCase):
         out = self.folder / "refused"
         done = run(WAYMARK, "record", "--unit", "ptm", "-o", out, "--", a64)
         self.assertEqual(done.returncode, 3, done.stderr)
-        self.assertIn("is an AArch64 program; --unit ptm traces AArch32 cores alone", done.stderr)
+        self.assertIn("is an AArch64 program; --unit ptm traces only AArch32 cores", done.stderr)
         self.assertIn("--unit ete or etmv4 records this one", done.stderr)
         for options, text in ((("--unit", "ete", "--sync", "1000"), "power of two"),
                               (("--unit", "ete", "--core", "cortex-a53"), "armv9-a is"),
@@ -218,7 +218,7 @@ class Aarch64(unittest.TestCase):
     def test_what_is_no_program(self):
         static, odd = self.folder / "static", self.folder / "odd"
         contents = static.read_bytes()
-        for text, data, mode in (("is empty", b"", 0o755), ("is a script; ", b"#!/bin/sh\n", 0o755),
+        for text, data, mode in (("is empty", b"", 0o755), ("is a script, which QEMU cannot run; ", b"#!/bin/sh\n", 0o755),
                                  ("is no ELF file", b"text\n", 0o755), ("not executable; chmod", contents, 0o644),
                                  ("no loadable segment", contents[:100], 0o755)):
             with self.subTest(text):

@@ -268,7 +268,7 @@ class Traps(unittest.TestCase):
                 done = run(WAYMARK, *command, path)
                 text = " ".join((done.stdout + done.stderr).split())
                 for part in (f"the code of {self.program} (build ID ", "execution went there ",
-                             "of branches could not be placed", f"DIR{self.program} (--symfs DIR)"):
+                             "of branches have no address", f"DIR{self.program} (--symfs DIR)"):
                     self.assertIn(part, text, command)
                 said[command] = text
             root = self.folder / "root"

@@ -365,7 +365,7 @@ class Answers(unittest.TestCase):
         before = (place / "hello").read_bytes()
         done = run(WAYMARK, "record", "--unit", "spe", "-o", place / "hello", "--", place / "hello")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("is no perf.data file", done.stderr)
+        self.assertIn("exists and is not a perf.data file", done.stderr)
         self.assertEqual((place / "hello").read_bytes(), before)
         self.assertEqual(run(WAYMARK, "record", "--unit", "spe", "-o", place / "perf.data", "--",
                              place / "hello").returncode, 0)
@@ -404,7 +404,7 @@ class Answers(unittest.TestCase):
         done = run(WAYMARK, "spe", "report", cut)
         self.assertRegex(done.stdout, r"samples +[\d,]+")
         self.assertIn("chase", done.stdout)
-        self.assertRegex(done.stderr, r"error: .*, offset 0x\w+: the file ends 0x\w+ bytes before its data do")
+        self.assertRegex(done.stderr, r"error: .*, offset 0x\w+: the file is cut: 0x\w+ bytes of data are missing")
         self.assertEqual(done.returncode, 3)
         self.assertEqual(run(WAYMARK, "spe", "records", cut).returncode, 3)
 

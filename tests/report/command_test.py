@@ -65,7 +65,7 @@ with tempfile.TemporaryDirectory() as folder:
     shutil.copytree(capture, work / "bare")
     for ini in (work / "bare").glob("*.ini"):
         ini.write_text(re.sub(r"\[dump\d*\][^\[]*", "", ini.read_text()))
-    run(work, 1, "nothing decoded: execution was only where no image is known", "bare", "-o", "bare.html")
+    run(work, 1, "no instruction decoded: no image is known for the code that ran", "bare", "-o", "bare.html")
     bare = head(work / "bare.html")
     assert "--image" in bare["health"][0]["todo"] and bare["has"]["instructions"] == 0, bare["health"]
     assert bare["has"]["marks"] > 0 and bare["traceBytes"] > 0, bare["has"]
