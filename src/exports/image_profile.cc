@@ -132,10 +132,9 @@ Result<Index> profile_image(const Answers& answers, const std::string& name) {
 Result<ExportReport> write_autofdo_text(const Answers& answers, const ImageProfileOptions& options, ByteSink& sink) {
     WM_ASSIGN_OR_RETURN(const Index image, profile_image(answers, options.image));
     const Image& of = answers.images[image];
-    const auto offset = [&](std::uint64_t address) -> std::optional<std::uint64_t> {
+    const auto offset = [&](std::uint64_t at) -> std::optional<std::uint64_t> {
         for (const Image::Segment& s : of.segments)
-            if (s.executable && address >= s.address && address - s.address < s.bytes)
-                return address - s.address + s.offset;
+            if (s.executable && at >= s.address && at - s.address < s.bytes) return at - s.address + s.offset;
         return std::nullopt;
     };
     const Tables tables(answers, image, offset, 0);
@@ -172,8 +171,8 @@ Result<ExportReport> write_profgen(const Answers& answers, const ImageProfileOpt
     WM_ASSIGN_OR_RETURN(const Index image, profile_image(answers, options.image));
     const Image& of = answers.images[image];
     const auto base = preferred_base(of);
-    const auto offset = [&](std::uint64_t address) -> std::optional<std::uint64_t> {
-        return base && address >= *base ? std::optional(address - *base) : std::nullopt;
+    const auto offset = [&](std::uint64_t at) -> std::optional<std::uint64_t> {
+        return base && at >= *base ? std::optional(at - *base) : std::nullopt;
     };
     const Tables tables(answers, image, offset, std::nullopt);
     if (tables.ranges.empty()) return no_ranges(answers, of);
@@ -189,7 +188,7 @@ Result<ExportReport> write_profgen(const Answers& answers, const ImageProfileOpt
 Result<ExportReport> write_profgen_script(const Answers& answers, const ImageProfileOptions& options, ByteSink& sink) {
     WM_ASSIGN_OR_RETURN(const Index image, profile_image(answers, options.image));
     const Image& of = answers.images[image];
-    const auto same = [](std::uint64_t address) { return std::optional(address); };
+    const auto same = [](std::uint64_t at) { return std::optional(at); };
     Tables tables(answers, image, same, 0);
     if (tables.ranges.empty()) return no_ranges(answers, of);
     Writer out(sink);

@@ -57,10 +57,10 @@ std::string why_nothing(const Session& session, const std::vector<const Source*>
     const auto lost = [&](GapReason reason) { return gave.gaps[static_cast<unsigned>(reason)] != 0; };
     if (bytes == 0) return why_no_bytes(session, selected, report);
     if (gave.packets == 0) return no_sync(selected, bytes);
-    if (const auto missing = missing_code(session, report, 3); gave.no_memory != 0 && !missing.empty()) {
+    if (const auto damages = missing_code(session, report, 3); gave.no_memory != 0 && !damages.empty()) {
         std::string out = "execution was only where no image is known";
-        for (const Damage& damage : missing)
-            out += (&damage == missing.data() ? ": " : ". Besides, ") + damage.sentence;
+        for (const Damage& damage : damages)
+            out += (&damage == damages.data() ? ": " : ". Besides, ") + damage.sentence;
         return out;
     }
     if (gave.no_memory != 0)

@@ -114,7 +114,7 @@ class Pgo(unittest.TestCase):
         cut.write_bytes(self.answers[0].read_bytes()[:-20])
         for command in (("merge", cut, "-o", self.folder / "none"), ("profile", cut)):
             done = recorded.run(WAYMARK, *command, status=3)
-            self.assertIn("cut short", done.stderr)
+            self.assertIn("it was cut after", done.stderr)
         self.assertFalse((self.folder / "none").exists())
         done = recorded.run(WAYMARK, "profile", self.answers[0], "--symbols", self.program, status=2)
         self.assertIn("leave out --symbols", done.stderr)

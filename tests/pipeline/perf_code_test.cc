@@ -17,7 +17,7 @@ namespace {
 using capture::perf::KernelSymbol;
 using capture::perf::TextPoke;
 
-constexpr std::uint64_t kernel_address = 0xffff'8000'0050'0040;
+constexpr std::uint64_t poked_address = 0xffff'8000'0050'0040;
 constexpr std::uint32_t to_itself = 0x14000000;  // b .
 
 std::vector<std::uint8_t> code(const std::vector<std::uint32_t>& words) {
@@ -38,7 +38,7 @@ protected:
     void kernel_map(const std::string& file) {
         Mapping m;
         m.pid = capture::perf::nobody;
-        m.address = {kernel_address};
+        m.address = {poked_address};
         m.bytes = 0x800;
         m.file_offset = code_offset;
         m.file = file;
@@ -66,12 +66,12 @@ protected:
 TEST_F(PerfCode, TextPokesHoldFromTheirTimesOn) {
     const std::string a = program("a", 2);
     kernel_map(a);
-    range(0, once(kernel_address, 10), 0, 100);
+    range(0, once(poked_address, 10), 0, 100);
     // What ran before is not what the file has either: the kernel had changed itself when it started.
-    w_.text_poke({{kernel_address}, 150, code({to_itself}), code({nop})}, {0, 0, 0, 150, 1});
-    range(0, once(kernel_address, 10), 0, 200);
-    w_.text_poke({{kernel_address + 4}, 250, code({nop}), code({to_itself})}, {0, 0, 0, 250, 1});
-    range(0, once(kernel_address, 10), 0, 300);
+    w_.text_poke({{poked_address}, 150, code({to_itself}), code({nop})}, {0, 0, 0, 150, 1});
+    range(0, once(poked_address, 10), 0, 200);
+    w_.text_poke({{poked_address + 4}, 250, code({nop}), code({to_itself})}, {0, 0, 0, 250, 1});
+    range(0, once(poked_address, 10), 0, 300);
     const Session session = open();
     EXPECT_EQ(ranges(session), (Ranges{"0xffff800000500040+1", "0xffff800000500040+3", "0xffff800000500040+2"}));
     EXPECT_EQ(costs(session), (std::map<std::string, std::uint64_t>{{"loop_of_a", 6}}));
@@ -79,12 +79,12 @@ TEST_F(PerfCode, TextPokesHoldFromTheirTimesOn) {
 }
 
 TEST_F(PerfCode, NewTextHasTheNameOfItsSymbol) {
-    w_.kernel_symbol({{kernel_address}, 64, 0, false, "kprobe_insn_slot"}, {0, 0, 0, 140, 1});
-    w_.text_poke({{kernel_address}, 150, {}, two()}, {0, 0, 0, 150, 1});
-    range(0, once(kernel_address, 10), 0, 200);
-    w_.text_poke({{kernel_address}, 250, two(), {}}, {0, 0, 0, 250, 1});
-    range(0, once(kernel_address, 10), 0, 300);
-    range(0, once(kernel_address, 10), 0, 400);
+    w_.kernel_symbol({{poked_address}, 64, 0, false, "kprobe_insn_slot"}, {0, 0, 0, 140, 1});
+    w_.text_poke({{poked_address}, 150, {}, two()}, {0, 0, 0, 150, 1});
+    range(0, once(poked_address, 10), 0, 200);
+    w_.text_poke({{poked_address}, 250, two(), {}}, {0, 0, 0, 250, 1});
+    range(0, once(poked_address, 10), 0, 300);
+    range(0, once(poked_address, 10), 0, 400);
     const Session session = open();
     EXPECT_EQ(ranges(session), (Ranges{"0xffff800000500040+2", "0xffff800000500040+2", "none at 0xffff800000500040"}))
         << "in the range in which it was removed it may have run";
@@ -125,14 +125,14 @@ std::vector<std::uint8_t> bpf_feature(std::uint64_t first, std::uint64_t second)
 }
 
 TEST_F(PerfCode, BpfProgramsRunFromKsymbolToKsymbol) {
-    const std::uint64_t second = kernel_address + 0x1000;
-    w_.feature(static_cast<capture::perf::Feature>(25), bpf_feature(kernel_address, second));
-    range(0, once(kernel_address, 10) + once(second, 10), 0, 100);
-    w_.kernel_symbol({{kernel_address}, 8, 0, false, "bpf_prog_1122_filter"}, {0, 0, 0, 150, 1});
-    range(0, once(kernel_address, 10), 0, 200);
-    w_.kernel_symbol({{kernel_address}, 8, 0, true, "bpf_prog_1122_filter"}, {0, 0, 0, 250, 1});
-    range(0, once(kernel_address, 10), 0, 300);
-    range(0, once(kernel_address, 10) + once(second, 10), 0, 400);
+    const std::uint64_t second = poked_address + 0x1000;
+    w_.feature(static_cast<capture::perf::Feature>(25), bpf_feature(poked_address, second));
+    range(0, once(poked_address, 10) + once(second, 10), 0, 100);
+    w_.kernel_symbol({{poked_address}, 8, 0, false, "bpf_prog_1122_filter"}, {0, 0, 0, 150, 1});
+    range(0, once(poked_address, 10), 0, 200);
+    w_.kernel_symbol({{poked_address}, 8, 0, true, "bpf_prog_1122_filter"}, {0, 0, 0, 250, 1});
+    range(0, once(poked_address, 10), 0, 300);
+    range(0, once(poked_address, 10) + once(second, 10), 0, 400);
     const Session session = open();
     EXPECT_EQ(ranges(session), (Ranges{"none at 0xffff800000500040", "0xffff800000501040+1", "0xffff800000500040+2",
                                        "0xffff800000500040+2", "none at 0xffff800000500040", "0xffff800000501040+1"}));
@@ -141,7 +141,7 @@ TEST_F(PerfCode, BpfProgramsRunFromKsymbolToKsymbol) {
 }
 
 TEST_F(PerfCode, BpfProgramsThatAreCutAreLeftOut) {
-    const std::vector<std::uint8_t> whole = bpf_feature(kernel_address, kernel_address + 0x1000);
+    const std::vector<std::uint8_t> whole = bpf_feature(poked_address, poked_address + 0x1000);
     for (std::size_t bytes = 0; bytes < whole.size(); ++bytes) {
         ByteCollector out;
         PerfWriter w(out, cs_etm_attrs());
