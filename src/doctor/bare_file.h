@@ -1,4 +1,4 @@
-/// A bare trace file: what its bytes show of what nothing says of it.
+/// A bare trace file: the description that its bytes give.
 #pragma once
 
 #include <cstdint>

@@ -151,7 +151,7 @@ protected:
 
     // ---- P0 elements
 
-    /// 2.13, step 6, and what it means for the address of what comes next.
+    /// 2.13, step 6, and its effect on the next address.
     void p0_instruction(const Retired& w, const isa::Place& after) {
         const isa::Instruction& i = w.instruction;
         const bool broadcast = i.waypoint == Waypoint::direct && w.passed && broadcasts(w.address);

@@ -61,7 +61,7 @@ protected:
             if (traced_since_timestamp_ || choices_.timestamp_filter == ModelChoices::TimestampFilter::none)
                 send_timestamp(false);
         }
-        // Where it stands is imprecise anyhow: it does not wait for atoms, nor they for it.
+        // Its position is imprecise by definition: it does not wait for atoms, nor they for it.
         if (trigger_pending_ && async_sent_ && !fifo_.draining()) {
             trigger_pending_ = false;
             send(Trigger{});

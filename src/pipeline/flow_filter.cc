@@ -312,7 +312,7 @@ bool FilterSink::decide(Offset offset, std::uint64_t address, std::optional<std:
         return false;
     }
     ++filtered_.passed;
-    // As if the unit had been told to leave it out.
+    // As if the unit had been programmed to leave it out.
     if (left_out_) pass_on(offset, flow::TraceOn{flow::TraceOnReason::enabled});
     left_out_ = false;
     return true;

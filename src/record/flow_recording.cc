@@ -16,7 +16,7 @@ namespace waymark::record {
 
 namespace {
 
-/// Sums of what was recorded.
+/// Sums of the recorded execution.
 void summarise(const FlowRecording& options, const Recorded& r, RecordOutcome& out) {
     const std::string& folder = options.folder;
     if (r.replaced) out.summary(fmt::format("{}: replaced the recording that was there", folder));

@@ -44,7 +44,7 @@ public:
         for (const Instruction* i : instructions)
             for (Index at = i->inlined; at < number_.size() && number_[at] < 0; at = answers.inlined[at].parent)
                 number_[at] = 0;
-        // Parents stand before their children, here as there.
+        // Parents come before their children in both.
         for (std::size_t at = 0; at < number_.size(); ++at) {
             if (number_[at] < 0) continue;
             number_[at] = static_cast<std::int64_t>(calls_.size());
@@ -67,7 +67,7 @@ private:
     std::vector<const InlinedCall*> calls_;
 };
 
-/// The lines of a text that stand within `near` lines of one with code, as [first line, text] of each stretch.
+/// The lines of a text within `near` lines of a line with code, as [first line, text] of each stretch.
 void write_text(Json& json, const SourceFile& source, const std::vector<std::uint32_t>& with_code, std::uint32_t near) {
     const auto lines = static_cast<std::uint32_t>(source.lines.size());
     std::uint32_t written = 0;

@@ -31,14 +31,14 @@ TEST_F(PerfCapture, TwoProcessesWithDifferentFilesAtOneAddress) {
     const Session session = open();
     for (const DecoderKind kind : {DecoderKind::fast, DecoderKind::reference}) {
         const Ran were = run(session, Addresses::as_they_were, kind);
-        ASSERT_EQ(were.told.size(), 1U);
-        const Told& told = were.told.at("cpu0 aux_cpu0");
-        EXPECT_EQ(told.ranges, (Ranges{"0x500040+2", "0x500040+3", "0x900040+2"}));
-        EXPECT_EQ(told.sections.at(0x500040).size(), 2U) << "other code is another block";
+        ASSERT_EQ(were.delivered.size(), 1U);
+        const PerfFlow& delivered = were.delivered.at("cpu0 aux_cpu0");
+        EXPECT_EQ(delivered.ranges, (Ranges{"0x500040+2", "0x500040+3", "0x900040+2"}));
+        EXPECT_EQ(delivered.sections.at(0x500040).size(), 2U) << "other code is another block";
         EXPECT_TRUE(were.missing.empty());
 
         const Ran placed = run(session, Addresses::placed, kind);
-        const Ranges& ranges = placed.told.at("cpu0 aux_cpu0").ranges;
+        const Ranges& ranges = placed.delivered.at("cpu0 aux_cpu0").ranges;
         ASSERT_EQ(ranges.size(), 3U);
         EXPECT_EQ(ranges[0], "0x500040+2") << "where it was mapped first";
         EXPECT_EQ(ranges[2], ranges[0]) << "the same code of the same file";
@@ -82,7 +82,7 @@ TEST_F(PerfCapture, MapsAreThoseOfTheRange) {
     range(0, once(0x500040, 10), 0, 200);
     const Session session = open();
     for (const unsigned jobs : {1U, 2U})
-        EXPECT_EQ(run(session, Addresses::as_they_were, DecoderKind::fast, jobs).told.at("cpu0 aux_cpu0").ranges,
+        EXPECT_EQ(run(session, Addresses::as_they_were, DecoderKind::fast, jobs).delivered.at("cpu0 aux_cpu0").ranges,
                   (Ranges{"0x500040+2", "0x500040+3"}));
 }
 
@@ -96,8 +96,8 @@ TEST_F(PerfCapture, ARangeBeginsAnew) {
     range(0, once(0x500040, 10), 0x100, 300);
     const Session session = open();
     const Ran ran = run(session, Addresses::as_they_were);
-    EXPECT_EQ(ran.told.at("cpu0 aux_cpu0").ranges, Ranges{"0x500040+2"});
-    EXPECT_EQ(ran.told.at("cpu0 aux_cpu0_raw").ranges, Ranges{"0x500040+2"});
+    EXPECT_EQ(ran.delivered.at("cpu0 aux_cpu0").ranges, Ranges{"0x500040+2"});
+    EXPECT_EQ(ran.delivered.at("cpu0 aux_cpu0_raw").ranges, Ranges{"0x500040+2"});
     for (const BufferReport& buffer : ran.report.buffers) {
         if (buffer.framed) {
             EXPECT_EQ(buffer.frames.accounted(), buffer.bytes);
@@ -154,8 +154,8 @@ TEST_F(PerfCapture, Selections) {
         return run(session, Addresses::as_they_were, DecoderKind::fast, jobs);
     };
     const auto ranges = [&](const FlowSelection& selection) {
-        Ranges out = selected(selection, 1).told["cpu0 aux_cpu0"].ranges;
-        EXPECT_EQ(out, selected(selection, 3).told["cpu0 aux_cpu0"].ranges);
+        Ranges out = selected(selection, 1).delivered["cpu0 aux_cpu0"].ranges;
+        EXPECT_EQ(out, selected(selection, 3).delivered["cpu0 aux_cpu0"].ranges);
         return out;
     };
     const std::string of_a = "0x500040+2", of_b = "0x500040+3", none = "none at 0x600040";
@@ -258,7 +258,7 @@ TEST_F(PerfCapture, RawTraceIsOfItsRing) {
     map(10, 0x500040, a, 50);
     range(1, once(0x500040, 10), 0x100, 100);
     const Session session = open();
-    EXPECT_EQ(run(session, Addresses::as_they_were).told.at("cpu1 aux_cpu1").ranges, Ranges{"0x500040+2"});
+    EXPECT_EQ(run(session, Addresses::as_they_were).delivered.at("cpu1 aux_cpu1").ranges, Ranges{"0x500040+2"});
 }
 
 /// Files with random damage: wrong bytes, numbers of any size in any field, records that are gone, doubled or

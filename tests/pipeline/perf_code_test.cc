@@ -45,7 +45,7 @@ protected:
         w_.mapping(m, {capture::perf::nobody, 0, 0, 0, 1});
     }
     static Ranges ranges(const Session& session, Addresses addresses = Addresses::as_they_were) {
-        return run(session, addresses).told.at("cpu0 aux_cpu0").ranges;
+        return run(session, addresses).delivered.at("cpu0 aux_cpu0").ranges;
     }
     /// What ran, by function.
     static std::map<std::string, std::uint64_t> costs(const Session& session) {

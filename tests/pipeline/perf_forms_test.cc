@@ -45,10 +45,10 @@ protected:
     }
     static void expect_all(const Session& session) {
         const Ran ran = run(session, Addresses::as_they_were);
-        ASSERT_EQ(ran.told.size(), 2U);
-        EXPECT_EQ(ran.told.at("cpu0 aux_cpu0").ranges,
+        ASSERT_EQ(ran.delivered.size(), 2U);
+        EXPECT_EQ(ran.delivered.at("cpu0 aux_cpu0").ranges,
                   (Ranges{"0x500040+2", "0x500040+3", "0x500040+3", "0x500040+3"}));
-        EXPECT_EQ(ran.told.at("cpu1 aux_cpu1").ranges, Ranges{"0x900040+2"});
+        EXPECT_EQ(ran.delivered.at("cpu1 aux_cpu1").ranges, Ranges{"0x900040+2"});
         EXPECT_TRUE(ran.missing.empty());
         for (const BufferReport& buffer : ran.report.buffers) EXPECT_FALSE(buffer.error.has_value());
         EXPECT_FALSE(says(session, "could not be read"));
@@ -94,7 +94,7 @@ TEST_F(PerfForms, FolderOfThreads) {
     // A thread's file that is gone is missed, and the rest is there.
     std::filesystem::remove(folder_.path() / "perf.dir/data.2");
     const Ran ran = run(open(folder_.path() / "perf.dir"), Addresses::as_they_were);
-    EXPECT_EQ(ran.told.at("cpu0 aux_cpu0").ranges, (Ranges{"0x500040+2", "0x500040+3"}));
+    EXPECT_EQ(ran.delivered.at("cpu0 aux_cpu0").ranges, (Ranges{"0x500040+2", "0x500040+3"}));
 }
 
 class PerfPipe : public PerfForms {
@@ -146,7 +146,7 @@ TEST_F(PerfForms, CompressedTrace) {
         map(10, 0x500040, b, time + 50);
     }
     const Ran ran = run(open(), Addresses::as_they_were);
-    EXPECT_EQ(ran.told.at("cpu0 aux_cpu0").ranges, (Ranges{"0x500040+2", "0x500040+3"}));
+    EXPECT_EQ(ran.delivered.at("cpu0 aux_cpu0").ranges, (Ranges{"0x500040+2", "0x500040+3"}));
     for (const BufferReport& buffer : ran.report.buffers) EXPECT_FALSE(buffer.error.has_value());
 }
 
@@ -201,7 +201,7 @@ protected:
         range(0, once(kernel_address, 10), 0, 100);
     }
     static Ranges ranges(const Session& session) {
-        return run(session, Addresses::as_they_were).told.at("cpu0 aux_cpu0").ranges;
+        return run(session, Addresses::as_they_were).delivered.at("cpu0 aux_cpu0").ranges;
     }
 };
 
@@ -277,7 +277,7 @@ TEST_F(PerfForms, ManyProcessesAreManyTimesOne) {
         const Ran ran = run(session, Addresses::placed, DecoderKind::fast, jobs);
         EXPECT_TRUE(ran.missing.empty());
         std::map<std::string, std::uint64_t> times;
-        for (const std::string& range : ran.told.at("cpu0 aux_cpu0").ranges) ++times[range];
+        for (const std::string& range : ran.delivered.at("cpu0 aux_cpu0").ranges) ++times[range];
         EXPECT_EQ(times,
                   (std::map<std::string, std::uint64_t>{{"0x500040+2", 6 * clones}, {"0x600040+3", 3 * clones}}));
     }

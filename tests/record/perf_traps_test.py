@@ -94,7 +94,7 @@ class Traps(unittest.TestCase):
         return doctor[kind]
 
     def test_files_as_perf_writes_them(self):
-        """Nothing is said of what is as usual, and what was taken apart and put together is the same file."""
+        """Usual properties are not reported, and a file taken apart and put together is the same file."""
         for options in (("--unit", "etmv4", "--sink", "trbe"), ("--unit", "ete"), ("--unit", "etmv4", "--per-thread")):
             with self.subTest(options=options):
                 records = self.recording(*options)

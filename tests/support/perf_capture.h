@@ -39,7 +39,7 @@ inline constexpr std::uint32_t nop = 0xd503201f;
 inline constexpr std::uint64_t code_offset = 64, code_address = 0x1040;  // of the segment, in the file and in memory
 
 /// What a sink was given, as text: `0x1040+2` is a block of two instructions.
-class Told final : public flow::Sink {
+class PerfFlow final : public flow::Sink {
 public:
     void consume(const flow::Batch& batch) override {
         flow::in_order(
@@ -144,7 +144,7 @@ protected:
                            [&](const capture::Problem& p) { return p.message.find(words) != std::string::npos; });
     }
     struct Ran {
-        std::map<std::string, Told> told;  // by source and buffer
+        std::map<std::string, PerfFlow> delivered;  // by source and buffer
         std::vector<MissingCode> missing;
         Report report;
     };
@@ -154,7 +154,7 @@ protected:
         std::vector<const Source*> sources;
         for (const Source& source : session.sources) sources.push_back(&source);
         out.report = pipeline::run(session, sources, [&](const StreamInfo& stream) {
-            return flow_consumer(stream, out.told[stream.source.name + " " + stream.buffer.name], kind, jobs,
+            return flow_consumer(stream, out.delivered[stream.source.name + " " + stream.buffer.name], kind, jobs,
                                  addresses);
         });
         for (const StreamReport& stream : out.report.streams)

@@ -91,7 +91,7 @@ public:
     /// Another stack is in use: its frames are reported to the observer.
     void report_frames();
 
-    /// Work of what is on top.
+    /// Work of the entries on top.
     void run(Work work);
     /// Cycles of no code that is known.
     void add_stray_cycles(std::uint32_t cycles) { stray_.cycles += cycles; }
@@ -173,7 +173,7 @@ private:
     };
     struct Stack {
         std::size_t index{};  ///< in the order of first sight
-        CallTree tree;        ///< of what is on the stack and what that called
+        CallTree tree;        ///< of the functions on the stack and their callees
         std::uint32_t root = 0;
         CallTree settled;  ///< of stacks that were given up
         std::vector<Frame> frames;

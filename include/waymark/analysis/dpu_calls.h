@@ -26,7 +26,7 @@ struct DpuFunctionCost {
 struct DpuPath {
     std::size_t parent = 0;
     DpuCode::Function function;
-    std::optional<dpu::TaskContext> root;  ///< of a task: the name of what begins there
+    std::optional<dpu::TaskContext> root;  ///< of a task: names the root
     bool service = false;                  ///< an interrupt or a system call
     std::uint64_t calls = 0;
     DpuCounts self{};

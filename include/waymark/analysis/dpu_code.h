@@ -53,9 +53,9 @@ public:
 
     static constexpr std::size_t no_image = ~std::size_t{0};
     struct Function {
-        std::uint32_t address{};  ///< where it begins; the address asked for where nothing is known of it
-        std::string name;         ///< empty: not known; with `?` at its end: of what comes before it (image/symbols.h)
-        std::string linkage_name{};    ///< as in the symbol table; empty: not from one
+        std::uint32_t address{};     ///< where it begins; the address asked for where nothing is known of it
+        std::string name;            ///< empty: not known; with `?` at its end: the symbol before it (image/symbols.h)
+        std::string linkage_name{};  ///< as in the symbol table; empty: not from one
         std::size_t image = no_image;  ///< it lies in: a place in `images`
         auto operator<=>(const Function&) const = default;
     };
@@ -64,7 +64,7 @@ public:
         std::uint32_t address{}, layer{};
         auto operator<=>(const Place&) const = default;
     };
-    /// Of what the trace has at an offset.
+    /// The trace's contents at an offset.
     [[nodiscard]] Place at(std::uint32_t address, Offset offset) const {
         return {address, turns_.layer(address, offset.value)};
     }

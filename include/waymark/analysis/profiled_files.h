@@ -1,4 +1,4 @@
-/// The files of the images that a profile is made of, and how much of what ran the profile covers.
+/// The files of a profile's images, and how much of the execution the profile covers.
 #pragma once
 
 #include <cstdint>

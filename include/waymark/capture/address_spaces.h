@@ -20,7 +20,7 @@ struct MappedExtent {
     std::uint64_t shift{};          ///< address less place, modulo 2^64
     std::uint32_t module{};         ///< in ModuleMap::modules, or `no_module`: nothing is known of the code
     std::uint32_t name{};           ///< of what is mapped: an index into AddressSpaces::names
-    std::uint32_t code{};           ///< 0: the module's; else 1 + the index of what replaced it, as who did that counts
+    std::uint32_t code{};           ///< 0: the module's; else 1 + the index of its replacement, as that producer counts
     friend auto operator<=>(const MappedExtent&, const MappedExtent&) = default;
 };
 inline constexpr std::uint32_t no_module = ~std::uint32_t{0};
@@ -34,7 +34,7 @@ struct CodeChange {
     Address address{};
     std::uint64_t bytes{};             ///< addresses that are concerned
     std::vector<std::uint8_t> code{};  ///< what is there; empty: nothing any more
-    std::string name{};                ///< of what it is; empty: a part of what is mapped there
+    std::string name{};                ///< of the code; empty: a part of the mapping there
     friend bool operator==(const CodeChange&, const CodeChange&) = default;
 };
 

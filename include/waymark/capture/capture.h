@@ -142,7 +142,7 @@ struct Problem {
 struct Peculiarity {
     enum class Weight : std::uint8_t {
         normal,     ///< other programs read it wrongly, Waymark does not
-        ambiguous,  ///< a part of what was wanted cannot be known from it
+        ambiguous,  ///< it does not determine a part of the request
         fatal,      ///< there is nothing to decode
     };
     std::string kind;    ///< the same word for the same property: `shared-sink`

@@ -269,7 +269,7 @@ public:
             if (from_ == 0) return;
             out_.way(std::exchange(from_, 0), static_cast<std::uint32_t>(position) / 2);
         }
-        /// Of what no branch's way depends on: cycle counts and timestamps.
+        /// Cycle counts and timestamps: no branch's way depends on them.
         template <class Anything>
         WM_INLINE void event(const std::uint8_t* packet, Anything&& what) {
             event(first_ + static_cast<std::uint64_t>(packet - first_byte_), std::forward<Anything>(what));

@@ -30,7 +30,7 @@ public:
         friend auto operator<=>(const State&, const State&) = default;
     };
     [[nodiscard]] State state(std::uint32_t process, std::uint64_t from, std::uint64_t to) const;
-    /// Puts what is there in the place of what was mapped.
+    /// Replaces the mapped code with the changed code.
     void apply(std::uint32_t process, const State& state, std::vector<capture::MappedExtent>& extents) const;
     /// The bytes of an extent with code of its own, from its first address on. Precondition: extent.code != 0.
     [[nodiscard]] Bytes code(const capture::MappedExtent& extent) const;

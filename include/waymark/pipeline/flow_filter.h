@@ -78,7 +78,7 @@ struct Filtered {
     };
     std::uint64_t passed{};                    ///< ranges, and places without code
     std::map<Kind, std::uint64_t> left_out{};  ///< the same
-    std::uint64_t last{};                      ///< time of what was left out last
+    std::uint64_t last{};                      ///< time of the last range that was left out
 };
 
 /// Of all streams of a report, for messages. Empty: there is no filter.

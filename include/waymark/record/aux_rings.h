@@ -32,7 +32,7 @@ public:
 
 private:
     struct Ring {
-        std::uint64_t position{};             ///< of what the units write next
+        std::uint64_t position{};             ///< of the next byte that the units write
         std::vector<std::uint8_t> pending{};  ///< not in the file yet
         std::vector<std::pair<capture::perf::AuxRange, capture::perf::PerfWriter::At>> ranges{};  ///< nor these
     };

@@ -1,4 +1,4 @@
-/// How much of what executed is recorded: of a block what completed, and of the run what lies between two places.
+/// Which part of the execution is recorded: the completed part of a block, and the run between two places.
 #pragma once
 
 #include <cstdint>

@@ -32,7 +32,7 @@ struct VerifiedSource {
     Verdict verdict = Verdict::not_compared;
     bool named = true;               ///< in the truth; else nothing below is known
     record::SourceTruth executed;    ///< as the truth has it; `wrapped`: only the end is to be found in the trace
-    record::SourceTruth decoded;     ///< sums of what was decoded
+    record::SourceTruth decoded;     ///< sums of the decoded flow
     bool decodes = false;            ///< it was decoded at all
     bool has_ranges = false;         ///< its truth has every range, so a difference has a place
     std::uint64_t overflows{};       ///< that the trace declares

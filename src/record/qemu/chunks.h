@@ -24,7 +24,7 @@ extern std::mutex lock;  ///< guards queueing, definitions, and all that more th
 /// An empty chunk; waits for the recorder to empty one.
 Chunk* take_chunk(ChunkKind kind, std::uint32_t thread);
 
-/// Queues a chunk of execution, and before it the definitions of what it names.
+/// Queues a chunk of execution, and before it the definitions that it uses.
 void queue_after_definitions(Chunk* chunk);
 
 /// Queues the definitions so far. With `lock` held.

@@ -18,7 +18,7 @@ void see_handler(std::uint64_t action, std::deque<Block>& translated);
 /// A signal may lead to the address. With `lock` held.
 bool is_handler_locked(std::uint64_t address);
 
-/// The first block of what may be a signal's handler: says which signal led there, if one did.
+/// The first block of a possible signal handler: gives the signal that led there, if one did.
 void enter_handler(Vcpu& v, const Block* block);
 
 /// A forked child goes on: its signals would otherwise be logged among those of its parent. `recorded`: it has a log
