@@ -13,6 +13,9 @@ using namespace waymark;
 struct Etm4 {
     static constexpr const char* program = "etm4_flow_rates";
     static constexpr const char* streams = synthetic::measured_a64_streams;
+    // With return stack and exceptions, OpenCSD 1.3.3 ends with a segmentation fault
+    // (TrcPktDecodeEtmV4I::processException).
+    static constexpr const char* crash_opencsd = "d";
     using Part = synthetic::MeasuredA64Part;
     using Stream = synthetic::MeasuredA64Stream;
     using Decoder = etm4::Decoder;

@@ -6,6 +6,7 @@
 ///
 ///     static constexpr const char* program;   // name of the benchmark
 ///     static constexpr const char* streams;   // one letter each; `a`: real captures, whose truth is the reference
+///     static constexpr const char* crash_opencsd;   // those of them
 ///     using Part = …; using Stream = …;       // as tests/support/measured_streams.h has them
 ///     static Stream make(char which);
 ///     using Decoder = …; using ReferenceDecoder = …; using ParallelDecoder = …;
@@ -326,6 +327,10 @@ void rate(benchmark::State& state, const char* name, char which) {
 template <class D, class Checked>
 void add_rows(const char* name, bool real_time) {
     for (const char* which = D::Protocol::streams; *which != 0; ++which) {
+#ifdef WAYMARK_OPENCSD
+        if (std::is_same_v<D, OpenCsd<typename D::Protocol>> && std::strchr(D::Protocol::crash_opencsd, *which))
+            continue;
+#endif
         auto* b =
             benchmark::RegisterBenchmark((std::string(name) + "/" + *which).c_str(), rate<D, Checked>, name, *which);
         b->Unit(benchmark::kMillisecond);

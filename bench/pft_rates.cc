@@ -86,6 +86,7 @@ Stream captures() {
 struct Ptm {
     static constexpr const char* program = "pft_rates";
     static constexpr const char* streams = "abcdef";
+    static constexpr const char* crash_opencsd = "";
     using Part = synthetic::MeasuredPart;
     using Stream = synthetic::MeasuredStream;
     using Decoder = pft::Decoder;

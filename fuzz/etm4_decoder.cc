@@ -11,6 +11,7 @@
 #include "waymark/etm4/decoder.h"
 #include "waymark/etm4/parallel_decoder.h"
 #include "waymark/etm4/reference_decoder.h"
+#include "waymark/follow/paths.h"
 
 namespace {
 
@@ -36,6 +37,7 @@ std::vector<Element> decode(Bytes bytes, std::size_t piece, const etm4::Config& 
     synthetic::ElementSink sink;
     flow::BlockTable table;
     flow::BatchWriter out(table, sink);
+    follow::usual_paths.eager = true;  // inputs are short
     Decoder decoder(config, code, out);
     for (std::size_t at = 0; at < bytes.size(); at += piece)
         decoder.feed(bytes.subspan(at, std::min(piece, bytes.size() - at)));

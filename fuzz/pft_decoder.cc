@@ -9,6 +9,7 @@
 #include "pft_input.h"
 #include "waymark/flow/blocks.h"
 #include "waymark/flow/summary.h"
+#include "waymark/follow/paths.h"
 #include "waymark/isa/isa.h"
 #include "waymark/pft/decoder.h"
 #include "waymark/pft/parallel_decoder.h"
@@ -81,6 +82,7 @@ std::vector<std::uint64_t> decode(Bytes bytes, std::size_t piece, const pft::Con
     Flat sink;
     flow::BlockTable table;
     flow::BatchWriter out(table, sink);
+    follow::usual_paths.eager = true;  // inputs are short
     Decoder decoder(config, code, out);
     for (std::size_t at = 0; at < bytes.size(); at += piece)
         decoder.feed(bytes.subspan(at, std::min(piece, bytes.size() - at)));

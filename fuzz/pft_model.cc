@@ -14,6 +14,7 @@
 #include "support/elements.h"
 #include "waymark/core/byte_sink.h"
 #include "waymark/flow/blocks.h"
+#include "waymark/follow/paths.h"
 #include "waymark/isa/decode_instr.h"
 #include "waymark/pft/decoder.h"
 #include "waymark/pft/encoder.h"
@@ -358,6 +359,7 @@ std::vector<Element> decode(const pft::Config& config, const isa::CodeReader& co
     synthetic::ElementSink sink;
     flow::BlockTable table;
     flow::BatchWriter out(table, sink);
+    follow::usual_paths.eager = true;  // inputs are short
     Decoder decoder(config, code, out);
     decoder.feed(bytes);
     decoder.finish();

@@ -111,7 +111,7 @@ void health(SpeFill& fill) {
         fill.say(Severity::note, fmt::format("{} had no room and are not among the branches",
                                              counted(fill.gathered.branches.rest().samples, "sample", "samples")));
     if (!q.anything_lost() && q.collided.stretches == 0) fill.say(Severity::good, "No sample was lost");
-    if (q.selected != 0 && q.selected < few_samples)
+    if (q.selected != 0 && q.selected < answers::few_samples)
         fill.say(Severity::warning, fmt::format("{}: too few", counted(q.selected, "sample", "samples")),
                  "Record longer, or with a shorter interval (perf record -c)");
 }

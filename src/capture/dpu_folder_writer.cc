@@ -3,6 +3,7 @@
 
 #include <system_error>
 
+#include "disk_access.h"
 #include "dpu_counters.h"
 #include "ini.h"
 #include "waymark/capture/byte_stream.h"

@@ -11,11 +11,13 @@
 #include <utility>
 
 #include "elements.h"
+#include "path.h"
 #include "recent_addresses.h"
 #include "waymark/etm4/parser.h"
 #include "waymark/follow/few_outcomes.h"
 #include "waymark/follow/follower.h"
 #include "waymark/follow/parallel.h"
+#include "waymark/follow/paths.h"
 #include "waymark/follow/waiting.h"
 
 namespace waymark::etm4 {
@@ -60,6 +62,7 @@ template <class Out>
 class Machine {
     using Waiting = follow::Waiting<Element>;
     using Follower = follow::Follower<Out>;
+    using Paths = follow::Paths<PathProtocol, Out>;
 
 public:
     /// `logs`: of several machines that decode the same stream.
@@ -70,6 +73,7 @@ public:
           follower_(rules(config_), code, elements_, std::move(logs)),
           committed_(config_, code, elements_, follower_),
           assembler_(config_),
+          paths_(out),
           direct_(config.max_speculation == 0),
           parser_(config_, *this) {}
 
@@ -293,21 +297,6 @@ private:
         Atom::info.max_bytes + CycleCountF1::info.max_bytes + LongAddress::info.max_bytes;
     static_assert(most_plain_bytes >= Timestamp::info.max_bytes);
 
-    /// Short, long and exact match addresses, without context.
-    [[nodiscard]] static constexpr bool is_address(std::uint8_t header) {
-        constexpr std::uint32_t headers = [] {
-            std::uint32_t all = 0;
-            for (unsigned i = 0; i < 16; ++i) {
-                const auto h = static_cast<std::uint8_t>(0x90 + i);
-                all |= is_header<ShortAddress>(h) || is_header<LongAddress>(h) || is_header<ExactMatchAddress>(h)
-                           ? 1U << i
-                           : 0U;
-            }
-            return all;
-        }();
-        return header >> 4 == 9 && (headers >> (header & 15U) & 1U) != 0;
-    }
-
     using CycleCounts = wire::PacketList<CycleCountF1, CycleCountF3, CycleCountF2>;
     using Times = wire::PacketList<CycleCountF1, CycleCountF3, CycleCountF2, Timestamp>;
 
@@ -354,25 +343,63 @@ private:
         // An atom means that a range comes, and nothing before it.
         const auto atom_follows = [&] { return *at >= 0xc0; };
         if (atom_follows()) run.goes_on_at(now);
+        // Calls and returns that the return stack knows. An outcome or an address follows each return.
+        const auto beyond = [&](Position from, Position link, bool is_last) {
+            if (link == follow::call || (link == follow::indirect_call && is_last && address_follows<times>(at + 1))) {
+                follower_.push_call(from);
+                return link == follow::call ? follower_.cache().call_target(from) : follow::indirect;
+            }
+            return link == follow::indirect && config_.return_stack && (!is_last || at[1] >= 0xc0)
+                       ? follower_.pop_return()
+                       : link;
+        };
+        const std::uint64_t cache = Paths::place_of(follower_.cache(), 0);
+        const std::uint8_t* next_try =
+            !times && static_cast<std::size_t>(stop - first) > paths_.wait() ? first + paths_.wait() : stop;
         while (at < stop) {
+            if (at >= next_try) {
+                const std::uint64_t place = cache | static_cast<std::uint32_t>(now);
+                const std::uint64_t bytes = Paths::bytes_at(at);
+                if (typename Paths::Path* const path = paths_.find(place, bytes, addresses, follower_)) [[likely]] {
+                    run.goes_on_at(now);
+                    run.reserve(at);
+                    run.path(at, *path);
+                    paths_.apply(*path, addresses, follower_);
+                    moved |= path->change.added != 0;
+                    now = path->next;
+                    at += path->size;
+                    further_bytes += path->size - path->packets;
+                    if (path->ends_with_branch()) {
+                        run.branched(path->last_edge());
+                        if (atom_follows()) run.goes_on_at(now);
+                    }
+                    continue;
+                }
+                next_try = at + paths_.missed(place, bytes, addresses, follower_, [&](const RecentAddresses& recent) {
+                    return targets.find({recent.newest(), a64});
+                });
+            }
             const std::uint8_t header = *at;
             if (header >= 0xc0) {
                 const follow::FewOutcomes& few = few_atoms[header & 0x3fU];
-                Position next, last;
+                Position next = follow::nowhere, last = follow::nowhere;
+                bool whole = false;
                 if (few.count != 0) {
                     const follow::FewFollowed followed = follow::follow_few(links, now, few, at, run);
                     next = followed.next;
                     last = followed.last;
                     // A target that only the trace gives must be the next packet.
-                    if (next < 0 && (next != follow::indirect || followed.last < 0 || !address_follows<times>(at + 1)))
-                        [[unlikely]] {
+                    whole =
+                        next >= 0 || (next == follow::indirect && followed.last >= 0 && address_follows<times>(at + 1));
+                    if (!whole) [[unlikely]] {
                         follow::take_back_few(links, now, few, run);
-                        break;
+                        if (!config_.return_stack) break;
                     }
-                } else {
+                }
+                if (!whole) {
                     const Atoms atoms = atom_table[header & 0x3fU];
-                    const follow::EachFollowed followed =
-                        follow::follow_each(links, now, atoms.e, atoms.count, address_follows<times>(at + 1), at, run);
+                    const follow::EachFollowed followed = follow::follow_each(
+                        links, now, atoms.e, atoms.count, address_follows<times>(at + 1), at, run, beyond);
                     next = followed.next;
                     last = followed.last;
                     if (const unsigned i = followed.count; i != atoms.count) [[unlikely]] {
@@ -382,6 +409,7 @@ private:
                         ++at;
                         break;
                     }
+                    if (next >= 0) run.goes_on_at(next);
                 }
                 now = next;
                 ++at;
@@ -409,6 +437,7 @@ private:
                 break;
             if (atom_follows()) run.goes_on_at(now);
         }
+        if (!times) paths_.set_wait(next_try - at);
         if (moved) {
             addresses.give(assembler_.addresses());
             const follow::Place target = committed_.moved_to(assembler_.addresses().entry(0));
@@ -601,6 +630,7 @@ private:
     Follower follower_;
     Committed<Follower, Out> committed_;
     Assembler assembler_;
+    Paths paths_;
     const bool direct_;  // nothing waits
     Waiting waiting_;
     Synchronisation synchronisation_;

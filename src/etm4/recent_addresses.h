@@ -64,6 +64,13 @@ public:
         for (const std::uint64_t entry : {oldest_, middle_, newest_}) history.push(unpack(entry));
     }
     [[nodiscard]] WM_INLINE std::uint64_t newest() const { return newest_; }
+    using Entries = std::array<std::uint64_t, 3>;  ///< packed, the newest first
+    [[nodiscard]] WM_INLINE Entries entries() const { return {newest_, middle_, oldest_}; }
+    WM_INLINE void set(const Entries& entries) {
+        newest_ = entries[0];
+        middle_ = entries[1];
+        oldest_ = entries[2];
+    }
 
     /// The short, long or exact match address packet at `at`, of which 9 bytes can be read, becomes the newest one.
     /// Returns the bytes of the packet.

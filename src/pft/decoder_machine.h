@@ -8,31 +8,15 @@
 #include <vector>
 
 #include "elements.h"
-#include "last_target.h"
+#include "path.h"
 #include "waymark/follow/few_outcomes.h"
 #include "waymark/follow/follower.h"
 #include "waymark/follow/parallel.h"
+#include "waymark/follow/paths.h"
 #include "waymark/pft/exceptions.h"
 #include "waymark/pft/parser.h"
 
 namespace waymark::pft {
-
-/// Atom packets taken apart.
-inline const std::array<follow::FewOutcomes, 256> atom_bytes = [] {
-    std::array<follow::FewOutcomes, 256> all;
-    for (unsigned byte = 0; byte < 256; ++byte) {
-        const auto wire = static_cast<std::uint8_t>(byte);
-        if ((wire & Atom::info.mask) != Atom::info.value) continue;
-        Cursor cursor(Bytes(&wire, 1));
-        Atoms atoms;
-        AtomPattern::read(cursor, atoms);
-        if (cursor.step() != Step::ok) continue;
-        std::uint32_t e = 0;
-        for (unsigned i = 0; i < atoms.count; ++i) e |= (atoms.e(i) ? 1U : 0U) << i;
-        all[byte] = {e, atoms.count};
-    }
-    return all;
-}();
 
 /// What a decoder knows of its stream. The place of execution is the follower's.
 struct MachineState {
@@ -48,6 +32,8 @@ struct MachineState {
 
 template <class Out>
 class Machine : private MachineState {
+    using Paths = follow::Paths<PathProtocol, Out>;
+
 public:
     /// `logs`: of several machines that decode the same stream.
     Machine(const Config& config, const isa::CodeReader& code, Out& out, std::shared_ptr<follow::BlockLogs> logs = {})
@@ -55,6 +41,7 @@ public:
           out_(out),
           elements_(config_, out),
           follower_(rules(config_), code, elements_, std::move(logs)),
+          paths_(out),
           parser_(config_, *this) {}
 
     void feed(Bytes bytes) { parser_.feed(bytes); }
@@ -125,8 +112,14 @@ public:
             vmid_missing(at.first);
         if (!synced_) [[unlikely]]
             return;
+        place(p, 0, at);
+    }
+
+private:
+    /// The outcomes of an atom packet, but for the first ones.
+    void place(const Atom& p, unsigned first, Extent at) {
         const std::uint32_t count = elements_.cycles(p.outcome.cycles);
-        for (unsigned i = 0; i < p.outcome.atoms.count; ++i)
+        for (unsigned i = first; i < p.outcome.atoms.count; ++i)
             if (!follower_.known() || !follower_.atom(p.outcome.atoms.e(i), at.first, count)) [[unlikely]] {
                 elements_.unplaced(at.first, p.outcome.atoms, i);
                 return elements_.stray_cycles(at.first, p.outcome.cycles);
@@ -135,13 +128,23 @@ public:
         if (config_.return_stack) plain_context_ = last_context_.ns == follower_.context().ns;
     }
 
+public:
     /// Atoms and plain branch packets of blocks that are known, as many as come one after another; gives back where
     /// they end. All else is left to the calls for single packets, which do the same one by one.
     const std::uint8_t* take(const std::uint8_t* at, const std::uint8_t* end, Offset here) {
         if (follower_.position() < 0 || static_cast<std::size_t>(end - at) < most_plain_bytes) return at;
         // So that offsets less the base of a batch stay in 32 bits.
         end = at + std::min<std::ptrdiff_t>(end - at, 1 << 30);
-        return config_.cycle_accurate ? take_plain<true>(at, end, here) : take_plain<false>(at, end, here);
+        unsigned followed = 0;
+        const std::uint8_t* const stopped = config_.cycle_accurate ? take_plain<true>(at, end, here, followed)
+                                                                   : take_plain<false>(at, end, here, followed);
+        if (followed != 0) [[unlikely]] {
+            Cursor cursor(Bytes(stopped - 1, 1));
+            Atom atom;
+            AtomPattern::read(cursor, atom.outcome.atoms);
+            place(atom, followed, {here + static_cast<std::uint64_t>(stopped - 1 - at), 1});
+        }
+        return stopped;
     }
 
     void operator()(const BranchAddress& p, Extent at) {
@@ -266,9 +269,10 @@ private:
     /// The longest packet that `take` reads, and the bytes it reads at once.
     static constexpr std::size_t most_plain_bytes = 16;
 
+    /// `followed`: outcomes of the last packet that were followed, if the others could not be; else 0.
     template <bool cycle_accurate>
     [[gnu::noinline]] const std::uint8_t* take_plain(const std::uint8_t* const first, const std::uint8_t* const end,
-                                                     Offset here) {
+                                                     Offset here, unsigned& followed) {
         using follow::Position;
         typename Out::Run run(out_, here, Bytes(first, end));
         const Position* const links = follower_.cache().links();
@@ -283,19 +287,58 @@ private:
         // An atom means that a range comes, and nothing before it.
         const auto atom_follows = [&] { return !cycle_accurate && atom_bytes[*at].count != 0; };
         if (atom_follows()) run.goes_on_at(now);
+        // Calls and returns that the return stack knows.
+        const bool calls = config_.return_stack;
+        const auto beyond = [&](Position from, Position link, bool) {
+            if (!calls) return link;
+            if (link == follow::call) {
+                follower_.push_call(from);
+                return follower_.cache().call_target(from);
+            }
+            return link == follow::indirect ? follower_.pop_return() : link;
+        };
+        // Paths may contain branch packets, and have no cycle counts.
+        const bool has_paths = branches && !cycle_accurate;
+        const std::uint64_t cache = Paths::place_of(follower_.cache(), 0);
+        const std::uint8_t* next_try =
+            has_paths && static_cast<std::size_t>(stop - first) >= paths_.wait() ? first + paths_.wait() : stop + 1;
         while (at <= stop) {
+            if (at >= next_try) {
+                const std::uint64_t place = cache | static_cast<std::uint32_t>(now);
+                const std::uint64_t bytes = Paths::bytes_at(at);
+                if (typename Paths::Path* const path = paths_.find(place, bytes, last, follower_)) [[likely]] {
+                    run.goes_on_at(now);
+                    run.reserve(at);
+                    run.path(at, *path);
+                    paths_.apply(*path, last, follower_);
+                    now = path->next;
+                    at += path->size;
+                    further_bytes += path->size - path->packets;
+                    if (path->ends_with_branch()) {
+                        run.branched(path->last_edge());
+                        if (atom_follows()) run.goes_on_at(now);
+                    }
+                    continue;
+                }
+                next_try = at + paths_.missed(place, bytes, last, follower_,
+                                              [&](const LastTarget& target) { return starts.find(target.key()); });
+            }
             // The kind of a packet is hard to predict, and so has to be known early: not from a table.
             if ((*at & Atom::info.mask) == Atom::info.value) {
                 if constexpr (cycle_accurate) {
                     CycleAtom atom;
                     const unsigned bytes = CycleAtomField::read_at_once(at, atom);
                     const std::ptrdiff_t edge = now + (atom.atoms.n == 0 ? 1 : 0);
-                    const Position next = links[edge];
-                    if (next < 0 || bytes == 0) [[unlikely]]
+                    if (bytes == 0) [[unlikely]]
+                        break;
+                    const Position link = links[edge];
+                    const Position next = link >= 0 ? link : beyond(static_cast<Position>(now), link, true);
+                    if (next < 0) [[unlikely]]
                         break;
                     run.reserve(at);
                     run.goes_on_at(now);
                     run.put(at, std::min(atom.cycles, flow::no_cycles - 1), 1, edge);
+                    if (link == follow::indirect) run.branched(static_cast<Position>(edge));
                     now = next;
                     at += bytes;
                     further_bytes += bytes - 1;
@@ -304,17 +347,29 @@ private:
                     if (atoms.count == 0) [[unlikely]]
                         break;
                     const Position next = follow::follow_few(links, now, atoms, at, run).next;
-                    if (next < 0) [[unlikely]] {
-                        follow::take_back_few(links, now, atoms, run);
+                    if (next >= 0) [[likely]] {
+                        now = next;
+                        ++at;
+                        continue;
+                    }
+                    follow::take_back_few(links, now, atoms, run);
+                    if (!calls) break;
+                    const follow::EachFollowed each =
+                        follow::follow_each(links, now, atoms.bits(), atoms.count, false, at, run, beyond);
+                    if (each.count == 0) break;
+                    now = each.next;
+                    ++at;
+                    if (each.count != atoms.count) {
+                        followed = each.count;
                         break;
                     }
-                    now = next;
-                    ++at;
+                    if (atom_follows()) run.goes_on_at(now);
                 }
                 continue;
             }
-            if ((*at & BranchAddress::info.mask) != BranchAddress::info.value || links[now + 1] != follow::indirect ||
-                !branches) [[unlikely]]
+            const Position link = links[now + 1];
+            if ((*at & BranchAddress::info.mask) != BranchAddress::info.value ||
+                (link != follow::indirect && link != follow::indirect_call) || !branches) [[unlikely]]
                 break;
             LastTarget target = last;
             unsigned bytes = target.take(at);
@@ -333,6 +388,7 @@ private:
             run.goes_on_at(now);
             run.put(at, cycles, 1, now + 1);
             run.branched(static_cast<follow::Position>(now + 1));
+            if (link == follow::indirect_call) follower_.push_call(static_cast<Position>(now));
             last = target;
             at += bytes;
             further_bytes += bytes - 1;
@@ -341,6 +397,7 @@ private:
                 break;
             if (atom_follows()) run.goes_on_at(now);
         }
+        if (has_paths) paths_.set_wait(next_try - at);
         if (branches) last_ = last.place();
         if (now >= 0)
             follower_.set_position(static_cast<Position>(now));
@@ -379,6 +436,7 @@ private:
     Out& out_;
     Elements<Out> elements_;
     follow::Follower<Out> follower_;
+    Paths paths_;
     Parser<Machine> parser_;
     std::uint64_t packets_ = 0;
 };

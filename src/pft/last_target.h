@@ -22,7 +22,8 @@ public:
     explicit LastTarget(const Place& place)
         : key_(static_cast<std::uint32_t>(place.address.value) | (place.isa == Isa::t32 ? 1U : 0U)) {}
 
-    [[nodiscard]] std::uint32_t key() const { return key_; }
+    [[nodiscard]] WM_INLINE std::uint32_t key() const { return key_; }
+    WM_INLINE void set_key(std::uint32_t key) { key_ = key; }
     [[nodiscard]] Place place() const { return {{std::uint64_t{key_ & ~1U}}, (key_ & 1U) != 0 ? Isa::t32 : Isa::a32}; }
 
     /// The address bytes of a branch packet without information bytes, whose first byte the caller has looked at, from

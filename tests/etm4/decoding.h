@@ -10,6 +10,7 @@
 
 #include "etm4/support.h"
 #include "support/elements.h"
+#include "support/paths.h"
 #include "waymark/etm4/decoder.h"
 #include "waymark/etm4/parallel_decoder.h"
 #include "waymark/etm4/reference_decoder.h"
@@ -23,6 +24,7 @@ std::vector<synthetic::Element> decode(Bytes bytes, const Config& config, const 
     flow::BlockTable table;
     synthetic::ElementSink sink;
     flow::BatchWriter out(table, sink);
+    synthetic::vary_paths();
     AnyDecoder decoder(config, code, out);
     for (std::size_t at = 0; at < bytes.size();) {
         const std::size_t now = piece == 0 ? bytes.size() : std::min(piece, bytes.size() - at);
@@ -43,6 +45,7 @@ inline std::vector<synthetic::Element> decode_parallel(Bytes bytes, const Config
     ParallelDecoder::Options options;
     options.workers = workers;
     options.piece_bytes = piece_bytes;
+    synthetic::vary_paths();
     ParallelDecoder decoder(config, code, table, sink, options);
     decoder.feed(bytes);
     decoder.finish();
@@ -79,6 +82,7 @@ inline void expect_agrees(unsigned way, const std::vector<synthetic::Element>& e
         flow::BlockTable table;
         synthetic::ElementSink events;
         flow::CountWriter out(table, events);
+        synthetic::vary_paths();
         Decoder decoder(config, code, out);
         decoder.feed(bytes);
         decoder.finish();

@@ -1,6 +1,7 @@
 // The streams of the benchmark: decoders give the execution they were made of.
 
 #include "support/measured_a64.h"
+#include "support/paths.h"
 
 #include <gtest/gtest.h>
 
@@ -21,6 +22,7 @@ flow::Totals totals_of(const MeasuredA64Part& part) {
     flow::Summary summary;
     flow::BlockTable blocks;
     flow::BatchWriter out(blocks, summary);
+    synthetic::vary_paths();
     D decoder(part.config, *part.code, out);
     decoder.feed(part.bytes);
     decoder.finish();
@@ -48,6 +50,7 @@ TEST(Etm4Measured, CountsAreThoseOfTheRanges) {
             flow::Summary events;
             flow::BlockTable blocks;
             flow::CountWriter out(blocks, events);
+            synthetic::vary_paths();
             Decoder decoder(part.config, *part.code, out);
             decoder.feed(part.bytes);
             decoder.finish();

@@ -6,6 +6,7 @@
 #include <random>
 #include <string>
 
+#include "support/paths.h"
 #include "support/sanitized.h"
 #include "support/wmt.h"
 #include "waymark/flow/blocks.h"
@@ -22,6 +23,7 @@ std::vector<std::string> decode(const Wmt& wmt, Bytes stream, std::size_t chunk_
     FlowText text(wmt, true);
     flow::BlockTable table;
     flow::BatchWriter out(table, text);
+    synthetic::vary_paths();
     AnyDecoder decoder(wmt.config, wmt.code, out);
     while (!stream.empty()) {
         const std::size_t now = std::min(stream.size(), chunk_bytes);

@@ -16,6 +16,7 @@
 #include "pft/support.h"
 #include "support/damage.h"
 #include "support/elements.h"
+#include "support/paths.h"
 #include "support/sanitized.h"
 #include "support/synthetic.h"
 #include "support/trace_writer.h"
@@ -121,6 +122,7 @@ std::vector<Element> decode(const Config& config, const isa::CodeReader& code, B
     flow::BlockTable table;
     synthetic::ElementSink sink;
     flow::BatchWriter out(table, sink);
+    synthetic::vary_paths();
     D decoder(config, code, out);
     std::size_t from = 0;
     for (const std::size_t cut : cuts) {
@@ -139,6 +141,7 @@ std::vector<Element> decode_parallel(const Config& config, const isa::CodeReader
                                      std::uint64_t* packets = nullptr) {
     flow::BlockTable table;
     synthetic::ElementSink sink;
+    synthetic::vary_paths();
     ParallelDecoder decoder(config, code, table, sink, {.workers = workers, .piece_bytes = piece});
     std::size_t from = 0;
     for (const std::size_t cut : cuts) {
@@ -209,6 +212,7 @@ Tally tally_counts(const Config& config, const isa::CodeReader& code, Bytes byte
                    std::size_t piece) {
     flow::BlockTable table;
     synthetic::ElementSink sink;
+    synthetic::vary_paths();
     ParallelDecoder decoder(config, code, table, sink,
                             {.workers = workers, .ranges = ParallelDecoder::Ranges::counted, .piece_bytes = piece});
     decoder.feed(bytes);

@@ -1,6 +1,7 @@
 // Runs every file of tests/data/wmt through both decoders. WM_UPDATE_APPROVED=1 rewrites the [flow] of files that
 // differ; the difference is reviewed like code.
 #include "support/wmt.h"
+#include "support/paths.h"
 
 #include <gtest/gtest.h>
 
@@ -23,6 +24,7 @@ std::vector<std::string> decode(const Wmt& wmt, std::size_t chunk_bytes, bool of
     FlowText text(wmt, offsets);
     flow::BlockTable table;
     flow::BatchWriter out(table, text);
+    synthetic::vary_paths();
     AnyDecoder decoder(wmt.config, wmt.code, out);
     for (std::size_t part = 0; part < wmt.stream.size(); ++part) {
         if (part != 0) decoder.reset();
@@ -93,6 +95,7 @@ std::vector<std::string> decode_twice() {
     FlowText text(*wmt, false);
     flow::BlockTable table;
     flow::BatchWriter out(table, text);
+    synthetic::vary_paths();
     AnyDecoder decoder(wmt->config, wmt->code, out);
     for (const auto& stream : wmt->stream) {
         decoder.feed(stream);

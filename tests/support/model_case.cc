@@ -7,6 +7,7 @@
 
 #include "support/damage.h"
 #include "support/elements.h"
+#include "support/paths.h"
 #include "waymark/pft/decoder.h"
 #include "waymark/pft/encoder.h"
 #include "waymark/pft/reference_decoder.h"
@@ -458,6 +459,7 @@ std::vector<Element> decode(const pft::Config& config, const isa::CodeReader& co
     flow::BlockTable table;
     ElementSink sink;
     flow::BatchWriter out(table, sink);
+    synthetic::vary_paths();
     D decoder(config, code, out);
     decoder.feed(bytes);
     decoder.finish();

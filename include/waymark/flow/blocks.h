@@ -55,15 +55,15 @@ private:
 class BatchWriter {
 public:
     static constexpr std::size_t batch_ranges = 1024;
-    /// Ranges that `Run::put` may write at once.
-    static constexpr std::size_t most_at_once = 8;
+    /// Ranges that `Run::put` may write at once, and Run::path.
+    static constexpr std::size_t most_at_once = 8, most_in_path = 24;
 
     /// Elements that belong together and own their memory.
     struct Owned {
         Offset base{};
         std::size_t count = 0;
         std::vector<Event> events;
-        std::array<Range, batch_ranges + most_at_once> ranges;
+        std::array<Range, batch_ranges + most_in_path> ranges;
 
         [[nodiscard]] Batch batch(std::span<const Block> blocks) const {
             return {blocks, base, std::span(ranges).first(count), events};
@@ -137,6 +137,15 @@ public:
         WM_INLINE void take_back(std::uint32_t, unsigned count, Edge...) {
             at_ -= count;
         }
+        /// The ranges of a path (follow/paths.h) whose first packet is at `packet`, after `reserve`.
+        template <class Path>
+        WM_INLINE void path(const std::uint8_t* packet, const Path& path) {
+            const auto at = static_cast<std::uint32_t>(address(packet) - base_);
+            // Four at a time: what is written beyond the count costs less than to ask.
+            for (unsigned i = 0; i < path.count; i += 4)
+                for (unsigned j = i; j < i + 4; ++j) at_[j] = Range{path.edges[j], at + path.offsets[j], no_cycles, 1};
+            at_ += path.count;
+        }
         // For CountWriter's sake.
         WM_INLINE void branched(std::int32_t) {}
         WM_INLINE void goes_on_at(std::ptrdiff_t) {}
@@ -201,6 +210,16 @@ private:
     std::vector<std::unique_ptr<Owned>> kept_, spare_;
 };
 
+class CountWriter;
+
+/// Counts that somebody else keeps for a CountWriter, of edges together.
+class FoldedCounts {
+public:
+    virtual ~FoldedCounts() = default;
+    /// Adds them to the writer's (CountWriter::add_path), and begins anew.
+    virtual void unfold() = 0;
+};
+
 /// Counts how often each edge ran instead of telling each time it did. Everything that is not a range goes to a sink as
 /// it does from a BatchWriter, in batches without ranges. If asked, counts also where indirect branches went: the way
 /// from one leads to the block that the next range is of, unless flow was lost or changed to another thread in between.
@@ -262,6 +281,11 @@ public:
         void take_back(std::uint32_t cycles, unsigned count, Edge... edges) {
             (void)add((step_ == 1 ? steps_of<minus_1> : steps_of<1>).data(), ~step_ + 1, cycles, count, edges...);
         }
+        /// The ranges of a path, whose times it keeps: a FoldedCounts.
+        template <class Path>
+        WM_INLINE void path(const std::uint8_t*, Path& path) {
+            path.times += step_;
+        }
         /// The last edge put is a taken indirect branch.
         WM_INLINE void branched(std::int32_t edge) { from_ = ways_on_ ? static_cast<std::uint32_t>(edge) : 0; }
         /// The next range is of this block (a position).
@@ -319,7 +343,10 @@ public:
     // ---- ways of indirect branches
 
     void count_ways() { ways_on_ = true; }
-    [[nodiscard]] const WayCounts& ways() const { return ways_; }
+    [[nodiscard]] const WayCounts& ways() {
+        unfold();
+        return ways_;
+    }
     /// An indirect branch is the last thing that ran.
     [[nodiscard]] bool branch_waits() const { return state_.from != 0; }
     /// Execution has come to this block, or `EdgeWay::no_block`, though no range of it need come.
@@ -344,9 +371,29 @@ public:
     }
 
     /// By edge: how often it ran. Edges beyond the end never did.
-    [[nodiscard]] std::span<const std::uint64_t> counts() const { return std::span(counts_).subspan(guard); }
+    [[nodiscard]] std::span<const std::uint64_t> counts() {
+        unfold();
+        return std::span(counts_).subspan(guard);
+    }
     /// The sum of the cycle counts that came with ranges.
     [[nodiscard]] std::uint64_t cycles() const { return cycles_; }
+    // ---- paths (follow/paths.h)
+
+    /// `folded` is borrowed until `forget_folded`, which takes its counts.
+    void keep_folded(FoldedCounts* folded) { folded_.push_back(folded); }
+    void forget_folded(FoldedCounts* folded) {
+        folded->unfold();
+        std::erase(folded_, folded);
+    }
+    /// These edges ran one after another, so often. Bit i of `branches`: edges[i] is a taken indirect branch.
+    void add_path(std::span<const std::uint32_t> edges, std::uint32_t branches, std::uint64_t times) {
+        for (std::size_t i = 0; i < edges.size(); ++i) {
+            counts_[guard + edges[i]] += times;
+            if (ways_on_ && (branches >> i & 1U) != 0 && i + 1 < edges.size())
+                ways_.add(edges[i], edges[i + 1] / 2, times);
+        }
+    }
+
     /// From here on ranges are taken back instead of counted: who counted what did not happen counts it again so.
     void take_back(bool on) { step_ = on ? ~std::uint64_t{0} : 1; }
     /// The events' own writer.
@@ -362,15 +409,19 @@ private:
     }
     /// Flow is lost, or another thread's.
     void before_event(const What& what);
+    void unfold() {
+        for (FoldedCounts* folded : folded_) folded->unfold();
+    }
 
     // Run::put is given edges of no block, at most so many below 0, for ranges that are not counted.
-    static constexpr std::size_t guard = 4;
+    static constexpr std::size_t guard = 8;
     BatchWriter events_;
     bool ways_on_ = false;
     WayState state_;
     WayCounts ways_;
     std::vector<std::uint64_t> counts_ = std::vector<std::uint64_t>(guard + 1024);
     std::uint64_t step_ = 1, cycles_ = 0;
+    std::vector<FoldedCounts*> folded_;
 };
 
 }  // namespace waymark::flow

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -28,12 +29,14 @@ struct Rules {
     bool report_exception_returns = false;
 };
 
-/// The block that execution has reached: block id * 2, an index into BlockCache::links(). Below 0: no block.
-using Position = std::int32_t;
 /// No block known, or more to do than to follow a link.
 inline constexpr Position nowhere = -2;
-/// After a taken branch whose target only the trace gives.
+/// After a taken branch whose target only the trace gives, or the return stack.
 inline constexpr Position indirect = -4;
+/// With a return stack, after a taken direct branch with link: BlockCache::call_target has its target.
+inline constexpr Position call = -6;
+/// With a return stack, after a taken branch with link whose target only the trace gives.
+inline constexpr Position indirect_call = -8;
 /// Of nodes that execution cannot pass: less than any other, by their index.
 inline constexpr Position first_dead = -16;
 
@@ -197,14 +200,19 @@ public:
     /// `log`: if other decoders share what they learn.
     explicit BlockStore(const Rules& rules, std::shared_ptr<BlockLog> log = {}) : rules_(rules), log_(std::move(log)) {}
 
-    /// By position + taken: where execution goes on. `nowhere` and `indirect` are rows too, which lead to themselves.
+    /// By position + taken: where execution goes on. `nowhere`, `indirect`, `call` and `indirect_call` are rows too,
+    /// which lead to themselves.
     [[nodiscard]] WM_INLINE const Position* links() const { return links_.data() + hubs; }
+    /// Where the direct branch with link at the end of this block goes. Precondition: links()[at + 1] is `call`.
+    [[nodiscard]] WM_INLINE Position call_target(Position at) const {
+        return call_targets_[static_cast<std::size_t>(at) / 2];
+    }
     [[nodiscard]] const Node& node(Position at) const { return nodes_[index_[static_cast<std::size_t>(at) / 2]]; }
     /// Precondition: `at` is below `nowhere`, as `add` gave it.
     [[nodiscard]] const Node& dead_node(Position at) const { return nodes_[static_cast<std::size_t>(first_dead - at)]; }
     void link(Position at, bool e, Position to) {
         const std::uint32_t edge = static_cast<std::uint32_t>(at) | (e ? 1U : 0U);
-        links_[hubs + edge] = to;
+        set_link(edge, to);
         if (log_) learned_.links.push_back({edge, to});
     }
     /// Blocks, and places of blocks in the caches that use it: what memory grows with.
@@ -223,11 +231,11 @@ public:
         if (id >= index_.size()) {
             index_.resize(std::max<std::size_t>({1024, id + 1, 2 * index_.size()}), no_node);
             links_.resize(hubs + 2 * index_.size(), nowhere);
+            if (rules_.return_stack) call_targets_.resize(index_.size(), nowhere);
         }
         index_[id] = index;
-        if (node.end == flow::End::indirect && !(node.link && rules_.return_stack) &&
-            !(node.exception_return && rules_.report_exception_returns))
-            links_[hubs + node.edge + 1] = indirect;
+        if (node.end == flow::End::indirect && !(node.exception_return && rules_.report_exception_returns))
+            links_[hubs + node.edge + 1] = node.link && rules_.return_stack ? indirect_call : indirect;
         return static_cast<Position>(node.edge);
     }
 
@@ -244,16 +252,23 @@ public:
         if (!log_) return;
         log_->exchange(learned_, theirs_, read_);
         for (const BlockLog::Met& m : theirs_.nodes) met(m.space, m.node, add(m.node, out));
-        for (const BlockLog::Link& link : theirs_.links) links_[hubs + link.edge] = link.to;
+        for (const BlockLog::Link& link : theirs_.links) set_link(link.edge, link.to);
     }
 
 private:
-    static constexpr std::size_t hubs = 4;
+    static constexpr std::size_t hubs = 8;
     static constexpr std::uint32_t no_node = 0xffffffff;
 
+    void set_link(std::uint32_t edge, Position to) {
+        const bool calls = rules_.return_stack && (edge & 1U) != 0 && nodes_[index_[edge / 2]].link;
+        if (calls) call_targets_[edge / 2] = to;
+        links_[hubs + edge] = calls ? call : to;
+    }
+
     const Rules rules_;
-    std::vector<Position> links_{indirect, indirect, nowhere, nowhere};
-    std::vector<std::uint32_t> index_;  // by block id: index in nodes_, or no_node
+    std::vector<Position> links_{indirect_call, indirect_call, call, call, indirect, indirect, nowhere, nowhere};
+    std::vector<Position> call_targets_;  // by block id, if there is a return stack
+    std::vector<std::uint32_t> index_;    // by block id: index in nodes_, or no_node
     std::vector<Node> nodes_;
     std::size_t starts_ = 0;
     const std::shared_ptr<BlockLog> log_;
@@ -278,7 +293,10 @@ public:
     BlockCache& operator=(const BlockCache&) = delete;
 
     [[nodiscard]] const isa::Space& space() const { return space_; }
+    /// No other cache of this process has or had the same number.
+    [[nodiscard]] WM_INLINE std::uint32_t serial() const { return serial_; }
     [[nodiscard]] WM_INLINE const Position* links() const { return store_->links(); }
+    [[nodiscard]] WM_INLINE Position call_target(Position at) const { return store_->call_target(at); }
     [[nodiscard]] const Node& node(Position at) const { return store_->node(at); }
     /// Outcome `e` of the block leads to that one, in this space. Where spaces share blocks, the link is kept only if
     /// that holds in all: both are in one section, which is there as a whole or not at all.
@@ -375,6 +393,11 @@ private:
         store_->add_starts(1);
     }
 
+    [[nodiscard]] static std::uint32_t next_serial() {
+        static std::atomic<std::uint32_t> last;
+        return ++last;
+    }
+
     Node build(const Place& start, flow::BlockTable& table) const {
         const Walk w = walk(code_, space_, start, rules_.walk);
         Node node{.start_address = start.address,
@@ -401,6 +424,7 @@ private:
     const Rules rules_;
     const isa::CodeReader& code_;
     const isa::Space space_;
+    const std::uint32_t serial_ = next_serial();
     const bool shared_;
     const std::shared_ptr<BlockStore> store_;
     Starts low_;

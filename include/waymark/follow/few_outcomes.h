@@ -22,6 +22,12 @@ struct alignas(8) FewOutcomes {
     constexpr FewOutcomes(std::uint32_t bits, unsigned outcomes) : count(static_cast<std::uint8_t>(outcomes)) {
         for (unsigned i = 0; i < outcomes; ++i) e[i] = static_cast<std::uint8_t>(bits >> i & 1U);
     }
+    /// Bit i is the i-th.
+    [[nodiscard]] constexpr std::uint32_t bits() const {
+        std::uint32_t all = 0;
+        for (unsigned i = 0; i < most; ++i) all |= std::uint32_t{e[i]} << i;
+        return all;
+    }
 };
 
 /// The edges of FewOutcomes from `now` on, given to `use`. All five, whether they are there or not: to ask costs more.
@@ -67,23 +73,32 @@ struct EachFollowed {
 };
 
 /// Follows outcomes (bit i of `e` is the i-th) from `now` as far as links are known, and puts their ranges in `run`.
-/// The last one may lead to follow::indirect if `may_end`.
-template <class Packet, class Run>
+/// The last one may lead to follow::indirect if `may_end`. Where a link does not say where execution goes on,
+/// beyond(position, link, last) does, if it can, else it gives the link: `last`, no outcome of this packet follows.
+template <class Packet, class Run, class Beyond>
 WM_INLINE EachFollowed follow_each(const Position* links, std::ptrdiff_t now, std::uint64_t e, unsigned count,
-                                   bool may_end, Packet packet, Run& run) {
+                                   bool may_end, Packet packet, Run& run, Beyond&& beyond) {
     auto next = static_cast<Position>(now);
     Position last = nowhere;
     for (unsigned i = 0; i < count; ++i) {
         const std::ptrdiff_t edge = next + static_cast<std::ptrdiff_t>(e >> i & 1U);
-        const Position to = links[edge];
+        const Position link = links[edge];
+        const Position to = link >= 0 ? link : beyond(next, link, i + 1U == count);
         if (to < 0 && (to != indirect || i + 1U != count || !may_end)) [[unlikely]]
             return {i, next, last};
         run.reserve(packet);
+        run.goes_on_at(next);
         run.put(packet, flow::no_cycles, 1, edge);
+        if (link == indirect) run.branched(static_cast<Position>(edge));
         next = to;
         last = static_cast<Position>(edge);
     }
     return {count, next, last};
+}
+template <class Packet, class Run>
+WM_INLINE EachFollowed follow_each(const Position* links, std::ptrdiff_t now, std::uint64_t e, unsigned count,
+                                   bool may_end, Packet packet, Run& run) {
+    return follow_each(links, now, e, count, may_end, packet, run, [](Position, Position link, bool) { return link; });
 }
 
 /// FewOutcomes by their bits with a 1 after the newest one, as follow::Waiting has them; count 0: none or more.

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -217,7 +218,7 @@ public:
         if (state.known || state.pop_due) enter_space();
     }
 
-    // ---- for inner loops that read packets themselves
+    // ---- for inner loops that read packets themselves, from a position
 
     /// The position from which links can be followed; below 0: none, and the calls above have to be used.
     [[nodiscard]] WM_INLINE Position position() const { return at_; }
@@ -230,6 +231,43 @@ public:
     }
     /// Precondition: position() >= 0.
     [[nodiscard]] WM_INLINE const BlockCache& cache() const { return *cache_; }
+    /// The branch with link at the end of this block was taken: its return is pushed. Precondition: there is a return
+    /// stack, and pushes are not forbidden.
+    WM_INLINE void push_call(Position at) { state_.stack.push(return_of(cache_->node(at), at)); }
+    /// A taken indirect branch has no address in the trace: the position that it returns to. Below 0, and nothing is
+    /// done: only `atom` can know.
+    WM_INLINE Position pop_return() {
+        const Position called = caller(0);
+        if (called < 0) [[unlikely]]
+            return nowhere;
+        Position to = cache_->links()[called];
+        if (to < 0) [[unlikely]] {
+            to = cache_->peek(state_.stack.top().place);
+            if (to < 0) return nowhere;
+            cache_->link(called, false, to);
+        }
+        state_.stack.pop();
+        return to;
+    }
+    /// The block of the call that an entry of the return stack, below so many others, is of. Below 0: it is of another
+    /// memory space, or there is none.
+    [[nodiscard]] WM_INLINE Position caller(std::size_t below) const {
+        if (below >= state_.stack.size()) return nowhere;
+        const ReturnStack::Entry& entry = state_.stack.top(below);
+        return entry.cache == cache_->serial() && entry.ns == state_.context.ns ? entry.call : nowhere;
+    }
+    /// The newest entries are of these calls, from the newest on, and there is room for so many more than there are.
+    [[nodiscard]] bool returns_to(std::span<const Position> calls, std::size_t more) const {
+        if (state_.stack.size() + more > ReturnStack::depth) return false;
+        for (std::size_t i = 0; i < calls.size(); ++i)
+            if (caller(i) != calls[i]) return false;
+        return true;
+    }
+    /// The newest entries are popped, and those of these calls pushed.
+    void replace_returns(std::size_t pops, std::span<const Position> calls) {
+        for (std::size_t i = 0; i < pops; ++i) state_.stack.pop();
+        for (const Position at : calls) push_call(at);
+    }
     /// Links were followed to a block.
     WM_INLINE void set_position(Position at) { at_ = at; }
     /// Links were followed, and then a packet named this place, in the same context.
@@ -245,22 +283,26 @@ private:
 
     /// Goes on after a node by its own outcome. The first time, remembers where that leads.
     void follow(const Node& from, bool e) {
-        const Position known = cache_->links()[at_ + (e ? 1 : 0)];
+        Position known = cache_->links()[at_ + (e ? 1 : 0)];
+        if (known == call) known = cache_->call_target(at_);
         if (known >= 0) {
             at_ = known;
             return;
         }
         state_.place = e ? from.target() : from.after();
-        const bool chains = !(e && from.link && rules_.return_stack);
         const Position before = at_;
         cache_->find(state_.place, out_, at_, others());
-        if (at_ >= 0 && chains) cache_->link(before, e, at_);
+        if (at_ >= 0) cache_->link(before, e, at_);
+    }
+
+    [[nodiscard]] WM_INLINE ReturnStack::Entry return_of(const Node& node, Position at) const {
+        return {node.after(), state_.context.ns, at >= 0 ? cache_->serial() : 0, at};
     }
 
     /// A taken waypoint instruction whose next address, or whose own, concerns the return stack.
     void take_with_return_stack(const Node& node, Offset at) {
         // Following a link may move the nodes.
-        const ReturnStack::Entry back{node.after(), state_.context.ns};
+        const ReturnStack::Entry back = return_of(node, at_);
         const bool pushes = node.link && state_.may_push;
         if (node.end != flow::End::indirect) {
             follow(node, true);

@@ -17,6 +17,9 @@ public:
     struct Entry {
         Place place;
         bool ns{};  ///< the security state that execution returns to
+        /// Of a fast follower: the block of the call, in the cache with this serial number; 0: none.
+        std::uint32_t cache{};
+        Position call{};
         friend bool operator==(const Entry&, const Entry&) = default;
     };
 
@@ -31,6 +34,10 @@ public:
         top_ = (top_ + depth - 1) % depth;
         --size_;
         return entry;
+    }
+    /// The entry below so many others. Precondition: below < size().
+    [[nodiscard]] WM_INLINE const Entry& top(std::size_t below = 0) const {
+        return entries_[(top_ + depth - below) % depth];
     }
     [[nodiscard]] bool empty() const { return size_ == 0; }
     [[nodiscard]] std::size_t size() const { return size_; }

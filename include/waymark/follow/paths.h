@@ -1,0 +1,327 @@
+/// Hot paths eight bytes at a time: what the next bytes of a stream lead to from a position, remembered as a whole.
+///
+/// A program repeats itself, and so does its trace. Before an inner loop reads a packet, it asks for the path of its
+/// position and the next eight bytes. If there is one, all its ranges are written at once, or counted by one addition,
+/// and the loop continues where the path ends. If not, the loop reads packets, and a path that is missed for the second
+/// time is recorded.
+///
+/// What keeps paths true:
+///
+///     - A path consists of known links, and a link never changes.
+///     - Its place names a position and the BlockCache that the position is of, by a serial number that no other cache
+///       ever has. New code is in a new space, whose cache is new, so no old path is found there.
+///     - It has all bits of its packets, those of the address state that their meaning depends on, and the calls on the
+///       return stack that it returns to.
+///     - It ends before a packet that is not plain, is not whole within the eight bytes, or leads to unknown code.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cassert>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "waymark/flow/blocks.h"
+#include "waymark/follow/block_cache.h"
+
+namespace waymark::follow {
+
+/// A plain packet, as a protocol's inner loop reads it.
+struct PlainPacket {
+    enum class Is : std::uint8_t {
+        other,     ///< no path goes beyond it
+        outcomes,  ///< `count` outcomes: bit i of `e` is the i-th
+        address    ///< it changes the address state, which then names where execution goes
+    } is = Is::other;
+    std::uint8_t bytes = 0;
+    std::uint8_t count = 0;
+    std::uint32_t e = 0;
+};
+
+/// What a protocol provides:
+///
+///     State               the address state: what addresses are compressed against
+///     Change              the bits of that state that a path depends on, and what it does to the state:
+///                         change.fits(state), change.apply(state)
+///     Recorder(state)     read(at): the packet at `at`, of which 16 bytes can be read; state(): after the packets read
+///                         so far; change(): by them
+///     most_outcomes       of a path: a multiple of 4
+///     address_is_outcome  an address packet also reports the outcome of the indirect branch (PFT); otherwise it comes
+///                         after that outcome (ETMv4)
+template <class P>
+concept PathProtocol = requires(typename P::State& state, const typename P::Change& change,
+                                typename P::Recorder& recorder) {
+    { change.fits(state) } -> std::same_as<bool>;
+    change.apply(state);
+    { recorder.read(static_cast<const std::uint8_t*>(nullptr)) } -> std::same_as<PlainPacket>;
+    { recorder.state() } -> std::convertible_to<const typename P::State&>;
+    { recorder.change() } -> std::same_as<typename P::Change>;
+    requires P::most_outcomes % 4 == 0 && P::most_outcomes <= flow::BatchWriter::most_in_path;
+};
+
+/// How paths are kept.
+struct PathOptions {
+    unsigned log2_size = 11;  ///< 1 to 14: the logarithm of how many
+    bool eager = false;       ///< record at the first miss, also short paths, and never give up asking
+    bool none = false;
+};
+/// Those of decoders to come. Only tests change it, to make rare things frequent; not while a decoder is being made.
+inline PathOptions usual_paths{};
+
+/// A number of paths that never grows: each in the slot of its place and bytes, where it displaces another. Where a
+/// stream does not repeat itself, asking is given up for a while, and for longer each time.
+template <PathProtocol Protocol, class Out>
+class Paths final : public flow::FoldedCounts {
+public:
+    using State = typename Protocol::State;
+    static constexpr unsigned most_bytes = 8;
+
+    // What finds a path, and counts it comes first, in one cache line where it can be.
+    struct alignas(64) Path {
+        std::uint64_t place = no_place;  ///< the cache's serial number, and the position
+        std::uint64_t bytes{};           ///< the next ones, the first in the lowest bits
+        std::uint64_t times{};           ///< how often it was taken, and is not yet in the counts of its edges
+        typename Protocol::Change change{};
+        Position next = nowhere;
+        std::uint32_t branches{};     ///< bit i: edges[i] is a taken indirect branch
+        std::uint16_t guess{};        ///< slot of the path that followed last time
+        std::uint8_t ignored_bits{};  ///< the highest ones of `bytes`, which are of no whole packet
+        std::uint8_t size{};          ///< bytes of its packets
+        std::uint8_t packets{};
+        std::uint8_t count{};   ///< of edges, at least 1
+        std::uint8_t pops{};    ///< entries of the return stack
+        std::uint8_t pushes{};  ///< after that
+        std::uint8_t rise{};    ///< by so many entries the stack is deeper on the way than before, at most
+        std::array<std::uint8_t, Protocol::most_outcomes> offsets{};  ///< of the packet of each edge, from the first
+        std::array<std::uint32_t, Protocol::most_outcomes> edges{};
+        std::array<Position, 3> popped{}, pushed{};  ///< blocks of the calls, as they are popped and pushed
+
+        [[nodiscard]] WM_INLINE bool ends_with_branch() const { return (branches >> (count - 1U) & 1U) != 0; }
+        [[nodiscard]] WM_INLINE Position last_edge() const { return static_cast<Position>(edges[count - 1U]); }
+    };
+
+    /// `out`: of the decoder.
+    explicit Paths(Out& out, const PathOptions& options = usual_paths) : out_(out), options_(options) {
+        assert(options_.log2_size >= 1 && options_.log2_size <= 14);
+        if (options_.none) wait_ = ~std::size_t{0};
+        if constexpr (counts) out_.keep_folded(this);
+    }
+    ~Paths() {
+        if constexpr (counts) out_.forget_folded(this);
+    }
+    Paths(const Paths&) = delete;
+    Paths& operator=(const Paths&) = delete;
+
+    [[nodiscard]] WM_INLINE static std::uint64_t place_of(const BlockCache& cache, std::ptrdiff_t position) {
+        return std::uint64_t{cache.serial()} << 32 | static_cast<std::uint32_t>(position);
+    }
+    [[nodiscard]] WM_INLINE static std::uint64_t bytes_at(const std::uint8_t* at) {
+        std::uint64_t bytes = 0;
+        for (unsigned i = 0; i < most_bytes; ++i) bytes |= std::uint64_t{at[i]} << 8 * i;
+        return bytes;
+    }
+
+    /// The path of these bytes from that place; null: there is none.
+    template <class Follower>
+    [[nodiscard]] WM_INLINE Path* find(std::uint64_t place, std::uint64_t bytes, const State& state,
+                                       const Follower& follower) {
+        // The path that came next last time is known before the bytes are.
+        Path* path = &paths_[last_->guess];
+        if (!is(*path, place, bytes, state, follower)) [[unlikely]] {
+            const std::uint64_t slot = hash(place, bytes) >> shift_;
+            path = &paths_[slot];
+            if (!is(*path, place, bytes, state, follower)) return nullptr;
+            last_->guess = static_cast<std::uint16_t>(slot);
+        }
+        last_ = path;
+        ++hits_;
+        return path;
+    }
+    /// What the path does to the address state and the return stack.
+    template <class Follower>
+    WM_INLINE void apply(const Path& path, State& state, Follower& follower) {
+        path.change.apply(state);
+        if ((path.pops | path.pushes) != 0) [[unlikely]]
+            follower.replace_returns(path.pops, std::span(path.pushed).first(path.pushes));
+    }
+
+    /// find() found none. Records the path if it was missed before. Returns how many bytes to read before the next try.
+    /// find_target(state): the position that the state's newest address leads to.
+    template <class Follower, class FindTarget>
+    [[nodiscard, gnu::noinline]] std::size_t missed(std::uint64_t place, std::uint64_t bytes, const State& state,
+                                                    const Follower& follower, FindTarget&& find_target) {
+        if (missed_.empty()) make_room();
+        const std::uint64_t h = hash(place, bytes);
+        const auto tag = static_cast<std::uint16_t>(h >> 24 | 1U);
+        std::uint16_t& missed = missed_[h >> (shift_ - 2)];
+        if (std::exchange(missed, tag) == tag || options_.eager) record(place, bytes, state, follower, find_target);
+        if (options_.eager) return 1;
+        if (++misses_ < misses_judged) return most_bytes;
+        rest_ = hits_ >= misses_judged / 3 ? 0 : std::min(std::max(2 * rest_, least_rest), most_rest);
+        hits_ = misses_ = 0;
+        return most_bytes + rest_;
+    }
+
+    /// Bytes that are still to be read before the next try, from one call of an inner loop to the next.
+    [[nodiscard]] std::size_t wait() const { return wait_; }
+    void set_wait(std::ptrdiff_t bytes) {
+        if (!options_.none) wait_ = static_cast<std::size_t>(std::max<std::ptrdiff_t>(bytes, 0));
+    }
+
+    void unfold() override {
+        for (Path& path : paths_) unfold(path);
+    }
+
+private:
+    static constexpr bool counts = std::is_same_v<Out, flow::CountWriter>;
+    static constexpr std::uint64_t no_place = ~std::uint64_t{0};
+    /// Tries are judged by so many misses. If fewer than a quarter of all tries were hits, so many bytes are read
+    /// without another.
+    static constexpr std::size_t misses_judged = 768, least_rest = 4096, most_rest = 256 * 1024;
+
+    template <class Follower>
+    [[nodiscard]] WM_INLINE static bool is(const Path& path, std::uint64_t place, std::uint64_t bytes,
+                                           const State& state, const Follower& follower) {
+        return path.place == place && (path.bytes ^ bytes) << path.ignored_bits == 0 && path.change.fits(state) &&
+               ((path.pops | path.rise) == 0 ||
+                follower.returns_to(std::span(path.popped).first(path.pops), path.rise));
+    }
+    [[nodiscard]] WM_INLINE static std::uint64_t hash(std::uint64_t place, std::uint64_t bytes) {
+        return (bytes ^ place * 0xd6e8feb86659fd93U) * 0x9e3779b97f4a7c15U;
+    }
+
+    /// Streams of a few packets do without.
+    void make_room() {
+        paths_.resize(std::size_t{1} << options_.log2_size);
+        last_ = paths_.data();
+        missed_.resize(std::size_t{4} << options_.log2_size);
+        shift_ = 64 - options_.log2_size;
+    }
+
+    /// Follows packets, and remembers the last place where a path can end.
+    template <class Follower, class FindTarget>
+    class Recording {
+    public:
+        Recording(std::uint64_t place, const State& state, const Follower& follower, FindTarget& find_target)
+            : follower_(follower),
+              find_target_(find_target),
+              recorder_(state),
+              now_(static_cast<Position>(static_cast<std::uint32_t>(place))) {}
+
+        Path record(std::uint64_t bytes) {
+            // Zeros in place of what comes after the eight bytes: no packet of the path is there.
+            std::array<std::uint8_t, 32> wire{};
+            for (unsigned i = 0; i < most_bytes; ++i) wire[i] = static_cast<std::uint8_t>(bytes >> 8 * i);
+            Path whole;
+            while (path_.size < most_bytes) {
+                const PlainPacket packet = recorder_.read(wire.data() + path_.size);
+                if (path_.size + packet.bytes > most_bytes || !follow(packet)) break;
+                path_.size = static_cast<std::uint8_t>(path_.size + packet.bytes);
+                ++path_.packets;
+                if (now_ < 0) continue;
+                path_.next = now_;
+                path_.change = recorder_.change();
+                whole = path_;
+            }
+            whole.bytes = bytes;
+            whole.ignored_bits = static_cast<std::uint8_t>(8 * (most_bytes - whole.size));
+            return whole;
+        }
+
+    private:
+        /// False: the path ends before this packet.
+        bool follow(const PlainPacket& packet) {
+            if (packet.is == PlainPacket::Is::outcomes) {
+                for (unsigned i = 0; i < packet.count; ++i)
+                    if (!outcome((packet.e >> i & 1U) != 0)) return false;
+                return true;
+            }
+            if (packet.is == PlainPacket::Is::other) return false;
+            if constexpr (Protocol::address_is_outcome) {
+                if (!add(true) || now_ != indirect) return false;
+            } else if (now_ != indirect) {
+                return false;
+            }
+            path_.branches |= 1U << (path_.count - 1);
+            now_ = find_target_(recorder_.state());
+            return now_ >= 0;
+        }
+        bool outcome(bool e) {
+            // An outcome after a return that no address came with: the return stack knew it.
+            if (now_ == indirect && !Protocol::address_is_outcome && !pop()) return false;
+            if (!add(e)) return false;
+            if (now_ == call) return push();
+            if (now_ == indirect) return !Protocol::address_is_outcome || pop();
+            return now_ >= 0;
+        }
+        bool add(bool e) {
+            if (now_ < 0 || path_.count == Protocol::most_outcomes) return false;
+            path_.edges[path_.count] = static_cast<std::uint32_t>(now_) | (e ? 1U : 0U);
+            path_.offsets[path_.count++] = path_.size;
+            before_ = std::exchange(now_, follower_.cache().links()[path_.edges[path_.count - 1U]]);
+            return true;
+        }
+        bool push() {
+            if (path_.pushes == path_.pushed.size()) return false;
+            path_.pushed[path_.pushes++] = before_;
+            path_.rise = static_cast<std::uint8_t>(std::max(int{path_.rise}, path_.pushes - path_.pops));
+            now_ = follower_.cache().call_target(before_);
+            return now_ >= 0;
+        }
+        bool pop() {
+            Position caller = nowhere;
+            if (path_.pushes != 0) {
+                caller = path_.pushed[--path_.pushes];
+            } else if (path_.pops != path_.popped.size()) {
+                caller = follower_.caller(path_.pops);
+                path_.popped[path_.pops++] = caller;
+            }
+            if (caller < 0) return false;
+            path_.branches |= 1U << (path_.count - 1);
+            now_ = follower_.cache().links()[caller];
+            return now_ >= 0;
+        }
+
+        const Follower& follower_;
+        FindTarget& find_target_;
+        typename Protocol::Recorder recorder_;
+        Position now_, before_ = nowhere;
+        Path path_{};
+    };
+
+    template <class Follower, class FindTarget>
+    void record(std::uint64_t place, std::uint64_t bytes, const State& state, const Follower& follower,
+                FindTarget& find_target) {
+        Path path = Recording<Follower, FindTarget>(place, state, follower, find_target).record(bytes);
+        if (path.count < (options_.eager ? 1U : least_outcomes)) return;
+        path.place = place;
+        assert(path.next >= 0 && path.change.fits(state));
+        Path& slot = paths_[hash(place, bytes) >> shift_];
+        unfold(slot);
+        path.guess = slot.guess;
+        slot = path;
+    }
+    /// Shorter paths gain nothing.
+    static constexpr unsigned least_outcomes = 3;
+
+    void unfold(Path& path) {
+        if constexpr (counts)
+            if (const std::uint64_t times = std::exchange(path.times, 0); times != 0)
+                out_.add_path(std::span(path.edges).first(path.count), path.branches, times);
+    }
+
+    Out& out_;
+    const PathOptions options_;
+    std::vector<Path> paths_ = std::vector<Path>(2);
+    std::vector<std::uint16_t> missed_;  // tags of those missed last, four for each slot
+    unsigned shift_ = 63;                // a hash shifted so is a slot
+    Path* last_ = paths_.data();         // taken last
+    std::size_t hits_ = 0, misses_ = 0, rest_ = 0, wait_ = 0;
+};
+
+}  // namespace waymark::follow
