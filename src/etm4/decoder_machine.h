@@ -158,9 +158,12 @@ public:
         if (!direct_) return synchronisation_.synchronised() ? take_waiting(at, end, here) : at;
         if (!follows_links()) return at;
         follow::Outcomes rest{};
-        const std::uint8_t* const stopped = config_.cycle_counting || config_.timestamps
-                                                ? take_plain<true>(at, end, here, rest)
-                                                : take_plain<false>(at, end, here, rest);
+        const bool times = config_.cycle_counting || config_.timestamps;
+        const std::uint8_t* const stopped =
+            config_.return_stack
+                ? (times ? take_plain<true, true>(at, end, here, rest) : take_plain<false, true>(at, end, here, rest))
+                : (times ? take_plain<true, false>(at, end, here, rest)
+                         : take_plain<false, false>(at, end, here, rest));
         if (rest.count != 0) committed_(here + static_cast<std::uint64_t>(stopped - at - 1), rest);
         return stopped;
     }
@@ -324,9 +327,20 @@ private:
         return parsed.step == Step::ok ? static_cast<unsigned>(parsed.bytes) : 0;
     }
 
-    /// `times`: cycle counts and timestamps too. `rest`: outcomes of the last packet taken that could not be followed
-    /// along links.
-    template <bool times>
+    /// For follow_calls: an address, or outcomes, are the next packet after this one. Either has to follow a return.
+    [[nodiscard]] WM_INLINE auto calls_before(bool address, bool outcomes) {
+        return [this, address, outcomes](follow::Position from, follow::Position link, bool is_last) {
+            if (link == follow::call || (link == follow::indirect_call && is_last && address)) {
+                follower_.push_call(from);
+                return link == follow::call ? follower_.cache().call_target(from) : follow::indirect;
+            }
+            return link == follow::indirect && (!is_last || outcomes) ? follower_.pop_return() : link;
+        };
+    }
+
+    /// `times`: cycle counts and timestamps too. `calls`: there is a return stack. `rest`: outcomes of the last packet
+    /// taken that could not be followed along links.
+    template <bool times, bool calls>
     [[gnu::noinline]] const std::uint8_t* take_plain(const std::uint8_t* const first, const std::uint8_t* const end,
                                                      Offset here, follow::Outcomes& rest) {
         using follow::Position;
@@ -339,106 +353,94 @@ private:
         RecentAddresses addresses(assembler_.addresses());
         const bool a64 = committed_.state().sf;
         TargetFinder targets(follower_.cache(), FlowTarget{addresses.newest(), a64}.high_half());
-        bool moved = false;  // an address was read
         // An atom means that a range comes, and nothing before it.
         const auto atom_follows = [&] { return *at >= 0xc0; };
         if (atom_follows()) run.goes_on_at(now);
-        // Calls and returns that the return stack knows. An outcome or an address follows each return.
-        const auto beyond = [&](Position from, Position link, bool is_last) {
-            if (link == follow::call || (link == follow::indirect_call && is_last && address_follows<times>(at + 1))) {
-                follower_.push_call(from);
-                return link == follow::call ? follower_.cache().call_target(from) : follow::indirect;
-            }
-            return link == follow::indirect && config_.return_stack && (!is_last || at[1] >= 0xc0)
-                       ? follower_.pop_return()
-                       : link;
+        const auto outcome_at = [](const std::uint8_t* packet) { return *packet >= 0xc0; };
+        const auto find_target = [finder = targets, a64](const RecentAddresses& recent) {
+            return TargetFinder(finder).find({recent.newest(), a64});
         };
-        const std::uint64_t cache = Paths::place_of(follower_.cache(), 0);
-        const std::uint8_t* next_try =
-            !times && static_cast<std::size_t>(stop - first) > paths_.wait() ? first + paths_.wait() : stop;
-        while (at < stop) {
-            if (at >= next_try) {
-                const std::uint64_t place = cache | static_cast<std::uint32_t>(now);
-                const std::uint64_t bytes = Paths::bytes_at(at);
-                if (typename Paths::Path* const path = paths_.find(place, bytes, addresses, follower_)) [[likely]] {
-                    run.goes_on_at(now);
-                    run.reserve(at);
-                    run.path(at, *path);
-                    paths_.apply(*path, addresses, follower_);
-                    moved |= path->change.added != 0;
-                    now = path->next;
-                    at += path->size;
-                    further_bytes += path->size - path->packets;
-                    if (path->ends_with_branch()) {
-                        run.branched(path->last_edge());
-                        if (atom_follows()) run.goes_on_at(now);
+        const std::uint8_t* until = stop;
+        for (bool goes_on = true; goes_on && at < stop;) {
+            if constexpr (!times)
+                until = paths_.follow(at, stop, now, addresses, further_bytes, run, follower_, outcome_at, find_target);
+            while (at < until) {
+                const std::uint8_t header = *at;
+                if (header >= 0xc0) {
+                    const follow::FewOutcomes& few = few_atoms[header & 0x3fU];
+                    const Atoms& atoms = atom_table[header & 0x3fU];
+                    Position next = follow::nowhere, last = follow::nowhere;
+                    unsigned followed = 0;  // outcomes
+                    if (few.count != 0) {
+                        const follow::FewFollowed all = follow::follow_few(links, now, few, at, run);
+                        // A target that only the trace gives must be the next packet.
+                        if (all.next >= 0 || (all.next == follow::indirect && all.last >= 0 &&
+                                              address_follows<times>(at + 1))) [[likely]] {
+                            next = all.next;
+                            last = all.last;
+                            followed = few.count;
+                        } else {
+                            follow::take_back_few(links, now, few, run);
+                            if constexpr (!calls) break;
+                            next = static_cast<Position>(now);
+                        }
+                    } else {
+                        const follow::EachFollowed each = follow::follow_each(links, now, atoms.e, atoms.count,
+                                                                              address_follows<times>(at + 1), at, run);
+                        next = each.next;
+                        last = each.last;
+                        followed = each.count;
                     }
-                    continue;
-                }
-                next_try = at + paths_.missed(place, bytes, addresses, follower_, [&](const RecentAddresses& recent) {
-                    return targets.find({recent.newest(), a64});
-                });
-            }
-            const std::uint8_t header = *at;
-            if (header >= 0xc0) {
-                const follow::FewOutcomes& few = few_atoms[header & 0x3fU];
-                Position next = follow::nowhere, last = follow::nowhere;
-                bool whole = false;
-                if (few.count != 0) {
-                    const follow::FewFollowed followed = follow::follow_few(links, now, few, at, run);
-                    next = followed.next;
-                    last = followed.last;
-                    // A target that only the trace gives must be the next packet.
-                    whole =
-                        next >= 0 || (next == follow::indirect && followed.last >= 0 && address_follows<times>(at + 1));
-                    if (!whole) [[unlikely]] {
-                        follow::take_back_few(links, now, few, run);
-                        if (!config_.return_stack) break;
+                    if (followed != atoms.count) [[unlikely]] {
+                        if constexpr (calls) {
+                            const follow::EachFollowed further =
+                                follow::follow_calls(links, next, atoms.e >> followed, atoms.count - followed,
+                                                     address_follows<times>(at + 1), at, run,
+                                                     calls_before(address_follows<times>(at + 1), at[1] >= 0xc0));
+                            if (further.count != 0) {
+                                next = further.next;
+                                last = further.last;
+                                followed += further.count;
+                            }
+                        }
+                        if (followed == 0) break;
+                        if (followed != atoms.count) {
+                            rest = {atoms.e >> followed, static_cast<std::uint8_t>(atoms.count - followed)};
+                            now = next;
+                            ++at;
+                            break;
+                        }
+                        if (next >= 0) run.goes_on_at(next);
                     }
-                }
-                if (!whole) {
-                    const Atoms atoms = atom_table[header & 0x3fU];
-                    const follow::EachFollowed followed = follow::follow_each(
-                        links, now, atoms.e, atoms.count, address_follows<times>(at + 1), at, run, beyond);
-                    next = followed.next;
-                    last = followed.last;
-                    if (const unsigned i = followed.count; i != atoms.count) [[unlikely]] {
-                        if (i == 0) break;
-                        rest = {atoms.e >> i, static_cast<std::uint8_t>(atoms.count - i)};
-                        now = next;
-                        ++at;
-                        break;
+                    now = next;
+                    ++at;
+                    if (next >= 0) continue;
+                    run.branched(last);
+                    if (times && !is_address(*at)) [[unlikely]] {
+                        const unsigned bytes = take_time(at, run);
+                        at += bytes;
+                        further_bytes += bytes - 1;
                     }
-                    if (next >= 0) run.goes_on_at(next);
-                }
-                now = next;
-                ++at;
-                if (next >= 0) continue;
-                run.branched(last);
-                if (times && !is_address(*at)) [[unlikely]] {
-                    const unsigned bytes = take_time(at, run);
+                } else if (!is_address(header)) {
+                    const unsigned bytes = times ? take_time(at, run) : 0;
+                    if (bytes == 0) break;
                     at += bytes;
                     further_bytes += bytes - 1;
+                    if (atom_follows()) run.goes_on_at(now);
+                    continue;
                 }
-            } else if (!is_address(header)) {
-                const unsigned bytes = times ? take_time(at, run) : 0;
-                if (bytes == 0) break;
+                const unsigned bytes = addresses.take(at);
                 at += bytes;
                 further_bytes += bytes - 1;
+                now = targets.find({addresses.newest(), a64});
+                if (now < 0) [[unlikely]]
+                    break;
                 if (atom_follows()) run.goes_on_at(now);
-                continue;
             }
-            const unsigned bytes = addresses.take(at);
-            at += bytes;
-            further_bytes += bytes - 1;
-            moved = true;
-            now = targets.find({addresses.newest(), a64});
-            if (now < 0) [[unlikely]]
-                break;
-            if (atom_follows()) run.goes_on_at(now);
+            goes_on = at >= until && now >= 0 && rest.count == 0;
         }
-        if (!times) paths_.set_wait(next_try - at);
-        if (moved) {
+        if constexpr (!times) paths_.stopped(at, until);
+        if (addresses.moved()) {
             addresses.give(assembler_.addresses());
             const follow::Place target = committed_.moved_to(assembler_.addresses().entry(0));
             if (now < 0) follower_.set_place(target);

@@ -64,9 +64,12 @@ public:
         for (const std::uint64_t entry : {oldest_, middle_, newest_}) history.push(unpack(entry));
     }
     [[nodiscard]] WM_INLINE std::uint64_t newest() const { return newest_; }
+    /// There are newer entries than at first.
+    [[nodiscard]] WM_INLINE bool moved() const { return moved_; }
     using Entries = std::array<std::uint64_t, 3>;  ///< packed, the newest first
     [[nodiscard]] WM_INLINE Entries entries() const { return {newest_, middle_, oldest_}; }
     WM_INLINE void set(const Entries& entries) {
+        moved_ = true;
         newest_ = entries[0];
         middle_ = entries[1];
         oldest_ = entries[2];
@@ -109,8 +112,10 @@ private:
         oldest_ = middle_;
         middle_ = newest_;
         newest_ = entry;
+        moved_ = true;
     }
 
+    bool moved_ = false;
     std::uint64_t newest_, middle_, oldest_;
 };
 

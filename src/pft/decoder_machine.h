@@ -136,8 +136,11 @@ public:
         // So that offsets less the base of a batch stay in 32 bits.
         end = at + std::min<std::ptrdiff_t>(end - at, 1 << 30);
         unsigned followed = 0;
-        const std::uint8_t* const stopped = config_.cycle_accurate ? take_plain<true>(at, end, here, followed)
-                                                                   : take_plain<false>(at, end, here, followed);
+        const std::uint8_t* const stopped =
+            config_.return_stack ? (config_.cycle_accurate ? take_plain<true, true>(at, end, here, followed)
+                                                           : take_plain<false, true>(at, end, here, followed))
+                                 : (config_.cycle_accurate ? take_plain<true, false>(at, end, here, followed)
+                                                           : take_plain<false, false>(at, end, here, followed));
         if (followed != 0) [[unlikely]] {
             Cursor cursor(Bytes(stopped - 1, 1));
             Atom atom;
@@ -269,8 +272,9 @@ private:
     /// The longest packet that `take` reads, and the bytes it reads at once.
     static constexpr std::size_t most_plain_bytes = 16;
 
-    /// `followed`: outcomes of the last packet that were followed, if the others could not be; else 0.
-    template <bool cycle_accurate>
+    /// `calls`: there is a return stack. `followed`: outcomes of the last packet that were followed, if the others
+    /// could not be; else 0.
+    template <bool cycle_accurate, bool calls>
     [[gnu::noinline]] const std::uint8_t* take_plain(const std::uint8_t* const first, const std::uint8_t* const end,
                                                      Offset here, unsigned& followed) {
         using follow::Position;
@@ -288,9 +292,8 @@ private:
         const auto atom_follows = [&] { return !cycle_accurate && atom_bytes[*at].count != 0; };
         if (atom_follows()) run.goes_on_at(now);
         // Calls and returns that the return stack knows.
-        const bool calls = config_.return_stack;
-        const auto beyond = [&](Position from, Position link, bool) {
-            if (!calls) return link;
+        const auto beyond = [this](Position from, Position link, bool) {
+            if constexpr (!calls) return link;
             if (link == follow::call) {
                 follower_.push_call(from);
                 return follower_.cache().call_target(from);
@@ -299,105 +302,90 @@ private:
         };
         // Paths may contain branch packets, and have no cycle counts.
         const bool has_paths = branches && !cycle_accurate;
-        const std::uint64_t cache = Paths::place_of(follower_.cache(), 0);
-        const std::uint8_t* next_try =
-            has_paths && static_cast<std::size_t>(stop - first) >= paths_.wait() ? first + paths_.wait() : stop + 1;
-        while (at <= stop) {
-            if (at >= next_try) {
-                const std::uint64_t place = cache | static_cast<std::uint32_t>(now);
-                const std::uint64_t bytes = Paths::bytes_at(at);
-                if (typename Paths::Path* const path = paths_.find(place, bytes, last, follower_)) [[likely]] {
-                    run.goes_on_at(now);
-                    run.reserve(at);
-                    run.path(at, *path);
-                    paths_.apply(*path, last, follower_);
-                    now = path->next;
-                    at += path->size;
-                    further_bytes += path->size - path->packets;
-                    if (path->ends_with_branch()) {
-                        run.branched(path->last_edge());
+        const auto outcome_at = [](const std::uint8_t* packet) { return atom_bytes[*packet].count != 0; };
+        const auto find_target = [starts](const LastTarget& target) { return starts.find(target.key()); };
+        const std::uint8_t* until = stop + 1;
+        for (bool goes_on = true; goes_on && at <= stop;) {
+            if (has_paths)
+                until = paths_.follow(at, stop + 1, now, last, further_bytes, run, follower_, outcome_at, find_target);
+            while (at < until) {
+                // The kind of a packet is hard to predict, and so has to be known early: not from a table.
+                if ((*at & Atom::info.mask) == Atom::info.value) {
+                    if constexpr (cycle_accurate) {
+                        CycleAtom atom;
+                        const unsigned bytes = CycleAtomField::read_at_once(at, atom);
+                        const std::ptrdiff_t edge = now + (atom.atoms.n == 0 ? 1 : 0);
+                        if (bytes == 0) [[unlikely]]
+                            break;
+                        const Position link = links[edge];
+                        const Position next = link >= 0 ? link : beyond(static_cast<Position>(now), link, true);
+                        if (next < 0) [[unlikely]]
+                            break;
+                        run.reserve(at);
+                        run.goes_on_at(now);
+                        run.put(at, std::min(atom.cycles, flow::no_cycles - 1), 1, edge);
+                        if (link == follow::indirect) run.branched(static_cast<Position>(edge));
+                        now = next;
+                        at += bytes;
+                        further_bytes += bytes - 1;
+                    } else {
+                        const follow::FewOutcomes& atoms = atom_bytes[*at];
+                        if (atoms.count == 0) [[unlikely]]
+                            break;
+                        const Position next = follow::follow_few(links, now, atoms, at, run).next;
+                        if (next >= 0) [[likely]] {
+                            now = next;
+                            ++at;
+                            continue;
+                        }
+                        follow::take_back_few(links, now, atoms, run);
+                        if constexpr (!calls) break;
+                        const follow::EachFollowed each =
+                            follow::follow_calls(links, now, atoms.bits(), atoms.count, false, at, run, beyond);
+                        if (each.count == 0) break;
+                        now = each.next;
+                        ++at;
+                        if (each.count != atoms.count) {
+                            followed = each.count;
+                            break;
+                        }
                         if (atom_follows()) run.goes_on_at(now);
                     }
                     continue;
                 }
-                next_try = at + paths_.missed(place, bytes, last, follower_,
-                                              [&](const LastTarget& target) { return starts.find(target.key()); });
-            }
-            // The kind of a packet is hard to predict, and so has to be known early: not from a table.
-            if ((*at & Atom::info.mask) == Atom::info.value) {
-                if constexpr (cycle_accurate) {
-                    CycleAtom atom;
-                    const unsigned bytes = CycleAtomField::read_at_once(at, atom);
-                    const std::ptrdiff_t edge = now + (atom.atoms.n == 0 ? 1 : 0);
-                    if (bytes == 0) [[unlikely]]
-                        break;
-                    const Position link = links[edge];
-                    const Position next = link >= 0 ? link : beyond(static_cast<Position>(now), link, true);
-                    if (next < 0) [[unlikely]]
-                        break;
-                    run.reserve(at);
-                    run.goes_on_at(now);
-                    run.put(at, std::min(atom.cycles, flow::no_cycles - 1), 1, edge);
-                    if (link == follow::indirect) run.branched(static_cast<Position>(edge));
-                    now = next;
-                    at += bytes;
-                    further_bytes += bytes - 1;
-                } else {
-                    const follow::FewOutcomes& atoms = atom_bytes[*at];
-                    if (atoms.count == 0) [[unlikely]]
-                        break;
-                    const Position next = follow::follow_few(links, now, atoms, at, run).next;
-                    if (next >= 0) [[likely]] {
-                        now = next;
-                        ++at;
-                        continue;
-                    }
-                    follow::take_back_few(links, now, atoms, run);
-                    if (!calls) break;
-                    const follow::EachFollowed each =
-                        follow::follow_each(links, now, atoms.bits(), atoms.count, false, at, run, beyond);
-                    if (each.count == 0) break;
-                    now = each.next;
-                    ++at;
-                    if (each.count != atoms.count) {
-                        followed = each.count;
-                        break;
-                    }
-                    if (atom_follows()) run.goes_on_at(now);
-                }
-                continue;
-            }
-            const Position link = links[now + 1];
-            if ((*at & BranchAddress::info.mask) != BranchAddress::info.value ||
-                (link != follow::indirect && link != follow::indirect_call) || !branches) [[unlikely]]
-                break;
-            LastTarget target = last;
-            unsigned bytes = target.take(at);
-            if (bytes == 0) [[unlikely]]
-                break;
-            std::uint32_t cycles = flow::no_cycles;
-            if constexpr (cycle_accurate) {
-                Cursor cursor(Bytes(at, most_plain_bytes).subspan(bytes));
-                CycleCount::read(cursor, cycles);
-                if (cursor.step() != Step::ok) [[unlikely]]
+                const Position link = links[now + 1];
+                if ((*at & BranchAddress::info.mask) != BranchAddress::info.value ||
+                    (link != follow::indirect && link != follow::indirect_call) || !branches) [[unlikely]]
                     break;
-                cycles = std::min(cycles, flow::no_cycles - 1);
-                bytes += static_cast<unsigned>(cursor.consumed());
+                LastTarget target = last;
+                unsigned bytes = target.take(at);
+                if (bytes == 0) [[unlikely]]
+                    break;
+                std::uint32_t cycles = flow::no_cycles;
+                if constexpr (cycle_accurate) {
+                    Cursor cursor(Bytes(at, most_plain_bytes).subspan(bytes));
+                    CycleCount::read(cursor, cycles);
+                    if (cursor.step() != Step::ok) [[unlikely]]
+                        break;
+                    cycles = std::min(cycles, flow::no_cycles - 1);
+                    bytes += static_cast<unsigned>(cursor.consumed());
+                }
+                run.reserve(at);
+                run.goes_on_at(now);
+                run.put(at, cycles, 1, now + 1);
+                run.branched(static_cast<follow::Position>(now + 1));
+                if (link == follow::indirect_call) follower_.push_call(static_cast<Position>(now));
+                last = target;
+                at += bytes;
+                further_bytes += bytes - 1;
+                now = starts.find(last.key());
+                if (now < 0) [[unlikely]]
+                    break;
+                if (atom_follows()) run.goes_on_at(now);
             }
-            run.reserve(at);
-            run.goes_on_at(now);
-            run.put(at, cycles, 1, now + 1);
-            run.branched(static_cast<follow::Position>(now + 1));
-            if (link == follow::indirect_call) follower_.push_call(static_cast<Position>(now));
-            last = target;
-            at += bytes;
-            further_bytes += bytes - 1;
-            now = starts.find(last.key());
-            if (now < 0) [[unlikely]]
-                break;
-            if (atom_follows()) run.goes_on_at(now);
+            goes_on = at >= until && now >= 0 && followed == 0;
         }
-        if (has_paths) paths_.set_wait(next_try - at);
+        if (has_paths) paths_.stopped(at, until);
         if (branches) last_ = last.place();
         if (now >= 0)
             follower_.set_position(static_cast<Position>(now));

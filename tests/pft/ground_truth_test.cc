@@ -253,6 +253,8 @@ TEST(GroundTruth, AnyNumberOfWorkersGivesTheSame) {
         for (const Bytes bytes : {Bytes(c.bytes), Bytes(d.bytes)}) {
             const std::vector<Element> one = decode<Decoder>(c.config, c.program.memory, bytes);
             const Tally counts = tally(one);
+            ASSERT_EQ(synthetic::ways_with<Decoder>({.eager = true}, bytes, c.config, c.program.memory),
+                      synthetic::ways_with<Decoder>({.none = true}, bytes, c.config, c.program.memory));
             for (const unsigned workers : {1U, 2U, 3U, 7U}) {
                 SCOPED_TRACE(std::to_string(workers) + " workers");
                 const std::size_t piece = 1 + random.below(1000);

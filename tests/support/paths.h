@@ -3,7 +3,12 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <map>
 
+#include "support/elements.h"
+#include "waymark/core/types.h"
+#include "waymark/flow/blocks.h"
 #include "waymark/follow/paths.h"
 
 namespace waymark::synthetic {
@@ -17,6 +22,31 @@ inline void vary_paths() {
                                                              {.none = true}}};
     static std::size_t next = 0;
     follow::usual_paths = all[next++ % all.size()];
+}
+
+/// Where indirect branches went, and how often: by the addresses of branch and target.
+using Ways = std::map<std::array<std::uint64_t, 4>, std::uint64_t>;
+
+/// Counted by a decoder that keeps paths so.
+template <class Decoder, class Config>
+[[nodiscard]] Ways ways_with(const follow::PathOptions& paths, Bytes bytes, const Config& config,
+                             const isa::CodeReader& code) {
+    follow::usual_paths = paths;
+    flow::BlockTable table;
+    ElementSink events;
+    flow::CountWriter out(table, events);
+    out.count_ways();
+    Decoder decoder(config, code, out);
+    decoder.feed(bytes);
+    decoder.finish();
+    Ways found;
+    for (const flow::EdgeWay& way : out.ways().all()) {
+        const flow::Block& from = table.blocks()[way.edge / 2];
+        const bool known = way.block != flow::EdgeWay::no_block;
+        const std::uint64_t to = known ? table.blocks()[way.block].start : 0;
+        found[{from.start, from.section, to, known ? 1U : 0U}] += way.times;
+    }
+    return found;
 }
 
 }  // namespace waymark::synthetic

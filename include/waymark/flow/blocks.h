@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -140,10 +141,17 @@ public:
         /// The ranges of a path (follow/paths.h) whose first packet is at `packet`, after `reserve`.
         template <class Path>
         WM_INLINE void path(const std::uint8_t* packet, const Path& path) {
-            const auto at = static_cast<std::uint32_t>(address(packet) - base_);
-            // Four at a time: what is written beyond the count costs less than to ask.
-            for (unsigned i = 0; i < path.count; i += 4)
-                for (unsigned j = i; j < i + 4; ++j) at_[j] = Range{path.edges[j], at + path.offsets[j], no_cycles, 1};
+            // One addition for each range: its fields have the same size.
+            using Fields [[gnu::vector_size(sizeof(Range))]] = std::uint32_t;
+            const Fields moved{0, static_cast<std::uint32_t>(address(packet) - base_)};
+            // Two at a time: what is written beyond the count costs less than to ask.
+            for (unsigned i = 0; i < path.count; i += 2)
+                for (unsigned j = i; j < i + 2; ++j) {
+                    Fields range;
+                    std::memcpy(&range, &path.ranges[j], sizeof range);
+                    range += moved;
+                    std::memcpy(static_cast<void*>(at_ + j), &range, sizeof range);
+                }
             at_ += path.count;
         }
         // For CountWriter's sake.
@@ -385,12 +393,12 @@ public:
         folded->unfold();
         std::erase(folded_, folded);
     }
-    /// These edges ran one after another, so often. Bit i of `branches`: edges[i] is a taken indirect branch.
-    void add_path(std::span<const std::uint32_t> edges, std::uint32_t branches, std::uint64_t times) {
-        for (std::size_t i = 0; i < edges.size(); ++i) {
-            counts_[guard + edges[i]] += times;
-            if (ways_on_ && (branches >> i & 1U) != 0 && i + 1 < edges.size())
-                ways_.add(edges[i], edges[i + 1] / 2, times);
+    /// These came one after another, so often. Bit i of `branches`: ranges[i] ends with a taken indirect branch.
+    void add_path(std::span<const Range> ranges, std::uint32_t branches, std::uint64_t times) {
+        for (std::size_t i = 0; i < ranges.size(); ++i) {
+            counts_[guard + ranges[i].edge] += times;
+            if (ways_on_ && (branches >> i & 1U) != 0 && i + 1 < ranges.size())
+                ways_.add(ranges[i].edge, ranges[i + 1].block(), times);
         }
     }
 

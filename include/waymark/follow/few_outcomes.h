@@ -73,19 +73,37 @@ struct EachFollowed {
 };
 
 /// Follows outcomes (bit i of `e` is the i-th) from `now` as far as links are known, and puts their ranges in `run`.
-/// The last one may lead to follow::indirect if `may_end`. Where a link does not say where execution goes on,
-/// beyond(position, link, last) does, if it can, else it gives the link: `last`, no outcome of this packet follows.
-template <class Packet, class Run, class Beyond>
+/// The last one may lead to follow::indirect if `may_end`.
+template <class Packet, class Run>
 WM_INLINE EachFollowed follow_each(const Position* links, std::ptrdiff_t now, std::uint64_t e, unsigned count,
-                                   bool may_end, Packet packet, Run& run, Beyond&& beyond) {
+                                   bool may_end, Packet packet, Run& run) {
+    auto next = static_cast<Position>(now);
+    Position last = nowhere;
+    for (unsigned i = 0; i < count; ++i) {
+        const std::ptrdiff_t edge = next + static_cast<std::ptrdiff_t>(e >> i & 1U);
+        const Position to = links[edge];
+        if (to < 0 && (to != indirect || i + 1U != count || !may_end)) [[unlikely]]
+            return {i, next, last};
+        run.reserve(packet);
+        run.put(packet, flow::no_cycles, 1, edge);
+        next = to;
+        last = static_cast<Position>(edge);
+    }
+    return {count, next, last};
+}
+
+/// follow_each for calls and returns: where a link does not say where execution goes on, beyond(position, link, last)
+/// does, if it can, else it gives the link. `last`: no outcome of this packet follows.
+template <class Packet, class Run, class Beyond>
+WM_INLINE EachFollowed follow_calls(const Position* links, std::ptrdiff_t now, std::uint64_t e, unsigned count,
+                                    bool may_end, Packet packet, Run& run, Beyond&& beyond) {
     auto next = static_cast<Position>(now);
     Position last = nowhere;
     for (unsigned i = 0; i < count; ++i) {
         const std::ptrdiff_t edge = next + static_cast<std::ptrdiff_t>(e >> i & 1U);
         const Position link = links[edge];
         const Position to = link >= 0 ? link : beyond(next, link, i + 1U == count);
-        if (to < 0 && (to != indirect || i + 1U != count || !may_end)) [[unlikely]]
-            return {i, next, last};
+        if (to < 0 && (to != indirect || i + 1U != count || !may_end)) return {i, next, last};
         run.reserve(packet);
         run.goes_on_at(next);
         run.put(packet, flow::no_cycles, 1, edge);
@@ -94,11 +112,6 @@ WM_INLINE EachFollowed follow_each(const Position* links, std::ptrdiff_t now, st
         last = static_cast<Position>(edge);
     }
     return {count, next, last};
-}
-template <class Packet, class Run>
-WM_INLINE EachFollowed follow_each(const Position* links, std::ptrdiff_t now, std::uint64_t e, unsigned count,
-                                   bool may_end, Packet packet, Run& run) {
-    return follow_each(links, now, e, count, may_end, packet, run, [](Position, Position link, bool) { return link; });
 }
 
 /// FewOutcomes by their bits with a 1 after the newest one, as follow::Waiting has them; count 0: none or more.

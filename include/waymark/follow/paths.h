@@ -85,24 +85,22 @@ public:
     struct alignas(64) Path {
         std::uint64_t place = no_place;  ///< the cache's serial number, and the position
         std::uint64_t bytes{};           ///< the next ones, the first in the lowest bits
-        std::uint64_t times{};           ///< how often it was taken, and is not yet in the counts of its edges
+        std::uint64_t times{};           ///< how often it was taken, and is not yet in the counts of edges
         typename Protocol::Change change{};
         Position next = nowhere;
-        std::uint32_t branches{};     ///< bit i: edges[i] is a taken indirect branch
+        std::uint32_t branches{};     ///< bit i: ranges[i] ends with a taken indirect branch
         std::uint16_t guess{};        ///< slot of the path that followed last time
         std::uint8_t ignored_bits{};  ///< the highest ones of `bytes`, which are of no whole packet
         std::uint8_t size{};          ///< bytes of its packets
         std::uint8_t packets{};
-        std::uint8_t count{};   ///< of edges, at least 1
+        std::uint8_t count{};   ///< of ranges, at least 1
         std::uint8_t pops{};    ///< entries of the return stack
         std::uint8_t pushes{};  ///< after that
         std::uint8_t rise{};    ///< by so many entries the stack is deeper on the way than before, at most
-        std::array<std::uint8_t, Protocol::most_outcomes> offsets{};  ///< of the packet of each edge, from the first
-        std::array<std::uint32_t, Protocol::most_outcomes> edges{};
+        std::array<flow::Range, Protocol::most_outcomes> ranges{};  ///< offsets: from the first packet
         std::array<Position, 3> popped{}, pushed{};  ///< blocks of the calls, as they are popped and pushed
 
         [[nodiscard]] WM_INLINE bool ends_with_branch() const { return (branches >> (count - 1U) & 1U) != 0; }
-        [[nodiscard]] WM_INLINE Position last_edge() const { return static_cast<Position>(edges[count - 1U]); }
     };
 
     /// `out`: of the decoder.
@@ -117,15 +115,64 @@ public:
     Paths(const Paths&) = delete;
     Paths& operator=(const Paths&) = delete;
 
-    [[nodiscard]] WM_INLINE static std::uint64_t place_of(const BlockCache& cache, std::ptrdiff_t position) {
-        return std::uint64_t{cache.serial()} << 32 | static_cast<std::uint32_t>(position);
+    /// Follows paths from the packet at `at` and position `now` on, as far as there are some; no packet begins at `end`
+    /// or later. Returns up to where packets are to be read before the next call. outcome_at(at): the packet there is
+    /// an outcome of the block at `now`. find_target(state): the position that the state's newest address leads to.
+    /// `further_bytes`: of packets, those that are not the first.
+    template <class Run, class Follower, class OutcomeAt, class FindTarget>
+    [[nodiscard]] WM_INLINE const std::uint8_t* follow(const std::uint8_t*& at, const std::uint8_t* end,
+                                                       std::ptrdiff_t& now, State& state, std::ptrdiff_t& further_bytes,
+                                                       Run& run, Follower& follower, const OutcomeAt& outcome_at,
+                                                       const FindTarget& find_target) {
+        const std::uint64_t cache = std::uint64_t{follower.cache().serial()} << 32;
+        while (at < end && wait_ == 0) {
+            const std::uint64_t place = cache | static_cast<std::uint32_t>(now);
+            const std::uint64_t bytes = bytes_at(at);
+            Path* const path = find(place, bytes, state, follower);
+            if (path == nullptr) {
+                // Copies: what is passed by reference does not stay in registers.
+                wait_ = missed(place, bytes, State(state), follower, FindTarget(find_target));
+                break;
+            }
+            run.goes_on_at(now);
+            run.reserve(at);
+            run.path(at, *path);
+            path->change.apply(state);
+            if ((path->pops | path->pushes) != 0) [[unlikely]]
+                follower.replace_returns(path->pops, std::span(path->pushed).first(path->pushes));
+            now = path->next;
+            at += path->size;
+            further_bytes += path->size - path->packets;
+            if (path->ends_with_branch()) {
+                run.branched(static_cast<Position>(path->ranges[path->count - 1U].edge));
+                if (outcome_at(at)) run.goes_on_at(now);
+            }
+        }
+        const std::size_t read = std::min(wait_, static_cast<std::size_t>(end - at));
+        if (!options_.none) wait_ -= read;
+        return at + read;
     }
+    /// Packets were read up to here only.
+    void stopped(const std::uint8_t* at, const std::uint8_t* until) {
+        if (at < until) wait_ += static_cast<std::size_t>(until - at);
+    }
+
+    void unfold() override {
+        for (Path& path : paths_) unfold(path);
+    }
+
+private:
+    static constexpr bool counts = std::is_same_v<Out, flow::CountWriter>;
+    static constexpr std::uint64_t no_place = ~std::uint64_t{0};
+    /// Tries are judged by so many misses. If fewer than a quarter of all tries were hits, so many bytes are read
+    /// without another.
+    static constexpr std::size_t misses_judged = 768, least_rest = 4096, most_rest = 256 * 1024;
+
     [[nodiscard]] WM_INLINE static std::uint64_t bytes_at(const std::uint8_t* at) {
         std::uint64_t bytes = 0;
         for (unsigned i = 0; i < most_bytes; ++i) bytes |= std::uint64_t{at[i]} << 8 * i;
         return bytes;
     }
-
     /// The path of these bytes from that place; null: there is none.
     template <class Follower>
     [[nodiscard]] WM_INLINE Path* find(std::uint64_t place, std::uint64_t bytes, const State& state,
@@ -142,19 +189,10 @@ public:
         ++hits_;
         return path;
     }
-    /// What the path does to the address state and the return stack.
-    template <class Follower>
-    WM_INLINE void apply(const Path& path, State& state, Follower& follower) {
-        path.change.apply(state);
-        if ((path.pops | path.pushes) != 0) [[unlikely]]
-            follower.replace_returns(path.pops, std::span(path.pushed).first(path.pushes));
-    }
-
     /// find() found none. Records the path if it was missed before. Returns how many bytes to read before the next try.
-    /// find_target(state): the position that the state's newest address leads to.
     template <class Follower, class FindTarget>
     [[nodiscard, gnu::noinline]] std::size_t missed(std::uint64_t place, std::uint64_t bytes, const State& state,
-                                                    const Follower& follower, FindTarget&& find_target) {
+                                                    const Follower& follower, const FindTarget& find_target) {
         if (missed_.empty()) make_room();
         const std::uint64_t h = hash(place, bytes);
         const auto tag = static_cast<std::uint16_t>(h >> 24 | 1U);
@@ -166,23 +204,6 @@ public:
         hits_ = misses_ = 0;
         return most_bytes + rest_;
     }
-
-    /// Bytes that are still to be read before the next try, from one call of an inner loop to the next.
-    [[nodiscard]] std::size_t wait() const { return wait_; }
-    void set_wait(std::ptrdiff_t bytes) {
-        if (!options_.none) wait_ = static_cast<std::size_t>(std::max<std::ptrdiff_t>(bytes, 0));
-    }
-
-    void unfold() override {
-        for (Path& path : paths_) unfold(path);
-    }
-
-private:
-    static constexpr bool counts = std::is_same_v<Out, flow::CountWriter>;
-    static constexpr std::uint64_t no_place = ~std::uint64_t{0};
-    /// Tries are judged by so many misses. If fewer than a quarter of all tries were hits, so many bytes are read
-    /// without another.
-    static constexpr std::size_t misses_judged = 768, least_rest = 4096, most_rest = 256 * 1024;
 
     template <class Follower>
     [[nodiscard]] WM_INLINE static bool is(const Path& path, std::uint64_t place, std::uint64_t bytes,
@@ -207,7 +228,7 @@ private:
     template <class Follower, class FindTarget>
     class Recording {
     public:
-        Recording(std::uint64_t place, const State& state, const Follower& follower, FindTarget& find_target)
+        Recording(std::uint64_t place, const State& state, const Follower& follower, const FindTarget& find_target)
             : follower_(follower),
               find_target_(find_target),
               recorder_(state),
@@ -261,9 +282,9 @@ private:
         }
         bool add(bool e) {
             if (now_ < 0 || path_.count == Protocol::most_outcomes) return false;
-            path_.edges[path_.count] = static_cast<std::uint32_t>(now_) | (e ? 1U : 0U);
-            path_.offsets[path_.count++] = path_.size;
-            before_ = std::exchange(now_, follower_.cache().links()[path_.edges[path_.count - 1U]]);
+            const std::uint32_t edge = static_cast<std::uint32_t>(now_) | (e ? 1U : 0U);
+            path_.ranges[path_.count++] = {.edge = edge, .offset = path_.size};
+            before_ = std::exchange(now_, follower_.cache().links()[edge]);
             return true;
         }
         bool push() {
@@ -288,7 +309,7 @@ private:
         }
 
         const Follower& follower_;
-        FindTarget& find_target_;
+        const FindTarget& find_target_;
         typename Protocol::Recorder recorder_;
         Position now_, before_ = nowhere;
         Path path_{};
@@ -312,7 +333,7 @@ private:
     void unfold(Path& path) {
         if constexpr (counts)
             if (const std::uint64_t times = std::exchange(path.times, 0); times != 0)
-                out_.add_path(std::span(path.edges).first(path.count), path.branches, times);
+                out_.add_path(std::span(path.ranges).first(path.count), path.branches, times);
     }
 
     Out& out_;
