@@ -62,7 +62,7 @@ template <class Out>
 class Machine {
     using Waiting = follow::Waiting<Element>;
     using Follower = follow::Follower<Out>;
-    using Paths = follow::Paths<PathProtocol, Out>;
+    using Paths = follow::KnownPaths<PathPackets, Out>;
 
 public:
     /// `logs`: of several machines that decode the same stream.

@@ -1,4 +1,4 @@
-/// What follow::Paths has to know of ETMv4 and ETE.
+/// What follow::KnownPaths has to know of ETMv4 and ETE.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ namespace waymark::etm4 {
     return header >> 4 == 9 && (headers >> (header & 15U) & 1U) != 0;
 }
 
-struct PathProtocol {
+struct PathPackets {
     using State = RecentAddresses;
     using Entries = RecentAddresses::Entries;
     static constexpr unsigned most_outcomes = 24;

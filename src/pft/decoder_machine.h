@@ -32,7 +32,7 @@ struct MachineState {
 
 template <class Out>
 class Machine : private MachineState {
-    using Paths = follow::Paths<PathProtocol, Out>;
+    using Paths = follow::KnownPaths<PathPackets, Out>;
 
 public:
     /// `logs`: of several machines that decode the same stream.

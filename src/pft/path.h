@@ -1,4 +1,4 @@
-/// What follow::Paths has to know of Program Flow Trace.
+/// What follow::KnownPaths has to know of Program Flow Trace.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ inline const std::array<follow::FewOutcomes, 256> atom_bytes = [] {
     return all;
 }();
 
-struct PathProtocol {
+struct PathPackets {
     using State = LastTarget;
     static constexpr unsigned most_outcomes = 16;
     static constexpr bool address_is_outcome = true;

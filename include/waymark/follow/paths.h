@@ -76,7 +76,7 @@ inline PathOptions usual_paths{};
 /// A number of paths that never grows: each in the slot of its place and bytes, where it displaces another. Where a
 /// stream does not repeat itself, asking is given up for a while, and for longer each time.
 template <PathProtocol Protocol, class Out>
-class Paths final : public flow::FoldedCounts {
+class KnownPaths final : public flow::FoldedCounts {
 public:
     using State = typename Protocol::State;
     static constexpr unsigned most_bytes = 8;
@@ -104,16 +104,16 @@ public:
     };
 
     /// `out`: of the decoder.
-    explicit Paths(Out& out, const PathOptions& options = usual_paths) : out_(out), options_(options) {
+    explicit KnownPaths(Out& out, const PathOptions& options = usual_paths) : out_(out), options_(options) {
         assert(options_.log2_size >= 1 && options_.log2_size <= 14);
         if (options_.none) wait_ = ~std::size_t{0};
         if constexpr (counts) out_.keep_folded(this);
     }
-    ~Paths() {
+    ~KnownPaths() {
         if constexpr (counts) out_.forget_folded(this);
     }
-    Paths(const Paths&) = delete;
-    Paths& operator=(const Paths&) = delete;
+    KnownPaths(const KnownPaths&) = delete;
+    KnownPaths& operator=(const KnownPaths&) = delete;
 
     /// Follows paths from the packet at `at` and position `now` on, as far as there are some; no packet begins at `end`
     /// or later. Returns up to where packets are to be read before the next call. outcome_at(at): the packet there is
