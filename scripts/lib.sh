@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build_packages=(
     g++ cmake ninja-build pkg-config
     libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev libzstd-dev libelf-dev libdw-dev liblzma-dev libcapstone-dev libtbb-dev
-    libsqlite3-dev libprotozero-dev
+    libsqlite3-dev libprotozero-dev libxxhash-dev
 )
 # These build the page of `waymark report`. Everything else builds without them.
 web_packages=(nodejs npm)
@@ -19,16 +19,17 @@ example_packages=(
 record_packages=(qemu-user)
 # clang and its runtime are for the sanitizers and fuzz targets, lld links them; clang-format checks the format of sources; OpenCSD, the Arm binutils and perf are witnesses the tests compare with;
 # QEMU runs the programs that are recorded; lcov, llvm, bolt-16, diff-cover, golang-go (pprof), protobuf-compiler, sqlite3
-# and valgrind (callgrind_annotate) read what is exported; Chromium shows reports.
+# and valgrind (callgrind_annotate) read what is exported; Chromium shows reports; Slurm runs fleets.
 test_packages=(
     clang clang-format lld libclang-rt-dev ccache libgtest-dev python3
     libopencsd-bin libopencsd-dev binutils-arm-linux-gnueabihf binutils-aarch64-linux-gnu
     linux-perf
     lcov llvm bolt-16 diff-cover git golang-go protobuf-compiler sqlite3 valgrind chromium
     "${example_packages[@]}" "${record_packages[@]}" qemu-system-arm
+    slurmctld slurmd slurm-client munge
 )
 # What `scripts/test --long` needs beyond these.
-long_packages=(clang-tidy)
+long_packages=(clang-tidy faketime)
 
 die() {
     printf '%s: %s\n' "${0##*/}" "$*" >&2

@@ -167,7 +167,7 @@ def check_commands(root, program):
     def help_of(subcommands):
         key = tuple(subcommands)
         if key not in texts:
-            plain = all(re.fullmatch(r"[a-z]+", word) for word in key)
+            plain = all(re.fullmatch(r"[a-z][a-z-]*", word) for word in key)
             done = subprocess.run([program, *key, "--help"], capture_output=True, text=True, timeout=60) if plain else None
             # A word that is not a subcommand is taken as an argument: the help is then that of the command before it.
             text = done.stdout if done is not None and done.returncode == 0 else None

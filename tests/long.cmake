@@ -34,6 +34,12 @@ foreach(seed IN ITEMS 1 4)
         ${CMAKE_CURRENT_LIST_DIR}/doctor/pairs_test.py $<TARGET_FILE:waymark>)
     set_tests_properties(long.pairs_${seed} PROPERTIES SKIP_RETURN_CODE 77)
 endforeach()
+# A thousand random trees of merging, of answers at random and of recordings with four units; and every fault of a cluster.
+waymark_long_test(fleet_trees WAYMARK_PROPERTY_ROUNDS=1000 ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/fleet/trees_test.py
+    $<TARGET_FILE:waymark> ${PROJECT_SOURCE_DIR} $<TARGET_FILE:fleet_test>)
+waymark_long_test(fleet_faults "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/fleet/slurm_test.py $<TARGET_FILE:waymark>
+    ${PROJECT_SOURCE_DIR} all)
+set_tests_properties(long.fleet_trees long.fleet_faults PROPERTIES SKIP_RETURN_CODE 77)
 foreach(folder isa coresight spe pft etm4 dpu follow)
     waymark_long_test(mutation_${folder} "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/mutation/campaign.py
         --build ${PROJECT_BINARY_DIR}/mutation-${folder} ${folder})

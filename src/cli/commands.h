@@ -31,6 +31,7 @@ Run add_merge(CLI::App& app);
 Run add_pgo(CLI::App& app);
 Run add_export(CLI::App& app);
 Run add_query(CLI::App& app);
+Run add_fleet(CLI::App& app);
 
 /// The commands that only one unit has, each in a folder of its own (dpu, spe).
 [[nodiscard]] std::span<Run (*const)(CLI::App& app)> unit_commands();

@@ -203,6 +203,7 @@ int run(int argc, char** argv) {
     for (const auto& add_command : unit_commands()) add(add_command(app));
     add(add_answers(app));
     add(add_merge(app));
+    add(add_fleet(app));
     add(add_pgo(app));
     add(add_export(app));
     add(add_query(app));

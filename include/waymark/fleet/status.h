@@ -1,0 +1,57 @@
+/// How far a job is, from the files in its folder alone.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "waymark/core/result.h"
+#include "waymark/fleet/manifest.h"
+#include "waymark/fleet/merge.h"
+#include "waymark/fleet/receipt.h"
+
+namespace waymark::fleet {
+
+struct RunningShard {
+    std::uint32_t number{};
+    ShardProgress progress;
+    bool failed_before{};
+};
+
+struct JobStatus {
+    Manifest manifest;
+    std::uint64_t done{};                 ///< shards
+    std::uint64_t failed{};               ///< shards with last words, not done
+    std::uint64_t begun{};                ///< not done, with a progress and without last words
+    std::uint64_t waiting{};              ///< the rest
+    std::uint64_t captures_done{};        ///< decoded
+    std::uint64_t trace_bytes_done{};     ///< of these
+    double seconds{};                     ///< that tasks of done shards took
+    double planned_seconds{};             ///< what the plan said of them
+    double planned_left{};                ///< what it said of the others
+    std::uint64_t answers_bytes{};        ///< of all answers files
+    std::uint64_t memory_bytes{};         ///< the most that a task took
+    std::vector<RunningShard> running;    ///< those with a progress
+    std::vector<MissingShard> failures;   ///< shards with last words
+    std::vector<NotDecoded> not_decoded;  ///< captures that shards left out, and unreadable inputs
+    bool has_result{};                    ///< a merge wrote the result
+
+    /// Bytes of trace that a core decodes in a second; 0: not known yet.
+    [[nodiscard]] double bytes_per_second() const {
+        return seconds > 0 ? static_cast<double>(trace_bytes_done) / seconds : 0;
+    }
+    /// Seconds of work that are left, on one core: the plan's, corrected by what the done shards took.
+    [[nodiscard]] double seconds_left() const {
+        return planned_seconds > 0 ? planned_left * (seconds / planned_seconds) : planned_left;
+    }
+    [[nodiscard]] bool complete() const { return done == manifest.shards && not_decoded.empty(); }
+};
+
+/// Errors: those of the plan.
+[[nodiscard]] Result<JobStatus> read_status(const JobFolder& job);
+
+/// Numbers of shards to run: those that are not done, and, if `retry`, those that left out captures which may be
+/// readable now.
+[[nodiscard]] Result<std::vector<std::uint32_t>> shards_to_run(const JobFolder& job, bool retry);
+
+}  // namespace waymark::fleet

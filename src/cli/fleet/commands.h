@@ -1,0 +1,58 @@
+/// The commands of `waymark fleet`: options and text; what they do is in the layer `fleet`.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../answers.h"
+#include "../commands.h"
+#include "waymark/fleet/merge.h"
+#include "waymark/fleet/plan.h"
+#include "waymark/fleet/shard_run.h"
+
+namespace waymark::cli {
+
+Run add_fleet_plan(CLI::App& fleet);
+Run add_fleet_add(CLI::App& fleet);
+Run add_fleet_run_shard(CLI::App& fleet);
+Run add_fleet_local(CLI::App& fleet);
+Run add_fleet_merge(CLI::App& fleet);
+Run add_fleet_status(CLI::App& fleet);
+Run add_fleet_submit(CLI::App& fleet);
+Run add_fleet_resume(CLI::App& fleet);
+Run add_fleet_cancel(CLI::App& fleet);
+
+/// How captures of a job are decoded: options of `waymark answers`, which a plan keeps as arguments.
+class FleetDecoding {
+public:
+    /// Adds them to a command. The object must outlive the parsing.
+    void add_to(CLI::App& command);
+    /// What was given, as arguments that `read` understands in any folder: names of files are absolute.
+    [[nodiscard]] std::vector<std::string> arguments() const;
+    /// Errors: `usage`: the arguments are of another version.
+    [[nodiscard]] static Result<std::unique_ptr<FleetDecoding>> read(const std::vector<std::string>& arguments);
+
+    [[nodiscard]] const AnswersOptions& options() const { return answers_; }
+    /// Decodes a capture with `jobs` threads. The result borrows this object.
+    [[nodiscard]] fleet::DecodeCapture decoder(unsigned jobs) const;
+
+private:
+    AnswersOptions answers_;
+    std::string contents_ = "code";
+    std::vector<const CLI::Option*> options_;
+};
+
+/// Adds the folder of a job.
+void add_job_folder(CLI::App& command, std::string& folder);
+
+/// Merges a job, prints what became of it and writes that to its report; the status.
+ExitStatus merge_and_report(const fleet::JobFolder& job, const std::string& output);
+
+/// `1 h 12 min`, `35 s`.
+[[nodiscard]] std::string elapsed_text(double seconds);
+
+/// `, 3 times in all` and a bounded list: `most` lines of `all`, and how many more there are.
+void print_some(Output& out, std::size_t all, std::size_t most, const std::function<void(std::size_t)>& print_one);
+
+}  // namespace waymark::cli

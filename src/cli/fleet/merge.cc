@@ -1,0 +1,102 @@
+/// `waymark fleet merge`, and what every merge of a job reports.
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "../trouble.h"
+#include "commands.h"
+#include "waymark/fleet/status.h"
+
+namespace waymark::cli {
+
+namespace {
+
+struct FleetMergeOptions {
+    std::string job, output;
+    std::optional<unsigned> level;
+    std::optional<std::uint32_t> node;
+};
+
+void print_outcome(Output& out, const fleet::MergeOutcome& m, std::size_t most) {
+    out.print("shards    {} of {} merged\n", grouped(m.merged), grouped(m.shards));
+    out.print("captures  {}{}\n", grouped(m.captures),
+              m.not_decoded.empty() ? "" : fmt::format("; {} not decoded", grouped(m.not_decoded.size())));
+    out.print("work      {} of tasks, {} of processors; the largest task took {}\n", elapsed_text(m.seconds),
+              elapsed_text(m.processor_seconds), size_text(m.memory_bytes));
+    if (!m.missing.empty()) {
+        out.print("\nshards that are missing:\n");
+        print_some(out, m.missing.size(), most, [&](std::size_t n) {
+            out.print("  {} ({}): {}\n", m.missing[n].number, counted(m.missing[n].captures, "capture"),
+                      m.missing[n].why);
+        });
+    }
+    if (!m.not_decoded.empty()) {
+        out.print("\ncaptures that are missing:\n");
+        print_some(out, m.not_decoded.size(), most,
+                   [&](std::size_t n) { out.print("  {}\n", about(m.not_decoded[n].what, m.not_decoded[n].why)); });
+    }
+}
+
+}  // namespace
+
+ExitStatus merge_and_report(const fleet::JobFolder& job, const std::string& output) {
+    const auto merged = fleet::merge_job(job, output);
+    if (!merged) return fail(merged.error());
+    for (const std::string& why : merged->ignored) say("note", "not used: " + why);
+    // The whole list is in the report, the beginning here.
+    constexpr std::size_t most = 20;
+    for (const bool whole : {true, false}) {
+        auto out = Output::open(whole ? job.report().string() : std::string());
+        if (!out) return fail(out.error());
+        print_outcome(*out, *merged, whole ? ~std::size_t{0} : most);
+        if (out->close() != decoded) return unreadable;
+    }
+    const std::string place = output.empty() ? job.result().string() : output;
+    if (merged->answers_bytes == 0)
+        say("error", "no shard is done, so there is nothing to merge");
+    else
+        say("note", fmt::format("wrote {}, {}; read it with profile, coverage, branches, report, export, diff, pgo",
+                                place, size_text(merged->answers_bytes)));
+    return merged->complete() && merged->answers_bytes != 0 ? decoded : nothing;
+}
+
+Run add_fleet_merge(CLI::App& fleet_command) {
+    CLI::App& command = *fleet_command.add_subcommand("merge", "Add up what is decoded; list what is missing and why");
+    auto options = std::make_shared<FleetMergeOptions>();
+    add_job_folder(command, options->job);
+    command.add_option("-o,--output", options->output, "The answers file to write; default: JOB/result.answers")
+        ->type_name("FILE");
+    CLI::Option* const level =
+        command
+            .add_option("--level", options->level,
+                        fmt::format("Make only one intermediate sum, of this level: of {} shards (1), of {} sums of "
+                                    "level 1 (2), …",
+                                    fleet::merge_fan_in, fleet::merge_fan_in))
+            ->type_name("N")
+            ->check(CLI::Range(1U, 16U));
+    command.add_option("--node", options->node, "Which of the sums of that level, from 0")
+        ->type_name("N")
+        ->needs(level)
+        ->check(not_negative());
+    command.footer(
+        "The result is the same, byte for byte, however the shards were divided, in which order they came, and with "
+        "or\n"
+        "without intermediate sums. Answers of other plans, options, versions or units are not added. What is missing "
+        "is\n"
+        "named here, in JOB/report.txt and in the result.\n"
+        "\n"
+        "  waymark fleet merge job\n"
+        "  waymark coverage job/result.answers\n"
+        "\n"
+        "Exit status: 0 everything is in the result; 1 something is missing in it, and is named; 2 usage; 3 the job's\n"
+        "folder cannot be read or written.\n");
+    return [options]() -> ExitStatus {
+        const fleet::JobFolder job(options->job);
+        if (!options->level) return merge_and_report(job, options->output);
+        const Status made = fleet::merge_node(job, *options->level, options->node.value_or(0));
+        return made ? decoded : fail(made.error());
+    };
+}
+
+}  // namespace waymark::cli

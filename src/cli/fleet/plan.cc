@@ -1,0 +1,183 @@
+/// `waymark fleet plan` and `waymark fleet add`.
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "commands.h"
+
+namespace waymark::cli {
+
+namespace {
+
+using fleet::PlanRequest;
+using fleet::PlanSummary;
+
+struct FleetPlanOptions {
+    PlanRequest request;
+    FleetDecoding decoding;
+    std::string job;
+    double rate = 0;
+
+    void add_to(CLI::App& command) {
+        request.cores = std::max(1U, std::thread::hardware_concurrency());
+        command
+            .add_option("INPUTS", request.inputs,
+                        "Captures; folders, which are searched for perf.data files and capture folders; patterns in "
+                        "quotes; @LIST: a file with one of these in each line")
+            ->required()
+            ->type_name("");
+        command.add_option("--cores", request.cores, "Cores that the job will run on, of all machines together")
+            ->type_name("N")
+            ->check(CLI::Range(1U, 10'000'000U))
+            ->capture_default_str();
+        command
+            .add_option(
+                "--shard-seconds", request.shard_seconds,
+                "Work of a shard, in seconds on one core. Default: 120, and less where cores would have nothing "
+                "to do")
+            ->type_name("SECONDS")
+            ->check(CLI::Range(0.001, 1e6));
+        command
+            .add_option("--rate", rate,
+                        "MB of trace that a core decodes in a second, if known; default: figures of docs/fleet.md")
+            ->type_name("MB")
+            ->check(CLI::Range(0.001, 1e6));
+    }
+};
+
+void print_summary(Output& out, const PlanSummary& s, const PlanRequest& request) {
+    const std::string trace = size_text(s.trace_bytes);
+    out.print("captures       {}, {} of trace", grouped(s.captures), trace);
+    if (s.machines != 0) out.print(", of {}", counted(s.machines, "machine"));
+    for (const auto& [unit, captures] : s.units)
+        if (!unit.empty()) out.print(", unit {}", unit);
+    out.print("\n");
+    if (s.known != 0) out.print("               {} are in the plan already\n", grouped(s.known));
+    if (s.repeated != 0) out.print("               {} named more than once\n", grouped(s.repeated));
+    out.print("builds         {} of programs and libraries; {} not found\n", grouped(s.builds),
+              s.missing.empty() ? "none" : grouped(s.missing.size()));
+    out.print("shards         {}; the longest takes about {}\n", grouped(s.shards), elapsed_text(s.longest));
+    out.print("time           about {} on one core, {} on {} (estimated; fleet status corrects it)\n",
+              elapsed_text(s.seconds), elapsed_text(s.elapsed), counted(request.cores, "core"));
+    out.print("disk           about {} of answers (estimated), {} free; {} of captures are read\n",
+              size_text(s.answers_bytes), size_text(s.free_bytes), size_text(s.bytes));
+    constexpr std::size_t most = 20;
+    if (!s.missing.empty()) {
+        out.print(
+            "\nnot found, so without names, and without code where only the file has it; give --symfs or "
+            "--debug-dir:\n");
+        print_some(out, s.missing.size(), most, [&](std::size_t n) {
+            const fleet::MissingFile& m = s.missing[n];
+            out.print("  {}{}: in {}, {} of trace{}\n", m.file.name,
+                      m.file.build_id.empty() ? "" : " (build ID " + m.file.build_id + ")",
+                      counted(m.captures, "capture"), size_text(m.trace_bytes),
+                      m.has_code ? "; its code is needed" : "");
+        });
+    }
+    if (!s.unreadable.empty()) {
+        out.print("\nin no shard, because they cannot be read:\n");
+        print_some(out, s.unreadable.size(), most, [&](std::size_t n) { out.print("  {}\n", s.unreadable[n].why); });
+    }
+}
+
+/// What is common to both commands.
+ExitStatus finish(const Result<PlanSummary>& summary, const PlanRequest& request, const std::string& job) {
+    if (!summary) return fail(summary.error());
+    auto out = Output::open({});
+    if (!out) return fail(out.error());
+    print_summary(*out, *summary, request);
+    if (out->close() != decoded) return unreadable;
+    for (const std::string& folder : summary->barren) say("warning", folder + " contains no capture");
+    if (summary->answers_bytes > summary->free_bytes && summary->free_bytes != 0)
+        say("warning", "the disk may be too small for the answers");
+    say("note", fmt::format("next: waymark fleet local {}, or waymark fleet submit {}", job, job));
+    return summary->unreadable.empty() ? decoded : unreadable;
+}
+
+std::vector<std::string> given_files(const AnswersOptions& options) {
+    std::vector<std::string> out = options.input.images;
+    out.insert(out.end(), options.input.symbols.begin(), options.input.symbols.end());
+    return out;
+}
+
+/// Shows how many captures were looked at.
+std::function<void(std::uint64_t, std::uint64_t)> shown_captures(std::shared_ptr<ProgressLine> line) {
+    return [line = std::move(line)](std::uint64_t done, std::uint64_t all) {
+        if (line->active() && done % 64 == 0)
+            line->text(fmt::format("{} of {}", grouped(done), counted(all, "capture")));
+    };
+}
+
+constexpr const char* plan_exit_status =
+    "\nExit status: 0 planned; 2 usage; 3 an input cannot be read (the others are planned), or the job's folder "
+    "cannot\n"
+    "be written.\n";
+
+}  // namespace
+
+Run add_fleet_plan(CLI::App& fleet_command) {
+    CLI::App& command = *fleet_command.add_subcommand("plan", "Divide captures into shards; say what they take");
+    auto options = std::make_shared<FleetPlanOptions>();
+    options->decoding.add_to(command);
+    options->add_to(command);
+    command.add_option("-o,--output", options->job, "Folder of the job; it is created")->required()->type_name("JOB");
+    command.footer(
+        std::string("Nothing is decoded. The plan says how much trace there is, which programs and libraries "
+                    "are missing, and how long\nthe job takes. Options that concern decoding hold for all "
+                    "shards.\n"
+                    "\n"
+                    "  waymark fleet plan captures/ -o job --symfs sysroot\n"
+                    "  waymark fleet plan 'runs/*/perf.data' @more.txt -o job --cores 400\n") +
+        plan_exit_status);
+    return [options] {
+        PlanRequest& request = options->request;
+        request.version = WAYMARK_VERSION;
+        request.bytes_per_second = options->rate * 1e6;
+        request.options = options->decoding.arguments();
+        const AnswersOptions& decoding = options->decoding.options();
+        request.bare = !decoding.input.bare_option().empty();
+        request.given = given_files(decoding);
+        auto files = decoding.input.file_search();
+        if (!files) return fail(files.error());
+        request.files = std::move(*files);
+        request.progress = shown_captures(std::make_shared<ProgressLine>());
+        const auto summary = fleet::plan_job(fleet::JobFolder(options->job), request);
+        request.progress = nullptr;
+        return finish(summary, request, options->job);
+    };
+}
+
+Run add_fleet_add(CLI::App& fleet_command) {
+    CLI::App& command = *fleet_command.add_subcommand("add", "Add captures to a job; only they will be decoded");
+    auto options = std::make_shared<FleetPlanOptions>();
+    add_job_folder(command, options->job);
+    options->add_to(command);
+    command.footer(std::string("Captures that the job has already are left out. The options of the plan hold. Then run "
+                               "waymark fleet local or resume.\n"
+                               "\n"
+                               "  waymark fleet add job captures/tuesday\n") +
+                   plan_exit_status);
+    return [options] {
+        PlanRequest& request = options->request;
+        const fleet::JobFolder job(options->job);
+        const auto manifest = fleet::read_manifest(job);
+        if (!manifest) return fail(manifest.error());
+        const auto decoding = FleetDecoding::read(manifest->options);
+        if (!decoding) return fail(decoding.error());
+        request.version = WAYMARK_VERSION;
+        request.bytes_per_second = options->rate * 1e6;
+        request.bare = !(*decoding)->options().input.bare_option().empty();
+        request.given = given_files((*decoding)->options());
+        auto files = (*decoding)->options().input.file_search();
+        if (!files) return fail(files.error());
+        request.files = std::move(*files);
+        request.progress = shown_captures(std::make_shared<ProgressLine>());
+        const auto summary = fleet::add_to_job(job, request);
+        request.progress = nullptr;
+        return finish(summary, request, options->job);
+    };
+}
+
+}  // namespace waymark::cli

@@ -1,0 +1,40 @@
+/// Files that are there whole or not at all, whatever is killed, also where several machines see one folder: written
+/// under a name of their own, synced, renamed.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string_view>
+
+#include "waymark/core/byte_sink.h"
+#include "waymark/core/result.h"
+
+namespace waymark::fleet {
+
+/// Name and size of what was written.
+struct WrittenFile {
+    std::uint64_t bytes{};
+    std::string hash;  ///< of the contents (hasher.h)
+};
+
+/// Writes a file beside its place (`PLACE.HOST.PID.part`), syncs it, renames it, and syncs the folder. An earlier file
+/// is replaced. Errors: `unreadable`: it cannot be written; then nothing is left of it.
+[[nodiscard]] Result<WrittenFile> write_durably(const std::filesystem::path& place,
+                                                const std::function<void(ByteSink&)>& write);
+[[nodiscard]] Status write_durably(const std::filesystem::path& place, std::string_view text);
+/// The same without syncing: for what a crash of the machine may take.
+[[nodiscard]] Status replace_file(const std::filesystem::path& place, std::string_view text);
+
+/// Size and hash of a file. Errors: `unreadable`.
+[[nodiscard]] Result<WrittenFile> hash_of_file(const std::filesystem::path& path);
+
+/// The whole of a small file. Errors: `not_found`; `unreadable`, also of one above `most` bytes.
+[[nodiscard]] Result<std::string> read_small_file(const std::filesystem::path& path, std::uint64_t most = 16 << 20);
+
+/// The name of this machine, without its domain.
+[[nodiscard]] std::string host_name();
+
+/// Removes what writers of this machine that no longer run left beside a place.
+void remove_leftovers(const std::filesystem::path& place);
+
+}  // namespace waymark::fleet

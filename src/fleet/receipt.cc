@@ -1,0 +1,193 @@
+#include "waymark/fleet/receipt.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "durable_file.h"
+#include "waymark/core/numbers.h"
+
+namespace waymark::fleet {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+std::string document(const json& value) { return value.dump(1, ' ', false, json::error_handler_t::replace) + "\n"; }
+
+json to_json(const std::vector<NotDecoded>& list) {
+    json out = json::array();
+    for (const NotDecoded& n : list)
+        out.push_back({{"capture", n.what}, {"why", n.why}, {"worth_retrying", n.worth_retrying}});
+    return out;
+}
+
+/// Nothing: there is no such file, or it is damaged.
+template <class Fields>
+std::optional<Fields> read_fields(const fs::path& path, void (*read)(const json&, Fields&)) {
+    const auto text = read_small_file(path);
+    if (!text) return std::nullopt;
+    try {
+        Fields out;
+        read(json::parse(*text), out);
+        return out;
+    } catch (const json::exception&) {
+        return std::nullopt;
+    }
+}
+
+/// The last line of a text file that is not empty.
+std::string last_line(const fs::path& path) {
+    const auto text = read_small_file(path);
+    if (!text) return {};
+    std::string_view rest = *text;
+    while (!rest.empty()) {
+        while (!rest.empty() && (rest.back() == '\n' || rest.back() == '\r' || rest.back() == ' '))
+            rest.remove_suffix(1);
+        const std::size_t at = rest.rfind('\n');
+        const std::string_view line = at == rest.npos ? rest : rest.substr(at + 1);
+        if (!line.empty()) return std::string(line);
+    }
+    return {};
+}
+
+}  // namespace
+
+Status write_receipt(const JobFolder& job, std::uint32_t shard, const Receipt& r) {
+    return write_durably(job.of_shard(shard, "json"), document({{"shard", shard},
+                                                                {"identity", r.identity},
+                                                                {"answers_bytes", r.answers_bytes},
+                                                                {"answers_hash", r.answers_hash},
+                                                                {"unit", r.unit},
+                                                                {"captures", r.captures},
+                                                                {"trace_bytes", r.trace_bytes},
+                                                                {"not_decoded", to_json(r.not_decoded)},
+                                                                {"nameless", r.nameless},
+                                                                {"input_hash", r.input_hash},
+                                                                {"host", r.host},
+                                                                {"seconds", r.seconds},
+                                                                {"processor_seconds", r.processor_seconds},
+                                                                {"memory_bytes", r.memory_bytes}}));
+}
+
+Result<Receipt> read_receipt(const JobFolder& job, std::uint32_t shard) {
+    const fs::path path = job.of_shard(shard, "json");
+    WM_ASSIGN_OR_RETURN(const std::string text, read_small_file(path));
+    try {
+        const json value = json::parse(text);
+        Receipt out;
+        out.identity = value.at("identity").get<std::string>();
+        out.answers_bytes = value.at("answers_bytes").get<std::uint64_t>();
+        out.answers_hash = value.at("answers_hash").get<std::string>();
+        out.unit = value.at("unit").get<std::string>();
+        out.captures = value.at("captures").get<std::uint64_t>();
+        out.trace_bytes = value.at("trace_bytes").get<std::uint64_t>();
+        for (const json& n : value.at("not_decoded"))
+            out.not_decoded.push_back({n.at("capture").get<std::string>(), n.at("why").get<std::string>(),
+                                       n.at("worth_retrying").get<bool>()});
+        out.nameless = value.at("nameless").get<std::map<std::string, std::string>>();
+        out.input_hash = value.at("input_hash").get<std::string>();
+        out.host = value.at("host").get<std::string>();
+        out.seconds = value.at("seconds").get<double>();
+        out.processor_seconds = value.at("processor_seconds").get<double>();
+        out.memory_bytes = value.at("memory_bytes").get<std::uint64_t>();
+        return out;
+    } catch (const json::exception& error) {
+        return Error{Errc::bad_format, fmt::format("{} is damaged: {}", path.string(), error.what())};
+    }
+}
+
+Result<Receipt> finished_shard(const JobFolder& job, const Shard& shard, bool thorough) {
+    WM_ASSIGN_OR_RETURN(Receipt receipt, read_receipt(job, shard.number));
+    if (receipt.identity != shard.identity)
+        return Error{Errc::bad_format,
+                     fmt::format("{} is of another plan: other captures, options or version of waymark",
+                                 job.of_shard(shard.number, "json").string())};
+    if (receipt.answers_bytes == 0) return receipt;
+    const fs::path answers = job.of_shard(shard.number, "answers");
+    std::error_code none;
+    const std::uintmax_t bytes = fs::file_size(answers, none);
+    const auto wrong = [&](std::string_view found) {
+        return Error{Errc::bad_format, fmt::format("{} is not what its task wrote: {}", answers.string(), found)};
+    };
+    if (none) return wrong("it is gone");
+    if (bytes != receipt.answers_bytes)
+        return wrong(
+            fmt::format("found {}, expected {}", counted(bytes, "byte"), counted(receipt.answers_bytes, "byte")));
+    if (thorough) {
+        WM_ASSIGN_OR_RETURN(const WrittenFile file, hash_of_file(answers));
+        if (file.hash != receipt.answers_hash) return wrong("its hash is another");
+    }
+    return receipt;
+}
+
+Status write_last_words(const JobFolder& job, std::uint32_t shard, LastWords words) {
+    if (const auto before = read_last_words(job, shard)) words.attempts += before->attempts;
+    ++words.attempts;
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    return write_durably(
+        job.of_shard(shard, "failed"),
+        document({{"shard", shard},
+                  {"why", words.why},
+                  {"host", host_name()},
+                  {"attempts", words.attempts},
+                  {"seconds_since_1970", std::chrono::duration_cast<std::chrono::seconds>(now).count()}}));
+}
+
+std::optional<LastWords> read_last_words(const JobFolder& job, std::uint32_t shard) {
+    return read_fields<LastWords>(job.of_shard(shard, "failed"), [](const json& value, LastWords& out) {
+        out.why = value.at("why").get<std::string>();
+        out.host = value.at("host").get<std::string>();
+        out.attempts = value.at("attempts").get<std::uint64_t>();
+        out.seconds_since_1970 = value.at("seconds_since_1970").get<std::uint64_t>();
+    });
+}
+
+Status write_progress(const JobFolder& job, std::uint32_t shard, const ShardProgress& p) {
+    return replace_file(job.of_shard(shard, "progress"), document({{"shard", shard},
+                                                                   {"host", p.host},
+                                                                   {"process", p.process},
+                                                                   {"captures_done", p.captures_done},
+                                                                   {"captures", p.captures},
+                                                                   {"bytes_done", p.bytes_done},
+                                                                   {"bytes", p.bytes},
+                                                                   {"capture", p.capture}}));
+}
+
+std::optional<ShardProgress> read_progress(const JobFolder& job, std::uint32_t shard) {
+    return read_fields<ShardProgress>(job.of_shard(shard, "progress"), [](const json& value, ShardProgress& out) {
+        out.host = value.at("host").get<std::string>();
+        out.process = value.at("process").get<std::int64_t>();
+        out.captures_done = value.at("captures_done").get<std::uint64_t>();
+        out.captures = value.at("captures").get<std::uint64_t>();
+        out.bytes_done = value.at("bytes_done").get<std::uint64_t>();
+        out.bytes = value.at("bytes").get<std::uint64_t>();
+        out.capture = value.at("capture").get<std::string>();
+    });
+}
+
+std::string why_missing(const JobFolder& job, const Shard& shard) {
+    const auto receipt = finished_shard(job, shard, false);
+    if (!receipt && receipt.error().code == Errc::bad_format) return receipt.error().message;
+    const auto words = read_last_words(job, shard.number);
+    const auto progress = read_progress(job, shard.number);
+    std::string out;
+    if (progress)
+        out = fmt::format("it began on {} and did not end: {} of {} decoded{}", progress->host,
+                          grouped(progress->captures_done), counted(progress->captures, "capture"),
+                          progress->capture.empty() ? "" : ", then " + progress->capture);
+    if (words)
+        out = fmt::format("{}{} (on {}, attempt {})", out.empty() ? "" : out + "; before that: ", words->why,
+                          words->host, words->attempts);
+    if (out.empty()) return "it has not run";
+    if (!words)
+        if (const std::string line = last_line(job.log_of_shard(shard.number)); !line.empty())
+            out += fmt::format("; the last line of its log: {}", line);
+    return out;
+}
+
+}  // namespace waymark::fleet

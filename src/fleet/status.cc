@@ -1,0 +1,49 @@
+#include "waymark/fleet/status.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+namespace waymark::fleet {
+
+Result<JobStatus> read_status(const JobFolder& job) {
+    JobStatus out;
+    WM_ASSIGN_OR_RETURN(out.manifest, read_manifest(job));
+    out.not_decoded = out.manifest.unreadable;
+    WM_RETURN_IF_ERROR(read_shards(job, out.manifest, [&](Shard&& shard) {
+        if (auto receipt = finished_shard(job, shard, false)) {
+            ++out.done;
+            out.captures_done += receipt->captures;
+            out.trace_bytes_done += receipt->trace_bytes;
+            out.seconds += receipt->seconds;
+            out.planned_seconds += shard.seconds;
+            out.answers_bytes += receipt->answers_bytes;
+            out.memory_bytes = std::max(out.memory_bytes, receipt->memory_bytes);
+            std::move(receipt->not_decoded.begin(), receipt->not_decoded.end(), std::back_inserter(out.not_decoded));
+            return;
+        }
+        out.planned_left += shard.seconds;
+        const auto words = read_last_words(job, shard.number);
+        auto progress = read_progress(job, shard.number);
+        if (words) out.failures.push_back({shard.number, shard.captures.size(), why_missing(job, shard)});
+        if (progress) out.running.push_back({shard.number, std::move(*progress), words.has_value()});
+        ++(words ? out.failed : progress ? out.begun : out.waiting);
+    }));
+    std::error_code none;
+    out.has_result = std::filesystem::exists(job.result(), none);
+    return out;
+}
+
+Result<std::vector<std::uint32_t>> shards_to_run(const JobFolder& job, bool retry) {
+    WM_ASSIGN_OR_RETURN(const Manifest manifest, read_manifest(job));
+    std::vector<std::uint32_t> out;
+    WM_RETURN_IF_ERROR(read_shards(job, manifest, [&](Shard&& shard) {
+        const auto receipt = finished_shard(job, shard, false);
+        const bool again = receipt && std::any_of(receipt->not_decoded.begin(), receipt->not_decoded.end(),
+                                                  [](const NotDecoded& n) { return n.worth_retrying; });
+        if (!receipt || (retry && again)) out.push_back(shard.number);
+    }));
+    return out;
+}
+
+}  // namespace waymark::fleet

@@ -1,0 +1,28 @@
+#!/usr/bin/env python3
+"""Records captures with each of four units, and has `fleet_test` merge their answers by random trees.
+
+    trees_test.py WAYMARK SOURCE_DIR FLEET_TEST
+
+WAYMARK_PROPERTY_ROUNDS is the number of trees.
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import local_test  # noqa: E402
+from local_test import run  # noqa: E402
+
+with tempfile.TemporaryDirectory() as name:
+    folder = pathlib.Path(name)
+    local_test.Local.setUpClass()
+    for unit, captures in local_test.Local.captures.items():
+        for capture in captures.iterdir():
+            if not capture.name.endswith(".txt"):
+                run(local_test.WAYMARK, "answers", capture, "-o", folder / f"{unit}-{capture.name}")
+    print(f"{len(list(folder.iterdir()))} answers files", flush=True)
+    status = subprocess.run([sys.argv[3], "--gtest_filter=MergeTrees.*"], env={**os.environ, "WAYMARK_ANSWERS": name})
+    local_test.Local.doClassCleanups()
+sys.exit(status.returncode)
