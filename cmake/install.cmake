@@ -12,6 +12,14 @@ if(TARGET waymark)
     # The program looks for it there, relative to its own folder.
     install(TARGETS waymark_qemu LIBRARY DESTINATION ${CMAKE_INSTALL_BINDIR}/../lib/waymark)
 endif()
+# The folders in which man and the shells look.
+install(DIRECTORY ${WAYMARK_MAN}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL FILES_MATCHING PATTERN *.1)
+set(WAYMARK_ZSH_DIR ${CMAKE_INSTALL_DATADIR}/zsh/site-functions CACHE STRING "Folder for completion in zsh")
+install(FILES ${PROJECT_SOURCE_DIR}/completion/waymark.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+    RENAME waymark)
+install(FILES ${PROJECT_SOURCE_DIR}/completion/_waymark DESTINATION ${WAYMARK_ZSH_DIR})
+install(FILES ${PROJECT_SOURCE_DIR}/completion/waymark.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+
 install(TARGETS ${targets} EXPORT waymark ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/waymark DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     FILES_MATCHING PATTERN *.h PATTERN waymark/cli EXCLUDE)

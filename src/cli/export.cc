@@ -40,7 +40,7 @@ std::string format_names() {
 std::string format_list() {
     std::string out;
     for (const exports::Format& f : exports::formats())
-        out += fmt::format("  {:<14} {}\n  {:<14} opens in: {}; needs: {}\n", f.name, f.what, "", f.opens, f.needs);
+        out += fmt::format("  {:<16}{}.\n  {:<16}Opens in: {}; needs: {}\n", f.name, f.what, "", f.opens, f.needs);
     return out;
 }
 

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <set>
 
+#include "terminal.h"
 #include "waymark/capture/placed_file.h"
 #include "waymark/core/numbers.h"
 #include "waymark/core/utf8.h"
@@ -16,11 +17,33 @@
 namespace waymark::cli {
 
 namespace {
-bool progress_shown = false;
+/// Held while something is written to standard error, or where standard output is a terminal.
+std::mutex& screen() {
+    static std::mutex mutex;
+    return mutex;
+}
+bool progress_shown = false, progress_over = false;
 
 void clear_progress() {
     if (progress_shown) std::fputs("\r\033[K", stderr);
     progress_shown = false;
+}
+
+/// Output in a terminal ends the progress there, which would be written into its lines.
+void begin_output(const std::FILE* file) {
+    if (file != stdout || !to_terminal()) return;
+    const std::lock_guard lock(screen());
+    if (std::exchange(progress_over, true)) return;
+    clear_progress();
+    std::fflush(stderr);
+    begin_terminal_output();
+}
+
+void show_progress(std::string_view line) {
+    const std::lock_guard lock(screen());
+    if (progress_over) return;
+    fmt::print(stderr, "\r\033[K{}", line);
+    progress_shown = true;
 }
 
 }  // namespace
@@ -46,12 +69,14 @@ Output::~Output() {
 }
 
 void Output::flush() {
+    if (buffer_.size() != 0) begin_output(file_);
     if (error_ == 0 && std::fwrite(buffer_.data(), 1, buffer_.size(), file_) != buffer_.size()) error_ = errno;
     buffer_.clear();
 }
 
 void Output::write_through(std::string_view text) {
     flush();
+    begin_output(file_);
     if (error_ == 0 && std::fwrite(text.data(), 1, text.size(), file_) != text.size()) error_ = errno;
 }
 
@@ -60,8 +85,7 @@ bool Output::colours() const {
         const char* const value = std::getenv(name);
         return std::string_view(value == nullptr ? "" : value);
     };
-    return file_ == stdout && isatty(STDOUT_FILENO) == 1 && set("NO_COLOR").empty() && !set("TERM").empty() &&
-           set("TERM") != "dumb";
+    return file_ == stdout && to_terminal() && set("NO_COLOR").empty() && !set("TERM").empty() && set("TERM") != "dumb";
 }
 
 ExitStatus Output::close() {
@@ -93,10 +117,11 @@ std::size_t shown_width(std::string_view text) {
         text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
 }
 
+std::size_t Output::columns() const { return file_ == stdout ? terminal_columns() : 0; }
+
 void say(std::string_view kind, std::string_view text) {
-    static std::mutex one_at_a_time;
     static std::set<std::string> said;
-    const std::lock_guard lock(one_at_a_time);
+    const std::lock_guard lock(screen());
     std::string line = fmt::format("waymark: {}: ", kind);
     // Lists in messages are indented; any other line break is part of a name.
     constexpr std::string_view next_item = "\n  ";
@@ -111,7 +136,7 @@ void say(std::string_view kind, std::string_view text) {
     if (said.count(line) != 0) return;
     clear_progress();
     // Where standard error cannot be written either, nothing can be reported.
-    std::fwrite(line.data(), 1, line.size(), stderr);
+    if (!keep_for_later(line)) std::fwrite(line.data(), 1, line.size(), stderr);
     // A run says a few dozen different things.
     constexpr std::size_t most_remembered = 1000;
     if (said.size() < most_remembered) said.insert(std::move(line));
@@ -119,7 +144,10 @@ void say(std::string_view kind, std::string_view text) {
 
 ProgressLine::ProgressLine()
     : active_(isatty(STDERR_FILENO) == 1), began_(std::chrono::steady_clock::now()), shown_(began_) {}
-ProgressLine::~ProgressLine() { clear_progress(); }
+ProgressLine::~ProgressLine() {
+    const std::lock_guard lock(screen());
+    clear_progress();
+}
 
 void ProgressLine::show(std::uint64_t bytes, std::optional<std::uint64_t> of) {
     using std::chrono::duration;
@@ -134,14 +162,7 @@ void ProgressLine::show(std::uint64_t bytes, std::optional<std::uint64_t> of) {
     if (of && *of > bytes)
         line +=
             fmt::format("  {} s left", grouped(static_cast<std::uint64_t>(static_cast<double>(*of - bytes) / rate)));
-    fmt::print(stderr, "\r\033[K{}", line);
-    progress_shown = true;
-}
-
-void ProgressLine::text(std::string_view line) {
-    if (!active_) return;
-    fmt::print(stderr, "\r\033[K{}", one_line(line));
-    progress_shown = true;
+    show_progress(line);
 }
 
 }  // namespace waymark::cli

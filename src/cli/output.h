@@ -111,6 +111,8 @@ public:
     void write_exactly(std::string_view bytes) { append(bytes); }
     /// It goes to a terminal that shows colours, and the environment variable NO_COLOR does not ask for none.
     [[nodiscard]] bool colours() const;
+    /// The width of the terminal it goes to; 0 if it goes to none.
+    [[nodiscard]] std::size_t columns() const;
     /// Writes everything out. `unreadable`: some of it could not be written, and standard error says why.
     ExitStatus close();
 
@@ -174,8 +176,6 @@ public:
     ProgressLine(const ProgressLine&) = delete;
     ProgressLine& operator=(const ProgressLine&) = delete;
     void show(std::uint64_t bytes, std::optional<std::uint64_t> of);
-    /// Any other text, as often as it comes.
-    void text(std::string_view line);
     [[nodiscard]] bool active() const { return active_; }
 
 private:

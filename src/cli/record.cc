@@ -13,6 +13,7 @@
 #include "options.h"
 #include "perf/record.h"
 #include "spe/record.h"
+#include "status_line.h"
 #include "trouble.h"
 #include "waymark/pipeline/protocols.h"
 #include "waymark/record/flow_recording.h"
@@ -99,9 +100,10 @@ ExitStatus run_record(RecordOptions options) {
     // A write beyond a limit of the file size then fails and is reported as any other.
     std::signal(SIGXFSZ, SIG_IGN);
     if (const auto status = choose_unit(options); !status) return fail(status.error());
-    ProgressLine progress;
+    // The program writes to this terminal too.
+    StatusLine progress;
     record::ShowRecording show;
-    if (progress.active()) show = [&](const std::string& line) { progress.text(line); };
+    if (progress.active()) show = [&](const std::string& line) { progress.show(line); };
     if (options.unit == "spe") return finish_recording(run_record_spe(flow, options.spe, show), options.quiet);
     if (options.unit == "dpu") return finish_recording(run_record_dpu(flow, options.dpu, show), options.quiet);
     flow.unit_name = pipeline::option_name(*flow.units);
@@ -150,7 +152,8 @@ Run add_record(CLI::App& app) {
                 "spe: a statistical profiling unit, for AArch64 programs; dpu: a Debug and Profiling Unit of a DSP "
                 "core; a 32-bit Arm program runs instead of DSP code. Default: ete for AArch64, ptm for 32-bit "
                 "programs")
-        ->check(CLI::IsMember(units));
+        ->type_name("UNIT")
+        ->transform(one_of(units));
     const auto flow_only = [&](CLI::Option* option) {
         options->flow_only.push_back(option);
         return option;
@@ -158,9 +161,11 @@ Run add_record(CLI::App& app) {
     const auto unit = [&](CLI::Option* option) {
         flow_only(option)->group(fmt::format("--unit {}: how the unit is programmed", pipeline::flow_unit_names()));
     };
-    unit(command.add_option("--core", flow.unit.core,
-                            "ptm: cortex-a9 (PFT v1.0) or cortex-a15 (PFT v1.1, the default); etmv4: cortex-a53 "
-                            "(ETMv4.0); ete: armv9-a (ETE 1.0)"));
+    unit(command
+             .add_option("--core", flow.unit.core,
+                         "ptm: cortex-a9 (PFT v1.0) or cortex-a15 (PFT v1.1, the default); etmv4: cortex-a53 "
+                         "(ETMv4.0); ete: armv9-a (ETE 1.0)")
+             ->type_name("NAME"));
     unit(command.add_flag("--cycle-accurate", flow.unit.cycle_accurate,
                           "Cycle counts; each instruction counts as one cycle, since QEMU models no timing"));
     unit(command.add_flag("--timestamps", flow.unit.timestamps, "Timestamps; they count these cycles"));

@@ -44,6 +44,27 @@ void add_line(std::string& out, const ordered_json& value) {
     out += value.is_array() ? ']' : '}';
 }
 
+/// Leaves out bars, then takes room from the widest texts until a row fits `most` places; each keeps enough to be
+/// recognised.
+void make_fit(std::vector<std::size_t>& widths, const std::vector<Column>& columns, std::size_t most) {
+    constexpr std::size_t gap = 2, least = 12;
+    std::size_t all = 0;
+    for (const std::size_t width : widths) all += width == 0 ? 0 : width + gap;
+    for (std::size_t c = 0; c < columns.size(); ++c)
+        if (all > most + gap && widths[c] != 0 && columns[c].type == Column::Type::bar)
+            all -= std::exchange(widths[c], 0) + gap;
+    while (all > most + gap) {
+        std::size_t widest = columns.size();
+        for (std::size_t c = 0; c < columns.size(); ++c)
+            if (columns[c].type == Column::Type::text && widths[c] > std::max(least, shown_width(columns[c].head)) &&
+                (widest == columns.size() || widths[c] > widths[widest]))
+                widest = c;
+        if (widest == columns.size()) return;
+        --widths[widest];
+        --all;
+    }
+}
+
 }  // namespace
 
 std::string json_text(const ordered_json& value) {
@@ -95,12 +116,21 @@ void print_text(Output& out, const Table& table, std::uint64_t limit, std::strin
         for (std::size_t r = 0; r < shown; ++r) most = std::max(most, shown_width(texts[r][c]));
         widths.push_back(most == 0 || columns[c].head.empty() ? 0 : std::max(most, shown_width(columns[c].head)));
     }
+    if (widest != 0 && out.columns() != 0) {
+        make_fit(widths, columns, out.columns() - std::min(out.columns(), indent.size()));
+        for (std::size_t c = 0; c < columns.size(); ++c)
+            for (std::size_t r = 0; r < shown; ++r) {
+                if (widths[c] == 0 || shown_width(texts[r][c]) <= widths[c]) continue;
+                texts[r][c] = shortened(rows[r][c].shown, widths[c]);
+                any_shortened = true;
+            }
+    }
     const auto line = [&](const auto& text_of, const auto& colour_of) {
         std::string gap(indent);
         for (std::size_t c = 0; c < columns.size(); ++c) {
             if (widths[c] == 0) continue;
             const std::string& cell = text_of(c);
-            const std::string space(widths[c] - shown_width(cell), ' ');
+            const std::string space(widths[c] - std::min(widths[c], shown_width(cell)), ' ');
             // Spaces are kept back, so that none end a line.
             if (!columns[c].left()) gap += space;
             if (!cell.empty()) {
@@ -118,7 +148,9 @@ void print_text(Output& out, const Table& table, std::uint64_t limit, std::strin
              [&](std::size_t c) { return rows[r][c].colour; });
     if (shown != rows.size())
         out.print("{}… and {} more; --limit 0 shows all\n", indent, counted(rows.size() - shown, "row"));
-    if (any_shortened) out.print("{}… in a name: shortened; --wide, tsv and json show names whole\n", indent);
+    if (any_shortened)
+        out.print("{}… in a name: shortened; {} show names whole\n", indent,
+                  widest == as_wide_as_the_terminal ? "a wider terminal and json" : "--wide, tsv and json");
 }
 
 void print_tsv(Output& out, const Table& table) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -15,10 +16,14 @@ using answers::Cell;
 using answers::Column;
 using answers::Table;
 
+/// Texts of a table are shortened only if the terminal is too narrow for its rows.
+inline constexpr std::size_t as_wide_as_the_terminal = std::numeric_limits<std::size_t>::max();
+
 /// The first `limit` rows, 0: all; and how many more there are. Columns without anything in them are omitted. Texts of
-/// more than `widest` characters are shortened, with a note below that --wide shows them whole; 0: none are.
+/// more than `widest` characters are shortened, and further where a row would not fit the terminal, with a note below
+/// about what shows them whole; 0: none are.
 void print_text(Output& out, const Table& table, std::uint64_t limit = 0, std::string_view indent = "",
-                std::size_t widest = 0);
+                std::size_t widest = as_wide_as_the_terminal);
 void print_tsv(Output& out, const Table& table);
 /// An array of objects.
 [[nodiscard]] nlohmann::ordered_json to_json(const Table& table);

@@ -131,6 +131,7 @@ def run(command, waymark, folder, processors):
     def lines(mark, output):
         text = (output or b"").decode(errors="backslashreplace").replace(str(folder), "FOLDER")
         text = re.sub(r"^waymark \d+\.\d+\.\d+$", "waymark VERSION", text, flags=re.M)
+        text = re.sub(r"^(build|libraries): .*$", r"\1: …", text, flags=re.M)
         return [f"{mark} {line}" if line else mark for line in text.splitlines()]
 
     return lines("|", done.stdout) + lines("!", done.stderr) + [f"= {done.returncode}"]

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "../commands.h"
+
 namespace waymark::cli {
 
 void PerfRecordOptions::add_to(CLI::App& app) {
@@ -11,7 +13,8 @@ void PerfRecordOptions::add_to(CLI::App& app) {
                "--as", as,
                "Output format for program flow: snapshot: a folder with trace and code; perf: the perf.data file that "
                "'perf record -e cs_etm//u' would have written. PATH.truth.txt then contains what really ran")
-            ->check(CLI::IsMember({"snapshot", "perf"}))
+            ->type_name("FORMAT")
+            ->transform(one_of({"snapshot", "perf"}))
             ->capture_default_str();
     const auto perf = [&](CLI::Option* option) {
         option->group("--as perf");
@@ -20,12 +23,14 @@ void PerfRecordOptions::add_to(CLI::App& app) {
     perf(app.add_option("--sink", to.sink,
                         "Where trace goes: etr, one buffer for all CPUs, in CoreSight frames; trbe, a buffer for each "
                         "CPU, its unit's bytes unformatted. Default: trbe for ete, else etr")
-             ->check(CLI::IsMember({"etr", "trbe"})));
+             ->type_name("SINK")
+             ->transform(one_of({"etr", "trbe"})));
     perf(app.add_option("--loss", to.loss,
                         "none: no trace is lost; late: sinks are read too late, so an ETR keeps the newest "
                         "--aux-buffer bytes of each range (TRUNCATED, with a barrier) and a TRBE the oldest "
                         "(COLLISION); snapshot: rings are read only at the end and keep their newest bytes")
-             ->check(CLI::IsMember({"none", "late", "snapshot"}))
+             ->type_name("HOW")
+             ->transform(one_of({"none", "late", "snapshot"}))
              ->capture_default_str());
     perf(app.add_flag("--per-thread", to.per_thread,
                       "One AUX ring for each thread instead of each CPU, without Context IDs and timestamps. Always "

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "../commands.h"
 #include "waymark/capture/text_file.h"
 #include "waymark/core/wire.h"
 #include "waymark/record_spe/profile_recording.h"
@@ -69,7 +70,7 @@ void SpeRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& adde
                  "Version of AUXTRACE_INFO: 1, which every perf reads, or 2: of spe with a block for each CPU (perf "
                  "6.13), of others with TS_SOURCE (perf 6.3); with --unit etmv4 and ptm also 0 (perf before 5.13)")
              ->type_name("N")
-             ->check(CLI::IsMember({0, 1, 2}))
+             ->check(one_of({"0", "1", "2"}))
              ->capture_default_str());
     machine_option(
         command

@@ -1,0 +1,228 @@
+#include "complete.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "../options.h"
+#include "../unit_answers.h"
+#include "texts.h"
+#include "waymark/answers/file.h"
+#include "waymark/exports/tables.h"
+#include "waymark/pipeline/answers_file.h"
+
+namespace waymark::cli {
+
+namespace {
+
+/// The words of a command line, as far as they are understood.
+struct Typed {
+    const CLI::App* command;
+    std::vector<std::string> arguments{};      ///< before the last word
+    const CLI::Option* wants_value = nullptr;  ///< the option before the last word
+    std::vector<const CLI::Option*> given{};   ///< options before the last word
+    std::string protocol{};                    ///< value of --protocol
+    bool after_dashes = false;                 ///< a word before is --
+};
+
+bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
+
+const CLI::Option* find_option(const CLI::App& command, std::string_view word) {
+    const bool is_long = word.starts_with("--");
+    const std::string name(word.substr(is_long ? 2 : 1, word.find('=') - (is_long ? 2 : 1)));
+    for (const CLI::Option* option : command.get_options()) {
+        const auto& names = is_long ? option->get_lnames() : option->get_snames();
+        if (std::find(names.begin(), names.end(), name) != names.end()) return option;
+    }
+    return nullptr;
+}
+
+const CLI::App* find_command(const CLI::App& in, const std::string& name) {
+    for (const CLI::App* command : commands_of(in))
+        if (command->get_name() == name) return command;
+    return nullptr;
+}
+
+Typed understood(const CLI::App& app, const std::vector<std::string>& words) {
+    Typed out{.command = &app};
+    for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+        const std::string& word = words[i];
+        out.wants_value = nullptr;
+        if (out.after_dashes) {
+            out.arguments.push_back(word);
+        } else if (word == "--") {
+            out.after_dashes = true;
+        } else if (word.size() > 1 && word.front() == '-') {
+            const CLI::Option* const option = find_option(*out.command, word);
+            if (option == nullptr) continue;
+            out.given.push_back(option);
+            const std::size_t equals = word.find('=');
+            std::string value = equals == word.npos ? std::string() : word.substr(equals + 1);
+            if (takes_value(*option) && equals == word.npos) {
+                if (i + 2 == words.size()) {
+                    out.wants_value = option;
+                    break;
+                }
+                value = words[++i];
+            }
+            if (option->get_name() == "--protocol") out.protocol = value;
+        } else if (const CLI::App* const command = find_command(*out.command, word);
+                   command != nullptr && out.arguments.empty()) {
+            out.command = command;
+        } else {
+            out.arguments.push_back(word);
+        }
+    }
+    return out;
+}
+
+/// Only a file or folder that is there is opened, so never a pipe or standard input.
+std::string capture_of(const Typed& typed) {
+    std::error_code none;
+    for (const std::string& argument : typed.arguments)
+        if (std::filesystem::is_regular_file(argument, none) || std::filesystem::is_directory(argument, none))
+            return argument;
+    return {};
+}
+
+std::optional<answers::Answers> answers_file_of(const Typed& typed) {
+    const std::string file = capture_of(typed);
+    if (file.empty() || !is_answers_file(file)) return std::nullopt;
+    auto read = pipeline::read_answers_file(file);
+    return read ? std::optional(std::move(*read)) : std::nullopt;
+}
+
+std::vector<Candidate> source_names(const Typed& typed) {
+    std::vector<Candidate> out;
+    if (const auto answers = answers_file_of(typed)) return out;
+    InputOptions options;
+    options.capture = capture_of(typed);
+    options.protocol = typed.protocol;
+    if (options.capture.empty()) return out;
+    const auto session = doctor::open_capture(options, nullptr, [](const std::string&) {});
+    if (!session) return out;
+    for (const pipeline::Source& source : session->sources) {
+        out.push_back({source.id_text(), source.label()});
+        if (source.trace_id && !source.name.empty()) out.push_back({source.name, source.label()});
+    }
+    return out;
+}
+
+std::vector<Candidate> function_names(const Typed& typed) {
+    std::vector<Candidate> out;
+    const auto answers = answers_file_of(typed);
+    if (!answers) return out;
+    std::set<std::string> names;
+    for (const answers::Function& function : answers->functions)
+        if (!function.synthetic) names.insert(function.name);
+    for (const std::string& name : names) out.push_back({name, "function"});
+    return out;
+}
+
+std::vector<Candidate> metric_names(const Typed& typed) {
+    std::vector<Candidate> out;
+    if (const auto answers = answers_file_of(typed))
+        for (const answers::Metric& metric : answers->metrics) out.push_back({metric.name, metric.unit});
+    return out;
+}
+
+std::vector<Candidate> table_names(const Typed&) {
+    std::vector<Candidate> out;
+    for (const exports::TableInfo& table : exports::tables())
+        out.push_back({std::string(table.name), std::string(table.what)});
+    return out;
+}
+
+/// Options whose values come from the capture or from the program.
+struct Lookup {
+    std::string_view option;
+    std::vector<Candidate> (*find)(const Typed&);
+};
+constexpr std::array lookups{Lookup{"--source", source_names}, Lookup{"--only", function_names},
+                             Lookup{"--function", function_names}, Lookup{"--metric", metric_names},
+                             Lookup{"--table", table_names}};
+
+Completion value_of(const CLI::Option& option, const Typed& typed) {
+    Completion out;
+    for (const std::string& word : choices_of(option)) out.candidates.push_back({word, ""});
+    if (!out.candidates.empty()) return out;
+    for (const Lookup& lookup : lookups)
+        if (option.get_name() == lookup.option) {
+            out.candidates = lookup.find(typed);
+            return out;
+        }
+    const std::string value = value_name(option);
+    if (value.starts_with("DIR"))
+        out.files = Completion::Files::folders;
+    else if (value.starts_with("FILE") || value.starts_with("PATH"))
+        out.files = Completion::Files::files;
+    return out;
+}
+
+/// A description in a line beside a word.
+std::string short_text(std::string text) {
+    constexpr std::size_t most = 60;
+    text = text.substr(0, text.find(". "));
+    return wrapped(text, most).size() < 2 ? text : wrapped(text, most).front() + " …";
+}
+
+Completion options_of(const Typed& typed) {
+    Completion out;
+    for (const OptionGroup& group : option_groups(*typed.command))
+        for (const CLI::Option* option : group.options) {
+            const bool given = std::find(typed.given.begin(), typed.given.end(), option) != typed.given.end();
+            if (given && option->get_expected_max() <= 1) continue;
+            for (const std::string& name : option->get_lnames())
+                out.candidates.push_back({"--" + name, short_text(option->get_description())});
+        }
+    return out;
+}
+
+}  // namespace
+
+Completion complete(const CLI::App& app, const std::vector<std::string>& words) {
+    if (words.empty()) return {};
+    const Typed typed = understood(app, words);
+    std::string begin = words.back();
+    Completion out;
+    if (typed.after_dashes) {
+        out.files = Completion::Files::files;
+    } else if (typed.wants_value != nullptr) {
+        out = value_of(*typed.wants_value, typed);
+    } else if (begin.starts_with("--") && begin.find('=') != begin.npos) {
+        const CLI::Option* const option = find_option(*typed.command, begin);
+        if (option == nullptr) return out;
+        out = value_of(*option, typed);
+        begin = begin.substr(begin.find('=') + 1);
+    } else if (begin.starts_with("-")) {
+        out = options_of(typed);
+    } else if (const auto commands = commands_of(*typed.command); !commands.empty()) {
+        for (const CLI::App* command : commands)
+            out.candidates.push_back({command->get_name(), short_text(command->get_description())});
+    } else if (!arguments_of(*typed.command).empty()) {
+        out.files = Completion::Files::files;
+    }
+    std::erase_if(out.candidates, [&](const Candidate& each) { return !each.word.starts_with(begin); });
+    return out;
+}
+
+int run_complete(const CLI::App& app, const std::vector<std::string>& words) {
+    constexpr unsigned seconds = 5;
+    ::alarm(seconds);
+    const Completion found = complete(app, words);
+    std::string out;
+    for (const Candidate& each : found.candidates)
+        out += one_line(each.word) + (each.about.empty() ? "" : "\t" + one_line(each.about)) + "\n";
+    if (found.files == Completion::Files::files) out += ":files\n";
+    if (found.files == Completion::Files::folders) out += ":folders\n";
+    std::fwrite(out.data(), 1, out.size(), stdout);
+    return 0;
+}
+
+}  // namespace waymark::cli

@@ -1,0 +1,76 @@
+#include "suggest.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace waymark::cli {
+
+namespace {
+
+constexpr std::size_t most_suggested = 3;
+
+std::string_view without_dashes(std::string_view word) {
+    const std::size_t begin = word.find_first_not_of('-');
+    return begin == word.npos ? std::string_view() : word.substr(begin);
+}
+
+bool same_letter(char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+}
+
+bool begins_with(std::string_view word, std::string_view beginning) {
+    return word.size() >= beginning.size() && std::equal(beginning.begin(), beginning.end(), word.begin(), same_letter);
+}
+
+}  // namespace
+
+std::size_t distance(std::string_view a, std::string_view b) {
+    // Rows of the table of distances between beginnings of both: the one before last, the last, and this.
+    std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+    for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        before.swap(last);
+        last.swap(row);
+        row[0] = i;
+        for (std::size_t j = 1; j <= b.size(); ++j) {
+            const std::size_t changed = same_letter(a[i - 1], b[j - 1]) ? 0 : 1;
+            row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + changed});
+            if (i > 1 && j > 1 && same_letter(a[i - 1], b[j - 2]) && same_letter(a[i - 2], b[j - 1]))
+                row[j] = std::min(row[j], before[j - 2] + 1);
+        }
+    }
+    return row[b.size()];
+}
+
+std::vector<std::string> similar(std::string_view word, const std::vector<std::string>& known) {
+    const std::string_view wrong = without_dashes(word);
+    constexpr std::size_t longest = 64;  // no word is longer
+    if (wrong.empty() || wrong.size() > longest) return {};
+    std::size_t least = std::max<std::size_t>(1, wrong.size() / 3) + 1;
+    std::vector<std::string> out;
+    for (const std::string& each : known) {
+        const std::size_t far = distance(wrong, without_dashes(each));
+        // A word of which nothing is left is not meant.
+        if (far > least || far >= wrong.size() || (out.empty() && far == least)) continue;
+        if (far < least) out.clear();
+        least = far;
+        out.push_back(each);
+    }
+    constexpr std::size_t shortest_beginning = 2;
+    if (out.empty() && wrong.size() >= shortest_beginning)
+        for (const std::string& each : known)
+            if (begins_with(without_dashes(each), wrong)) out.push_back(each);
+    if (out.size() > most_suggested) out.resize(most_suggested);
+    return out;
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
+    const std::vector<std::string> words = similar(word, known);
+    if (words.empty()) return {};
+    std::string out = "; did you mean ";
+    for (std::size_t i = 0; i < words.size(); ++i)
+        out += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
+    return out + '?';
+}
+
+}  // namespace waymark::cli

@@ -1,0 +1,166 @@
+#include "mistakes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "commands.h"
+#include "help/suggest.h"
+#include "help/texts.h"
+
+namespace waymark::cli {
+
+namespace {
+
+std::string names_of(const std::vector<const CLI::App*>& commands) {
+    std::string out;
+    for (const CLI::App* command : commands)
+        out += (out.empty() ? "" : command == commands.back() ? " or " : ", ") + command->get_name();
+    return out;
+}
+
+/// The long names of the options, as they are typed.
+std::vector<std::string> option_names(const CLI::App& command) {
+    std::vector<std::string> out;
+    for (const CLI::Option* option : command.get_options())
+        if (!option->get_group().empty())
+            for (const std::string& name : option->get_lnames()) out.push_back("--" + name);
+    return out;
+}
+
+/// What an option that does not exist may be meant for. A value that people take for an option, such as --json, too.
+std::string option_meant(const std::string& given, const CLI::App& command) {
+    const std::string word = given.substr(0, given.find('='));
+    for (const CLI::Option* option : command.get_options())
+        for (const std::string& choice : choices_of(*option))
+            if (word == "--" + choice) return fmt::format("; did you mean {} {}?", option->get_name(), choice);
+    return did_you_mean(word, option_names(command));
+}
+
+std::string no_command(const std::string& word, const CLI::App& of) {
+    const std::vector<const CLI::App*> commands = commands_of(of);
+    std::vector<std::string> names;
+    for (const CLI::App* command : commands) names.push_back(command->get_name());
+    const std::string meant = did_you_mean(word, names);
+    return fmt::format("'{}' is not a {}{}", word,
+                       of.get_parent() == nullptr ? "waymark command" : "command of " + full_name(of),
+                       meant.empty() ? "; the commands are " + names_of(commands) : meant);
+}
+
+}  // namespace
+
+const CLI::App* innermost(const CLI::App& app) {
+    const CLI::App* found = nullptr;
+    for (const CLI::App* at = &app; !at->get_subcommands().empty();) found = at = at->get_subcommands().front();
+    return found;
+}
+
+std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int argc, char** argv) {
+    const std::vector<CLI::App*> parsed = app.get_subcommands();
+    if (parsed.empty()) {
+        const std::string all = names_of(commands_of(app));
+        for (int i = 1; i < argc; ++i)
+            if (argv[i][0] != '-') return no_command(argv[i], app);
+        if (argc > 1)
+            if (const std::string meant = did_you_mean(argv[1], option_names(app)); !meant.empty())
+                return fmt::format("waymark has no option '{}'{}", argv[1], meant);
+        return argc > 1 ? fmt::format("'{}' is no option of waymark itself; name a command first: {}", argv[1], all)
+                        : "name a command: " + all;
+    }
+    const CLI::App& last = *innermost(app);
+    const std::string command = full_name(last), what = error.what();
+    const std::string option = what.substr(0, what.find(':'));
+    const auto own = commands_of(last);
+    if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+        const std::vector<std::string> extras = last.remaining();
+        for (const std::string& extra : extras)
+            if (extra.size() > 1 && extra[0] == '-')
+                return fmt::format("{} has no option '{}'{}", command, extra, option_meant(extra, last));
+        if (!own.empty()) return no_command(extras.front(), last);
+        return fmt::format("unexpected argument '{}': {} takes one CAPTURE", extras.front(), command);
+    }
+    if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+        const std::string name = last.get_name();
+        if (!own.empty()) {
+            const std::vector<std::string> extras = last.remaining();
+            return extras.empty() ? fmt::format("{} needs a command: {}", command, names_of(own))
+                                  : no_command(extras.front(), last);
+        }
+        if (name == "record")
+            return fmt::format(
+                "{} needs an output and a program: {} -o DIR -- PROGRAM [ARGS…], or with --as perf or --unit spe -o "
+                "FILE",
+                command, command);
+        for (const char* needed : {"--output", "--for"})
+            if (what.starts_with(needed)) return fmt::format("{} needs {}", command, needed);
+        if (name == "merge") return fmt::format("no file given: {} needs answers files", command);
+        if (last.get_parent() != nullptr && last.get_parent()->get_name() == "spe" && name != "explain")
+            return fmt::format("no capture given: {} needs a perf.data file, or the bare bytes of a buffer", command);
+        if (name == "program") return fmt::format("no register program given: {} needs its file, or -", command);
+        if (last.get_parent() != nullptr && last.get_parent()->get_name() == "dpu")
+            return fmt::format(
+                "no capture given: {} needs a folder with a dpu.ini, as 'waymark record --unit dpu' writes it",
+                command);
+        if (name == "doctor")
+            return fmt::format("no capture given: {} needs a folder, a perf.data file, or bare trace files", command);
+        if (name == "query")
+            return fmt::format("no file given: {} needs one that 'waymark export --to sqlite' wrote", command);
+        if (name == "verify") return fmt::format("no recording given: {} needs its folder", command);
+        return fmt::format(
+            "no capture given: {} needs a snapshot folder, a perf.data file, a folder with a dpu.ini, or a bare trace "
+            "file and --protocol",
+            command);
+    }
+    if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
+        return what.find("At Most") != what.npos || what.find("at most") != what.npos
+                   ? fmt::format("{} may be given once only", option)
+                   : fmt::format("{} needs a value", option);
+    if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) {
+        // "Could not convert: --jobs = -1"
+        const std::size_t at = what.find("--"), equals = what.find(" = ");
+        if (at != what.npos && equals != what.npos && at < equals)
+            return fmt::format("{} takes a whole number, not '{}'", what.substr(at, equals - at),
+                               what.substr(equals + 3));
+    }
+    return what;
+}
+
+CLI::Validator one_of(std::vector<std::string> words) {
+    const std::vector<std::string> words_of_help = words;
+    return CLI::Validator(
+        [words = std::move(words)](std::string& value) -> std::string {
+            std::string list;
+            for (const std::string& word : words) {
+                if (CLI::detail::to_lower(word) == CLI::detail::to_lower(value)) {
+                    value = word;
+                    return {};
+                }
+                list += (list.empty() ? "" : &word == &words.back() ? " or " : ", ") + word;
+            }
+            constexpr std::size_t few = 8;
+            const std::string meant = did_you_mean(value, words);
+            if (meant.empty()) return fmt::format("'{}' is not {}", value, list);
+            return words.size() > few ? fmt::format("'{}' is not one of its values{}", value, meant)
+                                      : fmt::format("'{}' is not {}{}", value, list, meant);
+        },
+        // As choices_of reads it.
+        fmt::format("{{{}}}", fmt::join(words_of_help, ",")), "one of");
+}
+
+CLI::Validator not_negative() {
+    return CLI::Validator(
+        [](std::string& value) -> std::string {
+            return value.starts_with('-') ? fmt::format("'{}' is below 0", value) : std::string();
+        },
+        "", "from 0 up");
+}
+
+CLI::Validator not_empty() {
+    return CLI::Validator(
+        [](std::string& value) -> std::string {
+            return value.empty() ? "it is empty; leave it out, or give a name" : "";
+        },
+        "", "not empty");
+}
+
+}  // namespace waymark::cli

@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+"""Help, man pages, pager, tables and progress, in terminals of several widths.
+
+usage: manners_test.py WAYMARK SOURCE_FOLDER [TEST...]
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import terminal
+
+WAYMARK = SOURCE = None
+# Of the parser, not for readers.
+LEAKS = re.compile(r"\b(UINT|INT|TEXT|FLOAT|BOOLEAN)\b|\w\{|:\{|\w in \[|\[OPTIONS\] SUBCOMMAND|Positionals")
+
+
+def plain(*arguments, env=None):
+    done = subprocess.run([WAYMARK, *arguments], capture_output=True, text=True, env={**os.environ, **(env or {})},
+                          stdin=subprocess.DEVNULL, timeout=60)
+    return done
+
+
+def commands(of=()):
+    """Every command, as tuples of words, with () for the program itself."""
+    found = [of]
+    text = plain(*of, "--help").stdout
+    below = re.search(r"^Commands:\n((?:  .*\n)+)", text, re.M)
+    for name in re.findall(r"^  (\w+)", below[1] if below else "", re.M):
+        found += commands((*of, name))
+    return found
+
+
+class Help(unittest.TestCase):
+    def test_fits_every_width(self):
+        for command in commands():
+            for columns in (50, 80, 200):
+                text, status = terminal.run([WAYMARK, *command, "--help", "--no-pager"], columns)
+                self.assertEqual(status, 0)
+                for line in text.splitlines():
+                    # A word that is longer than a line has one of its own.
+                    if " " in line.strip():
+                        self.assertLessEqual(len(line), min(columns, 100), (command, columns, line))
+
+    def test_shows_no_types_of_the_parser(self):
+        for command in commands():
+            text = plain(*command, "--help").stdout
+            self.assertIsNone(LEAKS.search(text), (command, LEAKS.search(text)))
+
+    def test_no_two_blank_lines(self):
+        for command in commands():
+            self.assertNotIn("\n\n\n", plain(*command, "--help").stdout, command)
+
+    def test_version(self):
+        lines = plain("--version").stdout.splitlines()
+        self.assertRegex(lines[0], r"^waymark \d+\.\d+\.\d+$")
+        self.assertRegex(lines[1], r"^build: .*(GNU|Clang) \d+")
+        for library in ("fmt", "zstd", "zlib", "SQLite", "oneTBB", "elfutils", "capstone"):
+            self.assertRegex(lines[2], library + r" \d+\.\d+")
+
+
+class ManPages(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        subprocess.run([WAYMARK, "__man", cls.folder.name], check=True, timeout=60,
+                       env={**os.environ, "SOURCE_DATE_EPOCH": "86400"})
+        cls.pages = sorted(pathlib.Path(cls.folder.name).iterdir())
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def test_one_for_each_command(self):
+        self.assertEqual({page.stem for page in self.pages}, {"-".join(("waymark", *each)) for each in commands()})
+
+    def test_can_be_made_again(self):
+        self.assertIn(" 1 1970-01-02 ", (pathlib.Path(self.folder.name) / "waymark-flow.1").read_text())
+
+    @unittest.skipUnless(shutil.which("mandoc"), "no mandoc: install the Debian package mandoc")
+    def test_mandoc_finds_nothing(self):
+        done = subprocess.run(["mandoc", "-Tlint", *self.pages], capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.stdout, done.returncode), ("", 0))
+
+    @unittest.skipUnless(shutil.which("man") and shutil.which("groff"), "no man: install the Debian packages man-db and groff-base")
+    def test_man_warns_of_nothing(self):
+        for page in self.pages:
+            done = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", page], capture_output=True, text=True,
+                                  timeout=60, env={**os.environ, "MANWIDTH": "80", "LC_ALL": "C.UTF-8"})
+            self.assertEqual((done.stderr, done.returncode), ("", 0), page.name)
+
+    @unittest.skipUnless(shutil.which("mandoc"), "no mandoc: install the Debian package mandoc")
+    def test_says_what_help_says(self):
+        """Every word of --help is on the page, so nothing was taken for a request of the formatter."""
+        for command in commands():
+            page = pathlib.Path(self.folder.name) / ("-".join(("waymark", *command)) + ".1")
+            shown = subprocess.run(["mandoc", "-Tutf8", "-Owidth=1000", page], capture_output=True, text=True,
+                                   timeout=60).stdout
+            shown = re.sub(r".\x08", "", shown)
+
+            def words(text):
+                return re.findall(r"[^\s,.:;()]+", text.lower().replace("waymark-", "waymark- "))
+
+            on_page = set(words(shown))
+            for word in words(plain(*command, "--help").stdout):
+                if word not in ("\\", "usage", "example"):
+                    self.assertIn(word, on_page, command)
+
+
+class Pager(unittest.TestCase):
+    def help_in_terminal(self, *arguments, **env):
+        text, status = terminal.run([WAYMARK, *arguments], rows=24, env={"PAGER": "sed s/^/paged:/", **env})
+        return text, status
+
+    def test_output_goes_through_it(self):
+        text, status = self.help_in_terminal("--help")
+        self.assertEqual(status, 0)
+        self.assertTrue(all(line.startswith("paged:") for line in text.splitlines()), text)
+
+    def test_not_wanted(self):
+        for arguments, env in ((["--no-pager", "--help"], {}), (["flow", "--help", "--no-pager"], {}),
+                               (["--help"], {"PAGER": "cat"}), (["--help"], {"PAGER": ""}),
+                               (["--help"], {"TERM": "dumb"}), (["--help"], {"PAGER": "no-such-pager -x"})):
+            text, status = self.help_in_terminal(*arguments, **env)
+            self.assertEqual(status, 0)
+            self.assertNotIn("paged:", text, (arguments, env))
+            self.assertIn("Usage: waymark", text)
+
+    def test_not_in_a_pipe(self):
+        self.assertNotIn("paged:", plain("--help", env={"PAGER": "sed s/^/paged:/", "TERM": "xterm"}).stdout)
+
+    def test_its_options(self):
+        """less gets FRX unless the user has chosen others."""
+        text, _ = self.help_in_terminal("--version", PAGER="sh -c 'echo [$LESS]'")
+        self.assertIn("[FRX]", text)
+        text, _ = self.help_in_terminal("--version", PAGER="sh -c 'echo [$LESS]'", LESS="S")
+        self.assertIn("[S]", text)
+
+    def test_colours_go_through_it(self):
+        capture = SOURCE / "examples" / "sort" / "capture"
+        for env, coloured in (({}, True), ({"NO_COLOR": "1"}, False)):
+            text, _ = self.help_in_terminal("profile", str(capture), **env)
+            self.assertEqual("\x1b[" in text, coloured)
+            self.assertIn("paged:", text)
+
+    def test_messages_come_after_it(self):
+        """A warning in the middle of the pager's screen would be lost."""
+        capture = SOURCE / "examples" / "sort" / "capture"
+        text, status = self.help_in_terminal("flow", str(capture), "--source", "0x10", "--strict", "--symbols",
+                                             str(SOURCE / "README.md"))
+        self.assertIn("paged:", text + "paged:")
+        lines = text.splitlines()
+        messages = [number for number, line in enumerate(lines) if line.startswith("waymark: ")]
+        paged = [number for number, line in enumerate(lines) if line.startswith("paged:")]
+        if messages and paged:
+            late = [number for number in messages if number > paged[0]]
+            self.assertTrue(all(number > paged[-1] for number in late), text)
+
+    @unittest.skipUnless(shutil.which("less"), "no less: install the Debian package less")
+    def test_less(self):
+        env = {"LESS": "FRX", "PAGER": "less"}
+        # All on one screen: it ends by itself.
+        text, status = terminal.run([WAYMARK, "--version"], env=env)
+        self.assertEqual(status, 0)
+        self.assertIn("libraries:", text)
+        # More than that: it waits, and leaving it ends the program.
+        long = terminal.Terminal([WAYMARK, "record", "--help"], env=env)
+        long.read(r"Usage: ")
+        time.sleep(0.3)
+        self.assertNotIn(b"Exit status", long.text)
+        long.type("q")
+        long.wait()
+
+    @unittest.skipUnless(shutil.which("less"), "no less: install the Debian package less")
+    def test_interrupt_leaves_less_to_the_user(self):
+        """Ctrl-C must not leave less on the screen beside the shell."""
+        long = terminal.Terminal([WAYMARK, "record", "--help"], env={"LESS": "FRX", "PAGER": "less"})
+        long.read(r"Usage: ")
+        time.sleep(0.3)
+        long.type("\x03")
+        time.sleep(0.3)
+        self.assertEqual(os.waitpid(long.process, os.WNOHANG), (0, 0), "it ended before less")
+        long.type("q")
+        long.wait()
+
+
+class Tables(unittest.TestCase):
+    def profile(self, columns, *more):
+        sort = SOURCE / "examples" / "sort"
+        text, status = terminal.run([WAYMARK, "profile", str(sort / "capture"), "--image", str(sort / "sort.elf"),
+                                     "--no-pager", *more], columns, env={"NO_COLOR": "1"})
+        self.assertEqual(status, 0)
+        return [line for line in text.splitlines() if re.match(r"  +\S+.*\s\S+", line)]
+
+    def test_fit(self):
+        for columns in (70, 80, 120):
+            rows = self.profile(columns)
+            self.assertGreater(len(rows), 3)
+            for row in rows:
+                self.assertLessEqual(len(row), columns, row)
+
+    def test_names_are_recognisable(self):
+        rows = self.profile(70)
+        self.assertTrue(any("quicksort" in row for row in rows), rows)
+
+    def test_whole_if_asked(self):
+        self.assertEqual(self.profile(70, "--wide"), self.profile(500, "--wide"))
+
+
+class Progress(unittest.TestCase):
+    def test_never_in_a_line_of_output(self):
+        """Trace comes slowly through a pipe, so progress is shown while packets are listed."""
+        trace = (SOURCE / "examples" / "sort" / "capture" / "trace.bin").read_bytes()
+        with tempfile.TemporaryDirectory() as name:
+            pipe = pathlib.Path(name) / "trace"
+            os.mkfifo(pipe)
+            command = [WAYMARK, "packets", "-", "--protocol", "ptm1.1", "--buffer-format", "coresight",
+                       "--trace-id", "0x10", "--no-pager"]
+            shown = terminal.Terminal(["sh", "-c", 'exec "$@" <' + str(pipe), "sh", *command], columns=200)
+
+            def feed():
+                with open(pipe, "wb") as end:
+                    for _ in range(6):
+                        end.write(trace * (1 + 100_000 // len(trace)))
+                        end.flush()
+                        time.sleep(0.25)
+
+            feeder = threading.Thread(target=feed, daemon=True)
+            feeder.start()
+            text = shown.wait()
+            feeder.join(10)
+        self.assertIn("# source 0x10", text)
+        parts = text.split("\r\x1b[K")
+        for part in parts[1:-1]:
+            self.assertRegex(part, r"^([^\n]* MB/s[^\n]*)?$")
+
+    def test_never_in_a_line_of_the_recorded_program(self):
+        """It has the last row of the terminal, above which the program's lines scroll as if it were not there."""
+        compiler = shutil.which("arm-linux-gnueabihf-gcc")
+        if not compiler or not shutil.which("qemu-arm"):
+            self.skipTest("no arm-linux-gnueabihf-gcc or no qemu-arm: install gcc-arm-linux-gnueabihf and qemu-user")
+        lines = 40
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            (folder / "talk.c").write_text(
+                "#include <stdio.h>\n#include <unistd.h>\n"
+                f"int main(void) {{ for (int i = 0; i < {lines}; ++i) {{ printf(\"half of \"); fflush(stdout);\n"
+                'usleep(30000); printf("line %d\\n", i); } }\n')
+            subprocess.run([compiler, "-static", "-o", folder / "talk", folder / "talk.c"], check=True, timeout=60)
+            text, status = terminal.run([WAYMARK, "record", "-o", name + "/out", "--", name + "/talk"], rows=24)
+        self.assertEqual(status, 0, text)
+        shown = re.findall("\x1b7\x1b\\[24;1H\x1b\\[K([^\x1b]*)\x1b8", text)
+        self.assertGreater(len(shown), 1, text)
+        self.assertTrue(all(len(line) < 80 and "\n" not in line for line in shown), shown)
+        rest = re.sub("\x1b7.*?\x1b8", "", text).replace("\x1bD", "").replace("\x1b[1A", "")
+        self.assertEqual(rest.splitlines()[:lines], [f"half of line {i}" for i in range(lines)])
+        self.assertNotIn("\x1b", rest)
+        # The whole terminal scrolls again.
+        self.assertIn("\x1b[r", text)
+
+
+def main():
+    global WAYMARK, SOURCE
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    WAYMARK, SOURCE = str(pathlib.Path(sys.argv[1]).resolve()), pathlib.Path(sys.argv[2]).resolve()
+    for name in ("LESS", "PAGER", "NO_COLOR", "COLUMNS"):
+        os.environ.pop(name, None)
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)
+
+
+if __name__ == "__main__":
+    main()
