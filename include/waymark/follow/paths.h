@@ -154,7 +154,7 @@ public:
     }
     /// Packets were read up to here only.
     void stopped(const std::uint8_t* at, const std::uint8_t* until) {
-        if (at < until) wait_ += static_cast<std::size_t>(until - at);
+        if (at < until && !options_.none) wait_ += static_cast<std::size_t>(until - at);
     }
 
     void unfold() override {
