@@ -318,13 +318,16 @@ private:
                         if (bytes == 0) [[unlikely]]
                             break;
                         const Position link = links[edge];
-                        const Position next = link >= 0 ? link : beyond(static_cast<Position>(now), link, true);
+                        Position next = link;
+                        if constexpr (calls)
+                            if (link < 0) next = beyond(static_cast<Position>(now), link, true);
                         if (next < 0) [[unlikely]]
                             break;
                         run.reserve(at);
                         run.goes_on_at(now);
                         run.put(at, std::min(atom.cycles, flow::no_cycles - 1), 1, edge);
-                        if (link == follow::indirect) run.branched(static_cast<Position>(edge));
+                        if constexpr (calls)
+                            if (link == follow::indirect) run.branched(static_cast<Position>(edge));
                         now = next;
                         at += bytes;
                         further_bytes += bytes - 1;
@@ -355,7 +358,7 @@ private:
                 }
                 const Position link = links[now + 1];
                 if ((*at & BranchAddress::info.mask) != BranchAddress::info.value ||
-                    (link != follow::indirect && link != follow::indirect_call) || !branches) [[unlikely]]
+                    (link != follow::indirect && (!calls || link != follow::indirect_call)) || !branches) [[unlikely]]
                     break;
                 LastTarget target = last;
                 unsigned bytes = target.take(at);
@@ -374,7 +377,7 @@ private:
                 run.goes_on_at(now);
                 run.put(at, cycles, 1, now + 1);
                 run.branched(static_cast<follow::Position>(now + 1));
-                if (link == follow::indirect_call) follower_.push_call(static_cast<Position>(now));
+                if (calls && link == follow::indirect_call) follower_.push_call(static_cast<Position>(now));
                 last = target;
                 at += bytes;
                 further_bytes += bytes - 1;
