@@ -28,6 +28,9 @@ void add_kallsyms(CLI::App& command, AnswersOptions& options);
 /// `not_found`: nothing could be decoded, with the reason.
 [[nodiscard]] Result<answers::Answers> answers_of(const AnswersOptions& options);
 
+/// A finding of answers that lack code which coverage counts.
+inline constexpr const char* without_functions_that_never_ran = "Functions that never ran are not in these answers.";
+
 /// Says why there are no answers, and gives the status: nothing in a capture is no mistake, but a capture that is not
 /// there is an error of reading.
 ExitStatus fail_answers(const Error& error, const std::vector<std::string>& captures);

@@ -58,6 +58,9 @@ Result<Answers> answers_of_file(const AnswersOptions& options) {
         say("warning", fmt::format("{} has no {}: it was written with --only-ranges", options.input.capture, what));
     };
     if (options.instructions && a.instructions.empty()) lacks("instructions");
+    if (options.all_functions)
+        for (const answers::Finding& f : a.health)
+            if (f.what == without_functions_that_never_ran) say("note", fmt::format("{} ({})", f.what, f.todo));
     a.capture = options.input.capture;
     return read;
 }

@@ -7,11 +7,13 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "durable_file.h"
 #include "hasher.h"
 #include "waymark/answers/file.h"
+#include "waymark/answers/parts.h"
 #include "waymark/core/numbers.h"
 #include "waymark/fleet/answers_sum.h"
 #include "waymark/fleet/receipt.h"
@@ -27,6 +29,7 @@ namespace {
 struct DoneShard {
     std::uint32_t number{};
     Receipt receipt;
+    std::set<std::string> machines;
 };
 
 /// All of a job that merging has to know. Captures of shards are not kept.
@@ -36,13 +39,20 @@ struct JobState {
     std::vector<MissingShard> missing;
 };
 
+std::set<std::string> machines_of(const Shard& shard) {
+    std::set<std::string> out;
+    for (const PlannedCapture& c : shard.captures)
+        if (!c.machine.empty()) out.insert(c.machine);
+    return out;
+}
+
 Result<JobState> read_state(const JobFolder& job, std::uint64_t first, std::uint64_t end) {
     JobState out;
     WM_ASSIGN_OR_RETURN(out.manifest, read_manifest(job));
     WM_RETURN_IF_ERROR(read_shards(job, out.manifest, [&](Shard&& shard) {
         if (shard.number < first || shard.number >= end) return;
         if (auto receipt = finished_shard(job, shard, false))
-            out.done.push_back({shard.number, std::move(*receipt)});
+            out.done.push_back({shard.number, std::move(*receipt), machines_of(shard)});
         else
             out.missing.push_back({shard.number, shard.captures.size(), why_missing(job, shard)});
     }));
@@ -157,8 +167,11 @@ public:
         add(levels_ + 1, 0);  // all of them
         if (adder_.sum().empty()) return std::move(outcome_);
         answers::Answers sum = adder_.sum().take();
+        outcome_.machines = machines_.size();
+        for (const answers::Image& image : sum.images) outcome_.builds += !image.build_id.empty();
+        outcome_.spread = spread_of(std::move(profiles_));
         say_what_is_missing(sum);
-        for (const answers::MergedPart& part : sum.parts) outcome_.captures += part.times;
+        say_what_is_behind(sum);
         const fs::path place = output.empty() ? job_.result() : fs::absolute(output);
         WM_ASSIGN_OR_RETURN(const WrittenFile file,
                             write_durably(place, [&](ByteSink& sink) { answers::write_answers(sum, sink); }));
@@ -207,8 +220,11 @@ private:
     }
     void count(const DoneShard& shard) {
         ++outcome_.merged;
+        outcome_.captures += shard.receipt.captures;
         const std::vector<NotDecoded>& not_decoded = shard.receipt.not_decoded;
         outcome_.not_decoded.insert(outcome_.not_decoded.end(), not_decoded.begin(), not_decoded.end());
+        profiles_.insert(profiles_.end(), shard.receipt.profiles.begin(), shard.receipt.profiles.end());
+        machines_.insert(shard.machines.begin(), shard.machines.end());
         outcome_.seconds += shard.receipt.seconds;
         outcome_.processor_seconds += shard.receipt.processor_seconds;
         outcome_.memory_bytes = std::max(outcome_.memory_bytes, shard.receipt.memory_bytes);
@@ -234,10 +250,27 @@ private:
         sum.health.insert(at, std::move(finding));
     }
 
+    /// How much a reader of the result may rely on it.
+    void say_what_is_behind(answers::Answers& sum) const {
+        std::uint64_t outliers = 0;
+        for (const ProgramSpread& s : outcome_.spread) outliers += s.outliers.size();
+        std::string what = fmt::format("These figures are of {}", counted(outcome_.captures, "capture"));
+        if (outcome_.machines != 0) what += fmt::format(" of {}", counted(outcome_.machines, "machine"));
+        what += fmt::format(", of {} of programs and libraries.", counted(outcome_.builds, "build"));
+        if (outliers != 0)
+            what += fmt::format(" The profiles of {} differ from the others of their program by {} or more.",
+                                counted(outliers, "capture"), least_outlying);
+        sum.health.push_back({answers::Finding::Severity::note, std::move(what),
+                              outliers == 0 ? "" : "the job's report.txt lists them"});
+        answers::sort_findings(sum);
+    }
+
     const JobFolder& job_;
     JobState state_;
     FileAdder adder_;
     unsigned levels_ = 0;
+    std::vector<CaptureProfile> profiles_;
+    std::set<std::string> machines_;
     MergeOutcome outcome_;
 };
 

@@ -26,6 +26,13 @@ json to_json(const std::vector<NotDecoded>& list) {
     return out;
 }
 
+json to_json(const std::vector<CaptureProfile>& profiles) {
+    json out = json::array();
+    for (const CaptureProfile& p : profiles)
+        out.push_back({{"capture", p.capture}, {"program", p.program}, {"cost", p.cost}, {"groups", p.by_group}});
+    return out;
+}
+
 /// Nothing: there is no such file, or it is damaged.
 template <class Fields>
 std::optional<Fields> read_fields(const fs::path& path, void (*read)(const json&, Fields&)) {
@@ -67,6 +74,7 @@ Status write_receipt(const JobFolder& job, std::uint32_t shard, const Receipt& r
                                                                 {"trace_bytes", r.trace_bytes},
                                                                 {"not_decoded", to_json(r.not_decoded)},
                                                                 {"nameless", r.nameless},
+                                                                {"profiles", to_json(r.profiles)},
                                                                 {"input_hash", r.input_hash},
                                                                 {"host", r.host},
                                                                 {"seconds", r.seconds},
@@ -90,6 +98,10 @@ Result<Receipt> read_receipt(const JobFolder& job, std::uint32_t shard) {
             out.not_decoded.push_back({n.at("capture").get<std::string>(), n.at("why").get<std::string>(),
                                        n.at("worth_retrying").get<bool>()});
         out.nameless = value.at("nameless").get<std::map<std::string, std::string>>();
+        for (const json& profile : value.at("profiles"))
+            out.profiles.push_back({profile.at("capture").get<std::string>(), profile.at("program").get<std::string>(),
+                                    profile.at("cost").get<std::uint64_t>(),
+                                    profile.at("groups").get<std::array<std::uint64_t, CaptureProfile::groups>>()});
         out.input_hash = value.at("input_hash").get<std::string>();
         out.host = value.at("host").get<std::string>();
         out.seconds = value.at("seconds").get<double>();

@@ -178,6 +178,8 @@ private:
         receipt_.nameless = std::move(nameless);
         receipt_.unit = answers.unit;
         answers.capture = capture.path;
+        if (CaptureProfile profile = profile_of(answers, capture); profile.cost != 0)
+            receipt_.profiles.push_back(std::move(profile));
         sum_.add(std::move(answers));
         return Nothing{};
     }

@@ -33,10 +33,13 @@ namespace {
 // What the tasks of an array run. The number of the shard is a line of a list, so that any set of shards can be an
 // array.
 constexpr std::string_view shards_script = R"(#!/bin/sh
-# waymark fleet submit: a task of an array decodes one shard. Arguments: waymark, the job's folder, a list of shards.
-shard=$(sed -n "$((SLURM_ARRAY_TASK_ID + 1))p" "$3")
-[ -n "$shard" ] || { echo "no shard in line $((SLURM_ARRAY_TASK_ID + 1)) of $3" >&2; exit 3; }
-exec "$1" fleet run-shard "$2" "$shard" --jobs "${SLURM_CPUS_PER_TASK:-1}" --log
+# waymark fleet submit: a task of an array decodes one shard. Arguments: waymark, the job's folder, a list of shards, and
+# options of run-shard.
+waymark=$1 job=$2 list=$3
+shift 3
+shard=$(sed -n "$((SLURM_ARRAY_TASK_ID + 1))p" "$list")
+[ -n "$shard" ] || { echo "no shard in line $((SLURM_ARRAY_TASK_ID + 1)) of $list" >&2; exit 3; }
+exec "$waymark" fleet run-shard "$job" "$shard" --jobs "${SLURM_CPUS_PER_TASK:-1}" --log "$@"
 )";
 constexpr std::string_view next_script = R"(#!/bin/sh
 # waymark fleet submit: after a round, submits what is missing again, or merges. Arguments: waymark, the job's folder.
@@ -61,6 +64,7 @@ Status write_state(const JobFolder& job, const SubmissionState& state) {
                                                {"retries", state.options.retries},
                                                {"array_size", state.options.array_size},
                                                {"program", state.options.program},
+                                               {"run", state.options.run},
                                                {"round", state.round},
                                                {"merging", state.merging}}
                                                   .dump(1) +
@@ -80,6 +84,7 @@ Result<SubmissionState> read_state_of_submission(const JobFolder& job) {
         out.options.retries = value.at("retries").get<std::uint64_t>();
         out.options.array_size = value.at("array_size").get<std::uint64_t>();
         out.options.program = value.at("program").get<std::string>();
+        out.options.run = value.at("run").get<std::vector<std::string>>();
         out.round = value.at("round").get<std::uint64_t>();
         out.merging = value.at("merging").get<bool>();
         return out;
@@ -209,8 +214,9 @@ public:
             std::string text;
             for (std::size_t i = at; i < at + count; ++i) text += fmt::format("{}\n", numbers[i]);
             WM_RETURN_IF_ERROR(write_durably(list, text));
-            const auto id = submit("shards", count, {fmt::format("--array=0-{}", count - 1)}, shards_script,
-                                   {fs::absolute(list).string()});
+            std::vector<std::string> arguments{fs::absolute(list).string()};
+            arguments.insert(arguments.end(), state_.options.run.begin(), state_.options.run.end());
+            const auto id = submit("shards", count, {fmt::format("--array=0-{}", count - 1)}, shards_script, arguments);
             if (id) {
                 ids.push_back(*id);
                 out_.shards += count;

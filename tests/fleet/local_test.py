@@ -27,7 +27,8 @@ def run(*words, check=True, status=0, **more):
 class Local(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory()
+        # Files of jobs are synced, which on a busy disk takes longer than all else.
+        cls.temporary = tempfile.TemporaryDirectory(dir="/dev/shm" if pathlib.Path("/dev/shm").is_dir() else None)
         cls.addClassCleanup(cls.temporary.cleanup)
         cls.folder = pathlib.Path(cls.temporary.name)
         programs = cls.folder / "programs"
@@ -64,7 +65,9 @@ class Local(unittest.TestCase):
             answers = [job / f"shards/{n:06}.answers" for n in order]
             run(WAYMARK, "merge", *answers[:2], "-o", self.folder / "two")
             run(WAYMARK, "merge", self.folder / "two", *answers[2:], "-o", self.folder / "four")
-            self.assertEqual((self.folder / "four").read_bytes(), expected, unit)
+            for words in (["profile", "--format", "tsv"], ["profile", "--by", "line", "--format", "tsv"]):
+                self.assertEqual(run(WAYMARK, words[0], self.folder / "four", *words[1:], check=False).stdout,
+                                 run(WAYMARK, words[0], job / "result.answers", *words[1:], check=False).stdout, unit)
 
     def test_answers_are_those_of_the_captures(self):
         job, _ = self.plan([self.captures["ptm"]])
@@ -74,8 +77,7 @@ class Local(unittest.TestCase):
             more = ["--format", "tsv"]
             self.assertEqual(run(WAYMARK, *words, job / "result.answers", *more).stdout,
                              run(WAYMARK, *words, *captures, *more).stdout, words)
-        self.assertIn("never ran", run(WAYMARK, "report", job / "result.answers", "-o", self.folder / "x.html").stderr +
-                      run(WAYMARK, "coverage", job / "result.answers").stdout)
+        self.assertIn("Functions that never ran", run(WAYMARK, "coverage", job / "result.answers").stderr)
         both = run(WAYMARK, "diff", job / "result.answers", job / "result.answers", "--threshold", "0")
         self.assertEqual(both.returncode, 0)
         run(WAYMARK, "report", job / "result.answers", "-o", self.folder / "report.html")

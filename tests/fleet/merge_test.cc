@@ -38,10 +38,16 @@ answers::Answers reread(const File& file) {
     return std::move(*out);
 }
 
+template <class T>
+void shuffle(std::vector<T>& items, synthetic::Random& random) {
+    for (std::size_t left = items.size(); left > 1; --left)
+        std::swap(items[left - 1], items[random.below(static_cast<std::uint32_t>(left))]);
+}
+
 /// Merges files by a random tree: groups of any size in any order, some of them of one file alone, until one is left.
 File by_random_tree(std::vector<File> files, synthetic::Random& random) {
     for (bool merged = false; files.size() > 1 || !merged; merged = true) {
-        std::shuffle(files.begin(), files.end(), random);
+        shuffle(files, random);
         std::vector<File> next;
         for (std::size_t at = 0; at < files.size();) {
             const std::size_t count = std::min<std::size_t>(1 + random.below(6), files.size() - at);
@@ -62,7 +68,7 @@ unsigned rounds(unsigned otherwise) {
 }
 
 TEST(MergeTrees, OfAnyAnswersGiveTheSameBytes) {
-    for (unsigned round = 0; round < rounds(sized(100U, 15U)); ++round) {
+    for (unsigned round = 0; round < rounds(sized(100U, 6U)); ++round) {
         synthetic::Random random(round);
         std::vector<File> files;
         for (std::uint32_t i = 1 + random.below(12); i != 0; --i)
@@ -110,9 +116,9 @@ TEST(FleetMerge, AnyDivisionIntoShardsGivesTheSameBytes) {
     ASSERT_TRUE(first) << first.error().message;
     EXPECT_TRUE(first->complete());
     const std::string expected = contents_of(job.folder().result());
-    for (unsigned round = 0; round < sized(20U, 3U); ++round) {
+    for (unsigned round = 0; round < sized(20U, 2U); ++round) {
         synthetic::Random random(round);
-        std::shuffle(captures.begin(), captures.end(), random);
+        shuffle(captures, random);
         const JobFolder other(job.temporary().path() / ("other" + std::to_string(round)));
         for (const char* folder : {"shards", "merged", "logs"}) fs::create_directories(other.path() / folder);
         Manifest manifest = job.manifest();
@@ -142,8 +148,15 @@ TEST(FleetMerge, IntermediateSumsChangeNothing) {
     EXPECT_EQ(nodes_of_level(2305, 1), 49U);
     EXPECT_EQ(nodes_of_level(2305, 2), 2U);
     const MadeJob job(std::vector<std::size_t>(100, 1));
-    for (std::uint32_t n = 0; n < 100; ++n)
-        if (n != 77) ASSERT_TRUE(run_shard(job.folder(), n, made, tested_options()));
+    // All but one have the answers of the first, which takes a hundred processes less.
+    ASSERT_TRUE(run_shard(job.folder(), 0, made, tested_options()));
+    Receipt receipt = *read_receipt(job.folder(), 0);
+    for (std::uint32_t n = 1; n < 100; ++n) {
+        if (n == 77) continue;
+        fs::copy_file(job.folder().of_shard(0, "answers"), job.folder().of_shard(n, "answers"));
+        receipt.identity = job.shard(n).identity;
+        ASSERT_TRUE(write_receipt(job.folder(), n, receipt));
+    }
     ASSERT_TRUE(merge_job(job.folder(), {}));
     const std::string without = contents_of(job.folder().result());
     ASSERT_TRUE(merge_node(job.folder(), 1, 0));

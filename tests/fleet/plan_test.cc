@@ -27,6 +27,7 @@ std::vector<std::string> names(const std::vector<std::string>& paths) {
 
 TEST(FleetInputs, AreFilesFoldersPatternsAndLists) {
     const TemporaryFolder folder;
+    fs::create_directories(folder.path() / "a/b");
     for (const char* name : {"a/1", "a/b/2", "3"})
         fs::copy(examples / "capture", folder.path() / name, fs::copy_options::recursive);
     folder.write("a/notes.txt", "no capture");

@@ -7,6 +7,7 @@
 
 #include "waymark/core/result.h"
 #include "waymark/fleet/manifest.h"
+#include "waymark/fleet/spread.h"
 
 namespace waymark::fleet {
 
@@ -25,6 +26,8 @@ struct MergeOutcome {
     std::uint64_t answers_bytes{};          ///< size of the result; 0: none was written, for no shard is done
     std::vector<MissingShard> missing;      ///< shards that are not done
     std::vector<NotDecoded> not_decoded;    ///< captures of merged shards, and inputs that planning could not read
+    std::uint64_t machines{}, builds{};     ///< different ones behind the result, as far as known
+    std::vector<ProgramSpread> spread;      ///< of merged captures
     std::uint64_t intermediate_files{};     ///< sums of earlier levels that were used instead of shards
     std::vector<std::string> ignored;       ///< intermediate sums that were not used, with the reason
     double seconds{}, processor_seconds{};  ///< of work of all merged shards

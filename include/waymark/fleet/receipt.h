@@ -9,6 +9,7 @@
 
 #include "waymark/core/result.h"
 #include "waymark/fleet/manifest.h"
+#include "waymark/fleet/spread.h"
 
 namespace waymark::fleet {
 
@@ -24,11 +25,12 @@ struct Receipt {
     std::vector<NotDecoded> not_decoded{};
     /// Programs without a build ID, which answers identify by their names: hash of the file by name.
     std::map<std::string, std::string> nameless{};
-    std::string input_hash{};      ///< of all bytes of all captures, in the order of the shard
-    std::string host{};            ///< that decoded it
-    double seconds{};              ///< of work
-    double processor_seconds{};    ///< user and system time
-    std::uint64_t memory_bytes{};  ///< most resident memory
+    std::vector<CaptureProfile> profiles{};  ///< of the decoded captures
+    std::string input_hash{};                ///< of all bytes of all captures, in the order of the shard
+    std::string host{};                      ///< that decoded it
+    double seconds{};                        ///< of work
+    double processor_seconds{};              ///< user and system time
+    std::uint64_t memory_bytes{};            ///< most resident memory
 };
 
 /// What became of a task that failed, as it or who started it could say it.

@@ -18,6 +18,7 @@ struct SlurmOptions {
     std::uint64_t retries = 2;        ///< how often what is missing is submitted again
     std::uint64_t array_size = 0;     ///< most tasks of an array; 0: Slurm's MaxArraySize
     std::string program;              ///< path of waymark on the nodes
+    std::vector<std::string> run;     ///< further options of every run-shard
 };
 
 /// One sbatch.

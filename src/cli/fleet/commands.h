@@ -23,6 +23,16 @@ Run add_fleet_submit(CLI::App& fleet);
 Run add_fleet_resume(CLI::App& fleet);
 Run add_fleet_cancel(CLI::App& fleet);
 
+/// Where a node keeps copies of files of --debug-dir.
+struct ImageCacheOptions {
+    std::string folder;  ///< empty: nowhere
+    std::uint64_t most_bytes = 10'000'000'000;
+
+    void add_to(CLI::App& command);
+    /// As arguments of another command.
+    [[nodiscard]] std::vector<std::string> arguments() const;
+};
+
 /// How captures of a job are decoded: options of `waymark answers`, which a plan keeps as arguments.
 class FleetDecoding {
 public:
@@ -35,7 +45,7 @@ public:
 
     [[nodiscard]] const AnswersOptions& options() const { return answers_; }
     /// Decodes a capture with `jobs` threads. The result borrows this object.
-    [[nodiscard]] fleet::DecodeCapture decoder(unsigned jobs) const;
+    [[nodiscard]] fleet::DecodeCapture decoder(unsigned jobs, const ImageCacheOptions& cache) const;
 
 private:
     AnswersOptions answers_;

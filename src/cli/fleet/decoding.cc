@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "waymark/answers/parts.h"
 #include "waymark/capture/module_map.h"
+#include "waymark/fleet/image_cache.h"
 #include "waymark/image/debug_info.h"
 #include "waymark/image/memory_map.h"
 
@@ -32,6 +33,21 @@ std::vector<std::string> files_for(const fleet::PlannedCapture& capture, const s
         out.push_back(file);
     }
     return out;
+}
+
+/// Answers name a file where it is for everyone, not where a machine had its copy.
+void name_sources(answers::Answers& answers, const std::filesystem::path& cache,
+                  const std::vector<std::filesystem::path>& sources) {
+    for (answers::Image& image : answers.images) {
+        const std::filesystem::path place = std::filesystem::path(image.path).lexically_relative(cache);
+        if (place.empty() || *place.begin() == "..") continue;
+        std::error_code none;
+        for (const std::filesystem::path& source : sources)
+            if (std::filesystem::exists(source / place, none)) {
+                image.path = (source / place).string();
+                break;
+            }
+    }
 }
 
 }  // namespace
@@ -89,19 +105,52 @@ Result<std::unique_ptr<FleetDecoding>> FleetDecoding::read(const std::vector<std
     return out;
 }
 
-fleet::DecodeCapture FleetDecoding::decoder(unsigned jobs) const {
-    return [this, jobs](const fleet::PlannedCapture& capture) -> Result<answers::Answers> {
+void ImageCacheOptions::add_to(CLI::App& command) {
+    command
+        .add_option("--image-cache", folder,
+                    "Folder on a disk of each machine for copies of the files of --debug-dir that captures need")
+        ->type_name("DIR");
+    command
+        .add_option("--image-cache-size", most_bytes,
+                    "Most bytes in it (suffixes K, M, G); files that were not used for longest are removed")
+        ->type_name("BYTES")
+        ->transform(CLI::AsSizeValue(true))
+        ->capture_default_str();
+}
+
+std::vector<std::string> ImageCacheOptions::arguments() const {
+    if (folder.empty()) return {};
+    return {"--image-cache=" + std::filesystem::absolute(folder).lexically_normal().string(),
+            fmt::format("--image-cache-size={}", most_bytes)};
+}
+
+fleet::DecodeCapture FleetDecoding::decoder(unsigned jobs, const ImageCacheOptions& cache) const {
+    auto fetched = std::make_shared<std::set<fleet::RanFile>>();
+    return [this, jobs, cache, fetched](const fleet::PlannedCapture& capture) -> Result<answers::Answers> {
         AnswersOptions one = answers_;
         one.jobs = jobs;
         one.input.capture = capture.path;
         one.input.images = files_for(capture, answers_.input.images);
         one.input.symbols = files_for(capture, answers_.input.symbols);
+        std::vector<std::string>& folders = one.input.debug_folders;
+        const std::vector<std::filesystem::path> sources(folders.begin(), folders.end());
+        std::error_code none;
+        std::filesystem::create_directories(cache.folder, none);
+        const bool cached =
+            !cache.folder.empty() && !sources.empty() && std::filesystem::is_directory(cache.folder, none);
+        if (cached) {
+            std::vector<fleet::RanFile> wanted;
+            for (const fleet::RanFile& f : capture.ran)
+                if (fetched->insert(f).second) wanted.push_back(f);
+            fleet::ImageCache(cache.folder, cache.most_bytes).fetch(wanted, sources);
+            folders.insert(folders.begin(), cache.folder);
+        }
         WM_ASSIGN_OR_RETURN(answers::Answers answers, answers_of(one));
+        if (cached) name_sources(answers, cache.folder, sources);
         if (contents_ == "ranges") answers.edges.clear();
         // Else a reader of coverage would take what ran for all there is.
         if (contents_ != "all")
-            answers.health.push_back({answers::Finding::Severity::note,
-                                      "Functions that never ran are not in these answers.",
+            answers.health.push_back({answers::Finding::Severity::note, without_functions_that_never_ran,
                                       "plan with --contents all if coverage has to count them"});
         answers::sort_findings(answers);
         return answers;

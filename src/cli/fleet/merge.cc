@@ -22,8 +22,30 @@ void print_outcome(Output& out, const fleet::MergeOutcome& m, std::size_t most) 
     out.print("shards    {} of {} merged\n", grouped(m.merged), grouped(m.shards));
     out.print("captures  {}{}\n", grouped(m.captures),
               m.not_decoded.empty() ? "" : fmt::format("; {} not decoded", grouped(m.not_decoded.size())));
+    if (m.machines != 0) out.print("machines  {}\n", grouped(m.machines));
+    out.print("builds    {} of programs and libraries\n", grouped(m.builds));
     out.print("work      {} of tasks, {} of processors; the largest task took {}\n", elapsed_text(m.seconds),
               elapsed_text(m.processor_seconds), size_text(m.memory_bytes));
+    if (!m.spread.empty()) {
+        out.print(
+            "\ncost of a capture (least, median, most), and how far profiles are apart (0: alike, 1: nothing in "
+            "common; "
+            "median), by program:\n");
+        print_some(out, m.spread.size(), most, [&](std::size_t n) {
+            const fleet::ProgramSpread& s = m.spread[n];
+            out.print("  {}: {}; {}, {}, {}; {}\n", s.program.empty() ? "(not known)" : s.program,
+                      counted(s.captures, "capture"), grouped(s.least), grouped(s.median), grouped(s.most),
+                      decimal_text(s.median_distance));
+        });
+    }
+    for (const fleet::ProgramSpread& s : m.spread) {
+        if (s.outliers.empty()) continue;
+        out.print("\nprofiles that differ by {} or more from the other captures of {}:\n", fleet::least_outlying,
+                  s.program.empty() ? "the job" : s.program);
+        print_some(out, s.outliers.size(), most, [&](std::size_t n) {
+            out.print("  {} {}\n", decimal_text(s.outliers[n].distance), s.outliers[n].capture);
+        });
+    }
     if (!m.missing.empty()) {
         out.print("\nshards that are missing:\n");
         print_some(out, m.missing.size(), most, [&](std::size_t n) {

@@ -31,6 +31,7 @@ struct RunShardOptions {
     std::uint32_t shard = 0;
     unsigned jobs = 1;
     bool log = false;
+    ImageCacheOptions cache;
 };
 
 /// What this process says goes to the shard's log instead.
@@ -48,7 +49,8 @@ ExitStatus run_one_shard(const RunShardOptions& options) {
     const auto decoding = decoding_of(job);
     if (!decoding) return fail(decoding.error());
     if (options.log) write_to_log(job, options.shard);
-    const auto outcome = fleet::run_shard(job, options.shard, (*decoding)->decoder(options.jobs), {WAYMARK_VERSION});
+    const auto outcome =
+        fleet::run_shard(job, options.shard, (*decoding)->decoder(options.jobs, options.cache), {WAYMARK_VERSION});
     if (!outcome) return fail(outcome.error());
     if (!outcome->failure.empty()) {
         say("error", fmt::format("shard {}: {}", options.shard, outcome->failure));
@@ -66,6 +68,7 @@ struct RunLocalOptions {
     std::string job;
     unsigned workers = std::max(1U, std::thread::hardware_concurrency());
     std::uint64_t retries = 1;
+    ImageCacheOptions cache;
 };
 
 ExitStatus run_here(const RunLocalOptions& options) {
@@ -82,7 +85,7 @@ ExitStatus run_here(const RunLocalOptions& options) {
             line.text(fmt::format("{} of {} done{}", grouped(done), counted(all, "shard"),
                                   failed == 0 ? "" : fmt::format(", {} failed", grouped(failed))));
     };
-    const auto outcome = fleet::run_locally(job, (*decoding)->decoder(1), local);
+    const auto outcome = fleet::run_locally(job, (*decoding)->decoder(1, options.cache), local);
     if (!outcome) return fail(outcome.error());
     return merge_and_report(job, {});
 }
@@ -95,6 +98,7 @@ Run add_fleet_run_shard(CLI::App& fleet_command) {
     add_job_folder(command, options->job);
     command.add_option("SHARD", options->shard, "Number of the shard, from 0")->required()->check(not_negative());
     add_jobs(command, options->jobs)->description("Number of threads; 0: one per core");
+    options->cache.add_to(command);
     command.add_flag("--log", options->log, "Write messages to the shard's log in the job's folder");
     command.footer(
         "The answers file appears when it is whole. A shard that is done is not decoded again. The memory that a task\n"
@@ -121,6 +125,7 @@ Run add_fleet_local(CLI::App& fleet_command) {
         ->type_name("N")
         ->check(not_negative())
         ->capture_default_str();
+    options->cache.add_to(command);
     command.footer(
         "Shards that are done are not decoded again, so the command goes on where it was interrupted. Then it merges "
         "all\n"

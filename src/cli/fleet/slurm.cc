@@ -13,6 +13,7 @@ namespace {
 struct SubmitOptions {
     std::string job;
     fleet::SlurmOptions slurm;
+    ImageCacheOptions cache;
 };
 
 struct ResumeOptions {
@@ -58,6 +59,7 @@ Run add_fleet_submit(CLI::App& fleet_command) {
     command
         .add_option("--program", options->slurm.program, "Path of waymark on the nodes; default: that of this program")
         ->type_name("FILE");
+    options->cache.add_to(command);
     command.footer(
         std::string("A task of an array decodes a shard. After all of them, a small job submits what is missing "
                     "again, and at last\nmerges. All machines need to see the job's folder, the captures and "
@@ -71,6 +73,7 @@ Run add_fleet_submit(CLI::App& fleet_command) {
             std::error_code none;
             options->slurm.program = std::filesystem::read_symlink("/proc/self/exe", none).string();
         }
+        options->slurm.run = options->cache.arguments();
         const fleet::JobFolder job(options->job);
         return report(job, fleet::submit_job(job, options->slurm));
     };

@@ -1,0 +1,50 @@
+/// How captures of a job differ: what a sum of a thousand captures hides.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "waymark/answers/answers.h"
+#include "waymark/fleet/manifest.h"
+
+namespace waymark::fleet {
+
+/// The profile of a capture, small enough to be kept for each of 100,000: what it cost, by groups of functions. A
+/// function belongs to a group by its name, so it is in the same one in all captures and builds.
+struct CaptureProfile {
+    static constexpr std::size_t groups = 32;
+    std::string capture;   ///< its path
+    std::string program;   ///< names of the files that ran; captures of one program are compared
+    std::uint64_t cost{};  ///< in the first metric
+    std::array<std::uint64_t, groups> by_group{};  ///< of `cost`
+};
+
+[[nodiscard]] CaptureProfile profile_of(const answers::Answers& answers, const PlannedCapture& capture);
+
+/// A capture whose profile differs.
+struct OutlyingCapture {
+    std::string capture;
+    /// Half the sum of the differences between the shares of groups in this capture and in all others: 0 if all shares
+    /// are the same, 1 if the captures have no group in common. Never more than the same distance over single
+    /// functions.
+    double distance{};
+};
+
+/// Captures of one program.
+struct ProgramSpread {
+    std::string program;
+    std::uint64_t captures{};
+    std::uint64_t least{}, median{}, most{};  ///< cost of a capture
+    double median_distance{};                 ///< from all others
+    std::vector<OutlyingCapture> outliers;    ///< those of `least_outlying` or more, the most distant first
+};
+
+/// Distance from which a capture is an outlier.
+inline constexpr double least_outlying = 0.3;
+
+/// By program. The order of the profiles does not matter.
+[[nodiscard]] std::vector<ProgramSpread> spread_of(std::vector<CaptureProfile> profiles);
+
+}  // namespace waymark::fleet

@@ -1,0 +1,84 @@
+#include "waymark/fleet/spread.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "hasher.h"
+#include "waymark/answers/costs.h"
+
+namespace waymark::fleet {
+
+namespace {
+
+using Groups = std::array<std::uint64_t, CaptureProfile::groups>;
+
+double distance(const Groups& one, const Groups& all, std::uint64_t cost, std::uint64_t cost_of_all) {
+    const double own = static_cast<double>(cost), others = static_cast<double>(cost_of_all - cost);
+    if (own == 0 || others == 0) return 0;
+    double sum = 0;
+    for (std::size_t g = 0; g < one.size(); ++g)
+        sum += std::fabs(static_cast<double>(one[g]) / own - static_cast<double>(all[g] - one[g]) / others);
+    return sum / 2;
+}
+
+ProgramSpread spread_of_program(const std::vector<const CaptureProfile*>& profiles) {
+    ProgramSpread out;
+    out.program = profiles.front()->program;
+    out.captures = profiles.size();
+    Groups all{};
+    std::uint64_t cost = 0;
+    std::vector<std::uint64_t> costs;
+    for (const CaptureProfile* p : profiles) {
+        for (std::size_t g = 0; g < all.size(); ++g) all[g] = answers::saturating(all[g], p->by_group[g]);
+        cost = answers::saturating(cost, p->cost);
+        costs.push_back(p->cost);
+    }
+    std::sort(costs.begin(), costs.end());
+    out.least = costs.front();
+    out.median = costs[costs.size() / 2];
+    out.most = costs.back();
+    std::vector<double> distances;
+    for (const CaptureProfile* p : profiles) {
+        distances.push_back(distance(p->by_group, all, p->cost, cost));
+        if (distances.back() >= least_outlying) out.outliers.push_back({p->capture, distances.back()});
+    }
+    std::sort(distances.begin(), distances.end());
+    out.median_distance = distances[distances.size() / 2];
+    std::sort(out.outliers.begin(), out.outliers.end(), [](const OutlyingCapture& a, const OutlyingCapture& b) {
+        return a.distance != b.distance ? a.distance > b.distance : a.capture < b.capture;
+    });
+    return out;
+}
+
+}  // namespace
+
+CaptureProfile profile_of(const answers::Answers& answers, const PlannedCapture& capture) {
+    CaptureProfile out;
+    out.capture = capture.path;
+    for (const RanFile& f : capture.ran) out.program += (out.program.empty() ? "" : " ") + f.name;
+    const std::vector<answers::FunctionCosts> costs = answers::function_costs(answers);
+    for (std::size_t n = 0; n < costs.size() && n < answers.functions.size(); ++n) {
+        if (costs[n].self.empty() || costs[n].self[0] == 0) continue;
+        Hasher hasher;
+        hasher.add(answers.functions[n].linkage_name.empty() ? answers.functions[n].name
+                                                             : answers.functions[n].linkage_name);
+        const std::size_t group = std::stoul(hasher.text().substr(0, 2), nullptr, 16) % CaptureProfile::groups;
+        out.by_group[group] = answers::saturating(out.by_group[group], costs[n].self[0]);
+        out.cost = answers::saturating(out.cost, costs[n].self[0]);
+    }
+    return out;
+}
+
+std::vector<ProgramSpread> spread_of(std::vector<CaptureProfile> profiles) {
+    std::sort(profiles.begin(), profiles.end(),
+              [](const CaptureProfile& a, const CaptureProfile& b) { return a.capture < b.capture; });
+    std::map<std::string, std::vector<const CaptureProfile*>> programs;
+    for (const CaptureProfile& p : profiles) programs[p.program].push_back(&p);
+    std::vector<ProgramSpread> out;
+    for (const auto& [program, captures] : programs) out.push_back(spread_of_program(captures));
+    return out;
+}
+
+}  // namespace waymark::fleet
