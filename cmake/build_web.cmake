@@ -1,7 +1,9 @@
-# cmake -D WEB=AUTO|ON|OFF -D NODE=… -D NPM=… -D TESTS=… -D SOURCE=web -D WORK=folder -D OUT=page.cc -P build_web.cmake
+# cmake -D WEB=AUTO|ON|OFF|BUILT -D NODE=… -D NPM=… -D TESTS=… -D SOURCE=web -D WORK=folder -D OUT=page.cc -P build_web.cmake
 #
 # Copies SOURCE to WORK, runs `npm ci` and `vite build` there, and writes the page into OUT as C++. Does nothing if OUT is up
-# to date. If the page cannot be built, OUT contains the reason instead; with WEB=ON that is an error.
+# to date. If the page cannot be built, OUT contains the reason instead; with WEB=ON that is an error. With WEB=BUILT the page
+# is SOURCE/built/index.html, as source packages contain it; SOURCE/built/sources.sha256 must have the checksums of the page
+# and of the sources that it was built from, else that is an error. A page that is built gets such a file beside it in WORK.
 
 # Writes the page, or the reason why there is none, as the C++ source that the layer `report` expects.
 function(write_out page why)
@@ -47,15 +49,6 @@ endmacro()
 if(WEB STREQUAL "OFF")
     give_up("This waymark was built with WAYMARK_WEB=OFF, so it has no page for reports. Configure it with WAYMARK_WEB=ON and build again.")
 endif()
-if(NOT NODE OR NOT NPM)
-    give_up("This waymark was built without Node.js, so it has no page for reports. Install the Debian packages nodejs and npm, then configure and build again.")
-endif()
-execute_process(COMMAND ${NODE} --version OUTPUT_VARIABLE version OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE status)
-string(REGEX REPLACE "^v([0-9]+).*" "\\1" major "${version}")
-if(NOT status EQUAL 0 OR NOT major MATCHES "^[0-9]+$" OR major LESS 18)
-    give_up("This waymark was built with Node.js ${version}, and the page for reports needs 18 or newer. Install a newer one and build again.")
-endif()
-
 # A checksum of each source file of the page.
 file(GLOB_RECURSE files RELATIVE ${SOURCE} ${SOURCE}/src/* ${SOURCE}/test/*)
 list(APPEND files index.html package.json package-lock.json tsconfig.json vite.config.ts)
@@ -66,6 +59,31 @@ foreach(file ${files})
     string(APPEND sums "${file} ${sum}\n")
 endforeach()
 string(SHA256 now "${sums}")
+
+if(WEB STREQUAL "BUILT")
+    set(built ${SOURCE}/built)
+    foreach(needed index.html sources.sha256)
+        if(NOT EXISTS ${built}/${needed})
+            message(FATAL_ERROR "WAYMARK_WEB=BUILT needs ${built}/${needed}, which source packages contain (scripts/package); configure with -DWAYMARK_WEB=AUTO to build the page")
+        endif()
+    endforeach()
+    file(READ ${built}/sources.sha256 recorded)
+    file(SHA256 ${built}/index.html page)
+    if(NOT recorded STREQUAL "${sums}built/index.html ${page}\n")
+        message(FATAL_ERROR "${built}/index.html was not built from the sources in ${SOURCE}, or was changed since: ${built}/sources.sha256 has other checksums. Build it again with scripts/package")
+    endif()
+    write_out(${built}/index.html "")
+    return()
+endif()
+if(NOT NODE OR NOT NPM)
+    give_up("This waymark was built without Node.js, so it has no page for reports. Install the Debian packages nodejs and npm, then configure and build again.")
+endif()
+execute_process(COMMAND ${NODE} --version OUTPUT_VARIABLE version OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE status)
+string(REGEX REPLACE "^v([0-9]+).*" "\\1" major "${version}")
+if(NOT status EQUAL 0 OR NOT major MATCHES "^[0-9]+$" OR major LESS 18)
+    give_up("This waymark was built with Node.js ${version}, and the page for reports needs 18 or newer. Install a newer one and build again.")
+endif()
+
 file(SHA256 ${SOURCE}/package-lock.json packages)
 set(packages "${packages} ${version} tests=${TESTS}")
 
@@ -111,5 +129,7 @@ if(NOT status EQUAL 0 OR NOT EXISTS ${WORK}/dist/index.html)
     # A mistake in web/, not a missing tool.
     message(FATAL_ERROR "vite could not build the page of waymark report:\n${log}")
 endif()
+file(SHA256 ${WORK}/dist/index.html page)
+file(WRITE ${WORK}/dist/sources.sha256 "${sums}built/index.html ${page}\n")
 write_out(${WORK}/dist/index.html "")
 file(WRITE ${WORK}/page.stamp "${now} ${packages}")

@@ -2,8 +2,8 @@
 # compiled into the layer `report`. Without Node.js, or without the packages it needs, everything else is built, and
 # `waymark report` says what is missing.
 set(WAYMARK_WEB AUTO CACHE STRING
-    "Build the page of `waymark report` (needs Node.js 18 and npm 9): AUTO, ON or OFF; if the page cannot be built, ON fails and AUTO continues without it")
-set_property(CACHE WAYMARK_WEB PROPERTY STRINGS AUTO ON OFF)
+    "Build the page of `waymark report` (needs Node.js 18 and npm 9): AUTO, ON or OFF; if the page cannot be built, ON fails and AUTO continues without it. BUILT: web/built, as in source packages")
+set_property(CACHE WAYMARK_WEB PROPERTY STRINGS AUTO ON OFF BUILT)
 find_program(WAYMARK_NODE NAMES node nodejs)
 find_program(WAYMARK_NPM NAMES npm)
 

@@ -17,9 +17,12 @@ example_packages=(
     gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross
 )
 record_packages=(qemu-user)
+# What scripts/package needs beyond those of the build and of the page.
+package_packages=(debhelper dpkg-dev fakeroot lintian)
 # clang and its runtime are for the sanitizers and fuzz targets, lld links them; clang-format checks the format of sources; OpenCSD, the Arm binutils and perf are witnesses the tests compare with;
 # QEMU runs the programs that are recorded; lcov, llvm, bolt-16, diff-cover, golang-go (pprof), protobuf-compiler, sqlite3
-# and valgrind (callgrind_annotate) read what is exported; Chromium shows reports; Slurm runs fleets.
+# and valgrind (callgrind_annotate) read what is exported; Chromium shows reports; zsh and fish try completion, mandoc and man-db
+# check man pages, less pages output; Slurm runs fleets.
 test_packages=(
     clang clang-format lld libclang-rt-dev ccache libgtest-dev python3
     libopencsd-bin libopencsd-dev binutils-arm-linux-gnueabihf binutils-aarch64-linux-gnu
@@ -27,9 +30,10 @@ test_packages=(
     lcov llvm bolt-16 diff-cover git golang-go protobuf-compiler sqlite3 valgrind chromium
     "${example_packages[@]}" "${record_packages[@]}" qemu-system-arm
     slurmctld slurmd slurm-client munge
+    zsh fish mandoc man-db groff-base less
 )
-# What `scripts/test --long` needs beyond these.
-long_packages=(clang-tidy faketime)
+# What `scripts/test --long` needs beyond these; debootstrap makes the system in which packages are installed.
+long_packages=(clang-tidy debootstrap faketime "${package_packages[@]}")
 
 die() {
     printf '%s: %s\n' "${0##*/}" "$*" >&2

@@ -1,5 +1,6 @@
-# Installs BUILD into an empty prefix under WORK, then builds and runs two projects against that prefix alone: the one
-# beside this file, and examples/library, which must decode examples/sort/capture to the counts in its truth.txt.
+# Installs BUILD into an empty prefix under WORK and moves that elsewhere. Then the program there must find its plugin and
+# its page, and two projects are built and run against that prefix alone: the one beside this file, and examples/library,
+# which must decode examples/sort/capture to the counts in its truth.txt.
 file(REMOVE_RECURSE ${WORK})
 set(source ${CMAKE_CURRENT_LIST_DIR}/../..)
 
@@ -21,7 +22,26 @@ function(build_consumer folder name)
     step("build ${name}" ${CMAKE_COMMAND} --build ${WORK}/${name})
 endfunction()
 
-step("install" ${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
+step("install" ${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/first)
+file(RENAME ${WORK}/first ${WORK}/prefix)
+
+set(waymark ${WORK}/prefix/bin/waymark)
+foreach(file share/man/man1/waymark-flow.1 share/bash-completion/completions/waymark
+        share/zsh/site-functions/_waymark share/fish/vendor_completions.d/waymark.fish)
+    if(NOT EXISTS ${WORK}/prefix/${file})
+        message(FATAL_ERROR "${file} was not installed")
+    endif()
+endforeach()
+set(sort ${source}/examples/sort)
+step("--version" ${waymark} --version)
+if(text MATCHES "with the page of waymark report")
+    step("report" ${waymark} report ${sort}/capture --image ${sort}/sort.elf -o ${WORK}/report.html)
+endif()
+find_program(QEMU qemu-arm)
+if(QEMU)
+    step("record" ${waymark} record -o ${WORK}/recording -- ${sort}/sort.elf)
+    step("verify" ${waymark} verify ${WORK}/recording)
+endif()
 
 build_consumer(${CMAKE_CURRENT_LIST_DIR} build)
 step("run" ${WORK}/build/consumer)
