@@ -1,6 +1,5 @@
 # `cmake --install`: the program, the libraries waymark::<layer> with their headers, and what find_package(waymark)
 # reads. The layer cli is the program's own and is not installed as a library.
-include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 get_property(layers GLOBAL PROPERTY WAYMARK_LAYERS)
@@ -23,6 +22,16 @@ install(FILES ${PROJECT_SOURCE_DIR}/completion/waymark.fish DESTINATION ${CMAKE_
 install(TARGETS ${targets} EXPORT waymark ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/waymark DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     FILES_MATCHING PATTERN *.h PATTERN waymark/cli EXCLUDE)
+
+# The C interface.
+install(FILES ${PROJECT_SOURCE_DIR}/include/waymark.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+if(TARGET waymark-c)
+    install(TARGETS waymark-c EXPORT waymark LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    # Where the prefix is, seen from the file, so that all can be moved together.
+    file(RELATIVE_PATH pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+    configure_file(${PROJECT_SOURCE_DIR}/cmake/waymark.pc.in ${PROJECT_BINARY_DIR}/waymark.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/waymark.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()
 
 # For programs that `waymark record --unit dpu` runs.
 install(FILES ${PROJECT_SOURCE_DIR}/guest/waymark_dpu.h DESTINATION ${CMAKE_INSTALL_DATADIR}/waymark)

@@ -26,4 +26,5 @@ waymark_layer(doctor     core isa flow coresight follow protocol spe dpu image c
 waymark_layer(fleet      core image capture answers pipeline doctor)
 waymark_layer(listing    core isa flow follow protocol spe dpu image capture analysis pipeline doctor)
 waymark_layer(verify     core flow protocol dpu record record_dpu analysis pipeline doctor)
+waymark_layer(capi       core isa flow coresight protocol spe image capture answers analysis exports pipeline doctor)
 waymark_layer(cli        core isa flow coresight follow protocol pft spe dpu image capture record record_spe record_dpu answers analysis exports report pipeline doctor fleet listing verify)

@@ -9,6 +9,8 @@ build_packages=(
     libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev libzstd-dev libelf-dev libdw-dev liblzma-dev libcapstone-dev libtbb-dev
     libsqlite3-dev libprotozero-dev libxxhash-dev
 )
+# The Python module (WAYMARK_PYTHON).
+python_packages=(python3 python3-dev python3-numpy pybind11-dev)
 # These build the page of `waymark report`. Everything else builds without them.
 web_packages=(nodejs npm)
 # The Arm cross compilers build the examples, QEMU runs them.
@@ -28,7 +30,7 @@ test_packages=(
     libopencsd-bin libopencsd-dev binutils-arm-linux-gnueabihf binutils-aarch64-linux-gnu
     linux-perf
     lcov llvm bolt-16 diff-cover git golang-go protobuf-compiler sqlite3 valgrind chromium
-    "${example_packages[@]}" "${record_packages[@]}" qemu-system-arm
+    "${example_packages[@]}" "${record_packages[@]}" "${python_packages[@]}" qemu-system-arm
     slurmctld slurmd slurm-client munge
     zsh fish mandoc man-db groff-base less
 )

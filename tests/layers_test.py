@@ -10,6 +10,9 @@ Reported as violations:
   - in src/<layer>: a private header of another layer
   - a layer that names one not declared above it (so the table has no cycles), or one not declared at all
   - a source file in a folder that is not a layer
+  - in include/waymark.h, the interface for C: any header but those of C
+  - in src/python, which is over that interface: any other header of Waymark
+  - in a header of a use, include/waymark/<use>.h (USES): any header but waymark/<layer>/...
 """
 import re
 import sys
@@ -27,6 +30,8 @@ STANDARD = set("""
     string_view strstream syncstream system_error thread tuple type_traits typeindex typeinfo unordered_map
     unordered_set utility valarray variant vector version
 """.split())
+# Headers that give all of what one use of the library needs. No layer includes them.
+USES = set()
 SUFFIXES = {".h", ".hpp", ".inc", ".def", ".cc", ".cpp"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:<([^>]*)>|"([^"]*)"|(.*))')
 
@@ -53,6 +58,18 @@ def check_file(root, path, side, table):
         parts = parts[1:] if parts[0] == "waymark" else ("",)
     layer = parts[0] if len(parts) > 1 else None
     where = path.relative_to(root)
+    if str(where) == "include/waymark.h":
+        allowed = {"stddef.h", "stdint.h"}
+        return [f"{where}: <{name}>: the interface for C includes <stddef.h> and <stdint.h> only"
+                for name in re.findall(r'^\s*#\s*include\s*[<"]([^>"]*)', path.read_text(), re.M) if name not in allowed]
+    if side == "src" and parts[0] == "python":
+        return [f"{where}: {name}: the Python module includes waymark.h only"
+                for name in re.findall(r'^\s*#\s*include\s*[<"]([^>"]*)', path.read_text(), re.M)
+                if name.startswith("waymark/")]
+    if side == "include" and len(parts) == 1 and path.stem in USES:
+        return [f"{where}: {name}: a header of a use includes public headers of layers only"
+                for name in re.findall(r'^\s*#\s*include\s*[<"]([^>"]*)', path.read_text(), re.M)
+                if name.split("/")[0] != "waymark" or name.split("/")[1] not in table]
     if layer not in table:
         return [f"{where}: is in no layer of cmake/layers.cmake"]
 
@@ -132,6 +149,8 @@ def self_test():
         ("src/isa/b.cc", "#include HEADER", "cannot be checked"),
         ("src/other/d.cc", "int d;", "in no layer"),
         ("include/waymark/loose.h", "int e;", "in no layer"),
+        ("include/waymark.h", "#include <stdio.h>", "the interface for C"),
+        ("src/python/module.cc", '#include "waymark/isa/b.h"', "waymark.h only"),
         ("cmake/layers.cmake", "waymark_layer(image analysis)", "analysis, which is not declared above"),
     ]
     def files(extra):

@@ -231,6 +231,8 @@ Result<pipeline::Session> open_capture(const CaptureInput& options, perf::Progre
     session.jitdumps = options.jitdumps;
     session.files = std::move(files);
     session.code_of_files = options.code_of_files;
+    session.code = options.code;
+    session.ask = options.ask;
     return pipeline::make_session(std::move(*capture), session);
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <map>
+#include <mutex>
 #include <utility>
 
 #include "elf_file.h"
@@ -90,7 +92,41 @@ SpaceFilter SpaceFilter::of(const std::vector<unsigned>& states_held) {
     return SpaceFilter{static_cast<std::uint8_t>(mask)};
 }
 
+namespace {
+
+/// Memory that somebody else holds. What was asked for once is kept.
+class AskedMemory {
+public:
+    explicit AskedMemory(MemoryMap::Ask ask) : ask_(std::move(ask)) {}
+
+    /// Bytes from `address` on, at most to the end of its page. `overlay` puts what sections hold into new ones.
+    template <class Overlay>
+    Bytes at(Address address, unsigned state, Overlay&& overlay) {
+        const std::lock_guard lock(mutex_);
+        const auto after = known_.upper_bound({state, address.value});
+        if (after != known_.begin()) {
+            const auto& [place, bytes] = *std::prev(after);
+            const std::uint64_t from = address.value - place.second;
+            if (place.first == state && (from < bytes.size() || from == 0))
+                return from < bytes.size() ? Bytes(bytes).subspan(from) : Bytes();
+        }
+        constexpr std::uint64_t page_bytes = 4096;
+        std::vector<std::uint8_t> bytes(page_bytes - address.value % page_bytes);
+        bytes.resize(std::min(ask_(address, SpaceFilter::space(state), bytes), bytes.size()));
+        overlay(address.value, bytes);
+        return known_.try_emplace({state, address.value}, std::move(bytes)).first->second;
+    }
+
+private:
+    MemoryMap::Ask ask_;
+    std::mutex mutex_;
+    std::map<std::pair<unsigned, std::uint64_t>, std::vector<std::uint8_t>> known_;  // by state and address
+};
+
+}  // namespace
+
 struct MemoryMap::State {
+    std::unique_ptr<AskedMemory> asked;
     std::vector<Section> sections;
     std::vector<SharedBytes> contents;  // parallel to sections
     std::array<Layer, SpaceFilter::states> layers;
@@ -198,9 +234,23 @@ Result<Added> MemoryMap::State::add_elf(SharedBytes file, std::uint64_t load_bia
     return added;
 }
 
+void MemoryMap::ask_beyond(Ask ask) { state_->asked = std::make_unique<AskedMemory>(std::move(ask)); }
+
 isa::Code MemoryMap::at(Address address, const isa::Space& space) const {
-    const Piece* piece = state_->layers[SpaceFilter::state(space)].find(address.value);
-    if (piece == nullptr) return {};
+    const unsigned state = SpaceFilter::state(space);
+    const Layer& layer = state_->layers[state];
+    const Piece* piece = layer.find(address.value);
+    if (piece == nullptr) {
+        if (!state_->asked) return {};
+        constexpr std::uint32_t of_no_section = 0xffffffff;
+        const auto overlay = [&](std::uint64_t first, std::span<std::uint8_t> page) {
+            for (std::size_t i = 0; i < page.size(); ++i)
+                if (const Piece* known = layer.find(first + i))
+                    page[i] = state_->contents[known->section]
+                                  .bytes[first + i - state_->sections[known->section].address.value];
+        };
+        return {state_->asked->at(address, state, overlay), of_no_section};
+    }
     const Section& section = state_->sections[piece->section];
     const Bytes all = state_->contents[piece->section].bytes;
     const std::uint64_t from = address - section.address;

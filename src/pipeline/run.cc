@@ -5,12 +5,12 @@
 
 #include "waymark/capture/byte_stream.h"
 #include "waymark/coresight/bypass.h"
+#include "waymark/pipeline/piece_reader.h"
 
 namespace waymark::pipeline {
 
 namespace {
 
-constexpr std::size_t piece_bytes = std::size_t{1} << 22;
 constexpr std::size_t most_gaps = 100;
 
 /// Bytes under IDs that no source of a buffer has.
@@ -311,128 +311,181 @@ private:
     std::uint64_t passed_ = 0;
 };
 
-class Runner {
+/// A buffer while it is read. Streams keep references to its members.
+class OpenedBuffer {
 public:
-    Runner(const Session& session, std::span<const Source* const> selected, const MakeConsumer& make,
-           const Progress& progress, const OpenBuffer& open)
-        : session_(session), selected_(selected), make_(make), progress_(progress), open_(open) {}
-
-    Report run() {
-        if (progress_) find_sizes();
-        for (const capture::Buffer& buffer : session_.capture.buffers) run(buffer);
-        return std::move(report_);
+    OpenedBuffer(const Session& session, std::span<const Source* const> selected, const MakeConsumer& make,
+                 const capture::Buffer& of)
+        : buffer_(of), strays_(session, of) {
+        report_.name = of.name;
+        report_.buffer = &of;
+        report_.framed = of.format != capture::Buffer::Format::source_data;
+        for (const std::string& name : of.sources)
+            for (const Source* source : selected)
+                if (source->name == name) streams_.push_back(std::make_unique<Stream>(*source, of, strays_, make));
     }
 
-private:
-    void find_sizes() {
-        of_ = 0;
-        for (const capture::Buffer& buffer : session_.capture.buffers) {
-            const auto stream = capture::open_buffer(buffer);
-            const auto size = stream.has_value() ? (*stream)->size() : std::nullopt;
-            if (!size) return of_.reset();
-            *of_ += *size;
-        }
-    }
-
-    void run(const capture::Buffer& buffer) {
-        BufferReport report;
-        report.name = buffer.name;
-        report.buffer = &buffer;
-        report.framed = buffer.format != capture::Buffer::Format::source_data;
-        Strays strays(session_, buffer);
-        std::vector<std::unique_ptr<Stream>> streams;
-        for (const std::string& name : buffer.sources)
-            for (const Source* source : selected_)
-                if (source->name == name) streams.push_back(std::make_unique<Stream>(*source, buffer, strays, make_));
-
-        auto opened = open_ ? open_(buffer) : capture::open_buffer(buffer);
-        std::uint64_t padding = 0;
-        std::optional<Framed> framed;
+    /// Makes ready what takes its bytes. False: none are to be read.
+    bool begin(const OpenBuffer& open) {
+        auto opened = open ? open(buffer_) : capture::open_buffer(buffer_);
         if (!opened) {
-            report.error = opened.error();
-        } else if (buffer.format == capture::Buffer::Format::unknown) {
-            report.error = Error{Errc::unsupported, "buffer '" + buffer.name + "' has format '" + buffer.format_name +
-                                                        "'; known are coresight, source_data and dstream_coresight"};
-        } else if (buffer.container != nullptr && !open_) {
-            run_parts(buffer, report, streams, strays, framed);
-        } else if (report.framed) {
-            framed.emplace(streams, strays, buffer.format == capture::Buffer::Format::dstream_coresight, report);
-            read(**opened, report, streams, [&](Bytes bytes) { framed->feed(bytes); });
-            framed->finish();
-        } else if (!streams.empty()) {
-            Bare bare(*streams.front());
-            read(**opened, report, streams, [&](Bytes bytes) { bare.feed(bytes); });
-            padding = bare.finish();
+            report_.error = opened.error();
+            return false;
         }
-        for (const auto& stream : streams) {
+        if (buffer_.format == capture::Buffer::Format::unknown) {
+            report_.error =
+                Error{Errc::unsupported, "buffer '" + buffer_.name + "' has format '" + buffer_.format_name +
+                                             "'; known are coresight, source_data and dstream_coresight"};
+            return false;
+        }
+        in_parts_ = buffer_.container != nullptr && !open;
+        if (report_.framed)
+            framed_.emplace(streams_, strays_,
+                            buffer_.format == capture::Buffer::Format::dstream_coresight && !in_parts_, report_);
+        else if (streams_.empty() && !in_parts_)
+            return false;
+        else if (!in_parts_)
+            bare_.emplace(*streams_.front());
+        if (!in_parts_) input_ = std::move(*opened);
+        return true;
+    }
+
+    /// Reads into `piece`, and passes that on. 0: the buffer ends here, or cannot be read further.
+    std::size_t read(std::span<std::uint8_t> piece) {
+        for (;;) {
+            if (!input_ && !next_part()) return 0;
+            const auto count = input_->read(piece);
+            if (count && *count != 0) {
+                take(Bytes(piece).first(*count));
+                for (const auto& stream : streams_) stream->end_piece();
+                report_.bytes += *count;
+                return *count;
+            }
+            if (!count) report_.error = count.error();
+            input_.reset();
+            if (!count || !in_parts_) return 0;
+        }
+    }
+
+    void finish(Report& all) {
+        if (framed_) framed_->finish();
+        std::uint64_t padding = bare_ ? bare_->finish() : 0;
+        for (const auto& stream : streams_) {
             if (!stream->started()) continue;
             StreamReport finished = stream->finish(padding);
-            finished.bytes_of_others = framed ? framed->bytes_after(finished) : 0;
+            finished.bytes_of_others = framed_ ? framed_->bytes_after(finished) : 0;
             // A port's funnel holds back a few bytes of each source until it has more.
             constexpr std::uint64_t sudden = 256;
             if (finished.bytes_of_others < sudden) finished.silent_from.reset();
-            report_.streams.push_back(std::move(finished));
+            all.streams.push_back(std::move(finished));
             padding = 0;
         }
-        report_.buffers.push_back(std::move(report));
+        all.buffers.push_back(std::move(report_));
     }
 
-    /// A buffer that lies in parts of a file: each that does not follow the one before begins anew.
-    void run_parts(const capture::Buffer& buffer, BufferReport& report, std::vector<std::unique_ptr<Stream>>& streams,
-                   Strays& strays, std::optional<Framed>& framed) {
-        if (report.framed) framed.emplace(streams, strays, false, report);
-        std::uint64_t at = 0;
-        for (const capture::BufferPart& part : buffer.parts) {
-            for (const auto& stream : streams) stream->begin(part);
-            if (framed && !part.follows) framed->begin_part(at);
-            const auto input = capture::open_part(*buffer.container, part);
-            read(*input, report, streams, [&](Bytes bytes) {
-                if (framed)
-                    framed->feed(bytes);
-                else if (!streams.empty())
-                    streams.front()->add(bytes, {at});
-                at += bytes.size();
-            });
-            if (report.error) break;
-        }
-        if (framed) framed->finish();
+private:
+    /// Of a buffer that lies in parts of a file: each that does not follow the one before begins anew.
+    bool next_part() {
+        if (!in_parts_ || part_ == buffer_.parts.size()) return false;
+        const capture::BufferPart& next = buffer_.parts[part_++];
+        for (const auto& stream : streams_) stream->begin(next);
+        if (framed_ && !next.follows) framed_->begin_part(part_bytes_);
+        input_ = capture::open_part(*buffer_.container, next);
+        return true;
+    }
+    void take(Bytes bytes) {
+        if (framed_)
+            framed_->feed(bytes);
+        else if (bare_)
+            bare_->feed(bytes);
+        else if (!streams_.empty())
+            streams_.front()->add(bytes, {part_bytes_});
+        part_bytes_ += bytes.size();
     }
 
-    template <class Take>
-    void read(capture::ByteStream& input, BufferReport& report, std::vector<std::unique_ptr<Stream>>& streams,
-              Take&& take) {
-        if (piece_.empty()) piece_.resize(piece_bytes);
-        for (;;) {
-            const auto count = input.read(piece_);
-            if (!count) {
-                report.error = count.error();
-                return;
-            }
-            if (*count == 0) return;
-            take(Bytes(piece_).first(*count));
-            for (const auto& stream : streams) stream->end_piece();
-            report.bytes += *count;
-            done_ += *count;
-            if (progress_) progress_(done_, of_);
-        }
-    }
-
-    const Session& session_;
-    const std::span<const Source* const> selected_;
-    const MakeConsumer& make_;
-    const Progress& progress_;
-    const OpenBuffer& open_;
-    Report report_;
-    std::vector<std::uint8_t> piece_;
-    std::uint64_t done_ = 0;
-    std::optional<std::uint64_t> of_;
+    const capture::Buffer& buffer_;
+    BufferReport report_;
+    Strays strays_;
+    std::vector<std::unique_ptr<Stream>> streams_;
+    std::optional<Framed> framed_;
+    std::optional<Bare> bare_;
+    std::unique_ptr<capture::ByteStream> input_;
+    bool in_parts_ = false;
+    std::size_t part_ = 0;
+    std::uint64_t part_bytes_ = 0;  // of all parts read so far
 };
 
 }  // namespace
 
+class PieceReader::State {
+public:
+    State(const Session& session, std::vector<const Source*> selected, MakeConsumer make, OpenBuffer open)
+        : session_(session), selected_(std::move(selected)), make_(std::move(make)), open_(std::move(open)) {}
+
+    bool step(std::size_t most_bytes) {
+        piece_.resize(std::max<std::size_t>(most_bytes, 1));
+        for (;;) {
+            if (!now_) {
+                if (next_ == session_.capture.buffers.size()) return false;
+                now_.emplace(session_, selected_, make_, session_.capture.buffers[next_++]);
+                if (!now_->begin(open_)) {
+                    end();
+                    continue;
+                }
+            }
+            if (const std::size_t count = now_->read(piece_); count != 0) {
+                done_ += count;
+                return true;
+            }
+            end();
+        }
+    }
+    [[nodiscard]] std::uint64_t bytes() const { return done_; }
+    [[nodiscard]] std::optional<std::uint64_t> size() const {
+        std::uint64_t sum = 0;
+        for (const capture::Buffer& buffer : session_.capture.buffers) {
+            const auto stream = capture::open_buffer(buffer);
+            const auto size = stream.has_value() ? (*stream)->size() : std::nullopt;
+            if (!size) return std::nullopt;
+            sum += *size;
+        }
+        return sum;
+    }
+    Report take_report() { return std::move(report_); }
+
+private:
+    void end() {
+        now_->finish(report_);
+        now_.reset();
+    }
+
+    const Session& session_;
+    const std::vector<const Source*> selected_;
+    const MakeConsumer make_;
+    const OpenBuffer open_;
+    Report report_;
+    std::optional<OpenedBuffer> now_;
+    std::size_t next_ = 0;  // of the session's buffers
+    std::vector<std::uint8_t> piece_;
+    std::uint64_t done_ = 0;
+};
+
+PieceReader::PieceReader(const Session& session, std::vector<const Source*> selected, MakeConsumer make,
+                         OpenBuffer open)
+    : state_(std::make_unique<State>(session, std::move(selected), std::move(make), std::move(open))) {}
+PieceReader::~PieceReader() = default;
+bool PieceReader::step(std::size_t most_bytes) { return state_->step(most_bytes); }
+std::uint64_t PieceReader::bytes() const { return state_->bytes(); }
+std::optional<std::uint64_t> PieceReader::size() const { return state_->size(); }
+Report PieceReader::report() { return state_->take_report(); }
+
 Report run(const Session& session, std::span<const Source* const> selected, const MakeConsumer& make,
            const Progress& progress, const OpenBuffer& open) {
-    return Runner(session, selected, make, progress, open).run();
+    PieceReader reading(session, {selected.begin(), selected.end()}, make, open);
+    const std::optional<std::uint64_t> of = progress ? reading.size() : std::nullopt;
+    while (reading.step())
+        if (progress) progress(reading.bytes(), of);
+    return reading.report();
 }
 
 }  // namespace waymark::pipeline

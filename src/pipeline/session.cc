@@ -207,6 +207,7 @@ private:
         const auto known = maps_.find(key);
         if (known != maps_.end()) return known->second;
         auto map = std::make_shared<image::MemoryMap>();
+        if (options_.ask) map->ask_beyond(options_.ask);
         if (options_.code_of_files || session_.capture.spaces)
             for (const auto& [path, bias] : names_.code_files(source))
                 if (const auto added = map->add_elf(path, bias); !added) problem({}, added.error().message);
@@ -219,6 +220,8 @@ private:
             if (!image) return std::move(image.error());
             for (std::string& note : image->notes) problem({}, std::move(note));
         }
+        for (const auto& [address, bytes] : options_.code)
+            if (auto added = map->add_bytes(bytes, address); !added) return std::move(added.error());
         if (session_.capture.spaces) {
             add_kcore(*map);
             WM_RETURN_IF_ERROR(add_changed_code(*map));

@@ -8,10 +8,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "waymark/capture/perf_data.h"
 #include "waymark/core/result.h"
+#include "waymark/image/memory_map.h"
 #include "waymark/image/program_file.h"
 #include "waymark/pipeline/session.h"
 
@@ -25,6 +27,9 @@ struct CaptureInput {
     std::string symfs;                             ///< where the files are that ran
     std::vector<std::string> debug_folders;        ///< where their debug files are besides
     bool code_of_files = false;                    ///< pipeline::SessionOptions has it
+    // pipeline::SessionOptions has these too.
+    std::vector<std::pair<Address, std::vector<std::uint8_t>>> code{};
+    image::MemoryMap::Ask ask{};
 
     // For a bare trace file.
     std::string protocol, buffer_format;

@@ -8,8 +8,10 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -128,6 +130,13 @@ public:
     /// The same for a file that is in memory already. `name` replaces the path in messages.
     [[nodiscard]] Result<Added> add_elf_bytes(std::vector<std::uint8_t> file, std::uint64_t load_bias,
                                               SpaceFilter space, std::string name);
+
+    /// Memory that somebody else holds: fills `into` with what it knows from `address` on, as seen in a space without
+    /// Context ID and VMID, and returns how many bytes that are. One call at a time, with room up to the end of the
+    /// page (4 KiB); what it gave is not asked for again.
+    using Ask = std::function<std::size_t(Address address, const isa::Space& space, std::span<std::uint8_t> into)>;
+    /// Asked where no section holds an address; what it gives is in no section of `sections()`.
+    void ask_beyond(Ask ask);
 
     /// O(log n) in the number of pieces. The bytes end where their section does or another one begins to be seen; they
     /// are valid as long as the map, and the section id is one of `sections()`.

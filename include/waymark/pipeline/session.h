@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "waymark/capture/capture.h"
@@ -68,6 +69,10 @@ struct SessionOptions {
     /// Of files that were mapped, take the code of those that are found with the right build ID too, below the
     /// capture's memory, which may hold no more than the pages that ran.
     bool code_of_files = false;
+    /// Code that is in memory, at its addresses; added after the images.
+    std::vector<std::pair<Address, std::vector<std::uint8_t>>> code{};
+    /// Asked for memory that neither the capture nor an image holds (image::MemoryMap::ask_beyond).
+    image::MemoryMap::Ask ask{};
 };
 
 struct Session {

@@ -1,0 +1,511 @@
+/// The C interface of Waymark: hardware trace to the instructions that ran, and back. Link with -lwaymark.
+///
+/// Errors. A function that can fail returns a wm_status and has a last parameter `error`: if that is not NULL and the
+/// function fails, `*error` becomes an error that says what happened; release it with wm_error_free. If the function
+/// succeeds, `*error` is left as it is. No exception and no longjmp leaves the library, and it prints nothing. Damaged
+/// trace is not an error: it is delivered as events and counted (wm_totals, wm_decoder_damage).
+///
+/// Threads. Different objects are independent, so each thread may use its own. A capture does not change once it is
+/// open: any number of threads may use one at the same time, each with decoders of its own. All other objects belong to
+/// one thread at a time. wm_decoder_cancel alone may be called from any thread and from a signal handler. Callbacks
+/// come one at a time, in the thread that called the library; with wm_decoder_set_jobs above 1 they may come in
+/// another.
+///
+/// Lifetimes. Strings and arrays belong to the object they come from and live as long as it, unless something else is
+/// said; what a callback gets lives until it returns. A capture must outlive its decoders.
+///
+/// Compatibility. Programs that were compiled with this header work with later versions of the library that have the
+/// same soname. Structures that the library fills grow at the end only: where you provide the room, set `struct_bytes`
+/// to sizeof first. Structures that come in arrays (wm_block, wm_range, wm_event, wm_packet) never change. Later
+/// versions may deliver events of further kinds: pass over those that you do not know.
+#ifndef WAYMARK_H
+#define WAYMARK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define WM_API __attribute__((visibility("default")))
+#else
+#define WM_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// ---- errors
+
+typedef enum wm_status {
+    WM_OK = 0,
+    WM_USAGE = 1,        ///< the call is invalid: an argument, an option, the order of calls
+    WM_NOT_FOUND = 2,    ///< there is no such file, source, table or symbol, or nothing could be decoded
+    WM_UNREADABLE = 3,   ///< the operating system refused, or a compressed file is damaged
+    WM_BAD_FORMAT = 4,   ///< a file is not what it should be
+    WM_UNSUPPORTED = 5,  ///< well-formed, but of a kind that Waymark does not know
+    WM_CANCELLED = 6,    ///< a callback returned something else than 0, or wm_decoder_cancel was called
+    WM_NO_MEMORY = 7,    ///< memory is exhausted
+    WM_INTERNAL = 8      ///< a mistake in Waymark; please report it
+} wm_status;
+
+typedef struct wm_error wm_error;
+
+WM_API wm_status wm_error_status(const wm_error* error);
+/// Sentences that name the file or argument, what was found, what was expected, and what to do.
+WM_API const char* wm_error_message(const wm_error* error);
+/// The position in the file that the message names. Returns 0 if there is none; `*offset` is then left as it is.
+WM_API int wm_error_offset(const wm_error* error, uint64_t* offset);
+/// NULL is allowed.
+WM_API void wm_error_free(wm_error* error);
+
+/// The version of the library, such as "0.1.0".
+WM_API const char* wm_version(void);
+
+// ---- options for opening a capture
+
+typedef struct wm_options wm_options;
+
+/// NULL if memory is exhausted.
+WM_API wm_options* wm_options_new(void);
+WM_API void wm_options_free(wm_options* options);
+/// Sets an option; of those that may be repeated, another one. Names and values are those of the command line, without
+/// `--`:
+///   image        FILE or FILE@ADDRESS: what ran, an ELF file or a memory dump; may be repeated, the last one is seen
+///   symbols      FILE: ELF file used for names only; may be repeated
+///   symfs, debug-dir, perf-map, jitdump, kallsyms: where names of code are found
+///   midr         MIDR_EL1 of the core, for samples that do not say it
+/// For trace without a description, which is a bare file, memory or bytes that are fed:
+///   protocol     its name (`ptm1.1`), or the type of its source as snapshots spell it (`PTM1.1`, `ETE`)
+///   buffer-format  source_data (the default where bytes are fed), coresight or dstream_coresight
+///   trace-id     of a source in frames; may be repeated
+///   core         type of the core, such as `Cortex-A15`
+///   register     NAME=VALUE, how the unit was programmed; may be repeated. Registers that have an option of their own
+///                on the command line may be named by it: `etmcr`
+/// WM_USAGE: no option has this name (the message lists those there are), or the value is malformed.
+WM_API wm_status wm_options_set(wm_options* options, const char* name, const char* value, wm_error** error);
+/// Program bytes at an address; they are copied. May be repeated.
+WM_API wm_status wm_options_add_code(wm_options* options, uint64_t address, const void* bytes, size_t count,
+                                     wm_error** error);
+
+/// The memory that an address belongs to, as far as the trace shows it.
+enum { WM_SPACE_NON_SECURE = 1, WM_SPACE_HYP = 2, WM_SPACE_NSE = 4 };
+/// Fills `into` with program bytes from `address` on, and returns how many it knows there; 0: none. It is asked about
+/// addresses that no image holds, always gives the same answer, and is called by one thread at a time. `space`:
+/// WM_SPACE_… bits.
+typedef size_t (*wm_code_callback)(uint64_t address, unsigned space, void* into, size_t bytes, void* user);
+WM_API void wm_options_set_code_callback(wm_options* options, wm_code_callback callback, void* user);
+
+// ---- captures
+
+typedef struct wm_capture wm_capture;
+typedef struct wm_source wm_source;
+
+typedef enum wm_capture_kind {
+    WM_CAPTURE_FLOW = 0,      ///< program flow: PTM, ETMv4, ETE
+    WM_CAPTURE_SAMPLES = 1,   ///< samples of the Statistical Profiling Extension
+    WM_CAPTURE_COUNTERS = 2,  ///< counters of a Debug and Profiling Unit: answers only
+    WM_CAPTURE_ANSWERS = 3    ///< an answers file: answers only
+} wm_capture_kind;
+
+/// Opens whatever `waymark info` takes: a snapshot folder, perf.data, a DPU folder, an answers file, a bare trace file
+/// with the options that describe it. `options` may be NULL, and is not needed afterwards.
+WM_API wm_status wm_open(const char* path, const wm_options* options, wm_capture** capture, wm_error** error);
+/// The same for a file that is in memory, which is copied. `name` is used in messages.
+WM_API wm_status wm_open_memory(const void* bytes, size_t count, const char* name, const wm_options* options,
+                                wm_capture** capture, wm_error** error);
+/// A capture whose bytes come later, through wm_decoder_feed. The option `protocol` is needed; in frames, `trace-id`
+/// for each source too.
+WM_API wm_status wm_open_live(const wm_options* options, wm_capture** capture, wm_error** error);
+/// NULL is allowed.
+WM_API void wm_close(wm_capture* capture);
+
+WM_API wm_capture_kind wm_capture_get_kind(const wm_capture* capture);
+/// What is wrong with the description of the capture, or should be known of it: sentences.
+WM_API size_t wm_capture_problem_count(const wm_capture* capture);
+WM_API const char* wm_capture_problem(const wm_capture* capture, size_t index);
+
+/// Trace sources in the order of the capture. Captures of samples, counters and answers have none.
+WM_API size_t wm_source_count(const wm_capture* capture);
+/// NULL if there is no such source.
+WM_API const wm_source* wm_source_at(const wm_capture* capture, size_t index);
+WM_API const char* wm_source_name(const wm_source* source);
+/// As the capture spells it: `PTM1.1`.
+WM_API const char* wm_source_type(const wm_source* source);
+/// Type of the core that it traces, `Cortex-A15`; empty if unknown.
+WM_API const char* wm_source_core_type(const wm_source* source);
+/// `PTM`, `ETMv4`, `ETE`; empty: a protocol that Waymark does not decode.
+WM_API const char* wm_source_unit(const wm_source* source);
+/// -1: it has none.
+WM_API int wm_source_trace_id(const wm_source* source);
+/// 1: its program flow can be decoded.
+WM_API int wm_source_has_flow(const wm_source* source);
+
+// ---- symbols
+
+typedef struct wm_symbol {
+    size_t struct_bytes;       ///< set it to sizeof(wm_symbol)
+    const char* name;          ///< for reading: demangled where it is a C++ name
+    const char* linkage_name;  ///< as in the file
+    uint64_t address;          ///< where it begins
+    uint64_t bytes;            ///< its length as in the file; 0: not given
+    uint64_t offset;           ///< of the address that was asked for
+} wm_symbol;
+
+/// The symbol that an address lies in. WM_NOT_FOUND: none. The strings live as long as the capture.
+WM_API wm_status wm_symbol_at(const wm_source* source, uint64_t address, wm_symbol* symbol, wm_error** error);
+/// The address of a symbol by its linkage name or its demangled name. WM_NOT_FOUND: no symbol has that name.
+WM_API wm_status wm_symbol_address(const wm_source* source, const char* name, uint64_t* address, wm_error** error);
+
+// ---- decoding
+
+typedef enum wm_isa { WM_A32 = 0, WM_T32 = 1, WM_TEE = 2, WM_JAZELLE = 3, WM_A64 = 4 } wm_isa;
+
+/// How a block ends.
+enum { WM_END_NONE = 0, WM_END_DIRECT = 1, WM_END_INDIRECT = 2, WM_END_BARRIER = 3 };
+/// Of its last instruction.
+enum {
+    WM_BLOCK_LINK = 1,         ///< it leaves a return address: a call
+    WM_BLOCK_CONDITIONAL = 2,  ///< it has a condition
+    WM_BLOCK_RETURN = 4,       ///< by convention it returns from a function
+    WM_BLOCK_EXCEPTION_RETURN = 8,
+    WM_BLOCK_UNDEFINED = 16,  ///< permanently undefined
+    WM_BLOCK_WAIT = 32,       ///< WFI, WFE and the like
+    WM_BLOCK_TRANSACTION = 64
+};
+
+/// A piece of code from where execution entered it to the instruction that ends it.
+typedef struct wm_block {
+    uint64_t start;         ///< address of the first instruction
+    uint64_t target;        ///< of the last instruction if taken; direct branches and barriers only
+    uint32_t bytes;         ///< start + bytes is the first address after it
+    uint32_t instructions;  ///< how many
+    uint32_t section;       ///< which image it is from
+    uint8_t isa;            ///< wm_isa
+    uint8_t end;            ///< WM_END_…
+    uint8_t last_bytes;     ///< size of the last instruction
+    uint8_t flags;          ///< WM_BLOCK_…
+} wm_block;
+
+#define WM_NO_CYCLES 0xffffffffu
+
+/// One execution of a block.
+typedef struct wm_range {
+    uint32_t edge;    ///< index of the block * 2, + 1 if its last instruction was taken
+    uint32_t offset;  ///< of its packet, less wm_flow_batch.base
+    uint32_t cycles;  ///< the count that came with it, or WM_NO_CYCLES
+    uint32_t times;   ///< more than 1 where the unit compresses loops
+} wm_range;
+
+/// What an event is, and which members of wm_event have a meaning.
+typedef enum wm_event_kind {
+    WM_EVENT_GAP = 0,        ///< bytes that gave nothing: offset, value: how many; detail and name: the reason
+    WM_EVENT_TRACE_ON = 1,   ///< tracing begins, or begins again: detail and name: the reason; cycles
+    WM_EVENT_CONTEXT = 2,    ///< state from here on: value: Context ID; other: VMID; detail: level; flags
+    WM_EVENT_TIMESTAMP = 3,  ///< value; cycles; flags
+    WM_EVENT_EXCEPTION = 4,  ///< name; detail: number; address: return; other: vector; cycles; flags
+    WM_EVENT_EXCEPTION_RETURN = 5,
+    WM_EVENT_NO_MEMORY = 6,  ///< no image has code at address
+    WM_EVENT_TRIGGER = 7,
+    WM_EVENT_CYCLES = 8,         ///< cycles that belong to no other element; flags
+    WM_EVENT_INCONSISTENCY = 9,  ///< trace and image contradict: detail and name; address found, other expected
+    WM_EVENT_ATOMS = 10,         ///< branches that cannot be placed: value taken, other not taken
+    WM_EVENT_REACHED = 11,       ///< the instruction at address ran, but not how execution came there
+    WM_EVENT_UNTRACED = 12,      ///< from address to other; value: instructions, 0: unknown; flags
+    WM_EVENT_MARK = 13           ///< detail: kind; value; other: exception level
+} wm_event_kind;
+
+enum {
+    WM_EVENT_HAS_ADDRESS = 1,          ///< `address` is known
+    WM_EVENT_HAS_OTHER = 2,            ///< `other` is known
+    WM_EVENT_HAS_VALUE = 4,            ///< of a context: the Context ID is known
+    WM_EVENT_NON_SECURE = 16,          ///< of a context
+    WM_EVENT_HYP = 32,                 ///< of a context
+    WM_EVENT_NSE = 64,                 ///< of a context: Root or, with NON_SECURE, Realm
+    WM_EVENT_AARCH64 = 128,            ///< of a context
+    WM_EVENT_PARTIAL = 256,            ///< of a timestamp: its high part was lost
+    WM_EVENT_FREQUENCY_CHANGED = 512,  ///< of a timestamp
+    WM_EVENT_OF_FLOW = 1024            ///< of cycles: spent in the flow before this
+};
+#define WM_NO_LEVEL 0xffffffffu
+
+/// Everything that is not a range, in its place among them. Members without a meaning for its kind are 0.
+typedef struct wm_event {
+    uint32_t kind;    ///< wm_event_kind
+    uint32_t before;  ///< it happened before ranges[before] of its batch
+    uint64_t offset;  ///< of its packet in the stream
+    uint64_t address, other, value;
+    uint32_t cycles;  ///< or WM_NO_CYCLES
+    uint32_t detail;
+    uint32_t flags;  ///< WM_EVENT_…
+    uint32_t reserved;
+    const char* name;  ///< never NULL; lives as long as the program
+} wm_event;
+
+/// Consecutive elements of one source.
+typedef struct wm_flow_batch {
+    size_t struct_bytes;
+    const wm_source* source;
+    const char* buffer;      ///< name of the buffer that they are from
+    const wm_block* blocks;  ///< all blocks of the stream so far. The array may move, its rows do not change
+    size_t block_count;
+    const wm_range* ranges;
+    size_t range_count;
+    uint64_t base;  ///< of wm_range.offset
+    const wm_event* events;
+    size_t event_count;
+    const void* internal;
+} wm_flow_batch;
+
+/// Anything else than 0 cancels: nothing more is delivered, and the function that decodes returns WM_CANCELLED.
+typedef int (*wm_flow_callback)(const wm_flow_batch* batch, void* user);
+
+/// Where the byte at an offset in the stream stood in its buffer. During the callback only.
+WM_API uint64_t wm_flow_buffer_offset(const wm_flow_batch* batch, uint64_t stream_offset);
+
+/// How often each block of a stream ran.
+typedef struct wm_counts {
+    size_t struct_bytes;
+    const wm_source* source;
+    const char* buffer;
+    const wm_block* blocks;
+    size_t block_count;
+    const uint64_t* times;  ///< by edge (wm_range.edge); edges beyond times_count never ran
+    size_t times_count;
+    uint64_t cycles;  ///< the sum of the cycle counts that came with ranges
+} wm_counts;
+typedef int (*wm_counts_callback)(const wm_counts* counts, void* user);
+
+/// A packet, or bytes that are none.
+typedef struct wm_packet {
+    uint64_t offset;      ///< in the stream
+    uint32_t bytes;       ///< how many
+    uint32_t is_gap;      ///< 1: no packet; `name` is the reason
+    const char* name;     ///< as the specification spells it: `I-SYNC`
+    const char* fields;   ///< `target=0x17/1 cycles=12`
+    const char* meaning;  ///< in the light of the packets before it; may be empty
+} wm_packet;
+typedef struct wm_packet_batch {
+    size_t struct_bytes;
+    const wm_source* source;
+    const char* buffer;
+    const wm_packet* packets;
+    size_t packet_count;
+} wm_packet_batch;
+typedef int (*wm_packet_callback)(const wm_packet_batch* batch, void* user);
+
+/// What a sample may hold; bits of wm_sample_batch.present.
+enum {
+    WM_SAMPLE_PC = 1,
+    WM_SAMPLE_BRANCH_TARGET = 2,
+    WM_SAMPLE_DATA_VIRTUAL = 4,
+    WM_SAMPLE_DATA_PHYSICAL = 8,
+    WM_SAMPLE_PREVIOUS_TARGET = 16,
+    WM_SAMPLE_TOTAL_LATENCY = 32,
+    WM_SAMPLE_ISSUE_LATENCY = 64,
+    WM_SAMPLE_TRANSLATION_LATENCY = 128,
+    WM_SAMPLE_EVENTS = 512,
+    WM_SAMPLE_OPERATION = 1024,
+    WM_SAMPLE_DATA_SOURCE = 2048,
+    WM_SAMPLE_CONTEXT_EL1 = 4096,
+    WM_SAMPLE_CONTEXT_EL2 = 8192,
+    WM_SAMPLE_TIMESTAMP = 16384
+};
+#define WM_NOBODY 0xffffffffu
+
+/// Samples of one stream, column by column: element i of every array is of sample i. What a sample does not hold is 0.
+typedef struct wm_sample_batch {
+    size_t struct_bytes;
+    size_t count;
+    uint32_t cpu;                                                         ///< WM_NOBODY: the trace is of a thread
+    uint32_t midr;                                                        ///< MIDR_EL1 of the core; 0: not known
+    const uint64_t *pc, *branch_target, *previous_target;                 ///< addresses
+    const uint64_t *data_virtual, *data_physical;                         ///< addresses
+    const uint64_t *events, *timestamp;                                   ///< bits of the Events packet; ticks
+    const uint32_t *pid, *tid;                                            ///< WM_NOBODY: not known
+    const uint32_t *context_el1, *context_el2;                            ///< CONTEXTIDR
+    const uint16_t* present;                                              ///< WM_SAMPLE_… bits
+    const uint16_t *total_latency, *issue_latency, *translation_latency;  ///< cycles
+    const uint16_t* data_source;
+    const uint8_t* exception_level;                   ///< of the PC
+    const uint8_t *operation_class, *operation_type;  ///< the Operation Type packet
+} wm_sample_batch;
+typedef int (*wm_sample_callback)(const wm_sample_batch* batch, void* user);
+
+/// `of` is 0 if the size is not known. Anything else than 0 cancels.
+typedef int (*wm_progress_callback)(uint64_t bytes, uint64_t of, void* user);
+
+/// What was decoded. Sums over all streams.
+typedef struct wm_totals {
+    size_t struct_bytes;  ///< set it to sizeof(wm_totals)
+    uint64_t bytes;       ///< of the sources' trace
+    uint64_t packets, ranges, instructions, cycles;
+    uint64_t exceptions, exception_returns, contexts, timestamps;
+    uint64_t gaps, gap_bytes;  ///< stretches that gave nothing, padding included
+    uint64_t overflows;        ///< times that a unit's FIFO overflowed
+    uint64_t no_memory;        ///< times that no image had the code
+    uint64_t inconsistencies;  ///< contradictions between trace and image
+    uint64_t samples;
+} wm_totals;
+
+typedef struct wm_decoder wm_decoder;
+
+/// A decoder of all sources, on one thread. Set what it shall deliver, then decode; it decodes once.
+WM_API wm_status wm_decoder_new(const wm_capture* capture, wm_decoder** decoder, wm_error** error);
+/// NULL is allowed.
+WM_API void wm_decoder_free(wm_decoder* decoder);
+/// Only this source: its trace ID (`0x13`) or name. May be repeated. WM_NOT_FOUND: there is none; the message lists
+/// those there are.
+WM_API wm_status wm_decoder_select(wm_decoder* decoder, const char* source, wm_error** error);
+/// Threads that decode. What is delivered does not depend on it. 0: one for each processor.
+WM_API void wm_decoder_set_jobs(wm_decoder* decoder, unsigned jobs);
+/// One of these: flow as ranges and events; flow as counts of blocks, which is quicker; packets; samples. Without any,
+/// flow or samples are only summed up (wm_decoder_get_totals).
+WM_API void wm_decoder_on_flow(wm_decoder* decoder, wm_flow_callback callback, void* user);
+WM_API void wm_decoder_on_counts(wm_decoder* decoder, wm_counts_callback callback, void* user);
+WM_API void wm_decoder_on_packets(wm_decoder* decoder, wm_packet_callback callback, void* user);
+WM_API void wm_decoder_on_samples(wm_decoder* decoder, wm_sample_callback callback, void* user);
+/// Called a few times for each 4 MiB.
+WM_API void wm_decoder_on_progress(wm_decoder* decoder, wm_progress_callback callback, void* user);
+/// Stops what is decoding at the next opportunity. For any thread, and for signal handlers.
+WM_API void wm_decoder_cancel(wm_decoder* decoder);
+
+/// Decodes everything. WM_UNREADABLE: a file could not be read to its end; what came before it was delivered.
+WM_API wm_status wm_decoder_run(wm_decoder* decoder, wm_error** error);
+/// Decodes the next `bytes` of the capture, at most. `*more` is 0 when nothing is left: everything is then delivered,
+/// and errors are those of wm_decoder_run. Not for samples.
+WM_API wm_status wm_decoder_step(wm_decoder* decoder, size_t bytes, int* more, wm_error** error);
+/// The next bytes of a capture of wm_open_live, in chunks of any size. What is known by then is delivered before it
+/// returns; together, what is delivered does not depend on the chunks.
+WM_API wm_status wm_decoder_feed(wm_decoder* decoder, const void* bytes, size_t count, wm_error** error);
+/// The stream that was fed ends here: the rest is delivered.
+WM_API wm_status wm_decoder_finish(wm_decoder* decoder, wm_error** error);
+
+/// So far.
+WM_API void wm_decoder_get_totals(const wm_decoder* decoder, wm_totals* totals);
+typedef enum wm_severity { WM_GOOD = 0, WM_NOTE = 1, WM_WARNING = 2, WM_BAD = 3 } wm_severity;
+/// What was lost or is contradictory, as sentences with places; when all is decoded.
+WM_API size_t wm_decoder_damage_count(const wm_decoder* decoder);
+/// `severity` may be NULL.
+WM_API const char* wm_decoder_damage(const wm_decoder* decoder, size_t index, wm_severity* severity);
+
+// ---- answers
+
+typedef struct wm_answers wm_answers;
+
+/// What costs time or memory, and is left out where it is not asked for.
+enum {
+    WM_ANSWERS_CALLS = 1,  ///< who called whom, inclusive costs, exceptions and levels
+    WM_ANSWERS_TIMELINE = 2,
+    WM_ANSWERS_INSTRUCTIONS = 4,   ///< instructions, lines, branches, edges, blocks and loops
+    WM_ANSWERS_ALL_FUNCTIONS = 8,  ///< instructions also of functions that never ran
+    WM_ANSWERS_INLINED = 16,       ///< inlined calls
+    WM_ANSWERS_RANGES = 32,        ///< exact ranges and branches by image
+    WM_ANSWERS_DISASSEMBLY = 64,   ///< text of instructions
+    WM_ANSWERS_SOURCES = 128,      ///< text of source files
+    WM_ANSWERS_ALL = 255
+};
+
+/// Decodes a capture of any kind and gathers functions, costs, coverage and the rest. `parts`: WM_ANSWERS_… bits;
+/// `jobs` as for decoders; `progress` may be NULL. WM_NOT_FOUND: nothing could be decoded, with the reason.
+WM_API wm_status wm_answers_of(const wm_capture* capture, unsigned parts, unsigned jobs, wm_progress_callback progress,
+                               void* user, wm_answers** answers, wm_error** error);
+/// NULL is allowed.
+WM_API void wm_answers_free(wm_answers* answers);
+/// Writes an answers file, which wm_open reads and `waymark merge` adds up.
+WM_API wm_status wm_answers_save(const wm_answers* answers, const char* path, wm_error** error);
+/// Writes a file in one of the formats of `waymark export` (perfetto, pprof, lcov, …).
+WM_API wm_status wm_answers_export(const wm_answers* answers, const char* format, const char* path, wm_error** error);
+
+/// Tables that answers consist of; docs/columns.md describes them.
+WM_API size_t wm_answers_table_count(void);
+/// NULL: there are not so many.
+WM_API const char* wm_answers_table_name(size_t index);
+
+typedef struct wm_table wm_table;
+typedef enum wm_column_type {
+    WM_COLUMN_INTEGER = 0,
+    WM_COLUMN_ADDRESS = 1,  ///< an integer, best shown in hexadecimal
+    WM_COLUMN_REAL = 2,
+    WM_COLUMN_TEXT = 3
+} wm_column_type;
+
+/// A table of the answers, which it may outlive. WM_NOT_FOUND: there is none of that name; the message lists them.
+WM_API wm_status wm_answers_table(const wm_answers* answers, const char* name, wm_table** table, wm_error** error);
+/// NULL is allowed.
+WM_API void wm_table_free(wm_table* table);
+WM_API size_t wm_table_rows(const wm_table* table);
+WM_API size_t wm_table_columns(const wm_table* table);
+/// Columns are numbered from 0. NULL: there is no such column.
+WM_API const char* wm_table_column_name(const wm_table* table, size_t column);
+WM_API const char* wm_table_column_meaning(const wm_table* table, size_t column);
+/// `functions.id` if it holds rows of another table, else empty.
+WM_API const char* wm_table_column_refers(const wm_table* table, size_t column);
+WM_API wm_column_type wm_table_column_type(const wm_table* table, size_t column);
+/// The number of the column with this name, or -1.
+WM_API int wm_table_find_column(const wm_table* table, const char* name);
+/// The values of a column, by row, in the array that fits its type; NULL for another type. Where a value is not known,
+/// integers and reals are 0 and texts NULL.
+WM_API const uint64_t* wm_table_integers(const wm_table* table, size_t column);
+WM_API const double* wm_table_reals(const wm_table* table, size_t column);
+WM_API const char* const* wm_table_texts(const wm_table* table, size_t column);
+/// 1 where the value is known, by row.
+WM_API const uint8_t* wm_table_known(const wm_table* table, size_t column);
+
+// ---- models: from executed instructions to the trace of a unit
+
+typedef struct wm_model wm_model;
+
+/// A trace unit: `ptm`, `etmv4` or `ete`. `settings`: NULL, or `name=value` strings up to a NULL:
+///   core (`cortex-a15`), cycle_accurate, timestamps, return_stack, branch_broadcast (1 or 0), context_id_bytes,
+///   sync_bytes (between synchronisation points), fifo_bytes (0: it never overflows), drain_cycles, cycle_threshold,
+///   speculation_depth, seed, register (NAME=VALUE; may be repeated).
+/// WM_USAGE: an unknown unit or setting (the message lists them), or a combination that the unit does not have.
+WM_API wm_status wm_model_new(const char* unit, const char* const* settings, wm_model** model, wm_error** error);
+/// NULL is allowed.
+WM_API void wm_model_free(wm_model* model);
+
+/// The state of the core from the next instruction on.
+typedef struct wm_core_state {
+    size_t struct_bytes;  ///< set it to sizeof(wm_core_state)
+    uint8_t non_secure, hyp, nse, aarch64;
+    uint8_t level;  ///< exception level, 0 to 3; AArch64 only
+    uint8_t has_context_id;
+    uint32_t context_id;
+} wm_core_state;
+WM_API wm_status wm_model_state(wm_model* model, const wm_core_state* state, wm_error** error);
+
+enum { WM_CONDITION_FAILED = 1 };
+/// An instruction that was executed.
+typedef struct wm_executed {
+    uint64_t address;
+    uint64_t cycle;   ///< when it completed; never decreases. 0: one after the instruction before it
+    uint32_t opcode;  ///< A32 and A64: the word; T32: the halfword, or first << 16 | second
+    uint8_t isa;      ///< wm_isa
+    uint8_t flags;    ///< WM_CONDITION_FAILED: only needed of a branch to the next instruction
+    uint16_t reserved;
+} wm_executed;
+/// Executes instructions, in order; each goes on at the next one. `each_bytes`: sizeof(wm_executed). WM_USAGE: the list
+/// contradicts itself, such as where execution went on elsewhere though an instruction is no branch; the instructions
+/// before that were executed.
+WM_API wm_status wm_model_execute(wm_model* model, const wm_executed* list, size_t count, size_t each_bytes,
+                                  wm_error** error);
+#define WM_NOT_RECORDED UINT64_MAX
+/// An exception is taken. `kind`: such as `IRQ` or `supervisor call` (wm_exception_name). `preferred_return`: where
+/// execution would have gone on. `handler`: the address of the next instruction; WM_NOT_RECORDED: nobody sees the
+/// handler, and the next instruction is where execution is seen again.
+WM_API wm_status wm_model_exception(wm_model* model, const char* kind, uint64_t preferred_return, uint64_t handler,
+                                    wm_isa handler_isa, uint64_t cycle, wm_error** error);
+/// NULL: there are not so many.
+WM_API const char* wm_exception_name(size_t index);
+/// The program ended; completes the trace.
+WM_API wm_status wm_model_finish(wm_model* model, wm_error** error);
+/// Takes the bytes made since the last call; they live until the next call for this model.
+WM_API size_t wm_model_take(wm_model* model, const uint8_t** bytes);
+/// Sets `protocol`, `core` and `register` of the options, so that a decoder reads what this unit sends.
+WM_API wm_status wm_options_describe(wm_options* options, const wm_model* model, wm_error** error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,122 @@
+#include "captured_answers.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "waymark/analysis/dpu_answers.h"
+#include "waymark/analysis/program.h"
+#include "waymark/analysis/quality.h"
+#include "waymark/analysis/sampled_code.h"
+#include "waymark/analysis/samples.h"
+#include "waymark/analysis/sharing.h"
+#include "waymark/analysis/spe_answers.h"
+#include "waymark/doctor/dpu_input.h"
+#include "waymark/doctor/dpu_view.h"
+#include "waymark/pipeline/answers_file.h"
+#include "waymark/pipeline/gathered.h"
+
+namespace waymark::capi {
+
+namespace {
+
+using answers::Answers;
+using KeepsOn = std::function<void(std::uint64_t, std::uint64_t)>;
+
+Result<Answers> of_flow(const wm_capture& capture, const pipeline::FlowAnswersOptions& options,
+                        const KeepsOn& keeps_on) {
+    WM_ASSIGN_OR_RETURN(const auto selected, capture.session.select({}));
+    return pipeline::flow_answers(
+        capture.session, selected, options,
+        [&](std::uint64_t bytes, std::optional<std::uint64_t> of) { keeps_on(bytes, of.value_or(0)); },
+        [](const pipeline::Report&) {});
+}
+
+Result<Answers> of_samples(const wm_capture& capture, const pipeline::FlowAnswersOptions& options,
+                           const KeepsOn& keeps_on) {
+    class Told final : public capture::perf::Progress {
+    public:
+        explicit Told(const KeepsOn& keeps_on) : keeps_on_(keeps_on) {}
+        void at(std::uint64_t bytes, std::uint64_t of) override { keeps_on_(bytes, of); }
+
+    private:
+        const KeepsOn& keeps_on_;
+    } told(keeps_on);
+    if (!capture.input.images.empty())
+        return Error{Errc::usage,
+                     "the option image: files of a profile are found by their recorded names; the option symfs says "
+                     "where copies of them are"};
+    WM_ASSIGN_OR_RETURN(image::FileSearch files, capture.input.file_search());
+    WM_ASSIGN_OR_RETURN(const analysis::SampleCapture opened,
+                        analysis::open_samples(capture.input.capture, capture.midr));
+    analysis::Program program(opened, {std::move(files), capture.kallsyms});
+    analysis::SampleAnswersOptions wanted;
+    wanted.sources = options.sources;
+    wanted.inlined = options.inlined;
+    wanted.symfs = capture.input.symfs;
+    wanted.most_slices = options.most_slices;
+    analysis::GatheredSamples gathered({options.timeline, options.timeline ? wanted.line_bytes : 0});
+    const auto run = [&](analysis::SampleSink& sink) {
+        return analysis::run_samples(opened, {}, sink, options.workers, &told);
+    };
+    const analysis::SampleTotals totals = run(gathered);
+    const analysis::Quality quality = analysis::quality_of(opened, totals);
+    if (quality.selected == 0)
+        return Error{Errc::not_found,
+                     fmt::format("{}: no SPE samples: {}", capture.name, analysis::why_no_samples(opened, quality))};
+    std::optional<analysis::Sharing> sharing;
+    if (gathered.candidates) {
+        sharing.emplace(*gathered.candidates);
+        run(*sharing);
+    }
+    Answers out =
+        analysis::answers_of_samples(opened, totals, gathered, sharing ? &*sharing : nullptr, program, wanted);
+    if (options.disassembly) analysis::disassemble(out);
+    return out;
+}
+
+Result<Answers> of_counters(const wm_capture& capture, const pipeline::FlowAnswersOptions& options) {
+    WM_ASSIGN_OR_RETURN(const doctor::DpuInput input, doctor::DpuInput::open(capture.input.capture));
+    analysis::DpuCode code;
+    WM_ASSIGN_OR_RETURN(image::FileSearch files, capture.input.file_search());
+    code.look_in(std::move(files));
+    std::vector<std::string> problems = input.name_code(code);
+    for (const std::string& image : capture.input.images) WM_LEAVE_IF_ERROR(doctor::add_image(code, image));
+    for (std::string& sentence : pipeline::gathered(input.capture().problems)) problems.push_back(std::move(sentence));
+    analysis::DpuSetup setup = input.setup();
+    std::optional<analysis::DpuTimes> times;
+    const auto beside = [&](const analysis::DpuSetup& with) {
+        return options.timeline ? &times.emplace(with) : nullptr;
+    };
+    WM_ASSIGN_OR_RETURN(const doctor::DpuSums sums,
+                        doctor::add_up(input.trace(), input.trace_bytes(), setup, code, beside));
+    if (times) times->finish();
+    if (!doctor::DpuInput::has_content(sums.decoded.totals))
+        return Error{Errc::not_found, fmt::format("{}: nothing was decoded: {}", capture.name, input.why_nothing())};
+    analysis::DpuSaid said = input.said(setup, sums.decoded);
+    said.problems = std::move(problems);
+    analysis::DpuAnswersOptions wanted;
+    wanted.sources = options.sources;
+    wanted.most_slices = options.most_slices;
+    return analysis::answers_of_dpu(*sums.costs, times ? &*times : nullptr, code, said, wanted);
+}
+
+}  // namespace
+
+Result<Answers> answers_of(const wm_capture& capture, pipeline::FlowAnswersOptions options, const KeepsOn& keeps_on) {
+    if (capture.live) return Error{Errc::usage, "a live capture has no answers: feed it to a decoder, and count there"};
+    if (capture.kind == WM_CAPTURE_ANSWERS) {
+        Answers out = *capture.stored;
+        pipeline::keep_what_is_asked(out, options);
+        return out;
+    }
+    Result<Answers> out = capture.kind == WM_CAPTURE_FLOW      ? of_flow(capture, options, keeps_on)
+                          : capture.kind == WM_CAPTURE_SAMPLES ? of_samples(capture, options, keeps_on)
+                                                               : of_counters(capture, options);
+    if (!out) return capture.named(std::move(out.error()));
+    out->capture = capture.name;
+    out->version = WAYMARK_VERSION;
+    return out;
+}
+
+}  // namespace waymark::capi

@@ -1,0 +1,97 @@
+/// What a decoder delivers → the arrays of waymark.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "objects.h"
+#include "waymark/flow/flow.h"
+#include "waymark/flow/troubles.h"
+#include "waymark/pipeline/run.h"
+#include "waymark/protocol/packets.h"
+
+namespace waymark::capi {
+
+/// What the user of a decoder asked for, and whether it is to stop.
+struct Callbacks {
+    wm_flow_callback flow = nullptr;
+    wm_counts_callback counts = nullptr;
+    wm_packet_callback packets = nullptr;
+    wm_sample_callback samples = nullptr;
+    wm_progress_callback progress = nullptr;
+    void *flow_user = nullptr, *counts_user = nullptr, *packets_user = nullptr, *samples_user = nullptr,
+         *progress_user = nullptr;
+    bool stopped = false;  ///< a callback said so: none is called any more
+
+    /// Calls one of them, if it is there and none has stopped decoding.
+    template <class Call, class What>
+    void call(Call callback, const What& what, void* user) {
+        if (callback != nullptr && !stopped && callback(what, user) != 0) stopped = true;
+    }
+};
+
+/// Of one stream.
+class StreamSink : public flow::Sink {
+public:
+    StreamSink(const wm_source& source, const pipeline::StreamInfo& stream, Callbacks& callbacks)
+        : source_(source), buffer_(stream.buffer.name), offsets_(stream.offsets), callbacks_(callbacks) {}
+    [[nodiscard]] const flow::Troubles& troubles() const { return troubles_; }
+    [[nodiscard]] const wm_totals& totals() const { return totals_; }
+
+protected:
+    /// Sums up events, and makes them those of C.
+    void take_events(const flow::Batch& batch, bool wanted);
+
+    const wm_source& source_;
+    const std::string buffer_;
+    const OffsetMap& offsets_;
+    Callbacks& callbacks_;
+    flow::Troubles troubles_;
+    wm_totals totals_{};
+    std::vector<wm_event> events_;
+};
+
+/// Ranges and events, as they come.
+class BatchSink final : public StreamSink {
+public:
+    using StreamSink::StreamSink;
+    void consume(const flow::Batch& batch) override;
+};
+
+/// Counts of blocks alone.
+class CountSink final : public StreamSink {
+public:
+    using StreamSink::StreamSink;
+    [[nodiscard]] bool counts_suffice() const override { return true; }
+    void consume(const flow::Batch& batch) override { take_events(batch, false); }
+    void take_counts(const flow::EdgeCounts& counts) override;
+};
+
+/// Packets of one stream, some at a time.
+class PacketSink final : public protocol::PacketListener {
+public:
+    PacketSink(const wm_source& source, const pipeline::StreamInfo& stream, Callbacks& callbacks)
+        : source_(source), buffer_(stream.buffer.name), callbacks_(callbacks) {}
+    void packet(const protocol::PacketView& packet, protocol::Extent at) override;
+    void gap(const Gap& gap) override;
+    /// Delivers what is there.
+    void deliver();
+    [[nodiscard]] const wm_totals& totals() const { return totals_; }
+
+private:
+    void add(const wm_packet& packet, std::string name, std::string fields, std::string meaning);
+
+    static constexpr std::size_t most = 512;
+    const wm_source& source_;
+    const std::string buffer_;
+    Callbacks& callbacks_;
+    wm_totals totals_{};
+    std::vector<wm_packet> packets_;
+    std::vector<std::string> texts_;  ///< three for each packet
+};
+
+/// Adds to sums; of bytes and packets as well.
+void add_totals(wm_totals& to, const wm_totals& from);
+
+}  // namespace waymark::capi

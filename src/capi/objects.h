@@ -1,0 +1,123 @@
+/// What the opaque types of waymark.h are, and how errors and exceptions become values of C.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "waymark.h"
+#include "waymark/answers/answers.h"
+#include "waymark/core/register_value.h"
+#include "waymark/core/result.h"
+#include "waymark/doctor/capture_input.h"
+#include "waymark/pipeline/session.h"
+
+struct wm_error {
+    wm_status status{};
+    std::string message{};
+    std::optional<std::uint64_t> offset{};
+};
+
+struct wm_options {
+    waymark::doctor::CaptureInput input;  ///< without `capture`
+    std::string kallsyms, midr, core;
+    std::vector<waymark::RegisterValue> registers;  ///< by name
+    wm_code_callback callback = nullptr;
+    void* user = nullptr;
+};
+
+struct wm_source {
+    const wm_capture* capture{};
+    const waymark::pipeline::Source* source{};  ///< of the capture's session
+    std::string unit{};
+};
+
+struct wm_capture {
+    wm_capture() = default;
+    ~wm_capture();
+    wm_capture(const wm_capture&) = delete;
+    wm_capture& operator=(const wm_capture&) = delete;
+
+    wm_capture_kind kind{};
+    bool live = false;
+    std::string name;                     ///< for messages
+    int file = -1;                        ///< of a capture in memory, which `input.capture` leads to
+    waymark::doctor::CaptureInput input;  ///< what it was opened with
+    std::string kallsyms;
+    std::uint32_t midr = 0;
+    waymark::pipeline::Session session;  ///< of program flow
+    std::vector<wm_source> sources;      ///< as session.sources
+    std::vector<std::string> problems;
+    std::optional<waymark::answers::Answers> stored;  ///< of an answers file
+
+    /// The text as a string that lives as long as the capture. For any thread.
+    [[nodiscard]] const char* keep(std::string_view text) const;
+    /// A message with the name of the capture rather than the path that leads to its bytes.
+    [[nodiscard]] waymark::Error named(waymark::Error error) const;
+
+private:
+    mutable std::mutex mutex_;
+    mutable std::unordered_set<std::string> texts_;
+};
+
+namespace waymark::capi {
+
+wm_status fail(wm_error** error, wm_status status, std::string_view message,
+               std::optional<std::uint64_t> offset = {}) noexcept;
+wm_status fail(wm_error** error, const Error& what) noexcept;
+/// For arguments that must not be NULL.
+wm_status missing(wm_error** error, std::string_view function, std::string_view argument) noexcept;
+/// Adds what an option says. Errors: `usage`.
+[[nodiscard]] Status set_option(wm_options& options, std::string_view name, std::string value);
+
+/// How many threads `jobs` of waymark.h means.
+[[nodiscard]] inline unsigned threads_for(unsigned jobs) {
+    constexpr unsigned most = 256;
+    return std::clamp(jobs == 0 ? std::thread::hardware_concurrency() : jobs, 1U, most);
+}
+
+/// Fills a structure of the caller's, as much of it as the caller knows (`struct_bytes`).
+template <class T>
+void fill(T* into, T value) {
+    const std::size_t known = into->struct_bytes;
+    value.struct_bytes = known;
+    std::memcpy(into, &value, std::min(known, sizeof value));
+}
+
+/// Calls `f`, which returns a wm_status, and turns every exception into one.
+template <class F>
+wm_status guarded(wm_error** error, F&& f) noexcept {
+    try {
+        return std::forward<F>(f)();
+    } catch (const std::bad_alloc&) {
+        return fail(error, WM_NO_MEMORY, "memory is exhausted");
+    } catch (const std::exception& e) {
+        return fail(error, WM_INTERNAL, e.what());
+    } catch (...) {
+        return fail(error, WM_INTERNAL, "an unknown exception");
+    }
+}
+
+}  // namespace waymark::capi
+
+/// `WM_TRY(value, expression)`: the value of a Result, or leave with its error. `error` is the parameter.
+#define WM_TRY_(result, target, expression)                                     \
+    auto result = (expression);                                                 \
+    if (!result.has_value()) return waymark::capi::fail(error, result.error()); \
+    target = std::move(result.value())
+#define WM_TRY(target, expression) WM_TRY_(WM_CONCAT(wm_try_, __LINE__), target, expression)
+/// WM_RETURN_IF_ERROR without a variable that has the name of a type of waymark.h.
+#define WM_LEAVE_IF_ERROR(expression)                                                    \
+    do {                                                                                 \
+        if (auto left = (expression); !left.has_value()) return std::move(left.error()); \
+    } while (false)

@@ -1,0 +1,31 @@
+/// Samples → the columns of waymark.h.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "flow_sink.h"
+#include "waymark/analysis/samples.h"
+
+namespace waymark::capi {
+
+/// Ends decoding from within it. It passes only through the reading of samples on the caller's own thread.
+struct Stopped {};
+
+/// Forks deliver to the same callback: with one worker, in the order of the streams.
+class CallbackSampleSink final : public analysis::SampleSink {
+public:
+    CallbackSampleSink(Callbacks& callbacks, std::uint64_t& samples) : callbacks_(callbacks), samples_(samples) {}
+    void consume(const analysis::SampleBatch& batch) override;
+    [[nodiscard]] std::unique_ptr<SampleSink> fork() const override {
+        return std::make_unique<CallbackSampleSink>(callbacks_, samples_);
+    }
+    void join(SampleSink&) override {}
+
+private:
+    Callbacks& callbacks_;
+    std::uint64_t& samples_;
+};
+
+}  // namespace waymark::capi

@@ -1,0 +1,541 @@
+"""Hardware trace in Python: decode captures, ask what programs did, model trace units.
+
+    import waymark
+
+    with waymark.open("capture", symbols="program.elf") as capture:
+        for batch in capture.flow():            # ranges of executed code, as numpy arrays
+            print(batch.instructions.sum())
+        functions = capture.answers().functions  # a table; functions.to_pandas() where pandas is there
+        print(functions["name"], functions["self"])
+
+Options of `open` have the names of the command line, with `_` for `-`: `image`, `symbols`, `symfs`, `protocol`, `trace_id`,
+`buffer_format` and so on; a list repeats an option. Besides, `code={address: bytes}` gives program bytes, and
+`ask=function(address, count, space)` is called for code that nothing else has.
+
+Errors are waymark.Error and its classes. Damaged trace is no error: it comes as events, and as sentences in `damage`.
+Decoding releases the interpreter's lock, and can be interrupted (KeyboardInterrupt). An object belongs to one thread at a
+time; several threads may decode one capture, each with an object of its own from `flow`, `counts` or `packets`.
+"""
+from __future__ import annotations
+
+import os as _os
+import typing as _t
+
+import numpy as _np
+
+from waymark import _waymark
+from waymark.errors import (CancelledError, Error, FormatError, NotFoundError, UnreadableError, UnsupportedError,
+                            UsageError)
+from waymark.program import record, report, run
+
+__version__: str = _waymark.version
+__all__ = ["open", "open_memory", "open_live", "record", "report", "run", "Capture", "Source", "Symbol", "Flow", "Live", "Batch",
+           "Event", "Counts", "Packet", "Samples", "Answers", "Table", "Column", "Model", "Error", "UsageError",
+           "NotFoundError", "UnreadableError", "FormatError", "UnsupportedError", "CancelledError", "NO_CYCLES", "NOBODY",
+           "ISA", "EVENTS", "TABLES", "EXCEPTIONS"]
+
+NO_CYCLES = 0xffffffff
+"""In arrays of cycles: no count came with a range."""
+NOBODY = 0xffffffff
+"""In arrays of processes, threads and CPUs: not known."""
+ISA: tuple[str, ...] = ("A32", "T32", "TEE", "Jazelle", "A64")
+"""Names of the numbers in `isa`."""
+EVENTS: tuple[str, ...] = ("gap", "trace on", "context", "timestamp", "exception", "exception return", "no memory", "trigger",
+                           "cycles", "inconsistency", "atoms", "reached", "untraced", "mark")
+"""Names of the numbers in `kind` of events; later versions may add some at the end."""
+TABLES: tuple[str, ...] = _waymark.table_names
+"""Names of the tables of answers."""
+EXCEPTIONS: tuple[str, ...] = _waymark.exception_names
+"""Kinds of exceptions, for Model.exception."""
+
+
+class Source(_t.NamedTuple):
+    """A trace source of a capture."""
+    name: str
+    type: str
+    """As the capture spells it: `PTM1.1`."""
+    unit: str
+    """`PTM`, `ETMv4`, `ETE`; empty: a protocol that is not decoded."""
+    core_type: str
+    trace_id: int | None
+    has_flow: bool
+    """Its program flow can be decoded."""
+
+
+class Symbol(_t.NamedTuple):
+    """The symbol that an address lies in, `offset` bytes after its beginning at `address`."""
+    name: str
+    linkage_name: str
+    address: int
+    bytes: int
+    offset: int
+
+
+class Event(_t.NamedTuple):
+    """What happened before `batch.ranges[before]`. waymark.h says which members have a meaning for each kind."""
+    kind: str
+    before: int
+    offset: int
+    address: int
+    other: int
+    value: int
+    cycles: int | None
+    detail: int
+    flags: int
+    name: str
+
+
+class Packet(_t.NamedTuple):
+    """A packet, or bytes that are none (`is_gap`; `name` is then the reason)."""
+    source: Source
+    offset: int
+    bytes: int
+    is_gap: bool
+    name: str
+    fields: str
+    meaning: str
+
+
+def _texts(value) -> list[str]:
+    if value is None:
+        return []
+    return [str(v) for v in value] if isinstance(value, (list, tuple)) else [str(value)]
+
+
+class Batch:
+    """Consecutive elements of one stream.
+
+    ranges: an array with the fields edge, offset, cycles, times: executions of blocks, in order.
+    blocks: an array with start, target, bytes, instructions, section, isa, end, last_bytes, flags; `edge // 2` is an index
+        into it, and `edge % 2` is 1 if the branch at the end of the block was taken.
+    events: an array of everything that is not a range; `event_list` gives it as objects.
+
+    These arrays are not copied, cannot be written to, and stay valid as long as they are used. The other properties are
+    made from them when asked for.
+    """
+
+    def __init__(self, part, sources, names):
+        self._part = part
+        self._names = names
+        self.source: Source = sources[part.source]
+        self.buffer: str = part.buffer
+        self.ranges: _np.ndarray = part.ranges
+        self.blocks: _np.ndarray = part.blocks
+        self.events: _np.ndarray = part.events
+
+    def __len__(self) -> int:
+        return len(self.ranges)
+
+    def __repr__(self) -> str:
+        return f"<{len(self.ranges)} ranges and {len(self.events)} events of {self.source.name}>"
+
+    def _of_block(self, field: str) -> _np.ndarray:
+        return self.blocks[field][self.ranges["edge"] >> 1]
+
+    @property
+    def start(self) -> _np.ndarray:
+        """Address of the first instruction of each range."""
+        return self._of_block("start")
+
+    @property
+    def end(self) -> _np.ndarray:
+        """Address behind each range."""
+        return self._of_block("start") + self._of_block("bytes")
+
+    @property
+    def instructions(self) -> _np.ndarray:
+        """Number of instructions of each range, each time it ran."""
+        return self._of_block("instructions")
+
+    @property
+    def taken(self) -> _np.ndarray:
+        """Whether the last instruction of each range branched."""
+        return (self.ranges["edge"] & 1) != 0
+
+    @property
+    def cycles(self) -> _np.ndarray:
+        """The cycle count that came with each range, or NO_CYCLES."""
+        return self.ranges["cycles"]
+
+    @property
+    def offset(self) -> _np.ndarray:
+        """Where the packet of each range begins in the source's stream."""
+        return self.ranges["offset"] + _np.uint64(self._part.base)
+
+    @property
+    def event_list(self) -> list[Event]:
+        """The events as objects."""
+        names = self._names()
+        return [Event(EVENTS[e["kind"]] if e["kind"] < len(EVENTS) else str(e["kind"]), int(e["before"]), int(e["offset"]),
+                      int(e["address"]), int(e["other"]), int(e["value"]),
+                      None if e["cycles"] == NO_CYCLES else int(e["cycles"]), int(e["detail"]), int(e["flags"]),
+                      names[e["name"]]) for e in self.events]
+
+    def to_pandas(self):
+        """A DataFrame of the ranges: start, end, isa, instructions, taken, cycles."""
+        import pandas
+        return pandas.DataFrame({"start": self.start, "end": self.end,
+                                 "isa": _np.array(ISA, dtype=object)[self._of_block("isa")],
+                                 "instructions": self.instructions, "taken": self.taken,
+                                 "cycles": _masked(pandas, self.cycles, self.cycles != NO_CYCLES)})
+
+
+def _masked(pandas, values, known):
+    """Numbers of which some are not known."""
+    if known.all():
+        return values
+    return pandas.arrays.IntegerArray(_np.array(values), ~_np.asarray(known))
+
+
+class _Decoded:
+    """What all decoders say when, and after, they decode."""
+
+    def __init__(self, decoder):
+        self._decoder = decoder
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """Sums of what was delivered so far: ranges, instructions, cycles, gaps and so on."""
+        return self._decoder.totals
+
+    @property
+    def damage(self) -> list[str]:
+        """What was lost or contradicts itself, as sentences; when all is decoded."""
+        return self._decoder.damage
+
+
+class Flow(_Decoded):
+    """Program flow, decoded while it is iterated, once: batches of ranges and events."""
+
+    def __init__(self, decoder, sources):
+        super().__init__(decoder)
+        self._sources = sources
+
+    def __iter__(self) -> _t.Iterator[Batch]:
+        return self
+
+    def __next__(self) -> Batch:
+        part = self._decoder.next()
+        if part is None:
+            raise StopIteration
+        return Batch(part, self._sources, lambda: self._decoder.event_names)
+
+    def ranges(self) -> _t.Iterator[_np.ndarray]:
+        """The ranges alone, an array for each batch."""
+        for batch in self:
+            if len(batch):
+                yield batch.ranges
+
+
+class Live(_Decoded):
+    """Trace that is decoded while it comes."""
+
+    def __init__(self, decoder, sources):
+        super().__init__(decoder)
+        self._sources = sources
+
+    def _batches(self) -> list[Batch]:
+        return [Batch(part, self._sources, lambda: self._decoder.event_names) for part in iter(self._decoder.pop, None)]
+
+    def feed(self, data) -> list[Batch]:
+        """Takes the next bytes, in chunks of any size, and returns what they show."""
+        self._decoder.feed(data)
+        return self._batches()
+
+    def finish(self) -> list[Batch]:
+        """The stream ends here: returns the rest."""
+        self._decoder.finish()
+        return self._batches()
+
+
+class Counts(_t.NamedTuple):
+    """How often each block of a stream ran: times[i, 0] of blocks[i] not taken, times[i, 1] taken."""
+    source: Source
+    buffer: str
+    blocks: _np.ndarray
+    times: _np.ndarray
+
+
+class _Columns:
+    """What tables of numpy arrays have in common. Needs `_names` and __getitem__."""
+
+    def _names(self) -> list[str]:
+        raise NotImplementedError
+
+    def keys(self) -> list[str]:
+        """Names of the columns."""
+        return self._names()
+
+    def __contains__(self, name) -> bool:
+        return name in self._names()
+
+    def __iter__(self) -> _t.Iterator[str]:
+        return iter(self._names())
+
+
+class Samples(_Columns):
+    """Sampled operations, column by column: samples["pc"] is an array."""
+
+    def __init__(self, columns: dict[str, _np.ndarray], totals: dict[str, int], damage: list[str]):
+        self._columns = columns
+        self.totals = totals
+        self.damage = damage
+
+    def _names(self) -> list[str]:
+        return list(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns["pc"]) if "pc" in self._columns else 0
+
+    def __getitem__(self, name: str) -> _np.ndarray:
+        return self._columns[name]
+
+    def to_pandas(self):
+        """A DataFrame with the same columns."""
+        import pandas
+        return pandas.DataFrame(self._columns)
+
+
+class Column(_t.NamedTuple):
+    """The description of a column of a table."""
+    name: str
+    type: str
+    """`integer`, `address`, `real` or `text`."""
+    meaning: str
+    refers: str
+    """`functions.id` if it holds rows of another table, else empty."""
+
+
+class Table(_Columns):
+    """A table of answers: table["self"] is a numpy array, not copied where it holds numbers. Where a value is not known,
+    numbers are 0 and texts None; `known` says where."""
+
+    def __init__(self, handle, name: str):
+        self._handle = handle
+        self.name = name
+        self.columns: list[Column] = [Column(*c) for c in handle.columns]
+        self._index = {c.name: i for i, c in enumerate(self.columns)}
+
+    def _names(self) -> list[str]:
+        return [c.name for c in self.columns]
+
+    def _number(self, name: str) -> int:
+        if name not in self._index:
+            raise KeyError(f"the table {self.name} has no column {name!r}; it has {', '.join(self._index)}")
+        return self._index[name]
+
+    def __len__(self) -> int:
+        return self._handle.rows
+
+    def __getitem__(self, name: str) -> _np.ndarray:
+        return self._handle.column(self._number(name))
+
+    def known(self, name: str) -> _np.ndarray:
+        """Where the values of a column are known."""
+        return self._handle.known(self._number(name))
+
+    def rows(self) -> _t.Iterator[dict[str, _t.Any]]:
+        """A dictionary for each row; None where a value is not known."""
+        columns = [(c, self[c], self.known(c)) for c in self._names()]
+        for i in range(len(self)):
+            yield {name: (values[i].item() if hasattr(values[i], "item") else values[i]) if known[i] else None
+                   for name, values, known in columns}
+
+    def to_pandas(self):
+        """A DataFrame with the same columns; NA where a value is not known."""
+        import pandas
+        data = {}
+        for c in self.columns:
+            values, known = self[c.name], self.known(c.name)
+            if c.type in ("integer", "address"):
+                data[c.name] = _masked(pandas, values, known)
+            elif c.type == "real":
+                data[c.name] = values if known.all() else _np.where(known, values, _np.nan)
+            else:
+                data[c.name] = values
+        return pandas.DataFrame(data)
+
+    def __repr__(self) -> str:
+        return f"<table {self.name}: {len(self)} rows of {', '.join(self._index)}>"
+
+
+class Answers:
+    """What a capture says: tables as attributes (waymark.TABLES), such as `answers.functions`."""
+
+    def __init__(self, handle):
+        self._handle = handle
+        self._tables: dict[str, Table] = {}
+
+    def table(self, name: str) -> Table:
+        """A table by its name."""
+        if name not in self._tables:
+            self._tables[name] = Table(_waymark.Table(self._handle, name), name)
+        return self._tables[name]
+
+    def __getattr__(self, name: str) -> Table:
+        if name.startswith("_") or name not in TABLES:
+            raise AttributeError(f"answers have no table {name!r}; they have {', '.join(TABLES)}")
+        return self.table(name)
+
+    def __dir__(self):
+        return [*super().__dir__(), *TABLES]
+
+    def save(self, path) -> None:
+        """Writes an answers file, which `open` and `waymark merge` read."""
+        self._handle.save(_os.fspath(path))
+
+    def export(self, format: str, path) -> None:
+        """Writes a file in a format of `waymark export`, such as perfetto, pprof or lcov."""
+        self._handle.export(format, _os.fspath(path))
+
+
+class Capture:
+    """A capture; made by `open`, `open_memory`, `open_live`. A context manager, which closes it."""
+
+    def __init__(self, handle, name: str):
+        self._handle = handle
+        self.name = name
+        self.sources: list[Source] = [Source(*s) for s in handle.sources]
+
+    def __enter__(self) -> Capture:
+        return self
+
+    def __exit__(self, *_exception) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Nothing more can be asked of it; decoders that are at work finish theirs."""
+        self._handle.close()
+
+    @property
+    def kind(self) -> str:
+        """`flow`, `samples`, `counters` or `answers`: which of the methods below it has something for."""
+        return self._handle.kind
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong with its description, or should be known of it."""
+        return self._handle.problems
+
+    def flow(self, source=None, jobs: int = 1, batch: int = 1 << 16) -> Flow:
+        """Decodes program flow. source: a trace ID or name, or a list of them; None: all. jobs: threads that decode, 0 for
+        one of each processor. batch: ranges in an array, at most."""
+        return Flow(_waymark.FlowDecoder(self._handle, _texts(source), jobs, batch), self.sources)
+
+    def live(self, source=None) -> Live:
+        """A decoder of a capture of `open_live`."""
+        return Live(_waymark.FlowDecoder(self._handle, _texts(source), 1, 1 << 12), self.sources)
+
+    def counts(self, source=None, jobs: int = 1) -> list[Counts]:
+        """How often each block of each stream ran; quicker than ranges."""
+        return [Counts(self.sources[index], buffer, blocks, times) for index, buffer, blocks, times in
+                _waymark.CountDecoder(self._handle, _texts(source), jobs).run()]
+
+    def packets(self, source=None) -> _t.Iterator[Packet]:
+        """The packets of sources, in order."""
+        decoder = _waymark.PacketDecoder(self._handle, _texts(source))
+        for batch in iter(decoder.next, None):
+            for index, *rest in batch:
+                yield Packet(self.sources[index], *rest)
+
+    def samples(self) -> Samples:
+        """All samples of a capture of samples, as columns in memory."""
+        decoder = _waymark.SampleDecoder(self._handle)
+        return Samples(decoder.run(), decoder.totals, decoder.damage)
+
+    def answers(self, calls: bool = True, instructions: bool = True, timeline: bool = False, inlined: bool = False,
+                all_functions: bool = False, ranges: bool = False, disassembly: bool = False, sources: bool = False,
+                jobs: int = 0) -> Answers:
+        """Decodes the capture and gathers what it says. What is not asked for costs no time, and its tables are empty."""
+        wanted = {"calls": calls, "instructions": instructions, "timeline": timeline, "inlined": inlined,
+                  "all_functions": all_functions, "ranges": ranges, "disassembly": disassembly, "sources": sources}
+        parts = sum(_waymark.answer_parts[name] for name, is_wanted in wanted.items() if is_wanted)
+        return Answers(_waymark.Answers(self._handle, parts, jobs))
+
+    def _source_number(self, source) -> int:
+        if source is None:
+            return 0
+        for i, s in enumerate(self.sources):
+            if source in (s, s.name, s.trace_id):
+                return i
+        raise NotFoundError(f"{self.name} has no source {source!r}; it has {', '.join(s.name for s in self.sources)}", 2)
+
+    def symbol(self, address: int, source=None) -> Symbol | None:
+        """The symbol that an address lies in; None: none is known there. source: whose memory it is; None: the first."""
+        found = self._handle.symbol_at(self._source_number(source), address)
+        return None if found is None else Symbol(*found)
+
+    def address(self, name: str, source=None) -> int:
+        """The address of a symbol. NotFoundError: there is none of that name, or several."""
+        return self._handle.symbol_address(self._source_number(source), name)
+
+    def __repr__(self) -> str:
+        return f"<capture {self.name}>"
+
+
+def open(path, **options) -> Capture:
+    """Opens whatever `waymark info` takes: a snapshot folder, perf.data, a folder of a DPU, an answers file, or a bare trace
+    file with the options that describe it."""
+    return Capture(_waymark.Capture.open(_os.fspath(path), options), _os.fspath(path))
+
+
+def open_memory(data, name: str = "memory", **options) -> Capture:
+    """The same of a file that is in memory. name: for messages."""
+    return Capture(_waymark.Capture.memory(data, name, options), name)
+
+
+def open_live(**options) -> Capture:
+    """A capture whose bytes are fed later, see Capture.live. `protocol` is needed; in frames, `trace_id` of each source."""
+    return Capture(_waymark.Capture.live(options), "live")
+
+
+class Model:
+    """A trace unit: executed instructions become the bytes that it sends.
+
+    unit: `ptm`, `etmv4` or `ete`. Settings are those of wm_model_new in waymark.h: core, cycle_accurate, timestamps,
+    return_stack, branch_broadcast, context_id_bytes, sync_bytes, fifo_bytes and so on.
+    """
+
+    def __init__(self, unit: str, **settings):
+        texts = []
+        for name, value in settings.items():
+            texts += [f"{name}={int(v) if isinstance(v, bool) else v}"
+                      for v in (value if isinstance(value, (list, tuple)) else [value])]
+        self._handle = _waymark.Model(unit, texts)
+
+    def execute(self, address, opcode, isa="A64", cycle=0, failed=False) -> None:
+        """Executes instructions: arrays, or single numbers. isa: a name of ISA or its number. failed: its condition failed,
+        which only a branch to the next instruction needs."""
+        address, opcode, cycle, failed = _np.broadcast_arrays(address, opcode, cycle, failed)
+        isa = _np.array([ISA.index(i) if isinstance(i, str) else i for i in _np.atleast_1d(isa).tolist()])
+        address = _np.atleast_1d(address)
+        executed = _np.zeros(len(address), dtype=_waymark.executed_dtype)
+        executed["address"] = address
+        executed["opcode"] = opcode
+        executed["isa"] = isa
+        executed["cycle"] = cycle
+        executed["flags"] = failed
+        self._handle.execute(executed)
+
+    def exception(self, kind: str, preferred_return: int, handler: int | None = None, isa="A64", cycle: int = 0) -> None:
+        """An exception is taken (waymark.EXCEPTIONS). handler: where execution goes on; None: nobody sees it, and the next
+        instruction is where execution is seen again."""
+        self._handle.exception(kind, preferred_return, handler, ISA.index(isa) if isinstance(isa, str) else isa, cycle)
+
+    def state(self, non_secure: bool = True, hyp: bool = False, nse: bool = False, level: int | None = None,
+              context_id: int | None = None) -> None:
+        """The state of the core from the next instruction on. level: the exception level in AArch64; None: AArch32."""
+        self._handle.state(non_secure, hyp, nse, level, context_id)
+
+    def take(self) -> bytes:
+        """The trace that was made since the last call."""
+        return self._handle.take()
+
+    def finish(self) -> bytes:
+        """The program ended: the rest of the trace."""
+        self._handle.finish()
+        return self._handle.take()
+
+    def open(self, **options) -> Capture:
+        """A live capture of what this unit sends; options give the code."""
+        return Capture(self._handle.open(options), "model")

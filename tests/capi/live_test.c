@@ -1,0 +1,161 @@
+/* Bytes that are fed as they come: whatever the chunks, what is delivered is what the whole file gives. */
+#include "check.h"
+
+enum framing { FRAMED, BARE };
+
+static wm_options* options_for(enum framing framing) {
+    wm_options* options = wm_options_new();
+    CHECK(options != NULL);
+    size_t size = 0;
+    unsigned char* code = read_file(at("examples/sort/capture/memory0.bin"), &size);
+    OK(wm_options_add_code(options, 0x10000, code, size, error));
+    free(code);
+    OK(wm_options_set(options, "protocol", "PTM1.1", error));
+    OK(wm_options_set(options, "core", "Cortex-A15", error));
+    OK(wm_options_set(options, "register", "ETMCR=0x30001000", error));
+    OK(wm_options_set(options, "register", "ETMIDR=0x411cf312", error));
+    OK(wm_options_set(options, "register", "ETMCCER=0x34c01000", error));
+    if (framing == BARE) return options;
+    OK(wm_options_set(options, "buffer-format", "coresight", error));
+    OK(wm_options_set(options, "trace-id", "0x10", error));
+    return options;
+}
+
+static story whole(const wm_options* options, const unsigned char* bytes, size_t size) {
+    wm_capture* capture = NULL;
+    wm_decoder* decoder = NULL;
+    story told = NEW_STORY;
+    OK(wm_open_memory(bytes, size, "whole", options, &capture, error));
+    OK(wm_decoder_new(capture, &decoder, error));
+    wm_decoder_on_flow(decoder, tell, &told);
+    OK(wm_decoder_run(decoder, error));
+    wm_decoder_free(decoder);
+    wm_close(capture);
+    return told;
+}
+
+/* Feeds [0, cut) in chunks of `first` bytes, and the rest in chunks of `then`. */
+static story fed(const wm_capture* capture, const unsigned char* bytes, size_t size, size_t cut, size_t first,
+                 size_t then) {
+    wm_decoder* decoder = NULL;
+    story told = NEW_STORY;
+    OK(wm_decoder_new(capture, &decoder, error));
+    wm_decoder_on_flow(decoder, tell, &told);
+    for (size_t done = 0; done < size;) {
+        const size_t end = done < cut ? cut : size, most = done < cut ? first : then;
+        const size_t count = end - done < most ? end - done : most;
+        /* Elsewhere in memory each time, so that bytes that are kept too long are seen. */
+        unsigned char* chunk = malloc(count);
+        CHECK(chunk != NULL);
+        memcpy(chunk, bytes + done, count);
+        OK(wm_decoder_feed(decoder, chunk, count, error));
+        memset(chunk, 0xee, count);
+        free(chunk);
+        done += count;
+    }
+    OK(wm_decoder_feed(decoder, NULL, 0, error));
+    OK(wm_decoder_finish(decoder, error));
+    OK(wm_decoder_finish(decoder, error));
+    FAILS(WM_USAGE, "finished", wm_decoder_feed(decoder, "x", 1, error));
+    wm_totals totals = {.struct_bytes = sizeof totals};
+    wm_decoder_get_totals(decoder, &totals);
+    CHECK(totals.ranges == told.ranges && totals.instructions == told.instructions);
+    wm_decoder_free(decoder);
+    return told;
+}
+
+static void all_chunkings(enum framing framing, const unsigned char* bytes, size_t size, uint64_t least) {
+    wm_options* options = options_for(framing);
+    const story expected = whole(options, bytes, size);
+    CHECK(expected.ranges >= least);
+    wm_capture* capture = NULL;
+    OK(wm_open_live(options, &capture, error));
+    wm_options_free(options);
+    const size_t cuts = size < 1000 ? size : 1000;
+    for (size_t i = 0; i < cuts + 40; ++i) {
+        /* Every size of chunk up to 40, then a cut at every place of the beginning, or spread over the whole. */
+        const size_t cut = i < 40 ? 0 : (i - 40) * size / cuts;
+        const size_t then = i < 40 ? i + 1 : size;
+        const story told = fed(capture, bytes, size, cut, size, then);
+        if (told.hash != expected.hash || told.ranges != expected.ranges || told.events != expected.events) {
+            fprintf(stderr, "cut at %zu, chunks of %zu: %" PRIu64 " ranges, %" PRIu64 " events; whole: %" PRIu64 ", %" PRIu64 "\n",
+                    cut, then, told.ranges, told.events, expected.ranges, expected.events);
+            exit(1);
+        }
+    }
+    wm_close(capture);
+}
+
+/* The bytes of the source with the trace ID 0x10, out of aligned frames: docs/spec/pft.md, 6.1. */
+static unsigned char* unframed(const unsigned char* frames, size_t size, size_t* out_size) {
+    unsigned char* out = malloc(size);
+    CHECK(out != NULL);
+    size_t count = 0;
+    unsigned id = 0, next = 0;
+    for (size_t frame = 0; frame + 16 <= size; frame += 16)
+        for (size_t i = 0; i < 15; ++i) {
+            unsigned byte = frames[frame + i];
+            const unsigned flag = frames[frame + 15] >> (i / 2) & 1u;
+            if (i % 2 == 0 && (byte & 1u) != 0) {
+                next = byte >> 1;
+                /* With the flag, the byte after it is still of the old source. */
+                if (flag == 0 || i == 14) {
+                    id = next;
+                } else {
+                    if (id == 0x10) out[count++] = frames[frame + i + 1];
+                    id = next;
+                    ++i;
+                }
+                continue;
+            }
+            if (i % 2 == 0) byte |= flag;
+            if (id == 0x10) out[count++] = (unsigned char)byte;
+        }
+    *out_size = count;
+    return out;
+}
+
+struct latency {
+    uint64_t ranges, seen_after;
+};
+static int count_ranges(const wm_flow_batch* batch, void* user) {
+    ((struct latency*)user)->ranges += batch->range_count;
+    return 0;
+}
+
+/* What is fed comes out at once, not at the end. */
+static void is_live(const unsigned char* bytes, size_t size) {
+    wm_options* options = options_for(FRAMED);
+    wm_capture* capture = NULL;
+    wm_decoder* decoder = NULL;
+    struct latency latency = {0, 0};
+    OK(wm_open_live(options, &capture, error));
+    wm_options_free(options);
+    OK(wm_decoder_new(capture, &decoder, error));
+    wm_decoder_on_flow(decoder, count_ranges, &latency);
+    OK(wm_decoder_feed(decoder, bytes, size / 2, error));
+    const uint64_t half = latency.ranges;
+    OK(wm_decoder_feed(decoder, bytes + size / 2, size - size / 2, error));
+    const uint64_t most = latency.ranges;
+    OK(wm_decoder_finish(decoder, error));
+    CHECK(half > 400 && most > half && latency.ranges - most < 50);
+    wm_decoder_free(decoder);
+    wm_close(capture);
+}
+
+void live_suite(void) {
+    size_t size = 0, bare_size = 0;
+    unsigned char* framed = read_file(at("examples/sort/capture/trace.bin"), &size);
+    all_chunkings(FRAMED, framed, size, 1382);
+    is_live(framed, size);
+    unsigned char* bare = unframed(framed, size, &bare_size);
+    all_chunkings(BARE, bare, bare_size, 1382);
+    /* Damage: bytes that are no packet, and bytes that are missing. */
+    for (size_t i = 100; i < bare_size; i += 157) bare[i] ^= (unsigned char)(0x21u + i);
+    memmove(bare + 700, bare + 709, bare_size - 709);
+    all_chunkings(BARE, bare, bare_size - 9, 100);
+    for (size_t i = 90; i + 1 < size; i += 331) framed[i] ^= (unsigned char)(1u + i);
+    all_chunkings(FRAMED, framed, size, 10);
+    free(bare);
+    free(framed);
+}

@@ -1,0 +1,338 @@
+#!/usr/bin/python3
+"""The Python module, on the recordings of examples/sort: expectations from what QEMU executed (truth.txt) and from the
+command line.
+
+    python_test.py PACKAGE_FOLDER WAYMARK ROOT [test…]
+"""
+import gc
+import hashlib
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+FOLDER, WAYMARK, ROOT = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
+sys.path.insert(0, FOLDER)
+os.environ["WAYMARK"] = WAYMARK
+import numpy as np  # noqa: E402
+
+import waymark  # noqa: E402
+
+SORT = ROOT / "examples" / "sort"
+DESCRIBED = {"protocol": "ptm1.1", "buffer_format": "coresight", "trace_id": "0x10", "etmcr": 0x30001000,
+             "etmidr": "0x411cf312", "register": ["ETMCCER=0x34c01000"]}
+
+
+def truth(folder="capture"):
+    """Of both kinds of files: `range_hash 15473…`, and `source ETE_1 ranges 1447 … hash 0x9c9f…`."""
+    text = " ".join(line for line in (SORT / folder / "truth.txt").read_text().splitlines() if not line.startswith("#"))
+    words = text.split()
+    return {name: int(next(words[i + 1] for i, word in enumerate(words) if word in (name, name.removeprefix("range_"))), 0)
+            for name in ("ranges", "range_instructions", "range_hash")}
+
+
+def range_hash(batches):
+    h = 1469598103934665603
+    for batch in batches:
+        for start, end in zip(batch.start.tolist(), batch.end.tolist()):
+            for number in (start, end):
+                h = (h ^ number) * 1099511628211 & (1 << 64) - 1
+    return h
+
+
+def story(batches):
+    """A hash of everything in order, whatever the batches."""
+    rows = []
+    for batch in batches:
+        rows += [(i, *row) for i, row in enumerate(zip(batch.start.tolist(), batch.taken.tolist(), batch.cycles.tolist(),
+                                                       batch.offset.tolist()))]
+    events = [e._replace(before=0) for batch in batches for e in batch.event_list]
+    ranges = [row[1:] for row in rows]
+    return hashlib.sha256(repr((ranges, events)).encode()).hexdigest()
+
+
+class Flow(unittest.TestCase):
+    def test_truth(self):
+        for folder in ("capture", "capture-aarch64"):
+            expected = truth(folder)
+            with waymark.open(SORT / folder) as capture:
+                self.assertEqual(capture.kind, "flow")
+                flow = capture.flow()
+                batches = list(flow)
+                self.assertEqual(sum(map(len, batches)), expected["ranges"])
+                self.assertEqual(sum(int(b.instructions.sum()) for b in batches), expected["range_instructions"])
+                self.assertEqual(range_hash(batches), expected["range_hash"])
+                self.assertEqual(flow.totals["instructions"], expected["range_instructions"])
+                self.assertEqual(flow.damage, [])
+                self.assertEqual(sum(e.kind == "exception" for b in batches for e in b.event_list), 3)
+
+    def test_jobs_and_batches(self):
+        with waymark.open(SORT / "capture") as capture:
+            expected = story(list(capture.flow()))
+            for jobs, batch in ((1, 1), (2, 4096), (0, 1 << 20)):
+                self.assertEqual(story(list(capture.flow("0x10", jobs=jobs, batch=batch))), expected)
+            self.assertEqual(sum(len(r) for r in capture.flow(["PTM_0"]).ranges()), truth()["ranges"])
+
+    def test_arrays_are_not_copied_and_outlive_everything(self):
+        capture = waymark.open(SORT / "capture")
+        flow = capture.flow()
+        batch = next(flow)
+        ranges, blocks, events = batch.ranges, batch.blocks, batch.events
+        self.assertFalse(ranges.flags.owndata or ranges.flags.writeable or blocks.flags.writeable)
+        self.assertEqual(ranges.ctypes.data, batch._part.ranges.ctypes.data)
+        before = ranges.tobytes(), blocks.tobytes(), events.tobytes()
+        capture.close()
+        list(flow)
+        del capture, flow, batch
+        gc.collect()
+        for _ in range(3):
+            with waymark.open(SORT / "capture-aarch64") as other:
+                list(other.flow())
+        self.assertEqual((ranges.tobytes(), blocks.tobytes(), events.tobytes()), before)
+
+    def test_memory_comes_back(self):
+        """A gigabyte of ranges through one batch's worth of memory."""
+        with waymark.open(SORT / "capture") as capture:
+            places = set()
+            for _ in range(200):
+                for ranges in capture.flow().ranges():
+                    places.add(ranges.ctypes.data)
+            self.assertLess(len(places), 60)
+
+    def test_counts(self):
+        with waymark.open(SORT / "capture") as capture:
+            counts, = capture.counts()
+            self.assertEqual(counts.source.name, "PTM_0")
+            self.assertEqual(int(counts.times.sum()), truth()["ranges"])
+            self.assertEqual(int((counts.times.sum(axis=1) * counts.blocks["instructions"]).sum()),
+                             truth()["range_instructions"])
+
+    def test_packets(self):
+        with waymark.open(SORT / "capture") as capture:
+            packets = list(capture.packets())
+        printed = waymark.run("packets", SORT / "capture", format="tsv").splitlines()
+        self.assertEqual([p.name for p in packets if not p.is_gap],
+                         [name for line in printed[1:] for name in [line.split("\t")[printed[0].split("\t").index("packet")]]
+                          if name])
+        at = 0
+        for p in packets:
+            self.assertEqual(p.offset, at)
+            at += p.bytes
+
+    def test_symbols(self):
+        with waymark.open(SORT / "capture", symbols=SORT / "sort.elf") as capture:
+            address = capture.address("quicksort")
+            self.assertEqual(capture.symbol(address + 2)[:1], ("quicksort",))
+            self.assertIsNone(capture.symbol(1, "PTM_0"))
+            with self.assertRaises(waymark.NotFoundError):
+                capture.address("nobody")
+            with self.assertRaises(waymark.NotFoundError):
+                capture.symbol(1, "nobody")
+
+    def test_memory_and_code(self):
+        trace, code = (SORT / "capture" / "trace.bin").read_bytes(), (SORT / "capture" / "memory0.bin").read_bytes()
+        asked = []
+
+        def ask(address, count, space):
+            asked.append((address, count, space))
+            at = address - 0x10000
+            return code[at:at + count] if 0 <= at < len(code) else None
+        for more in ({"image": SORT / "sort.elf"}, {"code": {0x10000: code}}, {"ask": ask}):
+            with waymark.open_memory(trace, "the trace", **DESCRIBED, **more) as capture:
+                self.assertEqual(range_hash(list(capture.flow())), truth()["range_hash"], more)
+        self.assertTrue(0 < len(asked) < 100)
+
+    def test_live(self):
+        trace = (SORT / "capture" / "trace.bin").read_bytes()
+        code = {0x10000: (SORT / "capture" / "memory0.bin").read_bytes()}
+        with waymark.open_memory(trace, **DESCRIBED, code=code) as capture:
+            expected = story(list(capture.flow()))
+        with waymark.open_live(**DESCRIBED, code=code) as capture:
+            for chunk in (1, 7, 100, 5000):
+                live, got = capture.live(), []
+                for at in range(0, len(trace), chunk):
+                    got += live.feed(memoryview(trace)[at:at + chunk])
+                got += live.finish()
+                self.assertEqual(story(got), expected, chunk)
+                self.assertEqual(live.totals["ranges"], truth()["ranges"])
+            with self.assertRaises(waymark.UsageError):
+                next(iter(capture.flow()))
+
+    def test_threads(self):
+        """Python goes on while another thread decodes, and threads decode one capture together."""
+        results = []
+        with waymark.open(SORT / "capture") as capture:
+            def work():
+                for _ in range(10):
+                    results.append(range_hash(list(capture.flow())))
+            threads = [threading.Thread(target=work) for _ in range(3)]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+        self.assertEqual(set(results), {truth()["range_hash"]})
+        self.assertEqual(len(results), 30)
+
+    def test_keyboard_interrupt(self):
+        """A signal ends a loop that decodes."""
+        code = ("import sys; sys.path.insert(0, sys.argv[1])\nimport waymark\ncapture = waymark.open(sys.argv[2])\n"
+                "print('ready', flush=True)\n"
+                "try:\n    while True: capture.counts()\nexcept KeyboardInterrupt: sys.exit(42)\n")
+        with subprocess.Popen([sys.executable, "-c", code, FOLDER, str(SORT / "capture")],
+                              stdout=subprocess.PIPE) as child:
+            child.stdout.readline()
+            time.sleep(0.2)
+            child.send_signal(signal.SIGINT)
+            self.assertEqual(child.wait(timeout=20), 42)
+
+
+class Answers(unittest.TestCase):
+    def test_functions(self):
+        with waymark.open(SORT / "capture", symbols=SORT / "sort.elf") as capture:
+            answers = capture.answers()
+        functions = answers.functions
+        self.assertIs(functions, answers.functions)
+        self.assertEqual(int(functions["self"].sum()), truth()["range_instructions"])
+        self.assertFalse(functions["self"].flags.owndata)
+        printed = waymark.run("profile", SORT / "capture", symbols=SORT / "sort.elf", format="tsv").splitlines()
+        head = printed[0].split("\t")
+        shown = {f[head.index("function")]: int(f[head.index("instructions")]) for f in (x.split("\t") for x in printed[1:])}
+        self.assertGreater(len(shown), 2)
+        self.assertEqual({n: int(s) for n, s in zip(functions["name"], functions["self"]) if s},
+                         {n: s for n, s in shown.items() if s})
+        row = next(r for r in functions.rows() if r["name"] == "quicksort")
+        self.assertEqual(row["self"], shown["quicksort"])
+        self.assertIn("calls", functions)
+        with self.assertRaises(KeyError):
+            functions["no such column"]
+        with self.assertRaises(AttributeError):
+            answers.no_table
+
+    def test_all_tables(self):
+        with waymark.open(SORT / "capture-aarch64") as capture:
+            answers = capture.answers(timeline=True, all_functions=True, ranges=True, inlined=True)
+        filled = 0
+        for name in waymark.TABLES:
+            table = answers.table(name)
+            filled += len(table) > 0
+            for column in table.columns:
+                self.assertEqual(len(table[column.name]), len(table))
+                self.assertEqual(len(table.known(column.name)), len(table))
+                self.assertTrue(column.meaning)
+        self.assertGreater(filled, 10)
+
+    def test_pandas(self):
+        try:
+            import pandas
+        except ImportError:
+            self.skipTest("no pandas: install python3-pandas")
+        with waymark.open(SORT / "capture", symbols=SORT / "sort.elf") as capture:
+            frame = capture.answers().functions.to_pandas()
+            self.assertIsInstance(frame, pandas.DataFrame)
+            self.assertEqual(int(frame["self"].sum()), truth()["range_instructions"])
+            ranges = pandas.concat(b.to_pandas() for b in capture.flow())
+            self.assertEqual(int(ranges["instructions"].sum()), truth()["range_instructions"])
+
+    def test_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "sort.answers"
+            with waymark.open(SORT / "capture", symbols=SORT / "sort.elf") as capture:
+                answers = capture.answers()
+            answers.save(path)
+            answers.export("folded", path.with_suffix(".folded"))
+            self.assertIn("quicksort", path.with_suffix(".folded").read_text())
+            with waymark.open(path) as again:
+                self.assertEqual(again.kind, "answers")
+                self.assertEqual(list(again.answers().functions["self"]), list(answers.functions["self"]))
+                with self.assertRaises(waymark.UsageError):
+                    list(again.flow())
+
+
+class Models(unittest.TestCase):
+    def test_round(self):
+        """A loop of A64 code goes through a model and a decoder."""
+        # 0x1000: add x0, x0, #1; subs x1, x1, #1; b.ne 0x1000; ret
+        code = [0x91000400, 0xf1000421, 0x54ffffc1, 0xd65f03c0]
+        address, opcode = [], []
+        for _ in range(50):
+            address += [0x1000, 0x1004, 0x1008]
+            opcode += code[:3]
+        address.append(0x100c)
+        opcode.append(code[3])
+        address.append(0x1000)
+        opcode.append(code[0])
+        model = waymark.Model("ete", sync_bytes=256)
+        model.state(level=0)
+        model.execute(np.array(address), np.array(opcode))
+        trace = model.finish()
+        with model.open(code={0x1000: np.array(code, dtype="<u4").tobytes()}) as capture:
+            live = capture.live()
+            batches = live.feed(trace) + live.finish()
+        ends = [a for b in batches for a in b.end.tolist()]
+        taken = [t for b in batches for t in b.taken.tolist()]
+        self.assertEqual(ends[:51], [0x100c] * 50 + [0x1010])
+        self.assertEqual(taken[:51], [True] * 49 + [False, True])
+
+    def test_wrong(self):
+        with self.assertRaisesRegex(waymark.UsageError, "ptm"):
+            waymark.Model("z80")
+        with self.assertRaisesRegex(waymark.UsageError, "no branch"):
+            waymark.Model("ptm").execute([0x8000, 0x9000], [0xe1a00000, 0xe1a00000], "A32")
+
+
+class Errors(unittest.TestCase):
+    def test_fields(self):
+        with self.assertRaises(waymark.NotFoundError) as caught:
+            waymark.open("no/such/capture")
+        self.assertIn("no/such/capture", caught.exception.message)
+        self.assertEqual(caught.exception.status, 2)
+        self.assertIsNone(caught.exception.offset)
+        self.assertIsInstance(caught.exception, waymark.Error)
+        self.assertIsInstance(caught.exception, LookupError)
+        with self.assertRaisesRegex(waymark.UsageError, "symfs"):
+            waymark.open(SORT / "capture", no_such_option=1)
+        with self.assertRaisesRegex(waymark.UsageError, "closed"):
+            capture = waymark.open(SORT / "capture")
+            capture.close()
+            capture.close()
+            capture.flow()
+        with self.assertRaisesRegex(waymark.NotFoundError, "PTM_0"):
+            waymark.open(SORT / "capture").flow("0x55")
+
+
+class Program(unittest.TestCase):
+    def test_report(self):
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                page = waymark.report(SORT / "capture", pathlib.Path(folder) / "r.html", symbols=SORT / "sort.elf")
+            except waymark.UsageError as error:
+                if "Node.js" not in error.message and "without" not in error.message:
+                    raise
+                self.skipTest(f"no page of the report: {error.message}")
+            self.assertGreater(page.stat().st_size, 10000)
+
+    def test_record(self):
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                out = waymark.record(SORT / "sort-aarch64.elf", pathlib.Path(folder) / "out", unit="ete", limit=4000)
+            except waymark.Error as error:
+                if "qemu" not in error.message.lower():
+                    raise
+                self.skipTest(f"cannot record: {error.message}")
+            with waymark.open(out) as capture:
+                self.assertGreater(sum(map(len, capture.flow())), 500)
+
+    def test_errors(self):
+        with self.assertRaisesRegex(waymark.UnreadableError, "no/such"):
+            waymark.run("info", "no/such")
+        with self.assertRaisesRegex(waymark.UsageError, "no-such-option"):
+            waymark.run("info", SORT / "capture", no_such_option=True)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]], verbosity=2)
