@@ -1,6 +1,12 @@
 #include "waymark/pipeline/run.h"
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
+#include <iterator>
+#include <mutex>
+#include <numeric>
+#include <thread>
 #include <utility>
 
 #include "waymark/capture/byte_stream.h"
@@ -311,31 +317,34 @@ private:
     std::uint64_t passed_ = 0;
 };
 
-class Runner {
+/// Counts bytes of all buffers; calls come from several threads.
+class ProgressSum {
 public:
-    Runner(const Session& session, std::span<const Source* const> selected, const MakeConsumer& make,
-           const Progress& progress, const OpenBuffer& open)
-        : session_(session), selected_(selected), make_(make), progress_(progress), open_(open) {}
-
-    Report run() {
-        if (progress_) find_sizes();
-        for (const capture::Buffer& buffer : session_.capture.buffers) run(buffer);
-        return std::move(report_);
+    ProgressSum(const Progress& progress, std::optional<std::uint64_t> of) : progress_(progress), of_(of) {}
+    void add(std::uint64_t bytes) {
+        if (!progress_) return;
+        const std::scoped_lock lock(mutex_);
+        done_ += bytes;
+        progress_(done_, of_);
     }
 
 private:
-    void find_sizes() {
-        of_ = 0;
-        for (const capture::Buffer& buffer : session_.capture.buffers) {
-            const auto stream = capture::open_buffer(buffer);
-            const auto size = stream.has_value() ? (*stream)->size() : std::nullopt;
-            if (!size) return of_.reset();
-            *of_ += *size;
-        }
-    }
+    const Progress& progress_;
+    const std::optional<std::uint64_t> of_;
+    std::mutex mutex_;
+    std::uint64_t done_ = 0;
+};
 
-    void run(const capture::Buffer& buffer) {
-        BufferReport report;
+/// Reads one buffer.
+class BufferRunner {
+public:
+    BufferRunner(const Session& session, std::span<const Source* const> selected, const MakeConsumer& make,
+                 ProgressSum& progress, const OpenBuffer& open)
+        : session_(session), selected_(selected), make_(make), progress_(progress), open_(open) {}
+
+    Report run(const capture::Buffer& buffer) {
+        Report out;
+        BufferReport& report = out.buffers.emplace_back();
         report.name = buffer.name;
         report.buffer = &buffer;
         report.framed = buffer.format != capture::Buffer::Format::source_data;
@@ -371,12 +380,13 @@ private:
             // A port's funnel holds back a few bytes of each source until it has more.
             constexpr std::uint64_t sudden = 256;
             if (finished.bytes_of_others < sudden) finished.silent_from.reset();
-            report_.streams.push_back(std::move(finished));
+            out.streams.push_back(std::move(finished));
             padding = 0;
         }
-        report_.buffers.push_back(std::move(report));
+        return out;
     }
 
+private:
     /// A buffer that lies in parts of a file: each that does not follow the one before begins anew.
     void run_parts(const capture::Buffer& buffer, BufferReport& report, std::vector<std::unique_ptr<Stream>>& streams,
                    Strays& strays, std::optional<Framed>& framed) {
@@ -412,27 +422,91 @@ private:
             take(Bytes(piece_).first(*count));
             for (const auto& stream : streams) stream->end_piece();
             report.bytes += *count;
-            done_ += *count;
-            if (progress_) progress_(done_, of_);
+            progress_.add(*count);
         }
     }
 
     const Session& session_;
     const std::span<const Source* const> selected_;
     const MakeConsumer& make_;
-    const Progress& progress_;
+    ProgressSum& progress_;
     const OpenBuffer& open_;
-    Report report_;
     std::vector<std::uint8_t> piece_;
-    std::uint64_t done_ = 0;
-    std::optional<std::uint64_t> of_;
 };
+
+/// How many bytes the buffers have in all; nothing: not known.
+std::optional<std::uint64_t> size_of_all(const std::vector<capture::Buffer>& buffers) {
+    std::uint64_t sum = 0;
+    for (const capture::Buffer& buffer : buffers) {
+        const auto stream = capture::open_buffer(buffer);
+        const auto size = stream.has_value() ? (*stream)->size() : std::nullopt;
+        if (!size) return std::nullopt;
+        sum += *size;
+    }
+    return sum;
+}
 
 }  // namespace
 
 Report run(const Session& session, std::span<const Source* const> selected, const MakeConsumer& make,
-           const Progress& progress, const OpenBuffer& open) {
-    return Runner(session, selected, make, progress, open).run();
+           const Progress& progress, const OpenBuffer& open, unsigned at_once) {
+    const std::vector<capture::Buffer>& buffers = session.capture.buffers;
+    ProgressSum sum(progress, progress ? size_of_all(buffers) : std::nullopt);
+    std::vector<Report> reports(buffers.size());
+    if (at_once <= 1) {
+        BufferRunner runner(session, selected, make, sum, open);
+        for (std::size_t i = 0; i < buffers.size(); ++i) reports[i] = runner.run(buffers[i]);
+    } else {
+        // The largest first, so that none is left for one thread alone at the end.
+        std::vector<std::size_t> order(buffers.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+            return capture::bytes_in(buffers[a].parts) > capture::bytes_in(buffers[b].parts);
+        });
+        std::mutex making;
+        const MakeConsumer make_one = [&](const StreamInfo& stream) {
+            const std::scoped_lock lock(making);
+            return make(stream);
+        };
+        std::atomic<std::size_t> next{0};
+        std::exception_ptr failed;  // guarded by `making`
+        const auto work = [&] {
+            try {
+                BufferRunner runner(session, selected, make_one, sum, open);
+                for (std::size_t i = 0; (i = next++) < order.size();) reports[order[i]] = runner.run(buffers[order[i]]);
+            } catch (...) {
+                const std::scoped_lock lock(making);
+                failed = std::current_exception();
+            }
+        };
+        {
+            std::vector<std::jthread> threads;
+            for (unsigned i = 1; i < std::min<std::size_t>(at_once, buffers.size()); ++i) threads.emplace_back(work);
+            work();
+        }
+        if (failed) std::rethrow_exception(failed);
+    }
+    Report out;
+    for (Report& report : reports) {
+        std::move(report.buffers.begin(), report.buffers.end(), std::back_inserter(out.buffers));
+        std::move(report.streams.begin(), report.streams.end(), std::back_inserter(out.streams));
+    }
+    return out;
+}
+
+unsigned buffers_at_once(const Session& session, unsigned workers) {
+    // Elsewhere a source may go on in another buffer.
+    if (session.capture.spaces == nullptr) return 1;
+    std::uint64_t bytes = 0, in_short_parts = 0;
+    std::size_t buffers = 0;
+    for (const capture::Buffer& buffer : session.capture.buffers) {
+        buffers += buffer.parts.empty() ? 0 : 1;
+        for (const capture::BufferPart& part : buffer.parts) {
+            bytes += part.bytes;
+            if (part.bytes < least_bytes_for_threads) in_short_parts += part.bytes;
+        }
+    }
+    return in_short_parts > bytes / 4 ? static_cast<unsigned>(std::min<std::size_t>(workers, buffers)) : 1;
 }
 
 }  // namespace waymark::pipeline
