@@ -1,4 +1,7 @@
+#include <cerrno>
+#include <cstdio>
 #include <exception>
+#include <iostream>
 #include <memory>
 #include <new>
 #include <sstream>
@@ -7,6 +10,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "waymark/core/file_error.h"
 
 namespace waymark::cli {
 
@@ -212,7 +216,12 @@ int run(int argc, char** argv) {
             if (command->parsed()) return go();
     } catch (const CLI::ParseError& error) {
         // Help and version are no errors, and come this way too.
-        if (error.get_exit_code() == 0) return app.exit(error);
+        if (error.get_exit_code() == 0) {
+            app.exit(error);
+            if (std::cout.flush() && std::fflush(stdout) == 0) return decoded;
+            say("error", fmt::format("cannot write standard output: {}", reason(errno)));
+            return unreadable;
+        }
         const CLI::App* const last = innermost(app);
         say("error", fmt::format("{}. See {} --help", sentence_of(error, app, argc, argv),
                                  full_name(last == nullptr ? app : *last)));
