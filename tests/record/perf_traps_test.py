@@ -18,7 +18,7 @@ from perf_records import (AUX, AUXTRACE, AUXTRACE_INFO, HARDWARE_ID, INDEX, SAMP
 from perf_test import PROGRAM  # noqa: E402
 
 CID, VMID, TS = 1 << 6, 1 << 7 | 1 << 15, 1 << 11
-RAW, OVERWRITE = 0x100, 2
+RAW, OVERWRITE, INHERIT = 0x100, 2, 2
 
 
 def registers(records):
@@ -123,7 +123,13 @@ class Traps(PerfCase):
         for at in places:
             info.put(at, info.word(at) & ~CID)
         finding = self.check(records, "no-context-ids", "context IDs were not traced")
+        self.assertEqual(finding["severity"], "note")
+        self.assertIn("the thread of each AUX range is that of its record", finding["cause"])
+        # Of an event that traces CPUs, AUX records do not say it.
+        records.put_attr(0, 40, lambda flags: flags & ~INHERIT)
+        finding = self.check(records, "no-context-ids", "context IDs were not traced")
         self.assertEqual(finding["severity"], "warning")
+        self.assertIn("which process ran is not known", finding["cause"])
 
     def test_4_container(self):
         """The metadata promise IDs that the kernel did not trace."""

@@ -146,12 +146,15 @@ class Views(PerfCase):
             error = self.waymark(command, self.data, "--kernel", status=1).stderr
             self.assertRegex(error, r"nothing decoded: none of the [\d,]+ ranges that ran is of kernel code\. They are: "
                                     r"[\d,]+ of \S+\[\d+\], \S+, user code")
-        # Per thread there are no context IDs, but rings of threads; where there are neither, nobody knows.
+        # Per thread there are no context IDs, but rings of threads; where there are neither, and the event traced CPUs,
+        # nobody knows.
         per_thread = self.record("thread.data", "--unit", "ete", "--per-thread")
         self.waymark("profile", per_thread, "--thread", "worker1")
         records = PerfRecords(per_thread)
         for record, at in ([(r, 32) for r in records.of(AUXTRACE)] + [(r, len(r.body) - 16) for r in records.of(AUX)]):
             record.put(at, 0, 4)
+        inherit = 2
+        records.put_attr(0, 40, lambda flags: flags & ~inherit)
         nobody = records.write(self.folder / "nobody.data")
         self.assertIn("neither context IDs nor", self.waymark("flow", nobody, "--process", "threads", status=2).stderr)
 
