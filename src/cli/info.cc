@@ -36,7 +36,7 @@ using pipeline::PacketCounter;
 struct InfoOptions {
     InputOptions input;
     std::string format = "text";
-    std::uint64_t sample_mib = 64;
+    std::uint64_t sample_mib = doctor::sample_bytes >> 20;
 };
 
 /// The fields of a register by name, as its description lists them.
