@@ -10,8 +10,8 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "waymark/analysis/kallsyms.h"
 #include "waymark/capture/module_map.h"
-#include "waymark/capture/text_file.h"
 #include "waymark/image/symbols.h"
 
 namespace waymark::analysis {
@@ -23,8 +23,6 @@ namespace {
 
 bool is_kernel_text(const perf::Mapping& m) { return m.pid == perf::nobody && m.file.starts_with("[kernel.kallsyms]"); }
 bool has_no_file(std::string_view name) { return name.empty() || name[0] == '[' || name.starts_with("//anon"); }
-
-constexpr std::size_t most_kallsyms = std::size_t{256} << 20;
 
 }  // namespace
 
@@ -113,10 +111,7 @@ struct Program::State {
         else if (kernel && given_kallsyms && !*given_kallsyms)
             file.problem = given_kallsyms->error().message;
         else if (kernel && !options.kallsyms.empty())
-            file.problem = fmt::format(
-                "{} has no lines as those of /proc/kallsyms, or only addresses of 0, as others "
-                "than root see them",
-                options.kallsyms.string());
+            file.problem = fmt::format("{} {}", options.kallsyms.string(), no_kallsyms);
         else if (kernel)
             file.problem =
                 "the kernel's symbols were not found; give a copy of its /proc/kallsyms with --kallsyms, or its "
@@ -142,7 +137,7 @@ struct Program::State {
         std::vector<fs::path> paths;
         if (!options.kallsyms.empty()) {
             // Once for all files of the kernel: a pipe has nothing more to give.
-            if (!given_kallsyms) given_kallsyms = capture::read_text_file(options.kallsyms, most_kallsyms);
+            if (!given_kallsyms) given_kallsyms = analysis::read_kallsyms(options.kallsyms);
             if (!*given_kallsyms) return false;
             if (add_kallsyms(**given_kallsyms, o)) return named_by(options.kallsyms, file, o);
         }
@@ -150,7 +145,7 @@ struct Program::State {
             paths.push_back(fs::path(home) / ".debug/[kernel.kallsyms]" / capture::hex_text(file.build_id) /
                             "kallsyms");
         for (const fs::path& path : paths)
-            if (const auto text = capture::read_text_file(path, most_kallsyms); text && add_kallsyms(*text, o))
+            if (const auto text = analysis::read_kallsyms(path); text && add_kallsyms(*text, o))
                 return named_by(path, file, o);
         return false;
     }
@@ -162,19 +157,10 @@ struct Program::State {
     /// Whether there is a function in it.
     static bool add_kallsyms(std::string_view text, Opened& o) {
         bool any = false;
-        while (!text.empty()) {
-            const std::string line(text.substr(0, text.find('\n')));
-            text.remove_prefix(std::min(line.size() + 1, text.size()));
-            char* end = nullptr;
-            const std::uint64_t address = std::strtoull(line.c_str(), &end, 16);
-            if (address == 0 || end == nullptr || end[0] != ' ' || end[1] == 0 || end[2] != ' ') continue;
-            if (end[1] != 't' && end[1] != 'T' && end[1] != 'w' && end[1] != 'W') continue;
-            std::string name(end + 3);
-            name = name.substr(0, name.find('\t'));
-            if (name.empty() || name[0] == '$') continue;
+        kallsyms_functions(text, [&](std::uint64_t address, const std::string& name) {
             o.symbols.add(name, {address}, 0, image::SymbolKind::function);
-            any = true;
-        }
+            return any = true;
+        });
         return any;
     }
 

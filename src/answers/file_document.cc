@@ -155,7 +155,9 @@ std::string answers_document() {
         "is left out, and `health` says so: timelines, because the times of captures cannot be related; charts; and "
         "the\n"
         "unit's own tables. Figures that are not numbers and differ become `differs`. The call tree is kept only if\n"
-        "every capture has one.\n"
+        "every capture has one. If only some files have more than ranges and branches (`--only-ranges`), a warning "
+        "says\n"
+        "that the other tables are sums of these alone. A single file stays as it is.\n"
         "\n"
         "## Tables\n"
         "\n";

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "merge_rows.h"
+#include "waymark/answers/parts.h"
 
 namespace waymark::answers {
 namespace {
@@ -23,6 +24,14 @@ void merge_health(std::span<const Answers* const> all, Answers& out) {
         Finding f{Finding::Severity::note, std::move(what)};
         health.add(key(f), f, [](auto&&...) {});
     };
+    const auto only_ranges = [](const Answers* a) { return has_only_ranges(*a); };
+    if (std::any_of(all.begin(), all.end(), only_ranges) && !std::all_of(all.begin(), all.end(), only_ranges)) {
+        Finding f{Finding::Severity::warning,
+                  "Some of the merged files have ranges and branches alone (--only-ranges): those are the sums of all "
+                  "captures, functions, instructions and lines the sums of the others.",
+                  "Write all files with --only-ranges, or none."};
+        health.add(key(f), f, [](auto&&...) {});
+    }
     for (const Answers* a : all) {
         for (const Finding& f : a->health) health.add(key(f), f, [](auto&&...) {});
         if (has_timeline(*a)) note("The timeline is left out: the times of merged captures cannot be related.");

@@ -128,4 +128,8 @@ void sort_findings(Answers& answers) {
                      [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
 }
 
+bool has_only_ranges(const Answers& answers) {
+    return !answers.ranges.empty() && answers.calls.empty() && answers.instructions.empty();
+}
+
 }  // namespace waymark::answers

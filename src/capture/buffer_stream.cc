@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -118,11 +119,7 @@ public:
             now_.reset();
         }
     }
-    [[nodiscard]] std::optional<std::uint64_t> size() const override {
-        std::uint64_t sum = 0;
-        for (const BufferPart& part : parts_) sum += part.bytes;
-        return sum;
-    }
+    [[nodiscard]] std::optional<std::uint64_t> size() const override { return bytes_in(parts_); }
 
 private:
     const std::shared_ptr<const ByteFile> file_;
@@ -132,6 +129,11 @@ private:
 };
 
 }  // namespace
+
+std::uint64_t bytes_in(const std::vector<BufferPart>& parts) {
+    return std::accumulate(parts.begin(), parts.end(), std::uint64_t{0},
+                           [](std::uint64_t sum, const BufferPart& part) { return sum + part.bytes; });
+}
 
 std::unique_ptr<ByteStream> open_part(const ByteFile& container, const BufferPart& part) {
     if (part.packed != 0) return std::make_unique<PackedPart>(container, part);

@@ -385,6 +385,22 @@ Result<std::unique_ptr<ByteStream>> concatenate(std::vector<std::filesystem::pat
     return std::unique_ptr<ByteStream>(std::move(stream));
 }
 
+std::vector<std::uint8_t> peek_standard_input(std::size_t most) {
+    std::vector<std::uint8_t> out(most);
+    ssize_t got = 0;
+    struct stat status {};
+    if (::fstat(STDIN_FILENO, &status) != 0) return {};
+    if (S_ISREG(status.st_mode)) {
+        got = ::pread(STDIN_FILENO, out.data(), most, ::lseek(STDIN_FILENO, 0, SEEK_CUR));
+    } else if (std::array<int, 2> copy{}; S_ISFIFO(status.st_mode) && ::pipe2(copy.data(), O_CLOEXEC) == 0) {
+        got = ::tee(STDIN_FILENO, copy[1], most, 0);
+        if (got > 0) got = ::read(copy[0], out.data(), static_cast<std::size_t>(got));
+        for (const int end : copy) ::close(end);
+    }
+    out.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+    return out;
+}
+
 std::unique_ptr<ByteStream> from_memory(std::vector<std::uint8_t> bytes) {
     return std::make_unique<MemoryStream>(std::move(bytes));
 }

@@ -17,8 +17,6 @@ namespace waymark::capture::perf {
 
 namespace {
 
-constexpr std::uint64_t frame_bytes = 16;
-
 Error bad_info(std::string what) { return {Errc::bad_format, "AUXTRACE_INFO of CoreSight: " + std::move(what)}; }
 
 /// The unit's registers from words, the first of which is `words[0]`.
@@ -148,178 +146,6 @@ CsHardwareId cs_hardware_id(std::uint64_t id) {
     out.minor = static_cast<unsigned>(id >> 56 & 0xf);
     out.major = static_cast<unsigned>(id >> 60);
     if (out.minor >= 1) out.sink = static_cast<std::uint32_t>(id >> 8);
-    return out;
-}
-
-// ---- rings
-
-namespace {
-
-/// Ring positions that were already handed out; ranges never overlap.
-class Covered {
-public:
-    /// Adds [first, end) and returns the parts that were not in it before.
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> add(std::uint64_t first, std::uint64_t end) {
-        std::vector<std::pair<std::uint64_t, std::uint64_t>> fresh;
-        auto at = ranges_.upper_bound(first);
-        if (at != ranges_.begin() && std::prev(at)->second >= first) --at;
-        std::uint64_t new_first = first, new_end = end, from = first;
-        while (at != ranges_.end() && at->first <= end) {
-            if (from < at->first) fresh.emplace_back(from, at->first);
-            from = std::max(from, at->second);
-            new_first = std::min(new_first, at->first);
-            new_end = std::max(new_end, at->second);
-            at = ranges_.erase(at);
-        }
-        if (from < end) fresh.emplace_back(from, end);
-        if (new_first < new_end) ranges_[new_first] = new_end;
-        return fresh;
-    }
-
-private:
-    std::map<std::uint64_t, std::uint64_t> ranges_;  // first → end
-};
-
-/// The bytes of a ring that are in the file, by position.
-struct Held {
-    std::uint64_t first{}, end{};  // in the ring
-    std::size_t chunk{};
-};
-
-struct Ring {
-    std::vector<Held> held;
-    Covered covered;
-    std::uint64_t covered_bytes = 0;
-    std::optional<std::uint64_t> before{};  // time of the previous AUX record
-};
-
-std::uint64_t end_of(std::uint64_t first, std::uint64_t bytes) { return first + std::min(bytes, ~first); }
-
-}  // namespace
-
-CsRings cs_rings(const PerfData& data) {
-    CsRings out;
-    std::vector<Ring> rings;
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> by_owner;
-    for (std::size_t i = 0; i < data.chunks.size(); ++i) {
-        const Chunk& c = data.chunks[i];
-        const std::uint32_t tid = c.cpu == nobody ? c.tid : nobody;
-        const auto [at, fresh] = by_owner.try_emplace({c.cpu, tid}, rings.size());
-        if (fresh) {
-            rings.emplace_back();
-            out.rings.push_back({c.cpu, tid, {}, 0, 0});
-        }
-        out.rings[at->second].chunk_bytes += c.bytes;
-        if (c.bytes != 0) rings[at->second].held.push_back({c.ring, end_of(c.ring, c.bytes), i});
-    }
-    // Where chunks overlap, as snapshots do, bytes are taken from the first one.
-    for (Ring& ring : rings) {
-        Covered known;
-        std::vector<Held> apart;
-        for (const Held& h : ring.held)
-            for (const auto& [first, end] : known.add(h.first, h.end)) apart.push_back({first, end, h.chunk});
-        std::sort(apart.begin(), apart.end(), [](const Held& a, const Held& b) { return a.first < b.first; });
-        ring.held = std::move(apart);
-    }
-    const auto part_of = [&](const Held& h, std::uint64_t first, std::uint64_t end) {
-        const Chunk& c = data.chunks[h.chunk];
-        BufferPart part;
-        part.bytes = end - first;
-        if (c.packed) {
-            part.offset = c.payload;
-            part.packed = c.packed_bytes;
-            part.skip = first - c.ring;
-        } else {
-            part.offset = c.payload + (first - c.ring);
-        }
-        return part;
-    };
-
-    out.without_aux = data.aux.empty();
-    if (out.without_aux) {
-        for (std::size_t r = 0; r < rings.size(); ++r)
-            for (const Held& h : rings[r].held) {
-                std::vector<CsRange>& ranges = out.rings[r].ranges;
-                const bool follows = !ranges.empty() && &h != rings[r].held.data() && (&h - 1)->end == h.first;
-                if (!follows) ranges.push_back({CsRange::no_aux, {}, false, 0, 0, {}});
-                BufferPart part = part_of(h, h.first, h.end);
-                part.follows = follows;
-                part.to = ~std::uint64_t{0};
-                if (out.rings[r].cpu == nobody) part.thread = out.rings[r].tid;
-                ranges.back().parts.push_back(part);
-            }
-        return out;
-    }
-
-    const auto ring_of = [&](const AuxRange& aux) -> std::optional<std::size_t> {
-        if (aux.id.cpu)
-            if (const auto found = by_owner.find({*aux.id.cpu, nobody}); found != by_owner.end()) return found->second;
-        if (aux.id.tid)
-            if (const auto found = by_owner.find({nobody, *aux.id.tid}); found != by_owner.end()) return found->second;
-        // Records without a trailer belong to the only ring.
-        if (!aux.id.cpu && !aux.id.tid && rings.size() == 1) return 0;
-        return std::nullopt;
-    };
-    std::set<std::uint32_t> unplaced_cpus;
-    for (std::size_t i = 0; i < data.aux.size(); ++i) {
-        const AuxRange& aux = data.aux[i];
-        const auto r = ring_of(aux);
-        if (!r) {
-            if (aux.bytes == 0) continue;
-            ++out.unplaced_ranges;
-            out.unplaced_bytes = end_of(out.unplaced_bytes, aux.bytes);
-            if (aux.id.cpu && *aux.id.cpu != nobody) unplaced_cpus.insert(*aux.id.cpu);
-            continue;
-        }
-        Ring& ring = rings[*r];
-        CsRing& to = out.rings[*r];
-        CsRange range;
-        range.aux = i;
-        range.raw = (aux.flags & cs_etm_format_mask) == cs_etm_raw;
-        if (aux.id.cpu != nobody) range.cpu = aux.id.cpu;
-        const bool overwrite = (aux.flags & AuxRange::overwrite) != 0;
-        const std::uint64_t first = overwrite ? aux.offset - std::min(aux.offset, aux.bytes) : aux.offset;
-        const std::uint64_t end = overwrite ? aux.offset : end_of(aux.offset, aux.bytes);
-        const std::uint64_t time = aux.id.time.value_or(0);
-        const std::uint64_t from = std::min(ring.before.value_or(0), time);
-        ring.before = time;
-        std::uint64_t there = 0, last = 0;
-        auto at = std::upper_bound(ring.held.begin(), ring.held.end(), first,
-                                   [](std::uint64_t position, const Held& h) { return position < h.end; });
-        for (; at != ring.held.end() && at->first < end; ++at) {
-            std::uint64_t begin = std::max(first, at->first);
-            const std::uint64_t stop = std::min(end, at->end);
-            // A snapshot can begin anywhere, but frames are aligned to multiples of their size.
-            if (overwrite && !range.raw && begin == at->first && begin % frame_bytes != 0)
-                begin = std::min(stop, end_of(begin, frame_bytes - begin % frame_bytes));
-            if (begin == stop) continue;
-            for (const auto& [a, b] : ring.covered.add(begin, stop)) {
-                BufferPart part = part_of(*at, a, b);
-                part.follows = !range.parts.empty() && a == last;
-                part.from = from;
-                part.to = time;
-                part.lost = (aux.flags & (AuxRange::truncated | AuxRange::collision)) != 0;
-                if (to.cpu == nobody) part.thread = to.tid;
-                ring.covered_bytes += b - a;
-                range.parts.push_back(part);
-                last = b;
-                range.again -= b - a;
-            }
-            range.again += stop - begin;
-            there += stop - begin;
-        }
-        if (!overwrite) range.missing = end - first - there;
-        to.ranges.push_back(std::move(range));
-    }
-    for (std::size_t r = 0; r < rings.size(); ++r) {
-        std::uint64_t held = 0;
-        for (const Held& h : rings[r].held) held += h.end - h.first;
-        // perf pads each chunk to a multiple of 8.
-        const std::uint64_t padding = 7 * rings[r].held.size();
-        const std::uint64_t rest = held - rings[r].covered_bytes;
-        out.rings[r].uncovered_bytes = rest > padding ? rest : 0;
-    }
-    out.unplaced_cpus.assign(unplaced_cpus.begin(), unplaced_cpus.end());
     return out;
 }
 
@@ -616,7 +442,7 @@ private:
                 ring.cpu != nobody ? fmt::format("CPU {}", ring.cpu) : fmt::format("thread {}", ring.tid);
             std::uint64_t missing = 0, cut = 0, again = 0;
             for (const CsRange& range : ring.ranges) {
-                missing = end_of(missing, range.missing);
+                missing += std::min(range.missing, ~missing);
                 cut += range.missing != 0 ? 1 : 0;
                 again += range.again;
             }
@@ -669,10 +495,10 @@ private:
                             "A larger ring (perf record -m SIZE) loses fewer.",
                             data_->lost_records));
         for (const Loss& loss : data_->losses)
-            problem(fmt::format("offset {:#x}: {}", loss.first.value, loss.message), Kind::part);
+            problem(fmt::format("offset {:#x}: {}", loss.first.value, loss.message), Kind::damage);
         if (data_->loss_count > data_->losses.size())
             problem(fmt::format("{} more places could not be read.", data_->loss_count - data_->losses.size()),
-                    Kind::part);
+                    Kind::damage);
     }
 
     const std::filesystem::path path_;

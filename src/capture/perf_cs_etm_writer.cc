@@ -14,10 +14,11 @@ struct Term {
     unsigned config;           ///< bit of attr.config, which is that of ETMCR
     std::uint64_t trcconfigr;  ///< bits
 };
-constexpr std::array<Term, 5> terms{{
+constexpr std::array<Term, 6> terms{{
     {&CsEtmTerms::branch_broadcast, "branch_broadcast", 8, 1U << 3},
     {&CsEtmTerms::cycle_accurate, "cycacc", 12, 1U << 4},
     {&CsEtmTerms::context_id, "contextid", 14, 1U << 6},
+    {&CsEtmTerms::context_id2, "contextid2", 15, 1U << 7 | 1U << 15},
     {&CsEtmTerms::timestamps, "timestamp", 28, 1U << 11},
     {&CsEtmTerms::return_stack, "retstack", 29, 1U << 12},
 }};

@@ -110,11 +110,31 @@ private:
                 "the kernel runs at EL2 (TRCCONFIGR.VMID or VMIDOPT), so CONTEXTIDR_EL2 has the thread and the context "
                 "ID, if there is one, has none of this machine",
                 "take the VMID for the thread in other tools");
-        if (!file_.context_in_vmid && !per_thread)
-            add("no-context-ids", Weight::ambiguous, "threads are not in the trace: context IDs were not traced",
+        if (!file_.context_in_vmid && !per_thread) {
+            const auto [unknown, all] = bytes_without_thread();
+            add("no-context-ids", unknown == 0 ? Weight::normal : Weight::ambiguous,
+                "threads are not in the trace: context IDs were not traced",
                 "context IDs or VMIDs, from which threads are known",
-                "which process ran is not known, so no code of a process is found",
-                "record with contextid (perf sets it for a program, or with -a), or with --per-thread");
+                unknown == 0 ? "the thread of each AUX range is that of its record, or of SWITCH records"
+                : unknown == all
+                    ? "which process ran is not known, so no code of a process is found"
+                    : fmt::format("which process ran is not known of {} of {} bytes, so no code of a process is found "
+                                  "there; of the others AUX or SWITCH records say it",
+                                  grouped(unknown), grouped(all)),
+                "record with contextid (perf sets it for a program, or with -a), with --switch-events, or with "
+                "--per-thread");
+        }
+    }
+    /// Trace of which no thread is known but from itself; and all.
+    [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> bytes_without_thread() const {
+        std::uint64_t unknown = 0, all = 0;
+        for (const CsRing& ring : file_.rings.rings)
+            for (const CsRange& range : ring.ranges)
+                for (const BufferPart& part : range.parts) {
+                    all += part.bytes;
+                    unknown += part.thread ? 0 : part.bytes;
+                }
+        return {unknown, all};
     }
 
     void simpleperf() {
@@ -247,9 +267,10 @@ private:
                                       counted(ranges, "AUX record")),
             "AUXTRACE records with the trace",
             "other tools write an empty result and exit with 0; here that is an error",
-            ranges == 0 ? "check that the event was cs_etm and ran where the program did, and record again"
-                        : "let the recorder end by itself with enough space (it was killed, or the disk was full), "
-                          "and record again");
+            !data_.losses.empty() ? "the file is cut or damaged: copy the whole of it again"
+            : ranges == 0         ? "check that the event was cs_etm and ran where the program did, and record again"
+                          : "let the recorder end by itself with enough space (it was killed, or the disk was full), "
+                            "and record again");
     }
 
     const CsFile& file_;

@@ -309,10 +309,8 @@ Result<std::unique_ptr<PlacedFolder>> PlacedFolder::open(const std::string& path
     if (place.filename().empty()) place = place.parent_path();
     if (fs::exists(place, error) && !fs::is_directory(place, error))
         return Error{Errc::usage, fmt::format("{} is no folder", path)};
-    if (const fs::path around = place.parent_path(); !around.empty()) fs::create_directories(around, error);
-    if (error) return cannot_create(path, error.value());
     TemporaryName temporary(place);
-    if (!fs::create_directory(temporary.path(), error)) return cannot_create(path, error.value());
+    if (!fs::create_directory(temporary.path(), error)) return cannot_create(place, error.value());
     temporary.lock();
     return std::unique_ptr<PlacedFolder>(new PlacedFolder(std::move(temporary), std::move(place)));
 }

@@ -2,6 +2,7 @@
 
 #include "trouble.h"
 #include "unit_answers.h"
+#include "waymark/analysis/kallsyms.h"
 #include "waymark/capture/dpu_folder.h"
 
 namespace waymark::cli {
@@ -35,7 +36,10 @@ Result<answers::Answers> answers_of(const AnswersOptions& options) {
     if (capture::is_dpu_folder(options.input.capture)) return answers_of_dpu_folder(options);
     if (auto taken_out = trace_taken_out(options.input.capture)) return std::move(*taken_out);
     if (is_profile(options.input.capture)) return answers_of_profile(options);
-    auto opened = open_session(options.input);
+    if (!options.kallsyms.empty()) WM_RETURN_IF_ERROR(analysis::check_kallsyms(options.kallsyms));
+    InputOptions input = options.input;
+    input.kallsyms = options.kallsyms;
+    auto opened = open_session(input);
     if (!opened) return not_opened(opened.error());
     const pipeline::Session session = std::move(*opened);
     warn(session);
@@ -46,7 +50,7 @@ Result<answers::Answers> answers_of(const AnswersOptions& options) {
     ProgressLine progress;
     auto answers =
         pipeline::flow_answers(session, selected, wanted, shown_on(progress), [&](const pipeline::Report& report) {
-            report_read_errors(report);
+            report_read_errors(session, report);
             const auto filtered = pipeline::filter_note(session, report);
             if (filtered && !filtered->nothing_passed) say("note", filtered->text);
         });

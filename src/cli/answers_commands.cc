@@ -325,6 +325,7 @@ Run add_diff(CLI::App& app) {
         ->take_all();
     input.add_folders_to(command);
     input.add_generated_to(command);
+    input.selection.add_to(command);
     add_output(command, input.output);
     request->add_shared(command);
     request->answers.calls = true;

@@ -3,7 +3,10 @@
 
 #include "commands.h"
 #include "unit_answers.h"
+#include "views.h"
 #include "waymark/answers/file.h"
+#include "waymark/answers/parts.h"
+#include "waymark/capture/byte_stream.h"
 #include "waymark/pipeline/answers_file.h"
 
 namespace waymark::cli {
@@ -30,9 +33,7 @@ ExitStatus write(const WriteOptions& options) {
     if (options.only_ranges) answers->edges.clear();
     const auto bytes = pipeline::write_answers_file(*answers, wanted.input.output, wanted.input.files());
     if (!bytes) return fail(bytes.error());
-    using Health = answers::Finding::Severity;
-    for (const answers::Finding& f : answers->health)
-        if (f.severity == Health::warning || (f.severity == Health::bad && !answers->cut)) say("warning", f.what);
+    say_head(*answers);
     if (options.only_ranges && answers->ranges.empty())
         say("warning", "it contains no ranges: these need program flow trace, and the program's files");
     if (wanted.input.output != "-")
@@ -43,7 +44,11 @@ ExitStatus write(const WriteOptions& options) {
 
 }  // namespace
 
-bool is_answers_file(const std::string& path) { return answers::is_answers_file(doctor::first_bytes(path)); }
+bool is_answers_file(const std::string& path) {
+    constexpr std::size_t magic_bytes = 8;
+    return answers::is_answers_file(path == "-" ? capture::peek_standard_input(magic_bytes)
+                                                : doctor::first_bytes(path));
+}
 
 Result<Answers> answers_of_file(const AnswersOptions& options) {
     WM_RETURN_IF_ERROR(refuse_flow_options(options, "an answers file, which is already decoded"));
@@ -53,11 +58,16 @@ Result<Answers> answers_of_file(const AnswersOptions& options) {
     auto read = pipeline::read_answers_file(options.input.capture);
     if (!read) return not_opened(read.error());
     Answers& a = *read;
+    if (answers::has_only_ranges(a) && !options.ranges && (options.calls || options.instructions || options.timeline)) {
+        Error lacks{
+            Errc::not_found,
+            fmt::format("{} was written with --only-ranges: it has ranges, branches, exceptions and levels, but "
+                        "no functions, instructions or timeline; write it again without --only-ranges",
+                        options.input.capture)};
+        if (options.instructions || options.timeline) return lacks;
+        say("warning", lacks.message);
+    }
     pipeline::keep_what_is_asked(a, options);
-    const auto lacks = [&](const char* what) {
-        say("warning", fmt::format("{} has no {}: it was written with --only-ranges", options.input.capture, what));
-    };
-    if (options.instructions && a.instructions.empty()) lacks("instructions");
     if (options.all_functions)
         for (const answers::Finding& f : a.health)
             if (f.what == without_functions_that_never_ran) say("note", fmt::format("{} ({})", f.what, f.todo));

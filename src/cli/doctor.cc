@@ -26,7 +26,7 @@ using nlohmann::ordered_json;
 
 struct DoctorOptions {
     std::vector<std::string> captures, images;
-    InputOptions names;  // --symfs, --debug-dir and --symbols alone
+    InputOptions names;  // --symfs, --debug-dir, --symdir and --symbols alone
     std::string format = "text", output, snapshot;
     bool strict = false;
     std::uint64_t sample_mib = doctor::sample_bytes >> 20;
@@ -67,10 +67,11 @@ Result<doctor::ExaminationReport> diagnose(const DoctorOptions& options) {
                     [&](const std::string& c) { return fs::is_directory(c, error) || is_profile(c); }))
         return Error{Errc::usage, "several captures must all be bare trace files; else run doctor for each"};
     const InputOptions& names = options.names;
-    if (const char* given = !names.symbols.empty()         ? "--symbols"
-                            : !names.symfs.empty()         ? "--symfs"
-                            : !names.debug_folders.empty() ? "--debug-dir"
-                                                           : nullptr;
+    if (const char* given = !names.symbols.empty()          ? "--symbols"
+                            : !names.symfs.empty()          ? "--symfs"
+                            : !names.debug_folders.empty()  ? "--debug-dir"
+                            : !names.symbol_folders.empty() ? "--symdir"
+                                                            : nullptr;
         given != nullptr && ((!folder && !is_cs_etm(first)) || capture::is_dpu_folder(first)))
         return Error{Errc::usage,
                      fmt::format("{}: {} is for captures that say which files were mapped, which are snapshot folders "
@@ -423,7 +424,8 @@ Run add_doctor(CLI::App& app) {
     command
         .add_option("--write-snapshot", options->snapshot,
                     "Write a snapshot folder with the inferred description, trace and images, for waymark flow")
-        ->type_name("DIR");
+        ->type_name("DIR")
+        ->check(not_empty());
     command.add_option("--sample", options->sample_mib, "Examine at most this many MiB of each buffer")
         ->type_name("MIB")
         ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1024}))

@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "options.h"
 #include "table.h"
+#include "views.h"
 #include "waymark/capture/placed_file.h"
 #include "waymark/core/file_error.h"
 #include "waymark/exports/sqlite.h"
@@ -27,7 +28,7 @@ struct ExportOptions {
     AnswersOptions answers;
     std::string format, metric, table, of_image;
     std::uint64_t max_bytes = 0;  // 0: not given
-    bool list = false;
+    bool list = false, bolt_traces = false;
 };
 
 std::string format_names() {
@@ -100,9 +101,7 @@ public:
         const ExitStatus status = write_all(*answers);
         if (status != decoded) return status == nothing && answers->cut ? unreadable : status;
         // The file does not show what it lacks. Why a capture was cut was reported when it was read.
-        using Health = answers::Finding::Severity;
-        for (const answers::Finding& f : answers->health)
-            if (f.severity == Health::warning || (f.severity == Health::bad && !answers->cut)) say("warning", f.what);
+        say_head(*answers);
         return answers->cut ? unreadable : decoded;
     }
 
@@ -139,6 +138,7 @@ private:
         const bool of_one = name == "bolt" || name == "autofdo-text" || name == "profgen" || name == "profgen-script";
         if (!options_.of_image.empty() && !of_one)
             return wrong("--of-image is for bolt, autofdo-text, profgen and profgen-script");
+        if (options_.bolt_traces && name != "bolt") return wrong("--bolt-traces is for bolt");
         if (options_.format == exports::old_name_of_llvm_profile)
             say("note",
                 "autofdo is the older name of llvm-profile, LLVM's sample profile; Google's AutoFDO text is "
@@ -161,7 +161,7 @@ private:
 
     Result<ExportReport> write(const Answers& a, ByteSink& sink) const {
         if (!options_.table.empty()) return write_table(a, *exports::find_table(options_.table), sink);
-        exports::WriteOptions how{metric_, {}, options_.of_image};
+        exports::WriteOptions how{metric_, {}, options_.of_image, options_.bolt_traces};
         if (options_.max_bytes != 0) how.most_bytes = options_.max_bytes;
         return exports::write(*format_, a, how, sink);
     }
@@ -317,6 +317,8 @@ Run add_export(CLI::App& app) {
             "bolt, autofdo-text, profgen: the program or library it is for, by name or build ID; the program itself "
             "if not given")
         ->type_name("NAME");
+    command.add_flag("--bolt-traces", options->bolt_traces,
+                     "bolt: T and R lines, a branch with the range behind it, which BOLT of LLVM 20 and later reads");
     add_jobs(command, options->answers.jobs)->check(CLI::Range(0U, 256U));
     add_kallsyms(command, options->answers);
     command.add_flag("--list", options->list, "Show the formats, what opens them and what they need");

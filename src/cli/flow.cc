@@ -127,15 +127,8 @@ void print_summary(Output& out, const pipeline::Report& report, const std::vecto
 
 /// What is wrong, at the end, so that nobody has to read the listing to learn it.
 void report_trouble(const pipeline::Report& report, const std::vector<Decoded>& all) {
-    const auto report_each = [](const std::vector<pipeline::Damage>& damage) {
-        using Kind = pipeline::Damage::Kind;
-        for (const pipeline::Damage& each : damage)
-            // A buffer that was cut is an error of reading. The listing and the summary show the other two.
-            if (each.kind != Kind::cut && each.kind != Kind::unsynchronised && each.kind != Kind::overflow)
-                say(each.severity == pipeline::Severity::note ? "note" : "warning", each.sentence);
-    };
-    for (const pipeline::BufferReport& buffer : report.buffers) report_each(pipeline::damage_in(buffer));
-    for (const Decoded& d : all) report_each(d.damage);
+    for (const pipeline::BufferReport& buffer : report.buffers) say_damage(pipeline::damage_in(buffer));
+    for (const Decoded& d : all) say_damage(d.damage);
 }
 
 /// Why a run gave nothing at all.
@@ -250,7 +243,7 @@ private:
     ExitStatus finish(const pipeline::Session& session, const pipeline::Report& report, const std::vector<Decoded>& all,
                       const std::vector<const pipeline::Source*>& selected, Output& out) {
         if (out.close() != decoded) return unreadable;
-        const bool read_errors = report_read_errors(report);
+        const bool read_errors = report_read_errors(session, report);
         report_trouble(report, all);
         for (const pipeline::Damage& damage : pipeline::missing_code(session, report)) say("warning", damage.sentence);
         if (const auto filtered = pipeline::filter_note(session, report); filtered && !filtered->nothing_passed)
@@ -279,10 +272,9 @@ private:
             return nothing;
         }
         // Missing names are no loss; a description or an image that is not of what ran is one, as elsewhere.
-        const auto wrong =
-            std::find_if(session.problems.begin(), session.problems.end(), [](const capture::Problem& p) {
-                return p.kind != capture::Problem::Kind::names && p.kind != capture::Problem::Kind::part;
-            });
+        const auto wrong = std::find_if(
+            session.problems.begin(), session.problems.end(),
+            [](const capture::Problem& p) { return p.kind != capture::Problem::Kind::names && !p.is_loss(); });
         if (options_.strict && wrong != session.problems.end()) {
             say("error", about(options_.input.capture, capture::to_string(*wrong)) + " (--strict)");
             return nothing;

@@ -36,6 +36,7 @@ using pipeline::PacketCounter;
 struct InfoOptions {
     InputOptions input;
     std::string format = "text";
+    std::uint64_t sample_mib = doctor::sample_bytes >> 20;
 };
 
 /// The fields of a register by name, as its description lists them.
@@ -104,6 +105,12 @@ ordered_json stream_json(const pipeline::StreamReport& stream) {
     return out;
 }
 
+/// The trace of a buffer that consists of parts.
+std::uint64_t whole_bytes(const pipeline::BufferReport& report, const pipeline::Session& session) {
+    const capture::Buffer* whole = session.capture.find_buffer(report.name);
+    return whole == nullptr || whole->parts.empty() ? report.bytes : capture::bytes_in(whole->parts);
+}
+
 ordered_json buffer_json(const pipeline::BufferReport& report, const pipeline::Session& session) {
     const capture::Buffer& buffer = *report.buffer;
     ordered_json files = ordered_json::array();
@@ -113,6 +120,8 @@ ordered_json buffer_json(const pipeline::BufferReport& report, const pipeline::S
         {"format", buffer.format_name.empty() ? std::string(capture::name(buffer.format)) : buffer.format_name},
         {"files", std::move(files)},
         {"bytes", report.bytes}};
+    if (const std::uint64_t whole = whole_bytes(report, session); whole > report.bytes && !report.error)
+        out["of_bytes"] = whole;
     if (report.error) out["error"] = report.error->message;
     if (!report.framed) return out;
     const coresight::Totals& t = report.frames;
@@ -215,6 +224,16 @@ ordered_json describe(const pipeline::Session& session, const std::vector<const 
     info["problems"] = gathered(session.problems);
     for (const std::string& problem : pipeline::problems_in(session, selected, report))
         info["problems"].push_back(problem);
+    std::uint64_t counted_bytes = 0, all_bytes = 0;
+    for (const pipeline::BufferReport& buffer : report.buffers) {
+        counted_bytes += buffer.bytes;
+        all_bytes += buffer.error ? buffer.bytes : whole_bytes(buffer, session);
+    }
+    if (counted_bytes < all_bytes)
+        info["problems"].push_back(fmt::format(
+            "frames and packets were counted in {} of {} bytes of trace, from the beginning of each buffer on; "
+            "--sample 0 counts all",
+            grouped(counted_bytes), grouped(all_bytes)));
     if (session.capture.spaces != nullptr) add_processes(info, session, selected);
     return info;
 }
@@ -281,14 +300,18 @@ ExitStatus run_info(const InfoOptions& options) {
         return std::make_unique<PacketCounter>(stream);
     };
     ProgressLine progress;
-    const pipeline::Report report = pipeline::run(session, *selected, make, shown_on(progress));
+    // To count the packets of a large file takes long, and changes little.
+    std::optional<pipeline::Session> part;
+    if (options.sample_mib != 0 && session.capture.spaces != nullptr)
+        pipeline::shorten(part.emplace(session).capture, options.sample_mib << 20);
+    const pipeline::Report report = pipeline::run(part ? *part : session, *selected, make, shown_on(progress));
     const ordered_json info = describe(session, *selected, report);
     if (options.format == "text")
         print_snapshot_info(*out, info, {session, *selected, report});
     else
         print_info_for_programs(*out, info, options.format);
     if (out->close() != decoded) return unreadable;
-    const bool read_errors = report_read_errors(report);
+    const bool read_errors = report_read_errors(session, report);
     std::uint64_t packets = 0;
     for (const pipeline::StreamReport& stream : report.streams) {
         const auto* counter = dynamic_cast<const PacketCounter*>(stream.consumer.get());
@@ -328,6 +351,13 @@ Run add_info(CLI::App& app) {
         "bare buffer contains is inferred from its bytes, unless --protocol is given",
         units));
     add_format(command, options->format, "text: for reading; tsv (item, value), json: for programs");
+    command
+        .add_option("--sample", options->sample_mib,
+                    "Of a perf.data file with more trace, count the packets of this many MiB, from the beginning of "
+                    "each buffer on; 0: all")
+        ->type_name("MIB")
+        ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 30))
+        ->capture_default_str();
     command.footer(
         "Example:\n"
         "  waymark info CAPTURE\n");

@@ -132,8 +132,12 @@ void print_snapshot_info(Output& out, const ordered_json& info, const pipeline::
         if (continuations.has_buffer(b["name"].get<std::string>())) continue;
         std::string files;
         for (const auto& file : b["files"]) files += (files.empty() ? "" : ", ") + file.get<std::string>();
+        const std::uint64_t bytes = b["bytes"].get<std::uint64_t>();
         out.print("\nbuffer {}  {}, {}, {}\n", b["name"].get<std::string>(), b["format"].get<std::string>(),
-                  counted(b["bytes"].get<std::uint64_t>(), "byte"), files);
+                  b.contains("of_bytes")
+                      ? fmt::format("{} of {}", grouped(bytes), counted(b["of_bytes"].get<std::uint64_t>(), "byte"))
+                      : counted(bytes, "byte"),
+                  files);
         if (!b.contains("frames")) continue;
         std::vector<std::string> words, places;
         for (const auto& [name, value] : b["frames"].items()) {

@@ -11,6 +11,7 @@
 #include "unit_answers.h"
 #include "waymark/answers/answers.h"
 #include "waymark/pipeline/answers_file.h"
+#include "waymark/pipeline/several.h"
 
 namespace waymark::cli {
 
@@ -40,7 +41,9 @@ public:
 
 private:
     static constexpr std::size_t most_waiting = 16;
+    /// One alone stays as it is, with what cannot be added up.
     void add_up() {
+        if (waiting_.size() == 1) return;
         std::vector<const Answers*> all;
         for (const Answers& a : waiting_) all.push_back(&a);
         Answers sum = answers::merged(all);
@@ -55,7 +58,10 @@ ExitStatus merge(const MergeOptions& options) {
     Sum sum;
     std::string unit;
     for (const std::string& path : options.files) {
-        if (std::error_code none; std::filesystem::exists(path, none) && !is_answers_file(path))
+        std::error_code none;
+        if (std::filesystem::is_regular_file(path, none) && std::filesystem::file_size(path, none) == 0)
+            return fail({Errc::unreadable, fmt::format("{} is empty; it was not written to its end, or cut", path)});
+        if (std::filesystem::exists(path, none) && !is_answers_file(path))
             return fail(
                 {Errc::usage, fmt::format("{} is not an answers file; make one from a capture with waymark answers {} "
                                           "-o FILE",
@@ -63,16 +69,15 @@ ExitStatus merge(const MergeOptions& options) {
         auto read = pipeline::read_answers_file(path);
         if (!read) return fail(not_opened(read.error()));
         if (unit.empty()) unit = read->unit;
-        if (read->unit != unit)
-            return fail({Errc::usage, fmt::format("{} is of unit {}, {} of unit {}: their figures do not add up; merge "
-                                                  "files of one unit",
-                                                  options.files.front(), unit, path, read->unit)});
+        if (const auto error = pipeline::not_of_one_unit(options.files.front(), unit, path, read->unit))
+            return fail(*error);
         sum.add(std::move(*read));
     }
     const Answers all = sum.take();
     const auto bytes = pipeline::write_answers_file(all, options.output, options.files);
     if (!bytes) return fail(bytes.error());
     std::uint64_t captures = 0;
+    if (all.parts.empty()) captures = 1;
     for (const answers::MergedPart& part : all.parts) {
         captures += part.times;
         if (part.times > 1)
@@ -80,7 +85,7 @@ ExitStatus merge(const MergeOptions& options) {
                                     counted(part.trace_bytes, "byte"), part.times));
     }
     for (const answers::Finding& f : all.health)
-        if (sum.is_new(f)) say("note", f.what);
+        if (sum.is_new(f)) say(f.severity >= answers::Finding::Severity::warning ? "warning" : "note", f.what);
     if (options.output != "-")
         say("note", fmt::format("wrote {}, {}: {} in {}", options.output, counted(*bytes, "byte"),
                                 counted(captures, "capture"), counted(options.files.size(), "file")));
@@ -95,9 +100,7 @@ Run add_merge(CLI::App& app) {
     command.add_option("FILES", options->files, "Answers files, of waymark answers or waymark merge")
         ->required()
         ->type_name("");
-    command.add_option("-o,--output", options->output, "The answers file to write; - is standard output")
-        ->required()
-        ->type_name("FILE");
+    add_output(command, options->output, "The answers file to write; - is standard output")->required();
     command.footer(
         "The files may come from any number of captures of one unit. Programs are identified by build ID, wherever "
         "they were\n"

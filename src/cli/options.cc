@@ -70,6 +70,14 @@ void InputOptions::add_folders_to(CLI::App& command) {
         ->allow_extra_args(false)
         ->take_all()
         ->group(group);
+    command
+        .add_option("--symdir", symbol_folders,
+                    "Folder with unstripped programs and libraries at any path in it, such as Android's symbols; files "
+                    "are found by name and build ID. May be repeated")
+        ->type_name("DIR")
+        ->allow_extra_args(false)
+        ->take_all()
+        ->group(group);
 }
 
 void InputOptions::add_generated_to(CLI::App& command) {
@@ -96,8 +104,8 @@ CLI::Option* add_format(CLI::App& command, std::string& value, const char* help,
     return add_choice(command, "--format", value, std::move(words), help, "FORMAT");
 }
 
-CLI::Option* add_output(CLI::App& command, std::string& value) {
-    return command.add_option("-o,--output", value, "Output file instead of standard output")->type_name("FILE");
+CLI::Option* add_output(CLI::App& command, std::string& value, const std::string& help) {
+    return command.add_option("-o,--output", value, help)->type_name("FILE")->check(not_empty());
 }
 
 CLI::Option* add_jobs(CLI::App& command, unsigned& jobs) {
@@ -168,22 +176,14 @@ std::vector<const pipeline::Source*> listable(const std::vector<const pipeline::
 }
 
 void warn(const pipeline::Session& session) {
+    for (const std::string& sentence : pipeline::file_damage(session)) say("error", sentence);
     for (const std::string& sentence : gathered(session.problems)) say("warning", sentence);
 }
 
-bool report_read_errors(const pipeline::Report& report) {
-    bool any = false;
-    for (const pipeline::BufferReport& buffer : report.buffers) {
-        if (const auto cut = pipeline::cut_of(buffer)) {
-            say("error", cut->sentence);
-            any = true;
-        }
-        if (!buffer.error) continue;
-        say("error", fmt::format("buffer {}: {}{}", buffer.name, buffer.error->message,
-                                 buffer.bytes == 0 ? "" : fmt::format(" ({} read)", counted(buffer.bytes, "byte"))));
-        any = true;
-    }
-    return any;
+bool report_read_errors(const pipeline::Session& session, const pipeline::Report& report) {
+    const std::vector<std::string> errors = pipeline::read_errors(session, report);
+    for (const std::string& sentence : errors) say("error", sentence);
+    return !errors.empty();
 }
 
 }  // namespace waymark::cli

@@ -21,7 +21,7 @@ struct InputOptions : doctor::CaptureInput {
 
     /// Adds them all to a command.
     void add_to(CLI::App& command);
-    /// Adds --symfs and --debug-dir alone.
+    /// Adds --symfs, --debug-dir and --symdir alone.
     void add_folders_to(CLI::App& command);
     /// Adds --perf-map and --jitdump alone.
     void add_generated_to(CLI::App& command);
@@ -53,7 +53,9 @@ CLI::Option* add_choice(CLI::App& command, const char* name, std::string& value,
 CLI::Option* add_format(CLI::App& command, std::string& value,
                         const char* help = "text: for reading; tsv, json: for programs",
                         std::vector<std::string> words = {"text", "tsv", "json"});
-CLI::Option* add_output(CLI::App& command, std::string& value);
+/// -o: a file; an empty name is refused, as that of a variable that is not set would be.
+CLI::Option* add_output(CLI::App& command, std::string& value,
+                        const std::string& help = "Output file instead of standard output");
 CLI::Option* add_jobs(CLI::App& command, unsigned& jobs);
 /// `value`: any whole number.
 CLI::Option* add_limit(CLI::App& command, auto& value, const char* help) {
@@ -80,7 +82,7 @@ ExitStatus fail(const Error& error);
 /// Says the session's problems as warnings.
 void warn(const pipeline::Session& session);
 
-/// Says what kept buffers from being read to their end, a cut among it; true if anything did.
-bool report_read_errors(const pipeline::Report& report);
+/// Says what kept the capture from being read to its end, a cut among it; true if anything did.
+bool report_read_errors(const pipeline::Session& session, const pipeline::Report& report);
 
 }  // namespace waymark::cli

@@ -119,10 +119,17 @@ std::size_t shown_width(std::string_view text) {
 
 std::size_t Output::columns() const { return file_ == stdout ? terminal_columns() : 0; }
 
-void say(std::string_view kind, std::string_view text) {
-    static std::set<std::string> said;
-    const std::lock_guard lock(screen());
-    std::string line = fmt::format("waymark: {}: ", kind);
+namespace {
+
+/// What was said, to say nothing twice. Guarded by screen().
+std::set<std::string>& said_texts() {
+    static std::set<std::string> lines;
+    return lines;
+}
+
+/// The text as it is shown after its kind.
+std::string said_as(std::string_view text) {
+    std::string line;
     // Lists in messages are indented; any other line break is part of a name.
     constexpr std::string_view next_item = "\n  ";
     while (!text.empty()) {
@@ -132,14 +139,27 @@ void say(std::string_view kind, std::string_view text) {
         line += one_line(text.substr(item ? next_item.size() : 0, end - (item ? next_item.size() : 0)));
         text.remove_prefix(end);
     }
-    line += '\n';
-    if (said.count(line) != 0) return;
+    return line;
+}
+
+}  // namespace
+
+bool was_said(std::string_view text) {
+    const std::lock_guard lock(screen());
+    return said_texts().contains(said_as(text));
+}
+
+void say(std::string_view kind, std::string_view text) {
+    const std::lock_guard lock(screen());
+    std::string line = said_as(text);
+    if (said_texts().contains(line)) return;
     clear_progress();
+    const std::string whole = fmt::format("waymark: {}: {}\n", kind, line);
     // Where standard error cannot be written either, nothing can be reported.
-    if (!keep_for_later(line)) std::fwrite(line.data(), 1, line.size(), stderr);
+    if (!keep_for_later(whole)) std::fwrite(whole.data(), 1, whole.size(), stderr);
     // A run says a few dozen different things.
     constexpr std::size_t most_remembered = 1000;
-    if (said.size() < most_remembered) said.insert(std::move(line));
+    if (said_texts().size() < most_remembered) said_texts().insert(std::move(line));
 }
 
 ProgressLine::ProgressLine()

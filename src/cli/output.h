@@ -165,8 +165,10 @@ private:
 [[nodiscard]] std::size_t shown_width(std::string_view text);
 
 /// `warning: …` and the like on standard error; a progress line on it is cleared first. What a run said it does not say
-/// again.
+/// again, not even as another kind.
 void say(std::string_view kind, std::string_view text);
+/// Whether this run said the text, as any kind.
+[[nodiscard]] bool was_said(std::string_view text);
 
 /// A line on standard error that is rewritten in place: how much is done, how fast, how long yet. Only on a terminal.
 class ProgressLine {

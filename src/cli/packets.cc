@@ -61,12 +61,13 @@ ExitStatus run_spe_packets(const InputOptions& input, const std::string& format,
         listing::list_spe_packets(*capture, *out, listing::format_of(format), {types.begin(), types.end()}, listed);
     if (out->close() != decoded) return unreadable;
     if (!done) return fail(done.error());
+    ExitStatus status = nothing;
+    say_gaps(listed);
     if (listed.packets == 0)
         say("error", "nothing decoded: the file holds no trace of a Statistical Profiling unit");
     else
-        say_types_not_found(types, listed, "packet");
-    if (say_file_damage(*capture)) return unreadable;
-    return listed.packets == 0 ? nothing : decoded;
+        status = say_types_not_found(types, listed, "packet");
+    return say_file_damage(*capture) ? unreadable : status;
 }
 
 ExitStatus run_packets(const PacketOptions& options) {
@@ -96,13 +97,16 @@ ExitStatus run_packets(const PacketOptions& options) {
     const pipeline::Report report = pipeline::run(
         session, sources, [&](const pipeline::StreamInfo& stream) { return packets.of(stream); }, shown_on(progress));
     if (out->close() != decoded) return unreadable;
-    const bool read_errors = report_read_errors(report);
+    const bool read_errors = report_read_errors(session, report);
+    for (const pipeline::BufferReport& buffer : report.buffers) say_damage(pipeline::damage_in(buffer));
+    say_damage(listing::PacketListing::damage_in(report));
     const listing::PacketsListed listed = packets.listed();
+    ExitStatus status = nothing;
     if (listed.packets == 0)
         say("error", "nothing decoded: " + pipeline::why_nothing(session, *selected, report, {}));
     else
-        say_types_not_found(options.types, listed, "packet");
-    return read_errors ? unreadable : listed.packets == 0 ? nothing : decoded;
+        status = say_types_not_found(options.types, listed, "packet");
+    return read_errors ? unreadable : status;
 }
 
 }  // namespace

@@ -13,15 +13,18 @@
 #include "commands.h"
 #include "table.h"
 #include "unit_answers.h"
+#include "views.h"
 #include "waymark/analysis/image_answers.h"
 #include "waymark/analysis/profiled_files.h"
 #include "waymark/capture/byte_stream.h"
 #include "waymark/capture/placed_file.h"
+#include "waymark/core/file_error.h"
 #include "waymark/exports/autofdo.h"
 #include "waymark/exports/bolt.h"
 #include "waymark/exports/branch_list.h"
 #include "waymark/exports/image_profile.h"
 #include "waymark/pipeline/answers_file.h"
+#include "waymark/pipeline/several.h"
 
 namespace waymark::cli {
 
@@ -36,7 +39,7 @@ struct PgoOptions {
     AnswersOptions answers;
     std::vector<std::string> more;
     std::string format, of_image;
-    bool all = false;
+    bool all = false, bolt_traces = false;
 };
 
 /// What `--for` takes, with the format of exports that it is.
@@ -61,6 +64,10 @@ public:
     }
 
     ExitStatus run() {
+        if (options_.bolt_traces && target_->name != "bolt") {
+            say("error", "--bolt-traces is for --for bolt. See waymark pgo --help");
+            return usage;
+        }
         const std::string& output = options_.answers.input.output;
         const std::vector<std::string> inputs = this->inputs();
         if (!options_.all)
@@ -122,17 +129,20 @@ private:
         std::vector<Answers> all;
         for (const std::string& capture : captures_) {
             WM_ASSIGN_OR_RETURN(const bool is_list, add_lists(capture));
+            const bool decoded_before = is_list || is_answers_file(capture);
+            if (const char* const given = options_.answers.input.selection.given(); given != nullptr && decoded_before)
+                return Error{Errc::usage, fmt::format("{} is {}, which is already decoded: leave out {}", capture,
+                                                      is_list ? "a branch list" : "an answers file", given)};
             if (is_list) continue;
             AnswersOptions wanted = options_.answers;
             wanted.input.capture = capture;
             wanted.ranges = true;
-            if (is_profile(capture) && captures_.size() == 1) wanted.instructions = wanted.inlined = true;
-            auto one = is_answers_file(capture) ? pipeline::read_answers_file(capture) : answers_of(wanted);
+            if (is_profile(capture)) wanted.instructions = wanted.inlined = true;
+            auto one = decoded_before ? pipeline::read_answers_file(capture) : answers_of(wanted);
             if (!one) return one.error();
-            if (!all.empty() && one->unit != all.front().unit)
-                return Error{Errc::usage, fmt::format("{} is a capture of unit {}, {} of unit {}: give captures of one "
-                                                      "unit",
-                                                      captures_.front(), all.front().unit, capture, one->unit)};
+            if (!all.empty())
+                if (auto error = pipeline::not_of_one_unit(captures_.front(), all.front().unit, capture, one->unit))
+                    return std::move(*error);
             all.push_back(std::move(*one));
             if (all.size() == 1) continue;
             answers::merge(all.front(), all.back());
@@ -161,16 +171,21 @@ private:
     /// Samples have no ranges; some profiles can be made of them all the same.
     ExitStatus no_ranges() const {
         const bool sampled = !all_.metrics.empty() && !all_.metrics.front().exact;
-        if (!sampled || (target_->name != "clang" && target_->name != "bolt")) {
-            std::string why = sampled ? "samples have no executed ranges; --for clang and --for bolt take samples"
-                                      : "no executed code belongs to a file that was found";
+        const bool takes_samples = target_->name == "clang" || target_->name == "bolt";
+        const bool lacks_lines = target_->name == "clang" && all_.instructions.empty();
+        if (!sampled || !takes_samples || lacks_lines) {
+            std::string why = !sampled ? "no executed code belongs to a file that was found"
+                              : !takes_samples
+                                  ? "samples have no executed ranges; --for clang and --for bolt take samples"
+                                  : "there are samples, but not of which instructions; an answers file of samples must "
+                                    "be written without --only-ranges";
             for (const answers::Finding& f : all_.health)
                 if (f.severity >= answers::Finding::Severity::warning) why += "; " + f.what;
             return fail_nothing({Errc::not_found, why});
         }
         const auto report = place(options_.answers.input.output, [&](ByteSink& sink) {
             return target_->name == "clang" ? exports::write_autofdo(all_, sink)
-                                            : exports::write_bolt(all_, {options_.of_image}, sink);
+                                            : exports::write_bolt(all_, {options_.of_image, false}, sink);
         });
         if (!report) return fail_nothing(report.error());
         notes(*report);
@@ -178,10 +193,10 @@ private:
         return all_.cut ? unreadable : decoded;
     }
 
-    static ExitStatus fail_nothing(const Error& error) {
+    ExitStatus fail_nothing(const Error& error) const {
         if (error.code != Errc::not_found) return fail(error);
         say("error", "the profile would be empty and is not written: " + error.message);
-        return nothing;
+        return all_.cut ? unreadable : nothing;
     }
 
     /// Images that a profile is written of.
@@ -210,7 +225,7 @@ private:
         const std::string name = of.build_id.empty() ? of.name : of.build_id;
         if (target_->name == "autofdo") return exports::write_autofdo_text(all_, {name}, sink);
         if (target_->name == "profgen") return exports::write_profgen(all_, {name}, sink);
-        if (target_->name == "bolt") return exports::write_bolt(all_, {name}, sink);
+        if (target_->name == "bolt") return exports::write_bolt(all_, {name, options_.bolt_traces}, sink);
         const auto file = files_->file_of(of);
         if (!file)
             return Error{Errc::not_found, fmt::format("the file of {} is needed for its lines, and was not found: {}",
@@ -229,13 +244,7 @@ private:
 
     template <class Write>
     Result<ExportReport> place(const std::string& path, Write&& write_to) const {
-        if (options_.all) {
-            std::error_code error;
-            fs::create_directories(options_.answers.input.output, error);
-            if (error)
-                return Error{Errc::unreadable, fmt::format("cannot make the folder {}: {}",
-                                                           options_.answers.input.output, error.message())};
-        }
+        if (options_.all) WM_RETURN_IF_ERROR(make_folder(options_.answers.input.output));
         WM_ASSIGN_OR_RETURN(const auto sink, capture::FileSink::open(path, inputs()));
         WM_ASSIGN_OR_RETURN(ExportReport report, write_to(*sink));
         WM_RETURN_IF_ERROR(sink->commit());
@@ -255,9 +264,7 @@ private:
         };
         const analysis::ProfileCover cover = analysis::profile_cover(all_, in_profile, quality_);
         for (const std::string& sentence : cover.sentences) say("note", sentence);
-        using Health = answers::Finding::Severity;
-        for (const answers::Finding& f : all_.health)
-            if (f.severity >= Health::warning) say("warning", f.what);
+        say_head(all_);
         say("note", fmt::format("the profile covers {} of all that was executed; next: {}",
                                 share_text(cover.profiled, cover.everything), next()));
     }
@@ -278,6 +285,7 @@ Run add_pgo(CLI::App& app) {
     auto options = std::make_shared<PgoOptions>();
     AnswersOptions& answers = options->answers;
     answers.input.add_to(command);
+    answers.input.selection.add_to(command);
     command.get_option("CAPTURE")->description(
         "The capture, an answers file, or a branch list; or a bare trace file (.gz and .zst too), which needs "
         "--protocol");
@@ -293,6 +301,8 @@ Run add_pgo(CLI::App& app) {
         .add_option("--of-image", options->of_image,
                     "The program or library it is for, by name or build ID; the program itself if not given")
         ->type_name("NAME");
+    command.add_flag("--bolt-traces", options->bolt_traces,
+                     "bolt: T and R lines, a branch with the range behind it, which BOLT of LLVM 20 and later reads");
     command.add_flag("--all", options->all, "A profile of each program and library that ran, named by build ID");
     add_jobs(command, answers.jobs)->check(CLI::Range(0U, 256U));
     add_kallsyms(command, answers);

@@ -126,11 +126,9 @@ Run add_record(CLI::App& app) {
     record::FlowRecording& flow = options->flow;
     CLI::App& command = *app.add_subcommand(
         "record", "Run an Arm program under QEMU and write the trace that a hardware unit would produce");
-    command
-        .add_option(
-            "-o,--output", flow.folder,
-            "Folder for the capture: new, empty, or of an earlier recording, which is replaced; other files stay. "
-            "With --unit spe and --as perf: the perf.data file. Refused while another 'waymark record' writes there")
+    add_output(command, flow.folder,
+               "Folder for the capture: new, empty, or of an earlier recording, which is replaced; other files stay. "
+               "With --unit spe and --as perf: the perf.data file. Refused while another 'waymark record' writes there")
         ->type_name("PATH")
         ->required();
     command.add_option("PROGRAM", flow.program, "The program and its arguments, after --")->required();
@@ -257,8 +255,10 @@ Run add_record(CLI::App& app) {
         "speed. Inexact: a block that a fault ends early is recorded as if it had run to its end, and the fault "
         "as if it occurred after it"));
     command
-        .add_option("--limit", flow.limit,
-                    "Stop recording after this number of instructions; the program continues, with --system it ends")
+        .add_option(
+            "--limit", flow.limit,
+            "Stop recording after this number of instructions; the program continues, with --system it ends. 0: "
+            "record all of it")
         ->type_name("N")
         ->check(not_negative());
     unit(command

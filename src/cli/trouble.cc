@@ -17,19 +17,39 @@ void say_gathered(std::string_view kind, const std::vector<std::string>& sentenc
     for (const std::string& sentence : gathered(sentences)) say(kind, sentence);
 }
 
-void say_types_not_found(const std::vector<std::string>& asked, const listing::PacketsListed& listed,
-                         std::string_view one, std::string_view many) {
+ExitStatus say_types_not_found(const std::vector<std::string>& asked, const listing::PacketsListed& listed,
+                               std::string_view one, std::string_view many) {
     std::vector<std::string> missing;
-    for (const std::string& type : std::set<std::string>(asked.begin(), asked.end()))
+    const std::set<std::string> types(asked.begin(), asked.end());
+    for (const std::string& type : types)
         if (!listed.found.contains(type)) missing.push_back(type);
-    if (!missing.empty())
-        say("note",
-            fmt::format("none of {} has type {}", counted(listed.packets, one, many), fmt::join(missing, " or ")));
+    if (missing.empty()) return decoded;
+    const bool none = missing.size() == types.size();
+    say(none ? "error" : "note",
+        fmt::format("none of {} has type {}", counted(listed.packets, one, many), fmt::join(missing, " or ")));
+    return none ? nothing : decoded;
+}
+
+void say_damage(const std::vector<pipeline::Damage>& damage) {
+    using Kind = pipeline::Damage::Kind;
+    for (const pipeline::Damage& each : damage)
+        if (each.kind != Kind::cut && each.kind != Kind::unsynchronised && each.kind != Kind::overflow)
+            say(each.severity == pipeline::Severity::note ? "note" : "warning", each.sentence);
+}
+
+void say_gaps(const listing::PacketsListed& listed) {
+    for (unsigned i = 0; i < gap_reasons; ++i) {
+        const auto reason = static_cast<GapReason>(i);
+        const flow::Trouble& gap = listed.gaps[i];
+        if (gap.times != 0 && reason != GapReason::padding)
+            say("warning", fmt::format("{} in {}, first at offset {:#x} of the file: {}", counted(gap.bytes, "byte"),
+                                       counted(gap.times, "stretch", "stretches"), gap.offset, name(reason)));
+    }
 }
 
 bool is_part_of_run(const pipeline::Session& session) {
     return std::any_of(session.problems.begin(), session.problems.end(),
-                       [](const capture::Problem& p) { return p.kind == capture::Problem::Kind::part; });
+                       [](const capture::Problem& p) { return p.is_loss(); });
 }
 
 bool lost_in_frames(const pipeline::BufferReport& buffer) {

@@ -7,11 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "output.h"
 #include "waymark/capture/capture.h"
 #include "waymark/core/types.h"
 #include "waymark/doctor/finding.h"
 #include "waymark/flow/flow.h"
 #include "waymark/listing/packets.h"
+#include "waymark/pipeline/damage.h"
 #include "waymark/pipeline/run.h"
 #include "waymark/pipeline/session.h"
 
@@ -28,9 +30,17 @@ using doctor::gathered;
 /// Prints the sentences, gathered, on standard error, as `kind`: `warning`, `note`, `error`.
 void say_gathered(std::string_view kind, const std::vector<std::string>& sentences);
 
-/// Says which types of packets were asked for and not found; `one`, `many`: what the packets are called.
-void say_types_not_found(const std::vector<std::string>& asked, const listing::PacketsListed& listed,
-                         std::string_view one, std::string_view many = {});
+/// Says what a listing of packets lacks: which types were asked for and not found. `one`, `many`: what the packets are
+/// called. The status: `nothing` if none of the types was found.
+[[nodiscard]] ExitStatus say_types_not_found(const std::vector<std::string>& asked,
+                                             const listing::PacketsListed& listed, std::string_view one,
+                                             std::string_view many = {});
+
+/// Warnings of what was lost, below a listing, which shows single gaps alone. A buffer that was cut is an error of
+/// reading, and how a trace begins and where a FIFO overflowed is in the listing.
+void say_damage(const std::vector<pipeline::Damage>& damage);
+/// The same of packets of a unit that is no trace macrocell.
+void say_gaps(const listing::PacketsListed& listed);
 
 /// The capture says that it holds a part of the run only (capture::missing_parts).
 [[nodiscard]] bool is_part_of_run(const pipeline::Session& session);

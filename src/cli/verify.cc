@@ -152,7 +152,7 @@ private:
         ProgressLine progress;
         const verify::VerifiedFlow all = verify::verify_flow(session, selected, truth, folder, shown_on(progress));
         for (const std::string& warning : all.warnings) say("warning", warning);
-        const bool read_errors = report_read_errors(all.report);
+        const bool read_errors = report_read_errors(session, all.report);
         if (!truth.complete)
             say("note", "the recorder was killed; trace and truth are compared up to where the shorter one ends");
         for (const VerifiedSource& s : all.sources) {

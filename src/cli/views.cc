@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "table.h"
+#include "trouble.h"
 #include "waymark/answers/costs.h"
 
 namespace waymark::cli {
@@ -34,6 +35,13 @@ void print_table(Output& out, const View& view, const ViewFormat& how) {
     for (const std::string& line : view.below) out.print("{}\n", line);
 }
 
+/// A finding of the head as one sentence, with what to do.
+std::string head_sentence(const Finding& f) {
+    if (f.todo.empty()) return f.what;
+    const std::string_view what = std::string_view(f.what).substr(0, f.what.size() - (f.what.ends_with('.') ? 1 : 0));
+    return fmt::format("{}. {}", what, f.todo);
+}
+
 /// Why there is no view, and the status.
 ExitStatus fail_view(const Error& error) {
     say("error", error.message);
@@ -57,17 +65,30 @@ void print_head(Output& out, const Answers& answers) {
     const bool colours = out.colours();
     out.print("capture  {} ({})\n", Coloured(answers.capture, Colour::bold, colours), answers.unit);
     for (const Finding& f : answers.health) {
-        using Severity = Finding::Severity;
-        if (f.severity < Severity::warning) continue;
-        const bool bad = f.severity == Severity::bad;
-        const std::string what = f.what.ends_with('.') ? f.what.substr(0, f.what.size() - 1) : f.what;
-        out.print("{}  {}{}{}\n", Coloured(bad ? "bad    " : "warning", bad ? Colour::red : Colour::yellow, colours),
-                  what, f.todo.empty() ? "" : ". ", f.todo);
+        if (f.severity < Finding::Severity::warning) continue;
+        const bool bad = f.severity == Finding::Severity::bad;
+        std::string sentence = head_sentence(f);
+        if (f.todo.empty() && sentence.ends_with('.')) sentence.pop_back();
+        out.print("{}  {}\n", Coloured(bad ? "bad    " : "warning", bad ? Colour::red : Colour::yellow, colours),
+                  sentence);
+    }
+}
+
+void say_head(const Answers& answers, bool named) {
+    for (const Finding& f : answers.health) {
+        if (f.severity < Finding::Severity::warning || was_said(f.what) || was_said(about(answers.capture, f.what)))
+            continue;
+        say("warning", named ? about(answers.capture, head_sentence(f)) : head_sentence(f));
     }
 }
 
 ExitStatus show(const Answers& answers, const Result<View>& view, const ViewFormat& how, Output& out) {
-    if (!view) return fail_view(view.error());
+    if (!view) {
+        // What was lost may be why.
+        say_head(answers);
+        return fail_view(view.error());
+    }
+    if (how.format != "text") say_head(answers);
     if (how.format == "tsv") {
         print_tsv(out, view->table);
     } else if (how.format == "json") {
@@ -85,6 +106,8 @@ ExitStatus show(const Answers& answers, const Result<View>& view, const ViewForm
 ExitStatus show_diff(const Answers& before, const Answers& after, const answers::DiffOptions& options,
                      const ViewFormat& how, Output& out) {
     const auto compared = compare(before, after, options);
+    if (how.format != "text" || !compared)
+        for (const Answers* answers : {&before, &after}) say_head(*answers, true);
     if (!compared) return fail_view(compared.error());
     const answers::DiffView& c = *compared;
     if (how.format == "tsv") {

@@ -21,6 +21,10 @@ struct ViewFormat {
 /// The head of every view: the capture, and what to know before trusting the rest.
 void print_head(Output& out, const answers::Answers& answers);
 
+/// The same warnings on standard error, for output without such a head; `named`: with the capture's name. What was said
+/// already, such as why the capture could not be read to its end, is not repeated.
+void say_head(const answers::Answers& answers, bool named = false);
+
 // The exit status: `nothing` if a gate fails or there is nothing to show; standard error says why.
 [[nodiscard]] ExitStatus show(const answers::Answers& answers, const Result<answers::View>& view, const ViewFormat& how,
                               Output& out);

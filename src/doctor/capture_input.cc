@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "bare_file.h"
+#include "waymark/answers/file.h"
 #include "waymark/capture/byte_stream.h"
 #include "waymark/capture/perf_cs_etm.h"
 #include "waymark/capture/perf_file.h"
@@ -128,6 +129,8 @@ Result<image::FileSearch> CaptureInput::file_search() const {
     };
     if (!symfs.empty()) WM_RETURN_IF_ERROR(check("--symfs", symfs));
     for (const std::string& folder : debug_folders) WM_RETURN_IF_ERROR(check("--debug-dir", folder));
+    for (const std::string& folder : symbol_folders) WM_RETURN_IF_ERROR(check("--symdir", folder));
+    WM_RETURN_IF_ERROR(out.add_symbol_folders({symbol_folders.begin(), symbol_folders.end()}));
     return out;
 }
 
@@ -163,10 +166,25 @@ bool is_cs_etm(const std::string& path) {
     return has_perf_data(path) && auxtrace_type_of(path) == perf::AuxtraceInfo::cs_etm;
 }
 
+namespace {
+
+Error answers_file_instead(const std::string& path) {
+    return {Errc::usage,
+            fmt::format("{} is an answers file, which contains results and no trace: profile, coverage, branches, "
+                        "loops, exceptions, diff, report, export, pgo and merge read it; for this command name the "
+                        "capture",
+                        path)};
+}
+
+}  // namespace
+
 std::optional<Error> other_file(const std::string& path) {
+    if (path == "-" && answers::is_answers_file(capture::peek_standard_input(8)))
+        return answers_file_instead("standard input");
     if (path == "-" || no_regular_file(path)) return {};
     const auto head = file_head(path);
     if (!head) return {};
+    if (answers::is_answers_file(*head)) return answers_file_instead(path);
     const std::string_view text(reinterpret_cast<const char*>(head->data()), head->size());
     if (text.starts_with("\x7f"
                          "ELF"))
@@ -229,6 +247,7 @@ Result<pipeline::Session> open_capture(const CaptureInput& options, perf::Progre
     pipeline::SessionOptions session{.images = options.images, .symbols = options.symbols};
     session.perf_maps = options.perf_maps;
     session.jitdumps = options.jitdumps;
+    session.kallsyms = options.kallsyms;
     session.files = std::move(files);
     session.code_of_files = options.code_of_files;
     session.code = options.code;

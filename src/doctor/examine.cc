@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "examination.h"
+#include "waymark/pipeline/damage.h"
 #include "waymark/pipeline/recover.h"
 
 namespace waymark::doctor {
@@ -21,6 +22,7 @@ public:
     using Part::Part;
 
     void run() {
+        report_.cut = !pipeline::file_damage(session_).empty();
         if (session_.capture.spaces != nullptr)
             ProcessFindings(examination_).report();
         else
@@ -50,7 +52,7 @@ private:
     void report_problems() {
         for (const capture::Problem& problem : session_.problems) {
             if (!problem.lacks.empty()) continue;  // reported below, with what it costs
-            if (problem.kind == capture::Problem::Kind::part) {
+            if (problem.is_loss()) {
                 add_finding({Severity::warning,
                              "part-of-run",
                              {},

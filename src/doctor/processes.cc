@@ -63,6 +63,16 @@ void ProcessFindings::report(const capture::Problem& problem) const {
                                 "all trace of the run",
                                 "it was lost while it was recorded, or the file was cut or damaged",
                                 advice + "; take what did not run as not observed"});
+        case Kind::damage:
+            return add_finding({Severity::error,
+                                "damaged-file",
+                                {},
+                                {},
+                                {},
+                                found,
+                                "a whole file",
+                                "it was cut, or damaged on the way",
+                                "copy the whole file again; what could be read of it was"});
         case Kind::names:
         case Kind::unused:
             return add_finding({Severity::warning,

@@ -108,12 +108,10 @@ Status write_inferred(const ExaminationReport& report, const fs::path& folder) {
         return Error{Errc::usage, fmt::format("{} exists and is not empty; name another folder", folder.string())};
     fs::path place = fs::weakly_canonical(folder, error);
     if (place.filename().empty()) place = place.parent_path();
-    if (const fs::path around = place.parent_path(); !around.empty()) fs::create_directories(around, error);
-    if (error) return cannot_create(folder, error.value());
     // All of it or none: written beside its place and moved there.
     fs::path beside = place;
     beside += fmt::format(".{}.part", ::getpid());
-    if (!fs::create_directory(beside, error)) return cannot_create(beside, error ? error.value() : EEXIST);
+    if (!fs::create_directory(beside, error)) return cannot_create(place, error ? error.value() : EEXIST);
     Status written = write_into(report, beside);
     if (written) {
         fs::rename(beside, place, error);

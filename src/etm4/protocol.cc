@@ -267,6 +267,15 @@ public:
         return words;
     }
 
+    [[nodiscard]] std::string_view unit_of(std::string_view source_type) const override {
+        constexpr std::string_view extension = "ETE";
+        const bool is_extension = std::equal(
+            extension.begin(), extension.end(), source_type.begin(),
+            source_type.begin() + static_cast<std::ptrdiff_t>(std::min(extension.size(), source_type.size())),
+            [](char a, char b) { return a == std::toupper(static_cast<unsigned char>(b)); });
+        return is_extension ? extension : words().unit;
+    }
+
     [[nodiscard]] std::optional<protocol::TraceIdField> trace_id() const override {
         return protocol::TraceIdField{Trctraceidr::name, 0, {}};
     }

@@ -117,7 +117,8 @@ Status use_comparators(Registers& r, const flow::UnitOptions& options) {
 ModelConfig basic_config(const flow::UnitOptions& options, bool ete) {
     Config c;
     c.version = ete ? 0x50 : 0x40;
-    c.context_id_trace = options.context_id_bytes != 0;
+    c.context_id_trace = options.context_id_bytes != 0 && !options.context_in_vmid;
+    c.vmid_trace = options.context_id_bytes != 0 && options.context_in_vmid;
     c.context_id_bytes = 4;
     c.vmid_bytes = ete ? 4 : 1;
     c.vmid_is_contextidr = ete;
@@ -229,6 +230,8 @@ public:
         if (options.context_id_bytes != 0 && options.context_id_bytes != 4)
             return wrong(
                 fmt::format("--context-id {}: the Context ID has 4 bytes, or 0 for none", options.context_id_bytes));
+        if (options.context_in_vmid && !ete_)
+            return wrong("the VMIDs of this unit have 8 bits, too few for Context IDs; those of an ETE have 32");
         if (options.sync_bytes != 0 &&
             (!std::has_single_bit(options.sync_bytes) || options.sync_bytes < 256 || options.sync_bytes > 1U << 20))
             return wrong(

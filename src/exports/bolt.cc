@@ -1,7 +1,10 @@
 #include "waymark/exports/bolt.h"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
+#include <unordered_map>
+#include <vector>
 
 #include "look_up.h"
 #include "waymark/exports/image_profile.h"
@@ -32,24 +35,65 @@ const Instruction* last_of(const Answers& a, const Block& block) {
     return last.address >= block.address ? &last : nullptr;
 }
 
+/// Gives branches the ranges that ran behind them.
+class Followers {
+public:
+    Followers(const Answers& answers, Index image) {
+        left_.reserve(answers.ranges.size());
+        for (const answers::ImageRange& r : answers.ranges) {
+            if (r.image == image) by_first_[r.first].push_back(left_.size());
+            left_.push_back(r.times);
+        }
+    }
+    /// Calls `take` with ranges that begin there and how often each followed; gives how often none did.
+    template <class Take>
+    std::uint64_t follow(const answers::ImageBranch& branch, Take&& take) {
+        std::uint64_t times = branch.times;
+        if (const auto found = by_first_.find(branch.to); found != by_first_.end())
+            for (const std::size_t range : found->second) {
+                const std::uint64_t both = std::min(times, left_[range]);
+                if (both != 0) take(range, both);
+                times -= both;
+                left_[range] -= both;
+            }
+        return times;
+    }
+    /// How often a range ran that followed no branch.
+    [[nodiscard]] std::uint64_t left(std::size_t range) const { return left_[range]; }
+
+private:
+    std::unordered_map<std::uint64_t, std::vector<std::size_t>> by_first_;
+    std::vector<std::uint64_t> left_;
+};
+
 /// From the exact tables: addresses are those of the file, wherever it was loaded.
-Result<ExportReport> write_exact(const Answers& answers, Index image, ByteSink& sink) {
+Result<ExportReport> write_exact(const Answers& answers, Index image, bool traces, ByteSink& sink) {
     Writer out(sink);
     std::uint64_t lines = 0, elsewhere = 0;
+    std::optional<Followers> followers;
+    if (traces) followers.emplace(answers, image);
     for (const answers::ImageBranch& b : answers.jumps) {
         const bool from = b.image == image, to = b.to_image == image;
         if (!from && !to) {
             ++elsewhere;
             continue;
         }
+        std::uint64_t times = b.times;
+        if (followers && from && to)
+            times = followers->follow(b, [&](std::size_t range, std::uint64_t both) {
+                out.print("{} {:x} {:x} {:x} {}\n", b.kind == Branch::Kind::function_return ? 'R' : 'T', b.from, b.to,
+                          answers.ranges[range].last, both);
+            });
         // 0 means outside.
-        out.print("B {:x} {:x} {} 0\n", from ? b.from : 0, to ? b.to : 0, b.times);
+        if (times != 0) out.print("B {:x} {:x} {} 0\n", from ? b.from : 0, to ? b.to : 0, times);
         ++lines;
     }
     bool arm32 = false;
-    for (const answers::ImageRange& r : answers.ranges) {
+    for (std::size_t i = 0; i < answers.ranges.size(); ++i) {
+        const answers::ImageRange& r = answers.ranges[i];
         if (r.image != image || r.times == 0) continue;
-        out.print("F {:x} {:x} {}\n", r.first, r.last, r.times);
+        if (const std::uint64_t times = followers ? followers->left(i) : r.times; times != 0)
+            out.print("F {:x} {:x} {}\n", r.first, r.last, times);
         ++lines;
         arm32 |= r.isa != isa::Isa::a64;
         // Where control went on behind a branch, the next range begins with no branch.
@@ -73,7 +117,7 @@ Result<ExportReport> write_exact(const Answers& answers, Index image, ByteSink& 
 
 Result<ExportReport> write_bolt(const Answers& answers, const BoltOptions& options, ByteSink& sink) {
     WM_ASSIGN_OR_RETURN(const Index image, profile_image(answers, options.image));
-    if (!answers.ranges.empty()) return write_exact(answers, image, sink);
+    if (!answers.ranges.empty()) return write_exact(answers, image, options.traces, sink);
     Writer out(sink);
     std::uint64_t lines = 0, elsewhere = 0;
     bool arm32 = false;

@@ -1,10 +1,12 @@
 #include "waymark/exports/branch_list.h"
 
 #include <fmt/format.h>
+#include <zstd.h>
 
 #include <algorithm>
 #include <initializer_list>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <protozero/pbf_builder.hpp>
 #include <protozero/pbf_message.hpp>
@@ -119,6 +121,26 @@ bool add_message(BranchLists& lists, std::string_view bytes) {
     return true;
 }
 
+/// A message of a compressed list (zstd); nothing: it is damaged, or far larger than any that a list has.
+std::optional<std::string> unpack_message(std::string_view packed) {
+    constexpr std::size_t piece = std::size_t{1} << 17, most = std::size_t{1} << 28;
+    const std::unique_ptr<ZSTD_DStream, decltype(&ZSTD_freeDStream)> stream(ZSTD_createDStream(), ZSTD_freeDStream);
+    std::string out;
+    ZSTD_inBuffer in{packed.data(), packed.size(), 0};
+    for (;;) {
+        const std::size_t had = out.size();
+        if (had > most) return std::nullopt;
+        out.resize(had + piece);
+        ZSTD_outBuffer into{out.data(), out.size(), had};
+        const std::size_t status = ZSTD_decompressStream(stream.get(), &into, &in);
+        out.resize(into.pos);
+        if (ZSTD_isError(status) != 0) return std::nullopt;
+        if (status == 0 && in.pos == in.size) return out;
+        // Nothing more comes of it.
+        if (in.pos == in.size && into.pos < into.size) return std::nullopt;
+    }
+}
+
 void put(protozero::pbf_builder<List>& message, const BranchListImage& image) {
     std::string text;
     protozero::pbf_builder<Binary> binary(text);
@@ -178,14 +200,19 @@ Status add_branch_lists(BranchLists& lists, Bytes file, std::string_view name) {
         return Error{Errc::unsupported,
                      fmt::format("{}: a branch list of version {}; this Waymark reads versions up to {}", name,
                                  *version, latest_version)};
-    if (*compressed != 0)
-        return Error{Errc::unsupported,
-                     fmt::format("{}: a compressed branch list; let simpleperf inject write it without -z", name)};
+    if (*compressed > 1)
+        return bad(fmt::format("its messages are compressed in a way ({}) that is not known", *compressed));
     while (!text.empty()) {
         const auto size = le(4);
         if (!size || *size > text.size()) return bad("it is cut short");
-        if (!add_message(lists, text.substr(0, static_cast<std::size_t>(*size))))
-            return bad("the branch list is damaged");
+        std::string_view message = text.substr(0, static_cast<std::size_t>(*size));
+        std::optional<std::string> unpacked;
+        if (*compressed != 0) {
+            unpacked = unpack_message(message);
+            if (!unpacked) return bad("a compressed message of the branch list is damaged, or unpacks without end");
+            message = *unpacked;
+        }
+        if (!add_message(lists, message)) return bad("the branch list is damaged");
         text.remove_prefix(static_cast<std::size_t>(*size));
     }
     return Nothing{};

@@ -359,8 +359,7 @@ Result<ExportReport> write_firefox(const Answers& answers, const FirefoxOptions&
         NullSink nowhere;
         FirefoxWriter trial(answers, answers.timeline, options.metric, nowhere);
         static_cast<void>(trial.write());
-        if (trial.threads() == 0)
-            return Error{Errc::not_found, lacks(answers, "costs of functions, and not when what ran")};
+        if (trial.threads() == 0) return Error{Errc::not_found, lacks(answers, "costs of functions and no timeline")};
     }
     ExportReport report;
     Fitted fitted;
@@ -369,7 +368,7 @@ Result<ExportReport> write_firefox(const Answers& answers, const FirefoxOptions&
     }
     const Timeline& timeline = options.max_bytes ? fitted.timeline : answers.timeline;
     report.bytes = FirefoxWriter(answers, timeline, options.metric, sink).write();
-    if (answers.timeline.slices.empty()) report.notes.push_back(lacks(answers, "when what ran: there is no timeline"));
+    if (answers.timeline.slices.empty()) report.notes.push_back(lacks(answers, "timeline"));
     if (answers.calls.empty()) report.notes.push_back(lacks(answers, "who called whom: the thread of costs is flat"));
     if (!timeline.series.empty()) report.notes.push_back("series are left out; perfetto shows them");
     if (const Nanoseconds ns(timeline.axis); !ns.note().empty() && !timeline.slices.empty())

@@ -255,10 +255,7 @@ private:
 Result<ExportReport> write_perfetto(const Answers& answers, const PerfettoOptions& options, ByteSink& sink) {
     const Timeline& whole = answers.timeline;
     if (whole.slices.empty() && whole.marks.empty() && whole.series.empty())
-        return Error{Errc::not_found,
-                     lacks(answers,
-                           "when what ran, so there is no timeline to show; folded, pprof and callgrind "
-                           "show costs")};
+        return Error{Errc::not_found, lacks(answers, "timeline; folded, pprof and callgrind show costs")};
     const std::uint64_t limit = options.max_bytes.value_or(3 * answers.trace_bytes);
     const auto size = [&](const Timeline& timeline) {
         NullSink nowhere;

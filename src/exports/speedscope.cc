@@ -164,7 +164,7 @@ Result<ExportReport> write_speedscope(const Answers& answers, const SpeedscopeOp
     NullSink nowhere;
     const bool costs = SpeedscopeWriter(answers, {}, options.metric, nowhere).has_costs();
     if (answers.timeline.slices.empty() && !costs)
-        return Error{Errc::not_found, lacks(answers, "costs of functions, and not when what ran")};
+        return Error{Errc::not_found, lacks(answers, "costs of functions and no timeline")};
     ExportReport report;
     const auto size = [&](const Timeline& timeline) {
         return SpeedscopeWriter(answers, timeline, options.metric, nowhere).write();
@@ -175,7 +175,7 @@ Result<ExportReport> write_speedscope(const Answers& answers, const SpeedscopeOp
     }
     const Timeline& timeline = options.max_bytes ? fitted.timeline : answers.timeline;
     report.bytes = SpeedscopeWriter(answers, timeline, options.metric, sink).write();
-    if (answers.timeline.slices.empty()) report.notes.push_back(lacks(answers, "when what ran: there is no timeline"));
+    if (answers.timeline.slices.empty()) report.notes.push_back(lacks(answers, "timeline"));
     if (!costs)
         report.notes.push_back("there is no profile by cost: no function has any in this metric");
     else if (answers.calls.empty())

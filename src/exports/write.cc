@@ -46,7 +46,7 @@ Result<ExportReport> write(const Format& format, const answers::Answers& a, cons
     if (name == "profgen-script") return write_profgen_script(a, {options.image}, sink);
     if (name == "branch-list") return write_branch_list(a, BranchListVersion::old, sink);
     WM_CHECK(name == "bolt");
-    return write_bolt(a, {options.image}, sink);
+    return write_bolt(a, {options.image, options.bolt_traces}, sink);
 }
 
 }  // namespace waymark::exports

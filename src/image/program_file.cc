@@ -40,7 +40,12 @@ std::vector<fs::path> FileSearch::build_id_folders() const {
 }
 
 std::vector<fs::path> FileSearch::places(std::string_view file, const std::vector<std::uint8_t>& build_id) const {
-    std::vector<fs::path> out;
+    std::vector<fs::path> out, with_symbols;
+    if (symbol_files) {
+        const auto [first, last] = symbol_files->equal_range(fs::path(file).filename().string());
+        for (auto at = first; at != last; ++at) with_symbols.push_back(at->second);
+    }
+    if (!build_id.empty()) out = std::exchange(with_symbols, {});
     if (symfs.empty()) {
         out.emplace_back(file);
     } else {
@@ -53,7 +58,31 @@ std::vector<fs::path> FileSearch::places(std::string_view file, const std::vecto
             out.push_back(folder / ".build-id" / id.substr(0, 2) / id.substr(2) / "elf");
             out.push_back(folder / ".build-id" / id.substr(0, 2) / (id.substr(2) + ".debug"));
         }
+    out.insert(out.end(), with_symbols.begin(), with_symbols.end());
     return out;
+}
+
+Status FileSearch::add_symbol_folders(const std::vector<fs::path>& folders) {
+    if (folders.empty()) return Nothing{};
+    constexpr std::size_t most = 1'000'000;
+    auto found = std::make_shared<ByName>();
+    for (const fs::path& folder : folders) {
+        std::error_code error, none;
+        const auto below = fs::directory_options::skip_permission_denied;
+        for (auto at = fs::recursive_directory_iterator(folder, below, error);
+             !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
+            if (!at->is_regular_file(none)) continue;
+            if (found->size() == most)
+                return Error{Errc::unsupported, fmt::format("{}: there are more than {} files in it; name a folder "
+                                                            "with less besides symbols",
+                                                            folder.string(), most)};
+            found->emplace(at->path().filename().string(), at->path());
+        }
+        if (error)
+            return Error{Errc::unreadable, fmt::format("{}: cannot be read: {}", folder.string(), error.message())};
+    }
+    symbol_files = std::move(found);
+    return Nothing{};
 }
 
 Result<FoundFile> open_first(const std::vector<fs::path>& places, const std::vector<std::uint8_t>& build_id,

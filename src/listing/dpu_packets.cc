@@ -85,7 +85,10 @@ public:
         lines_.put(
             {file_offset(at.first), at.bytes, P::info.id, P::info.name, fields, json, meaning, there, at.doubtful});
     }
-    void operator()(const Gap& gap) { lines_.put_gap(gap, file_offset(gap.first), words(gap.first, gap.bytes())); }
+    void operator()(const Gap& gap) {
+        lines_.met(gap, file_offset(gap.first));
+        lines_.put_gap(gap, file_offset(gap.first), words(gap.first, gap.bytes()));
+    }
 
     dpu::TraceFormat format;
     std::vector<FilePlace> places;
@@ -187,7 +190,10 @@ public:
         const std::string_view fields = std::string_view(whole).substr(std::min(whole.size(), about.name.size() + 1));
         lines_.put({at.first.value, at.bytes, id, about.name, fields, json, meaning, there});
     }
-    void operator()(const Gap& gap) { lines_.put_gap(gap, gap.first.value, hex(gap.first, gap.bytes())); }
+    void operator()(const Gap& gap) {
+        lines_.met(gap, gap.first.value);
+        lines_.put_gap(gap, gap.first.value, hex(gap.first, gap.bytes()));
+    }
 
 private:
     [[nodiscard]] std::string hex(Offset at, std::uint64_t bytes) const {

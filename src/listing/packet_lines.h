@@ -107,6 +107,14 @@ public:
     }
 
     [[nodiscard]] bool has_gaps() const { return types_.empty(); }
+    /// Counts it; `offset`: in the file.
+    void met(const Gap& gap, std::uint64_t offset) { add(listed.gaps, gap, offset); }
+    static void add(std::array<flow::Trouble, gap_reasons>& to, const Gap& gap, std::uint64_t offset) {
+        if (gap.bytes() == 0) return;
+        flow::Trouble& trouble = to[static_cast<unsigned>(gap.reason)];
+        if (trouble.times++ == 0) trouble.offset = offset;
+        trouble.bytes += gap.bytes();
+    }
     /// Unless types were asked for.
     void put_gap(const Gap& gap, std::uint64_t offset, const std::string& wire) {
         if (has_gaps())

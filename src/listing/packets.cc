@@ -32,6 +32,8 @@ public:
     void flush() override { show_break(); }
     [[nodiscard]] std::array<Offset, 2> pending() const override { return reader_->pending(); }
     [[nodiscard]] bool amid_packet() override { return reader_->amid_packet(); }
+    /// Its gaps.
+    [[nodiscard]] const flow::Troubles& troubles() const { return troubles_; }
 
 private:
     void packet(const protocol::PacketView& packet, protocol::Extent at) override {
@@ -56,6 +58,9 @@ private:
                     recent_.text(at)});
     }
     void gap(const Gap& gap) override {
+        const std::uint64_t offset = stream_.offsets.capture(gap.first).value;
+        lines_.met(gap, offset);
+        PacketLines::add(troubles_.gaps, gap, offset);
         if (!lines_.has_gaps()) return;
         show_break();
         if (gap.bytes() == 0)
@@ -84,6 +89,7 @@ private:
     const pipeline::StreamInfo stream_;
     std::unique_ptr<protocol::Reader> reader_;
     RecentBytes recent_;
+    flow::Troubles troubles_;
     std::optional<Gap> break_;  // a gap without bytes that was met last, not yet shown
 };
 
@@ -100,5 +106,14 @@ std::unique_ptr<pipeline::Consumer> PacketListing::of(const pipeline::StreamInfo
     return std::make_unique<SourcePackets>(*lines_, stream);
 }
 PacketsListed PacketListing::listed() const { return lines_->listed; }
+
+std::vector<pipeline::Damage> PacketListing::damage_in(const pipeline::Report& report) {
+    std::vector<pipeline::Damage> out;
+    for (const pipeline::StreamReport& stream : report.streams)
+        if (const auto* packets = dynamic_cast<const SourcePackets*>(stream.consumer.get()); packets != nullptr)
+            for (pipeline::Damage& damage : pipeline::damage_in(stream, packets->troubles(), 0))
+                out.push_back(std::move(damage));
+    return out;
+}
 
 }  // namespace waymark::listing

@@ -52,6 +52,7 @@ public:
                     recent_.text(at)});
     }
     void operator()(const Gap& gap) {
+        lines_.met(gap, place(gap.first));
         if (!lines_.has_gaps()) return;
         begin_lines();
         lines_.put_gap(gap, place(gap.first), recent_.text({gap.first, gap.bytes()}));

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "waymark/core/numbers.h"
+#include "waymark/pipeline/gathered.h"
 #include "waymark/pipeline/protocols.h"
 
 namespace waymark::pipeline {
@@ -181,6 +182,28 @@ std::vector<Damage> damage_in(const BufferReport& buffer) {
     return out;
 }
 
+std::optional<std::string> error_of(const BufferReport& buffer) {
+    if (!buffer.error) return std::nullopt;
+    return fmt::format("buffer {}: {}{}", buffer.name, buffer.error->message,
+                       buffer.bytes == 0 ? "" : fmt::format(" ({} read)", counted(buffer.bytes, "byte")));
+}
+
+std::vector<std::string> file_damage(const Session& session) {
+    std::vector<capture::Problem> damaged;
+    std::copy_if(session.problems.begin(), session.problems.end(), std::back_inserter(damaged),
+                 [](const capture::Problem& p) { return p.kind == capture::Problem::Kind::damage; });
+    return gathered(damaged);
+}
+
+std::vector<std::string> read_errors(const Session& session, const Report& report) {
+    std::vector<std::string> out = file_damage(session);
+    for (const BufferReport& buffer : report.buffers) {
+        if (auto cut = cut_of(buffer)) out.push_back(std::move(cut->sentence));
+        if (auto unread = error_of(buffer)) out.push_back(std::move(*unread));
+    }
+    return out;
+}
+
 // ---- sources
 
 std::optional<Damage> silence_of(const StreamReport& stream) {
@@ -332,8 +355,10 @@ std::vector<Damage> missing_code(const Session& session, const Report& report, s
             out.push_back(std::move(more));
             break;
         }
-        const std::string cost = fmt::format("execution went there {}, and {} of branches have no address",
-                                             times(code.times), counted(code.outcomes, "outcome"));
+        // Each outcome is that of the branch that ends a range.
+        const std::string cost =
+            fmt::format("execution went there {}, which cost {} of code: outcomes of branches have no address",
+                        times(code.times), counted(code.outcomes, "range"));
         Damage damage;
         damage.kind = Damage::Kind::missing_code;
         damage.severity = Severity::warning;

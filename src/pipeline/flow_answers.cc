@@ -6,6 +6,7 @@
 #include <cctype>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -47,6 +48,7 @@ public:
         std::vector<const Source*> sources;
         std::copy_if(selected.begin(), selected.end(), std::back_inserter(sources),
                      [](const Source* source) { return source->has_flow(); });
+        const unsigned at_once = buffers_at_once(session_, options_.workers);
         const auto make = [&](const StreamInfo& stream) {
             SourceStream& s = streams_.emplace_back();
             s.source = &stream.source;
@@ -72,14 +74,18 @@ public:
                 before->continued = true;
                 s.first = before->first;
             }
-            return flow_consumer(stream, *s.sink, DecoderKind::fast, options_.workers);
+            return flow_consumer(stream, *s.sink, DecoderKind::fast, at_once > 1 ? 1 : options_.workers);
         };
-        const Report report = pipeline::run(session_, sources, make, progress);
+        const Report report = pipeline::run(session_, sources, make, progress, {}, at_once);
+        if (at_once > 1) {
+            // In one order, whichever buffer was read first.
+            const auto place = [&](const SourceStream& s) { return session_.capture.find_buffer(s.buffer); };
+            std::stable_sort(streams_.begin(), streams_.end(), [&](const SourceStream& a, const SourceStream& b) {
+                return std::less<>{}(place(a), place(b));
+            });
+        }
         read(report);
-        const bool cut = std::any_of(report.buffers.begin(), report.buffers.end(), [](const BufferReport& buffer) {
-            return buffer.error.has_value() || cut_of(buffer).has_value();
-        });
-        return answers(report, selected, cut);
+        return answers(report, selected, !read_errors(session_, report).empty());
     }
 
 private:
@@ -88,7 +94,10 @@ private:
         Answers out;
         out.capture = session_.capture.path.string();
         // A report is of one unit: where sources have several protocols, it is called by the first one.
-        if (!streams_.empty()) out.unit = streams_.front().source->protocol->words().unit;
+        if (!streams_.empty()) {
+            const Source& first = *streams_.front().source;
+            out.unit = first.protocol->unit_of(first.type);
+        }
         std::vector<analysis::FlowStream> streams;
         std::vector<const Names*> names;
         analysis::FlowAnswersOptions options;
@@ -188,7 +197,7 @@ private:
     /// The run has more than the streams: the capture says so, or a stream begins amid trace.
     [[nodiscard]] bool has_part_only() const {
         return std::any_of(session_.problems.begin(), session_.problems.end(),
-                           [](const capture::Problem& p) { return p.kind == capture::Problem::Kind::part; }) ||
+                           [](const capture::Problem& p) { return p.is_loss(); }) ||
                std::any_of(streams_.begin(), streams_.end(), [](const SourceStream& s) {
                    return s.sink->troubles().gaps[static_cast<unsigned>(GapReason::unsynchronised)].times != 0;
                });
@@ -218,8 +227,11 @@ private:
         };
         using ProblemKind = capture::Problem::Kind;
         std::vector<capture::Problem> of_names, others;
+        for (std::string& sentence : file_damage(session_)) add(bad, std::move(sentence), "Copy the whole file again.");
         for (const capture::Problem& problem : session_.problems)
-            if (problem.kind == ProblemKind::unused) {
+            if (problem.kind == ProblemKind::damage) {
+                continue;
+            } else if (problem.kind == ProblemKind::unused) {
                 add(warning, capture::to_string(problem), "");
                 out.health.back().of_names = true;
                 out.health.back().unused_file = problem.file.string();
@@ -237,9 +249,7 @@ private:
                     add(bad, std::move(damage.sentence), "Copy the whole file again.");
                 else
                     add(warning, std::move(damage.sentence), "");
-            if (buffer.error)
-                add(bad, fmt::format("buffer {} could not be read to its end: {}", buffer.name, buffer.error->message),
-                    "Copy the capture again.");
+            if (auto unread = error_of(buffer)) add(bad, std::move(*unread), "Copy the capture again.");
         }
         for (const StreamReport& stream : report.streams) stream_damage(out, stream);
         if (auto filtered = filter_note(session_, report); filtered && !filtered->nothing_passed)
@@ -344,14 +354,17 @@ private:
                                                      [](const SourceStream& s) { return s.first == s.source; })));
         add("instructions", instructions);
         add("ranges", ranges);
-        if (out.metrics.size() > 1) {
+        // Ranges alone do not say who called whom.
+        const bool calls_known = options_.calls || options_.timeline || options_.instructions;
+        if (out.metrics.size() > 1 && calls_known) {
             std::uint64_t cycles = stray;
             for (const answers::CallNode& node : out.calls)
                 if (node.self.size() > 1) cycles += node.self[1];
             add("cycles", cycles);
         }
-        add("calls", calls);
+        if (calls_known) add("calls", calls);
         add("exceptions", exceptions);
+        if (!calls_known) return;
         add("functions", functions);
         if (synthetic != 0)
             out.summary.back().note =

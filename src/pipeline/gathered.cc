@@ -8,6 +8,18 @@
 
 namespace waymark::pipeline {
 
+namespace {
+
+/// What a sentence is about: the place before its first `: `, else the first name in single quotes.
+std::string subject_of(const std::string& sentence) {
+    if (const std::size_t place = sentence.find(": "); place != sentence.npos) return sentence.substr(0, place);
+    const std::size_t quote = sentence.find('\'');
+    const std::size_t end = quote == sentence.npos ? quote : sentence.find('\'', quote + 1);
+    return end == sentence.npos ? sentence : sentence.substr(quote, end + 1 - quote);
+}
+
+}  // namespace
+
 std::vector<std::string> gathered(const std::vector<std::string>& sentences) {
     constexpr std::size_t shown = 3;
     std::map<std::string, std::vector<std::size_t>> kinds;
@@ -25,8 +37,7 @@ std::vector<std::string> gathered(const std::vector<std::string>& sentences) {
         }
         if (alike.front() != i) continue;
         std::string places;
-        for (std::size_t k = 1; k < shown; ++k)
-            places += (k == 1 ? "" : ", ") + sentences[alike[k]].substr(0, sentences[alike[k]].find(": "));
+        for (std::size_t k = 1; k < shown; ++k) places += (k == 1 ? "" : ", ") + subject_of(sentences[alike[k]]);
         out.push_back(fmt::format("{} (the same {} more, as in {})", sentences[i], times(alike.size() - 1), places));
     }
     return out;

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "waymark/analysis/kallsyms.h"
 #include "waymark/capture/module_map.h"
 
 namespace waymark::pipeline {
@@ -72,6 +73,9 @@ std::string NameFinder::why_refused(const Given& file) const {
         return fmt::format("it is another build than {} in the capture: {}, recorded was {}; {}", m.file, has,
                            capture::hex_text(m.build_id), remedy);
     }
+    // Where processes have memory of their own, code is read through what was mapped alone.
+    if (capture_.spaces)
+        return fmt::format("no file of this name or build was mapped when the capture was made ({}); {}", has, remedy);
     if (id.empty()) return {};
     // Files at fixed addresses may be known to be there without having been mapped, as firmware is.
     const auto& segments = file.info->segments();
@@ -122,7 +126,7 @@ Status NameFinder::open() {
         if (found) {
             m.found.emplace(std::move(*found));
             if (capture_.spaces && m.build_id.empty() && !is_given(i))
-                problem_({}, fmt::format("{} was recorded without a build ID; {} is used without a check. If it is "
+                problem_({}, fmt::format("'{}' was recorded without a build ID; '{}' is used without a check. If it is "
                                          "another "
                                          "build, its code is decoded wrongly.",
                                          m.file, m.found->path.string()));
@@ -138,6 +142,7 @@ Status NameFinder::open() {
             // What it costs is known, and said, when all is decoded.
             std::error_code none;
             if (m.file.starts_with(kernel) && fs::is_regular_file(kcore_of(capture_), none)) {
+                if (!kallsyms().empty()) continue;
                 problem_({}, found.error().message +
                                  "; the kernel's code is that of the copy of /proc/kcore, without "
                                  "names. Give vmlinux with --image.");
@@ -436,6 +441,36 @@ Result<std::shared_ptr<const Names>> NameFinder::names_of(const std::string& sou
     return at->second;
 }
 
+/// What was given, or what perf copied with the kernel's code.
+fs::path NameFinder::kallsyms() const {
+    if (!options_.kallsyms.empty()) return options_.kallsyms;
+    std::error_code none;
+    fs::path copied = kcore_of(capture_).parent_path() / "kallsyms";
+    return fs::is_regular_file(copied, none) ? copied : fs::path();
+}
+
+/// Where no vmlinux names the kernel, /proc/kallsyms does: its addresses are those of the running kernel, as the
+/// kernel's mapping has them.
+void NameFinder::add_kernel_functions(const Modules& modules, image::Symbols& to) {
+    const auto is_nameless_kernel = [&](std::size_t module) {
+        const std::size_t file = mapped_of_[module];
+        return file != no_file && mapped_[file].file.starts_with(kernel) && !mapped_[file].found && !is_given(file);
+    };
+    std::vector<const capture::Module*> areas;
+    for (const std::size_t module : modules)
+        if (is_nameless_kernel(module)) areas.push_back(&capture_.modules.modules[module]);
+    const fs::path path = kallsyms();
+    if (areas.empty() || path.empty()) return;
+    const auto text = analysis::read_kallsyms(path);
+    if (!text && !options_.kallsyms.empty()) problem_(path, text.error().message);
+    if (!text) return;
+    analysis::kallsyms_functions(*text, [&](std::uint64_t address, const std::string& name) {
+        if (std::any_of(areas.begin(), areas.end(), [&](const capture::Module* m) { return m->holds({address}); }))
+            to.add(name, {address}, 0, image::SymbolKind::function);
+        return true;
+    });
+}
+
 Result<std::shared_ptr<const Names>> NameFinder::make(const Modules& modules) {
     auto out = std::make_shared<Names>();
     std::set<std::pair<fs::path, std::uint64_t>> taken;
@@ -483,6 +518,7 @@ Result<std::shared_ptr<const Names>> NameFinder::make(const Modules& modules) {
         if (const Status status = take(file.found->path, file.found->info, *bias, file.file); !status)
             problem_(file.found->path, status.error().message);
     }
+    add_kernel_functions(modules, out->symbols);
     if (changed_) changed_->add_symbols(out->symbols);
     return std::shared_ptr<const Names>(out);
 }

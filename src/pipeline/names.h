@@ -82,6 +82,8 @@ private:
     [[nodiscard]] bool fits(const Modules& a, const Modules& b) const;
     void make_groups();
     Result<std::shared_ptr<const Names>> make(const Modules& modules);
+    [[nodiscard]] std::filesystem::path kallsyms() const;
+    void add_kernel_functions(const Modules& modules, image::Symbols& to);
     void report_no_map();
     Status open_generated();
     [[nodiscard]] bool has_fewer_lines(Given& file);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <numeric>
 #include <variant>
 
 #include "waymark/core/numbers.h"
@@ -36,12 +35,16 @@ public:
     std::uint64_t contexts = 0, with_ids = 0;
 };
 
-std::uint64_t bytes_of(const std::vector<capture::BufferPart>& parts) {
-    return std::accumulate(parts.begin(), parts.end(), std::uint64_t{0},
-                           [](std::uint64_t sum, const capture::BufferPart& part) { return sum + part.bytes; });
+/// Its parts say which thread ran.
+bool threads_known(const capture::Capture& capture) {
+    return std::all_of(capture.buffers.begin(), capture.buffers.end(), [](const capture::Buffer& buffer) {
+        return std::all_of(buffer.parts.begin(), buffer.parts.end(),
+                           [](const capture::BufferPart& part) { return part.thread.has_value(); });
+    });
 }
 
-/// Leaves the first parts of each buffer.
+}  // namespace
+
 void shorten(capture::Capture& capture, std::uint64_t most_bytes) {
     if (capture.buffers.empty()) return;
     const std::uint64_t share = most_bytes / capture.buffers.size();
@@ -51,10 +54,11 @@ void shorten(capture::Capture& capture, std::uint64_t most_bytes) {
         while (count < buffer.parts.size() && (count == 0 || bytes + buffer.parts[count].bytes <= share))
             bytes += buffer.parts[count++].bytes;
         buffer.parts.resize(count);
+        // Whole frames of it.
+        constexpr std::uint64_t frame = 16;
+        if (count == 1) buffer.parts[0].bytes = std::min(bytes, std::max(frame, share / frame * frame));
     }
 }
-
-}  // namespace
 
 ProcessSurvey survey_processes(const Session& session, const std::vector<const Source*>& selected,
                                std::uint64_t most_bytes, unsigned workers) {
@@ -62,8 +66,8 @@ ProcessSurvey survey_processes(const Session& session, const std::vector<const S
     if (session.capture.spaces == nullptr) return out;
     Session part = session;
     shorten(part.capture, most_bytes);
-    for (const capture::Buffer& buffer : session.capture.buffers) out.of += bytes_of(buffer.parts);
-    for (const capture::Buffer& buffer : part.capture.buffers) out.bytes += bytes_of(buffer.parts);
+    for (const capture::Buffer& buffer : session.capture.buffers) out.of += capture::bytes_in(buffer.parts);
+    for (const capture::Buffer& buffer : part.capture.buffers) out.bytes += capture::bytes_in(buffer.parts);
 
     std::vector<const Source*> with_flow;
     for (const Source* source : selected)
@@ -82,8 +86,11 @@ ProcessSurvey survey_processes(const Session& session, const std::vector<const S
                          sink.contexts == 1 ? "its only context has"
                                             : fmt::format("its {} contexts have", grouped(sink.contexts))),
              "context IDs or VMIDs, from which threads are known",
-             "the kernel traces them only for who records in the initial PID namespace, so not in a container; which "
-             "process ran is not known, so no code of a process is found",
+             std::string("the kernel traces them only for who records in the initial PID namespace, so not in a "
+                         "container; ") +
+                 (threads_known(part.capture)
+                      ? "the thread of each AUX range is that of its record, or of SWITCH records"
+                      : "which process ran is not known, so no code of a process is found"),
              "record outside the container, or with --per-thread", capture::Peculiarity::Weight::ambiguous});
     return out;
 }

@@ -66,8 +66,11 @@ const Protocol* protocol_of_option(std::string_view name) {
 }
 
 const Protocol* protocol_of_unit(std::string_view unit) {
-    for (const Protocol* protocol : protocols())
+    for (const Protocol* protocol : protocols()) {
         if (protocol->words().unit == unit) return protocol;
+        for (const std::string_view type : protocol->words().type_names)
+            if (!type.empty() && protocol->unit_of(type) == unit) return protocol;
+    }
     return nullptr;
 }
 

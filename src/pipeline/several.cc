@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "waymark/analysis/counter_runs.h"
+#include "waymark/pipeline/protocols.h"
 
 namespace waymark::pipeline {
 
@@ -33,6 +34,15 @@ const answers::Finding* unused_by(const std::vector<const answers::Answers*>& al
 
 }  // namespace
 
+std::optional<Error> not_of_one_unit(const std::string& first, const std::string& first_unit,
+                                     const std::string& capture, const std::string& unit) {
+    const Protocol* const known = protocol_of_unit(unit);
+    if (unit == first_unit || (known != nullptr && known == protocol_of_unit(first_unit))) return std::nullopt;
+    return Error{Errc::usage, fmt::format("{} is a capture of unit {}, {} of unit {}: their figures do not add up; "
+                                          "give captures of one unit",
+                                          first, first_unit, capture, unit)};
+}
+
 Result<answers::Answers> answers_of_all(
     const std::vector<std::string>& captures,
     const std::function<Result<answers::Answers>(const std::string& capture)>& read) {
@@ -48,11 +58,7 @@ Result<answers::Answers> answers_of_all(
             if (all->unit == "DPU" && captures.size() > 1) counters.push_back(*all);
             continue;
         }
-        if (one.unit != all->unit)
-            return Error{Errc::usage,
-                         fmt::format("{} is a capture of unit {}, {} of unit {}: their figures do not add up; "
-                                     "give captures of one unit",
-                                     captures.front(), all->unit, capture, one.unit)};
+        if (auto error = not_of_one_unit(captures.front(), all->unit, capture, one.unit)) return std::move(*error);
         if (counters.empty())
             answers::merge(*all, one);
         else

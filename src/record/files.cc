@@ -81,8 +81,7 @@ Result<OutputLock> lock_folder(const fs::path& folder, const std::function<bool(
     std::error_code error;
     if (fs::exists(folder, error) && !fs::is_directory(folder, error))
         return Error{Errc::usage, fmt::format("{} is no folder; name one that is new or empty", folder.string())};
-    fs::create_directories(folder, error);
-    if (error) return cannot_create(folder, error.value());
+    WM_RETURN_IF_ERROR(make_folder(folder));
     WM_ASSIGN_OR_RETURN(OutputLock lock, OutputLock::of_folder(folder));
     if (!fs::is_empty(folder, error) && !holds_recording() && !force)
         return Error{Errc::usage,

@@ -160,7 +160,7 @@ void PerfRecorder::introduce(Thread& t) {
         w.task({perf::TaskEvent::Kind::exec, t.pid, t.tid, 0, 0, 0, program.substr(0, most_comm)}, at(t, dummy_attr));
     }
     for (const auto& [part, name] : std::exchange(p.early_maps, {})) file_->mapped(part, name, at(t, dummy_attr));
-    t.tracker.context({.ns = true, .context_id = t.tid});
+    t.tracker.context({.ns = true, .context_id = t.tid, .vmid = t.tid});
     t.truth = truth_.sources.size();
     truth_.sources.push_back({.source = fmt::format("{}/{}", t.pid, t.tid)});
     if (!options_.truth_ranges) return;
@@ -201,7 +201,11 @@ void PerfRecorder::start_unit(Cpu& c) {
         c.announced = true;
         ++recorded_.cpus;
         // perf before 6.3 rejects these records in a file without CPUs.
-        if (!options_.per_thread) file_->writer().hardware_id(perf::cs_etm_hardware_id(c.id.value), at(t, etm_attr));
+        const std::uint32_t sink = options_.sink == TraceSink::trbe ? c.number : 0;
+        if (!options_.per_thread)
+            file_->writer().hardware_id(
+                options_.sink_ids ? perf::cs_etm_hardware_id(c.id.value, sink) : perf::cs_etm_hardware_id(c.id.value),
+                at(t, etm_attr));
     }
     c.unit = options_.units->make(options_.unit, c.trace);
     t.tracker.attach(*c.unit, truth_.sources[t.truth], t.ranges.get());

@@ -26,9 +26,10 @@ std::vector<perf::CsEtmUnit> units_of(const PerfRecorderOptions& o) {
 perf::CsEtmTerms terms_of(const PerfRecorderOptions& o) {
     return {.branch_broadcast = o.unit.branch_broadcast,
             .cycle_accurate = o.unit.cycle_accurate,
-            .context_id = o.unit.context_id_bytes != 0,
+            .context_id = o.unit.context_id_bytes != 0 && !o.unit.context_in_vmid,
             .timestamps = o.unit.timestamps,
-            .return_stack = o.unit.return_stack};
+            .return_stack = o.unit.return_stack,
+            .context_id2 = o.unit.context_id_bytes != 0 && o.unit.context_in_vmid};
 }
 
 std::uint64_t midr_of(const std::string& core) {
@@ -98,8 +99,6 @@ Status check(const PerfRecorderOptions& o) {
             "--unit {} needs --per-thread: perf programs no context IDs of it, and without them a file with a ring for "
             "each CPU does not show who ran",
             o.units->name()));
-    if (!o.per_thread && o.unit.context_id_bytes == 0)
-        return wrong("--context-id 0 needs --per-thread: a ring for each CPU does not show who ran without it");
     WM_ASSIGN_OR_RETURN([[maybe_unused]] const perf::AuxtraceInfo info, auxtrace_info(o));
     return Nothing{};
 }

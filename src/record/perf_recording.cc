@@ -47,6 +47,7 @@ PerfRecorderOptions perf_options(RecorderOptions base, const std::vector<std::st
               : options.loss == "snapshot" ? TraceLoss::snapshot
                                            : TraceLoss::none;
     to.info_version = options.info_version;
+    to.sink_ids = options.sink_ids;
     to.truth_ranges = base.truth_ranges;
     to.aarch64 = base.aarch64;
     to.limit_instructions = base.limit_instructions;

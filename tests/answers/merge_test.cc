@@ -9,6 +9,7 @@
 #include "support/random.h"
 #include "support/sanitized.h"
 #include "waymark/answers/answers.h"
+#include "waymark/answers/parts.h"
 
 namespace waymark::answers {
 namespace {
@@ -132,6 +133,25 @@ TEST(Merging, IsAssociative) {
         const Answers a = random_answers(seed), b = random_answers(seed + 1), c = random_answers(seed + 2);
         EXPECT_EQ(delivered(merged(merged(a, b), c)), delivered(merged(a, merged(b, c)))) << "seed " << seed;
     }
+}
+
+TEST(Merging, SaysWhereSomeHaveRangesAlone) {
+    Answers full = random_answers(1), ranges;
+    ranges.metrics = full.metrics;
+    ranges.images = full.images;
+    for (Answers* a : {&full, &ranges}) a->ranges.push_back({0, 0x1000, 0x1004, isa::Isa::a64, 2, 7, 0, 0});
+    ASSERT_TRUE(has_only_ranges(ranges));
+    ASSERT_FALSE(has_only_ranges(full));
+    const auto said = [](const Answers& a) {
+        return std::count_if(a.health.begin(), a.health.end(), [](const Finding& f) {
+            return f.severity == Finding::Severity::warning && f.what.find("--only-ranges") != f.what.npos;
+        });
+    };
+    EXPECT_EQ(said(merged(full, full)), 0);
+    EXPECT_EQ(said(merged(ranges, ranges)), 0);
+    for (const Answers& sum : {merged(full, ranges), merged(ranges, full), merged(merged(full, ranges), full),
+                               merged(full, merged(ranges, ranges)), merged(merged(full, full), ranges)})
+        EXPECT_EQ(said(sum), 1);
 }
 
 TEST(Merging, CostsOfInlinedCodeAddUpToAll) {

@@ -102,6 +102,22 @@ TEST(ImageProfile, Bolt) {
               "F 1100c 11010 1\nF 11014 11018 1\n");
 }
 
+TEST(ImageProfile, BoltTraces) {
+    Answers a = exact_answers();
+    const auto text = [&] { return written([&](ByteSink& sink) { return write_bolt(a, {"", true}, sink); }).text; };
+    EXPECT_EQ(text(),
+              "B 0 11014 1 0\nT 11008 11004 11008 3\nB 11010 0 1 0\nF 11000 11008 1\nF 11008 1100c 1\n"
+              "F 1100c 11010 1\nF 11014 11018 1\n");
+    // Two branches to a place where two ranges begin, one of them a return; and one to where nothing ran.
+    a.ranges = {{1, 0x11000, 0x11008, isa::Isa::a64, 3, 5, 0, 0}, {1, 0x11000, 0x11010, isa::Isa::a64, 5, 4, 0, 0}};
+    a.jumps = {{1, 0x11100, 1, 0x11000, Branch::Kind::unconditional, 6},
+               {1, 0x11200, 1, 0x11000, Branch::Kind::function_return, 2},
+               {1, 0x11300, 1, 0x11400, Branch::Kind::indirect, 7}};
+    EXPECT_EQ(text(),
+              "T 11100 11000 11008 5\nT 11100 11000 11010 1\nR 11200 11000 11010 2\nB 11300 11400 7 0\n"
+              "F 11000 11010 1\n");
+}
+
 TEST(ImageProfile, BranchList) {
     for (const BranchListVersion version : {BranchListVersion::old, BranchListVersion::one}) {
         const auto out = written([&](ByteSink& sink) { return write_branch_list(exact_answers(), version, sink); });
@@ -183,6 +199,43 @@ TEST(BranchLists, AddUpInAnyOrderAndSaturate) {
         std::rotate(files.begin(), files.begin() + 1, files.end());
     }
     for (const std::string& sum : sums) EXPECT_EQ(sum, sums.front());
+}
+
+std::string little_endian(std::uint64_t value, unsigned bytes) {
+    std::string out;
+    for (unsigned i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i));
+    return out;
+}
+/// A zstd frame of one block that is not compressed (RFC 8878, 3.1.1).
+std::string zstd_frame(const std::string& text) {
+    return "\x28\xb5\x2f\xfd\xa0" + little_endian(text.size(), 4) + little_endian(text.size() << 3 | 1, 3) + text;
+}
+
+TEST(BranchLists, CompressedMessagesAreRead) {
+    const std::string plain =
+        written([&](ByteSink& sink) { return write_branch_list(exact_answers(), BranchListVersion::one, sink); }).text;
+    constexpr std::size_t compressed = 28, messages = compressed + 1;
+    const std::string message = plain.substr(messages + 4), packed = zstd_frame(message);
+    ASSERT_EQ(plain.substr(messages, 4), little_endian(message.size(), 4));
+    std::string file = plain.substr(0, messages);
+    file[compressed] = 1;
+    const auto with = [&](const std::string& all) { return file + little_endian(all.size(), 4) + all; };
+    answers::BranchLists of_plain, of_packed;
+    ASSERT_TRUE(add_branch_lists(of_plain, bytes_of(plain), "file"));
+    const auto added = add_branch_lists(of_packed, bytes_of(with(packed)), "file");
+    ASSERT_TRUE(added) << added.error().message;
+    const auto text = [](const answers::BranchLists& lists) {
+        return written([&](ByteSink& sink) { return write_branch_lists(lists, BranchListVersion::old, sink); }).text;
+    };
+    EXPECT_EQ(text(of_packed), text(of_plain));
+    for (std::size_t size = 0; size < packed.size(); ++size) {
+        answers::BranchLists none;
+        const auto cut = add_branch_lists(none, bytes_of(with(packed.substr(0, size))), "file");
+        ASSERT_FALSE(cut) << size;
+        EXPECT_EQ(cut.error().code, Errc::bad_format);
+    }
+    file[compressed] = 2;
+    EXPECT_FALSE(add_branch_lists(of_packed, bytes_of(with(packed)), "file"));
 }
 
 TEST(BranchLists, DamageIsSaid) {

@@ -241,6 +241,20 @@ TEST_F(PerfKernel, CopyOfKcore) {
     write("perf.dir/kcore_dir/kallsyms", {});
     const Session alone = open(folder_.path() / "perf.dir");
     EXPECT_EQ(ranges(alone), Ranges{"0xffff800008010000+2"});
+    EXPECT_FALSE(alone.sources[0].names->symbols.find({kernel_address}).has_value());
+    const auto kallsyms = [&](const std::string& file, const std::string& name) {
+        const std::string text = "ffff800008010000 T " + name + "\nffff800009000000 t other\t[module]\n";
+        write(file, {text.begin(), text.end()});
+    };
+    kallsyms("perf.dir/kcore_dir/kallsyms", "copied_function");
+    const auto function = [](const Session& session) {
+        return session.sources[0].names->symbols.text({kernel_address});
+    };
+    EXPECT_EQ(function(open(folder_.path() / "perf.dir")), "copied_function");
+    kallsyms("kallsyms", "given_function");
+    SessionOptions given;
+    given.kallsyms = folder_.path() / "kallsyms";
+    EXPECT_EQ(function(open(folder_.path() / "perf.dir", given)), "given_function");
     write("vmlinux", vmlinux(2));
     SessionOptions options;
     options.images = {(folder_.path() / "vmlinux").string()};

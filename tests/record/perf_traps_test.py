@@ -8,24 +8,17 @@ import json
 import pathlib
 import shutil
 import struct
-import subprocess
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from perf_case import WAYMARK, PerfCase, run  # noqa: E402
 from perf_records import (AUX, AUXTRACE, AUXTRACE_INFO, HARDWARE_ID, INDEX, SAMPLE, TIME_CONV, PerfRecords,  # noqa: E402
                           Record)
-from perf_test import A64, PROGRAM  # noqa: E402
+from perf_test import PROGRAM  # noqa: E402
 
-WAYMARK = pathlib.Path(sys.argv[1]).resolve()
 CID, VMID, TS = 1 << 6, 1 << 7 | 1 << 15, 1 << 11
-RAW, OVERWRITE = 0x100, 2
-
-
-def run(*arguments):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=300,
-                          stdin=subprocess.DEVNULL)
+RAW, OVERWRITE, INHERIT = 0x100, 2, 2
 
 
 def registers(records):
@@ -40,23 +33,11 @@ def registers(records):
     return info, places
 
 
-class Traps(unittest.TestCase):
+class Traps(PerfCase):
     @classmethod
-    def setUpClass(cls):
-        if shutil.which(A64) is None:
-            raise unittest.SkipTest(f"NOT RUN: {A64} is not on PATH")
-        cls.temporary = tempfile.TemporaryDirectory()
-        cls.folder = pathlib.Path(cls.temporary.name)
-        (cls.folder / "program.c").write_text(PROGRAM)
-        cls.program = cls.folder / "program"
-        done = run(A64, "-O1", "-g", "-static", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-DROUNDS=200",
-                   "-Wl,--build-id", "-o", cls.program, cls.folder / "program.c")
-        assert done.returncode == 0, done.stderr
+    def make(cls):
+        cls.program = cls.build_bare("program", PROGRAM, 200)
         cls.recordings = {}
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.temporary.cleanup()
 
     def recording(self, *options):
         """Its records; small buffers, so that there are several ranges."""
@@ -142,7 +123,13 @@ class Traps(unittest.TestCase):
         for at in places:
             info.put(at, info.word(at) & ~CID)
         finding = self.check(records, "no-context-ids", "context IDs were not traced")
+        self.assertEqual(finding["severity"], "note")
+        self.assertIn("the thread of each AUX range is that of its record", finding["cause"])
+        # Of an event that traces CPUs, AUX records do not say it.
+        records.put_attr(0, 40, lambda flags: flags & ~INHERIT)
+        finding = self.check(records, "no-context-ids", "context IDs were not traced")
         self.assertEqual(finding["severity"], "warning")
+        self.assertIn("which process ran is not known", finding["cause"])
 
     def test_4_container(self):
         """The metadata promise IDs that the kernel did not trace."""
@@ -267,7 +254,7 @@ class Traps(unittest.TestCase):
             for command in (("info",), ("doctor",), ("flow",), ("profile",)):
                 done = run(WAYMARK, *command, path)
                 text = " ".join((done.stdout + done.stderr).split())
-                for part in (f"the code of {self.program} (build ID ", "execution went there ",
+                for part in (f"the code of {self.program} (build ID ", "execution went there ", "which cost ",
                              "of branches have no address", f"DIR{self.program} (--symfs DIR)"):
                     self.assertIn(part, text, command)
                 said[command] = text

@@ -12,36 +12,20 @@ import json
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from perf_case import WAYMARK, PerfCase, run  # noqa: E402
 from perf_records import AUX, AUXTRACE, PerfRecords  # noqa: E402
-from perf_test import A64, PROGRAM, THREADS, truth  # noqa: E402
-
-WAYMARK = pathlib.Path(sys.argv[1]).resolve()
+from perf_test import PROGRAM, THREADS, truth  # noqa: E402
 
 
-def run(*arguments, **more):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=300,
-                          stdin=subprocess.DEVNULL, **more)
-
-
-class Views(unittest.TestCase):
+class Views(PerfCase):
     @classmethod
-    def setUpClass(cls):
-        if shutil.which(A64) is None:
-            raise unittest.SkipTest(f"NOT RUN: {A64} is not on PATH")
-        cls.temporary = tempfile.TemporaryDirectory()
-        cls.folder = pathlib.Path(cls.temporary.name)
-        for name, text, options in (("threads", THREADS.replace("30000", "3000"), ("-static", "-lpthread")),
-                                    ("program", PROGRAM, ("-static", "-nostdlib", "-ffreestanding", "-DROUNDS=90",
-                                                          "-fno-stack-protector", "-Wl,--build-id"))):
-            (cls.folder / f"{name}.c").write_text(text)
-            done = run(A64, "-O1", "-g", "-o", cls.folder / name, cls.folder / f"{name}.c", *options)
-            assert done.returncode == 0, done.stderr
+    def make(cls):
+        cls.build("threads", THREADS.replace("30000", "3000"), "-static", "-lpthread")
+        cls.build_bare("program", PROGRAM, 90)
         # Timestamps of the kernel's clock are in version 2.
         cls.data = cls.record("perf.data", "--unit", "ete", "--cpus", "2", "--aux-buffer", "16", "--info-version", "2",
                               "--timestamps")
@@ -56,15 +40,6 @@ class Views(unittest.TestCase):
                    "--", cls.folder / "threads")
         assert done.returncode == 0, done.stdout + done.stderr
         return data
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.temporary.cleanup()
-
-    def waymark(self, *arguments, status=0):
-        done = run(WAYMARK, *arguments)
-        self.assertEqual(done.returncode, status, done.stderr)
-        return done
 
     def ranges(self, *options):
         """(thread, start, end) of the ranges that flow shows, in its order."""
@@ -171,12 +146,15 @@ class Views(unittest.TestCase):
             error = self.waymark(command, self.data, "--kernel", status=1).stderr
             self.assertRegex(error, r"nothing decoded: none of the [\d,]+ ranges that ran is of kernel code\. They are: "
                                     r"[\d,]+ of \S+\[\d+\], \S+, user code")
-        # Per thread there are no context IDs, but rings of threads; where there are neither, nobody knows.
+        # Per thread there are no context IDs, but rings of threads; where there are neither, and the event traced CPUs,
+        # nobody knows.
         per_thread = self.record("thread.data", "--unit", "ete", "--per-thread")
         self.waymark("profile", per_thread, "--thread", "worker1")
         records = PerfRecords(per_thread)
         for record, at in ([(r, 32) for r in records.of(AUXTRACE)] + [(r, len(r.body) - 16) for r in records.of(AUX)]):
             record.put(at, 0, 4)
+        inherit = 2
+        records.put_attr(0, 40, lambda flags: flags & ~inherit)
         nobody = records.write(self.folder / "nobody.data")
         self.assertIn("neither context IDs nor", self.waymark("flow", nobody, "--process", "threads", status=2).stderr)
 

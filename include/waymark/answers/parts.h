@@ -77,4 +77,8 @@ void bound_slices(Timeline& timeline, std::size_t most);
 /// The worst first.
 void sort_findings(Answers& answers);
 
+/// What `waymark answers --only-ranges` leaves of program flow: ranges and branches, but neither instructions nor
+/// calls.
+[[nodiscard]] bool has_only_ranges(const Answers& answers);
+
 }  // namespace waymark::answers

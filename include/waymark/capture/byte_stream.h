@@ -44,6 +44,10 @@ public:
 /// empty.
 [[nodiscard]] Result<std::unique_ptr<ByteStream>> concatenate(std::vector<std::filesystem::path> paths);
 
+/// The first `most` bytes of standard input, which stay there to be read; fewer where it holds fewer by now. Waits for
+/// the first of them. Empty where it is neither a file nor a pipe.
+[[nodiscard]] std::vector<std::uint8_t> peek_standard_input(std::size_t most);
+
 /// A stream over bytes in memory, which it owns.
 [[nodiscard]] std::unique_ptr<ByteStream> from_memory(std::vector<std::uint8_t> bytes);
 

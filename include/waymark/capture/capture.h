@@ -65,6 +65,9 @@ struct BufferPart {
     friend bool operator==(const BufferPart&, const BufferPart&) = default;
 };
 
+/// How many bytes they have in all.
+[[nodiscard]] std::uint64_t bytes_in(const std::vector<BufferPart>& parts);
+
 /// One captured stream of bytes.
 struct Buffer {
     /// docs/spec/pft.md, 6.5.
@@ -125,12 +128,15 @@ struct Problem {
         names,        ///< code has no names; the trace is as good as with them
         part,         ///< the capture holds a part of the run
         unused,       ///< a file that was given, `file`, is of nothing that ran
+        damage,       ///< the file is cut, or its structure damaged, so a part of it could not be read
     };
     std::filesystem::path file;     ///< in which it was found; empty: in none, such as something not given
     unsigned line{};                ///< counted from 1; 0: the file as a whole
     std::string message;            ///< sentences: what was found, what was expected, what to do
     std::filesystem::path lacks{};  ///< the file of the capture that is missing or too short, if that is the problem
     Kind kind{};
+    /// Trace of the run is missing.
+    [[nodiscard]] bool is_loss() const { return kind == Kind::part || kind == Kind::damage; }
     friend bool operator==(const Problem&, const Problem&) = default;
 };
 

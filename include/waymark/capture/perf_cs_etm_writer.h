@@ -18,6 +18,7 @@ namespace waymark::capture::perf {
 /// registers.
 struct CsEtmTerms {
     bool branch_broadcast{}, cycle_accurate{}, context_id{}, timestamps{}, return_stack{};
+    bool context_id2{};  ///< the thread in the VMID, of a kernel at EL2
 
     /// attr.config.
     [[nodiscard]] std::uint64_t config() const;
@@ -59,6 +60,10 @@ struct CsEtmUnit {
 
 /// AUX_OUTPUT_HW_ID of a trace source ID that is unique in the system (minor version 0).
 [[nodiscard]] constexpr std::uint64_t cs_etm_hardware_id(std::uint8_t trace_id) { return trace_id; }
+/// The same of an ID that is unique in its sink (minor version 1).
+[[nodiscard]] constexpr std::uint64_t cs_etm_hardware_id(std::uint8_t trace_id, std::uint32_t sink) {
+    return std::uint64_t{1} << 56 | std::uint64_t{sink} << 8 | trace_id;
+}
 
 /// The trace ID that Linux assigns to the unit of a CPU, as long as there are IDs of this form.
 inline constexpr std::uint32_t most_cs_etm_cpus = 48;

@@ -33,4 +33,14 @@ namespace waymark {
     return {Errc::unreadable, "cannot create " + path.string() + ": " + why};
 }
 
+/// Makes a folder, unless it is there. The folder around it has to be there: where it is not, the path is likely to be
+/// mistyped. Errors: `unreadable`, as `cannot_create`.
+[[nodiscard]] inline Status make_folder(std::filesystem::path path) {
+    if (path.filename().empty()) path = path.parent_path();  // of DIR/
+    std::error_code error;
+    std::filesystem::create_directory(path, error);
+    if (error) return cannot_create(path, error.value());
+    return Nothing{};
+}
+
 }  // namespace waymark

@@ -26,6 +26,8 @@ struct CaptureInput {
     std::vector<std::string> perf_maps, jitdumps;  ///< names of generated code
     std::string symfs;                             ///< where the files are that ran
     std::vector<std::string> debug_folders;        ///< where their debug files are besides
+    std::vector<std::string> symbol_folders;       ///< where files with symbols are, at whatever path
+    std::string kallsyms;                          ///< names of the kernel that ran; empty: none given
     bool code_of_files = false;                    ///< pipeline::SessionOptions has it
     // pipeline::SessionOptions has these too.
     std::vector<std::pair<Address, std::vector<std::uint8_t>>> code{};
@@ -67,7 +69,7 @@ struct CaptureInput {
 /// The capture is a file, or standard input, without a description: neither a folder nor with options that say what
 /// it holds.
 [[nodiscard]] bool is_bare(const CaptureInput& input);
-/// The error for a file that is of another kind altogether, a program or a text, and so no trace of any unit.
+/// The error for a file that is of another kind altogether, a program, a text or answers, and so no trace of any unit.
 [[nodiscard]] std::optional<Error> other_file(const std::string& path);
 
 /// Reads what is named. Problems that did not keep it from being read are in the session. `progress` may be null;

@@ -16,6 +16,7 @@ struct WriteOptions {
     std::size_t metric = 0;
     std::optional<std::uint64_t> most_bytes{};  ///< of formats with a timeline
     std::string image{};                        ///< of profiles of one image: ImageProfileOptions
+    bool bolt_traces = false;                   ///< BoltOptions
 };
 /// `format`: any that is a single file of text or bytes; tables and databases have functions of their own. Errors:
 /// those of the format. Precondition: `format` is none of csv, jsonl and sqlite.

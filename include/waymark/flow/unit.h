@@ -54,6 +54,7 @@ struct UnitOptions {
     std::string core;  ///< in lower case, such as `cortex-a15`
     bool cycle_accurate = false, timestamps = false, return_stack = false, branch_broadcast = false;
     unsigned context_id_bytes = 0;  ///< 0: none; the Context ID is the number of the thread
+    bool context_in_vmid = false;   ///< it is traced in the place of the VMID, as of a kernel at EL2
     unsigned sync_bytes = 1024;     ///< between periodic synchronisations; 0: none
     unsigned fifo_bytes = 0;        ///< 0: the FIFO never fills
     unsigned drain_cycles = 1;      ///< four bytes leave it in so many cycles

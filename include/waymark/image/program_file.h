@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,12 +22,20 @@ struct FileSearch {
     std::filesystem::path symfs{};
     /// Folders as ~/.debug and /usr/lib/debug, which are looked into besides.
     std::vector<std::filesystem::path> debug_folders{};
+    /// Files of folders with symbols, such as those that Android's build leaves, by name; null: there are none.
+    using ByName = std::multimap<std::string, std::filesystem::path>;
+    std::shared_ptr<const ByName> symbol_files{};
+
+    /// Takes in all files below the folders, which need not lie at any path. Errors: `unreadable`: a folder cannot be
+    /// read; `unsupported`: there are more than a million of files.
+    [[nodiscard]] Status add_symbol_folders(const std::vector<std::filesystem::path>& folders);
 
     /// Folders for DebugInfo::open: those of the options, then that of `symfs`.
     [[nodiscard]] std::vector<std::filesystem::path> debug_path() const;
     /// All folders that hold files by build ID, the first to be looked into first.
     [[nodiscard]] std::vector<std::filesystem::path> build_id_folders() const;
-    /// Places of a file, the best first: by its recorded name, then by its build ID (empty: none).
+    /// Places of a file, the best first: in the folders with symbols where a build ID tells which is meant, by its
+    /// recorded name, by its build ID (empty: none), and in the folders with symbols without one.
     [[nodiscard]] std::vector<std::filesystem::path> places(std::string_view file,
                                                             const std::vector<std::uint8_t>& build_id) const;
 };

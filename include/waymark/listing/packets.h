@@ -1,15 +1,20 @@
 /// Packets, line by line: what was on the wire, and what it means.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "waymark/analysis/samples.h"
+#include "waymark/core/gap.h"
 #include "waymark/core/result.h"
 #include "waymark/doctor/dpu_input.h"
+#include "waymark/flow/troubles.h"
 #include "waymark/listing/text.h"
+#include "waymark/pipeline/damage.h"
 #include "waymark/pipeline/run.h"
 
 namespace waymark::listing {
@@ -21,6 +26,8 @@ struct PacketsListed {
     std::uint64_t packets = 0;  ///< of all types
     PacketTypes found{};        ///< of the types asked for
     bool cut = false;           ///< the file holds less than it should
+    /// Gaps of all sources by reason, whether or not they were listed; offsets are those of the file.
+    std::array<flow::Trouble, gap_reasons> gaps{};
 };
 
 class PacketLines;
@@ -34,6 +41,8 @@ public:
     /// Takes the bytes of one source in one buffer. It ends before this object, and before what `stream` refers to.
     [[nodiscard]] std::unique_ptr<pipeline::Consumer> of(const pipeline::StreamInfo& stream);
     [[nodiscard]] PacketsListed listed() const;
+    /// What was lost of each stream that was listed (pipeline::damage_in), in the report's order.
+    [[nodiscard]] static std::vector<pipeline::Damage> damage_in(const pipeline::Report& report);
 
 private:
     std::unique_ptr<PacketLines> lines_;

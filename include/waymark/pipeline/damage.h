@@ -64,6 +64,15 @@ struct FrameLosses {
 /// That a buffer's file was cut: it ends inside a frame, or holds fewer bytes than were written. A stream with syncs
 /// ends anywhere.
 [[nodiscard]] std::optional<Damage> cut_of(const BufferReport& buffer);
+/// What kept a buffer from being read to its end, in one sentence; nothing: it was read, though it may have been cut.
+[[nodiscard]] std::optional<std::string> error_of(const BufferReport& buffer);
+
+/// Sentences on what of the capture's file is cut or damaged (capture::Problem::Kind::damage), gathered.
+[[nodiscard]] std::vector<std::string> file_damage(const Session& session);
+/// Why the capture could not be read completely: `file_damage`, buffers that were cut or could not be read. Whatever
+/// was read, an input with any of these is damaged (docs/exit-status.md).
+[[nodiscard]] std::vector<std::string> read_errors(const Session& session, const Report& report);
+
 /// The sudden silence of a source; nothing: it ended as sources do.
 [[nodiscard]] std::optional<Damage> silence_of(const StreamReport& stream);
 /// What one stream lost and contradicts. `ranges`: executions of blocks it gave. Of a source that fell silent the last

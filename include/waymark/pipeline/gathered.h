@@ -32,8 +32,8 @@ namespace waymark::pipeline {
 }
 
 /// Sentences of one kind, which differ in numbers, names in quotes and places only, are one: from the fourth on they
-/// are counted, and the first three places are named. The order of the first of each kind stays. For every command that
-/// lists what is wrong.
+/// are counted, and the first three places are named, or what is in quotes where a sentence has no place. The order of
+/// the first of each kind stays. For every command that lists what is wrong.
 [[nodiscard]] std::vector<std::string> gathered(const std::vector<std::string>& sentences);
 /// The same for problems found while a capture was read.
 [[nodiscard]] std::vector<std::string> gathered(const std::vector<capture::Problem>& problems);

@@ -18,8 +18,9 @@ class PieceReader {
 public:
     static constexpr std::size_t usual_piece_bytes = std::size_t{1} << 22;
 
-    /// `session` and the sources are borrowed.
-    PieceReader(const Session& session, std::vector<const Source*> selected, MakeConsumer make, OpenBuffer open = {});
+    /// `session` and the sources are borrowed. `only`: this one of its buffers; else all, one after another.
+    PieceReader(const Session& session, std::vector<const Source*> selected, MakeConsumer make, OpenBuffer open = {},
+                const capture::Buffer* only = nullptr);
     ~PieceReader();
     PieceReader(const PieceReader&) = delete;
     PieceReader& operator=(const PieceReader&) = delete;

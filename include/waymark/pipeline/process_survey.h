@@ -17,8 +17,11 @@ struct ProcessSurvey {
     std::uint64_t bytes{}, of{};                        ///< of trace that were looked at, and all
 };
 
-/// Decodes at most `most_bytes` of trace, of each buffer the same share, from its beginning on: whole parts, but at
-/// least one. Empty where the capture is of one memory.
+/// Leaves at most `most_bytes` of trace of buffers that consist of parts, of each buffer the same share, from its
+/// beginning on: whole parts, or the beginning of the first. Others stay as they are.
+void shorten(capture::Capture& capture, std::uint64_t most_bytes);
+
+/// Decodes at most `most_bytes` of trace, as `shorten` leaves them. Empty where the capture is of one memory.
 [[nodiscard]] ProcessSurvey survey_processes(const Session& session, const std::vector<const Source*>& selected,
                                              std::uint64_t most_bytes, unsigned workers = 1);
 

@@ -105,11 +105,19 @@ using OpenBuffer = std::function<Result<std::unique_ptr<capture::ByteStream>>(co
 /// in parts only when the source's first byte comes; a null consumer leaves the source out. A buffer that cannot be
 /// read to its end is reported, and what came before the failure counts. Memory: a piece of 4 MiB, its bytes once more
 /// by source, and their offsets, whatever the size of the capture. Each piece is given to the consumers source by
-/// source, so that what they deliver has one order.
+/// source, so that what they deliver has one order. With `at_once` > 1 so many threads read buffers side by side, each
+/// with that memory: `make` and `progress` are then called by one thread at a time, but for buffers in any order;
+/// consumers of different buffers work concurrently. The report is the same.
 [[nodiscard]] Report run(const Session& session, std::span<const Source* const> selected, const MakeConsumer& make,
-                         const Progress& progress = {}, const OpenBuffer& open = {});
+                         const Progress& progress = {}, const OpenBuffer& open = {}, unsigned at_once = 1);
+/// How many buffers are best read side by side by `workers` threads; 1: rather let each decoder have all threads. Those
+/// of a capture of several processes with short parts, which one decoder cannot divide among threads.
+[[nodiscard]] unsigned buffers_at_once(const Session& session, unsigned workers);
 
 using protocol::DecoderKind;
+
+/// Of fewer bytes at a time a decoder on several threads uses one.
+inline constexpr std::uint64_t least_bytes_for_threads = std::uint64_t{1} << 15;
 
 /// A consumer of program flow.
 class FlowConsumer : public Consumer {

@@ -64,6 +64,8 @@ struct SessionOptions {
     std::vector<std::string> symbols;  ///< further ELF files, for names only
     /// Names of code that was generated, besides those of the capture.
     std::vector<std::string> perf_maps{}, jitdumps{};
+    /// Names of the kernel where no vmlinux has them (analysis/kallsyms.h); empty: those that perf copied, if it did.
+    std::filesystem::path kallsyms{};
     /// Where to look for the files that were mapped. A file of `images` or `symbols` that was mapped is placed there.
     image::FileSearch files{};
     /// Of files that were mapped, take the code of those that are found with the right build ID too, below the

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,10 @@ namespace waymark::pipeline {
 [[nodiscard]] Result<answers::Answers> answers_of_all(
     const std::vector<std::string>& captures,
     const std::function<Result<answers::Answers>(const std::string& capture)>& read);
+
+/// Figures of units of one protocol add up; the error that says so of others (`usage`). `first`, `capture`: names.
+[[nodiscard]] std::optional<Error> not_of_one_unit(const std::string& first, const std::string& first_unit,
+                                                   const std::string& capture, const std::string& unit);
 
 /// Why none of these may be trusted to be whole, the worst first: trace that is missing, damaged or contradicted; then
 /// a file that was given and that no capture needs. Null: there is nothing.

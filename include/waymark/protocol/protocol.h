@@ -240,6 +240,10 @@ public:
 
     /// A source of this type (`PTM1.1`, in any case) sends it.
     [[nodiscard]] virtual bool is_type(std::string_view source_type) const;
+    /// What a unit of that type is called for short (`Answers::unit`), where a protocol has units of several names.
+    [[nodiscard]] virtual std::string_view unit_of([[maybe_unused]] std::string_view source_type) const {
+        return words().unit;
+    }
     /// The source type that `--protocol NAME` means, in any case; empty: the name of another protocol.
     [[nodiscard]] virtual std::string type_of_option(std::string_view option) const;
     /// The names that it takes, for messages and help; empty: it has none.

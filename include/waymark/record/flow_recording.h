@@ -59,6 +59,7 @@ struct PerfRecording {
     std::uint32_t cpus = PerfRecorderOptions{}.cpus;
     std::uint64_t aux_kib = 0;
     unsigned info_version = 1;
+    bool context_in_vmid = false, sink_ids = false;
 };
 /// Runs the program, then the further ones. Errors: as above; of the further programs.
 [[nodiscard]] Result<RecordOutcome> record_perf(FlowSetup setup, const PerfRecording& options,

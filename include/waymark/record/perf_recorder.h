@@ -57,6 +57,7 @@ struct PerfRecorderOptions {
     std::uint64_t aux_bytes = 1U << 20;  ///< of each AUX ring, and of the memory of a sink
     TraceLoss loss = TraceLoss::none;
     unsigned info_version = 1;  ///< of AUXTRACE_INFO
+    bool sink_ids = false;      ///< AUX_OUTPUT_HW_ID says for which sink a trace ID is
     bool truth_ranges = false;  ///< a file per thread with every range
     bool aarch64 = false;
     std::uint64_t limit_instructions = 0;

@@ -13,11 +13,9 @@
 #include "waymark/pipeline/session.h"
 #include "waymark/record/comparison.h"
 #include "waymark/record/truth.h"
+#include "waymark/verify/verdict.h"
 
 namespace waymark::verify {
-
-/// Of one source, or of all: the worst, which comes last.
-enum class Verdict : std::uint8_t { equal, not_compared, different };
 
 /// A packet, or a gap, around a difference.
 struct PacketNear {

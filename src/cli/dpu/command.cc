@@ -37,7 +37,7 @@ struct DpuOptions {
         command.add_option("CAPTURE", input.capture, "Folder with a dpu.ini, as 'waymark record --unit dpu' writes it")
             ->required();
         format_option = add_format(command, format);
-        command.add_option("-o,--output", input.output, "Write to this file")->type_name("FILE");
+        add_output(command, input.output);
         command
             .add_option("--image", input.images,
                         "One more program with names for addresses, as FILE or FILE@LOAD_BIAS. May be repeated")
@@ -127,8 +127,8 @@ ordered_json json_head(const DpuView& a) {
             {"trust", trust_json(a.has_content() ? a.trust() : answers::Trust())}};
 }
 
-/// `adds_up`: the rows that were shown do.
-ExitStatus finish(const DpuOptions& options, const DpuView& a, Output& out, bool adds_up) {
+/// `adds_up`: the rows that were shown do; `headed`: what was lost and is doubtful stands above them.
+ExitStatus finish(const DpuOptions& options, const DpuView& a, Output& out, bool adds_up, bool headed) {
     if (out.close() != cli::decoded) return unreadable;
     warn(a.input());
     for (const std::string& problem : a.problems()) say("warning", problem);
@@ -143,6 +143,9 @@ ExitStatus finish(const DpuOptions& options, const DpuView& a, Output& out, bool
         say("error",
             "the rows do not add up to what the counters say: damaged trace that looks like readings, or "
             "registers of another run; 'waymark packets' shows the entries");
+    if (!headed)
+        for (const auto& sentences : {a.losses(), a.doubts()})
+            for (const std::string& each : sentences) say("warning", each);
     if (cut || !adds_up) return cut ? unreadable : nothing;
     if (!options.strict || (a.losses().empty() && a.doubts().empty())) return cli::decoded;
     for (const std::string& each : a.losses()) say("error", "--strict: " + each);
@@ -171,6 +174,9 @@ Result<std::unique_ptr<DpuView>> open_view(const DpuOptions& options, std::strin
     return DpuView::make({options.input, options.counter, options.ranges}, view);
 }
 
+/// Views of what the program or the unit reports by itself: without a row there is nothing to show, as elsewhere.
+bool has_only_rows(std::string_view view) { return view == "loops" || view == "data"; }
+
 // ---- commands
 
 struct DpuCommand {
@@ -189,7 +195,7 @@ void print_parts(const DpuView& a, Output& out, const std::string& view, const s
     for (const DpuTable& part : parts) {
         if (part.table.empty()) {
             // A report omits what this mode does not record.
-            if (!report && view != "loops") out.print("\n{}\n", part.empty);
+            if (!report && !has_only_rows(view)) out.print("\n{}\n", part.empty);
             continue;
         }
         out.print("\n{}\n", part.table.note);
@@ -214,7 +220,7 @@ ExitStatus run_view(const DpuOptions& options, const std::string& view) {
     const bool text = options.format == "text", report = view == "report";
     constexpr std::uint64_t of_report = 15, of_view = 50;
     // Views without the option show all.
-    const std::uint64_t usual = report ? of_report : view == "loops" || view == "data" ? 0 : of_view;
+    const std::uint64_t usual = report ? of_report : has_only_rows(view) ? 0 : of_view;
     std::vector<std::string> notes;
     const std::vector<DpuTable> parts = a.parts(text ? options.limit.value_or(usual) : 0, notes);
     if (options.format == "json") {
@@ -237,16 +243,17 @@ ExitStatus run_view(const DpuOptions& options, const std::string& view) {
         DpuTable first = parts.front();
         if (!a.has_content()) first.table.rows.clear();
         print_tsv(*out, first.table);
-        if (a.has_content() && first.table.empty() && view != "loops") say("note", first.empty);
+        if (a.has_content() && first.table.empty() && !has_only_rows(view)) say("note", first.empty);
     } else {
         print_parts(a, *out, view, parts, notes);
     }
     const ExitStatus status =
-        finish(options, a, *out, std::all_of(parts.begin(), parts.end(), [&](const DpuTable& part) {
-                   return !part.sum || a.reconciles(*part.sum);
-               }));
+        finish(options, a, *out,
+               std::all_of(parts.begin(), parts.end(),
+                           [&](const DpuTable& part) { return !part.sum || a.reconciles(*part.sum); }),
+               text);
     // As waymark loops does.
-    if (status != cli::decoded || view != "loops" || !parts.front().table.empty()) return status;
+    if (status != cli::decoded || !has_only_rows(view) || !parts.front().table.empty()) return status;
     say("error", fmt::format("{}: {}", options.input.capture, parts.front().empty));
     return nothing;
 }
@@ -271,7 +278,7 @@ ExitStatus run_folded(const DpuOptions& options) {
             if (const std::uint64_t n = a.costs().paths()[i].self[a.sorted_by()]; n != 0)
                 out->print("{} {}\n", a.tables().path_text(i), n);
     const auto sum = a.tables().paths(1).sum;
-    return finish(options, a, *out, !sum || a.reconciles(*sum));
+    return finish(options, a, *out, !sum || a.reconciles(*sum), false);
 }
 
 }  // namespace

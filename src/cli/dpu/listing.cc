@@ -12,6 +12,7 @@
 #include "../trouble.h"
 #include "input.h"
 #include "waymark/analysis/dpu.h"
+#include "waymark/analysis/dpu_findings.h"
 #include "waymark/dpu/nexus.h"
 #include "waymark/dpu/parser.h"
 #include "waymark/dpu/registers.h"
@@ -240,11 +241,13 @@ ExitStatus run_dpu_packets(const InputOptions& input, const std::string& format,
     if (!listed) return fail(listed.error());
     if (const ExitStatus status = out->close(); status != decoded) return status;
     if (listed->cut) say("error", opened->cut_text());
+    say_gaps(*listed);
+    ExitStatus found = nothing;
     if (listed->packets == 0)
         say("error", "nothing decoded: " + opened->why_nothing());
     else
-        say_types_not_found(types, *listed, "entry", "entries");
-    return listed->cut ? unreadable : listed->packets == 0 ? nothing : decoded;
+        found = say_types_not_found(types, *listed, "entry", "entries");
+    return listed->cut ? unreadable : found;
 }
 
 ExitStatus run_dpu_flow(const InputOptions& input, const std::string& format, bool strict) {
@@ -281,6 +284,8 @@ ExitStatus run_dpu_flow(const InputOptions& input, const std::string& format, bo
     if (cut) say("error", opened->cut_text());
     const dpu::Totals& t = done->totals;
     if (!DpuInput::has_content(t)) say("error", "nothing decoded: " + opened->why_nothing());
+    for (const analysis::DpuFinding& loss : analysis::dpu_losses(opened->said(opened->setup(), *done)))
+        if (loss.kind != analysis::DpuFinding::Kind::cut) say("warning", loss.what);
     if (t.wide != 0) say("warning", differences_too_wide(t));
     if (cut) return unreadable;
     const bool lost = t.lost != 0 || done->overwritten || t.lost_bytes() != 0 || t.doubtful != 0 || t.wide != 0;

@@ -101,7 +101,7 @@ Run add_dpu_program(CLI::App& dpu) {
         ->type_name("CLASSES")
         ->delimiter(',')
         ->transform(one_of({"TCHOF", "TINT", "TEXEC", "TMARK", "TLOOP", "TSUB", "TRTE"}));
-    command.add_option("-o,--output", options->output, "Write to this file")->type_name("FILE");
+    add_output(command, options->output);
     command.footer(
         "One write per line; fields that are not named are 0; a cycle may precede the register:\n"
         "\n"

@@ -35,6 +35,10 @@ void PerfRecordOptions::add_to(CLI::App& app) {
     perf(app.add_flag("--per-thread", to.per_thread,
                       "One AUX ring for each thread instead of each CPU, without Context IDs and timestamps. Always "
                       "on with --unit ptm"));
+    perf(app.add_flag("--context-in-vmid", to.context_in_vmid,
+                      "Threads in VMIDs instead of Context IDs (contextid2), as of a kernel at EL2; with --unit ete"));
+    perf(app.add_flag("--sink-ids", to.sink_ids,
+                      "AUX_OUTPUT_HW_ID records of minor version 1, which say for which sink a trace ID is"));
     perf(app.add_option("--also", to.also,
                         "Record another program after this one, into the same file: its path and arguments, separated "
                         "by spaces. May be repeated")
@@ -64,6 +68,7 @@ void program_like_perf(const PerfRecordOptions& options, const flow::UnitFactory
     constexpr unsigned linux_sync_bytes = 4096;
     if (!options.given("--sync")) unit.sync_bytes = linux_sync_bytes;
     if (!options.given("--context-id") && !options.to.per_thread) unit.context_id_bytes = 4;
+    unit.context_in_vmid = options.to.context_in_vmid;
 }
 
 }  // namespace waymark::cli

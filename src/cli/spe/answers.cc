@@ -8,9 +8,9 @@
 #include "../options.h"
 #include "../trouble.h"
 #include "commands.h"
+#include "waymark/analysis/kallsyms.h"
 #include "waymark/analysis/profile.h"
 #include "waymark/capture/dpu_folder.h"
-#include "waymark/capture/text_file.h"
 #include "waymark/core/numbers.h"
 #include "waymark/core/wire.h"
 
@@ -101,11 +101,7 @@ Result<Answer> Answer::open(const AnswerOptions& options) {
     }
     std::error_code ignored;
     WM_ASSIGN_OR_RETURN(image::FileSearch files, options.names.file_search());
-    if (!options.kallsyms.empty() && !std::filesystem::exists(options.kallsyms, ignored))
-        return Error{Errc::usage, fmt::format("--kallsyms: there is no file {}", options.kallsyms)};
-    if (!options.kallsyms.empty())
-        if (const auto error = capture::no_text_file(options.kallsyms))
-            return Error{error->code, "--kallsyms: " + error->message};
+    if (!options.kallsyms.empty()) WM_RETURN_IF_ERROR(analysis::check_kallsyms(options.kallsyms));
     if (capture::is_dpu_folder(options.capture))
         return Error{Errc::usage, fmt::format("{0} is a capture of a Debug and Profiling Unit and holds no samples: "
                                               "waymark dpu report {0} shows what it does",
@@ -220,6 +216,7 @@ void Answer::print_quality(Output& out, bool all) const {
         for (const StreamQuality& s : q.streams) sum += s.no_pc;
         return sum;
     }();
+    out.print("capture   {}\n", capture_->file->name());
     out.print("samples   {}{}{}{}\n", grouped(q.selected),
               q.selected == q.records - no_pc ? "" : fmt::format(" asked for, of {} records", grouped(q.records)),
               no_pc == 0 ? "" : fmt::format("; {} without a PC are left out", counted(no_pc, "record")),
