@@ -93,6 +93,12 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
                 command, command);
         for (const char* needed : {"--output", "--for"})
             if (what.starts_with(needed)) return fmt::format("{} needs {}", command, needed);
+        if (last.get_parent() != nullptr && last.get_parent()->get_name() == "fleet")
+            return name == "plan" ? fmt::format("{} needs captures, and the folder of the job with -o", command)
+                                  : fmt::format("{} needs the folder of a job{}", command,
+                                                name == "add"         ? ", and captures"
+                                                : name == "run-shard" ? ", and the number of a shard"
+                                                                      : "");
         if (name == "merge") return fmt::format("no file given: {} needs answers files", command);
         if (last.get_parent() != nullptr && last.get_parent()->get_name() == "spe" && name != "explain")
             return fmt::format("no capture given: {} needs a perf.data file, or the bare bytes of a buffer", command);

@@ -146,6 +146,8 @@ class Local(unittest.TestCase):
                 (["local", self.folder / "none"], 3, "not the folder of a job"),
                 (["merge", self.folder], 3, "not the folder of a job"),
                 (["cancel", self.folder], 3, "not submitted"),
+                (["status"], 2, "needs the folder of a job"),
+                (["run-shard", self.folder], 2, "number of a shard"),
                 (["run-shard", self.folder, "x"], 2, "SHARD"),
                 ([], 2, "needs a command")):
             done = run(WAYMARK, "fleet", *words, check=False)
