@@ -28,6 +28,8 @@ test_packages=(
     linux-perf
     lcov llvm bolt-16 diff-cover git golang-go protobuf-compiler sqlite3 valgrind chromium
     "${example_packages[@]}" "${record_packages[@]}" "${python_packages[@]}" qemu-system-arm
+    # Further tests of the Python module.
+    python3-matplotlib python3-pandas
 )
 # What `scripts/test --long` needs beyond these.
 long_packages=(clang-tidy)
