@@ -170,16 +170,16 @@ Result<Added> MemoryMap::add_file(const std::filesystem::path& path, Address add
                                  path.string(), file_bytes, offset),
                      Offset{file_bytes}};
     const std::uint64_t rest = file_bytes - offset;
-    const std::uint64_t bytes = std::min(length.value_or(rest), rest);
+    const std::uint64_t declared = length.value_or(rest), bytes = std::min(declared, rest);
     file.bytes = file.bytes.subspan(offset, bytes);
     WM_ASSIGN_OR_RETURN(Added added,
                         state_->add(std::move(file), address, space, name.empty() ? path.string() : std::move(name)));
-    if (length && *length > rest)
+    if (declared > rest)
         added.notes.push_back(
             fmt::format("{}: a dump shorter than it says: {:#x} bytes were declared from offset {:#x} on, but "
                         "the file ends after {:#x}; those are mapped. Correct the length, or copy the whole "
                         "file.",
-                        path.string(), *length, offset, rest));
+                        path.string(), declared, offset, rest));
     return added;
 }
 

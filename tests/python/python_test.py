@@ -305,6 +305,23 @@ class Errors(unittest.TestCase):
             waymark.open(SORT / "capture").flow("0x55")
 
 
+class Examples(unittest.TestCase):
+    def test_picture(self):
+        try:
+            import matplotlib  # noqa: F401
+        except ImportError:
+            self.skipTest("no matplotlib: install python3-matplotlib")
+        with tempfile.TemporaryDirectory() as folder:
+            picture = pathlib.Path(folder) / "sort.png"
+            done = subprocess.run([sys.executable, ROOT / "examples" / "library" / "picture.py", SORT / "capture",
+                                   SORT / "sort.elf", picture], env={**os.environ, "PYTHONPATH": FOLDER},
+                                  capture_output=True, text=True, timeout=120)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(f"{truth()['range_instructions']} instructions in {truth()['ranges']} ranges", done.stdout)
+            self.assertIn("quicksort 3637", done.stdout)
+            self.assertEqual(picture.read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
+
+
 class Program(unittest.TestCase):
     def test_report(self):
         with tempfile.TemporaryDirectory() as folder:
