@@ -17,11 +17,11 @@ void add_paragraph(std::string& out, std::string_view text, std::size_t columns)
     for (const std::string& line : wrapped(text, columns)) out += line + '\n';
 }
 
-/// A line that must stay as it is. A command that is too long for the terminal goes on in the next line, as a shell
-/// takes it.
-void add_verbatim(std::string& out, const std::string& line, std::size_t columns) {
+/// A line that must stay as it is. A command of a shell that is too long for the terminal goes on in the next line, as
+/// a shell takes it.
+void add_verbatim(std::string& out, const std::string& line, std::size_t columns, bool is_command) {
     constexpr std::size_t indent = 2, deeper = 6, mark = 2;
-    if (line.size() + indent <= columns || !line.starts_with("waymark ")) {
+    if (line.size() + indent <= columns || !is_command) {
         out += std::string(line.empty() ? 0 : indent, ' ') + line + '\n';
         return;
     }
@@ -59,13 +59,14 @@ void HelpFormatter::add_footer(std::string& out, const CLI::App& command) const 
             case TextPart::Kind::paragraph: add_paragraph(out, part.text, columns_); break;
             case TextPart::Kind::item: {
                 const bool is_command = part.term.starts_with("waymark ");
-                if (is_command) add_verbatim(out, part.term, columns_);
+                if (is_command) add_verbatim(out, part.term, columns_, true);
                 add_row(out, is_command ? "" : part.term, part.text);
                 break;
             }
             case TextPart::Kind::verbatim: {
                 std::istringstream lines(part.text);
-                for (std::string line; std::getline(lines, line);) add_verbatim(out, line, columns_);
+                const bool commands = part.text.starts_with("waymark ");
+                for (std::string line; std::getline(lines, line);) add_verbatim(out, line, columns_, commands);
             }
         }
     }
