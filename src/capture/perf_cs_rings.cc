@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "waymark/capture/perf_cs_etm.h"
+#include "waymark/capture/perf_cs_etm_writer.h"
 
 namespace waymark::capture::perf {
 
