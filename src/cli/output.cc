@@ -169,6 +169,13 @@ ProgressLine::~ProgressLine() {
     clear_progress();
 }
 
+void ProgressLine::show(const std::string& text) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!active_ || now - shown_ < std::chrono::milliseconds(200)) return;
+    shown_ = now;
+    show_progress(text);
+}
+
 void ProgressLine::show(std::uint64_t bytes, std::optional<std::uint64_t> of) {
     using std::chrono::duration;
     const auto now = std::chrono::steady_clock::now();

@@ -178,6 +178,8 @@ public:
     ProgressLine(const ProgressLine&) = delete;
     ProgressLine& operator=(const ProgressLine&) = delete;
     void show(std::uint64_t bytes, std::optional<std::uint64_t> of);
+    /// Shows a text of one's own, as often as the other.
+    void show(const std::string& text);
     [[nodiscard]] bool active() const { return active_; }
 
 private:

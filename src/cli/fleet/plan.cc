@@ -106,7 +106,7 @@ std::vector<std::string> given_files(const AnswersOptions& options) {
 std::function<void(std::uint64_t, std::uint64_t)> shown_captures(std::shared_ptr<ProgressLine> line) {
     return [line = std::move(line)](std::uint64_t done, std::uint64_t all) {
         if (line->active() && done % 64 == 0)
-            line->text(fmt::format("{} of {}", grouped(done), counted(all, "capture")));
+            line->show(fmt::format("{} of {}", grouped(done), counted(all, "capture")));
     };
 }
 

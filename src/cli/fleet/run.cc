@@ -82,7 +82,7 @@ ExitStatus run_here(const RunLocalOptions& options) {
     local.shard.version = WAYMARK_VERSION;
     local.progress = [&](std::uint64_t done, std::uint64_t failed, std::uint64_t all) {
         if (line.active())
-            line.text(fmt::format("{} of {} done{}", grouped(done), counted(all, "shard"),
+            line.show(fmt::format("{} of {} done{}", grouped(done), counted(all, "shard"),
                                   failed == 0 ? "" : fmt::format(", {} failed", grouped(failed))));
     };
     const auto outcome = fleet::run_locally(job, (*decoding)->decoder(1, options.cache), local);
