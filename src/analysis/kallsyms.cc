@@ -17,8 +17,8 @@ Result<std::string> read_kallsyms(const fs::path& file) {
 }
 
 Status check_kallsyms(const fs::path& file) {
-    std::error_code none;
-    if (!fs::exists(file, none))
+    std::error_code unreadable;
+    if (!fs::exists(file, unreadable))
         return Error{Errc::usage, fmt::format("--kallsyms: there is no file {}", file.string())};
     if (const auto error = capture::no_text_file(file)) return Error{error->code, "--kallsyms: " + error->message};
     if (!fs::is_regular_file(file, none)) return Nothing{};

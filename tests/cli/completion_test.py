@@ -29,7 +29,7 @@ class Program(unittest.TestCase):
 
     def test_commands(self):
         self.assertIn("flow", candidates(""))
-        self.assertEqual(candidates("fl"), ["flow"])
+        self.assertEqual(candidates("flo"), ["flow"])
         self.assertEqual(candidates("spe", "rep"), ["report"])
         self.assertNotIn("__complete", candidates("_"))
 
@@ -107,7 +107,7 @@ class Shell:
         return line
 
     def test_command(self):
-        self.assertEqual(self.line_after("waymark fl"), "waymark flow ")
+        self.assertEqual(self.line_after("waymark flo"), "waymark flow ")
         self.assertEqual(self.line_after("waymark spe sh"), "waymark spe sharing ")
 
     def test_option(self):

@@ -32,7 +32,7 @@ def commands(of=()):
     found = [of]
     text = plain(*of, "--help").stdout
     below = re.search(r"^Commands:\n((?:  .*\n)+)", text, re.M)
-    for name in re.findall(r"^  (\w+)", below[1] if below else "", re.M):
+    for name in re.findall(r"^  ([\w-]+)", below[1] if below else "", re.M):
         found += commands((*of, name))
     return found
 
@@ -110,6 +110,7 @@ class ManPages(unittest.TestCase):
             on_page = set(words(shown))
             # The names of pages, such as waymark-spe-report, where help has the names of commands.
             on_page |= {part for word in on_page for part in word.split("-")}
+            on_page |= {"-".join(word.split("-")[i:]) for word in on_page for i in range(1, word.count("-") + 1)}
             for word in words(plain(*command, "--help").stdout):
                 if word not in ("\\", "usage", "example"):
                     self.assertIn(word, on_page, command)

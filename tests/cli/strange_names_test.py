@@ -283,7 +283,7 @@ def on_terminal(waymark, *arguments):
     """What a command writes to a terminal."""
     ours, theirs = pty.openpty()
     with subprocess.Popen([waymark, *arguments], stdout=theirs, stderr=subprocess.DEVNULL,
-                          env={**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm", "NO_COLOR": ""}) as process:
+                          env={**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm", "NO_COLOR": "", "PAGER": "cat"}) as process:
         os.close(theirs)
         out = b""
         try:
