@@ -21,7 +21,7 @@ Status check_kallsyms(const fs::path& file) {
     if (!fs::exists(file, unreadable))
         return Error{Errc::usage, fmt::format("--kallsyms: there is no file {}", file.string())};
     if (const auto error = capture::no_text_file(file)) return Error{error->code, "--kallsyms: " + error->message};
-    if (!fs::is_regular_file(file, none)) return Nothing{};
+    if (!fs::is_regular_file(file, unreadable)) return Nothing{};
     const auto text = read_kallsyms(file);
     if (!text) return Error{text.error().code, "--kallsyms: " + text.error().message};
     bool any = false;
