@@ -244,7 +244,9 @@ TEST_F(PerfCapture, ASurveyLooksAtAPart) {
     const Session session = open();
     std::vector<const Source*> sources;
     for (const Source& source : session.sources) sources.push_back(&source);
-    const ProcessSurvey all = survey_processes(session, sources, 1 << 20), part = survey_processes(session, sources, 1);
+    const ProcessSurvey all = survey_processes(session, sources, 1 << 20);
+    // Of each ring as much as the first of the two ranges has.
+    const ProcessSurvey part = survey_processes(session, sources, all.of / 2 * session.capture.buffers.size());
     EXPECT_EQ(all.missing.size(), 2U);
     EXPECT_TRUE(all.peculiarities.empty());
     ASSERT_EQ(part.missing.size(), 1U);
