@@ -34,14 +34,14 @@ Result<Answers> of_flow(const wm_capture& capture, const pipeline::FlowAnswersOp
 
 Result<Answers> of_samples(const wm_capture& capture, const pipeline::FlowAnswersOptions& options,
                            const KeepsOn& keeps_on) {
-    class Told final : public capture::perf::Progress {
+    class Observer final : public capture::perf::Progress {
     public:
-        explicit Told(const KeepsOn& keeps_on) : keeps_on_(keeps_on) {}
+        explicit Observer(const KeepsOn& keeps_on) : keeps_on_(keeps_on) {}
         void at(std::uint64_t bytes, std::uint64_t of) override { keeps_on_(bytes, of); }
 
     private:
         const KeepsOn& keeps_on_;
-    } told(keeps_on);
+    } observer(keeps_on);
     if (!capture.input.images.empty())
         return Error{Errc::usage,
                      "the option image: files of a profile are found by their recorded names; the option symfs says "
@@ -57,7 +57,7 @@ Result<Answers> of_samples(const wm_capture& capture, const pipeline::FlowAnswer
     wanted.most_slices = options.most_slices;
     analysis::GatheredSamples gathered({options.timeline, options.timeline ? wanted.line_bytes : 0});
     const auto run = [&](analysis::SampleSink& sink) {
-        return analysis::run_samples(opened, {}, sink, options.workers, &told);
+        return analysis::run_samples(opened, {}, sink, options.workers, &observer);
     };
     const analysis::SampleTotals totals = run(gathered);
     const analysis::Quality quality = analysis::quality_of(opened, totals);

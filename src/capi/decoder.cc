@@ -199,9 +199,9 @@ wm_status wm_decoder::samples(wm_error** error_out) {
     if (!selectors.empty())
         return capi::fail(error_out, WM_USAGE, fmt::format("{} has samples, and no sources to select", capture.name));
     done = true;
-    class Told final : public capture::perf::Progress {
+    class Observer final : public capture::perf::Progress {
     public:
-        explicit Told(wm_decoder& of) : of_(of) {}
+        explicit Observer(wm_decoder& of) : of_(of) {}
         void at(std::uint64_t bytes, std::uint64_t all) override {
             capi::Callbacks& c = of_.callbacks;
             if (c.progress != nullptr && c.progress(bytes, all, c.progress_user) != 0) c.stopped = true;
@@ -210,12 +210,12 @@ wm_status wm_decoder::samples(wm_error** error_out) {
 
     private:
         wm_decoder& of_;
-    } told(*this);
+    } observer(*this);
     try {
         auto opened = analysis::open_samples(capture.input.capture, capture.midr);
         if (!opened) return capi::fail(error_out, capture.named(opened.error()));
         capi::CallbackSampleSink sink(callbacks, totals.samples);
-        const analysis::SampleTotals sums = analysis::run_samples(*opened, {}, sink, 1, &told);
+        const analysis::SampleTotals sums = analysis::run_samples(*opened, {}, sink, 1, &observer);
         for (const analysis::StreamTotals& stream : sums.streams) {
             totals.bytes += stream.totals.bytes;
             totals.gap_bytes += stream.totals.lost_bytes;

@@ -11,7 +11,7 @@
 
 namespace waymark::fleet {
 
-/// Name and size of what was written.
+/// Name and size of the written file.
 struct WrittenFile {
     std::uint64_t bytes{};
     std::string hash;  ///< of the contents (hasher.h)

@@ -44,14 +44,14 @@ public:
         out_.were_done = out_.shards - shards.size();
         std::error_code none;
         std::filesystem::create_directories(job_.logs(), none);
-        tell();
+        report_progress();
         while (!waiting_.empty() || !running_.empty()) {
             while (!waiting_.empty() && running_.size() < std::max(1U, options_.workers)) {
                 WM_RETURN_IF_ERROR(start(waiting_.front()));
                 waiting_.pop_front();
             }
             WM_RETURN_IF_ERROR(wait_for_one());
-            tell();
+            report_progress();
         }
         std::sort(out_.failed.begin(), out_.failed.end());
         return std::move(out_);
@@ -101,7 +101,7 @@ private:
         return Nothing{};
     }
 
-    void tell() const {
+    void report_progress() const {
         if (options_.progress) options_.progress(out_.were_done + out_.ran, out_.failed.size(), out_.shards);
     }
 

@@ -102,7 +102,7 @@ public:
                 continue;
             }
             note_.at().capture = n;
-            tell(n);
+            note_progress(n);
             // The whole file is read here once, in order; decoding then finds it in memory.
             const auto hash = checked_hash(capture);
             if (!hash) {
@@ -190,9 +190,9 @@ private:
         return programs_[path] = file.hash;
     }
 
-    void tell(std::uint32_t capture) {
-        if (told_ && seconds_since(*told_) < options_.progress_seconds) return;
-        told_ = Clock::now();
+    void note_progress(std::uint32_t capture) {
+        if (noted_ && seconds_since(*noted_) < options_.progress_seconds) return;
+        noted_ = Clock::now();
         ShardProgress progress{receipt_.host,
                                ::getppid(),
                                capture,
@@ -214,7 +214,7 @@ private:
     Receipt receipt_;
     AnswersSum sum_;
     std::map<std::string, std::string> programs_;  // hashes by path
-    std::optional<Clock::time_point> told_;
+    std::optional<Clock::time_point> noted_;
 };
 
 constexpr int exit_done = 0, exit_gave_up = 3;
@@ -255,7 +255,7 @@ private:
     std::array<struct sigaction, signals.size()> before_{};
 };
 
-/// Whether a signal comes of what a program does, and not from outside.
+/// Whether the program itself causes a signal, which then does not come from outside.
 bool is_crash(int signal) {
     return signal == SIGSEGV || signal == SIGABRT || signal == SIGBUS || signal == SIGFPE || signal == SIGILL ||
            signal == SIGTRAP || signal == SIGSYS;

@@ -55,7 +55,7 @@ public:
         const std::size_t count = wm_model_take(model_, &bytes);
         return {reinterpret_cast<const char*>(bytes), count};
     }
-    /// A live capture of what this unit sends.
+    /// A live capture of the trace that this unit sends.
     [[nodiscard]] Capture open(const py::dict& given) const {
         auto out = std::make_shared<Opened>(given);
         call([&](wm_error** error) { return wm_options_describe(out->options.get(), model_, error); });

@@ -55,6 +55,6 @@ typedef struct story {
 } story;
 #define NEW_STORY \
     { 1469598103934665603u, 1469598103934665603u, 0, 0, 0, 0, 0, 0 }
-int tell(const wm_flow_batch* batch, void* user_story);
+int collect(const wm_flow_batch* batch, void* user_story);
 
 #endif

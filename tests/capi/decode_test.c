@@ -22,22 +22,22 @@ static uint64_t truth(const char* folder, const char* name) {
 static void decodes_to_the_truth(const char* folder) {
     wm_capture* capture = NULL;
     wm_decoder* decoder = NULL;
-    story told = NEW_STORY;
+    story collected = NEW_STORY;
     OK(wm_open(at(folder), NULL, &capture, error));
     CHECK(wm_capture_get_kind(capture) == WM_CAPTURE_FLOW && wm_source_count(capture) == 1);
     const wm_source* source = wm_source_at(capture, 0);
     CHECK(wm_source_has_flow(source) && wm_source_trace_id(source) == 0x10 && wm_source_at(capture, 1) == NULL);
     OK(wm_decoder_new(capture, &decoder, error));
     OK(wm_decoder_select(decoder, "0x10", error));
-    wm_decoder_on_flow(decoder, tell, &told);
+    wm_decoder_on_flow(decoder, collect, &collected);
     OK(wm_decoder_run(decoder, error));
-    CHECK(told.ranges == truth(folder, "ranges"));
-    CHECK(told.instructions == truth(folder, "range_instructions"));
-    CHECK(told.range_hash == truth(folder, "range_hash"));
+    CHECK(collected.ranges == truth(folder, "ranges"));
+    CHECK(collected.instructions == truth(folder, "range_instructions"));
+    CHECK(collected.range_hash == truth(folder, "range_hash"));
     wm_totals totals = {.struct_bytes = sizeof totals};
     wm_decoder_get_totals(decoder, &totals);
-    CHECK(totals.ranges == told.ranges && totals.instructions == told.instructions && totals.packets > 0);
-    CHECK(totals.exceptions == told.exceptions && totals.gap_bytes == told.gap_bytes);
+    CHECK(totals.ranges == collected.ranges && totals.instructions == collected.instructions && totals.packets > 0);
+    CHECK(totals.exceptions == collected.exceptions && totals.gap_bytes == collected.gap_bytes);
     CHECK(wm_decoder_damage_count(decoder) == 0 && wm_decoder_damage(decoder, 0, NULL) == NULL);
     wm_decoder_free(decoder);
 
@@ -47,9 +47,9 @@ static void decodes_to_the_truth(const char* folder) {
             story again = NEW_STORY;
             OK(wm_decoder_new(capture, &decoder, error));
             wm_decoder_set_jobs(decoder, jobs);
-            wm_decoder_on_flow(decoder, tell, &again);
+            wm_decoder_on_flow(decoder, collect, &again);
             for (int more = 1; more != 0;) OK(wm_decoder_step(decoder, step, &more, error));
-            CHECK(again.hash == told.hash && again.ranges == told.ranges && again.events == told.events);
+            CHECK(again.hash == collected.hash && again.ranges == collected.ranges && again.events == collected.events);
             wm_decoder_free(decoder);
         }
     wm_close(capture);
@@ -127,13 +127,13 @@ static wm_options* bare_options(void) {
 
 static uint64_t ranges_of(const wm_capture* capture) {
     wm_decoder* decoder = NULL;
-    story told = NEW_STORY;
+    story collected = NEW_STORY;
     OK(wm_decoder_new(capture, &decoder, error));
-    wm_decoder_on_flow(decoder, tell, &told);
+    wm_decoder_on_flow(decoder, collect, &collected);
     OK(wm_decoder_run(decoder, error));
     wm_decoder_free(decoder);
-    CHECK(told.ranges == 0 || told.range_hash == truth("examples/sort/capture", "range_hash"));
-    return told.ranges;
+    CHECK(collected.ranges == 0 || collected.range_hash == truth("examples/sort/capture", "range_hash"));
+    return collected.ranges;
 }
 
 static size_t known_calls = 0;

@@ -24,23 +24,23 @@ static wm_options* options_for(enum framing framing) {
 static story whole(const wm_options* options, const unsigned char* bytes, size_t size) {
     wm_capture* capture = NULL;
     wm_decoder* decoder = NULL;
-    story told = NEW_STORY;
+    story collected = NEW_STORY;
     OK(wm_open_memory(bytes, size, "whole", options, &capture, error));
     OK(wm_decoder_new(capture, &decoder, error));
-    wm_decoder_on_flow(decoder, tell, &told);
+    wm_decoder_on_flow(decoder, collect, &collected);
     OK(wm_decoder_run(decoder, error));
     wm_decoder_free(decoder);
     wm_close(capture);
-    return told;
+    return collected;
 }
 
 /* Feeds [0, cut) in chunks of `first` bytes, and the rest in chunks of `then`. */
 static story fed(const wm_capture* capture, const unsigned char* bytes, size_t size, size_t cut, size_t first,
                  size_t then) {
     wm_decoder* decoder = NULL;
-    story told = NEW_STORY;
+    story collected = NEW_STORY;
     OK(wm_decoder_new(capture, &decoder, error));
-    wm_decoder_on_flow(decoder, tell, &told);
+    wm_decoder_on_flow(decoder, collect, &collected);
     for (size_t done = 0; done < size;) {
         const size_t end = done < cut ? cut : size, most = done < cut ? first : then;
         const size_t count = end - done < most ? end - done : most;
@@ -59,9 +59,9 @@ static story fed(const wm_capture* capture, const unsigned char* bytes, size_t s
     FAILS(WM_USAGE, "finished", wm_decoder_feed(decoder, "x", 1, error));
     wm_totals totals = {.struct_bytes = sizeof totals};
     wm_decoder_get_totals(decoder, &totals);
-    CHECK(totals.ranges == told.ranges && totals.instructions == told.instructions);
+    CHECK(totals.ranges == collected.ranges && totals.instructions == collected.instructions);
     wm_decoder_free(decoder);
-    return told;
+    return collected;
 }
 
 static void all_chunkings(enum framing framing, const unsigned char* bytes, size_t size, uint64_t least) {
@@ -76,10 +76,13 @@ static void all_chunkings(enum framing framing, const unsigned char* bytes, size
         /* Every size of chunk up to 40, then a cut at every place of the beginning, or spread over the whole. */
         const size_t cut = i < 40 ? 0 : (i - 40) * size / cuts;
         const size_t then = i < 40 ? i + 1 : size;
-        const story told = fed(capture, bytes, size, cut, size, then);
-        if (told.hash != expected.hash || told.ranges != expected.ranges || told.events != expected.events) {
-            fprintf(stderr, "cut at %zu, chunks of %zu: %" PRIu64 " ranges, %" PRIu64 " events; whole: %" PRIu64 ", %" PRIu64 "\n",
-                    cut, then, told.ranges, told.events, expected.ranges, expected.events);
+        const story collected = fed(capture, bytes, size, cut, size, then);
+        if (collected.hash != expected.hash || collected.ranges != expected.ranges ||
+            collected.events != expected.events) {
+            fprintf(stderr,
+                    "cut at %zu, chunks of %zu: %" PRIu64 " ranges, %" PRIu64 " events; whole: %" PRIu64 ", %" PRIu64
+                    "\n",
+                    cut, then, collected.ranges, collected.events, expected.ranges, expected.events);
             exit(1);
         }
     }

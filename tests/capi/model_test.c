@@ -52,12 +52,12 @@ static int run_again(const wm_flow_batch* batch, void* user) {
 
 static story decoded(const wm_capture* capture) {
     wm_decoder* decoder = NULL;
-    story told = NEW_STORY;
+    story collected = NEW_STORY;
     OK(wm_decoder_new(capture, &decoder, error));
-    wm_decoder_on_flow(decoder, tell, &told);
+    wm_decoder_on_flow(decoder, collect, &collected);
     OK(wm_decoder_run(decoder, error));
     wm_decoder_free(decoder);
-    return told;
+    return collected;
 }
 
 static void goes_round(const char* unit, const char* folder, const char* code, uint64_t base, size_t offset,
@@ -94,9 +94,9 @@ static void goes_round(const char* unit, const char* folder, const char* code, u
     wm_capture* capture = NULL;
     OK(wm_open_live(options, &capture, error));
     wm_options_free(options);
-    story told = NEW_STORY;
+    story collected = NEW_STORY;
     OK(wm_decoder_new(capture, &decoder, error));
-    wm_decoder_on_flow(decoder, tell, &told);
+    wm_decoder_on_flow(decoder, collect, &collected);
     OK(wm_decoder_feed(decoder, trace, bytes, error));
     OK(wm_decoder_finish(decoder, error));
     wm_decoder_free(decoder);
@@ -104,12 +104,12 @@ static void goes_round(const char* unit, const char* folder, const char* code, u
     CHECK(wm_model_take(run.model, &trace) == 0);
     wm_model_free(run.model);
     free(file);
-    if (told.range_hash != expected.range_hash) {
+    if (collected.range_hash != expected.range_hash) {
         fprintf(stderr, "%s: %" PRIu64 " ranges, %" PRIu64 " instructions; expected %" PRIu64 ", %" PRIu64 "\n", unit,
-                told.ranges, told.instructions, expected.ranges, expected.instructions);
+                collected.ranges, collected.instructions, expected.ranges, expected.instructions);
         exit(1);
     }
-    CHECK(told.exceptions == expected.exceptions && told.gap_bytes == 0);
+    CHECK(collected.exceptions == expected.exceptions && collected.gap_bytes == 0);
 }
 
 static wm_status run_two(wm_model* model, uint64_t first, uint32_t opcode, uint64_t second, wm_error** error) {

@@ -32,7 +32,7 @@ static void add_event(story* s, const wm_event* event) {
     if (event->kind == WM_EVENT_GAP) s->gap_bytes += event->value;
 }
 
-int tell(const wm_flow_batch* batch, void* user_story) {
+int collect(const wm_flow_batch* batch, void* user_story) {
     story* s = user_story;
     CHECK(batch->struct_bytes >= sizeof *batch && batch->source != NULL && batch->buffer != NULL);
     size_t next = 0;

@@ -7,13 +7,13 @@ enum { rounds = 20 };
 
 static story decode(const wm_capture* capture, unsigned jobs) {
     wm_decoder* decoder = NULL;
-    story told = NEW_STORY;
+    story collected = NEW_STORY;
     OK(wm_decoder_new(capture, &decoder, error));
     wm_decoder_set_jobs(decoder, jobs);
-    wm_decoder_on_flow(decoder, tell, &told);
+    wm_decoder_on_flow(decoder, collect, &collected);
     OK(wm_decoder_run(decoder, error));
     wm_decoder_free(decoder);
-    return told;
+    return collected;
 }
 
 static void* with_its_own(void* folder) {

@@ -34,7 +34,7 @@ struct FileSearch {
     [[nodiscard]] std::vector<std::filesystem::path> debug_path() const;
     /// All folders that hold files by build ID, the first to be looked into first.
     [[nodiscard]] std::vector<std::filesystem::path> build_id_folders() const;
-    /// Places of a file, the best first: in the folders with symbols where a build ID tells which is meant, by its
+    /// Places of a file, the best first: in the folders with symbols where a build ID identifies the one meant, by its
     /// recorded name, by its build ID (empty: none), and in the folders with symbols without one.
     [[nodiscard]] std::vector<std::filesystem::path> places(std::string_view file,
                                                             const std::vector<std::uint8_t>& build_id) const;

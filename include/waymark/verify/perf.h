@@ -1,5 +1,5 @@
 /// A recording of program flow as perf.data against its truth: what each thread executed, address by address. Threads
-/// move between CPUs, so the order of what they executed is not compared.
+/// move between CPUs, so the order of their instructions is not compared.
 #pragma once
 
 #include <cstdint>

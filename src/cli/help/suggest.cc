@@ -50,7 +50,7 @@ std::vector<std::string> similar(std::string_view word, const std::vector<std::s
     std::vector<std::string> out;
     for (const std::string& each : known) {
         const std::size_t far = distance(wrong, without_dashes(each));
-        // A word of which nothing is left is not meant.
+        // A word that is used up matches nothing more.
         if (far > least || far >= wrong.size() || (out.empty() && far == least)) continue;
         if (far < least) out.clear();
         least = far;

@@ -396,5 +396,5 @@ class Model:
         return self._handle.take()
 
     def open(self, **options) -> Capture:
-        """A live capture of what this unit sends; options give the code."""
+        """A live capture of the trace that this unit sends; options give the code."""
         return Capture(self._handle.open(options), "model")
