@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "table_cells.h"
+#include "waymark/answers/answers.h"
 #include "writer.h"
 
 namespace waymark::exports {

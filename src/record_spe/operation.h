@@ -2,6 +2,7 @@
 #pragma once
 
 #include "waymark/isa/a64.h"
+#include "waymark/spe/record.h"
 #include "waymark/spe/sampling.h"
 
 namespace waymark::record {
