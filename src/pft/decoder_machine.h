@@ -129,8 +129,8 @@ private:
     }
 
 public:
-    /// Atoms and plain branch packets of blocks that are known, as many as come one after another; gives back where
-    /// they end. All else is left to the calls for single packets, which do the same one by one.
+    /// Atoms and plain branch packets of blocks that are known, and timestamps, as many as come one after another;
+    /// gives back where they end. All else is left to the calls for single packets, which do the same one by one.
     const std::uint8_t* take(const std::uint8_t* at, const std::uint8_t* end, Offset here) {
         if (follower_.position() < 0 || static_cast<std::size_t>(end - at) < most_plain_bytes) return at;
         // So that offsets less the base of a batch stay in 32 bits.
@@ -272,6 +272,21 @@ private:
     /// The longest packet that `take` reads, and the bytes it reads at once.
     static constexpr std::size_t most_plain_bytes = 16;
 
+    struct TakenTimestamp {
+        unsigned bytes;  ///< of the packet; 0: there is none
+        flow::Timestamp event;
+    };
+    /// The timestamp at `at`.
+    [[nodiscard, gnu::noinline]] TakenTimestamp take_timestamp(const std::uint8_t* at) {
+        TakenTimestamp taken{};
+        if ((*at & Timestamp::info.mask) != Timestamp::info.value) return taken;
+        const auto take = [&](const Timestamp& p, std::size_t) { taken.event = elements_.complete(p); };
+        const Parsed parsed =
+            wire::Dispatch<wire::PacketList<Timestamp>>::parse(Bytes(at, most_plain_bytes), take, config_);
+        if (parsed.step == Step::ok) taken.bytes = static_cast<unsigned>(parsed.bytes);
+        return taken;
+    }
+
     /// `calls`: there is a return stack. `followed`: outcomes of the last packet that were followed, if the others
     /// could not be; else 0.
     template <bool cycle_accurate, bool calls>
@@ -312,11 +327,15 @@ private:
                 // The kind of a packet is hard to predict, and so has to be known early: not from a table.
                 if ((*at & Atom::info.mask) == Atom::info.value) {
                     if constexpr (cycle_accurate) {
-                        CycleAtom atom;
-                        const unsigned bytes = CycleAtomField::read_at_once(at, atom);
-                        const std::ptrdiff_t edge = now + (atom.atoms.n == 0 ? 1 : 0);
-                        if (bytes == 0) [[unlikely]]
-                            break;
+                        // Most counts are below 16: the branch is worth its mispredictions.
+                        std::uint32_t cycles = *at >> 2 & 0xfU;
+                        unsigned bytes = 1;
+                        if ((*at & 0x40U) != 0) {
+                            bytes = CycleCount::read_at_once(at, cycles);
+                            if (bytes == 0) [[unlikely]]
+                                break;
+                        }
+                        const std::ptrdiff_t edge = now + (~*at >> 1 & 1);
                         const Position link = links[edge];
                         Position next = link;
                         if constexpr (calls)
@@ -325,7 +344,7 @@ private:
                             break;
                         run.reserve(at);
                         run.goes_on_at(now);
-                        run.put(at, std::min(atom.cycles, flow::no_cycles - 1), 1, edge);
+                        run.put(at, std::min(cycles, flow::no_cycles - 1), 1, edge);
                         if constexpr (calls)
                             if (link == follow::indirect) run.branched(static_cast<Position>(edge));
                         now = next;
@@ -358,20 +377,26 @@ private:
                 }
                 const Position link = links[now + 1];
                 if ((*at & BranchAddress::info.mask) != BranchAddress::info.value ||
-                    (link != follow::indirect && (!calls || link != follow::indirect_call)) || !branches) [[unlikely]]
-                    break;
+                    (link != follow::indirect && (!calls || link != follow::indirect_call)) || !branches) [[unlikely]] {
+                    const TakenTimestamp timestamp = take_timestamp(at);
+                    if (timestamp.bytes == 0) break;
+                    run.event(at, timestamp.event);
+                    at += timestamp.bytes;
+                    further_bytes += timestamp.bytes - 1;
+                    if (atom_follows()) run.goes_on_at(now);
+                    continue;
+                }
                 LastTarget target = last;
                 unsigned bytes = target.take(at);
                 if (bytes == 0) [[unlikely]]
                     break;
                 std::uint32_t cycles = flow::no_cycles;
                 if constexpr (cycle_accurate) {
-                    Cursor cursor(Bytes(at, most_plain_bytes).subspan(bytes));
-                    CycleCount::read(cursor, cycles);
-                    if (cursor.step() != Step::ok) [[unlikely]]
+                    const unsigned count_bytes = CycleCount::read_at_once(at + bytes, cycles);
+                    if (count_bytes == 0) [[unlikely]]
                         break;
                     cycles = std::min(cycles, flow::no_cycles - 1);
-                    bytes += static_cast<unsigned>(cursor.consumed());
+                    bytes += count_bytes;
                 }
                 run.reserve(at);
                 run.goes_on_at(now);

@@ -109,12 +109,13 @@ public:
               flow::TraceOn{reasons[static_cast<unsigned>(p.reason)], counted ? cycles(p.cycles) : flow::no_cycles});
     }
 
-    void timestamp(Offset at, const Timestamp& p) {
+    void timestamp(Offset at, const Timestamp& p) { event(at, complete(p)); }
+    /// A timestamp as its element, with the bits that were sent before.
+    [[nodiscard]] flow::Timestamp complete(const Timestamp& p) {
         timestamps_.update(p.value, config_);
         if (timestamps_.known()) late_.to_the_end = false;
         if (late_.to_the_end) late_.sent.push_back(p.value);
-        event(at,
-              flow::Timestamp{timestamps_.value(config_), timestamps_.known(), p.frequency_changed, cycles(p.cycles)});
+        return {timestamps_.value(config_), timestamps_.known(), p.frequency_changed, cycles(p.cycles)};
     }
     /// A timestamp before the first I-sync: only later ones need it.
     void timestamp_unsynced(const Timestamp& p) { timestamps_.update(p.value, config_); }

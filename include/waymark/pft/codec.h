@@ -86,6 +86,20 @@ struct CycleCount {
         const std::uint32_t first = c.u8();
         cycles = read_more_cycles(c, (first >> 2) & 0xfU, (first & 0x40U) != 0);
     }
+    /// The same from memory of which 8 bytes can be read, without a branch per byte: gives back how many bytes it was,
+    /// 0 if it is no cycle count.
+    WM_INLINE static unsigned read_at_once(const std::uint8_t* at, std::uint32_t& cycles) {
+        std::uint64_t w = 0;
+        for (unsigned i = 0; i < 8; ++i) w |= std::uint64_t{at[i]} << 8 * i;
+        // Bit 7 of each byte that is the last if those before it are not: the first such byte is.
+        const std::uint64_t ends = ~((w & 0x8080808000U) | (w & 0x40U) << 1) & 0x8080808080U;
+        if (ends == 0) [[unlikely]]
+            return 0;
+        const std::uint64_t field = w & (ends ^ (ends - 1));
+        cycles = static_cast<std::uint32_t>((field >> 2 & 0xfU) | (field >> 4 & 0x7f0U) | (field >> 5 & 0x3f800U) |
+                                            (field >> 6 & 0x1fc0000U) | (field >> 7 & 0xfe000000U));
+        return (static_cast<unsigned>(std::countr_zero(ends)) + 1) / 8;
+    }
     void write(std::vector<std::uint8_t>& out, std::uint32_t cycles) const {
         const std::uint32_t rest = cycles >> 4;
         out.push_back(
@@ -119,21 +133,6 @@ struct CycleAtomField {
             return c.bad();
         a.atoms = {1, static_cast<std::uint8_t>((first >> 1) & 1U)};
         a.cycles = read_more_cycles(c, (first >> 2) & 0xfU, (first & 0x40U) != 0);
-    }
-    /// The same from memory of which 8 bytes can be read, without a branch per byte: gives back how many bytes it was,
-    /// 0 if it is no such field. The caller has looked at bits 7 and 0 of the first byte.
-    WM_INLINE static unsigned read_at_once(const std::uint8_t* at, CycleAtom& a) {
-        std::uint64_t w = 0;
-        for (unsigned i = 0; i < 8; ++i) w |= std::uint64_t{at[i]} << 8 * i;
-        // Bit 7 of each byte that is the last if those before it are not: the first such byte is.
-        const std::uint64_t ends = ~((w & 0x8080808000U) | (w & 0x40U) << 1) & 0x8080808080U;
-        if (ends == 0) [[unlikely]]
-            return 0;
-        const std::uint64_t field = w & (ends ^ (ends - 1));
-        a.atoms = {1, static_cast<std::uint8_t>(w >> 1 & 1U)};
-        a.cycles = static_cast<std::uint32_t>((field >> 2 & 0xfU) | (field >> 4 & 0x7f0U) | (field >> 5 & 0x3f800U) |
-                                              (field >> 6 & 0x1fc0000U) | (field >> 7 & 0xfe000000U));
-        return (static_cast<unsigned>(std::countr_zero(ends)) + 1) / 8;
     }
     static void write(std::vector<std::uint8_t>& out, const CycleAtom& a) {
         const std::size_t header = out.size();
@@ -206,24 +205,6 @@ struct TargetField {
         if (c.step() != Step::ok) [[unlikely]]
             return;
         read_fifth(c, t, value, byte);
-    }
-    /// The same of one to four bytes without information, from memory of which 4 bytes can be read, without a branch
-    /// per byte: gives back how many bytes it was, 0 for all other forms. The caller has looked at bit 0 of the first
-    /// byte.
-    WM_INLINE static unsigned read_at_once(const std::uint8_t* at, Target& t) {
-        std::uint32_t w = 0;
-        for (unsigned i = 0; i < 4; ++i) w |= std::uint32_t{at[i]} << 8 * i;
-        const std::uint32_t ends = ~w & 0x80808080U;
-        const std::uint32_t field = w & (ends ^ (ends - 1));
-        // Bit 6 of the last byte; of a first byte it is a bit of the address.
-        const std::uint32_t information = field & (ends & (0U - ends)) >> 1 & ~0x40U;
-        if (ends == 0 || information != 0) [[unlikely]]
-            return 0;
-        t.bits = (field >> 1 & 0x3fU) | (field >> 2 & 0x1fc0U) | (field >> 3 & 0xfe000U) | (field >> 4 & 0x7f00000U);
-        t.bytes = static_cast<std::uint8_t>((static_cast<unsigned>(std::countr_zero(ends)) + 1) / 8);
-        t.isa = Isa::a32;
-        t.information = false;
-        return t.bytes;
     }
     void write(std::vector<std::uint8_t>& out, const Target& t) const {
         std::uint32_t rest = t.bits;
