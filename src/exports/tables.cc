@@ -10,6 +10,9 @@
 #include "writer.h"
 
 namespace waymark::exports {
+
+using answers::Answers;
+
 namespace {
 
 /// Whether a spreadsheet would take a text for a formula and run it. Some of them leave out white space before it.

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "waymark/capture/module_map.h"
 #include "waymark/core/numbers.h"
 #include "waymark/fleet/inputs.h"
 #include "waymark/fleet/survey.h"
