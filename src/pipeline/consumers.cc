@@ -85,8 +85,6 @@ public:
               ends_.code(), blocks_, sink_,
               {.workers = jobs,
                .ranges = sink_.counts_suffice() ? follow::Ranges::counted : follow::Ranges::delivered,
-               // Some ten thousand rows of text are in memory for each piece.
-               .piece_bytes = sink_.split() == flow::Split::per_chunk ? std::size_t{1} << 13 : std::size_t{1} << 14,
                .ways = sink_.wants_ways()})) {}
     void begin(const capture::BufferPart& part) override { ends_.begin(part); }
     [[nodiscard]] std::vector<MissingCode> missing() const override { return ends_.missing(); }

@@ -29,8 +29,10 @@ enum class Ranges : std::uint8_t {
 struct ParallelOptions {
     unsigned workers = 1;  ///< threads that decode, the caller's among them
     Ranges ranges = Ranges::delivered;
-    std::size_t piece_bytes = std::size_t{1} << 14;  ///< approximate size of a piece
-    bool ways = false;                               ///< Ranges::counted: count where indirect branches went, too
+    /// Approximate size of a piece. Its ranges, some 3 a byte, should stay in the cache of a core until they are
+    /// delivered.
+    std::size_t piece_bytes = std::size_t{1} << 12;
+    bool ways = false;  ///< Ranges::counted: count where indirect branches went, too
 };
 
 /// A stream that is decoded on several threads. The calls are those of any decoder.
@@ -228,7 +230,7 @@ private:
         std::unique_ptr<flow::Sink> fork;
     };
 
-    static constexpr std::size_t most_pieces = 4, spare_batches = 64;
+    static constexpr std::size_t most_pieces = 16, spare_batches = 64;
     Worker& home() { return *workers_.front(); }
     [[nodiscard]] Slot& slot(std::uint64_t piece) { return slots_[piece % slots_.size()]; }
     [[nodiscard]] bool all_joined() const { return all_claimed_ && joined_ == claimed_; }
