@@ -251,8 +251,12 @@ class Traps(PerfCase):
         self.program.rename(hidden)
         try:
             said = {}
-            for command in (("info",), ("doctor",), ("flow",), ("profile",)):
-                done = run(WAYMARK, *command, path)
+            out = ("-o", self.folder / "out")
+            answers = self.folder / "missing.answers"
+            for command in (("info",), ("doctor",), ("flow",), ("profile",), ("coverage",), ("branches",), ("loops",),
+                            ("exceptions",), ("export", "--to", "lcov", *out),
+                            ("answers", "-o", answers), ("pgo", "--for", "bolt", *out)):
+                done = run(WAYMARK, command[0], path, *command[1:])
                 text = " ".join((done.stdout + done.stderr).split())
                 for part in (f"the code of {self.program} (build ID ", "execution went there ", "which cost ",
                              "of branches have no address", f"DIR{self.program} (--symfs DIR)"):
