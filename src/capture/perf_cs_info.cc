@@ -103,10 +103,9 @@ Result<CsInfo> cs_info(const AuxtraceInfo& info) {
             break;
         }
         const std::uint64_t magic = w[at];
-        const auto blocks = cs_etm_blocks();
-        const auto block =
-            std::find_if(blocks.begin(), blocks.end(), [&](const CsEtmBlock& b) { return b.magic == magic; });
-        const bool known = block != blocks.end();
+        const auto all = cs_etm_blocks();
+        const auto block = std::find_if(all.begin(), all.end(), [&](const CsEtmBlock& b) { return b.magic == magic; });
+        const bool known = block != all.end();
         // Magic, CPU and registers. ETE has no version 0: such a block is read like one of ETMv4.
         const std::uint64_t fixed = magic == etmv3_magic ? 6 : 9;
         // Blocks of version 0 have no count.
