@@ -17,13 +17,13 @@ bench/perf.sh [ROUNDS]: records a program with a virtual ETE as perf.data, and h
 
 Needs waymark and clone_perf in build/release-test/bin (cmake --preset release-test && cmake --build --preset release-test
 --target waymark clone_perf) or in the folder that WAYMARK_BIN names, qemu-user, the AArch64 cross compiler, perf
-(linux-perf) and python3. 90 rounds, the default, give some 16 MiB of trace in a minute. On a busy machine, as root:
+(linux-perf) and python3. 9 rounds, the default, give some 16 MiB of trace. On a busy machine, as root:
 chrt -r 50 bench/perf.sh. WAYMARK_BENCH_PARTS selects parts: "profile processes large".
 HELP
         exit 0
         ;;
 esac
-rounds=${1:-90}
+rounds=${1:-9}
 [[ "$rounds" =~ ^[1-9][0-9]*$ ]] || {
     printf 'perf.sh: %s is no number of rounds; see bench/perf.sh --help\n' "$rounds" >&2
     exit 2

@@ -37,6 +37,7 @@ EXEMPT = {
     "src/cli/run.cc": "the first sentence of --help says in a newcomer's words what Waymark decodes",
     "src/exports/capture_tables.cc": "the description of a column gives units as examples",
     "src/capture/perf_cs_etm.cc": "it reads the registers that perf's AUXTRACE_INFO lists",
+    "src/capture/perf_cs_info.cc": "it reads the registers that perf's AUXTRACE_INFO lists",
     "src/capture/snapshot_device.cc": "an error message gives a source type as an example",
     "src/capture/perf_cs_etm_writer.cc": "perf's AUXTRACE_INFO is a list of registers, of several protocols",
 }

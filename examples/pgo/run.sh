@@ -1,6 +1,7 @@
 #!/bin/bash
 # From a recording to a faster program, for AArch64: build, record, make profiles, build again with clang, lay out anew with
-# BOLT, and count what each executes under QEMU. Needs Debian's clang, lld, llvm, bolt-16, qemu-user, libc6-dev-arm64-cross.
+# BOLT, count what each executes under QEMU, and compare the profile with that of instrumentation. Needs Debian's clang,
+# lld, llvm, bolt-16, qemu-user, libc6-dev-arm64-cross, libclang-rt-dev, python3.
 #
 #     examples/pgo/run.sh [WAYMARK [FOLDER [PACKETS]]]
 set -euo pipefail
@@ -39,11 +40,16 @@ waymark, program = sys.argv[1:]
 def shown(*command):
     return json.loads(subprocess.run([waymark, *command, "--format", "json"], capture_output=True, check=True).stdout)["rows"]
 own = [row for row in shown("profile", program + ".answers", "--by", "image") if row["image"] == program]
-branches = [row for row in shown("branches", program + ".answers") if row.get("image", program) == program]
-pages = {int(row["address"], 16) >> 12 for row in shown("profile", program + ".answers", "--by", "instruction")
-         if row.get("image", program) == program}
-print(f"{program:14} {own[0]['instructions']:>10} instructions {sum(row['taken'] or 0 for row in branches):>10} taken branches")
+ran = {int(row["address"], 16) for row in shown("profile", program + ".answers", "--by", "instruction")
+       if row["image"] == program and row["times"]}
+branches = [row for row in shown("branches", program + ".answers") if int(row["address"], 16) in ran]
+pages = {address >> 12 for address in ran}
+print(f"{program:14} {own[0]['instructions']:>10} instructions {sum(row['taken'] or 0 for row in branches):>10} taken branches"
+      f" {len(pages):>4} pages of code")
 COUNT
 }
 for program in filter filter-clang filter-bolt; do count "$program"; done
+
+# 5. What instrumentation counts in the same run.
+python3 "$here/overlap.py" filter.prof filter "$packets" | grep "sample overlap"
 grep -E "taken branches|executed instructions" bolt.log || true

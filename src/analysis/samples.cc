@@ -332,8 +332,8 @@ Result<SampleCapture> open_samples(const std::filesystem::path& path, std::uint3
         if (!out.data->chunks.empty())
             return Error{Errc::bad_format,
                          path.string() +
-                             ": holds trace, but no AUXTRACE_INFO says of which unit; the file is damaged, "
-                             "or was cut at its beginning"};
+                             ": contains trace, but no AUXTRACE_INFO record, which describes the unit, so it cannot be "
+                             "decoded; the file is damaged: copy the whole file again, or record again"};
         return out;
     }
     WM_ASSIGN_OR_RETURN(out.info, perf::spe_info(*out.data->auxtrace_info));

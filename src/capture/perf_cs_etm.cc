@@ -17,142 +17,6 @@ namespace waymark::capture::perf {
 
 namespace {
 
-Error bad_info(std::string what) { return {Errc::bad_format, "AUXTRACE_INFO of CoreSight: " + std::move(what)}; }
-
-/// The unit's registers from words, the first of which is `words[0]`.
-CsUnit unit_of(const CsEtmBlock& block, std::uint32_t cpu, std::span<const std::uint64_t> words) {
-    CsUnit out;
-    out.cpu = cpu;
-    std::uint64_t idr = 0;
-    std::optional<std::uint64_t> devarch;
-    for (std::size_t i = 0; i < std::min(block.registers.size(), words.size()); ++i) {
-        const std::string_view name = block.registers[i];
-        const std::uint64_t value = words[i] & 0xffffffff;
-        if (name == "TS_SOURCE") {
-            out.ts_source = words[i];
-            continue;
-        }
-        if (name == "TRCTRACEIDR" || name == "ETMTRACEIDR") {
-            // Bit 31: the kernel assigns another ID. If the CPU number is too large for the formula, the ID overflows
-            // into higher bits; its low bits would be the ID of another unit.
-            out.trace_id = (value & 0x7fffff80) != 0 ? std::uint8_t{0} : static_cast<std::uint8_t>(value & 0x7f);
-            continue;
-        }
-        if (name == "ETMIDR") idr = value;
-        if (name == "TRCDEVARCH") devarch = value;
-        out.registers.push_back({std::string(name), value});
-    }
-    constexpr unsigned ptm_architecture = 3, ete_architecture = 5;
-    if (block.magic == etmv3_magic)
-        out.kind = (idr >> 8 & 0xf) == ptm_architecture ? CsUnit::Kind::ptm : CsUnit::Kind::etmv3;
-    else if (block.magic == etmv4_magic)
-        out.kind = CsUnit::Kind::etmv4;
-    else
-        out.kind = !devarch || (*devarch >> 12 & 0xf) >= ete_architecture ? CsUnit::Kind::ete : CsUnit::Kind::etmv4;
-    out.wrong_magic = block.magic == ete_magic && out.kind == CsUnit::Kind::etmv4;
-    return out;
-}
-
-}  // namespace
-
-std::string source_type(const CsUnit& unit) {
-    const auto bits = [&](std::string_view name, unsigned from) {
-        const Register* r = find_register(unit.registers, name);
-        return static_cast<unsigned>(r == nullptr ? 0 : r->value >> from & 0xf);
-    };
-    switch (unit.kind) {
-        case CsUnit::Kind::etmv3: return fmt::format("ETM3.{}", bits("ETMIDR", 4));
-        case CsUnit::Kind::ptm: return fmt::format("PTM1.{}", bits("ETMIDR", 4));
-        case CsUnit::Kind::etmv4: return fmt::format("ETM4.{}", bits("TRCIDR1", 4));
-        case CsUnit::Kind::ete: return "ETE";
-    }
-    return {};
-}
-
-const CsUnit* CsInfo::unit(std::uint32_t cpu) const {
-    const auto found = std::find_if(units.begin(), units.end(), [&](const CsUnit& u) { return u.cpu == cpu; });
-    return found == units.end() ? nullptr : &*found;
-}
-
-Result<CsInfo> cs_info(const AuxtraceInfo& info) {
-    if (info.type != AuxtraceInfo::cs_etm)
-        return Error{Errc::unsupported, fmt::format("the trace is of unit type {}, expected {} (CoreSight)", info.type,
-                                                    AuxtraceInfo::cs_etm)};
-    const auto& w = info.words;
-    if (w.size() < 3) return bad_info(fmt::format("{} words, expected 3 or more", w.size()));
-    CsInfo out;
-    out.version = w[0];
-    out.pmu_type = static_cast<std::uint32_t>(w[1] >> 32);
-    out.snapshot = w[2] != 0;
-    const std::uint64_t count = w[1] & 0xffffffff;
-    if (out.version > CsInfo::newest_version)
-        out.problems.push_back(
-            fmt::format("AUXTRACE_INFO has version {}, but Waymark knows only 0 to {}: it is read as version {}. This "
-                        "may "
-                        "be the reason if the decoded trace makes no sense.",
-                        out.version, CsInfo::newest_version, CsInfo::newest_version));
-    std::size_t at = 3;
-    for (std::uint64_t i = 0; i < count; ++i) {
-        const auto left = w.size() - at;
-        const auto ends = [&](std::uint64_t needs) {
-            out.problems.push_back(fmt::format(
-                "AUXTRACE_INFO ends inside the block of unit {} of {}: {} words are left, expected {}. The trace of "
-                "this CPU and those after it cannot be decoded.",
-                i + 1, count, left, needs));
-        };
-        if (left < 3) {
-            ends(3);
-            break;
-        }
-        const std::uint64_t magic = w[at];
-        const auto blocks = cs_etm_blocks();
-        const auto block =
-            std::find_if(blocks.begin(), blocks.end(), [&](const CsEtmBlock& b) { return b.magic == magic; });
-        const bool known = block != blocks.end();
-        // Magic, CPU and registers. ETE has no version 0: such a block is read like one of ETMv4.
-        const std::uint64_t fixed = magic == etmv3_magic ? 6 : 9;
-        // Blocks of version 0 have no count.
-        if (out.version == 0 && !known) {
-            out.problems.push_back(
-                fmt::format("AUXTRACE_INFO: block {} of {} begins with {:#x}, which is not a trace "
-                            "unit. This block and the following ones are left out.",
-                            i + 1, count, magic));
-            break;
-        }
-        const std::uint64_t length = out.version == 0 ? fixed : w[at + 2] > w.size() ? w[at + 2] : 3 + w[at + 2];
-        if (length > left) {
-            ends(length);
-            break;
-        }
-        const auto words = std::span(w).subspan(at, static_cast<std::size_t>(length));
-        const auto cpu = static_cast<std::uint32_t>(w[at + 1]);
-        if (!known)
-            out.problems.push_back(
-                fmt::format("AUXTRACE_INFO: the unit of CPU {} is of a kind that Waymark does not "
-                            "know ({:#x}). Its trace is left out.",
-                            cpu, magic));
-        else if (out.unit(cpu) != nullptr)
-            out.problems.push_back(fmt::format("AUXTRACE_INFO describes CPU {} twice; the first is used.", cpu));
-        else
-            out.units.push_back(unit_of(*block, cpu, words.subspan(out.version == 0 ? 2 : 3)));
-        at += static_cast<std::size_t>(length);
-    }
-    return out;
-}
-
-CsHardwareId cs_hardware_id(std::uint64_t id) {
-    CsHardwareId out;
-    out.trace_id = static_cast<std::uint8_t>(id & 0xff);
-    out.minor = static_cast<unsigned>(id >> 56 & 0xf);
-    out.major = static_cast<unsigned>(id >> 60);
-    if (out.minor >= 1) out.sink = static_cast<std::uint32_t>(id >> 8);
-    return out;
-}
-
-// ---- the capture
-
-namespace {
-
 class Maker {
 public:
     Maker(std::filesystem::path path, std::shared_ptr<const ByteFile> file, PerfData data)
@@ -160,10 +24,11 @@ public:
 
     Result<Capture> run() {
         if (!data_->auxtrace_info)
-            return Error{Errc::bad_format, path_.string() +
-                                               ": contains trace, but no AUXTRACE_INFO, which describes the trace "
-                                               "units; "
-                                               "the file is damaged, or its beginning is missing"};
+            return Error{Errc::bad_format,
+                         path_.string() +
+                             ": contains trace, but no AUXTRACE_INFO record, which describes the trace "
+                             "units, so it cannot be decoded; the file is damaged: copy the whole "
+                             "file again, or record again"};
         WM_ASSIGN_OR_RETURN(info_, cs_info(*data_->auxtrace_info));
         out_.path = path_;
         for (std::string& sentence : info_.problems) problem(std::move(sentence));
@@ -457,10 +322,17 @@ private:
             if (ring.uncovered_bytes != 0)
                 problem(fmt::format("{} of the trace of {} are outside the ranges of all AUX records; their format is "
                                     "not "
-                                    "known, and they are left out.",
+                                    "known, and they are left out. AUX records were lost (a larger ring, perf record "
+                                    "-m SIZE, loses fewer), or the file was cut or filtered; record again.",
                                     bytes_text(ring.uncovered_bytes), owner),
                         Kind::part);
         }
+        if (data_->unfinished)
+            problem(
+                "the file was not finished: perf was killed, or the machine stopped, before it wrote the size of the "
+                "data. Records are read up to the end of the file; build IDs and what was not yet written are missing. "
+                "End perf with Ctrl-C, and record again.",
+                Kind::part);
         if (data_->branch_list)
             problem(
                 "the file has lists of branches, which simpleperf made while it recorded, in the place of trace "
@@ -468,8 +340,9 @@ private:
         if (rings_.without_aux && !rings_.rings.empty())
             problem(
                 "the file has no AUX records, which describe where trace begins and ends and how it is formatted; "
-                "perhaps "
-                "it was cut. The trace is read as one range of CoreSight frames; unformatted trace (TRBE) is lost.");
+                "they were lost, or the file was filtered. The trace of each ring is read as one range of CoreSight "
+                "frames, "
+                "which is wrong where it is unformatted (TRBE). Copy the whole file again, or record again.");
         if (truncated != 0)
             problem(fmt::format("{} of {} AUX ranges are marked TRUNCATED: the trace buffer was full or had wrapped, "
                                 "and an unknown amount of trace is lost there. A larger AUX buffer (perf record -m "

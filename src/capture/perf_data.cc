@@ -68,8 +68,11 @@ public:
         if (data.bytes != 0 && data.bytes <= room)
             WM_RETURN_IF_ERROR(read_features(data.offset + data.bytes, features));
         if (data.bytes > room)
-            contents_.lose(size_, size_,
-                           fmt::format("the file is cut: {:#x} bytes of data are missing", data.bytes - room));
+            contents_.lose(
+                size_, size_,
+                fmt::format(
+                    "the file is cut: {:#x} bytes of data are missing (the disk was full, or it was not copied whole)",
+                    data.bytes - room));
         const std::uint64_t end = data.bytes == 0 || data.bytes > room ? size_ : data.offset + data.bytes;
         WM_RETURN_IF_ERROR(records_.read(data.offset, end, size_));
         return finish();

@@ -310,7 +310,9 @@ std::vector<Peculiarity> without_cs_trace(const PerfData& data) {
         const auto pmu = data.pmus.find(attr.type);
         return attr.name.starts_with("cs_etm") || (pmu != data.pmus.end() && pmu->second == "cs_etm");
     };
-    if (data.auxtrace_info || std::none_of(data.attrs.begin(), data.attrs.end(), is_cs_etm)) return {};
+    // With trace it is damaged, and was not made so.
+    if (data.auxtrace_info || !data.chunks.empty() || std::none_of(data.attrs.begin(), data.attrs.end(), is_cs_etm))
+        return {};
     std::vector<Peculiarity> out = made_samples(data);
     out.push_back({"no-trace", "the file has a cs_etm event, but neither AUXTRACE_INFO nor trace",
                    "AUXTRACE records with the trace",

@@ -105,16 +105,24 @@ CLI::Validator percent(double most = 1e6) {
 }
 
 /// The answers of several captures together. `builds`: of all captures of the command.
+/// `left_out`: captures that gave nothing, which is said; they are added.
 Result<answers::Answers> answers_of_all(const AnswersOptions& options, const std::vector<std::string>& captures,
-                                        const pipeline::Builds& builds) {
-    return pipeline::answers_of_all(captures, [&](const std::string& capture) {
-        AnswersOptions one = options;
-        one.input.capture = capture;
-        one.input.symbols = builds.given_for(capture, options.input.symbols);
-        one.input.images = builds.given_for(capture, options.input.images);
-        for (std::string& file : builds.names_for(capture)) one.input.symbols.push_back(std::move(file));
-        return answers_of(one);
-    });
+                                        const pipeline::Builds& builds, std::vector<pipeline::LeftOut>& left_out) {
+    std::vector<pipeline::LeftOut> without_any;
+    auto answers = pipeline::answers_of_all(
+        captures,
+        [&](const std::string& capture) {
+            AnswersOptions one = options;
+            one.input.capture = capture;
+            one.input.symbols = builds.given_for(capture, options.input.symbols);
+            one.input.images = builds.given_for(capture, options.input.images);
+            for (std::string& file : builds.names_for(capture)) one.input.symbols.push_back(std::move(file));
+            return answers_of(one);
+        },
+        without_any);
+    say_left_out(without_any);
+    left_out.insert(left_out.end(), without_any.begin(), without_any.end());
+    return answers;
 }
 
 /// Errors: as `Output::open`, for each of the captures and the files that are read beside them.
@@ -133,15 +141,16 @@ Run view(CLI::App& command, std::shared_ptr<Request> request, std::shared_ptr<Op
         captures.insert(captures.end(), request->more.begin(), request->more.end());
         const auto files = request->answers.input.file_search();
         if (!files) return fail(files.error());
-        const auto answers = answers_of_all(request->answers, captures, pipeline::Builds(captures, *files));
+        std::vector<pipeline::LeftOut> left_out;
+        const auto answers = answers_of_all(request->answers, captures, pipeline::Builds(captures, *files), left_out);
         if (!answers) return fail_answers(answers.error(), captures);
         auto out = open_output(request->answers.input, captures);
         if (!out) return fail(out.error());
         options->strict = request->strict;
         if constexpr (std::is_same_v<Options, answers::CoverageOptions>)
             options->entered = !request->answers.all_functions;
-        return finish(*out, show(*answers, view_of(*answers, *options), request->how, *out), {&*answers},
-                      request->strict);
+        return with_left_out(left_out, finish(*out, show(*answers, view_of(*answers, *options), request->how, *out),
+                                              {&*answers}, request->strict));
     };
 }
 
@@ -407,13 +416,15 @@ Run add_diff(CLI::App& app) {
         const auto files = request->answers.input.file_search();
         if (!files) return fail(files.error());
         const pipeline::Builds builds(captures, *files);
-        const auto a = answers_of_all(request->answers, *before, builds);
+        std::vector<pipeline::LeftOut> left_out;
+        const auto a = answers_of_all(request->answers, *before, builds, left_out);
         if (!a) return fail_answers(a.error(), *before);
-        const auto b = answers_of_all(request->answers, *after, builds);
+        const auto b = answers_of_all(request->answers, *after, builds, left_out);
         if (!b) return fail_answers(b.error(), *after);
         auto out = open_output(request->answers.input, captures);
         if (!out) return fail(out.error());
-        return finish(*out, show_diff(*a, *b, *options, request->how, *out), {&*a, &*b}, request->strict);
+        return with_left_out(
+            left_out, finish(*out, show_diff(*a, *b, *options, request->how, *out), {&*a, &*b}, request->strict));
     };
 }
 

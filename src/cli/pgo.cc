@@ -12,6 +12,7 @@
 #include "answers.h"
 #include "commands.h"
 #include "table.h"
+#include "trouble.h"
 #include "unit_answers.h"
 #include "views.h"
 #include "waymark/analysis/image_answers.h"
@@ -106,7 +107,7 @@ public:
         }
         if (written.empty()) return fail_nothing({Errc::not_found, "no program or library has a profile"});
         quality(*images);
-        return all_.cut ? unreadable : decoded;
+        return with_left_out(left_out_, all_.cut ? unreadable : decoded);
     }
 
 private:
@@ -127,6 +128,8 @@ private:
     }
     Result<Answers> read_all() {
         std::vector<Answers> all;
+        std::string first;
+        std::optional<Error> nothing_in_first;
         for (const std::string& capture : captures_) {
             WM_ASSIGN_OR_RETURN(const bool is_list, add_lists(capture));
             const bool decoded_before = is_list || is_answers_file(capture);
@@ -139,15 +142,23 @@ private:
             wanted.ranges = true;
             if (is_profile(capture)) wanted.instructions = wanted.inlined = true;
             auto one = decoded_before ? pipeline::read_answers_file(capture) : answers_of(wanted);
-            if (!one) return one.error();
-            if (!all.empty())
-                if (auto error = pipeline::not_of_one_unit(captures_.front(), all.front().unit, capture, one->unit))
-                    return std::move(*error);
+            if (!one) {
+                if (!pipeline::may_be_left_out(capture, one.error())) return one.error();
+                left_out_.push_back({capture, one.error().message});
+                if (!nothing_in_first) nothing_in_first = one.error();
+                continue;
+            }
+            if (all.empty())
+                first = capture;
+            else if (auto error = pipeline::not_of_one_unit(first, all.front().unit, capture, one->unit))
+                return std::move(*error);
             all.push_back(std::move(*one));
             if (all.size() == 1) continue;
             answers::merge(all.front(), all.back());
             all.pop_back();
         }
+        if (lists_.empty() && all.empty()) return std::move(*nothing_in_first);
+        say_left_out(left_out_);
         if (lists_.empty()) return std::move(all.front());
         if (!all.empty())
             return Error{Errc::usage,
@@ -165,7 +176,7 @@ private:
         });
         if (!report) return fail_nothing(report.error());
         notes(*report);
-        return decoded;
+        return with_left_out(left_out_, decoded);
     }
 
     /// Samples have no ranges; some profiles can be made of them all the same.
@@ -190,7 +201,7 @@ private:
         if (!report) return fail_nothing(report.error());
         notes(*report);
         say("note", fmt::format("made from samples, so counts are estimates; next: {}", next()));
-        return all_.cut ? unreadable : decoded;
+        return with_left_out(left_out_, all_.cut ? unreadable : decoded);
     }
 
     ExitStatus fail_nothing(const Error& error) const {
@@ -275,6 +286,7 @@ private:
     std::optional<analysis::ProfiledFiles> files_;
     Answers all_;
     answers::BranchLists lists_;
+    std::vector<pipeline::LeftOut> left_out_;
     std::map<Index, analysis::ImageQuality> quality_;
 };
 
@@ -323,8 +335,11 @@ Run add_pgo(CLI::App& app) {
         "  waymark pgo out --for clang -o program.prof\n"
         "  waymark pgo monday.answers tuesday.answers --for bolt -o program.preagg\n"
         "\n"
-        "Exit status: 0 written; 1 the profile would be empty; 2 usage; 3 a capture cannot be read completely\n"
-        "(what was read is written), or the output cannot be written.\n");
+        "Exit status: 0 written; 1 the profile would be empty, or one of several captures gave nothing (the profile is "
+        "of "
+        "the\n"
+        "others); 2 usage; 3 a capture cannot be read completely (what was read is written), or the output cannot be\n"
+        "written.\n");
     return [options] { return PgoCommand(*options).run(); };
 }
 

@@ -52,6 +52,16 @@ bool is_part_of_run(const pipeline::Session& session) {
                        [](const capture::Problem& p) { return p.is_loss(); });
 }
 
+void say_left_out(const std::vector<pipeline::LeftOut>& captures) {
+    for (const pipeline::LeftOut& each : captures)
+        say("warning",
+            fmt::format("{}. It is left out: the result is that of the other captures", about(each.capture, each.why)));
+}
+
+ExitStatus with_left_out(const std::vector<pipeline::LeftOut>& captures, ExitStatus status) {
+    return status == decoded && !captures.empty() ? nothing : status;
+}
+
 bool lost_in_frames(const pipeline::BufferReport& buffer) {
     return buffer.framed && (buffer.frames.lost_bytes() != 0 || !buffer.strays.empty());
 }

@@ -11,6 +11,7 @@
 
 #include "inlined_calls.h"
 #include "line_rows.h"
+#include "waymark/image/package.h"
 
 namespace waymark::image {
 
@@ -158,8 +159,10 @@ DebugInfo& DebugInfo::operator=(DebugInfo&&) noexcept = default;
 
 Result<DebugInfo> DebugInfo::open(const std::filesystem::path& path,
                                   const std::vector<std::filesystem::path>& debug_folders) {
+    WM_ASSIGN_OR_RETURN(const std::filesystem::path place, openable(path));
     std::error_code error;
-    if (!std::filesystem::is_regular_file(path, error)) return Error{Errc::not_found, path.string() + ": no such file"};
+    if (!std::filesystem::is_regular_file(place, error))
+        return Error{Errc::not_found, path.string() + ": no such file"};
     auto state = std::make_unique<State>();
     // Beside the file, in .debug beside it, then in the folders; + asks for the checksum of a debug link to fit.
     state->debug_path = "+:.debug";
@@ -174,7 +177,7 @@ Result<DebugInfo> DebugInfo::open(const std::filesystem::path& path,
     state->dwfl = dwfl_begin(&state->callbacks);
     if (state->dwfl == nullptr) return Error{Errc::unreadable, path.string() + ": " + dwfl_errmsg(-1)};
     dwfl_report_begin(state->dwfl);
-    state->module = dwfl_report_elf(state->dwfl, path.filename().c_str(), path.c_str(), -1, 0, true);
+    state->module = dwfl_report_elf(state->dwfl, path.filename().c_str(), place.c_str(), -1, 0, true);
     dwfl_report_end(state->dwfl, nullptr, nullptr);
     if (state->module == nullptr)
         return Error{Errc::bad_format, path.string() + ": no ELF file with segments: " + dwfl_errmsg(-1)};

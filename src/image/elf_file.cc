@@ -14,9 +14,12 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <system_error>
 #include <utility>
+
+#include "waymark/image/package.h"
 
 namespace waymark::image {
 namespace {
@@ -85,7 +88,8 @@ std::uint64_t clip(std::uint64_t offset, std::uint64_t bytes, std::uint64_t file
 }  // namespace
 
 Result<SharedBytes> map_file(const std::string& path) {
-    const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)};
+    WM_ASSIGN_OR_RETURN(const std::filesystem::path place, openable(path));
+    const Descriptor file{::open(place.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)};
     if (file.value < 0) {
         const int error_number = errno;
         if (error_number == ENOENT || error_number == ENOTDIR)

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "elf_file.h"
+#include "waymark/image/package.h"
 
 namespace waymark::image {
 
@@ -50,6 +51,9 @@ std::vector<fs::path> FileSearch::places(std::string_view file, const std::vecto
         out.emplace_back(file);
     } else {
         out.push_back(symfs / fs::path(file).relative_path());
+        // Of a file in a package the package, too.
+        if (const std::size_t in = file.find(in_package); in != file.npos)
+            out.push_back(symfs / (fs::path(file.substr(0, in)).filename().string() + std::string(file.substr(in))));
         out.push_back(symfs / fs::path(file).filename());
     }
     const std::string id = id_text(build_id);
@@ -89,8 +93,13 @@ Result<FoundFile> open_first(const std::vector<fs::path>& places, const std::vec
                              const FileSearch& search) {
     Error refused{Errc::not_found, {}};
     for (const fs::path& path : places) {
+        const auto place = openable(path);
+        if (!place) {
+            if (place.error().code != Errc::not_found) refused = {Errc::bad_format, place.error().message};
+            continue;
+        }
         std::error_code error;
-        if (!fs::is_regular_file(path, error)) continue;
+        if (!fs::is_regular_file(*place, error)) continue;
         auto info = DebugInfo::open(path, search.debug_path());
         if (!info) {
             refused = {Errc::bad_format, info.error().message};

@@ -1,11 +1,13 @@
 #include "waymark/pipeline/damage.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <iterator>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "waymark/core/numbers.h"
@@ -337,6 +339,7 @@ std::vector<Damage> missing_code(const Session& session, const Report& report, s
             at->second.times += code.times;
             at->second.outcomes += code.outcomes;
             at->second.first = std::min(at->second.first, code.first);
+            at->second.threads.insert(at->second.threads.end(), code.threads.begin(), code.threads.end());
         }
     }
     std::vector<MissingCode> sorted;
@@ -363,8 +366,22 @@ std::vector<Damage> missing_code(const Session& session, const Report& report, s
         damage.kind = Damage::Kind::missing_code;
         damage.severity = Severity::warning;
         if (!code.name) {
-            damage.found = fmt::format("no mapping is known at {:#x} and other addresses: {}", code.first.value, cost);
-            damage.means = "the process or its maps were not recorded, or it is kernel code (give --image vmlinux)";
+            const std::set<std::uint32_t> threads(code.threads.begin(), code.threads.end());
+            const std::string whose = threads.empty() ? ""
+                                                      : fmt::format(", of thread{} {}", threads.size() == 1 ? "" : "s",
+                                                                    fmt::join(threads, ", "));
+            damage.found =
+                fmt::format("no mapping is known at {:#x} and other addresses{}: {}", code.first.value, whose, cost);
+            if (code.first.value >> 63 != 0)
+                damage.means =
+                    "it is kernel code, and the file has no map of the kernel: record as root, or with "
+                    "kernel.kptr_restrict 0";
+            else
+                damage.means = fmt::format(
+                    "the maps of {} are not in the file: FORK or MMAP2 records were lost (a larger ring, perf record "
+                    "-m "
+                    "SIZE, loses fewer), or the process ran before; record again, from its start",
+                    threads.empty() ? "what ran" : "its process");
         } else {
             const capture::AddressSpaces::Name& name = session.capture.spaces->names()[*code.name];
             const std::string id = capture::hex_text(name.build_id);

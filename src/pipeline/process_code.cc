@@ -7,6 +7,12 @@ namespace waymark::pipeline {
 
 namespace {
 
+void add_thread(std::vector<std::uint32_t>& threads, std::uint32_t thread) {
+    constexpr std::size_t most = 4;
+    if (threads.size() < most && std::find(threads.begin(), threads.end(), thread) == threads.end())
+        threads.push_back(thread);
+}
+
 std::uint64_t hash_of(const std::vector<capture::MappedExtent>& extents) {
     std::uint64_t h = 0x9e3779b97f4a7c15;
     const auto mix = [&](std::uint64_t value) {
@@ -194,6 +200,8 @@ void ProcessSink::see(const flow::Event& event) {
         }
         now_->first = std::min(now_->first, none->address);
         ++now_->times;
+        if (!name)
+            if (const auto thread = reader_.thread(context_.space())) add_thread(now_->threads, *thread);
     } else if (const auto* atoms = std::get_if<flow::Atoms>(&event.what)) {
         if (now_ != nullptr) now_->outcomes += atoms->taken + atoms->not_taken;
     } else if (std::holds_alternative<Gap>(event.what) || std::holds_alternative<flow::TraceOn>(event.what)) {
@@ -262,6 +270,7 @@ void ProcessSink::join(flow::Sink& fork) {
         at->second.times += code.times;
         at->second.outcomes += code.outcomes;
         at->second.first = std::min(at->second.first, code.first);
+        for (const std::uint32_t thread : code.threads) add_thread(at->second.threads, thread);
     }
     // With per_chunk, the fork decoded the most recent part.
     if (split() == flow::Split::per_chunk) {

@@ -8,6 +8,7 @@
 #include "names.h"
 #include "waymark/core/wire.h"
 #include "waymark/image/agreement.h"
+#include "waymark/image/package.h"
 #include "waymark/pipeline/id_register.h"
 #include "written_code.h"
 
@@ -31,6 +32,7 @@ public:
 
     Status run() {
         WM_RETURN_IF_ERROR(check_machines());
+        name_packed_files();
         WM_RETURN_IF_ERROR(names_.open());
         for (const capture::Source& described : session_.capture.sources) {
             auto source = make(described);
@@ -49,6 +51,36 @@ private:
         const Problem found{file, 0, std::move(message), {}, kind};
         if (std::find(session_.problems.begin(), session_.problems.end(), found) == session_.problems.end())
             session_.problems.push_back(found);
+    }
+
+    /// What was mapped from a package, as Android does, is a file that is stored in it.
+    void name_packed_files() {
+        namespace fs = std::filesystem;
+        std::map<std::string, std::vector<image::PackedFile>> packages;
+        for (capture::Module& module : session_.capture.modules.modules) {
+            if (!module.file.ends_with(".apk")) continue;
+            const auto [known, fresh] = packages.try_emplace(module.file);
+            if (fresh) {
+                const std::vector<fs::path> places = options_.files.places(module.file, {});
+                const auto is_file = [](const fs::path& path) {
+                    std::error_code none;
+                    return fs::is_regular_file(path, none);
+                };
+                const auto place = std::find_if(places.begin(), places.end(), is_file);
+                if (place == places.end()) continue;
+                auto files = image::packed_files(*place);
+                if (files)
+                    known->second = std::move(*files);
+                else
+                    problem({}, files.error().message);
+            }
+            for (const image::PackedFile& file : known->second) {
+                if (module.offset < file.offset || module.offset - file.offset >= file.bytes) continue;
+                module.file += std::string(image::in_package) + file.name;
+                module.offset -= file.offset;
+                break;
+            }
+        }
     }
 
     /// Errors: `unsupported`: a program for another machine than was traced.

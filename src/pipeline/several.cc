@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <map>
 #include <optional>
+#include <system_error>
 
 #include "waymark/analysis/counter_runs.h"
 #include "waymark/pipeline/protocols.h"
@@ -43,32 +45,52 @@ std::optional<Error> not_of_one_unit(const std::string& first, const std::string
                                           first, first_unit, capture, unit)};
 }
 
-Result<answers::Answers> answers_of_all(
-    const std::vector<std::string>& captures,
-    const std::function<Result<answers::Answers>(const std::string& capture)>& read) {
+bool may_be_left_out(const std::string& capture, const Error& error) {
+    std::error_code none;
+    return error.code == Errc::not_found && (capture == "-" || std::filesystem::exists(capture, none));
+}
+
+Result<answers::Answers> answers_of_all(const std::vector<std::string>& captures,
+                                        const std::function<Result<answers::Answers>(const std::string& capture)>& read,
+                                        std::vector<LeftOut>& left_out) {
     std::optional<answers::Answers> all;
+    std::optional<Error> first_error;
+    std::string first;
     std::vector<answers::Answers> counters;  // runs of a DPU, which need not count the same
     std::map<std::string, std::size_t> unused;
     for (const std::string& capture : captures) {
-        WM_ASSIGN_OR_RETURN(answers::Answers one, read(capture));
+        auto given = read(capture);
+        if (!given) {
+            if (!may_be_left_out(capture, given.error())) return std::move(given.error());
+            left_out.push_back({capture, given.error().message});
+            if (!first_error) first_error = std::move(given.error());
+            continue;
+        }
+        answers::Answers& one = *given;
         for (const answers::Finding& f : one.health)
             if (!f.unused_file.empty()) ++unused[f.unused_file];
         if (!all) {
             all = std::move(one);
+            first = capture;
             if (all->unit == "DPU" && captures.size() > 1) counters.push_back(*all);
             continue;
         }
-        if (auto error = not_of_one_unit(captures.front(), all->unit, capture, one.unit)) return std::move(*error);
+        if (auto error = not_of_one_unit(first, all->unit, capture, one.unit)) return std::move(*error);
         if (counters.empty())
             answers::merge(*all, one);
         else
             counters.push_back(std::move(one));
     }
+    if (!all) {
+        left_out.clear();
+        return std::move(*first_error);
+    }
+    const std::size_t read_captures = captures.size() - left_out.size();
     if (!counters.empty()) all = analysis::merge_counter_runs(std::move(counters));
     // What one of them needs is not unused.
     for (answers::Finding& f : all->health)
-        if (!f.unused_file.empty() && unused[f.unused_file] < captures.size()) f.unused_file.clear();
-    if (captures.size() > 1) all->capture = fmt::format("{} and {} more", captures.front(), captures.size() - 1);
+        if (!f.unused_file.empty() && unused[f.unused_file] < read_captures) f.unused_file.clear();
+    if (read_captures > 1) all->capture = fmt::format("{} and {} more", first, read_captures - 1);
     return std::move(*all);
 }
 

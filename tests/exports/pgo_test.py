@@ -202,6 +202,39 @@ class Pgo(unittest.TestCase):
         before, after = (self.instructions(self.recorded(p, 250), p.name) for p in (self.program, better))
         self.assertLess(after, 0.98 * before)
 
+    def test_agrees_with_instrumentation(self):
+        """What counters in the same program count, line by line, by llvm-profdata."""
+        self.pgo("clang", self.captures[0])
+        said = recorded.run(sys.executable, SOURCE / "examples/pgo/overlap.py", self.folder / "profile.clang", self.program,
+                            300).stdout
+        self.assertGreater(float(re.search(r"Whole program sample overlap: ([\d.]+)%", said)[1]), 99.0)
+        self.assertRegex(said, r"Function overlap: 100\.000%")
+        # A profile of other counts does not.
+        text = (self.folder / "profile.clang").read_text()
+        self.assertIn("\n 8: 300\n", text)
+        wrong = self.folder / "wrong.prof"
+        wrong.write_text(text.replace("\n 8: 300\n", "\n 8: 30000\n"))
+        said = recorded.run(sys.executable, SOURCE / "examples/pgo/overlap.py", wrong, self.program, 300).stdout
+        self.assertLess(float(re.search(r"Whole program sample overlap: ([\d.]+)%", said)[1]), 60.0)
+
+    def test_a_capture_that_gives_nothing_is_left_out(self):
+        nothing = self.folder / "nothing"
+        shutil.copytree(self.captures[0], nothing)
+        for file in re.findall(r"^file=(\S+)$", (nothing / "trace.ini").read_text(), re.M):
+            (nothing / file).write_bytes(bytes((nothing / file).stat().st_size))
+        alone, _ = self.pgo("clang", self.captures[0])
+        for order in ((nothing, self.captures[0]), (self.captures[0], nothing)):
+            out = self.folder / "profile.clang"
+            out.unlink()
+            done = recorded.run(WAYMARK, "pgo", *order, "--for", "clang", "-o", out, status=1)
+            self.assertEqual(out.read_text(), alone)
+            self.assertRegex(done.stderr, rf"warning: {nothing}: .*\. It is left out: the result is that of the other")
+            done = recorded.run(WAYMARK, "profile", *order, status=1)
+            self.assertIn("It is left out", done.stderr)
+            self.assertIn("main", done.stdout)
+        _, said = self.pgo("clang", nothing, nothing, status=1)
+        self.assertNotIn("left out", said)
+
     def instructions(self, capture, image):
         rows = json.loads(recorded.run(WAYMARK, "profile", capture, "--by", "image", "--format", "json").stdout)["rows"]
         return next(row["instructions"] for row in rows if row["image"] == image)

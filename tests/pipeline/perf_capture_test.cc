@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 
+#include "support/paths.h"
 #include "support/perf_capture.h"
 #include "support/random.h"
 #include "support/sanitized.h"
@@ -45,6 +46,47 @@ TEST_F(PerfCapture, TwoProcessesWithDifferentFilesAtOneAddress) {
         EXPECT_NE(ranges[1].substr(0, ranges[1].find('+')), "0x500040");
         EXPECT_TRUE(ranges[1].ends_with("+3"));
     }
+}
+
+// Indirect branches of code that both have, to itself, which both do alike, and to other code for each.
+TEST_F(PerfCapture, WhatIsRememberedOfOneProcessIsRightForAnother) {
+    constexpr std::uint32_t br = 0xd61f0000;
+    const std::string both = program("both", 1, br), a = program("a", 1, br), b = program("b", 2, br);
+    // A taken branch and a short address, twice: eight bytes, which decoders remember as a whole.
+    const auto times = [](unsigned n, const std::vector<std::uint8_t>& bytes) {
+        std::vector<std::uint8_t> out;
+        for (unsigned i = 0; i < n; ++i) out.insert(out.end(), bytes.begin(), bytes.end());
+        return out;
+    };
+    const std::vector<std::uint8_t> to_both{etmv4_taken, 0x95, 0x90, 0x00}, to_other{etmv4_taken, 0x95, 0x90, 0x08};
+    const auto turn = [&](std::uint32_t thread) {
+        return etmv4_start(0x500040, thread) + times(8, to_both) + times(6, to_other + to_both);
+    };
+    for (const std::uint32_t pid : {10U, 20U}) {
+        process(pid);
+        map(pid, 0x500040, both, 50);
+        map(pid, 0x501040, pid == 10 ? a : b, 50);
+    }
+    std::vector<std::uint8_t> trace;
+    Ranges expected;
+    for (unsigned i = 0; i < 6; ++i) {
+        const bool first = i % 2 == 0;
+        trace = trace + turn(first ? 10 : 20);
+        for (unsigned k = 0; k < 8; ++k) expected.emplace_back("0x500040+2");
+        for (unsigned k = 0; k < 6; ++k) {
+            expected.emplace_back("0x500040+2");
+            expected.emplace_back(first ? "0x501040+2" : "0x501040+3");
+        }
+    }
+    range(0, trace, 0, 100);
+    const Session session = open();
+    EXPECT_EQ(run(session, Addresses::as_they_were, DecoderKind::reference).delivered.at("cpu0 aux_cpu0").ranges,
+              expected);
+    for (unsigned i = 0; i < 5; ++i) {
+        synthetic::vary_paths();
+        EXPECT_EQ(run(session, Addresses::as_they_were).delivered.at("cpu0 aux_cpu0").ranges, expected) << i;
+    }
+    follow::usual_paths = {};
 }
 
 TEST_F(PerfCapture, FunctionsAreThoseOfTheFiles) {
@@ -292,6 +334,30 @@ TEST_F(PerfCapture, DamagedFiles) {
     range(1, once(0x500040, 20), 0x100, 120);
     mark();
     range(0, once(0x500040, 20), AuxRange::truncated, 140);
+    mark();
+    // A number that another process has now, with other files, of which one covers a part of the other.
+    w_.task({TaskEvent::Kind::fork, 30, 30, 20, 20, 150, {}}, {20, 20, 0, 150, 1});
+    mark();
+    map(30, 0x500440, a, 160);
+    mark();
+    w_.itrace_start(30, 30, {30, 30, 1, 165, 0});
+    mark();
+    w_.switch_to(20, 20, {30, 30, 1, 170, 1});
+    mark();
+    w_.switched(true, {20, 20, 1, 175, 1});
+    mark();
+    w_.text_poke({{0xffff800000500040}, 180, {0x1f, 0x20, 0x03, 0xd5}, {0, 0, 0, 0x14}}, {0, 0, 0, 180, 1});
+    mark();
+    w_.kernel_symbol({{0xffff800008000000}, 64, 185, false, "bpf_prog_1122_filter"}, {0, 0, 0, 185, 1});
+    mark();
+    w_.time_conversion({.shift = 1, .multiplier = 80});
+    mark();
+    w_.build_id({10, std::vector<std::uint8_t>(20, 7), a});
+    mark();
+    w_.lost(1, 5, {10, 10, 0, 190, 1});
+    mark();
+    // Earlier than what came before it.
+    range(1, once(0x500440, 30), 0, 90);
     mark();
     w_.finished_round();
     mark();

@@ -28,14 +28,37 @@ answers::Finding unused(const std::string& file) {
 class Several : public testing::Test {
 protected:
     Result<Answers> all(const std::vector<std::string>& captures) {
-        return answers_of_all(captures, [&](const std::string& capture) -> Result<Answers> {
-            const auto found = captures_.find(capture);
-            if (found == captures_.end()) return Error{Errc::not_found, capture};
-            return found->second;
-        });
+        left_out_.clear();
+        return answers_of_all(
+            captures,
+            [&](const std::string& capture) -> Result<Answers> {
+                const auto found = captures_.find(capture);
+                if (found == captures_.end()) return Error{Errc::not_found, capture};
+                return found->second;
+            },
+            left_out_);
     }
+    std::vector<LeftOut> left_out_;
     std::map<std::string, Answers> captures_;
 };
+
+// "." is there, and gives nothing; another name is that of no file.
+TEST_F(Several, WhatGivesNothingIsLeftOut) {
+    captures_ = {{"a", capture_of("ETE")}, {"b", capture_of("ETE")}};
+    const auto two = all({".", "a", ".", "b"});
+    ASSERT_TRUE(two.has_value());
+    EXPECT_EQ(two->capture, "a and 1 more");
+    ASSERT_EQ(left_out_.size(), 2U);
+    EXPECT_EQ(left_out_[0].capture, ".");
+    const auto one = all({"a", "."});
+    ASSERT_TRUE(one.has_value());
+    EXPECT_EQ(one->capture, capture_of("ETE").capture);
+    const auto none = all({".", "."});
+    ASSERT_FALSE(none.has_value());
+    EXPECT_EQ(none.error().code, Errc::not_found);
+    EXPECT_TRUE(left_out_.empty());
+    EXPECT_FALSE(all({"a", "no such file"}).has_value());
+}
 
 TEST_F(Several, OneAfterTheOther) {
     captures_ = {{"a", capture_of("ETE")}, {"b", capture_of("ETE")}, {"c", capture_of("SPE")}};

@@ -268,6 +268,26 @@ class Perf(unittest.TestCase):
                 if (sink, loss) == ("etr", "late"):
                     self.assertIn(b"\xff\xff\xff\x7f" * 4, data.read_bytes())
 
+    def test_strobing(self):
+        """The unit traces in bursts; what it traces is what executed, and the rest is not called lost."""
+        count = collections.Counter
+        for options in (("--unit", "ete"), ("--unit", "etmv4")):
+            with self.subTest(options=options):
+                program = self.small(rounds=300)
+                whole = sum(map(count, map(executed, truth(self.record(program, *options)).values())), count())
+                data = self.record(program, *options, "--strobe", "300/5")
+                verified = run(WAYMARK, "verify", data)
+                self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
+                self.assertNotIn("lost", self.said)
+                decoded = sum(map(count, self.instructions(data).values()), count())
+                self.assertEqual(decoded - whole, count())
+                self.assertGreater(decoded.total(), whole.total() // 20)
+                self.assertLess(decoded.total(), whole.total() // 2)
+                self.compare_waymark(data)
+        done = run(WAYMARK, "record", "--as", "perf", "--strobe", "300", "-o", self.folder / "x", "--", program)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("expected WINDOW/PERIOD", done.stderr)
+
     def test_forked_children(self):
         program = self.compile(A64, "forks", "forks64")
         data = self.record(program, "--unit", "ete", "--cpus", "8")

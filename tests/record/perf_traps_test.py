@@ -244,6 +244,41 @@ class Traps(PerfCase):
             self.assertIn(done.returncode, (1, 2, 3), done.stdout)
             self.assertIn(findings["no-trace"]["found"], done.stderr)
 
+    def test_what_is_missing_is_said_with_the_remedy(self):
+        """Records that were lost, and a file that perf did not finish: cause and remedy, from every command alike."""
+        def without(kind, all_but=0, options=()):
+            records = self.recording("--unit", "ete", *options)
+            kept = records.of(kind)[:all_but]
+            self.assertGreater(len(records.of(kind)), all_but)
+            records.records = [r for r in records.records if r.kind != kind or any(r is k for k in kept)]
+            return records
+        thread = self.recording("--unit", "ete").of(3)[0].word(4, 4)  # COMM
+        for records, status, *parts in (
+                (without(AUXTRACE_INFO), 3, "contains trace, but no AUXTRACE_INFO record", "copy the whole file again"),
+                (without(AUX), 1, "the file has no AUX records", "Copy the whole file again, or record again"),
+                (without(AUX, 1, ("--aux-buffer", "8", "--branch-broadcast")), 0, "outside the ranges of all AUX records",
+                 "perf record -m SIZE"),
+                (without(10), 1, f"no mapping is known at 0x[0-9a-f]+ and other addresses, of thread {thread}:",
+                 "FORK or MMAP2 records were lost")):
+            path = records.write(self.folder / "edited.data")
+            for command in (("info",), ("doctor",), ("profile",), ("pgo", "--for", "autofdo", "-o", self.folder / "out")):
+                done = run(WAYMARK, command[0], path, *command[1:])
+                said = " ".join((done.stdout + done.stderr).split())
+                for part in parts:
+                    self.assertRegex(said, part, command)
+                if command[0] in ("profile", "pgo"):
+                    self.assertEqual(done.returncode, status, (command, said))
+        unfinished = bytearray(self.recording("--unit", "ete").write(self.folder / "edited.data").read_bytes())
+        records = PerfRecords(self.folder / "edited.data")
+        end = records.data_at + struct.unpack_from("<Q", unfinished, 48)[0]
+        struct.pack_into("<Q", unfinished, 48, 0)
+        unfinished[72:104] = bytes(32)
+        (self.folder / "edited.data").write_bytes(unfinished[:end])
+        for command in ("info", "doctor", "profile"):
+            done = self.waymark(command, self.folder / "edited.data")
+            self.assertRegex(" ".join((done.stdout + done.stderr).split()),
+                             "the file was not finished: perf was killed.* End perf with Ctrl-C")
+
     def test_missing_image(self):
         """All say its name, build ID, what it costs and where to put it; a file put there is found."""
         path = self.recording("--unit", "ete").write(self.folder / "edited.data")
@@ -251,8 +286,12 @@ class Traps(PerfCase):
         self.program.rename(hidden)
         try:
             said = {}
-            for command in (("info",), ("doctor",), ("flow",), ("profile",)):
-                done = run(WAYMARK, *command, path)
+            out = ("-o", self.folder / "out")
+            answers = self.folder / "missing.answers"
+            for command in (("info",), ("doctor",), ("flow",), ("profile",), ("coverage",), ("branches",), ("loops",),
+                            ("exceptions",), ("export", "--to", "lcov", *out),
+                            ("answers", "-o", answers), ("pgo", "--for", "bolt", *out)):
+                done = run(WAYMARK, command[0], path, *command[1:])
                 text = " ".join((done.stdout + done.stderr).split())
                 for part in (f"the code of {self.program} (build ID ", "execution went there ", "which cost ",
                              "of branches have no address", f"DIR{self.program} (--symfs DIR)"):

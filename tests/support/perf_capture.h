@@ -66,8 +66,8 @@ protected:
         w_.auxtrace_info(cs_etm_info({etmv4_block(0), etmv4_block(1)}));
     }
 
-    /// An ELF file with this code, which branches to its own beginning at the end.
-    std::string program(const std::string& name, unsigned nops) {
+    /// An ELF file with this code, which ends with `last`: by default it branches to its own beginning.
+    std::string program(const std::string& name, unsigned nops, std::uint32_t last = 0) {
         TinyElf elf;
         elf.is_64 = true;
         elf.machine = EM_AARCH64;
@@ -78,7 +78,7 @@ protected:
             for (unsigned i = 0; i < 32; i += 8) segment.bytes.push_back(static_cast<std::uint8_t>(word >> i));
         };
         for (unsigned i = 0; i < nops; ++i) add(nop);
-        add(0x14000000 | ((0U - nops) & 0x3ffffff));
+        add(last != 0 ? last : 0x14000000 | ((0U - nops) & 0x3ffffff));
         elf.segments.push_back(segment);
         elf.symbols.push_back({"loop_of_" + name, code_address, 4 * (nops + 1)});
         const auto contents = elf.build();

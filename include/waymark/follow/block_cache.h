@@ -193,12 +193,26 @@ private:
     std::size_t met_ = 0;
 };
 
+struct PlaceHash {
+    std::size_t operator()(const Place& place) const {
+        const std::uint64_t h = (place.address.value ^ static_cast<unsigned>(place.isa)) * 0x9e3779b97f4a7c15U;
+        return static_cast<std::size_t>(h ^ h >> 32);
+    }
+};
+
 /// Blocks by id, and where their outcomes lead. A block's links are 8 bytes, so that those of some 100 000 blocks fit a
 /// second-level cache. Of one memory space, or of all spaces of a reader whose sections are whole.
 class BlockStore {
 public:
     /// `log`: if other decoders share what they learn.
     explicit BlockStore(const Rules& rules, std::shared_ptr<BlockLog> log = {}) : rules_(rules), log_(std::move(log)) {}
+
+    /// No other store or cache of this process has or had the same number.
+    [[nodiscard]] WM_INLINE std::uint32_t serial() const { return serial_; }
+    [[nodiscard]] static std::uint32_t next_serial() {
+        static std::atomic<std::uint32_t> last;
+        return ++last;
+    }
 
     /// By position + taken: where execution goes on. `nowhere`, `indirect`, `call` and `indirect_call` are rows too,
     /// which lead to themselves.
@@ -239,6 +253,18 @@ public:
         return static_cast<Position>(node.edge);
     }
 
+    // ---- what memory spaces share
+
+    /// The block that starts there in that section, if it was kept; else `nowhere`.
+    [[nodiscard]] Position in_section(std::uint32_t section, const Place& start) const {
+        const auto found = by_section_.find({section, start});
+        return found == by_section_.end() ? nowhere : found->second;
+    }
+    /// Precondition: the node is whole.
+    void keep_in_section(const Node& node, Position at) {
+        by_section_.emplace(InSection{node.section, node.start()}, at);
+    }
+
     // ---- what decoders share
 
     void learned(const Node& node, std::uint32_t space) {
@@ -251,7 +277,11 @@ public:
     void exchange(Out& out, OnMet&& met) {
         if (!log_) return;
         log_->exchange(learned_, theirs_, read_);
-        for (const BlockLog::Met& m : theirs_.nodes) met(m.space, m.node, add(m.node, out));
+        for (const BlockLog::Met& m : theirs_.nodes) {
+            const Position at = add(m.node, out);
+            met(m.space, m.node, at);
+            if (m.node.whole) keep_in_section(m.node, at);
+        }
         for (const BlockLog::Link& link : theirs_.links) set_link(link.edge, link.to);
     }
 
@@ -265,11 +295,22 @@ private:
         links_[hubs + edge] = calls ? call : to;
     }
 
+    struct InSection {
+        std::uint32_t section{};
+        Place start{};
+        friend bool operator==(const InSection&, const InSection&) = default;
+    };
+    struct InSectionHash {
+        std::size_t operator()(const InSection& of) const { return PlaceHash()(of.start) ^ of.section * 0x9e3779b1U; }
+    };
+
     const Rules rules_;
+    const std::uint32_t serial_ = next_serial();
     std::vector<Position> links_{indirect_call, indirect_call, call, call, indirect, indirect, nowhere, nowhere};
     std::vector<Position> call_targets_;  // by block id, if there is a return stack
     std::vector<std::uint32_t> index_;    // by block id: index in nodes_, or no_node
     std::vector<Node> nodes_;
+    std::unordered_map<InSection, Position, InSectionHash> by_section_;  // whole blocks, if spaces share them
     std::size_t starts_ = 0;
     const std::shared_ptr<BlockLog> log_;
     BlockLog::Part learned_, theirs_;  // since the last exchange; by it
@@ -295,6 +336,13 @@ public:
     [[nodiscard]] const isa::Space& space() const { return space_; }
     /// No other cache of this process has or had the same number.
     [[nodiscard]] WM_INLINE std::uint32_t serial() const { return serial_; }
+    /// The same of all caches that share its blocks.
+    [[nodiscard]] WM_INLINE std::uint32_t common_serial() const { return shared_ ? store_->serial() : serial_; }
+    /// Every space that has the block `from` as a whole also has `to`: both are in one section.
+    [[nodiscard]] bool come_together(Position from, Position to) const {
+        const Node &a = node(from), &b = node(to);
+        return a.whole && b.whole && a.section == b.section;
+    }
     [[nodiscard]] WM_INLINE const Position* links() const { return store_->links(); }
     [[nodiscard]] WM_INLINE Position call_target(Position at) const { return store_->call_target(at); }
     [[nodiscard]] const Node& node(Position at) const { return store_->node(at); }
@@ -335,11 +383,13 @@ public:
             exchange(out, others);
             found = peek(place);
         }
+        if (found == nowhere && shared_) found = find_of_others(place);
         if (found == nowhere) {
             const Node node = build(place, out.table());
             found = store_->add(node, out);
             insert(place, found);
             if (found >= 0) store_->learned(node, space_.number);
+            if (found >= 0 && node.whole) store_->keep_in_section(node, found);
         }
         at = found >= 0 ? found : nowhere;
         return found >= 0 ? node(found) : store_->dead_node(found);
@@ -360,12 +410,6 @@ public:
     }
 
 private:
-    struct PlaceHash {
-        std::size_t operator()(const Place& place) const {
-            const std::uint64_t h = (place.address.value ^ static_cast<unsigned>(place.isa)) * 0x9e3779b97f4a7c15U;
-            return static_cast<std::size_t>(h ^ h >> 32);
-        }
-    };
     [[nodiscard]] WM_INLINE static std::uint32_t low_key(const Place& place) {
         return Starts::key(static_cast<std::uint32_t>(place.address.value), place.isa);
     }
@@ -393,9 +437,15 @@ private:
         store_->add_starts(1);
     }
 
-    [[nodiscard]] static std::uint32_t next_serial() {
-        static std::atomic<std::uint32_t> last;
-        return ++last;
+    /// The block that starts there, if another space with the same section has it.
+    [[nodiscard]] Position find_of_others(const Place& place) {
+        const isa::Code code = code_.at(place.address, space_);
+        if (code.bytes.empty()) return nowhere;
+        const Position found = store_->in_section(code.section, place);
+        if (found < 0) return nowhere;
+        insert(place, found);
+        store_->learned(node(found), space_.number);
+        return found;
     }
 
     Node build(const Place& start, flow::BlockTable& table) const {
@@ -424,7 +474,7 @@ private:
     const Rules rules_;
     const isa::CodeReader& code_;
     const isa::Space space_;
-    const std::uint32_t serial_ = next_serial();
+    const std::uint32_t serial_ = BlockStore::next_serial();
     const bool shared_;
     const std::shared_ptr<BlockStore> store_;
     Starts low_;

@@ -10,6 +10,8 @@
 ///     - A path consists of known links, and a link never changes.
 ///     - Its place names a position and the BlockCache that the position is of, by a serial number that no other cache
 ///       ever has. New code is in a new space, whose cache is new, so no old path is found there.
+///     - Of caches that share their blocks, it names what they share, if each address on the way leads to the section
+///       that the branch is in: the spaces that have that section go the same way.
 ///     - It has all bits of its packets, those of the address state that their meaning depends on, and the calls on the
 ///       return stack that it returns to.
 ///     - It ends before a packet that is not plain, is not whole within the eight bytes, or leads to unknown code.
@@ -83,7 +85,7 @@ public:
 
     // What finds a path, and counts it comes first, in one cache line where it can be.
     struct alignas(64) Path {
-        std::uint64_t place = no_place;  ///< the cache's serial number, and the position
+        std::uint64_t place = no_place;  ///< the serial number of a cache or of what several share, and the position
         std::uint64_t bytes{};           ///< the next ones, the first in the lowest bits
         std::uint64_t times{};           ///< how often it was taken, and is not yet in the counts of edges
         typename Protocol::Change change{};
@@ -124,14 +126,16 @@ public:
                                                        std::ptrdiff_t& now, State& state, std::ptrdiff_t& further_bytes,
                                                        Run& run, Follower& follower, const OutcomeAt& outcome_at,
                                                        const FindTarget& find_target) {
-        const std::uint64_t cache = std::uint64_t{follower.cache().serial()} << 32;
+        const std::uint64_t common = std::uint64_t{follower.cache().common_serial()} << 32;
+        const std::uint64_t own = std::uint64_t{follower.cache().serial()} << 32;
         while (at < end && wait_ == 0) {
-            const std::uint64_t place = cache | static_cast<std::uint32_t>(now);
+            const std::uint64_t position = static_cast<std::uint32_t>(now);
+            const Places places{common | position, own | position};
             const std::uint64_t bytes = bytes_at(at);
-            Path* const path = find(place, bytes, state, follower);
+            Path* const path = find(places, bytes, state, follower);
             if (path == nullptr) {
                 // Copies: what is passed by reference does not stay in registers.
-                wait_ = missed(place, bytes, State(state), follower, FindTarget(find_target));
+                wait_ = missed(places, bytes, State(state), follower, FindTarget(find_target));
                 break;
             }
             run.goes_on_at(now);
@@ -173,16 +177,25 @@ private:
         for (unsigned i = 0; i < most_bytes; ++i) bytes |= std::uint64_t{at[i]} << 8 * i;
         return bytes;
     }
+    /// A position as one of all caches that share it, and of this cache alone. The same where nothing is shared.
+    struct Places {
+        std::uint64_t common, own;
+    };
     /// The path of these bytes from that place; null: there is none.
     template <class Follower>
-    [[nodiscard]] WM_INLINE Path* find(std::uint64_t place, std::uint64_t bytes, const State& state,
+    [[nodiscard]] WM_INLINE Path* find(const Places& places, std::uint64_t bytes, const State& state,
                                        const Follower& follower) {
         // The path that came next last time is known before the bytes are.
         Path* path = &paths_[last_->guess];
-        if (!is(*path, place, bytes, state, follower)) [[unlikely]] {
-            const std::uint64_t slot = hash(place, bytes) >> shift_;
+        if (!is(*path, places, bytes, state, follower)) [[unlikely]] {
+            std::uint64_t slot = hash(places.common, bytes) >> shift_;
             path = &paths_[slot];
-            if (!is(*path, place, bytes, state, follower)) return nullptr;
+            if (!is(*path, places, bytes, state, follower)) {
+                if (places.own == places.common) return nullptr;
+                slot = hash(places.own, bytes) >> shift_;
+                path = &paths_[slot];
+                if (!is(*path, places, bytes, state, follower)) return nullptr;
+            }
             last_->guess = static_cast<std::uint16_t>(slot);
         }
         last_ = path;
@@ -191,13 +204,13 @@ private:
     }
     /// find() found none. Records the path if it was missed before. Returns how many bytes to read before the next try.
     template <class Follower, class FindTarget>
-    [[nodiscard, gnu::noinline]] std::size_t missed(std::uint64_t place, std::uint64_t bytes, const State& state,
+    [[nodiscard, gnu::noinline]] std::size_t missed(const Places& places, std::uint64_t bytes, const State& state,
                                                     const Follower& follower, const FindTarget& find_target) {
         if (missed_.empty()) make_room();
-        const std::uint64_t h = hash(place, bytes);
+        const std::uint64_t h = hash(places.common, bytes);
         const auto tag = static_cast<std::uint16_t>(h >> 24 | 1U);
         std::uint16_t& missed = missed_[h >> (shift_ - 2)];
-        if (std::exchange(missed, tag) == tag || options_.eager) record(place, bytes, state, follower, find_target);
+        if (std::exchange(missed, tag) == tag || options_.eager) record(places, bytes, state, follower, find_target);
         if (options_.eager) return 1;
         if (++misses_ < misses_judged) return most_bytes;
         rest_ = hits_ >= misses_judged / 3 ? 0 : std::min(std::max(2 * rest_, least_rest), most_rest);
@@ -206,9 +219,10 @@ private:
     }
 
     template <class Follower>
-    [[nodiscard]] WM_INLINE static bool is(const Path& path, std::uint64_t place, std::uint64_t bytes,
+    [[nodiscard]] WM_INLINE static bool is(const Path& path, const Places& places, std::uint64_t bytes,
                                            const State& state, const Follower& follower) {
-        return path.place == place && (path.bytes ^ bytes) << path.ignored_bits == 0 && path.change.fits(state) &&
+        return (path.place == places.common || path.place == places.own) &&
+               (path.bytes ^ bytes) << path.ignored_bits == 0 && path.change.fits(state) &&
                ((path.pops | path.rise) == 0 ||
                 follower.returns_to(std::span(path.popped).first(path.pops), path.rise));
     }
@@ -228,11 +242,14 @@ private:
     template <class Follower, class FindTarget>
     class Recording {
     public:
-        Recording(std::uint64_t place, const State& state, const Follower& follower, const FindTarget& find_target)
-            : follower_(follower),
+        Recording(const Places& places, const State& state, const Follower& follower, const FindTarget& find_target)
+            : places_(places),
+              follower_(follower),
               find_target_(find_target),
               recorder_(state),
-              now_(static_cast<Position>(static_cast<std::uint32_t>(place))) {}
+              now_(static_cast<Position>(static_cast<std::uint32_t>(places.own))) {
+            path_.place = places.common;
+        }
 
         Path record(std::uint64_t bytes) {
             // Zeros in place of what comes after the eight bytes: no packet of the path is there.
@@ -270,7 +287,10 @@ private:
             }
             path_.branches |= 1U << (path_.count - 1);
             now_ = find_target_(recorder_.state());
-            return now_ >= 0;
+            if (now_ < 0) return false;
+            if (places_.own != places_.common && !follower_.cache().come_together(before_, now_))
+                path_.place = places_.own;
+            return true;
         }
         bool outcome(bool e) {
             // An outcome after a return that no address came with: the return stack knew it.
@@ -308,6 +328,7 @@ private:
             return now_ >= 0;
         }
 
+        const Places places_;
         const Follower& follower_;
         const FindTarget& find_target_;
         typename Protocol::Recorder recorder_;
@@ -316,13 +337,12 @@ private:
     };
 
     template <class Follower, class FindTarget>
-    void record(std::uint64_t place, std::uint64_t bytes, const State& state, const Follower& follower,
+    void record(const Places& places, std::uint64_t bytes, const State& state, const Follower& follower,
                 FindTarget& find_target) {
-        Path path = Recording<Follower, FindTarget>(place, state, follower, find_target).record(bytes);
+        Path path = Recording<Follower, FindTarget>(places, state, follower, find_target).record(bytes);
         if (path.count < (options_.eager ? 1U : least_outcomes)) return;
-        path.place = place;
         assert(path.next >= 0 && path.change.fits(state));
-        Path& slot = paths_[hash(place, bytes) >> shift_];
+        Path& slot = paths_[hash(path.place, bytes) >> shift_];
         unfold(slot);
         path.guess = slot.guess;
         slot = path;

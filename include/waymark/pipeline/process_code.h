@@ -100,6 +100,7 @@ struct MissingCode {
     std::uint64_t times{};                ///< execution went there
     std::uint64_t outcomes{};             ///< branch outcomes without an address because of this
     Address first{};
+    std::vector<std::uint32_t> threads{};  ///< some of those that went there, where there is no name
 };
 
 /// Blocks at their places, for all consumers of one decoder. Safe for several threads.

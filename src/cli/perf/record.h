@@ -13,6 +13,7 @@ namespace waymark::cli {
 struct PerfRecordOptions {
     std::string as = "snapshot";
     record::PerfRecording to;
+    std::string strobe;  ///< WINDOW/PERIOD; empty: all is traced
     CLI::App* command = nullptr;
     std::vector<CLI::Option*> only;  ///< options that go with --as perf alone
     CLI::Option* as_option = nullptr;
@@ -29,7 +30,7 @@ struct PerfRecordOptions {
     [[nodiscard]] Status check() const;
 };
 
-/// As perf programs it, where the options do not say otherwise.
+/// As perf programs it, where the options do not say otherwise. Precondition: `options.check()` accepts them.
 void program_like_perf(const PerfRecordOptions& options, const flow::UnitFactory& units, flow::UnitOptions& unit);
 
 }  // namespace waymark::cli

@@ -1,0 +1,36 @@
+/// Files in packages: Android maps libraries from where they lie in an application's package (a zip file). A path says
+/// so with `!/`: `base.apk!/lib/arm64-v8a/libx.so` (docs/spec/perf-cs-etm.md, section 2).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waymark/core/result.h"
+
+namespace waymark::image {
+
+/// Between the path of a package and that of a file in it.
+inline constexpr std::string_view in_package = "!/";
+
+/// A file that is stored in a package as it is, so that it can be mapped.
+struct PackedFile {
+    std::string name;        ///< in the package
+    std::uint64_t offset{};  ///< of its first byte, in the package
+    std::uint64_t bytes{};
+    friend bool operator==(const PackedFile&, const PackedFile&) = default;
+};
+
+/// All stored files of a package, by offset; compressed ones are passed over. Errors: `bad_format`: no zip file, or it
+/// is damaged.
+[[nodiscard]] Result<std::vector<PackedFile>> packed_files(const std::filesystem::path& package);
+
+/// A path by which the contents of `path` can be opened: `path` itself, unless it names a file in a package. Of such a
+/// file there is a copy in memory, as long as the process lives; nothing is written to any folder. Errors: `not_found`:
+/// the package has no such file; `unsupported`: it is compressed there, so nothing ever mapped it, and it is not
+/// unpacked; `bad_format`: as `packed_files`, or the file exceeds the package; `unreadable`.
+[[nodiscard]] Result<std::filesystem::path> openable(const std::filesystem::path& path);
+
+}  // namespace waymark::image
