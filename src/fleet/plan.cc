@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "waymark/answers/answers.h"
+#include "waymark/capture/module_map.h"
 #include "waymark/core/numbers.h"
 #include "waymark/fleet/inputs.h"
 #include "waymark/fleet/survey.h"

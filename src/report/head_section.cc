@@ -4,6 +4,7 @@
 
 #include "section_parts.h"
 #include "sections.h"
+#include "waymark/answers/views.h"
 #include "waymark/core/numbers.h"
 
 namespace waymark::report {
