@@ -93,13 +93,13 @@ void add_spread(answers::Answers& sum, const std::vector<ProgramSpread>& spread)
         "captures by program",
         "Distance: half the sum of the differences between the shares of groups of functions in a capture and in the "
         "others of its program; 0: alike, 1: nothing in common.",
-        {Column::count("captures", "captures", "captures of the program"),
+        {Column::text("program", "program", "files that ran"),
+         Column::count("captures", "captures", "captures of the program"),
          Column::count("least", "least " + unit, "cost of the cheapest capture", unit),
          Column::count("median", "median", "cost of a capture in the middle", unit),
          Column::count("most", "most", "cost of the most expensive capture", unit),
          Column::real("distance", "distance", "median distance of a capture from the others"),
-         Column::count("outliers", "outliers", fmt::format("captures with a distance of {} or more", least_outlying)),
-         Column::text("program", "program", "files that ran")},
+         Column::count("outliers", "outliers", fmt::format("captures with a distance of {} or more", least_outlying))},
         {}};
     answers::Table outliers{
         fmt::format("captures that differ by {} or more", least_outlying),
@@ -117,8 +117,8 @@ void add_spread(answers::Answers& sum, const std::vector<ProgramSpread>& spread)
     const auto distance_cell = [](double value) { return Cell(fmt::format("{:.3f}", value), answers::Value(value)); };
     for (const ProgramSpread& s : spread) {
         const std::string program = s.program.empty() ? "(not known)" : s.program;
-        programs.add({Cell(s.captures), Cell(s.least), Cell(s.median), Cell(s.most), distance_cell(s.median_distance),
-                      Cell(std::uint64_t{s.outliers.size()}), Cell(program)});
+        programs.add({Cell(program), Cell(s.captures), Cell(s.least), Cell(s.median), Cell(s.most),
+                      distance_cell(s.median_distance), Cell(std::uint64_t{s.outliers.size()})});
         for (const OutlyingCapture& o : s.outliers)
             outliers.add({distance_cell(o.distance), Cell(o.capture), Cell(program)});
         for (std::size_t n = 0; n < by_distance.size(); ++n) by_distance[n] += s.by_distance[n];

@@ -328,6 +328,7 @@ class Slurm(unittest.TestCase):
                 "0.001")
 
         # Only the folder of builds has the programs.
+        (work / "debug").mkdir()
         plan(work / "builds")
         lines = (work / "builds/shards.jsonl").read_text().splitlines()
         places = {}

@@ -117,6 +117,10 @@ TEST_F(FleetImageCache, ReplacesAStaleCopy) {
     std::ofstream(cache / place) << "something else";
     fetch();
     EXPECT_TRUE(has_it());
+    // Cut behind its build ID.
+    fs::resize_file(cache / place, fs::file_size(program) / 2);
+    fetch();
+    EXPECT_TRUE(has_it());
 }
 
 TEST_F(FleetImageCache, RemovesWhatWasNotUsedForLongest) {
