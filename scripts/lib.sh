@@ -31,7 +31,7 @@ test_packages=(
     linux-perf
     lcov llvm bolt-16 diff-cover git golang-go protobuf-compiler sqlite3 valgrind chromium
     "${example_packages[@]}" "${record_packages[@]}" "${python_packages[@]}" python3-matplotlib python3-pandas qemu-system-arm
-    slurmctld slurmd slurm-client munge
+    slurmctld slurmd slurm-client munge parallel
     zsh fish mandoc man-db groff-base less
 )
 # What `scripts/test --long` needs beyond these; debootstrap makes the system in which packages are installed.

@@ -1,15 +1,16 @@
-/// How rows of several answers become one: what becomes of their values, their indices and their order (merge.cc).
+/// How rows of several answers become one: what becomes of their values, their indices and their order.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
-#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -17,9 +18,6 @@
 #include "waymark/answers/schema.h"
 
 namespace waymark::answers {
-
-/// `none` before all others.
-inline Index rank(Index index) { return index + 1; }
 
 template <class T>
 void take_most(T& to, const T& other) {
@@ -35,31 +33,30 @@ inline Seen seen_in_either(Seen x, Seen y) {
     return x == Seen::not_observed || y == Seen::not_observed ? Seen::not_observed : Seen::not_executed;
 }
 
-/// The later place in a source.
-inline void take_place(Index& source, std::uint32_t& line, Index other_source, std::uint32_t other_line) {
-    if (std::tuple(line, rank(source)) < std::tuple(other_line, rank(other_source)))
-        std::tie(source, line) = std::tie(other_source, other_line);
-}
-
-/// Index maps of one table: from each input to the result.
+/// Index maps of one table: from each input to the sum, or from the sum to the result.
 using IndexMap = std::vector<Index>;
 inline Index mapped(const IndexMap& map, Index index) { return index < map.size() ? map[index] : none; }
 
-/// Translates the indices and costs of a row to those of the result.
+/// Translates the indices and costs of a row.
 class RowMover {
 public:
     struct Maps {
         std::array<IndexMap, place_count> of;
-        std::vector<std::size_t> metric;  ///< result's index of each metric of the input
+        std::vector<std::size_t> metric;  ///< where each metric is there
         std::size_t metrics = 0;          ///< of all
+        [[nodiscard]] IndexMap& table(IndexedTable place) { return of[static_cast<std::size_t>(place)]; }
+        [[nodiscard]] const IndexMap& table(IndexedTable place) const { return of[static_cast<std::size_t>(place)]; }
     };
-    explicit RowMover(const Maps& maps) : maps_(maps) {}
+    explicit RowMover(const Maps& maps) : maps_(maps) {
+        for (std::size_t i = 0; i < maps.metric.size(); ++i) same_metrics_ &= maps.metric[i] == i;
+    }
 
     void index(std::string_view, Index& value, IndexedTable place, std::string_view) {
-        value = mapped(maps_.of[static_cast<std::size_t>(place)], value);
+        value = mapped(maps_.table(place), value);
     }
     void list(std::string_view, Costs& costs, std::string_view) {
         if (costs.empty()) return;
+        if (same_metrics_) return costs.resize(maps_.metrics);
         Costs out(maps_.metrics);
         for (std::size_t i = 0; i < costs.size() && i < maps_.metric.size(); ++i)
             take_sum(out[maps_.metric[i]], costs[i]);
@@ -76,19 +73,112 @@ public:
 
 private:
     const Maps& maps_;
+    bool same_metrics_ = true;
 };
 
-/// Rows by key.
-template <class Key, class Row>
+// ---- hashes of keys
+
+inline std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15U;
+    return hash ^ (hash >> 29);
+}
+inline std::uint64_t mixed(std::uint64_t hash, std::string_view text) {
+    return mixed(hash, std::hash<std::string_view>{}(text));
+}
+template <class T>
+requires std::is_enum_v<T> std::uint64_t mixed(std::uint64_t hash, T value) {
+    return mixed(hash, static_cast<std::uint64_t>(value));
+}
+template <class... T>
+std::uint64_t hash_of(const T&... parts) {
+    std::uint64_t hash = 0;
+    ((hash = mixed(hash, parts)), ...);
+    return hash;
+}
+template <class... T>
+std::uint64_t hash_of(const std::tuple<T...>& key) {
+    return std::apply([](const auto&... parts) { return hash_of(parts...); }, key);
+}
+
+/// Places of rows by the hashes of their keys.
+class PlaceTable {
+public:
+    /// The place of the row for which `equal(place)`; else `next`, which is entered, and true.
+    template <class Equal>
+    std::pair<Index, bool> of(std::uint64_t hash, std::size_t next, Equal&& equal) {
+        if ((used_ + 1) * 4 > slots_.size() * 3) grow();
+        const auto part = static_cast<std::uint32_t>(hash >> 32);
+        for (std::size_t at = part & (slots_.size() - 1);; at = (at + 1) & (slots_.size() - 1)) {
+            Slot& slot = slots_[at];
+            if (slot.place == none) {
+                slot = {part, static_cast<Index>(next)};
+                ++used_;
+                return {slot.place, true};
+            }
+            if (slot.part == part && equal(slot.place)) return {slot.place, false};
+        }
+    }
+
+private:
+    struct Slot {
+        std::uint32_t part{};  ///< of the hash
+        Index place = none;
+    };
+    void grow() {
+        std::vector<Slot> before(std::max<std::size_t>(64, slots_.size() * 2));
+        before.swap(slots_);
+        for (const Slot& slot : before) {
+            if (slot.place == none) continue;
+            std::size_t at = slot.part & (slots_.size() - 1);
+            while (slots_[at].place != none) at = (at + 1) & (slots_.size() - 1);
+            slots_[at] = slot;
+        }
+    }
+    std::vector<Slot> slots_;
+    std::size_t used_ = 0;
+};
+
+/// Rows of a large table, found by their keys: `KeyOf(row)` is a tuple of numbers.
+template <class Row, auto KeyOf>
 class MergedRows {
 public:
     template <class Sum>
-    void add(Key key, Row row, Sum&& sum) {
-        const auto at = rows_.lower_bound(key);
-        if (at != rows_.end() && at->first == key)
+    void add(Row&& row, Sum&& sum) {
+        const auto key = KeyOf(row);
+        const auto [place, fresh] =
+            places_.of(hash_of(key), rows_.size(), [&](Index at) { return KeyOf(rows_[at]) == key; });
+        if (fresh)
+            rows_.push_back(std::move(row));
+        else
+            sum(rows_[place], row);
+    }
+    /// All rows, by their keys after `finish(row)` has put the indices and addresses of the result into each.
+    template <class Finish>
+    [[nodiscard]] std::vector<Row> take(Finish&& finish) {
+        places_ = {};
+        for (Row& row : rows_) finish(row);
+        const auto before = [](const Row& a, const Row& b) { return KeyOf(a) < KeyOf(b); };
+        if (!std::is_sorted(rows_.begin(), rows_.end(), before)) std::sort(rows_.begin(), rows_.end(), before);
+        return std::move(rows_);
+    }
+    [[nodiscard]] std::vector<Row>& rows() { return rows_; }
+
+private:
+    std::vector<Row> rows_;
+    PlaceTable places_;
+};
+
+/// Rows of a small table, always in the order of their keys.
+template <class Key, class Row>
+class RowsByKey {
+public:
+    template <class Sum>
+    void add(const Key& key, Row row, Sum&& sum) {
+        const auto at = rows_.find(key);
+        if (at != rows_.end())
             sum(at->second, row);
         else
-            rows_.emplace_hint(at, std::move(key), std::move(row));
+            rows_.emplace(key, std::move(row));
     }
     [[nodiscard]] std::vector<Row> take() {
         std::vector<Row> out;
@@ -102,59 +192,34 @@ private:
     std::map<Key, Row> rows_;
 };
 
-/// Rows of a tree: each by its path from the root.
-template <class Key, class Row>
-class MergedTree {
-public:
-    struct Node {
-        Key key{};
-        Row row;
-        std::map<Key, std::size_t> children{};
-    };
-    static constexpr std::size_t top = 0;
-    MergedTree() { nodes.push_back({}); }
-    /// The place of a child, and whether it is new.
-    std::pair<std::size_t, bool> below(std::size_t parent, const Key& key) {
-        const auto [at, fresh] = nodes[parent].children.try_emplace(key, nodes.size());
-        const std::size_t place = at->second;
-        if (fresh) nodes.push_back({key, {}, {}});
-        return {place, fresh};
+/// The nodes of trees, parents first, each with what is below it before its next sibling. `parents`: of each node, an
+/// earlier one or `none`. `before(a, b)`: the order of siblings.
+template <class Before>
+std::vector<Index> tree_order(const std::vector<Index>& parents, Before&& before) {
+    // Siblings are next to each other, the last first, so that a stack gives the first one first.
+    std::vector<Index> nodes(parents.size());
+    for (Index n = 0; n < nodes.size(); ++n) nodes[n] = n;
+    const auto above = [&](Index n) { return parents[n] + 1; };  // `none` becomes 0
+    std::sort(nodes.begin(), nodes.end(),
+              [&](Index a, Index b) { return above(a) != above(b) ? above(a) < above(b) : before(b, a); });
+    std::vector<std::uint32_t> begins(parents.size() + 2);
+    for (const Index n : nodes) ++begins[above(n) + 1];
+    for (std::size_t i = 1; i < begins.size(); ++i) begins[i] += begins[i - 1];
+    std::vector<Index> out, waiting(nodes.begin(), nodes.begin() + begins[1]);
+    out.reserve(nodes.size());
+    while (!waiting.empty()) {
+        const Index node = waiting.back();
+        waiting.pop_back();
+        out.push_back(node);
+        waiting.insert(waiting.end(), nodes.begin() + begins[node + 1], nodes.begin() + begins[node + 2]);
     }
-    /// `put(node, place of its parent in what was put)` for all but the top, parents first, each with what is below it
-    /// before its next sibling. Returns the places.
-    template <class Put>
-    std::vector<Index> in_order(Put&& put) const {
-        std::vector<Index> place(nodes.size(), none);
-        std::vector<std::pair<std::size_t, Index>> waiting;
-        const auto wait = [&](std::size_t node, Index at) {
-            for (auto child = nodes[node].children.rbegin(); child != nodes[node].children.rend(); ++child)
-                waiting.emplace_back(child->second, at);
-        };
-        wait(top, none);
-        Index next = 0;
-        while (!waiting.empty()) {
-            const auto [node, parent] = waiting.back();
-            waiting.pop_back();
-            place[node] = next;
-            put(nodes[node], parent);
-            wait(node, next++);
-        }
-        return place;
-    }
-    std::vector<Node> nodes;
-};
-
-/// How far an image of one of the answers was loaded from where addresses are in all of them, `out`.
-inline std::uint64_t shift_of_image(const Answers& a, const RowMover::Maps& maps, const Answers& out, Index image) {
-    if (image >= a.images.size()) return 0;
-    return out.images[maps.of[static_cast<std::size_t>(IndexedTable::images)][image]].load_bias -
-           a.images[image].load_bias;
+    return out;
 }
-
-/// Code of all answers; `maps`: from each of them.
-void merge_code(std::span<const Answers* const> all, const std::vector<RowMover::Maps>& maps, Answers& out);
-
-/// What is said in words, of all answers: findings, trust, figures.
-void merge_words(std::span<const Answers* const> all, Answers& out);
+/// Where each node is in such an order.
+inline IndexMap places_in(const std::vector<Index>& order) {
+    IndexMap out(order.size());
+    for (Index place = 0; place < order.size(); ++place) out[order[place]] = place;
+    return out;
+}
 
 }  // namespace waymark::answers

@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "waymark/answers/views.h"
+#include "waymark/core/numbers.h"
 
 namespace waymark::answers {
 
@@ -49,6 +50,11 @@ std::string place_text(const Answers& answers, Index function, std::uint64_t add
     if (f.synthetic) return f.name;
     if (f.address == 0 || address < f.address) return fmt::format("{} {:#x}", f.name, address);
     return address == f.address ? f.name : fmt::format("{}+{:#x}", f.name, address - f.address);
+}
+std::string sentence_of(const Finding& finding) {
+    if (finding.captures < 2) return finding.what;
+    return fmt::format("{}{} {} captures say so, perhaps with other numbers.", finding.what,
+                       finding.what.ends_with('.') ? "" : ".", grouped(finding.captures));
 }
 std::string costs_name(const Metric& metric) { return metric.exact ? metric.name : metric.name + " (estimate)"; }
 

@@ -1,15 +1,17 @@
 /// `waymark merge`: answers files added up.
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <set>
-#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "commands.h"
 #include "options.h"
 #include "unit_answers.h"
 #include "waymark/answers/answers.h"
+#include "waymark/answers/sum.h"
 #include "waymark/pipeline/answers_file.h"
 #include "waymark/pipeline/several.h"
 
@@ -24,38 +26,30 @@ struct MergeOptions {
     std::string output;
 };
 
-/// Answers as they come, added up so many at a time: however they are put together, the result is the same.
-class Sum {
+/// Answers as they come. One alone stays as it is, with what cannot be added up.
+class MergedFiles {
 public:
     void add(Answers next) {
         for (const answers::Finding& f : next.health) said_.insert(f.what);
-        waiting_.push_back(std::move(next));
-        if (waiting_.size() == most_waiting) add_up();
+        if (!only_ && sum_.empty()) {
+            only_ = std::move(next);
+            return;
+        }
+        if (only_) sum_.add(std::move(*std::exchange(only_, std::nullopt)));
+        sum_.add(std::move(next));
     }
-    [[nodiscard]] Answers take() {
-        add_up();
-        return std::move(waiting_.front());
-    }
+    [[nodiscard]] Answers take() { return only_ ? std::move(*only_) : sum_.take(); }
     /// What no file said, for merging did it.
     [[nodiscard]] bool is_new(const answers::Finding& f) const { return !said_.contains(f.what); }
 
 private:
-    static constexpr std::size_t most_waiting = 16;
-    /// One alone stays as it is, with what cannot be added up.
-    void add_up() {
-        if (waiting_.size() == 1) return;
-        std::vector<const Answers*> all;
-        for (const Answers& a : waiting_) all.push_back(&a);
-        Answers sum = answers::merged(all);
-        waiting_.clear();
-        waiting_.push_back(std::move(sum));
-    }
-    std::vector<Answers> waiting_;
+    std::optional<Answers> only_;
+    answers::AnswersSum sum_;
     std::set<std::string> said_;
 };
 
 ExitStatus merge(const MergeOptions& options) {
-    Sum sum;
+    MergedFiles sum;
     std::string unit;
     for (const std::string& path : options.files) {
         std::error_code none;
@@ -105,8 +99,8 @@ Run add_merge(CLI::App& app) {
         "The files may come from any number of captures of one unit. Programs are identified by build ID, wherever "
         "they were\n"
         "loaded. Counts are added, up to 2^64-1. The result is the same, byte for byte, in any order and in any "
-        "grouping.\nTimelines, charts and other tables that have no sum are left out; the health table of the file "
-        "lists them\n(docs/answers-file.md).\n"
+        "grouping.\nOf timelines a sample of eight captures is kept; charts and tables that have no sum are left out. "
+        "The health table of\nthe file says so (docs/answers-file.md).\n"
         "\n"
         "  waymark merge *.answers -o week.answers\n"
         "  waymark coverage week.answers\n"

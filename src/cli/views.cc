@@ -37,8 +37,9 @@ void print_table(Output& out, const View& view, const ViewFormat& how) {
 
 /// A finding of the head as one sentence, with what to do.
 std::string head_sentence(const Finding& f) {
-    if (f.todo.empty()) return f.what;
-    const std::string_view what = std::string_view(f.what).substr(0, f.what.size() - (f.what.ends_with('.') ? 1 : 0));
+    const std::string said = answers::sentence_of(f);
+    if (f.todo.empty()) return said;
+    const std::string_view what = std::string_view(said).substr(0, said.size() - (said.ends_with('.') ? 1 : 0));
     return fmt::format("{}. {}", what, f.todo);
 }
 

@@ -12,6 +12,7 @@
 
 #include "durable_file.h"
 #include "waymark/capture/module_map.h"
+#include "waymark/fleet/survey.h"
 #include "waymark/image/debug_info.h"
 
 namespace waymark::fleet {
@@ -29,6 +30,20 @@ std::vector<fs::path> places(const std::string& build_id) {
 bool has_build_id(const fs::path& file, const std::string& build_id) {
     const auto info = image::DebugInfo::open(file);
     return info && capture::hex_text(info->build_id()) == build_id;
+}
+
+/// A copy that is what its name says and, where it came from, still looks the same: build IDs are in the first bytes,
+/// so those of a cut file are right.
+bool is_sound(const fs::path& copy, const fs::path& place, const std::string& build_id,
+              const std::vector<fs::path>& sources) {
+    if (!has_build_id(copy, build_id)) return false;
+    std::error_code none;
+    for (const fs::path& source : sources) {
+        if (!fs::is_regular_file(source / place, none)) continue;
+        const auto original = file_state((source / place).string()), own = file_state(copy.string());
+        return !original || (own && own->bytes == original->bytes && own->sample == original->sample);
+    }
+    return true;
 }
 
 /// Its time of change is that of its last use.
@@ -63,7 +78,7 @@ void ImageCache::fetch(const std::vector<RanFile>& files, const std::vector<fs::
             const fs::path own = folder_ / place;
             std::error_code none;
             if (fs::exists(own, none)) {
-                if (has_build_id(own, build)) {
+                if (is_sound(own, place, build, sources)) {
                     mark_used(own);
                     continue;
                 }

@@ -43,6 +43,8 @@ json to_json(const Shard& shard) {
                             {"sample", c.sample},
                             {"machine", c.machine},
                             {"needs_files", c.needs_files},
+                            {"recorded_ns", c.recorded_ns},
+                            {"timeline", c.timeline},
                             {"ran", std::move(numbers)}});
     }
     return {{"shard", shard.number},
@@ -71,6 +73,8 @@ Shard shard_of(const json& value) {
         capture.sample = c.at("sample").get<std::string>();
         capture.machine = c.at("machine").get<std::string>();
         capture.needs_files = c.at("needs_files").get<bool>();
+        capture.recorded_ns = c.at("recorded_ns").get<std::uint64_t>();
+        capture.timeline = c.at("timeline").get<bool>();
         for (const json& number : c.at("ran")) {
             const auto n = number.get<std::size_t>();
             if (n < ran.size()) capture.ran.push_back(ran[n]);
@@ -140,6 +144,7 @@ std::string identity_of(const Shard& shard, const Manifest& manifest) {
         hasher.add(c.path);
         hasher.add(c.bytes);
         hasher.add(c.sample);
+        hasher.add(std::uint64_t{c.timeline});
     }
     return hasher.text();
 }

@@ -14,8 +14,8 @@
 #include "hasher.h"
 #include "waymark/answers/file.h"
 #include "waymark/answers/parts.h"
+#include "waymark/answers/sum.h"
 #include "waymark/core/numbers.h"
-#include "waymark/fleet/answers_sum.h"
 #include "waymark/fleet/receipt.h"
 #include "waymark/pipeline/answers_file.h"
 
@@ -145,11 +145,11 @@ public:
         sum_.add(std::move(answers));
         return Nothing{};
     }
-    [[nodiscard]] AnswersSum& sum() { return sum_; }
+    [[nodiscard]] answers::AnswersSum& sum() { return sum_; }
 
 private:
     const JobFolder& job_;
-    AnswersSum sum_;
+    answers::AnswersSum sum_;
 };
 
 /// What merge_job adds up: shards, and sums in their place.
@@ -225,6 +225,8 @@ private:
         outcome_.not_decoded.insert(outcome_.not_decoded.end(), not_decoded.begin(), not_decoded.end());
         profiles_.insert(profiles_.end(), shard.receipt.profiles.begin(), shard.receipt.profiles.end());
         machines_.insert(shard.machines.begin(), shard.machines.end());
+        outcome_.recorded_ns += shard.receipt.recorded_ns;
+        outcome_.timed_captures += shard.receipt.timed_captures;
         outcome_.seconds += shard.receipt.seconds;
         outcome_.processor_seconds += shard.receipt.processor_seconds;
         outcome_.memory_bytes = std::max(outcome_.memory_bytes, shard.receipt.memory_bytes);
@@ -256,12 +258,16 @@ private:
         for (const ProgramSpread& s : outcome_.spread) outliers += s.outliers.size();
         std::string what = fmt::format("These figures are of {}", counted(outcome_.captures, "capture"));
         if (outcome_.machines != 0) what += fmt::format(" of {}", counted(outcome_.machines, "machine"));
-        what += fmt::format(", of {} of programs and libraries.", counted(outcome_.builds, "build"));
+        what += fmt::format(", of {} of programs and libraries", counted(outcome_.builds, "build"));
+        if (const std::string recorded = recorded_text(outcome_); !recorded.empty())
+            what += ", recorded in " + recorded;
+        what += ".";
+        add_spread(sum, outcome_.spread);
         if (outliers != 0)
             what += fmt::format(" The profiles of {} differ from the others of their program by {} or more.",
                                 counted(outliers, "capture"), least_outlying);
         sum.health.push_back({answers::Finding::Severity::note, std::move(what),
-                              outliers == 0 ? "" : "the job's report.txt lists them"});
+                              outliers == 0 ? "" : "the table of captures that differ lists them"});
         answers::sort_findings(sum);
     }
 
@@ -275,6 +281,17 @@ private:
 };
 
 }  // namespace
+
+std::string recorded_text(const MergeOutcome& outcome) {
+    if (outcome.recorded_ns == 0) return {};
+    const double seconds = static_cast<double>(outcome.recorded_ns) / 1e9;
+    const std::string time = seconds < 1     ? fmt::format("{:.3f} s", seconds)
+                             : seconds < 600 ? fmt::format("{:.1f} s", seconds)
+                                             : fmt::format("{:.1f} hours", seconds / 3600);
+    if (outcome.timed_captures == outcome.captures) return time;
+    return fmt::format("{} ({} of them; of the others it is not known)", time,
+                       counted(outcome.timed_captures, "capture"));
+}
 
 unsigned merge_levels(std::uint64_t shards) {
     unsigned levels = 0;

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "waymark/answers/answers.h"
 #include "waymark/capture/module_map.h"
 #include "waymark/core/numbers.h"
 #include "waymark/fleet/inputs.h"
@@ -98,6 +99,7 @@ public:
 
     /// `known`: captures of the plan so far.
     Status survey(const std::map<std::string, PlannedCapture>& known) {
+        for (const auto& [path, capture] : known) sample_orders_.push_back(answers::sample_order(path));
         WM_ASSIGN_OR_RETURN(FoundCaptures found, find_captures(request_.inputs));
         summary_.repeated = found.repeated;
         summary_.barren = std::move(found.barren);
@@ -140,6 +142,7 @@ public:
         summary_.missing = missing_files(captures_, request_);
         const auto seconds = [&](const PlannedCapture& c) { return seconds_of(c); };
         for (const PlannedCapture& c : captures_) summary_.seconds += seconds(c);
+        choose_timelines();
         std::vector<Shard> out = make_shards(std::move(captures_), target(), seconds);
         for (Shard& shard : out) {
             shard.number = static_cast<std::uint32_t>(first++);
@@ -158,6 +161,13 @@ public:
     [[nodiscard]] PlanSummary& summary() { return summary_; }
 
 private:
+    /// Only timelines that a sum of all captures keeps are made.
+    void choose_timelines() {
+        for (const PlannedCapture& c : captures_) sample_orders_.push_back(answers::sample_order(c.path));
+        std::sort(sample_orders_.begin(), sample_orders_.end());
+        const std::uint64_t most = sample_orders_[std::min(sample_orders_.size(), answers::most_samples) - 1];
+        for (PlannedCapture& c : captures_) c.timeline = answers::sample_order(c.path) <= most;
+    }
     [[nodiscard]] double seconds_of(const PlannedCapture& c) const {
         const double rate = request_.bytes_per_second > 0 ? request_.bytes_per_second : default_rate(c);
         return seconds_of_capture + seconds_of_file * static_cast<double>(c.ran.size()) +
@@ -173,6 +183,7 @@ private:
     const JobFolder& job_;
     const PlanRequest& request_;
     std::vector<PlannedCapture> captures_;
+    std::vector<std::uint64_t> sample_orders_;
     PlanSummary summary_;
 };
 

@@ -72,6 +72,8 @@ Status write_receipt(const JobFolder& job, std::uint32_t shard, const Receipt& r
                                                                 {"unit", r.unit},
                                                                 {"captures", r.captures},
                                                                 {"trace_bytes", r.trace_bytes},
+                                                                {"recorded_ns", r.recorded_ns},
+                                                                {"timed_captures", r.timed_captures},
                                                                 {"not_decoded", to_json(r.not_decoded)},
                                                                 {"nameless", r.nameless},
                                                                 {"profiles", to_json(r.profiles)},
@@ -94,6 +96,8 @@ Result<Receipt> read_receipt(const JobFolder& job, std::uint32_t shard) {
         out.unit = value.at("unit").get<std::string>();
         out.captures = value.at("captures").get<std::uint64_t>();
         out.trace_bytes = value.at("trace_bytes").get<std::uint64_t>();
+        out.recorded_ns = value.at("recorded_ns").get<std::uint64_t>();
+        out.timed_captures = value.at("timed_captures").get<std::uint64_t>();
         for (const json& n : value.at("not_decoded"))
             out.not_decoded.push_back({n.at("capture").get<std::string>(), n.at("why").get<std::string>(),
                                        n.at("worth_retrying").get<bool>()});

@@ -27,8 +27,8 @@
 #include "durable_file.h"
 #include "hasher.h"
 #include "waymark/answers/file.h"
+#include "waymark/answers/sum.h"
 #include "waymark/core/numbers.h"
-#include "waymark/fleet/answers_sum.h"
 #include "waymark/fleet/survey.h"
 
 namespace waymark::fleet {
@@ -118,6 +118,8 @@ public:
             inputs.add(*hash);
             ++receipt_.captures;
             receipt_.trace_bytes += capture.trace_bytes;
+            receipt_.recorded_ns += capture.recorded_ns;
+            receipt_.timed_captures += capture.recorded_ns != 0 ? 1 : 0;
         }
         note_.at().capture = SharedNote::none;
         receipt_.input_hash = inputs.text();
@@ -212,7 +214,7 @@ private:
     const std::map<std::uint32_t, NotDecoded>& left_out_;
     const SharedNote& note_;
     Receipt receipt_;
-    AnswersSum sum_;
+    answers::AnswersSum sum_;
     std::map<std::string, std::string> programs_;  // hashes by path
     std::optional<Clock::time_point> noted_;
 };

@@ -1,5 +1,7 @@
 #include "waymark/fleet/spread.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -42,6 +44,7 @@ ProgramSpread spread_of_program(const std::vector<const CaptureProfile*>& profil
     std::vector<double> distances;
     for (const CaptureProfile* p : profiles) {
         distances.push_back(distance(p->by_group, all, p->cost, cost));
+        ++out.by_distance[std::min<std::size_t>(static_cast<std::size_t>(distances.back() * 10), 9)];
         if (distances.back() >= least_outlying) out.outliers.push_back({p->capture, distances.back()});
     }
     std::sort(distances.begin(), distances.end());
@@ -79,6 +82,56 @@ std::vector<ProgramSpread> spread_of(std::vector<CaptureProfile> profiles) {
     std::vector<ProgramSpread> out;
     for (const auto& [program, captures] : programs) out.push_back(spread_of_program(captures));
     return out;
+}
+
+void add_spread(answers::Answers& sum, const std::vector<ProgramSpread>& spread) {
+    using answers::Cell;
+    using answers::Column;
+    if (spread.empty()) return;
+    const std::string unit = sum.metrics.empty() ? std::string() : sum.metrics.front().name;
+    answers::Table programs{
+        "captures by program",
+        "Distance: half the sum of the differences between the shares of groups of functions in a capture and in the "
+        "others of its program; 0: alike, 1: nothing in common.",
+        {Column::text("program", "program", "files that ran"),
+         Column::count("captures", "captures", "captures of the program"),
+         Column::count("least", "least " + unit, "cost of the cheapest capture", unit),
+         Column::count("median", "median", "cost of a capture in the middle", unit),
+         Column::count("most", "most", "cost of the most expensive capture", unit),
+         Column::real("distance", "distance", "median distance of a capture from the others"),
+         Column::count("outliers", "outliers", fmt::format("captures with a distance of {} or more", least_outlying))},
+        {}};
+    answers::Table outliers{
+        fmt::format("captures that differ by {} or more", least_outlying),
+        programs.note,
+        {Column::real("distance", "distance", "from the other captures of the program"),
+         Column::text("capture", "capture", "its path"), Column::text("program", "program", "files that ran")},
+        {}};
+    answers::Chart chart{answers::Chart::Kind::histogram,
+                         "Distance of captures from the others of their program",
+                         "distance",
+                         "captures",
+                         programs.note,
+                         {}};
+    std::array<std::uint64_t, 10> by_distance{};
+    const auto distance_cell = [](double value) { return Cell(fmt::format("{:.3f}", value), answers::Value(value)); };
+    for (const ProgramSpread& s : spread) {
+        const std::string program = s.program.empty() ? "(not known)" : s.program;
+        programs.add({Cell(program), Cell(s.captures), Cell(s.least), Cell(s.median), Cell(s.most),
+                      distance_cell(s.median_distance), Cell(std::uint64_t{s.outliers.size()})});
+        for (const OutlyingCapture& o : s.outliers)
+            outliers.add({distance_cell(o.distance), Cell(o.capture), Cell(program)});
+        for (std::size_t n = 0; n < by_distance.size(); ++n) by_distance[n] += s.by_distance[n];
+    }
+    // A thousand rows of programs, or of what differs, are for programs: the job's report has all.
+    constexpr std::size_t most_rows = 1000;
+    programs.keep(most_rows);
+    outliers.keep(most_rows);
+    for (std::size_t n = 0; n < by_distance.size(); ++n)
+        chart.bars.push_back({fmt::format("0.{} to {:.1f}", n, static_cast<double>(n + 1) / 10), by_distance[n], {}});
+    sum.tables.push_back(std::move(programs));
+    if (!outliers.empty()) sum.tables.push_back(std::move(outliers));
+    sum.charts.push_back(std::move(chart));
 }
 
 }  // namespace waymark::fleet

@@ -109,11 +109,27 @@ std::string unit_of_type(std::string_view type) {
     return protocol == nullptr ? std::string() : std::string(protocol->words().unit);
 }
 
+/// From the first record with a time to the last.
+std::uint64_t recorded_ns(const perf::PerfData& data) {
+    std::uint64_t first = ~std::uint64_t{0}, last = 0;
+    const auto take = [&](std::uint64_t time) {
+        if (time == 0) return;  // before everything
+        first = std::min(first, time);
+        last = std::max(last, time);
+    };
+    for (const perf::AuxRange& a : data.aux) take(a.id.time.value_or(0));
+    for (const perf::Mapping& m : data.mappings) take(m.time);
+    for (const perf::TaskEvent& t : data.tasks) take(t.time);
+    for (const perf::Switch& s : data.switches) take(s.time);
+    return last > first ? last - first : 0;
+}
+
 Status survey_perf(PlannedCapture& out) {
     WM_ASSIGN_OR_RETURN(const perf::PerfFile file, perf::open_perf_file(out.path));
     WM_ASSIGN_OR_RETURN(const perf::PerfData data, perf::read_perf_data(file));
     for (const perf::Chunk& chunk : data.chunks) out.trace_bytes += chunk.bytes;
     out.machine = utf8(data.hostname);
+    out.recorded_ns = recorded_ns(data);
     const bool flow = data.auxtrace_info && data.auxtrace_info->type == perf::AuxtraceInfo::cs_etm;
     if (flow) {
         if (const auto info = perf::cs_info(*data.auxtrace_info); info && !info->units.empty())

@@ -419,6 +419,7 @@ void fill_by_names(Answers& answers, const std::vector<analysis::FlowStream>& st
         // They are parts of one capture.
         answers.capture = more.capture;
         answers.parts.clear();
+        for (Finding& f : answers.health) f.captures = 0;
     }
     if (order.size() <= 1 || !timeline) return;
     answers.health.push_back({Finding::Severity::note,

@@ -4,6 +4,7 @@
 
 #include "section_parts.h"
 #include "sections.h"
+#include "waymark/answers/views.h"
 #include "waymark/core/numbers.h"
 
 namespace waymark::report {
@@ -16,7 +17,7 @@ void write_findings(Json& json, const Answers& answers, const std::vector<std::s
     const auto write = [&json](int severity, const Finding& finding) {
         json.begin_object();
         json.key("severity").number(severity);
-        json.key("what").string(finding.what);
+        json.key("what").string(sentence_of(finding));
         json.key("todo").string(finding.todo);
         if (finding.offset) json.key("offset").string(fmt::format("{:#x}", *finding.offset));
         json.end_object();

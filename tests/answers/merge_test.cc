@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <sstream>
 #include <string>
@@ -192,6 +193,90 @@ TEST(Merging, ImagesMayShareAddresses) {
     const std::size_t program = a.functions[0].name == "main of program" ? 0 : 1;
     EXPECT_EQ(costs[program].self, Costs{3});
     EXPECT_EQ(costs[1 - program].self, Costs{4});
+}
+
+/// A capture with a timeline of `slices` calls of one function, which begins at any time.
+Answers with_timeline(const std::string& name, std::uint64_t begin, std::uint64_t slices, const char* unit = "ns") {
+    Answers a;
+    a.capture = name;
+    a.metrics.push_back({"instructions", "instructions"});
+    a.functions.push_back({"work"});
+    a.timeline.axis.unit = unit;
+    a.timeline.axis.begin = begin;
+    a.timeline.axis.end = begin + 10 * slices;
+    a.timeline.tracks = {{"core 0"}, {"thread 1", 0}};
+    for (std::uint64_t n = 0; n < slices; ++n) a.timeline.slices.push_back({begin + 10 * n, begin + 10 * n + 9, 1, 0});
+    a.timeline.marks.push_back({begin, begin, 0, TimelineMark::Kind::gap, "lost"});
+    a.timeline.series.push_back({"load", "1", 0, {{begin, 1.0}, {begin + 5, 2.0}}});
+    return a;
+}
+
+TEST(MergedTimelines, AreThoseOfAFewCaptures) {
+    std::vector<Answers> captures;
+    for (unsigned n = 0; n < 40; ++n)
+        captures.push_back(
+            with_timeline("capture" + std::to_string(n), 1000 * n, 5 + n, n % 10 == 0 ? "cycles" : "ns"));
+    std::vector<const Answers*> all;
+    for (const Answers& a : captures) all.push_back(&a);
+    const Answers sum = merged(all);
+    const Timeline& t = sum.timeline;
+    ASSERT_EQ(t.samples.size(), most_samples);
+    EXPECT_EQ(t.axis.unit, "ns");
+    EXPECT_EQ(t.axis.begin, 0U);
+    ASSERT_EQ(t.tracks.size(), 3 * most_samples);
+    // Those of the least hashes; each begins at 0, below a track of its own.
+    std::vector<std::pair<std::uint64_t, std::string>> expected;
+    for (unsigned n = 0; n < 40; ++n)
+        if (n % 10 != 0) expected.emplace_back(sample_order(captures[n].capture), captures[n].capture);
+    std::sort(expected.begin(), expected.end());
+    for (std::size_t n = 0; n < most_samples; ++n) {
+        const TimelineSample& sample = t.samples[n];
+        EXPECT_EQ(sample.capture, expected[n].second);
+        EXPECT_EQ(sample.track, 3 * n);
+        EXPECT_EQ(t.tracks[sample.track].name, sample.capture);
+        EXPECT_EQ(t.tracks[sample.track].parent, none);
+        EXPECT_EQ(t.tracks[sample.track + 1].parent, sample.track);
+        EXPECT_EQ(t.tracks[sample.track + 2].parent, sample.track + 1);
+        const auto first =
+            std::find_if(t.slices.begin(), t.slices.end(), [&](const Slice& s) { return s.track == sample.track + 2; });
+        ASSERT_NE(first, t.slices.end());
+        EXPECT_EQ(first->begin, 0U);
+        EXPECT_EQ(t.marks[n].track, sample.track + 1);
+        EXPECT_EQ(t.series[n].points[1].time, 5U);
+        EXPECT_LE(sample.end, t.axis.end);
+    }
+    EXPECT_EQ(std::count_if(sum.health.begin(), sum.health.end(),
+                            [](const Finding& f) { return f.what.starts_with("The timeline is a sample"); }),
+              1);
+    // One capture has no more detail than it would have among others, and two of one name are both there.
+    const Answers large = with_timeline("large", 0, 10000);
+    EXPECT_LE(merged(std::array{&large}).timeline.slices.size(), 2000U);
+    const Answers one = with_timeline("same", 0, 5), other = with_timeline("same", 0, 6);
+    EXPECT_EQ(merged(std::array{&one, &other, &one}).timeline.samples.size(), 2U);
+}
+
+TEST(MergedFindings, AreSaidOnceWhateverTheirNumbers) {
+    const auto with = [](std::initializer_list<const char*> health) {
+        Answers a;
+        a.metrics.push_back({"instructions", "instructions"});
+        for (const char* what : health) a.health.push_back({Finding::Severity::warning, what});
+        return a;
+    };
+    const Answers a = with({"12 bytes of CPU 3 were lost (0.5%).", "libc.so.6 was not found."}),
+                  b = with({"1,234 bytes of CPU 0 were lost (2%).", "7 bytes of CPU 1 were lost (1%).",
+                            "libc.so.7 was not found."}),
+                  c = with({"execution went to 0x4a10"}), d = with({"execution went to 0x10."});
+    const auto all = merged(std::array{&a, &b, &c, &d}).health;
+    ASSERT_EQ(all.size(), 5U);
+    EXPECT_EQ(all[0].what, "1,234 bytes of CPU 0 were lost (2%).");
+    EXPECT_EQ(all[0].captures, 2U);
+    EXPECT_EQ(all[1].what, "execution went to 0x4a10");
+    EXPECT_EQ(all[2].what, "execution went to 0x10.");
+    // Numbers of names are part of them.
+    EXPECT_EQ(all[3].what, "libc.so.6 was not found.");
+    EXPECT_EQ(all[4].what, "libc.so.7 was not found.");
+    const Answers two = merged(std::array{&a, &b}), three = merged(std::array{&two, &a});
+    EXPECT_EQ(three.health[0].captures, 3U);
 }
 
 TEST(InlineFrames, FromTheInnermostLineToTheFunction) {

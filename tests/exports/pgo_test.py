@@ -104,7 +104,7 @@ class Pgo(unittest.TestCase):
                 for sources in ((three,), self.captures)]
         self.assertEqual(both[0], both[1])
         # Timelines have no sum, and that is said, in the file too.
-        self.assertIn("timeline is left out", said if "timeline is left out" in said else
+        self.assertIn("timeline is a sample", said if "timeline is a sample" in said else
                       recorded.run(WAYMARK, "merge", *self.answers, "-o", two).stderr)
 
     def test_what_is_no_answers_file_is_refused(self):

@@ -1,4 +1,7 @@
+#!/usr/bin/env python3
 """A Slurm cluster for tests: munged, slurmctld and three slurmd of Debian's packages, on this machine alone.
+
+    cluster.py COMMAND…    runs a command with such a cluster around it, and ends with its status
 
 The test runs in namespaces of its own: its processes end with it whatever happens, kill -9 included; its network is a
 loopback that nothing else sees; and its files are in memory, mounted where no other process sees them. So nothing has to be
@@ -186,3 +189,16 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=60 State=UP
         for log in sorted((self.folder / "log").iterdir()):
             lines = log.read_text(errors="replace").splitlines()
             print(f"---- {log.name}\n" + "\n".join(lines[-15:]), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    reason = why_not()
+    if not sys.argv[1:] or sys.argv[1] in ("-h", "--help"):
+        print(__doc__.strip())
+        sys.exit(0 if sys.argv[1:] else 2)
+    if reason:
+        print(f"cluster.py: {reason}", file=sys.stderr)
+        sys.exit(1)
+    enter()
+    with Cluster():
+        sys.exit(subprocess.run(sys.argv[1:]).returncode)

@@ -5,6 +5,7 @@
     local_test.py WAYMARK SOURCE_DIR [TEST…]
 """
 import json
+import os
 import pathlib
 import random
 import shutil
@@ -96,6 +97,57 @@ class Local(unittest.TestCase):
         other, _ = self.plan([str(self.captures["spe"] / "c[0-9]")])
         run(WAYMARK, "fleet", "local", other)
         self.assertEqual((job / "result.answers").read_bytes(), (other / "result.answers").read_bytes())
+
+    def test_recipes_of_the_document(self):
+        """GNU parallel and make run shards as docs/fleet.md says."""
+        text = (SOURCE / "docs/fleet.md").read_text()
+        recipes = {"parallel": [line.strip() for line in text.splitlines() if line.startswith("    seq 0 ")],
+                   "make": ["make -f shards.mk -k -j 8 JOB=job"]}
+        self.assertIn(recipes["make"][0], text)
+        expected = None
+        for program, (command,) in recipes.items():
+            if not shutil.which(program):
+                print(f"without {program}: install the Debian package {program}")
+                continue
+            where = self.folder / program
+            where.mkdir()
+            (where / "shards.mk").write_text(text.split("```make\n")[1].split("```")[0])
+            (where / "waymark").symlink_to(WAYMARK)
+            run(WAYMARK, "fleet", "plan", self.captures["ptm"], "-o", where / "job", "--shard-seconds", "0.001")
+            environment = {**os.environ, "PATH": f"{where}:{os.environ['PATH']}"}
+            done = run("sh", "-c", command, cwd=where, env=environment)
+            if program == "parallel":
+                run(WAYMARK, "fleet", "merge", where / "job")
+            result = (where / "job/result.answers").read_bytes()
+            self.assertEqual(result, expected or result, done.stderr)
+            expected = result
+
+    def test_random_trees(self):
+        """Answers of each unit, merged by random trees of commands."""
+        chance = random.Random(17)
+        for unit, captures in self.captures.items():
+            leaves = []
+            for capture in sorted(captures.glob("c[0-9]")):
+                leaves.append(self.folder / f"tree-{unit}-{capture.name}")
+                run(WAYMARK, "answers", capture, "-o", leaves[-1])
+            expected = None
+            for tree in range(3):
+                files = list(leaves)
+                while len(files) > 1:
+                    chance.shuffle(files)
+                    some = chance.randint(2, len(files))
+                    # So that no intermediate file has the name of its inputs.
+                    out = self.folder / f"tree-{unit}-{tree}-{len(files)}"
+                    run(WAYMARK, "merge", *files[:some], "-o", out)
+                    files = [*files[some:], out]
+                result = files[0].read_bytes()
+                self.assertEqual(result, expected or result, f"{unit}, tree {tree}")
+                expected = result
+
+    def test_numbers_of_shards_may_have_zeros_before(self):
+        job, _ = self.plan([self.captures["ptm"]], "--shard-seconds", "0.001")
+        run(WAYMARK, "fleet", "run-shard", job, "000003")
+        self.assertEqual([p.name for p in (job / "shards").glob("*.answers")], ["000003.answers"])
 
     def test_missing_files_are_named_before(self):
         captures = self.folder / "moved"

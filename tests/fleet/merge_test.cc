@@ -16,7 +16,7 @@
 #include "fleet/job.h"
 #include "support/random.h"
 #include "support/sanitized.h"
-#include "waymark/fleet/answers_sum.h"
+#include "waymark/answers/sum.h"
 #include "waymark/fleet/merge.h"
 #include "waymark/fleet/receipt.h"
 #include "waymark/pipeline/answers_file.h"
@@ -51,8 +51,7 @@ File by_random_tree(std::vector<File> files, synthetic::Random& random) {
         std::vector<File> next;
         for (std::size_t at = 0; at < files.size();) {
             const std::size_t count = std::min<std::size_t>(1 + random.below(6), files.size() - at);
-            // What waits in memory changes nothing either.
-            AnswersSum sum(random.half() ? 1 : std::uint64_t{1} << 30);
+            answers::AnswersSum sum;
             for (std::size_t i = at; i < at + count; ++i) sum.add(reread(files[i]));
             next.push_back(written(sum.take()));
             at += count;
@@ -219,6 +218,18 @@ TEST(FleetMerge, DoesNotAddWhatIsOfAnotherPlan) {
     ASSERT_TRUE(merged);
     ASSERT_EQ(merged->missing.size(), 1U);
     EXPECT_NE(merged->missing[0].why.find("not what its task wrote"), std::string::npos);
+}
+
+TEST(FleetMerge, SaysHowMuchTimeWasRecorded) {
+    MergeOutcome outcome;
+    outcome.captures = 3;
+    EXPECT_EQ(recorded_text(outcome), "");
+    outcome.recorded_ns = 1'234'000'000;
+    outcome.timed_captures = 3;
+    EXPECT_EQ(recorded_text(outcome), "1.2 s");
+    outcome.recorded_ns = 9 * 3'600'000'000'000;
+    outcome.timed_captures = 2;
+    EXPECT_EQ(recorded_text(outcome), "9.0 hours (2 captures of them; of the others it is not known)");
 }
 
 /// Changes a receipt.

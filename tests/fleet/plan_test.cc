@@ -235,6 +235,30 @@ TEST_F(FleetPlan, IsWholeAfterAnAdditionThatWasKilled) {
     EXPECT_EQ(shards().size(), 2U);
 }
 
+/// The timelines that a sum keeps are made, whether captures were planned at once or came later.
+TEST_F(FleetPlan, ChoosesTimelines) {
+    const auto chosen = [&] {
+        std::vector<std::string> out;
+        for (const Shard& s : shards())
+            for (const PlannedCapture& c : s.captures)
+                if (c.timeline) out.push_back(c.path);
+        return out;
+    };
+    std::vector<std::pair<std::uint64_t, std::string>> orders;
+    for (unsigned n = 0; n < 12; ++n) {
+        copy("c" + std::to_string(n));
+        const std::string path = (folder.path() / "in" / ("c" + std::to_string(n))).string();
+        orders.emplace_back(answers::sample_order(path), path);
+        if (n == 9) ASSERT_TRUE(plan_job(job, request_of({(folder.path() / "in").string()})));
+        if (n == 9) EXPECT_EQ(chosen().size(), answers::most_samples);
+    }
+    ASSERT_TRUE(add_to_job(job, request_of({(folder.path() / "in").string()})));
+    std::sort(orders.begin(), orders.end());
+    const std::vector<std::string> paths = chosen();
+    for (std::size_t n = 0; n < answers::most_samples; ++n)
+        EXPECT_EQ(std::count(paths.begin(), paths.end(), orders[n].second), 1) << orders[n].second;
+}
+
 TEST(FleetSurvey, NoticesEveryKindOfChange) {
     const TemporaryFolder folder;
     const fs::path file = folder.write("c/a", std::string(100000, 'x'));

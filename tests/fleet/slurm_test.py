@@ -310,6 +310,52 @@ class Slurm(unittest.TestCase):
         self.wait()
         self.assert_whole()
 
+    @unittest.skipUnless(shutil.which("qemu-aarch64") and shutil.which("aarch64-linux-gnu-gcc"),
+                         "no qemu-aarch64 or aarch64-linux-gnu-gcc: install the Debian packages of scripts/lib.sh")
+    def test_stale_image_cache(self):
+        """The machines' caches have a damaged copy of one build, and another program in place of a second one."""
+        work, cache = cluster.FOLDER / "cached", cluster.FOLDER / "cache"
+        (work / "captures").mkdir(parents=True)
+        for build in ("O1", "O2"):
+            run("aarch64-linux-gnu-gcc", f"-{build}", "-g", "-static", "-Wl,--build-id", "-o", work / build,
+                SOURCE / "examples/interpreter/interpreter.c")
+            for n in range(3):
+                run(WAYMARK, "record", "-q", "--unit", "ete", "--as", "perf", "-o", work / f"captures/{build}-{n}.data", "--",
+                    work / build, "fibonacci", 4 + n)
+
+        def plan(job):
+            run(WAYMARK, "fleet", "plan", work / "captures", "-o", job, "--debug-dir", work / "debug", "--shard-seconds",
+                "0.001")
+
+        # Only the folder of builds has the programs.
+        (work / "debug").mkdir()
+        plan(work / "builds")
+        lines = (work / "builds/shards.jsonl").read_text().splitlines()
+        places = {}
+        for file in (file for line in lines for file in json.loads(line)["files"]):
+            place = pathlib.Path(".build-id", file["build_id"][:2], file["build_id"][2:], "elf")
+            if file["name"] in (str(work / "O1"), str(work / "O2")) and place not in places.values():
+                places[file["name"]] = place
+                (work / "debug" / place).parent.mkdir(parents=True)
+                shutil.move(file["name"], work / "debug" / place)
+        self.assertEqual(len(places), 2)
+        alone = work / "alone"
+        plan(alone)
+        run(WAYMARK, "fleet", "local", alone)
+        self.expected = (alone / "result.answers").read_bytes()
+        one, other = places.values()
+        for place in (one, other):
+            (cache / place).parent.mkdir(parents=True)
+        (cache / one).write_bytes((work / "debug" / one).read_bytes()[:100_000])
+        shutil.copyfile(work / "debug" / one, cache / other)
+        plan(self.job)
+        self.submit("--image-cache", cache)
+        self.wait()
+        self.assert_whole()
+        for place in (one, other):
+            self.assertEqual((cache / place).read_bytes(), (work / "debug" / place).read_bytes())
+        self.assertEqual(list(cache.glob("**/*.part")), [])
+
     def test_captures_that_come_later(self):
         self.job = cluster.FOLDER / "added"
         run(WAYMARK, "fleet", "plan", *sorted(self.captures.iterdir())[:8], "-o", self.job, "--shard-seconds", "0.001")

@@ -64,6 +64,22 @@ TEST(FleetSpread, FindsTheCaptureThatDiffers) {
     EXPECT_TRUE(spread_of({profile("a", {}), profile("b", {{"f", 1}})})[0].outliers.empty());
 }
 
+TEST(FleetSpread, IsInTheReport) {
+    answers::Answers sum = answers_with({{"parse", 10}});
+    add_spread(sum, spread_of({profile("a", {{"f", 1}}), profile("b", {{"g", 1}}), profile("c", {{"f", 5}}, "q")}));
+    ASSERT_EQ(sum.tables.size(), 2U);
+    EXPECT_EQ(sum.tables[0].rows.size(), 2U);
+    ASSERT_EQ(sum.tables[1].rows.size(), 2U);
+    EXPECT_EQ(sum.tables[1].rows[0][1].field(), "a");
+    ASSERT_EQ(sum.charts.size(), 1U);
+    EXPECT_EQ(sum.charts[0].bars.front().value, 1U);
+    EXPECT_EQ(sum.charts[0].bars.back().value, 2U);
+    // Of nothing, there is nothing to show.
+    answers::Answers empty;
+    add_spread(empty, {});
+    EXPECT_TRUE(empty.tables.empty() && empty.charts.empty());
+}
+
 class FleetImageCache : public testing::Test {
 protected:
     void SetUp() override {
@@ -99,6 +115,10 @@ TEST_F(FleetImageCache, CopiesWhatIsNeeded) {
 TEST_F(FleetImageCache, ReplacesAStaleCopy) {
     fetch();
     std::ofstream(cache / place) << "something else";
+    fetch();
+    EXPECT_TRUE(has_it());
+    // Cut behind its build ID.
+    fs::resize_file(cache / place, fs::file_size(program) / 2);
     fetch();
     EXPECT_TRUE(has_it());
 }

@@ -18,11 +18,15 @@ from local_test import run  # noqa: E402
 with tempfile.TemporaryDirectory() as name:
     folder = pathlib.Path(name)
     local_test.Local.setUpClass()
+    # What shards of fleets contain: code that ran, and timelines.
+    (folder / "answers").mkdir()
     for unit, captures in local_test.Local.captures.items():
-        for capture in captures.iterdir():
-            if not capture.name.endswith(".txt"):
-                run(local_test.WAYMARK, "answers", capture, "-o", folder / f"{unit}-{capture.name}")
-    print(f"{len(list(folder.iterdir()))} answers files", flush=True)
-    status = subprocess.run([sys.argv[3], "--gtest_filter=MergeTrees.*"], env={**os.environ, "WAYMARK_ANSWERS": name})
+        run(local_test.WAYMARK, "fleet", "plan", captures, "-o", folder / unit, "--shard-seconds", "0.001")
+        run(local_test.WAYMARK, "fleet", "local", folder / unit)
+        for answers in (folder / unit / "shards").glob("*.answers"):
+            answers.rename(folder / "answers" / f"{unit}-{answers.name}")
+    print(f"{len(list((folder / 'answers').iterdir()))} answers files", flush=True)
+    status = subprocess.run([sys.argv[3], "--gtest_filter=MergeTrees.*"],
+                            env={**os.environ, "WAYMARK_ANSWERS": str(folder / "answers")})
     local_test.Local.doClassCleanups()
 sys.exit(status.returncode)

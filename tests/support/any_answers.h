@@ -108,6 +108,9 @@ inline answers::Answers any_answers(std::uint64_t seed, std::uint32_t most_rows 
         f.name = random.half() ? a.images[f.image].name + "+0x10?" : "(no symbol) in " + a.images[f.image].name;
     }
     answers::schema::fields(any, a.timeline.axis);
+    // A hash tells samples of one name apart, so no two have the same by chance.
+    if (random.half()) a.timeline.samples.clear();
+    for (answers::TimelineSample& sample : a.timeline.samples) sample.contents = random();
     using answers::Column;
     for (std::uint32_t i = random.below(3); i != 0; --i) {
         answers::Table& table = a.tables.emplace_back();

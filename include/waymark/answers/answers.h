@@ -262,6 +262,19 @@ struct Series {
     std::vector<Point> points;
 };
 
+/// A capture of a sum whose timeline is kept.
+struct TimelineSample {
+    std::string capture;
+    Index track = none;                  ///< its own, above its others, which are behind it
+    std::uint64_t order{};               ///< sample_order(capture)
+    std::uint64_t contents{};            ///< hash of its timeline: captures may have one name
+    std::uint64_t resolution{};          ///< Timeline::resolution, of it alone
+    std::uint64_t uncertainty{}, end{};  ///< of its axis, which begins at 0
+};
+/// Most captures of a sum whose timelines are kept: those of the least `sample_order`.
+inline constexpr std::size_t most_samples = 8;
+[[nodiscard]] std::uint64_t sample_order(std::string_view capture);
+
 struct Timeline {
     TimeAxis axis;
     std::vector<Track> tracks;
@@ -270,6 +283,8 @@ struct Timeline {
     std::vector<Series> series;
     /// Slices shorter than this were merged. 0: none were.
     std::uint64_t resolution{};
+    /// Of a sum: captures whose timelines these are, in the order of their tracks. Empty: it is of one capture.
+    std::vector<TimelineSample> samples;
 };
 
 // ---- the rest
@@ -310,6 +325,9 @@ struct Finding {
     bool of_names{};
     /// A file that was given and that none of the captures needs; empty: it is about no such file.
     std::string unused_file{};
+    /// Of a sum: how many of its captures say so, or the same with other numbers; these are those of one of them. 0: it
+    /// is not of single captures.
+    std::uint64_t captures{};
 };
 
 /// How far figures of one kind can be believed: clauses, empty where there is nothing of the sort.
@@ -404,8 +422,8 @@ struct InlinedCosts {
 /// functions by image, linkage name and address in the file, code by function and address in the file, lines by file
 /// and number, and their numbers add up, up to the largest there is. The result depends on nothing but the set of
 /// captures, however they are put together: merging is commutative and associative, and the order of rows is part of
-/// that. What has no sum is left out and `health` says so: timelines (captures have no time in common), charts, tables
-/// of one unit.
+/// that. Captures have no time in common, so of timelines a sample is kept, at most `most_samples`, each from its own
+/// begin and with less detail. What has no sum is left out: charts, tables of one unit. `health` says both.
 [[nodiscard]] Answers merged(std::span<const Answers* const> all);
 void merge(Answers& into, const Answers& other);
 

@@ -57,6 +57,8 @@ void fields(W& w, Of<Finding> auto& r) {
     w.maybe("offset", r.offset, "offset in the capture's buffer");
     w.number("of_names", r.of_names, "1: a warning only about names of code");
     w.text("unused_file", r.unused_file, "a file that was given and that the capture does not need");
+    w.number("captures", r.captures,
+             "in a sum: captures that say so, or the same with other numbers; 0: it is not of single captures");
 }
 template <class W>
 void fields(W& w, Of<Trust> auto& r) {
@@ -245,6 +247,16 @@ void fields(W& w, Of<Track> auto& r) {
     w.index("parent", r.parent, IndexedTable::tracks, "track below which it is drawn");
 }
 template <class W>
+void fields(W& w, Of<TimelineSample> auto& r) {
+    w.text("capture", r.capture, "its name");
+    w.index("track", r.track, IndexedTable::tracks, "its own track; its others are behind it");
+    w.number("order", r.order, "hash of its name: captures with the smallest ones are kept");
+    w.number("contents", r.contents, "hash of its timeline");
+    w.number("resolution", r.resolution, "slices of it shorter than this were merged");
+    w.number("uncertainty", r.uncertainty, "maximum error of a time of it");
+    w.address("end", r.end, "end of its timeline, which begins at 0");
+}
+template <class W>
 void fields(W& w, Of<Slice> auto& r) {
     w.address("begin", r.begin, "first moment");
     w.address("end", r.end, "after the last moment");
@@ -392,6 +404,8 @@ void tables(T&& table, A& a) {
     table("loops", a.loops, "code that was repeated");
     table("calls", a.calls, "who called whom: a row for each path of calls");
     table("tracks", a.timeline.tracks, "rows of the timeline");
+    table("samples", a.timeline.samples,
+          "captures of a sum whose timelines are kept; empty: the timeline is of one capture");
     table("slices", a.timeline.slices, "what was active when, nested");
     table("marks", a.timeline.marks, "moments of the timeline");
     table("series", a.timeline.series, "rates and values over time");

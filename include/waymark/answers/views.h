@@ -105,6 +105,8 @@ inline constexpr std::string_view no_hardware_loop = "the trace contains no loop
 [[nodiscard]] std::string place_text(const Answers& answers, Index function, std::uint64_t address);
 /// `samples (estimate)`.
 [[nodiscard]] std::string costs_name(const Metric& metric);
+/// What a finding says, and how many captures of a sum say it.
+[[nodiscard]] std::string sentence_of(const Finding& finding);
 /// How far figures can be believed, a line of each kind: `exact     every figure`.
 [[nodiscard]] std::vector<std::string> trust_lines(const Trust& trust);
 /// That rows are sorted by something else than `asked` for, and why.

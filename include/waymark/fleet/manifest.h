@@ -30,6 +30,8 @@ struct PlannedCapture {
     std::string sample{};         ///< hash of names, sizes and sampled blocks of its files (survey.h)
     std::string machine{};        ///< that recorded it; empty: not known
     bool needs_files{};           ///< its code is in the files that ran, not in the capture itself
+    std::uint64_t recorded_ns{};  ///< time from its first record to its last; 0: not known
+    bool timeline{};              ///< it is in the sample of timelines (answers::most_samples)
     std::vector<RanFile> ran{};   ///< sorted
 };
 

@@ -27,6 +27,8 @@ struct MergeOutcome {
     std::vector<MissingShard> missing;      ///< shards that are not done
     std::vector<NotDecoded> not_decoded;    ///< captures of merged shards, and inputs that planning could not read
     std::uint64_t machines{}, builds{};     ///< different ones behind the result, as far as known
+    std::uint64_t recorded_ns{};            ///< recorded time of those of its captures of which it is known
+    std::uint64_t timed_captures{};         ///< which are so many
     std::vector<ProgramSpread> spread;      ///< of merged captures
     std::uint64_t intermediate_files{};     ///< sums of earlier levels that were used instead of shards
     std::vector<std::string> ignored;       ///< intermediate sums that were not used, with the reason
@@ -35,6 +37,9 @@ struct MergeOutcome {
 
     [[nodiscard]] bool complete() const { return merged == shards && missing.empty() && not_decoded.empty(); }
 };
+
+/// The recorded time, in words: `12.5 hours`; empty: it is not known of any capture.
+[[nodiscard]] std::string recorded_text(const MergeOutcome& outcome);
 
 /// Merges what is done into `output` (empty: JobFolder::result), with a warning in its health if anything is missing.
 /// Checks each answers file against its receipt, and each receipt against the plan. Errors: `usage`: the answers must

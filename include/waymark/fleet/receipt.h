@@ -22,6 +22,7 @@ struct Receipt {
     std::string unit{};
     std::uint64_t captures{};  ///< decoded
     std::uint64_t trace_bytes{};
+    std::uint64_t recorded_ns{}, timed_captures{};  ///< sum of PlannedCapture::recorded_ns; captures that have it
     std::vector<NotDecoded> not_decoded{};
     /// Programs without a build ID, which answers identify by their names: hash of the file by name.
     std::map<std::string, std::string> nameless{};

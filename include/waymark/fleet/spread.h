@@ -36,9 +36,10 @@ struct OutlyingCapture {
 struct ProgramSpread {
     std::string program;
     std::uint64_t captures{};
-    std::uint64_t least{}, median{}, most{};  ///< cost of a capture
-    double median_distance{};                 ///< from all others
-    std::vector<OutlyingCapture> outliers;    ///< those of `least_outlying` or more, the most distant first
+    std::uint64_t least{}, median{}, most{};      ///< cost of a capture
+    double median_distance{};                     ///< from all others
+    std::array<std::uint64_t, 10> by_distance{};  ///< captures by tenths of it
+    std::vector<OutlyingCapture> outliers;        ///< those of `least_outlying` or more, the most distant first
 };
 
 /// Distance from which a capture is an outlier.
@@ -46,5 +47,8 @@ inline constexpr double least_outlying = 0.3;
 
 /// By program. The order of the profiles does not matter.
 [[nodiscard]] std::vector<ProgramSpread> spread_of(std::vector<CaptureProfile> profiles);
+
+/// Adds tables of programs and of outliers, and a chart of distances, to answers that are the sum of the captures.
+void add_spread(answers::Answers& sum, const std::vector<ProgramSpread>& spread);
 
 }  // namespace waymark::fleet

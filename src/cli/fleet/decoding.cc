@@ -16,6 +16,9 @@ namespace waymark::cli {
 
 namespace {
 
+/// Of a timeline, before a sum takes detail away.
+constexpr std::size_t most_slices_of_sample = 20000;
+
 /// Those of the files that were given which concern a capture: a build that others ran, and not this one, does not. It
 /// depends on nothing but the capture, so that all divisions into shards give the same.
 std::vector<std::string> files_for(const fleet::PlannedCapture& capture, const std::vector<std::string>& given) {
@@ -130,6 +133,8 @@ fleet::DecodeCapture FleetDecoding::decoder(unsigned jobs, const ImageCacheOptio
         AnswersOptions one = answers_;
         one.jobs = jobs;
         one.input.capture = capture.path;
+        one.timeline = capture.timeline && contents_ != "ranges";
+        one.most_slices = most_slices_of_sample;
         one.input.images = files_for(capture, answers_.input.images);
         one.input.symbols = files_for(capture, answers_.input.symbols);
         std::vector<std::string>& folders = one.input.debug_folders;

@@ -24,6 +24,7 @@ void print_outcome(Output& out, const fleet::MergeOutcome& m, std::size_t most) 
               m.not_decoded.empty() ? "" : fmt::format("; {} not decoded", grouped(m.not_decoded.size())));
     if (m.machines != 0) out.print("machines  {}\n", grouped(m.machines));
     out.print("builds    {} of programs and libraries\n", grouped(m.builds));
+    if (const std::string recorded = fleet::recorded_text(m); !recorded.empty()) out.print("recorded  {}\n", recorded);
     out.print("work      {} of tasks, {} of processors; the largest task took {}\n", elapsed_text(m.seconds),
               elapsed_text(m.processor_seconds), size_text(m.memory_bytes));
     if (!m.spread.empty()) {

@@ -26,6 +26,15 @@ Result<std::unique_ptr<FleetDecoding>> decoding_of(const fleet::JobFolder& job) 
     return FleetDecoding::read(manifest.options);
 }
 
+/// 000012 is 12, and not octal.
+CLI::Validator decimal_digits() {
+    return {[](std::string& text) {
+                text.erase(0, std::min(text.find_first_not_of('0'), text.empty() ? 0 : text.size() - 1));
+                return std::string();
+            },
+            ""};
+}
+
 struct RunShardOptions {
     std::string job;
     std::uint32_t shard = 0;
@@ -96,7 +105,10 @@ Run add_fleet_run_shard(CLI::App& fleet_command) {
     CLI::App& command = *fleet_command.add_subcommand("run-shard", "Decode one shard; any batch system can run this");
     auto options = std::make_shared<RunShardOptions>();
     add_job_folder(command, options->job);
-    command.add_option("SHARD", options->shard, "Number of the shard, from 0")->required()->check(not_negative());
+    command.add_option("SHARD", options->shard, "Number of the shard, from 0")
+        ->required()
+        ->transform(decimal_digits())
+        ->check(not_negative());
     add_jobs(command, options->jobs)->description("Number of threads; 0: one per core");
     options->cache.add_to(command);
     command.add_flag("--log", options->log, "Write messages to the shard's log in the job's folder");

@@ -1,0 +1,79 @@
+/// The tables of a sum that others refer to: metrics, images, sources, functions, inlined calls.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "merge_rows.h"
+
+namespace waymark::answers {
+
+/// Rows keep the places at which they came until finish() sorts them. Where the order of the result decides something
+/// before that, it is compared by keys.
+class MergedNames {
+public:
+    /// Takes these tables of `a`. Returns where its rows are in the sum.
+    [[nodiscard]] RowMover::Maps add(Answers& a);
+
+    /// The orders of the result. Of no source and no inlined call: before all others; of no function: behind them.
+    [[nodiscard]] bool source_before(Index a, Index b) const;
+    [[nodiscard]] bool inlined_before(Index a, Index b) const;
+    [[nodiscard]] bool function_before(Index a, Index b) const;
+    /// The later place in a source.
+    void take_place(Index& source, std::uint32_t& line, Index other_source, std::uint32_t other_line) const;
+
+    /// Place of the metric that tables are sorted by: the first of the result.
+    [[nodiscard]] std::size_t first_metric() const { return first_metric_; }
+    /// How far an image of `a`, or that of a function of it, was loaded from where the sum has its addresses.
+    [[nodiscard]] std::uint64_t shift_of_image(const Answers& a, const RowMover::Maps& maps, Index image) const;
+    [[nodiscard]] std::uint64_t shift_of_function(const Answers& a, const RowMover::Maps& maps, Index function) const;
+
+    /// Moves the tables into the result. Returns where rows of the sum are in it.
+    [[nodiscard]] RowMover::Maps finish(Answers& out);
+    /// After finish(): what addresses of the code of a function of the sum have to be moved by.
+    [[nodiscard]] std::uint64_t shift_to_result(Index function) const {
+        return function < shifts_.size() ? shifts_[function] : 0;
+    }
+
+private:
+    /// Keys do not depend on the load address.
+    using ImageKey = std::pair<std::string, std::string>;  // build ID, or else its name
+    struct MergedImage {
+        Image row;
+        ImageKey key;
+        std::string first_name;      ///< names of functions have it until the image has its last one
+        std::uint64_t first_bias{};  ///< addresses are for it
+    };
+    struct MergedFunction {
+        Function row;  ///< without a name
+        std::uint64_t address{};
+        std::string key_name, name, name_by_image;
+        bool synthetic{};
+    };
+
+    void add_metrics(const Answers& a, RowMover::Maps& maps);
+    void add_images(Answers& a, RowMover::Maps& maps);
+    void add_sources(Answers& a, RowMover::Maps& maps);
+    void add_functions(Answers& a, RowMover::Maps& maps);
+    void add_inlined(Answers& a, RowMover::Maps& maps);
+    [[nodiscard]] std::strong_ordering order_of_functions(Index a, Index b) const;
+    [[nodiscard]] bool sibling_before(Index a, Index b) const;
+
+    std::vector<Metric> metrics_;
+    std::size_t first_metric_ = 0;
+    std::vector<MergedImage> images_;
+    std::map<ImageKey, Index> image_places_;
+    std::vector<SourceFile> sources_;
+    PlaceTable source_places_;
+    std::vector<MergedFunction> functions_;
+    PlaceTable function_places_;
+    std::vector<InlinedCall> inlined_;
+    PlaceTable inlined_places_;
+    std::vector<std::uint64_t> shifts_;
+};
+
+}  // namespace waymark::answers

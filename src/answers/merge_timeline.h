@@ -1,0 +1,44 @@
+/// Timelines of a sum: those of a few captures, each for itself, since times of captures cannot be related.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "merge_rows.h"
+
+namespace waymark::answers {
+
+inline constexpr std::string_view timeline_is_a_sample =
+    "The timeline is a sample: times of captures cannot be related, so it shows some of them, each from its own begin "
+    "and with less detail.";
+
+[[nodiscard]] bool has_timeline(const Answers& a);
+
+/// Keeps the captures that come first in an order in which nothing but their own name and timeline counts, so that it
+/// keeps the same ones whatever was added first.
+class MergedTimelines {
+public:
+    /// `maps`: where the functions of `a` are in the sum.
+    void add(Answers& a, const RowMover::Maps& maps);
+    /// `maps`: where functions of the sum are in the result.
+    void finish(Answers& out, const RowMover::Maps& maps);
+
+private:
+    /// Captures of one unit of time are next to each other, and only the first unit is kept.
+    using Key = std::tuple<std::size_t, std::string, std::uint64_t, std::uint64_t, std::string, std::uint64_t>;
+    struct Sample {
+        TimelineSample row;
+        std::vector<Track> tracks{};  ///< the first is the capture's own
+        std::vector<Slice> slices{};
+        std::vector<TimelineMark> marks{};
+        std::vector<Series> series{};
+    };
+    void keep(const TimeAxis& axis, Sample sample);
+    std::map<Key, Sample> kept_;
+};
+
+}  // namespace waymark::answers

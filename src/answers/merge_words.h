@@ -1,0 +1,42 @@
+/// What is said in words, of a sum: findings, how far figures can be believed, the summary.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "merge_rows.h"
+
+namespace waymark::answers {
+
+class MergedWords {
+public:
+    void add(const Answers& a);
+    /// Needs the functions of the result.
+    void finish(Answers& out);
+
+private:
+    using Clauses = std::set<std::string>;
+    struct Believed {
+        Clauses exact, estimated, not_known;
+    };
+    using FindingKey = std::tuple<int, std::string, std::string, bool, std::string>;
+
+    void add_finding(const Finding& f);
+    void add_note(std::string what) { add_finding({Finding::Severity::note, std::move(what)}); }
+    void add_health(const Answers& a);
+    void add_trust(const Answers& a);
+    void add_figures(const Answers& a);
+
+    bool some_only_ranges_ = false, some_more_than_ranges_ = false, some_with_calls_ = false,
+         some_without_calls_ = false;
+    RowsByKey<FindingKey, Finding> health_;
+    std::map<std::string, Believed> views_;
+    RowsByKey<std::pair<std::ptrdiff_t, std::string>, Figure> figures_;
+};
+
+}  // namespace waymark::answers
