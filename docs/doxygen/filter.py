@@ -31,6 +31,8 @@ def header(text):
         # Comparisons that the compiler writes are listed by Doxygen, but have no place to be linked to.
         if re.match(r" *friend .*\boperator.* = default;$", line):
             line = ""
+        # Other operators, too, unless they look like members.
+        line = re.sub(r"^( *)friend (?=.*\boperator)", r"\1static ", line)
         match = COMMENT.match(line)
         if match and match[1].strip().startswith("//"):
             match = None
