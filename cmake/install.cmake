@@ -23,12 +23,29 @@ install(TARGETS ${targets} EXPORT waymark ARCHIVE DESTINATION ${CMAKE_INSTALL_LI
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/waymark DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     FILES_MATCHING PATTERN *.h PATTERN waymark/cli EXCLUDE)
 
+# For C++: all layers as one target, waymark::cpp, and the same for pkg-config. Static libraries are named before those
+# that they use, so the reverse of the order in which layers are declared.
+list(REMOVE_ITEM targets waymark_capi)
+add_library(waymark_cpp INTERFACE)
+set_target_properties(waymark_cpp PROPERTIES EXPORT_NAME cpp)
+target_link_libraries(waymark_cpp INTERFACE ${targets})
+install(TARGETS waymark_cpp EXPORT waymark)
+set(pc_libraries "")
+foreach(target IN LISTS targets)
+    get_target_property(type ${target} TYPE)
+    if(type STREQUAL "STATIC_LIBRARY")
+        string(PREPEND pc_libraries " -l${target}")
+    endif()
+endforeach()
+# Where the prefix is, seen from the file, so that all can be moved together.
+file(RELATIVE_PATH pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/waymark-cpp.pc.in ${PROJECT_BINARY_DIR}/waymark-cpp.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/waymark-cpp.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
 # The C interface.
 install(FILES ${PROJECT_SOURCE_DIR}/include/waymark.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(TARGET waymark-c)
     install(TARGETS waymark-c EXPORT waymark LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-    # Where the prefix is, seen from the file, so that all can be moved together.
-    file(RELATIVE_PATH pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
     configure_file(${PROJECT_SOURCE_DIR}/cmake/waymark.pc.in ${PROJECT_BINARY_DIR}/waymark.pc @ONLY)
     install(FILES ${PROJECT_BINARY_DIR}/waymark.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endif()

@@ -12,7 +12,8 @@
 /// another.
 ///
 /// Lifetimes. Strings and arrays belong to the object they come from and live as long as it, unless something else is
-/// said; what a callback gets lives until it returns. A capture must outlive its decoders.
+/// said; what a callback gets lives until it returns. A capture must outlive its decoders. wm_close and the functions
+/// that end in _free allow NULL.
 ///
 /// Compatibility. Programs that were compiled with this header work with later versions of the library that have the
 /// same soname. Structures that the library fills grow at the end only: where you provide the room, set `struct_bytes`
@@ -55,7 +56,6 @@ WM_API wm_status wm_error_status(const wm_error* error);
 WM_API const char* wm_error_message(const wm_error* error);
 /// The position in the file that the message names. Returns 0 if there is none; `*offset` is then left as it is.
 WM_API int wm_error_offset(const wm_error* error, uint64_t* offset);
-/// NULL is allowed.
 WM_API void wm_error_free(wm_error* error);
 
 /// The version of the library, such as "0.1.0".
@@ -75,7 +75,8 @@ WM_API void wm_options_free(wm_options* options);
 ///   symfs, debug-dir, perf-map, jitdump, kallsyms: where names of code are found
 ///   midr         MIDR_EL1 of the core, for samples that do not say it
 /// For trace without a description, which is a bare file, memory or bytes that are fed:
-///   protocol     its name (`ptm1.1`), or the type of its source as snapshots spell it (`PTM1.1`, `ETE`)
+///   protocol     its name (`ptm1.1`), or the type of its source as snapshots spell it (`PTM1.1`, `ETE`);
+///                `spe`: samples as a profiling buffer holds them; not for bytes that are fed
 ///   buffer-format  source_data (the default where bytes are fed), coresight or dstream_coresight
 ///   trace-id     of a source in frames; may be repeated
 ///   core         type of the core, such as `Cortex-A15`
@@ -116,7 +117,6 @@ WM_API wm_status wm_open_memory(const void* bytes, size_t count, const char* nam
 /// A capture whose bytes come later, through wm_decoder_feed. The option `protocol` is needed; in frames, `trace-id`
 /// for each source too.
 WM_API wm_status wm_open_live(const wm_options* options, wm_capture** capture, wm_error** error);
-/// NULL is allowed.
 WM_API void wm_close(wm_capture* capture);
 
 WM_API wm_capture_kind wm_capture_get_kind(const wm_capture* capture);
@@ -124,21 +124,17 @@ WM_API wm_capture_kind wm_capture_get_kind(const wm_capture* capture);
 WM_API size_t wm_capture_problem_count(const wm_capture* capture);
 WM_API const char* wm_capture_problem(const wm_capture* capture, size_t index);
 
-/// Trace sources in the order of the capture. Captures of samples, counters and answers have none.
+/// Trace sources in the order of the capture; NULL: there is no such source. Captures of samples, counters and answers
+/// have none.
 WM_API size_t wm_source_count(const wm_capture* capture);
-/// NULL if there is no such source.
 WM_API const wm_source* wm_source_at(const wm_capture* capture, size_t index);
 WM_API const char* wm_source_name(const wm_source* source);
-/// As the capture spells it: `PTM1.1`.
-WM_API const char* wm_source_type(const wm_source* source);
-/// Type of the core that it traces, `Cortex-A15`; empty if unknown.
-WM_API const char* wm_source_core_type(const wm_source* source);
+WM_API const char* wm_source_type(const wm_source* source);       ///< as the capture spells it: `PTM1.1`
+WM_API const char* wm_source_core_type(const wm_source* source);  ///< `Cortex-A15`; empty: not known
 /// `PTM`, `ETMv4`, `ETE`; empty: a protocol that Waymark does not decode.
 WM_API const char* wm_source_unit(const wm_source* source);
-/// -1: it has none.
-WM_API int wm_source_trace_id(const wm_source* source);
-/// 1: its program flow can be decoded.
-WM_API int wm_source_has_flow(const wm_source* source);
+WM_API int wm_source_trace_id(const wm_source* source);  ///< -1: it has none
+WM_API int wm_source_has_flow(const wm_source* source);  ///< 1: its program flow can be decoded
 
 // ---- symbols
 
@@ -334,7 +330,7 @@ typedef int (*wm_sample_callback)(const wm_sample_batch* batch, void* user);
 /// `of` is 0 if the size is not known. Anything else than 0 cancels.
 typedef int (*wm_progress_callback)(uint64_t bytes, uint64_t of, void* user);
 
-/// What was decoded. Sums over all streams.
+/// What was decoded so far. Sums over all streams.
 typedef struct wm_totals {
     size_t struct_bytes;  ///< set it to sizeof(wm_totals)
     uint64_t bytes;       ///< of the sources' trace
@@ -351,7 +347,6 @@ typedef struct wm_decoder wm_decoder;
 
 /// A decoder of all sources, on one thread. Set what it shall deliver, then decode; it decodes once.
 WM_API wm_status wm_decoder_new(const wm_capture* capture, wm_decoder** decoder, wm_error** error);
-/// NULL is allowed.
 WM_API void wm_decoder_free(wm_decoder* decoder);
 /// Only this source: its trace ID (`0x13`) or name. May be repeated. WM_NOT_FOUND: there is none; the message lists
 /// those there are.
@@ -380,12 +375,10 @@ WM_API wm_status wm_decoder_feed(wm_decoder* decoder, const void* bytes, size_t 
 /// The stream that was fed ends here: the rest is delivered.
 WM_API wm_status wm_decoder_finish(wm_decoder* decoder, wm_error** error);
 
-/// So far.
 WM_API void wm_decoder_get_totals(const wm_decoder* decoder, wm_totals* totals);
 typedef enum wm_severity { WM_GOOD = 0, WM_NOTE = 1, WM_WARNING = 2, WM_BAD = 3 } wm_severity;
-/// What was lost or is contradictory, as sentences with places; when all is decoded.
+/// What was lost or is contradictory, as sentences with places; when all is decoded. `severity` may be NULL.
 WM_API size_t wm_decoder_damage_count(const wm_decoder* decoder);
-/// `severity` may be NULL.
 WM_API const char* wm_decoder_damage(const wm_decoder* decoder, size_t index, wm_severity* severity);
 
 // ---- answers
@@ -409,7 +402,6 @@ enum {
 /// `jobs` as for decoders; `progress` may be NULL. WM_NOT_FOUND: nothing could be decoded, with the reason.
 WM_API wm_status wm_answers_of(const wm_capture* capture, unsigned parts, unsigned jobs, wm_progress_callback progress,
                                void* user, wm_answers** answers, wm_error** error);
-/// NULL is allowed.
 WM_API void wm_answers_free(wm_answers* answers);
 /// Writes an answers file, which wm_open reads and `waymark merge` adds up.
 WM_API wm_status wm_answers_save(const wm_answers* answers, const char* path, wm_error** error);
@@ -418,8 +410,7 @@ WM_API wm_status wm_answers_export(const wm_answers* answers, const char* format
 
 /// Tables that answers consist of; docs/columns.md describes them.
 WM_API size_t wm_answers_table_count(void);
-/// NULL: there are not so many.
-WM_API const char* wm_answers_table_name(size_t index);
+WM_API const char* wm_answers_table_name(size_t index);  ///< NULL: there are not so many
 
 typedef struct wm_table wm_table;
 typedef enum wm_column_type {
@@ -431,7 +422,6 @@ typedef enum wm_column_type {
 
 /// A table of the answers, which it may outlive. WM_NOT_FOUND: there is none of that name; the message lists them.
 WM_API wm_status wm_answers_table(const wm_answers* answers, const char* name, wm_table** table, wm_error** error);
-/// NULL is allowed.
 WM_API void wm_table_free(wm_table* table);
 WM_API size_t wm_table_rows(const wm_table* table);
 WM_API size_t wm_table_columns(const wm_table* table);
@@ -461,7 +451,6 @@ typedef struct wm_model wm_model;
 ///   speculation_depth, seed, register (NAME=VALUE; may be repeated).
 /// WM_USAGE: an unknown unit or setting (the message lists them), or a combination that the unit does not have.
 WM_API wm_status wm_model_new(const char* unit, const char* const* settings, wm_model** model, wm_error** error);
-/// NULL is allowed.
 WM_API void wm_model_free(wm_model* model);
 
 /// The state of the core from the next instruction on.
@@ -495,8 +484,7 @@ WM_API wm_status wm_model_execute(wm_model* model, const wm_executed* list, size
 /// handler, and the next instruction is where execution is seen again.
 WM_API wm_status wm_model_exception(wm_model* model, const char* kind, uint64_t preferred_return, uint64_t handler,
                                     wm_isa handler_isa, uint64_t cycle, wm_error** error);
-/// NULL: there are not so many.
-WM_API const char* wm_exception_name(size_t index);
+WM_API const char* wm_exception_name(size_t index);  ///< NULL: there are not so many
 /// The program ended; completes the trace.
 WM_API wm_status wm_model_finish(wm_model* model, wm_error** error);
 /// Takes the bytes made since the last call; they live until the next call for this model.

@@ -34,8 +34,10 @@ test_packages=(
     slurmctld slurmd slurm-client munge parallel
     zsh fish mandoc man-db groff-base less
 )
+# What scripts/docs needs.
+docs_packages=(doxygen python3)
 # What `scripts/test --long` needs beyond these; debootstrap makes the system in which packages are installed.
-long_packages=(clang-tidy debootstrap faketime "${package_packages[@]}")
+long_packages=(clang-tidy debootstrap faketime "${package_packages[@]}" "${docs_packages[@]}")
 
 die() {
     printf '%s: %s\n' "${0##*/}" "$*" >&2

@@ -31,7 +31,7 @@ STANDARD = set("""
     unordered_set utility valarray variant vector version
 """.split())
 # Headers that give all of what one use of the library needs. No layer includes them.
-USES = set()
+USES = {"answers", "capture", "decode", "diagnose", "exports", "live", "models", "packets", "programs", "samples"}
 SUFFIXES = {".h", ".hpp", ".inc", ".def", ".cc", ".cpp"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:<([^>]*)>|"([^"]*)"|(.*))')
 
@@ -149,6 +149,8 @@ def self_test():
         ("src/isa/b.cc", "#include HEADER", "cannot be checked"),
         ("src/other/d.cc", "int d;", "in no layer"),
         ("include/waymark/loose.h", "int e;", "in no layer"),
+        ("include/waymark/decode.h", '#include "waymark/capture.h"', "headers of layers only"),
+        ("include/waymark/decode.h", "#include <vector>", "headers of layers only"),
         ("include/waymark.h", "#include <stdio.h>", "the interface for C"),
         ("src/python/module.cc", '#include "waymark/isa/b.h"', "waymark.h only"),
         ("cmake/layers.cmake", "waymark_layer(image analysis)", "analysis, which is not declared above"),

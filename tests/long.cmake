@@ -56,6 +56,8 @@ set_tests_properties(long.tidy PROPERTIES SKIP_RETURN_CODE 77)
 waymark_long_test(debian "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/record/debian_test.py $<TARGET_FILE:waymark>
     ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/debian-arm64)
 set_tests_properties(long.debian PROPERTIES SKIP_RETURN_CODE 77)
+# Pages of all headers and guides, without a warning and with links that lead somewhere.
+waymark_long_test(docs "" ${PROJECT_SOURCE_DIR}/scripts/docs)
 # Debian packages, built twice and compared, in a new Debian 12; without root and a mirror it is skipped.
 waymark_long_test(packages "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/package/installed_test.py
     ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/packages)

@@ -3,9 +3,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "waymark/capture/snapshot.h"
-#include "waymark/flow/summary.h"
-#include "waymark/pipeline/run.h"
+#include "waymark/decode.h"
 
 using namespace waymark;
 

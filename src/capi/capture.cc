@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "objects.h"
+#include "waymark/analysis/samples.h"
 #include "waymark/answers/file.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/core/wire.h"
@@ -161,6 +162,9 @@ void take_session(wm_capture& capture, pipeline::Session session) {
         capture.problems.push_back(capture.named({Errc::usage, problem}).message);
 }
 
+/// The option `protocol` of a bare profiling buffer.
+bool is_samples(std::string_view protocol) { return protocol == "spe" || protocol == "SPE"; }
+
 /// Opens `input.capture`, which is there.
 Status open_files(wm_capture& capture, const wm_options& options) {
     const std::string& path = capture.input.capture;
@@ -174,6 +178,12 @@ Status open_files(wm_capture& capture, const wm_options& options) {
         return Nothing{};
     }
     if (auto taken_out = doctor::trace_taken_out(path)) return std::move(*taken_out);
+    if (is_samples(capture.input.protocol)) {
+        if (auto other = doctor::other_file(path)) return std::move(*other);
+        WM_LEAVE_IF_ERROR(analysis::open_samples(path));
+        capture.kind = WM_CAPTURE_SAMPLES;
+        return Nothing{};
+    }
     if (doctor::is_profile(path)) {
         capture.kind = WM_CAPTURE_SAMPLES;
         return Nothing{};

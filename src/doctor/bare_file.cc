@@ -36,12 +36,13 @@ Result<capture::Buffer::Format> given_format(const CaptureInput& options, const 
                         : guess.kind == coresight::BufferKind::aligned ? capture::Buffer::Format::coresight
                         : guess.kind == coresight::BufferKind::tpiu    ? capture::Buffer::Format::dstream_coresight
                                                                        : capture::Buffer::Format::source_data;
-    note(fmt::format("{} looks like {}{}; if not, give --buffer-format", options.capture,
-                     format == capture::Buffer::Format::coresight     ? "16-byte CoreSight frames (coresight)"
-                     : format == capture::Buffer::Format::source_data ? "the bytes of one source (source_data)"
-                     : guess.footers ? "the blocks of a DSTREAM, with CoreSight frames (dstream_coresight)"
-                                     : "CoreSight frames with syncs (dstream_coresight)",
-                     guess.confidence == coresight::Confidence::low ? ", with low confidence" : ""));
+    if (note)
+        note(fmt::format("{} looks like {}{}; if not, give --buffer-format", options.capture,
+                         format == capture::Buffer::Format::coresight     ? "16-byte CoreSight frames (coresight)"
+                         : format == capture::Buffer::Format::source_data ? "the bytes of one source (source_data)"
+                         : guess.footers ? "the blocks of a DSTREAM, with CoreSight frames (dstream_coresight)"
+                                         : "CoreSight frames with syncs (dstream_coresight)",
+                         guess.confidence == coresight::Confidence::low ? ", with low confidence" : ""));
     return format;
 }
 

@@ -84,7 +84,7 @@ public:
                 return std::less<>{}(place(a), place(b));
             });
         }
-        read(report);
+        if (read) read(report);
         return answers(report, selected, !read_errors(session_, report).empty());
     }
 

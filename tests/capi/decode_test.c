@@ -199,7 +199,41 @@ static void symbols_are_found(void) {
     wm_close(capture);
 }
 
+static int one_sample(const wm_sample_batch* batch, void* user_count) {
+    CHECK(batch->count == 1 && batch->cpu == WM_NOBODY && batch->midr == 0x410fd0c0);
+    CHECK(batch->pc[0] == 0x402010 && batch->exception_level[0] == 0 && batch->total_latency[0] == 12);
+    CHECK(batch->present[0] == (WM_SAMPLE_PC | WM_SAMPLE_OPERATION | WM_SAMPLE_TOTAL_LATENCY | WM_SAMPLE_EVENTS));
+    CHECK(batch->events[0] == 0x16 && batch->operation_class[0] == 1 && batch->operation_type[0] == 0);
+    ++*(int*)user_count;
+    return 0;
+}
+
+/* A bare profiling buffer: the option protocol says so, since its bytes do not. */
+static void a_profiling_buffer_has_samples(void) {
+    /* A record by the description of packets: address, operation type, total latency, events, end. */
+    static const unsigned char record[] = {0xb0, 0x10, 0x20, 0x40, 0x00, 0x00, 0x00, 0x00, 0x80, 0x49,
+                                           0x00, 0x98, 0x0c, 0x00, 0x52, 0x16, 0x00, 0x01, 0x00};
+    wm_capture* capture = NULL;
+    wm_decoder* decoder = NULL;
+    wm_options* options = wm_options_new();
+    int count = 0;
+    OK(wm_options_set(options, "protocol", "spe", error));
+    OK(wm_options_set(options, "midr", "0x410fd0c0", error));
+    OK(wm_open_memory(record, sizeof record, "the buffer", options, &capture, error));
+    CHECK(wm_capture_get_kind(capture) == WM_CAPTURE_SAMPLES && wm_source_count(capture) == 0);
+    OK(wm_decoder_new(capture, &decoder, error));
+    wm_decoder_on_samples(decoder, one_sample, &count);
+    OK(wm_decoder_run(decoder, error));
+    CHECK(count == 1);
+    wm_decoder_free(decoder);
+    wm_close(capture);
+    FAILS(WM_NOT_FOUND, "no/such/buffer", wm_open("no/such/buffer", options, &capture, error));
+    FAILS(WM_USAGE, "sort.elf", wm_open(at("examples/sort/sort.elf"), options, &capture, error));
+    wm_options_free(options);
+}
+
 void decode_suite(void) {
+    a_profiling_buffer_has_samples();
     decodes_to_the_truth("examples/sort/capture");
     decodes_to_the_truth("examples/sort/capture-aarch64");
     counts_are_those_of_ranges();

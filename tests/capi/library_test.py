@@ -1,23 +1,26 @@
 #!/usr/bin/python3
 """Compiles and runs the recipes of docs/library.md, and compares what they print.
 
-    library_test.py LIBRARY PYTHON_FOLDER WAYMARK ROOT   PYTHON_FOLDER: empty: there is no module
-WM_UPDATE_APPROVED=1 in the environment writes what is printed into the document.
+    library_test.py LIBRARY PYTHON_FOLDER WAYMARK ROOT CPP_RECIPES COMPILER
+PYTHON_FOLDER: empty: there is no module. CPP_RECIPES: the program that recipes.py wrote, compiled.
+WM_UPDATE_APPROVED=1 in the environment writes what is printed into the document. WM_EACH_ALONE=1 also lets the compiler
+read each recipe in C++ alone, which takes a minute: its one header is enough.
 """
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
 import unittest
 
-LIBRARY, FOLDER, WAYMARK, ROOT = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3], pathlib.Path(sys.argv[4])
+import recipes
+
+LIBRARY, FOLDER, WAYMARK = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+ROOT, CPP_RECIPES, COMPILER = pathlib.Path(sys.argv[4]), sys.argv[5], sys.argv[6]
 DOCUMENT = ROOT / "docs" / "library.md"
-RECIPE = re.compile(r"^## (\d+)\. [^\n]*\n(.*?)^```(c|python)\n(.*?)^```\n\n```text\n(.*?)^```\n", re.S | re.M)
 
 
-def run_c(code, folder):
+def run_c(_, code, folder):
     source, program = folder / "recipe.c", folder / "recipe"
     source.write_text(code)
     subprocess.run(["cc", "-std=c11", "-pedantic", "-Wall", "-Werror", f"-I{ROOT}/include", source, "-o", program, LIBRARY,
@@ -25,24 +28,36 @@ def run_c(code, folder):
     return [program]
 
 
-def run_python(code, folder):
+def run_cpp(number, code, folder):
+    if os.environ.get("WM_EACH_ALONE"):
+        source = folder / "recipe.cc"
+        source.write_text(code)
+        subprocess.run([COMPILER, "-std=c++20", "-Wall", "-Wextra", "-Werror", f"-I{ROOT}/include", "-fsyntax-only", source],
+                       check=True, timeout=300)
+    return [CPP_RECIPES, str(number)]
+
+
+def run_python(_, code, folder):
     source = folder / "recipe.py"
     source.write_text(code)
     return [sys.executable, source]
 
 
+RUN = {"c": run_c, "cpp": run_cpp, "python": run_python}
+
+
 class Recipes(unittest.TestCase):
     def test_all(self):
         text = DOCUMENT.read_text()
-        recipes = list(RECIPE.finditer(text))
-        self.assertEqual([int(r[1]) for r in recipes], list(range(1, 11)))
+        found = recipes.recipes(DOCUMENT)
+        self.assertEqual([number for number, *_ in found], list(range(1, 21)))
         approved = text
-        for number, _, language, code, printed in (r.groups() for r in recipes):
+        for number, language, code, printed in found:
             with self.subTest(recipe=number), tempfile.TemporaryDirectory() as folder:
                 if language == "python" and not FOLDER:
                     print(f"SKIPPED: recipe {number}: the Python module was not built")
                     continue
-                command = (run_c if language == "c" else run_python)(code, pathlib.Path(folder))
+                command = RUN[language](number, code, pathlib.Path(folder))
                 done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120,
                                       env={**os.environ, "PYTHONPATH": FOLDER, "WAYMARK": WAYMARK})
                 self.assertEqual((done.returncode, done.stderr), (0, ""))

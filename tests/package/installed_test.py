@@ -13,6 +13,9 @@ import shutil
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "capi"))
+import recipes
+
 SKIPPED = 77
 
 # Run in the new system, each in the folder /root. The output must contain the text, and the status be 0.
@@ -43,6 +46,12 @@ COMMANDS = [
     ("cmake -S examples/library -B build && cmake --build build && build/decode_capture examples/sort/capture",
      "instructions in"),
 ]
+# How docs/library.md says that its recipes are compiled.
+RECIPES = {
+    "c": ("recipe.c", "cc -std=c11 recipe.c -o recipe $(pkg-config --cflags --libs waymark) && ./recipe"),
+    "cpp": ("recipe.cc", "c++ -std=c++20 recipe.cc -o recipe $(pkg-config --cflags --libs waymark-cpp) && ./recipe"),
+    "python": ("recipe.py", "python3 recipe.py"),
+}
 TOOLS = ["less", "man-db", "bash-completion", "qemu-user", "g++", "cmake", "make"]
 
 
@@ -119,6 +128,13 @@ def try_packages(root, packages):
     for command, expected in COMMANDS:
         done = inside(root, command)
         check(done.returncode == 0 and expected in done.stdout, command.split("\n")[0], done.stdout)
+    document = next((root / "usr/share/doc").rglob("library.md"), None)
+    check(document is not None, "the recipes are installed", "")
+    for number, language, code, printed in recipes.recipes(document) if document else []:
+        name, command = RECIPES[language]
+        (root / "root" / name).write_text(code)
+        done = inside(root, command)
+        check(done.returncode == 0 and done.stdout == printed, f"recipe {number}: {command}", done.stdout)
     names = " ".join(package.name.split("_")[0] for package in packages)
     done = inside(root, f"apt-get purge -y {names}")
     check(done.returncode == 0, "apt-get purge", done.stdout)

@@ -72,9 +72,9 @@ struct CaptureInput {
 /// The error for a file that is of another kind altogether, a program, a text or answers, and so no trace of any unit.
 [[nodiscard]] std::optional<Error> other_file(const std::string& path);
 
-/// Reads what is named. Problems that did not keep it from being read are in the session. `progress` may be null;
-/// `note` takes what was guessed. Errors: those of reading; `usage`: options that the capture does not go with, or a
-/// bare file without what it takes, with what its bytes show.
+/// Reads what is named. Problems that did not keep it from being read are in the session. `progress` may be null,
+/// `note` empty; it takes what was guessed. Errors: those of reading; `usage`: options that the capture does not go
+/// with, or a bare file without what it takes, with what its bytes show.
 [[nodiscard]] Result<pipeline::Session> open_capture(const CaptureInput& input, capture::perf::Progress* progress,
                                                      const std::function<void(const std::string&)>& note);
 

@@ -16,6 +16,7 @@
 #include "waymark/answers/file.h"
 #include "waymark/exports/tables.h"
 #include "waymark/pipeline/answers_file.h"
+#include "waymark/pipeline/protocols.h"
 
 namespace waymark::cli {
 
@@ -139,14 +140,56 @@ std::vector<Candidate> table_names(const Typed&) {
     return out;
 }
 
+/// Words of a sentence: letters, digits, dots and dashes.
+std::vector<std::string> words_of(std::string_view sentence) {
+    std::vector<std::string> out(1);
+    for (const char c : sentence) {
+        const bool is_part = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
+        if (is_part)
+            out.back() += c;
+        else if (!out.back().empty())
+            out.emplace_back();
+    }
+    return out;
+}
+
+std::vector<Candidate> protocol_names(const Typed&) {
+    std::vector<Candidate> out;
+    for (const std::string& word : words_of(doctor::protocol_option_names()))
+        if (const pipeline::Protocol* protocol = pipeline::protocol_of_option(word))
+            out.push_back({word, protocol->type_of_option(word)});
+    return out;
+}
+
+std::vector<Candidate> buffer_formats(const Typed&) {
+    using Format = capture::Buffer::Format;
+    return {{std::string(name(Format::coresight)), "16-byte formatter frames"},
+            {std::string(name(Format::source_data)), "the bytes of one source"},
+            {std::string(name(Format::dstream_coresight)), "formatter frames with synchronisation packets"}};
+}
+
+/// Those that the option's description names and a unit has.
+std::vector<Candidate> core_names(const Typed& typed) {
+    std::vector<Candidate> out;
+    const CLI::Option* const option = typed.command->get_option_no_throw("--core");
+    for (const std::string& word : words_of(option->get_description()))
+        for (const flow::UnitFactory* units : pipeline::flow_units()) {
+            flow::UnitOptions with = units->defaults();
+            with.core = word;
+            if (units->check(with)) out.push_back({word, pipeline::option_name(*units)});
+        }
+    return out;
+}
+
 /// Options whose values come from the capture or from the program.
 struct Lookup {
     std::string_view option;
     std::vector<Candidate> (*find)(const Typed&);
 };
-constexpr std::array lookups{Lookup{"--source", source_names}, Lookup{"--only", function_names},
-                             Lookup{"--function", function_names}, Lookup{"--metric", metric_names},
-                             Lookup{"--table", table_names}};
+constexpr std::array lookups{
+    Lookup{"--source", source_names},          Lookup{"--only", function_names}, Lookup{"--function", function_names},
+    Lookup{"--metric", metric_names},          Lookup{"--table", table_names},   Lookup{"--protocol", protocol_names},
+    Lookup{"--buffer-format", buffer_formats}, Lookup{"--core", core_names}};
 
 Completion value_of(const CLI::Option& option, const Typed& typed) {
     Completion out;

@@ -1,0 +1,8 @@
+/// To find out what a dump contains and what is wrong with a capture. Begin with doctor::examine.
+#pragma once
+
+#include "waymark/core/result.h"
+#include "waymark/doctor/capture_input.h"
+#include "waymark/doctor/examine.h"
+#include "waymark/doctor/finding.h"
+#include "waymark/pipeline/session.h"
