@@ -249,8 +249,9 @@ TEST_F(FleetPlan, ChoosesTimelines) {
         copy("c" + std::to_string(n));
         const std::string path = (folder.path() / "in" / ("c" + std::to_string(n))).string();
         orders.emplace_back(answers::sample_order(path), path);
-        if (n == 9) ASSERT_TRUE(plan_job(job, request_of({(folder.path() / "in").string()})));
-        if (n == 9) EXPECT_EQ(chosen().size(), answers::most_samples);
+        if (n != 9) continue;
+        ASSERT_TRUE(plan_job(job, request_of({(folder.path() / "in").string()})));
+        EXPECT_EQ(chosen().size(), answers::most_samples);
     }
     ASSERT_TRUE(add_to_job(job, request_of({(folder.path() / "in").string()})));
     std::sort(orders.begin(), orders.end());
