@@ -43,6 +43,8 @@ void Buffers::look_at(const Buffer& buffer) {
     ExaminedBuffer out;
     out.name = buffer.name;
     out.files = buffer.files;
+    out.parts = buffer.parts;
+    out.container = buffer.container;
     out.looked_at = sample->bytes();
     out.bytes = sample->size_bytes;
     out.pieces = static_cast<unsigned>(sample->pieces.size());

@@ -208,8 +208,10 @@ std::optional<Error> trace_taken_out(const std::string& path) {
     if ((!is_profile(path) && !is_cs_etm(path)) || auxtrace_type_of(path)) return std::nullopt;
     const auto file = perf::open_perf_file(path);
     if (!file) return std::nullopt;
-    const auto data = perf::read_perf_data(*file);
+    auto data = perf::read_perf_data(*file);
     if (!data) return std::nullopt;
+    // There is trace, and nothing that describes it.
+    if (!data->chunks.empty()) return perf::cs_etm_capture(path, file->file, std::move(*data)).error();
     const std::vector<capture::Peculiarity> found = perf::without_cs_trace(*data);
     if (found.empty()) return std::nullopt;
     return Error{Errc::not_found, fmt::format("{}: nothing decoded: {}", path, capture::to_string(found.back()))};

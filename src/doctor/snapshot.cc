@@ -36,11 +36,15 @@ Status write_bytes(const fs::path& path, Bytes bytes) {
 /// The trace itself, without the bytes before its first frame.
 Status bring(const ExaminedBuffer& buffer, const fs::path& to) {
     std::error_code error;
-    if (buffer.skipped == 0 && buffer.files.size() == 1 && buffer.bytes && *buffer.bytes > most_copied_bytes) {
+    if (buffer.container == nullptr && buffer.skipped == 0 && buffer.files.size() == 1 && buffer.bytes &&
+        *buffer.bytes > most_copied_bytes) {
         fs::create_symlink(fs::absolute(buffer.files.front()), to, error);
         return error ? Status(cannot_write(to, error.message())) : Status(Nothing{});
     }
-    WM_ASSIGN_OR_RETURN(const auto in, capture::concatenate(buffer.files));
+    WM_ASSIGN_OR_RETURN(
+        const auto in,
+        capture::open_buffer(
+            {.name = buffer.name, .files = buffer.files, .parts = buffer.parts, .container = buffer.container}));
     errno = 0;
     std::ofstream out(to, std::ios::binary);
     std::vector<std::uint8_t> piece(std::size_t{1} << 20);

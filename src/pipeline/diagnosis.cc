@@ -39,13 +39,15 @@ std::string why_no_bytes(const Session& session, const std::vector<const Source*
 
 }  // namespace
 
-std::string no_sync(const std::vector<const Source*>& sources, std::uint64_t bytes) {
+std::string no_sync(const capture::Capture& capture, const std::vector<const Source*>& sources, std::uint64_t bytes) {
     const auto known = std::find_if(sources.begin(), sources.end(), [](const auto* s) { return s->has_packets(); });
     const protocol::Words& words = (known == sources.end() ? protocols().front() : (*known)->protocol)->words();
+    const bool given = std::any_of(capture.buffers.begin(), capture.buffers.end(),
+                                   [](const capture::Buffer& b) { return b.container == nullptr; });
     return fmt::format(
-        "no {} ({}) in {}: not {} trace, framed otherwise than said (--buffer-format, or the snapshot's format=), or "
-        "cut before its first synchronisation",
-        words.sync, words.sync_bytes, counted(bytes, "byte"), words.unit);
+        "no {} ({}) in {}: not {} trace, framed otherwise than {}, or cut before its first synchronisation", words.sync,
+        words.sync_bytes, counted(bytes, "byte"), words.unit,
+        given ? "said (--buffer-format, or the snapshot's format=)" : "the file says");
 }
 
 std::string why_nothing(const Session& session, const std::vector<const Source*>& selected, const Report& report,
@@ -56,7 +58,7 @@ std::string why_nothing(const Session& session, const std::vector<const Source*>
         if (stream.consumer) bytes += stream.bytes;
     const auto lost = [&](GapReason reason) { return gave.gaps[static_cast<unsigned>(reason)] != 0; };
     if (bytes == 0) return why_no_bytes(session, selected, report);
-    if (gave.packets == 0) return no_sync(selected, bytes);
+    if (gave.packets == 0) return no_sync(session.capture, selected, bytes);
     if (const auto damages = missing_code(session, report, 3); gave.no_memory != 0 && !damages.empty()) {
         std::string out = "execution was only where no image is known";
         for (const Damage& damage : damages)

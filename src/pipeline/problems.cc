@@ -103,7 +103,7 @@ std::vector<std::string> problems_in(const Session& session, const std::vector<c
                                       s.source->label(), s.buffer));
         else if (!survey.first_sync)
             out.push_back(fmt::format("source {}: nothing of it can be decoded: {}", s.source->label(),
-                                      no_sync({s.source}, s.bytes)));
+                                      no_sync(session.capture, {s.source}, s.bytes)));
         for (const std::string& trouble : survey.troubles)
             out.push_back(fmt::format("source {}: {}", s.source->label(), trouble));
         auto silence = silence_of(s);

@@ -208,6 +208,17 @@ class Views(PerfCase):
                     self.assertRegex(names[track["parent"]], r"^process threads\[\d+\]$")
                 self.waymark("report", data, "-o", self.folder / "report.html")
 
+    def test_snapshot_has_the_trace_alone(self):
+        """Not the whole file, in which the rings are parts."""
+        snapshot = self.folder / "snapshot"
+        self.waymark("doctor", self.data, "--write-snapshot", snapshot)
+
+        def packets(capture):
+            text = run(WAYMARK, "flow", capture, "--format", "summary").stdout
+            return re.findall(r"^ +decoded +([\d,]+)\n(?:    .*\n)*  packets +([\d,]+)$", text, re.M)
+        self.assertEqual(packets(snapshot), packets(self.data))
+        self.assertNotEqual(packets(snapshot), [])
+
     def test_verify(self):
         for name, options in (("cpus", ("--unit", "ete", "--cpus", "2")), ("threads", ("--unit", "etmv4", "--per-thread")),
                               ("etr", ("--unit", "etmv4", "--sink", "etr", "--cpus", "2", "--aux-buffer", "8"))):

@@ -29,7 +29,9 @@ struct ExamineOptions {
 struct ExaminedBuffer {
     std::string name;
     std::vector<std::filesystem::path> files;
-    capture::Buffer::Format format{};  ///< as inferred
+    std::vector<capture::BufferPart> parts;              ///< if it consists of parts of one file, `container`
+    std::shared_ptr<const capture::ByteFile> container;  ///< else null
+    capture::Buffer::Format format{};                    ///< as inferred
     coresight::FramingGuess guess{};
     std::string not_frames{};  ///< what speaks against frames, where `format` is unknown
     std::uint64_t skipped{};   ///< bytes before the first frame, of a dump that begins inside one
