@@ -130,7 +130,8 @@ class Answers(unittest.TestCase):
         self.assertNotIn("alone", text)
         self.assertIn("false sharing of together\n", text)
         variables = {(row["line"], row["variable"]) for row in self.rows("sharing", data)}
-        self.assertEqual(sorted(name for _, name in variables), ["together", "together+0x8"])
+        # Threads also share lines of the C library that have no names, such as what a thread that ends leaves for join.
+        self.assertEqual(sorted(name for _, name in variables if name), ["together", "together+0x8"])
 
     def test_false_sharing(self):
         self.check_false_sharing(self.record("share", 512))
