@@ -210,7 +210,7 @@ class Views(PerfCase):
 
     def test_snapshot_has_the_trace_alone(self):
         """Not the whole file, in which the rings are parts."""
-        snapshot, data = self.folder / "snapshot", self.folder / "alone.data"
+        snapshot, data = self.folder / "alone", self.folder / "alone.data"
         # One process: several have other code at the same addresses, which a snapshot cannot hold.
         self.waymark("record", "--as", "perf", "-o", data, "--cpus", "2", "--", self.folder / "threads")
         self.waymark("doctor", data, "--write-snapshot", snapshot)
