@@ -189,9 +189,10 @@ class Slurm(unittest.TestCase):
     def test_controller_is_away_at_the_next_round(self):
         self.plan(self.job)
         self.fault(3, "kill")
-        self.fault("resume", "slow", 4)
+        self.fault("resume", "slow", 12)
         self.submit()
         wait_for("the job after the round", lambda: self.ran("resume"))
+        time.sleep(6)  # a controller that is killed sooner has not saved that the job began, and forgets it
         self.cluster.kill("slurmctld")
         time.sleep(10)
         self.cluster.start_controller()
