@@ -79,7 +79,8 @@ TEST(MergeTrees, OfAnyAnswersGiveTheSameBytes) {
 
 TEST(MergeTrees, OfRealAnswersGiveTheSameBytes) {
     const char* const folder = std::getenv("WAYMARK_ANSWERS");
-    if (folder == nullptr) GTEST_SKIP() << "no WAYMARK_ANSWERS: the test fleet.trees records answers and runs this with them";
+    if (folder == nullptr)
+        GTEST_SKIP() << "no WAYMARK_ANSWERS: the test fleet.trees records answers and runs this with them";
     std::map<std::string, std::vector<File>> units;
     for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
         const auto read = pipeline::read_answers_file(entry.path().string());
