@@ -5,6 +5,7 @@
 
 #include <array>
 #include <bit>
+#include <concepts>
 #include <utility>
 
 #include "waymark/answers/parts.h"
@@ -32,10 +33,45 @@ void thin(std::vector<Row>& rows, std::size_t most) {
     rows.resize(most);
 }
 
-/// A hash of what a timeline shows.
+/// A hash of all fields of rows, so that rows of one hash can replace each other.
 class TimelineHash {
 public:
-    TimelineHash() { XXH3_64bits_reset(&state_); }
+    explicit TimelineHash(const Answers& of) : of_(of) { XXH3_64bits_reset(&state_); }
+    template <class Row>
+    void add(std::vector<Row>& rows) {
+        add(std::uint64_t{rows.size()});
+        for (Row& row : rows) schema::fields(*this, row);
+    }
+    void number(std::string_view, std::integral auto& value, std::string_view) {
+        add(static_cast<std::uint64_t>(value));
+    }
+    void address(std::string_view, std::integral auto& value, std::string_view) {
+        add(static_cast<std::uint64_t>(value));
+    }
+    void text(std::string_view, std::string& value, std::string_view) { add(value); }
+    void real(std::string_view, double& value, std::string_view) { add(std::bit_cast<std::uint64_t>(value)); }
+    template <class T>
+    void choice(std::string_view, T& value, const auto&, std::string_view) {
+        add(static_cast<std::uint64_t>(value));
+    }
+    template <class T>
+    void list(std::string_view, std::vector<T>& values, std::string_view) {
+        add(values);
+    }
+    /// Of functions by what they are: numbers of rows differ from capture to capture.
+    void index(std::string_view, Index& value, IndexedTable place, std::string_view) {
+        if (place != IndexedTable::functions || value >= of_.functions.size()) return add(std::uint64_t{value});
+        const Function& f = of_.functions[value];
+        add(f.name);
+        add(f.linkage_name);
+        add(f.address);
+        if (f.image >= of_.images.size()) return;
+        add(of_.images[f.image].name);
+        add(of_.images[f.image].build_id);
+    }
+    [[nodiscard]] std::uint64_t value() const { return XXH3_64bits_digest(&state_); }
+
+private:
     void add(std::string_view text) {
         add(std::uint64_t{text.size()});
         XXH3_64bits_update(&state_, text.data(), text.size());
@@ -45,36 +81,19 @@ public:
         for (unsigned i = 0; i < 8; ++i) bytes[i] = static_cast<std::uint8_t>(number >> (8 * i));
         XXH3_64bits_update(&state_, bytes.data(), bytes.size());
     }
-    [[nodiscard]] std::uint64_t value() const { return XXH3_64bits_digest(&state_); }
 
-private:
+    const Answers& of_;
     XXH3_state_t state_;
 };
 
-std::uint64_t contents_of(const Timeline& timeline, const Answers& a) {
-    TimelineHash hash;
-    for (const Track& t : timeline.tracks) {
-        hash.add(t.name);
-        hash.add(t.parent);
-    }
-    for (const Slice& s : timeline.slices) {
-        for (const std::uint64_t number : {s.begin, s.end, std::uint64_t{s.track}, std::uint64_t{s.depth}})
-            hash.add(number);
-        hash.add(s.function < a.functions.size() ? std::string_view(a.functions[s.function].name) : "");
-    }
-    for (const TimelineMark& m : timeline.marks) {
-        hash.add(m.begin);
-        hash.add(m.end);
-        hash.add(m.track);
-        hash.add(m.text);
-    }
-    for (const Series& s : timeline.series) {
-        hash.add(s.name);
-        for (const Series::Point& p : s.points) {
-            hash.add(p.time);
-            hash.add(std::bit_cast<std::uint64_t>(p.value));
-        }
-    }
+std::uint64_t contents_of(Timeline& timeline, const Answers& a) {
+    TimelineHash hash(a);
+    schema::fields(hash, timeline.axis);
+    hash.number({}, timeline.resolution, {});
+    hash.add(timeline.tracks);
+    hash.add(timeline.slices);
+    hash.add(timeline.marks);
+    hash.add(timeline.series);
     return hash.value();
 }
 
