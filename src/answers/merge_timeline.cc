@@ -138,7 +138,9 @@ struct TrackSpan {
 std::uint64_t sample_order(std::string_view capture) { return XXH3_64bits(capture.data(), capture.size()); }
 
 bool has_timeline(const Answers& a) {
-    return !a.timeline.slices.empty() || !a.timeline.marks.empty() || !a.timeline.series.empty();
+    // What a sum kept of a capture may be its tracks alone.
+    return !a.timeline.slices.empty() || !a.timeline.marks.empty() || !a.timeline.series.empty() ||
+           !a.timeline.samples.empty();
 }
 
 void MergedTimelines::add(Answers& a, const RowMover::Maps& maps) {
