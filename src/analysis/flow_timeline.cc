@@ -10,26 +10,31 @@ namespace waymark::analysis {
 using namespace answers;
 
 namespace {
-bool before(const FlowTimeline::Piece& a, const FlowTimeline::Piece& b) {
-    return std::tuple(a.track, a.begin, a.depth, b.end) < std::tuple(b.track, b.begin, b.depth, a.end);
-}
+constexpr std::uint64_t not_yet = std::numeric_limits<std::uint64_t>::max();  // the end of what is open
 }  // namespace
 
 void FlowTimeline::enter(const Work& now, std::uint32_t depth, FunctionId function) {
     regained(now);
     if (depth >= most_depth) return;
+    leave(now, depth);
+    if (pieces_.size() > 2 * std::max<std::size_t>(most_slices_, 1)) coarsen();
     // Below are frames that were never reported.
-    open_.resize(depth, {no_function, at(now)});
-    open_.push_back({function, at(now)});
+    open_.resize(depth, nothing);
+    open_.push_back(pieces_.size());
+    pieces_.push_back({at(now), not_yet, function, track(), depth, 0});
 }
 
 void FlowTimeline::leave(const Work& now, std::uint32_t depth) {
     const std::uint64_t end = at(now);
     while (open_.size() > depth) {
-        const Open open = open_.back();
+        const std::size_t open = open_.back();
         open_.pop_back();
-        if (open.function == no_function || open.begin == end) continue;
-        put({open.begin, end, open.function, track(), static_cast<std::uint32_t>(open_.size()), 1});
+        if (open == nothing) continue;
+        Piece& piece = pieces_[open];
+        piece.end = end;
+        piece.merged = piece.begin == end ? 0 : 1;
+        // What took no time called nothing that did. Another track may be behind it.
+        if (piece.merged == 0 && open + 1 == pieces_.size()) pieces_.pop_back();
     }
 }
 
@@ -89,7 +94,7 @@ void FlowTimeline::finish(const Work& now) {
     end_ = at(now);
     regained(now);
     if (pieces_.size() > most_slices_) coarsen();
-    std::sort(pieces_.begin(), pieces_.end(), before);
+    sort_pieces();
 }
 
 bool FlowTimeline::note(std::uint64_t at, TimelineMark::Kind kind, std::uint32_t number) {
@@ -113,27 +118,31 @@ std::uint32_t FlowTimeline::track() {
     return *track_;
 }
 
-void FlowTimeline::put(const Piece& piece) {
-    pieces_.push_back(piece);
-    if (pieces_.size() > 2 * std::max<std::size_t>(most_slices_, 1)) coarsen();
+/// They are made in this order; only those of several tracks have to be sorted. What took no time is left out.
+void FlowTimeline::sort_pieces() {
+    if (tracks_.size() < 2) return;
+    std::erase_if(pieces_, [](const Piece& p) { return p.merged == 0 && p.end != not_yet; });
+    const auto before = [](const Piece& a, const Piece& b) {
+        return std::tuple(a.track, a.begin, a.depth, b.end) < std::tuple(b.track, b.begin, b.depth, a.end);
+    };
+    if (!std::is_sorted(pieces_.begin(), pieces_.end(), before)) std::sort(pieces_.begin(), pieces_.end(), before);
 }
 
-/// Until no more are left than may be kept, or one of each track and depth.
+/// Until no more are left than may be kept, or one of each track and depth. Nothing merges across where a frame begins
+/// that is still open.
 void FlowTimeline::coarsen() {
-    std::uint64_t latest = 0;
-    for (const Piece& p : pieces_) latest = std::max(latest, p.end);
-    // Frames that are still open lie between pieces too: nothing merges across where they begin.
-    for (std::size_t depth = 0; depth < open_.size(); ++depth)
-        pieces_.push_back({open_[depth].begin, std::numeric_limits<std::uint64_t>::max(), open_[depth].function,
-                           track(), static_cast<std::uint32_t>(depth), 0});
-    std::sort(pieces_.begin(), pieces_.end(), before);
+    sort_pieces();
     // First at the resolution of before: only what is new is merged by it.
     if (resolution_ != 0) merge_pieces(pieces_, resolution_);
+    std::uint64_t latest = 0;
+    for (const Piece& p : pieces_)
+        if (p.end != not_yet) latest = std::max(latest, p.end);
     while (pieces_.size() > most_slices_ + open_.size() && resolution_ <= latest) {
         resolution_ = std::max<std::uint64_t>(2 * resolution_, 2);
         merge_pieces(pieces_, resolution_);
     }
-    std::erase_if(pieces_, [](const Piece& p) { return p.merged == 0; });
+    for (std::size_t i = 0; i < pieces_.size(); ++i)
+        if (pieces_[i].end == not_yet) open_[pieces_[i].depth] = i;
 }
 
 void merge_pieces(std::vector<FlowTimeline::Piece>& pieces, std::uint64_t resolution) {

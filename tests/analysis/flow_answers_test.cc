@@ -284,45 +284,56 @@ TEST_F(FlowToAnswers, CapturesAddUpToWhatOneWouldSay) {
 // ---- the timeline
 
 TEST(FlowTimelines, AreBoundedAndStayNested) {
-    for (const std::size_t most : {100U, 1000U, 5000U}) {
-        FlowTimeline timeline(false, most);
-        synthetic::Random random(most);
-        Work now;
-        std::uint32_t depth = 0;
-        std::uint64_t slices = 0;
-        std::vector<std::uint64_t> begins;
-        for (int i = 0; i < 50000; ++i) {
-            now.instructions += random.below(20);
-            if (depth == 0 || (depth < 12 && random.half())) {
-                timeline.enter(now, depth++, 1 + random.below(5));
-                begins.push_back(now.instructions);
-            } else {
-                timeline.leave(now, --depth);
-                slices += begins.back() != now.instructions ? 1 : 0;
-                begins.pop_back();
+    for (const std::uint32_t tracks : {1U, 3U}) {
+        for (const std::size_t most : {100U, 1000U, 5000U}) {
+            FlowTimeline timeline(false, most);
+            synthetic::Random random(most);
+            Work now;
+            std::uint64_t slices = 0;
+            std::vector<std::uint64_t> begins;
+            const auto ended = [&] { slices += begins.back() != now.instructions ? 1 : 0, begins.pop_back(); };
+            for (int i = 0; i < 50000; ++i) {
+                now.instructions += random.below(20);
+                const auto depth = static_cast<std::uint32_t>(begins.size());
+                if (tracks > 1 && random.below(30) == 0) {
+                    timeline.switch_to(now, random.below(tracks));
+                    while (!begins.empty()) ended();
+                } else if (depth == 0 || (depth < 12 && random.half())) {
+                    timeline.enter(now, depth, 1 + random.below(5));
+                    begins.push_back(now.instructions);
+                } else {
+                    timeline.leave(now, depth - 1);
+                    ended();
+                }
             }
+            timeline.finish(now);
+            while (!begins.empty()) ended();
+            EXPECT_LE(timeline.pieces().size(), most);
+            EXPECT_GT(timeline.resolution(), 0U);
+            std::uint64_t merged = 0;
+            std::map<std::uint32_t, FlowTimeline::Piece> around;
+            std::uint64_t last = 0;
+            std::uint32_t track = 0;
+            for (const FlowTimeline::Piece& p : timeline.pieces()) {
+                EXPECT_GE(p.merged, 1U);
+                EXPECT_LT(p.begin, p.end);
+                merged += p.merged;
+                if (p.track != track) last = 0;
+                EXPECT_LE(track, p.track);
+                track = p.track;
+                EXPECT_LE(last, p.begin);
+                last = p.begin;
+                if (p.depth != 0) {
+                    EXPECT_LE(around[p.depth - 1].begin, p.begin);
+                    EXPECT_GE(around[p.depth - 1].end, p.end);
+                }
+                if (p.merged > 1) {
+                    EXPECT_LE(p.end - p.begin, timeline.resolution());
+                }
+                around[p.depth] = p;
+            }
+            EXPECT_EQ(merged, slices);
         }
-        for (const std::uint64_t begin : begins) slices += begin != now.instructions ? 1 : 0;
-        timeline.finish(now);
-        EXPECT_LE(timeline.pieces().size(), most);
-        EXPECT_GT(timeline.resolution(), 0U);
-        std::uint64_t merged = 0;
-        std::map<std::uint32_t, FlowTimeline::Piece> around;
-        std::uint64_t last = 0;
-        for (const FlowTimeline::Piece& p : timeline.pieces()) {
-            merged += p.merged;
-            EXPECT_LE(last, p.begin);
-            last = p.begin;
-            if (p.depth != 0) {
-                EXPECT_LE(around[p.depth - 1].begin, p.begin);
-                EXPECT_GE(around[p.depth - 1].end, p.end);
-            }
-            if (p.merged > 1) {
-                EXPECT_LE(p.end - p.begin, timeline.resolution());
-            }
-            around[p.depth] = p;
-        }
-        EXPECT_EQ(merged, slices);
     }
 }
 

@@ -63,20 +63,17 @@ public:
     [[nodiscard]] std::uint64_t notes_left_out() const { return notes_left_out_; }
 
 private:
-    struct Open {
-        FunctionId function{};
-        std::uint64_t begin{};
-    };
+    static constexpr std::size_t nothing = ~std::size_t{0};
     [[nodiscard]] std::uint64_t at(const Work& now) const { return cycles_ ? now.cycles : now.instructions; }
     /// False: there are too many already.
     bool note(std::uint64_t at, answers::TimelineMark::Kind kind, std::uint32_t number);
     std::uint32_t track();
-    void put(const Piece& piece);
+    void sort_pieces();
     void coarsen();
 
     bool cycles_;
     std::size_t most_slices_;
-    std::vector<Open> open_;
+    std::vector<std::size_t> open_;  // by depth: of `pieces_`; nothing: a frame that was never reported
     std::optional<std::uint32_t> context_;
     std::optional<std::uint32_t> track_;
     std::map<std::optional<std::uint32_t>, std::uint32_t> track_of_;
