@@ -12,6 +12,7 @@
 
 #include "perf_peculiarities.h"
 #include "waymark/capture/perf_cs_etm_writer.h"
+#include "waymark/coresight/guess.h"
 
 namespace waymark::capture::perf {
 
@@ -35,6 +36,7 @@ public:
         find_ids();
         add_sources();
         rings_ = cs_rings(*data_);
+        if (rings_.without_aux) find_formats();
         out_.peculiarities = peculiarities_of({*data_, info_, rings_, ids_, context_in_vmid(), kernel_timestamps()});
         add_buffers();
         leave_out_idle_units();
@@ -229,6 +231,26 @@ private:
         return out;
     }
 
+    /// Without AUX records only the bytes show what a ring holds.
+    void find_formats() {
+        constexpr std::size_t most = std::size_t{1} << 16;
+        for (CsRing& ring : rings_.rings) {
+            if (ring.ranges.empty() || ring.ranges.front().parts.empty()) continue;
+            const BufferPart& part = ring.ranges.front().parts.front();
+            if (part.packed != 0) continue;
+            std::vector<std::uint8_t> head(std::min<std::uint64_t>(part.bytes, most));
+            const auto read = file_->read_at(part.offset, head);
+            if (!read) continue;
+            const coresight::FramingGuess guess = coresight::guess_framing(Bytes(head).first(*read));
+            if (guess.kind != coresight::BufferKind::raw || guess.confidence != coresight::Confidence::high) continue;
+            for (CsRange& range : ring.ranges) range.raw = true;
+            guessed_raw_.push_back(name_of(ring));
+        }
+    }
+    static std::string name_of(const CsRing& ring) {
+        return ring.cpu != nobody ? fmt::format("CPU {}", ring.cpu) : fmt::format("thread {}", ring.tid);
+    }
+
     // Section 1.4.
     void add_buffers() {
         for (CsRing& ring : rings_.rings) {
@@ -283,6 +305,14 @@ private:
         return ranges == 1 ? "1 AUX range" : fmt::format("{} AUX ranges", ranges);
     }
 
+    /// How the trace of rings is read that no AUX record describes.
+    [[nodiscard]] std::string guessed_formats() const {
+        if (guessed_raw_.empty()) return "as CoreSight frames, which is wrong where it is unformatted (TRBE)";
+        const std::string raw = "as unformatted trace of one unit (TRBE), which its bytes look like";
+        if (guessed_raw_.size() == rings_.rings.size()) return raw;
+        return fmt::format("that of {} {}, the rest as CoreSight frames", fmt::join(guessed_raw_, ", "), raw);
+    }
+
     void say_what_is_missing() {
         using Kind = Problem::Kind;
         if (rings_.unplaced_ranges != 0)
@@ -303,8 +333,7 @@ private:
             collided += (aux.flags & AuxRange::collision) != 0 ? 1 : 0;
         }
         for (const CsRing& ring : rings_.rings) {
-            const std::string owner =
-                ring.cpu != nobody ? fmt::format("CPU {}", ring.cpu) : fmt::format("thread {}", ring.tid);
+            const std::string owner = name_of(ring);
             std::uint64_t missing = 0, cut = 0, again = 0;
             for (const CsRange& range : ring.ranges) {
                 missing += std::min(range.missing, ~missing);
@@ -339,10 +368,10 @@ private:
                 "(--decode-etm). Waymark decodes trace: record without --decode-etm.");
         if (rings_.without_aux && !rings_.rings.empty())
             problem(
-                "the file has no AUX records, which describe where trace begins and ends and how it is formatted; "
-                "they were lost, or the file was filtered. The trace of each ring is read as one range of CoreSight "
-                "frames, "
-                "which is wrong where it is unformatted (TRBE). Copy the whole file again, or record again.");
+                fmt::format("the file has no AUX records, which describe where trace begins and ends and how it is "
+                            "formatted; they were lost, or the file was filtered. The trace of each ring is read as "
+                            "one range, {}. Copy the whole file again, or record again.",
+                            guessed_formats()));
         if (truncated != 0)
             problem(fmt::format("{} of {} AUX ranges are marked TRUNCATED: the trace buffer was full or had wrapped, "
                                 "and an unknown amount of trace is lost there. A larger AUX buffer (perf record -m "
@@ -384,7 +413,8 @@ private:
     std::map<std::uint32_t, std::set<std::uint32_t>> threads_of_;  // of AUX_OUTPUT_HW_ID, by CPU
     std::set<std::tuple<std::uint8_t, std::uint32_t, std::uint32_t>> shared_ids_;
     std::uint64_t unknown_unit_bytes_ = 0;
-    std::vector<std::uint32_t> idle_;  ///< CPUs whose units wrote no trace, as far as the file shows
+    std::vector<std::string> guessed_raw_;  ///< rings whose trace is unformatted by its bytes alone
+    std::vector<std::uint32_t> idle_;       ///< CPUs whose units wrote no trace, as far as the file shows
 };
 
 }  // namespace

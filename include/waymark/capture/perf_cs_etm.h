@@ -72,7 +72,7 @@ struct CsRing {
 };
 struct CsRings {
     std::vector<CsRing> rings{};
-    bool without_aux{};                                 ///< there are no AUX records: chunks are taken as formatted
+    bool without_aux{};  ///< there are no AUX records: a range is what chunks hold in a row
     std::uint64_t unplaced_ranges{}, unplaced_bytes{};  ///< AUX records of rings that have no chunk at all
     std::vector<std::uint32_t> unplaced_cpus{};
 };
