@@ -82,7 +82,10 @@ public:
         if (!lists_.empty() && target_->name == "branch-list") return merge_lists();
         if (all_.ranges.empty()) return no_ranges();
         const auto images = chosen();
-        if (!images) return fail_nothing(images.error());
+        if (!images) {
+            say_head(all_);
+            return fail_nothing(images.error());
+        }
         std::string written;
         if (target_->name == "branch-list") {
             const auto report = place(output, [&](ByteSink& sink) {
@@ -212,7 +215,7 @@ private:
 
     /// Images that a profile is written of.
     [[nodiscard]] Result<std::vector<Index>> chosen() const {
-        if (!options_.all) {
+        if (!options_.all && target_->name != "branch-list") {
             WM_ASSIGN_OR_RETURN(const Index image, exports::profile_image(all_, options_.of_image));
             return std::vector<Index>{image};
         }

@@ -26,8 +26,9 @@ bool is_library(std::string_view name) {
     return name.ends_with(".so") || name.find(".so.") != name.npos || name.starts_with("ld-") || name.starts_with("[");
 }
 
-/// The program: what has a function `main`, then what is no library; of several the image that ran most.
-Index main_image(const Answers& a) {
+/// The program: what has a function `main`, then what is no library; of several the image that ran most. A library is
+/// not chosen for want of the program. Nothing: `ran` has the libraries that ran.
+Index main_image(const Answers& a, std::string& ran) {
     struct Rank {
         bool ran{}, main{}, program{};
         std::uint64_t weight{};
@@ -45,8 +46,12 @@ Index main_image(const Answers& a) {
     for (const answers::Edge& e : a.edges)
         if (const answers::Function* from = function_at(a, e.from_function)) add(from->image, e.times);
     for (const ImageRange& r : a.ranges) add(r.image, r.times);
-    return ranks.empty() ? answers::none
-                         : static_cast<Index>(std::max_element(ranks.begin(), ranks.end()) - ranks.begin());
+    if (ranks.empty()) return answers::none;
+    const auto first = std::max_element(ranks.begin(), ranks.end());
+    if (first->main || first->program) return static_cast<Index>(first - ranks.begin());
+    for (std::size_t i = 0; i < ranks.size(); ++i)
+        if (ranks[i].ran) ran += (ran.empty() ? "" : ", ") + a.images[i].name;
+    return answers::none;
 }
 
 /// Ranges and branches of one image, with addresses as a format has them; nothing: it has none for them.
@@ -113,8 +118,14 @@ ExportReport report_of(const Answers& a, Index image, std::uint64_t bytes, std::
 
 Result<Index> profile_image(const Answers& answers, const std::string& name) {
     if (name.empty()) {
-        const Index image = main_image(answers);
+        std::string ran;
+        const Index image = main_image(answers, ran);
         if (image != answers::none) return image;
+        if (!ran.empty())
+            return Error{Errc::not_found, fmt::format("the program itself is not among what ran in files that were "
+                                                      "found, which is {}. Give its file (--image, --symfs, "
+                                                      "--debug-dir), or choose one of these with --of-image",
+                                                      ran)};
         return Error{Errc::not_found, lacks(answers, "program or library")};
     }
     constexpr std::size_t least_digits = 6;

@@ -263,6 +263,22 @@ TEST(BranchLists, DamageIsSaid) {
     EXPECT_EQ(add_branch_lists(lists, bytes_of(later), "file").error().code, Errc::unsupported);
 }
 
+TEST(ImageProfile, ALibraryIsNotTakenForTheProgram) {
+    Answers a = exact_answers();
+    // The program's file was not found: its code is not among what ran.
+    a.functions.clear();
+    a.ranges.resize(1);
+    a.jumps.resize(1);
+    a.images.resize(1);
+    ByteCollector sink;
+    const auto refused = write_profgen(a, {}, sink);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, Errc::not_found);
+    EXPECT_NE(refused.error().message.find("the program itself is not among what ran"), std::string::npos);
+    EXPECT_NE(refused.error().message.find("which is libc.so."), std::string::npos) << refused.error().message;
+    EXPECT_TRUE(write_profgen(a, {"libc.so"}, sink)) << "it was asked for";
+}
+
 TEST(ImageProfile, SaysWhatIsMissing) {
     Answers a = exact_answers();
     ByteCollector sink;

@@ -11,7 +11,8 @@ struct ImageProfileOptions {
     std::string image{};  ///< name or build ID of the program or library; empty: the program, which has `main`
 };
 
-/// The image that is asked for. Errors: `not_found`: there is none of that name, with those there are.
+/// The image that is asked for. Errors: `not_found`: there is none of that name, with those there are; or none is asked
+/// for, and only libraries ran as far as their code is known.
 [[nodiscard]] Result<answers::Index> profile_image(const answers::Answers& answers, const std::string& name);
 
 /// Google's AutoFDO text, as simpleperf writes it: `create_llvm_prof --profiler text`. Ranges `first-last:count`, no
