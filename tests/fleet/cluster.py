@@ -182,6 +182,15 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=60 State=UP
         """Lines of the queue, without finished jobs."""
         return run("squeue", "--noheader", "--array", "--format=%F|%K|%j|%T|%N|%r").stdout.splitlines()
 
+    def wait_until_saved(self):
+        """The controller writes its state every few seconds. Of tasks that began since, it knows nothing after a crash, and
+        drains their nodes."""
+        for job in run("squeue", "--noheader", "--states=RUNNING", "--format=%A").stdout.split():
+            run("scontrol", "update", f"JobId={job}", "Comment=to be saved", check=False)
+        changed = time.time()
+        state = self.folder / "state/job_state"
+        wait_for("the saved state", lambda: state.exists() and state.stat().st_mtime > changed)
+
     def wait_until_empty(self, seconds):
         wait_for("an empty queue", lambda: not self.queue(), seconds, 0.3)
 

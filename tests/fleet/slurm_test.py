@@ -173,9 +173,7 @@ class Slurm(unittest.TestCase):
             self.fault(shard, "slow", 12)
         self.submit()
         wait_for("running tasks", lambda: any("RUNNING" in line for line in self.cluster.queue()))
-        # The controller writes its state every few seconds. Of tasks that began since, it knows nothing after a crash, and drains
-        # their nodes.
-        time.sleep(8)
+        self.cluster.wait_until_saved()
         before = len(self.cluster.queue())
         self.cluster.kill("slurmctld")
         status = self.status()  # works without Slurm
@@ -192,7 +190,7 @@ class Slurm(unittest.TestCase):
         self.fault("resume", "slow", 12)
         self.submit()
         wait_for("the job after the round", lambda: self.ran("resume"))
-        time.sleep(6)  # a controller that is killed sooner has not saved that the job began, and forgets it
+        self.cluster.wait_until_saved()
         self.cluster.kill("slurmctld")
         time.sleep(10)
         self.cluster.start_controller()
