@@ -186,7 +186,7 @@ void ImageTrials::report() const {
             any = true;
             report_image(source, v, right);
         }
-        if (!any && session_.capture.dumps.empty())
+        if (!any && session_.capture.dumps.empty() && !session_.capture.spaces)
             add_finding(
                 source, Severity::note, "no-image", source.identity.first_sync, "no program image was given",
                 "the program that ran", "the capture has no memory of its own, and there is no --image",

@@ -392,14 +392,15 @@ std::vector<Damage> missing_code(const Session& session, const Report& report, s
                 damage.means = "give the vmlinux of the recorded kernel with --image FILE";
             else if (!file)
                 damage.means = "no file contains it; perf.data does not contain generated code";
-            else if (id.size() > 2)
-                damage.means = fmt::format(
-                    "copy the file to DIR{} (--symfs DIR) or DIR/.build-id/{}/{}/elf (--debug-dir DIR), or give it "
-                    "with "
-                    "--image",
-                    name.file, id.substr(0, 2), id.substr(2));
             else
-                damage.means = fmt::format("copy the file to DIR{} (--symfs DIR), or give it with --image", name.file);
+                damage.means = fmt::format(
+                    "give the file with --image FILE, or copy it to {}DIR{} (--symfs DIR, for copies of all files of "
+                    "the "
+                    "recorded machine)",
+                    id.size() > 2
+                        ? fmt::format("DIR/.build-id/{}/{}/elf (--debug-dir DIR) or to ", id.substr(0, 2), id.substr(2))
+                        : "",
+                    name.file);
         }
         damage.sentence = damage.found + "; " + damage.means;
         out.push_back(std::move(damage));

@@ -148,18 +148,10 @@ Status NameFinder::open() {
                                  "names. Give vmlinux with --image.");
                 continue;
             }
-            const bool nowhere = found.error().code == Errc::not_found && !m.file.starts_with(kernel);
-            problem_({}, fmt::format("{}; its code is not decoded. Give the file with --image, or with --symfs a "
-                                     "folder "
-                                     "with the files of the recorded machine.",
-                                     nowhere ? fmt::format("'{}'{} was not found{}", m.file,
-                                                           m.build_id.empty()
-                                                               ? std::string()
-                                                               : " (build ID '" + capture::hex_text(m.build_id) + "')",
-                                                           options_.files.symfs.empty()
-                                                               ? " on this machine"
-                                                               : " in '" + options_.files.symfs.string() + "'")
-                                             : found.error().message));
+            // If it ran, missing_code() says what that costs and where to put the file.
+            if (found.error().code == Errc::not_found && !m.file.starts_with(kernel)) continue;
+            problem_({},
+                     fmt::format("{}; its code is not decoded. Give the file with --image.", found.error().message));
             continue;
         }
         problem_({}, fmt::format("{}; its code has no names{}. Give the file with --symbols, or with --symfs a folder "

@@ -157,10 +157,10 @@ TEST_F(PerfCapture, MissingFilesAreCounted) {
     range(0, etmv4_start(0x600040, 10) + three + once(0x500040, 10) + etmv4_start(0x600040, 10) + three, 0, 100);
     range(1, etmv4_start(0x700040, 10) + three, 0, 100);
     const Session session = open();
-    const bool said = std::any_of(session.problems.begin(), session.problems.end(), [](const capture::Problem& p) {
-        return p.message.find("/nowhere/lib.so") != std::string::npos && p.message.find("--symfs") != std::string::npos;
-    });
-    EXPECT_TRUE(said);
+    // What a missing file costs is said when all is decoded, and only of files whose code ran.
+    EXPECT_TRUE(std::none_of(session.problems.begin(), session.problems.end(), [](const capture::Problem& p) {
+        return p.message.find("/nowhere/lib.so") != std::string::npos;
+    }));
     const Ran ran = run(session, Addresses::placed);
     ASSERT_EQ(ran.missing.size(), 2U);
     ASSERT_TRUE(ran.missing[0].name.has_value());
