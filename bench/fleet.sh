@@ -10,8 +10,7 @@ bench/fleet.sh: figures of docs/fleet.md. Each is CPU time (user and system), wa
   plan      100,000 small perf.data files (one recording, linked 100,000 times): 'waymark fleet plan'
   merge     1,000 answers files of a program with 50,000 functions, of which each capture ran 2,000: 'waymark merge'
   overhead  40 captures of 25 MB: 'waymark fleet local -j 1' beside one process that makes the same (all as one shard), and
-            beside 'waymark profile --jobs 1', which makes less: neither code nor timelines; with --contents ranges beside
-            'waymark pgo --jobs 1'
+            beside 'waymark profile --jobs 1' and 'waymark pgo --jobs 1', which make less: no code, timelines or hashes
   memory    a shard of one capture of 25 MB and of one of 200 MB, with --contents ranges, code and all, and the interpreter of
             the examples
   workers   the same 40 captures with one worker and with two
@@ -107,11 +106,14 @@ run_local="cp -r '$folder/\$contents' \"\$FRESH\" && '$waymark' fleet local \"\$
 of() { printf '%s' "${run_local/\$contents/$1}"; }
 
 if has overhead; then
-    measure "fleet local -j 1, code" "$(of code) -j 1"
-    "$waymark" fleet plan "$folder/captures" -o "$folder/whole" --cores 1 --shard-seconds 100000 >/dev/null 2>&1
-    measure "one process: all as one shard" "cp -r '$folder/whole' \"\$FRESH\" && '$waymark' fleet run-shard \"\$FRESH\" 0"
+    for contents in code ranges; do
+        "$waymark" fleet plan "$folder/captures" -o "$folder/whole-$contents" --contents $contents --cores 1 \
+            --shard-seconds 100000 >/dev/null 2>&1
+        measure "fleet local -j 1, $contents" "$(of $contents) -j 1"
+        measure "one process: all as one shard, $contents" \
+            "cp -r '$folder/whole-$contents' \"\$FRESH\" && '$waymark' fleet run-shard \"\$FRESH\" 0"
+    done
     measure "one process: profile --jobs 1" "'$waymark' profile '$folder'/captures/* --jobs 1"
-    measure "fleet local -j 1, ranges" "$(of ranges) -j 1"
     measure "one process: pgo --jobs 1" "'$waymark' pgo '$folder'/captures/* --jobs 1 --for bolt -o '$folder/profile'"
 fi
 if has workers; then
