@@ -16,8 +16,7 @@ class ModelSession final : ModelStream {
 public:
     ModelSession(const ModelConfig& config, ByteSink& trace)
         : ModelStream(config, trace), resources_(config.registers, config.choices.start_and_stop) {
-        ordinary_config_ = !config_.cycle_accurate && !config_.timestamps && !config_.branch_broadcast &&
-                           !config_.vmid_trace && choices_.fifo_bytes == 0 && resources_.trivial();
+        ordinary_config_ = !config_.vmid_trace && choices_.fifo_bytes == 0 && resources_.trivial();
     }
 
     /// Goes on for a session that the Programming bit has stopped, with registers that were written since.
@@ -378,7 +377,8 @@ private:
         }
     }
 
-    // ---- many blocks at once: what waypoint() does where nothing but atoms and plain branch packets can come of it
+    // ---- many blocks at once: what waypoint() does where nothing but atoms and plain branch packets can come of it,
+    // with cycle counts if there are any
 
     /// Tracing is on, execution stands at the start of a block, and nothing is pending or different from what was sent.
     [[nodiscard]] bool ordinary(bool ns, bool hyp) const {
@@ -400,6 +400,7 @@ private:
         traced_since_timestamp_ = unsettled_ = true;
         last_cycle_ = blocks[taken - 1].cycle;
         clock_.advance(last_cycle_);
+        if (config_.timestamps) last_ticks_ = clock_.ticks(last_cycle_);
         position_ = start_;
         return taken;
     }
@@ -458,7 +459,7 @@ private:
         update(choices_.large_block_address == ModelChoices::LargeBlockAddress::waypoint ? Place{w.address, w.isa}
                                                                                          : *last_);
     }
-    bool ordinary_config_ = false;  // neither counts nor times, and nothing that resources or a FIFO decide
+    bool ordinary_config_ = false;  // nothing that resources or a FIFO decide
     Resources resources_;
 
     // The core, as far as packets do not show it.

@@ -299,9 +299,18 @@ TEST(Etm4Model, ManyBlocksAtOnce) {
     synthetic::Random random(1);
     for (unsigned round = 0; round < 400; ++round) {
         Config c = test::ete(0);
-        c.context_id_trace = c.vmid_trace = c.cycle_counting = c.timestamps = c.q_elements = false;
+        c.context_id_trace = c.vmid_trace = c.q_elements = false;
+        c.cycle_counting = random.below(2) == 0;
+        c.timestamps = random.below(2) == 0;
+        c.branch_broadcast = random.below(4) == 0;
+        c.commit_mode_1 = random.below(8) != 0;
         c.return_stack = round % 5 == 0;
         ModelConfig config{.registers = tracing_registers(c)};
+        if (c.cycle_counting) {
+            const std::array thresholds{1U, 4U, 20U, 300U};
+            config.registers.ccctlr.threshold = static_cast<std::uint16_t>(thresholds[random.below(4)]);
+            config.choices.cycle_count_format_2 = random.below(4) != 0;
+        }
         config.registers.syncpr.period = static_cast<std::uint8_t>(round % 3 == 0 ? 0 : 8 + round % 4);
         ByteCollector one_trace, many_trace;
         Model one(config, one_trace), many(config, many_trace);
@@ -330,7 +339,8 @@ TEST(Etm4Model, ManyBlocksAtOnce) {
             const Address far{std::uint64_t{random.below(1 << 30)} << random.below(20) & ~std::uint64_t{3}};
             at = b.passed ? random.below(3) == 0 ? far : Address{0x1000 + 4 * random.below(64)} : b.address + 4;
             b.next = at;
-            b.cycle = ++cycle;
+            // Counts of every length, and now and then one that is longer than a packet can hold.
+            b.cycle = cycle += 1 + (random.below(20) == 0 ? std::uint64_t{random.below(64)} << random.below(10) : 0);
             blocks.push_back(b);
         }
         for (const RetiredBlock& b : blocks)

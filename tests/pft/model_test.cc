@@ -193,7 +193,9 @@ TEST(Model, ManyBlocksAtOnceGiveTheSame) {
             synthetic::make_case({std::string(classes[random.below(static_cast<std::uint32_t>(classes.size()))]), seed})
                 .model;
         if (!random.chance(2000)) config.registers.teevr = Registers{}.teevr;
-        if (!random.chance(3000)) config.registers.cr.cycle_accurate = config.registers.cr.timestamps = false;
+        config.registers.cr.cycle_accurate = random.half();
+        config.registers.cr.timestamps = random.half();
+        config.registers.cr.branch_broadcast = random.chance(3000);
         if (!random.chance(3000)) config.registers.cr.vmid_trace = false;
         if (random.half()) config.choices.fifo_bytes = 0;
         if (random.chance(1000)) config.registers.syncfr.value = 1 + random.below(20);
@@ -224,7 +226,9 @@ TEST(Model, ManyBlocksAtOnceGiveTheSame) {
                              : far == 1 ? start + 4096 + random.below(16) * 4
                                         : start + (end->bytes_before == 0 ? 0U : 4U * (1 + random.below(6)))};
                 b.isa = far == 0 ? end->isa : at.isa;
-                b.cycle = cycle += 1 + random.below(9);
+                // Counts of every length, and now and then one that is longer than a packet can hold.
+                cycle += random.chance(9000) ? random.below(10) : std::uint64_t{random.below(64)} << random.below(28);
+                b.cycle = cycle += random.chance(20) ? std::uint64_t{5} << 32 : 0;
                 b.passed = random.chance(6000);
                 const Invented::Block& next = program.blocks[random.below(40)];
                 b.next = {next.address};
