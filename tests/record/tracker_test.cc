@@ -401,7 +401,7 @@ TEST(Tracker, FollowingRowsTellsTheSame) {
     std::uint64_t followed = 0, words = 0, sequences = 0;
     for (unsigned seed = 1; seed <= sized(400U, 100U); ++seed) {
         // Some are long and repeat themselves, so that sequences are remembered.
-        const bool repeats = seed % 20 == 0;
+        const bool repeats = seed % sized(20U, 7U) == 0;
         const unsigned blocks = repeats ? 8 : 30;
         std::minstd_rand random(seed);
         const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
