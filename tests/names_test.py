@@ -18,10 +18,10 @@ import house
 SHARED = {
     # The parts of every protocol, docs/architecture.md: "The shape of a protocol".
     **dict.fromkeys("""
-        Config Decoder ElementKind Element Explainer Machine Model ModelChoices ModelConfig ModelCounts ModelOutput
-        ModelPackets ModelRegisters ModelSession ModelStream Packet Packets ParallelDecoder Parser ParserRules PathPackets
-        ReferenceDecoder RegisterPlace Registers Retired ExceptionTaken NumberRegister TimestampField
-        TimestampState TimestampValue Field Likeness Meaning Totals Batch""".split(),
+        Config Decoder ElementKind Element Explainer Machine Model ModelBlocks ModelChoices ModelConfig ModelCounts
+        ModelOutput ModelPackets ModelRegisters ModelSession ModelStream Packet Packets ParallelDecoder Parser
+        ParserRules PathPackets ReferenceDecoder RegisterPlace Registers Retired ExceptionTaken NumberRegister
+        TimestampField TimestampState TimestampValue Field Likeness Meaning Totals Batch""".split(),
         "the part of that name that every protocol has"),
     # Packets and elements that specifications of several units name alike, and what they become in the flow.
     **dict.fromkeys("""

@@ -155,6 +155,13 @@ void Model::retire_block(const Retired& p0) { unit_->session().retire_block(p0);
 std::size_t Model::retire_blocks(std::span<const RetiredBlock> blocks) {
     return unit_->session().retire_blocks(blocks);
 }
+std::unique_ptr<flow::PreparedSequence> Model::prepare(const isa::Place& from,
+                                                       std::span<const RetiredBlock> blocks) const {
+    return unit_->session().prepare(from, blocks);
+}
+std::size_t Model::retire_sequences(std::span<const flow::RetiredSequence> sequences) {
+    return unit_->session().retire_sequences(sequences);
+}
 void Model::exception(const ExceptionTaken& taken) { unit_->session().exception(taken); }
 void Model::discontinuity(const Arrival& next) { unit_->session().discontinuity(next); }
 void Model::debug_entry(std::uint64_t cycle) { unit_->session().debug_entry(cycle); }

@@ -65,6 +65,25 @@ inline constexpr std::array<AtomPacket, 255> packets_of_eight = [] {
     return table;
 }();
 
+/// All packets of at most eight atoms that wait, none after them: [a bit above the newest, then the atoms]. The
+/// headers, the first in the least significant byte, and how many in the most significant one.
+inline constexpr std::array<std::uint64_t, 512> packets_of_rest = [] {
+    std::array<std::uint64_t, 512> table{};
+    for (std::uint32_t marked = 1; marked < table.size(); ++marked) {
+        auto left = static_cast<unsigned>(std::bit_width(marked)) - 1;
+        std::uint32_t e = marked & ~(1U << left);
+        std::uint64_t headers = 0, count = 0;
+        for (; left != 0; ++count) {
+            const AtomPacket packet = next_packet(e, left);
+            headers |= std::uint64_t{packet.header} << 8 * count;
+            e >>= packet.count;
+            left -= packet.count;
+        }
+        table[marked] = headers | count << 56;
+    }
+    return table;
+}();
+
 class ModelOutput {
 protected:
     /// `trace` is borrowed.

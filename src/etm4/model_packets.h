@@ -198,7 +198,11 @@ protected:
         if (send(p)) timestamp_due_ = false;
     }
 
+    [[nodiscard]] std::uint64_t most_cycles() const { return (std::uint64_t{1} << config_.cycle_count_bits) - 1; }
+
     const std::uint32_t threshold_;
+    const std::size_t stack_entries_;
+    std::optional<std::uint64_t> count_from_;  ///< the cycle of the last count; none: the next is unknown
     AddressDue address_due_ = AddressDue::always;
     bool timestamp_due_ = false;
 
@@ -211,8 +215,6 @@ private:
     [[nodiscard]] static SentAddress sent(const KnownAddress& place, std::uint8_t bytes) {
         return {place.address.value & address_mask(bytes, place.is1), bytes, place.is1};
     }
-    [[nodiscard]] std::uint64_t most_cycles() const { return (std::uint64_t{1} << config_.cycle_count_bits) - 1; }
-
     /// `commits`: P0 elements that it commits, in commit mode 0 of a unit that speculates.
     bool send_count(std::uint64_t cycle, std::uint32_t commits) {
         // The first one, and one beyond the counter's width, are not known.
@@ -237,8 +239,6 @@ private:
     }
 
     std::optional<ContextFields> sent_context_;
-    std::optional<std::uint64_t> count_from_;  ///< the cycle of the last count; none: the next is unknown
-    const std::size_t stack_entries_;
     std::vector<isa::Place> stack_;
 };
 

@@ -9,20 +9,17 @@
 #include <span>
 #include <utility>
 
-#include "model_stream.h"
+#include "model_blocks.h"
 
 namespace waymark::etm4 {
 
-class ModelSession final : ModelStream {
+class ModelSession final : ModelBlocks {
     using Waypoint = isa::Waypoint;
 
 public:
     /// The unit is disabled until enable(); `config.registers` is how it is programmed then.
     ModelSession(const ModelConfig& config, ByteSink& trace, const ModelCore& core)
-        : ModelStream(config, trace, core),
-          ordinary_config_(!config_.cycle_counting && !config_.timestamps && !config_.branch_broadcast && !q_ &&
-                           config_.max_speculation == 0 && choices_.fifo_bytes == 0 && !choices_.source_address_after &&
-                           resources_.trivial()) {}
+        : ModelBlocks(config, trace, core) {}
     [[nodiscard]] ModelCore core() const {
         return {start_,          position_, context_, new_context_,        in_debug_,
                 in_transaction_, now_,      counts_,  resources_.inputs(), random_};
@@ -113,6 +110,14 @@ public:
                           .cycle = b.cycle});
         }
         return taken;
+    }
+
+    [[nodiscard]] std::unique_ptr<flow::PreparedSequence> prepare(const isa::Place& from,
+                                                                  std::span<const RetiredBlock> blocks) const {
+        return ordinary_sequence(from, blocks);
+    }
+    std::size_t retire_sequences(std::span<const flow::RetiredSequence> sequences) {
+        return ordinary() ? retire_ordinary_sequences(sequences) : 0;
     }
 
     /// 2.12 and 2.13, step 5.
@@ -212,118 +217,6 @@ public:
     [[nodiscard]] const ModelCounts& counts() const { return counts_; }
     [[nodiscard]] bool tracing() const { return tracing_; }
     [[nodiscard]] bool is_overflowing() const { return overflowing(); }
-
-private:
-    // ---- many blocks at once: what retire_block() does where nothing but atoms and addresses can come of it
-
-    [[nodiscard]] bool ordinary() const {
-        return ordinary_config_ && enabled_ && tracing_ && !in_debug_ && !in_transaction_ && position_ == start_ &&
-               !sync_due() && new_context_ == context_ && context_known(fields_of(context_, start_.isa)) &&
-               start_.isa == isa::Isa::a64;
-    }
-    /// Stops before the first block that may need more. Precondition: ordinary(). The bytes are those of
-    /// retire_block(), and so is the state it leaves.
-    std::size_t retire_ordinary(std::span<const RetiredBlock> blocks) {
-        std::array<std::uint8_t, 4096> bytes;
-        // More atoms may wait here than the unit keeps: the same packets come of them, and several are made at once.
-        constexpr unsigned most_here = 56;
-        constexpr std::size_t most_of_a_block = 9 + most_here;
-        const std::uint64_t room = sync_period_ == 0 ? bytes.size() : sync_period_ - sync_bytes_;
-        std::uint8_t* out = bytes.data();
-        const std::uint8_t* const stop = bytes.data() + std::min<std::uint64_t>(room, bytes.size() - most_of_a_block);
-        // Before a synchronisation is due, no more wait than the unit keeps, since their bytes count.
-        const std::uint8_t* check = stop - std::min<std::ptrdiff_t>(stop - bytes.data(), most_here);
-        Address at = start_.address;
-        std::size_t taken = 0;
-        // Copies: a byte that is written may be any member's, so members would be read again after each.
-        std::uint64_t atoms = atoms_;
-        unsigned atom_count = atom_count_, most = most_here;
-        AddressDue due = address_due_;
-        bool popped = popped_;
-        const auto send_atoms = [&] {
-            const auto next = static_cast<std::uint32_t>(atoms);
-            const AtomPacket packet = next_packet(next, std::min(atom_count, most_atoms));
-            *out++ = packet.header;
-            atoms >>= packet.count;
-            atom_count -= packet.count;
-        };
-        const auto send_full = [&] {
-            while (atom_count >= most_atoms) {
-                const auto eight = static_cast<std::uint8_t>(atoms);
-                if (eight == 0xff) {
-                    send_atoms();
-                    continue;
-                }
-                const AtomPacket packet = packets_of_eight[eight];
-                *out++ = packet.header;
-                atoms >>= packet.count;
-                atom_count -= packet.count;
-            }
-        };
-        for (const RetiredBlock& b : blocks) {
-            const isa::Instruction& i = *b.instruction;
-            if (out >= check) [[unlikely]] {
-                send_full();
-                most = most_atoms;
-                check = stop;
-                if (out >= stop) break;
-            }
-            if (b.isa != isa::Isa::a64 || b.next_isa != isa::Isa::a64 || b.address < at || i.exception_return ||
-                i.waypoint == Waypoint::barrier) [[unlikely]]
-                break;
-            const Address after = b.address + i.bytes;
-            if (due != AddressDue::no) {
-                while (atom_count != 0) send_atoms();
-                out = put_address(out, at);
-                due = AddressDue::no;
-            }
-            popped = false;
-            atoms |= std::uint64_t{b.passed} << atom_count;
-            if (++atom_count >= most) send_full();
-            if (b.passed && i.link) push({after, isa::Isa::a64});
-            if (i.waypoint == Waypoint::indirect && b.passed) {
-                popped = matches({b.next, isa::Isa::a64});
-                if (!popped) due = AddressDue::branch_target;
-            }
-            at = b.passed ? b.next : after;
-            ++taken;
-        }
-        send_full();
-        atoms_ = static_cast<std::uint32_t>(atoms);
-        atom_count_ = atom_count;
-        address_due_ = due;
-        popped_ = popped;
-        if (taken == 0) return 0;
-        counts_.p0 += taken;
-        if (out != bytes.data()) put_made({bytes.data(), static_cast<std::size_t>(out - bytes.data())});
-        now_ = std::max(now_, blocks[taken - 1].cycle);
-        start_ = position_ = {at, isa::Isa::a64};
-        unsettled_ = true;
-        return taken;
-    }
-    std::uint8_t* put_address(std::uint8_t* out, Address at) {
-        const KnownAddress place{{at.value & address_mask(8, false)}, false};
-        const CompressedAddress compressed = compress(place, state_.addresses());
-        state_.addresses().push(place);
-        if (compressed.entry) {
-            *out++ = static_cast<std::uint8_t>(0x90 + *compressed.entry);
-            return out;
-        }
-        const std::uint64_t a = place.address.value;
-        if (compressed.sent.bytes <= 2) {
-            *out++ = 0x95;
-            *out++ = static_cast<std::uint8_t>((a >> 2 & 0x7f) | (compressed.sent.bytes == 2 ? 0x80 : 0));
-            if (compressed.sent.bytes == 2) *out++ = static_cast<std::uint8_t>(a >> 9);
-            return out;
-        }
-        *out++ = compressed.sent.bytes == 4 ? 0x9a : 0x9d;
-        *out++ = static_cast<std::uint8_t>(a >> 2 & 0x7f);
-        *out++ = static_cast<std::uint8_t>(a >> 9 & 0x7f);
-        for (unsigned n = 2; n < compressed.sent.bytes; ++n) *out++ = static_cast<std::uint8_t>(a >> 8 * n);
-        return out;
-    }
-
-    const bool ordinary_config_;  // neither counts nor times, no speculation, no FIFO that fills
 };
 
 }  // namespace waymark::etm4

@@ -182,6 +182,13 @@ public:
     std::size_t waypoints(flow::Place, std::span<const flow::RetiredBlock> blocks) override {
         return model_.retire_blocks(blocks);
     }
+    std::unique_ptr<flow::PreparedSequence> prepare(flow::Place from, std::uint64_t,
+                                                    std::span<const flow::RetiredBlock> blocks) override {
+        return model_.prepare(from, blocks);
+    }
+    std::size_t sequences(std::span<const flow::RetiredSequence> sequences) override {
+        return model_.retire_sequences(sequences);
+    }
     void exception(const flow::Straight& before, flow::ExceptionClass kind, std::optional<flow::Place> handler,
                    std::uint64_t cycle) override {
         model_.run(before.bytes, cycle);

@@ -15,4 +15,8 @@ std::size_t Unit::waypoints(Place from, std::span<const RetiredBlock> blocks) {
     return taken;
 }
 
+std::unique_ptr<PreparedSequence> Unit::prepare(Place, std::uint64_t, std::span<const RetiredBlock>) { return nullptr; }
+
+std::size_t Unit::sequences(std::span<const RetiredSequence>) { return 0; }
+
 }  // namespace waymark::flow

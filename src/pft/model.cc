@@ -87,6 +87,13 @@ void Model::retire_block(const Retired& waypoint, std::uint8_t bytes_before) {
 std::size_t Model::retire_blocks(std::span<const RetiredBlock> blocks, bool ns, bool hyp) {
     return unit_->session().retire_blocks(blocks, ns, hyp);
 }
+std::unique_ptr<flow::PreparedSequence> Model::prepare(Place from, std::uint64_t cycle,
+                                                       std::span<const RetiredBlock> blocks) const {
+    return unit_->session().prepare(from, cycle, blocks);
+}
+std::size_t Model::retire_sequences(std::span<const flow::RetiredSequence> sequences, bool ns, bool hyp) {
+    return unit_->session().retire_sequences(sequences, ns, hyp);
+}
 void Model::exception(const ExceptionTaken& taken) { unit_->session().exception(taken); }
 void Model::discontinuity(const Arrival& next) { unit_->session().discontinuity(next); }
 void Model::debug_entry(std::uint64_t cycle) { unit_->session().debug_entry(cycle); }

@@ -59,6 +59,10 @@ public:
         // OQ6
         return isync && choices_.cycle_overflow == ModelChoices::CycleOverflow::saturate_zero_isync ? 0 : 0xffffffffU;
     }
+    /// Up to where cycles were counted.
+    [[nodiscard]] std::uint64_t counted() const { return count_base_; }
+    /// They were counted elsewhere.
+    void count_to(std::uint64_t cycle) { count_base_ = cycle; }
     /// What was counted is in the trace.
     void counts_sent() { sent_count_base_ = count_base_; }
     /// What was counted since then was lost, and is counted again by the next packet.

@@ -3,11 +3,7 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cstdint>
-#include <span>
-#include <utility>
 
 #include "model_output.h"
 #include "model_return_stack.h"
@@ -148,99 +144,14 @@ protected:
         return false;
     }
 
-    // ---- many blocks at once: where nothing but atoms and plain branch packets can come of them
-
-    /// The bases of addresses are one, and AltISA is 0.
-    [[nodiscard]] bool plain_bases() const { return base_ == other_base_ && plain(base_.isa); }
-    /// AltISA is 0 and an I-sync is not needed.
-    static constexpr bool plain(Isa isa) { return isa == Isa::a32 || isa == Isa::t32; }
-
-    /// Sends the atoms and branch packets of blocks that begin at `start`, in the state that was sent last, and sets
-    /// `start` to where the block after them begins. Stops before the first that may need more, and behind the one with
-    /// which `sync_bytes` (0: never) ask for synchronisation. Returns how many it took. Precondition: plain_bases().
-    std::size_t plain_blocks(std::span<const RetiredBlock> blocks, Place& start, std::uint64_t sync_bytes) {
-        constexpr std::size_t most_bytes = 6;  // of a block: atoms, then an address
-        constexpr std::size_t most_blocks = 400;
-        std::array<std::uint8_t, most_blocks * most_bytes> bytes;
-        std::uint8_t* out = bytes.data();
-        blocks = blocks.first(std::min(blocks.size(), most_blocks));
-        // A block that finds more bytes sent than this first asks for synchronisation.
-        const std::uint64_t room = sync_bytes > sync_bytes_ ? sync_bytes - sync_bytes_ : 0;
-        const std::uint8_t* const sync =
-            sync_bytes == 0 || room > bytes.size() ? bytes.data() + bytes.size() : bytes.data() + room;
-        Isa isa = start.isa, base_isa = base_.isa;
-        auto at = static_cast<std::uint32_t>(start.address.value);
-        auto base = static_cast<std::uint32_t>(base_.address.value);
-        // Atoms with the marker before them, as they are sent.
-        std::uint32_t atoms = 1U << atoms_.count | atoms_.n;
-        std::size_t taken = 0;
-        for (const RetiredBlock& b : blocks) {
-            const isa::Instruction& i = *b.instruction;
-            const auto address = static_cast<std::uint32_t>(b.address.value),
-                       next = static_cast<std::uint32_t>(b.next.value);
-            if (out >= sync || b.isa != isa || !plain(b.next_isa) || address < at || address + i.bytes - at > 4096 ||
-                i.exception_return) [[unlikely]]
-                break;
-            const std::uint32_t behind = address + i.bytes;
-            if (i.waypoint == isa::Waypoint::barrier || behind < address) [[unlikely]]
-                break;
-            if (i.waypoint == isa::Waypoint::direct || !b.passed || returned_by_stack(b)) {
-                atoms = atoms << 1 | (b.passed ? 0U : 1U);
-                if (atoms >= 32) {
-                    *out++ = static_cast<std::uint8_t>(0x80U | atoms << 1);
-                    atoms = 1;
-                }
-            } else {
-                const unsigned shift = address_shift(b.next_isa);
-                std::uint32_t left = next >> shift, differs = (next ^ base) >> shift;
-                if (atoms != 1) *out++ = static_cast<std::uint8_t>(0x80U | atoms << 1);
-                atoms = 1;
-                std::uint32_t byte = 1 | (left & 0x3f) << 1;
-                if (b.next_isa != base_isa || differs >> target_bits(4) != 0) {  // all five bytes
-                    left >>= 6;
-                    for (unsigned n = 1; n < 5; ++n, left >>= 7) {
-                        *out++ = static_cast<std::uint8_t>(byte | 0x80);
-                        byte = left & 0x7f;
-                    }
-                    byte |= b.next_isa == Isa::a32 ? 0x08U : 0x10U;
-                } else {
-                    bool more = differs >> 6 != 0;
-                    for (left >>= 6, differs >>= 6; more; left >>= 7, differs >>= 7) {
-                        *out++ = static_cast<std::uint8_t>(byte | 0x80);
-                        more = differs >> 6 != 0;  // of a last byte, bit 6 says that information follows
-                        byte = left & (more ? 0x7f : 0x3f);
-                    }
-                }
-                *out++ = static_cast<std::uint8_t>(byte);
-                base = next;
-                base_isa = b.next_isa;
-            }
-            if (i.link && b.passed) stack_.push({{{behind}, isa}, sent_.ns, true});
-            at = b.passed ? next : behind;
-            isa = b.passed ? b.next_isa : isa;
-            ++taken;
-        }
-        if (taken == 0) return 0;
-        start = {{at}, isa};
-        base_ = other_base_ = {{base}, base_isa};
-        atoms_.count = static_cast<std::uint8_t>(std::bit_width(atoms) - 1);
-        atoms_.n = static_cast<std::uint8_t>(atoms & ~(1U << atoms_.count));
-        if (out != bytes.data()) put({bytes.data(), static_cast<std::size_t>(out - bytes.data())});
-        return taken;
-    }
-
     Sent sent_;
     ModelReturnStack stack_;
 
+    // A waypoint update may or may not be the base of the next address (OQ1): `base_` says it is, `other_base_` that it
+    // is not.
+    Place base_{}, other_base_{};
+
 private:
-    /// The part of needs_packet() where the state does not change; false: a packet.
-    bool returned_by_stack(const RetiredBlock& b) {
-        if (stack_.empty()) return false;
-        const ModelReturnStack::Entry& top = stack_.top();
-        if (!top.certain || top.place != Place{b.next, b.next_isa} || top.ns != sent_.ns) return false;
-        stack_.pop();
-        return true;
-    }
     /// AltISA counts as 0 for an ARM or Jazelle target.
     [[nodiscard]] bool alt_isa_differs(Isa isa) const {
         return (isa == Isa::tee) != (base_.isa == Isa::tee) || (isa == Isa::tee) != (other_base_.isa == Isa::tee);
@@ -250,10 +161,6 @@ private:
         const Target one = compress(to, base_, least), other = compress(to, other_base_, least);
         return one.bytes >= other.bytes ? one : other;
     }
-
-    // A waypoint update may or may not be the base of the next address (OQ1): `base_` says it is, `other_base_` that it
-    // is not.
-    Place base_{}, other_base_{};
 };
 
 }  // namespace waymark::pft

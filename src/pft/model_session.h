@@ -5,19 +5,18 @@
 
 #include <algorithm>
 
-#include "model_stream.h"
+#include "model_blocks.h"
 #include "resources.h"
 
 namespace waymark::pft {
 
-class ModelSession final : ModelStream {
+class ModelSession final : ModelBlocks {
     using Waypoint = isa::Waypoint;
 
 public:
     ModelSession(const ModelConfig& config, ByteSink& trace)
-        : ModelStream(config, trace), resources_(config.registers, config.choices.start_and_stop) {
-        ordinary_config_ = !config_.cycle_accurate && !config_.timestamps && !config_.branch_broadcast &&
-                           !config_.vmid_trace && choices_.fifo_bytes == 0 && resources_.trivial();
+        : ModelBlocks(config, trace), resources_(config.registers, config.choices.start_and_stop) {
+        ordinary_config_ = !config_.vmid_trace && choices_.fifo_bytes == 0 && resources_.trivial();
     }
 
     /// Goes on for a session that the Programming bit has stopped, with registers that were written since.
@@ -99,6 +98,17 @@ public:
             w.cycle = b.cycle;
             retire_block(w, b.bytes_before);
         }
+        return taken;
+    }
+
+    [[nodiscard]] std::unique_ptr<flow::PreparedSequence> prepare(const Place& from, std::uint64_t cycle,
+                                                                  std::span<const RetiredBlock> blocks) const {
+        return ordinary_config_ ? plain_sequence(from, cycle, blocks) : nullptr;
+    }
+    std::size_t retire_sequences(std::span<const flow::RetiredSequence> sequences, bool ns, bool hyp) {
+        if (!ordinary(ns, hyp)) return 0;
+        const auto [taken, blocks] = plain_sequences(sequences, start_, registers_.syncfr.value);
+        if (taken != 0) retired_ordinary(blocks, sequences[taken - 1].cycle);
         return taken;
     }
 
@@ -378,7 +388,8 @@ private:
         }
     }
 
-    // ---- many blocks at once: what waypoint() does where nothing but atoms and plain branch packets can come of it
+    // ---- many blocks at once: what waypoint() does where nothing but atoms and plain branch packets can come of it,
+    // with cycle counts if there are any
 
     /// Tracing is on, execution stands at the start of a block, and nothing is pending or different from what was sent.
     [[nodiscard]] bool ordinary(bool ns, bool hyp) const {
@@ -394,14 +405,18 @@ private:
     /// waypoint(), and so is the state it leaves.
     std::size_t retire_ordinary(std::span<const RetiredBlock> blocks) {
         const std::size_t taken = plain_blocks(blocks, start_, registers_.syncfr.value);
-        if (taken == 0) return 0;
-        counts_.instructions += 2 * taken;
-        counts_.waypoints += taken;
-        traced_since_timestamp_ = unsettled_ = true;
-        last_cycle_ = blocks[taken - 1].cycle;
-        clock_.advance(last_cycle_);
-        position_ = start_;
+        if (taken != 0) retired_ordinary(taken, blocks[taken - 1].cycle);
         return taken;
+    }
+    /// So many blocks were sent, the last one of `cycle`.
+    void retired_ordinary(std::size_t blocks, std::uint64_t cycle) {
+        counts_.instructions += 2 * blocks;
+        counts_.waypoints += blocks;
+        traced_since_timestamp_ = unsettled_ = true;
+        last_cycle_ = cycle;
+        clock_.advance(last_cycle_);
+        if (config_.timestamps) last_ticks_ = clock_.ticks(last_cycle_);
+        position_ = start_;
     }
 
     // ---- whether a block is traced
@@ -458,7 +473,7 @@ private:
         update(choices_.large_block_address == ModelChoices::LargeBlockAddress::waypoint ? Place{w.address, w.isa}
                                                                                          : *last_);
     }
-    bool ordinary_config_ = false;  // neither counts nor times, and nothing that resources or a FIFO decide
+    bool ordinary_config_ = false;  // nothing that resources or a FIFO decide
     Resources resources_;
 
     // The core, as far as packets do not show it.

@@ -147,6 +147,13 @@ public:
     std::size_t waypoints(Place, std::span<const flow::RetiredBlock> blocks) override {
         return model_.retire_blocks(blocks, context_.ns, context_.hyp);
     }
+    std::unique_ptr<flow::PreparedSequence> prepare(Place from, std::uint64_t cycle,
+                                                    std::span<const flow::RetiredBlock> blocks) override {
+        return model_.prepare(from, cycle, blocks);
+    }
+    std::size_t sequences(std::span<const flow::RetiredSequence> sequences) override {
+        return model_.retire_sequences(sequences, context_.ns, context_.hyp);
+    }
     void exception(const flow::Straight& before, flow::ExceptionClass kind, std::optional<Place> handler,
                    std::uint64_t cycle) override {
         model_.run(before.bytes, before.last_bytes, cycle);

@@ -113,6 +113,9 @@ void PerfRecorder::define_block(Process& p, std::uint32_t id, Definition definit
         p.blocks.resize(id + 1);
         p.rows.resize(p.blocks.size());
     }
+    if (p.rows[id].epoch != 0)
+        for (auto& [number, t] : threads_)
+            if (t.process == &p) t.tracker.forget_sequences();
     p.rows[id] = {};
     p.blocks[id] = std::make_shared<Block>();
     p.blocks[id]->definition = std::move(definition);

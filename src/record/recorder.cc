@@ -122,6 +122,8 @@ void Recorder::definitions(std::span<const std::uint32_t> parts) {
                 blocks_.resize(block.id + 1);
                 rows_.resize(blocks_.size());
             }
+            if (rows_[block.id].epoch != 0)
+                for (auto& [number, t] : threads_) t.tracker.forget_sequences();
             rows_[block.id] = {};
             blocks_[block.id].definition = part.definition(block);
             blocks_[block.id].module = modules_.at({block.address});

@@ -15,6 +15,7 @@ void Tracker::attach(flow::Unit& unit, SourceTruth& truth, RangeWriter* ranges) 
     straight_count_ = 0;
     may_lose_ = unit.may_lose();
     untraced_ = 0;
+    forget_sequences();
     unit.context(context_);
 }
 

@@ -123,6 +123,44 @@ void Tracker::tell(Place from, std::size_t count, std::uint64_t instructions, st
     }
 }
 
+void Tracker::begin_to_learn() {
+    // Units come and go where threads take turns on a CPU.
+    constexpr std::uint64_t least = 1U << 14;
+    if (followed_ >= least) known_ = std::make_unique<KnownSequences>();
+}
+
+void Tracker::tell_sequences(std::size_t count, std::uint64_t instructions, std::uint64_t hash) {
+    for (std::size_t at = 0; at < count;) {
+        at += unit_->sequences({sequences_.data() + at, count - at});
+        if (at == count) break;
+        std::array<flow::RetiredBlock, KnownSequence::blocks> blocks = *told_[at]->retired;
+        const std::uint64_t began = sequences_[at].cycle - blocks.back().cycle;
+        for (flow::RetiredBlock& b : blocks) b.cycle += began;
+        const KnownSequence::Executed& first = told_[at]->ranges.front();
+        static_cast<void>(unit_->waypoints({{first.start}, blocks.front().isa}, blocks));
+        ++at;
+    }
+    truth_->ranges += count * KnownSequence::blocks;
+    truth_->instructions += instructions;
+    truth_->hash = hash;
+}
+
+void Tracker::learn(const KnownSequence::Key& key, const OrdinaryBlock& before, std::span<const OrdinaryBlock> rows,
+                    std::span<const flow::RetiredBlock> blocks) {
+    const std::uint64_t began = blocks.front().cycle - before.instructions;
+    KnownSequence made{.key = key,
+                       .prepared = unit_->prepare({{before.address}, before.isa}, began, blocks),
+                       .retired = std::make_unique<std::array<flow::RetiredBlock, KnownSequence::blocks>>()};
+    for (std::size_t n = 0; n < blocks.size(); ++n) {
+        const OrdinaryBlock& from = rows[key.number(n)];
+        made.instructions += rows[key.number(n + 1)].instructions;
+        made.ranges[n] = {from.address, from.end};
+        (*made.retired)[n] = blocks[n];
+        (*made.retired)[n].cycle -= began;
+    }
+    known_->slot(key) = std::move(made);
+}
+
 std::size_t Tracker::follow(std::span<const std::uint32_t> chunk, std::span<const OrdinaryBlock> rows,
                             std::uint32_t epoch, std::uint64_t limit, std::uint32_t& held) {
     if (unit_ == nullptr || away_ || stopped_ || last_special_ != Special::none || !selected_) return 0;
@@ -201,22 +239,78 @@ std::size_t Tracker::follow_rows(std::span<const std::uint32_t> chunk, std::span
         const OrdinaryBlock* last = &row;
         ++taken;
         for (;;) {
-            OrdinaryRun run{chunk.data() + taken,   chunk.data() + chunk.size(),     rows, epoch, limit,
-                            blocks_.data() + count, blocks_.data() + blocks_.size(), last, cycle, hash};
             const std::uint64_t before = cycle - last->instructions;
+            bool learns = false;
+            KnownSequence::Key key{};
+            std::size_t words_to_go = chunk.size() - taken;
+            if constexpr (sums) {
+                std::size_t told = 0;
+                bool missed = false;
+                while (known_ != nullptr && !known_->rests() && chunk.size() - taken >= KnownSequence::blocks) {
+                    key = {static_cast<std::uint32_t>(last - rows.data()), chunk.data() + taken - 1};
+                    const KnownSequence* const known = known_->find(key);
+                    // The last of its blocks ran to its end too.
+                    if (known == nullptr || chunk[taken + KnownSequence::blocks - 1] > words::max_block ||
+                        cycle + known->instructions >= limit) [[unlikely]] {
+                        missed = known == nullptr;
+                        break;
+                    }
+                    if (count != 0) {
+                        tell_all();
+                        from = {{last->address}, last->isa};
+                    }
+                    for (const KnownSequence::Executed& r : known->ranges) hash = truth_hash(hash, r.start, r.end);
+                    cycle += known->instructions;
+                    last = &rows[key.number(KnownSequence::blocks)];
+                    sequences_[told] = {known->prepared.get(), cycle - last->instructions};
+                    told_[told++] = known;
+                    taken += KnownSequence::blocks;
+                    if (told == sequences_.size()) break;
+                }
+                if (told != 0) {
+                    tell_sequences(told, cycle - last->instructions - before, hash);
+                    from = {{last->address}, last->isa};
+                    if (!missed) continue;
+                }
+                if (missed) {
+                    learns = known_->missed(key);
+                    if (!known_->rests()) words_to_go = std::min(words_to_go, KnownSequence::blocks);
+                    if (count + KnownSequence::blocks > blocks_.size()) {
+                        tell_all();
+                        from = {{last->address}, last->isa};
+                    }
+                }
+            }
+            OrdinaryRun run{chunk.data() + taken,   chunk.data() + taken + words_to_go, rows, epoch, limit,
+                            blocks_.data() + count, blocks_.data() + blocks_.size(),    last, cycle, hash};
+            const std::uint64_t began = cycle - last->instructions;
+            const OrdinaryBlock& first = *last;
             if constexpr (sums)
                 run.go();
             else
                 run.go(ran_.data() + count);
-            taken = static_cast<std::size_t>(run.word - chunk.data());
+            const auto ran = static_cast<std::size_t>(run.word - chunk.data()) - taken;
+            taken += ran;
             count = static_cast<std::size_t>(run.out - blocks_.data());
             last = run.last;
             cycle = run.cycle;
             hash = run.hash;
-            instructions += cycle - last->instructions - before;
-            if (count != blocks_.size()) break;
-            tell_all();
-            from = {{last->address}, last->isa};
+            instructions += cycle - last->instructions - began;
+            if constexpr (sums) {
+                if (learns && ran == KnownSequence::blocks)
+                    learn(key, first, rows, {blocks_.data() + count - KnownSequence::blocks, KnownSequence::blocks});
+                if (known_ != nullptr)
+                    known_->followed(ran);
+                else
+                    begin_to_learn();
+            }
+            const bool full = count == blocks_.size();
+            if (!full && ran != words_to_go) break;
+            if (full) {
+                tell_all();
+                from = {{last->address}, last->isa};
+            }
+            if (taken == chunk.size()) break;
         }
         block = chunk[taken - 1];
         branch = last->instruction;
@@ -231,6 +325,7 @@ std::size_t Tracker::follow_rows(std::span<const std::uint32_t> chunk, std::span
     }
     if (taken == 0) return 0;
     held = block;
+    followed_ += taken;
     tell_all();
     start_ = {{start}, isa};
     straight_ = straight;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -297,16 +298,26 @@ TEST_F(Etm4ModelByHand, WrongPathsFollowFromTheSeed) {
 // Many blocks in one call give the bytes that each alone gives, whatever atoms and synchronisations fall together.
 TEST(Etm4Model, ManyBlocksAtOnce) {
     synthetic::Random random(1);
+    std::uint64_t sequences = 0;
     for (unsigned round = 0; round < 400; ++round) {
         Config c = test::ete(0);
-        c.context_id_trace = c.vmid_trace = c.cycle_counting = c.timestamps = c.q_elements = false;
+        c.context_id_trace = c.vmid_trace = c.q_elements = false;
+        c.cycle_counting = random.below(2) == 0;
+        c.timestamps = random.below(2) == 0;
+        c.branch_broadcast = random.below(4) == 0;
+        c.commit_mode_1 = random.below(8) != 0;
         c.return_stack = round % 5 == 0;
         ModelConfig config{.registers = tracing_registers(c)};
+        if (c.cycle_counting) {
+            const std::array thresholds{1U, 4U, 20U, 300U};
+            config.registers.ccctlr.threshold = static_cast<std::uint16_t>(thresholds[random.below(4)]);
+            config.choices.cycle_count_format_2 = random.below(4) != 0;
+        }
         config.registers.syncpr.period = static_cast<std::uint8_t>(round % 3 == 0 ? 0 : 8 + round % 4);
-        ByteCollector one_trace, many_trace;
-        Model one(config, one_trace), many(config, many_trace);
+        ByteCollector one_trace, many_trace, again_trace;
+        Model one(config, one_trace), many(config, many_trace), again(config, again_trace);
         const isa::Place first{{0x1000}, Isa::a64};
-        for (Model* model : {&one, &many}) {
+        for (Model* model : {&one, &many, &again}) {
             model->set_context({.ns = true, .aarch64 = true, .el = 1});
             model->start({first, 1});
         }
@@ -330,7 +341,8 @@ TEST(Etm4Model, ManyBlocksAtOnce) {
             const Address far{std::uint64_t{random.below(1 << 30)} << random.below(20) & ~std::uint64_t{3}};
             at = b.passed ? random.below(3) == 0 ? far : Address{0x1000 + 4 * random.below(64)} : b.address + 4;
             b.next = at;
-            b.cycle = ++cycle;
+            // Counts of every length, and now and then one that is longer than a packet can hold.
+            b.cycle = cycle += 1 + (random.below(20) == 0 ? std::uint64_t{random.below(64)} << random.below(10) : 0);
             blocks.push_back(b);
         }
         for (const RetiredBlock& b : blocks)
@@ -347,11 +359,39 @@ TEST(Etm4Model, ManyBlocksAtOnce) {
             ASSERT_EQ(taken, size);
             begin += taken;
         }
-        one.finish();
-        many.finish();
+        // As sequences, those that can be taken so.
+        isa::Place from = first;
+        for (std::span<const RetiredBlock> rest = blocks; !rest.empty();) {
+            std::vector<std::span<const RetiredBlock>> pieces;
+            std::vector<std::unique_ptr<flow::PreparedSequence>> prepared;
+            std::vector<flow::RetiredSequence> run;
+            for (unsigned n = random.below(6); n != 0 && !rest.empty(); --n) {
+                const auto piece = rest.first(std::min<std::size_t>(rest.size(), 1 + random.below(7)));
+                auto made = again.prepare(from, piece);
+                if (made == nullptr) break;
+                run.push_back({made.get(), piece.back().cycle});
+                prepared.push_back(std::move(made));
+                pieces.push_back(piece);
+                from = {piece.back().next, piece.back().next_isa};
+                rest = rest.subspan(piece.size());
+            }
+            const std::size_t taken = run.empty() ? 0 : again.retire_sequences(run);
+            sequences += taken;
+            for (std::size_t n = taken; n < pieces.size(); ++n)
+                ASSERT_EQ(again.retire_blocks(pieces[n]), pieces[n].size());
+            const auto piece = rest.first(std::min<std::size_t>(rest.size(), random.below(3)));
+            if (piece.empty()) continue;
+            ASSERT_EQ(again.retire_blocks(piece), piece.size());
+            from = {piece.back().next, piece.back().next_isa};
+            rest = rest.subspan(piece.size());
+        }
+        for (Model* model : {&one, &many, &again}) model->finish();
         ASSERT_EQ(one.counts(), many.counts()) << "round " << round;
         ASSERT_EQ(one_trace.bytes(), many_trace.bytes()) << "round " << round;
+        ASSERT_EQ(one.counts(), again.counts()) << "round " << round;
+        ASSERT_EQ(one_trace.bytes(), again_trace.bytes()) << "round " << round;
     }
+    EXPECT_GT(sequences, 10'000U);
 }
 
 }  // namespace

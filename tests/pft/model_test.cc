@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <initializer_list>
+#include <memory>
 #include <set>
 #include <span>
 #include <string>
@@ -185,7 +186,7 @@ Invented invent(synthetic::Random& random) {
 
 // The quick way against the one that follows section 5.3: the same bytes, counts and losses, whatever comes between.
 TEST(Model, ManyBlocksAtOnceGiveTheSame) {
-    std::uint64_t together = 0, lost = 0;
+    std::uint64_t together = 0, lost = 0, sequences = 0;
     for (std::uint64_t seed = 1; seed <= sized(300U, 60U); ++seed) {
         synthetic::Random random(seed * 77773 + 5);
         const auto classes = synthetic::case_classes();
@@ -193,25 +194,29 @@ TEST(Model, ManyBlocksAtOnceGiveTheSame) {
             synthetic::make_case({std::string(classes[random.below(static_cast<std::uint32_t>(classes.size()))]), seed})
                 .model;
         if (!random.chance(2000)) config.registers.teevr = Registers{}.teevr;
-        if (!random.chance(3000)) config.registers.cr.cycle_accurate = config.registers.cr.timestamps = false;
+        config.registers.cr.cycle_accurate = random.half();
+        config.registers.cr.timestamps = random.half();
+        config.registers.cr.branch_broadcast = random.chance(3000);
         if (!random.chance(3000)) config.registers.cr.vmid_trace = false;
         if (random.half()) config.choices.fifo_bytes = 0;
         if (random.chance(1000)) config.registers.syncfr.value = 1 + random.below(20);
         SCOPED_TRACE("seed " + std::to_string(seed));
         const Invented program = invent(random);
-        ByteCollector one_trace, many_trace;
-        Model one(config, one_trace), many(config, many_trace);
-        std::uint64_t cycle = 0;
+        ByteCollector one_trace, many_trace, again_trace;
+        Model one(config, one_trace), many(config, many_trace), again(config, again_trace);
+        std::uint64_t cycle = 0, before = 0;  // of the waypoint before
         bool ns = true, hyp = false;
         Place at{{program.blocks[0].address}, program.blocks[0].isa};
         const auto both = [&](auto&& f) {
             f(one);
             f(many);
+            f(again);
         };
         both([&](Model& m) { m.start({at, ns, hyp, cycle}); });
         std::vector<std::uint32_t> calls;
         for (unsigned event = 0; event < 60; ++event) {
             std::vector<RetiredBlock> batch;
+            Place from = at;
             for (std::uint32_t left = random.below(random.half() ? 5 : 400); left > 0; --left) {
                 const Invented::Block* end = &program.blocks[random.below(40)];
                 std::uint32_t start = static_cast<std::uint32_t>(at.address.value);
@@ -224,7 +229,9 @@ TEST(Model, ManyBlocksAtOnceGiveTheSame) {
                              : far == 1 ? start + 4096 + random.below(16) * 4
                                         : start + (end->bytes_before == 0 ? 0U : 4U * (1 + random.below(6)))};
                 b.isa = far == 0 ? end->isa : at.isa;
-                b.cycle = cycle += 1 + random.below(9);
+                // Counts of every length, and now and then one that is longer than a packet can hold.
+                cycle += random.chance(9000) ? random.below(10) : std::uint64_t{random.below(64)} << random.below(28);
+                b.cycle = cycle += random.chance(20) ? std::uint64_t{5} << 32 : 0;
                 b.passed = random.chance(6000);
                 const Invented::Block& next = program.blocks[random.below(40)];
                 b.next = {next.address};
@@ -243,6 +250,30 @@ TEST(Model, ManyBlocksAtOnceGiveTheSame) {
                     {b.address, b.isa, *b.instruction, b.passed, false, {b.next, b.next_isa}, ns, hyp, b.cycle},
                     b.bytes_before);
             }
+            // As sequences, those that can be taken so; each was prepared before any is taken.
+            std::vector<std::span<const RetiredBlock>> pieces;
+            std::vector<std::unique_ptr<flow::PreparedSequence>> prepared;
+            for (std::span<const RetiredBlock> rest = batch; !rest.empty(); rest = rest.subspan(pieces.back().size())) {
+                pieces.push_back(rest.first(std::min<std::size_t>(rest.size(), 1 + random.below(7))));
+                prepared.push_back(again.prepare(from, before, pieces.back()));
+                const RetiredBlock& last = pieces.back().back();
+                from = last.passed ? Place{last.next, last.next_isa}
+                                   : Place{last.address + last.instruction->bytes, last.isa};
+                before = last.cycle;
+            }
+            for (std::size_t n = 0; n < pieces.size();) {
+                std::vector<flow::RetiredSequence> run;
+                for (std::size_t k = n; k < pieces.size() && prepared[k] != nullptr; ++k)
+                    run.push_back({prepared[k].get(), pieces[k].back().cycle});
+                const std::size_t taken = run.empty() ? 0 : again.retire_sequences(run, ns, hyp);
+                n += taken;
+                sequences += taken;
+                if (n == pieces.size() || taken != 0) continue;
+                for (std::span<const RetiredBlock> rest = pieces[n]; !rest.empty();)
+                    rest = rest.subspan(again.retire_blocks(rest, ns, hyp));
+                ++n;
+            }
+            before = cycle;
             for (std::span<const RetiredBlock> rest = batch; !rest.empty();) {
                 const std::uint64_t before = many.counts().overflowed;
                 const std::size_t taken = many.retire_blocks(rest, ns, hyp);
@@ -253,6 +284,7 @@ TEST(Model, ManyBlocksAtOnceGiveTheSame) {
             together += batch.size();
             ASSERT_EQ(many.counts(), one.counts()) << "event " << event;
             ASSERT_EQ(many.tracing(), one.tracing());
+            ASSERT_EQ(again.counts(), one.counts()) << "event " << event;
             switch (random.below(12)) {
                 case 0: both([&](Model& m) { m.set_context_id(seed & 1 ? event : 7); }); break;
                 case 1: both([&](Model& m) { m.set_vmid(static_cast<std::uint8_t>(event)); }); break;
@@ -276,11 +308,13 @@ TEST(Model, ManyBlocksAtOnceGiveTheSame) {
         }
         both([](Model& m) { m.finish(); });
         ASSERT_EQ(many_trace.bytes(), one_trace.bytes());
+        ASSERT_EQ(again_trace.bytes(), one_trace.bytes());
         ASSERT_EQ(many.counts(), one.counts());
         lost += one.counts().overflowed;
     }
-    std::printf("%llu blocks, %llu lost\n", static_cast<unsigned long long>(together),
-                static_cast<unsigned long long>(lost));
+    EXPECT_GT(sequences, together / 100);
+    std::printf("%llu blocks, %llu sequences of them, %llu lost\n", static_cast<unsigned long long>(together),
+                static_cast<unsigned long long>(sequences), static_cast<unsigned long long>(lost));
 }
 
 // ---- bytes worked out by hand

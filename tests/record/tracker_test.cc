@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <random>
 #include <span>
 #include <string>
@@ -28,6 +29,27 @@ public:
         add("{} {:x}+{} -> {:x} {} @{}", w.passed ? "E" : "N", w.address.value, before.bytes, w.next.address.value,
             isa::name(w.next.isa), cycle);
     }
+    std::unique_ptr<flow::PreparedSequence> prepare(Place from, std::uint64_t,
+                                                    std::span<const flow::RetiredBlock> blocks) override {
+        if (!prepares) return nullptr;
+        auto made = std::make_unique<Prepared>();
+        made->from = from;
+        made->blocks.assign(blocks.begin(), blocks.end());
+        return made;
+    }
+    std::size_t sequences(std::span<const flow::RetiredSequence> sequences) override {
+        for (std::size_t n = 0; n < sequences.size(); ++n) {
+            if (++asked % 5 == 0) return n;
+            const auto& made = static_cast<const Prepared&>(*sequences[n].prepared);
+            std::vector<flow::RetiredBlock> blocks = made.blocks;
+            for (flow::RetiredBlock& b : blocks) b.cycle += sequences[n].cycle - made.blocks.back().cycle;
+            static_cast<void>(waypoints(made.from, blocks));
+            ++taken;
+        }
+        return sequences.size();
+    }
+    bool prepares = false;  ///< takes sequences, four of five
+    std::uint64_t asked = 0, taken = 0;
     void context(const flow::Context& context) override {
         if (context != flow::Context{.ns = true}) add("state {} {}", context.ns ? "NS" : "S", context.hyp ? "Hyp" : "");
     }
@@ -52,6 +74,10 @@ private:
         lines.push_back(fmt::format(format, std::forward<Args>(args)...));
         lost_ += losing;
     }
+    struct Prepared final : flow::PreparedSequence {
+        Place from;
+        std::vector<flow::RetiredBlock> blocks;
+    };
     std::uint64_t lost_ = 0;
 };
 
@@ -372,43 +398,48 @@ TEST(Tracker, HowExecutionCameTellsTheInstructionSet) {
 // The quick way against the other: the unit is given the same, and the truth is the same, also of what a unit lost.
 TEST(Tracker, FollowingRowsTellsTheSame) {
     constexpr std::uint32_t bl_plus_16 = 0xeb000002, isb_or_wfi[] = {isb, 0xe320f003};
-    std::uint64_t followed = 0, words = 0;
+    std::uint64_t followed = 0, words = 0, sequences = 0;
     for (unsigned seed = 1; seed <= sized(400U, 100U); ++seed) {
+        // Some are long and repeat themselves, so that sequences are remembered.
+        const bool repeats = seed % sized(20U, 7U) == 0;
+        const unsigned blocks = repeats ? 8 : 30;
         std::minstd_rand random(seed);
         const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
         std::vector<Code> codes(1);
         std::vector<OrdinaryBlock> rows(1);
-        for (unsigned n = 0; n < 30; ++n) {
+        for (unsigned n = 0; n < blocks; ++n) {
             std::vector<std::uint32_t> code(below(4), nop);
             const std::uint32_t ends[] = {nop, beq_plus_16, bx_lr, bl_plus_16, bxeq_lr, b_self};
-            code.push_back(below(30) == 0 ? (below(2) == 0 ? udf : isb_or_wfi[below(2)]) : ends[below(6)]);
+            code.push_back(!repeats && below(30) == 0 ? (below(2) == 0 ? udf : isb_or_wfi[below(2)]) : ends[below(6)]);
             codes.push_back(arm(0x8000 + below(40) * 4, code));
         }
         for (std::size_t n = 1; n < codes.size(); ++n) rows.push_back(row_of(codes[n], below(20) == 0 ? 2 : 1));
+        const bool prepares = below(3) != 0;
         // Mostly what can follow does.
         std::vector<std::uint32_t> chunk;
         std::uint32_t at = 1;
-        for (unsigned n = 0; n < 600; ++n) {
+        for (unsigned n = 0; n < (repeats ? 25'000 : 600); ++n) {
             chunk.push_back(at);
             const Code& code = codes[at];
-            at = 1 + below(30);
-            for (unsigned tries = 0; tries < 40 && below(50) != 0; ++tries) {
+            at = 1 + below(blocks);
+            for (unsigned tries = 0; tries < 40 && below(repeats ? 2000 : 50) != 0; ++tries) {
                 const Address next = codes[at].address;
                 const bool ended = !code.waypoints.empty();
                 if (next == code.end() || (ended && next == code.waypoints.back().instruction.target) ||
                     (ended && code.waypoints.back().instruction.waypoint == isa::Waypoint::indirect))
                     break;
-                at = 1 + below(30);
+                at = 1 + below(blocks);
             }
         }
         const bool loses = seed % 3 == 0;
         Case slow(false, loses), quick(false, loses);
         slow.unit.losing = quick.unit.losing = loses ? 1 : 0;
         for (std::size_t n = 0; n + 1 < chunk.size(); ++n) slow.run(codes[chunk[n]]);
+        quick.unit.prepares = prepares;
         std::uint32_t held = 0;
         for (std::span<const std::uint32_t> left = chunk; !left.empty();) {
             // Cut anywhere, as chunks are.
-            const auto piece = left.first(std::min<std::size_t>(left.size(), 1 + below(100)));
+            const auto piece = left.first(std::min<std::size_t>(left.size(), 1 + below(repeats ? 2000 : 100)));
             const std::size_t taken =
                 quick.tracker.attached() ? quick.tracker.follow(piece, rows, 1, ~std::uint64_t{0}, held) : 0;
             followed += taken;
@@ -419,11 +450,13 @@ TEST(Tracker, FollowingRowsTellsTheSame) {
             left = left.subspan(1);
         }
         words += chunk.size();
+        sequences += quick.unit.taken;
         ASSERT_EQ(quick.clock.cycle, slow.clock.cycle) << "seed " << seed;
         ASSERT_EQ(quick.finish(), slow.finish()) << "seed " << seed;
         ASSERT_EQ(quick.truth, slow.truth) << "seed " << seed;
     }
     EXPECT_GT(followed, words / 2);
+    EXPECT_GT(sequences, sized(1000U, 100U));
 }
 
 }  // namespace

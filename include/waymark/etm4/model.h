@@ -150,6 +150,10 @@ public:
     /// retire_block() for each of them, to the same bytes. Returns how many it took: all, or those up to and including
     /// the first with which counts().overflowed rose.
     [[nodiscard]] std::size_t retire_blocks(std::span<const RetiredBlock> blocks);
+    /// flow::Unit's: blocks that are given again and again. None where cycles are counted.
+    [[nodiscard]] std::unique_ptr<flow::PreparedSequence> prepare(const isa::Place& from,
+                                                                  std::span<const RetiredBlock> blocks) const;
+    [[nodiscard]] std::size_t retire_sequences(std::span<const flow::RetiredSequence> sequences);
     void exception(const ExceptionTaken& taken);
     /// Execution went elsewhere without the model having been given how, such as a system call whose kernel side nobody
     /// records: the next traced block begins with a Trace On.

@@ -2,6 +2,7 @@
 /// this interface and knows no protocol; each protocol of program flow implements it with its own model.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -49,6 +50,24 @@ struct RetiredBlock {
     bool passed = true;
 };
 
+/// What a unit made of blocks that ran one after the other, so that it can take them again at once. Each kind of unit
+/// has its own.
+class PreparedSequence {
+public:
+    static constexpr std::size_t most_blocks = 7;  ///< a unit may refuse more
+
+    PreparedSequence() = default;
+    PreparedSequence(const PreparedSequence&) = delete;
+    PreparedSequence& operator=(const PreparedSequence&) = delete;
+    virtual ~PreparedSequence() = default;
+};
+
+/// The blocks of a sequence ran again, with as many cycles between them.
+struct RetiredSequence {
+    const PreparedSequence* prepared{};  ///< borrowed for the call; never null
+    std::uint64_t cycle{};               ///< of the last waypoint
+};
+
 /// How a unit is programmed for a recording.
 struct UnitOptions {
     std::string core;  ///< in lower case, such as `cortex-a15`
@@ -87,6 +106,13 @@ public:
     /// Many of them, the first from `from` on. Returns how many it took: all, or those up to and including the first
     /// with which lost() rose. Overridden where it can be done faster than by calling waypoint() for each.
     [[nodiscard]] virtual std::size_t waypoints(Place from, std::span<const RetiredBlock> blocks);
+    /// What `sequences` takes in place of these blocks, the first from `from` on, where execution came at `cycle`.
+    /// Valid until the unit is programmed. None: this unit takes no sequences, or not this one.
+    [[nodiscard]] virtual std::unique_ptr<PreparedSequence> prepare(Place from, std::uint64_t cycle,
+                                                                    std::span<const RetiredBlock> blocks);
+    /// The same as waypoints() for the blocks of each, one sequence after the other. Returns how many it took; the next
+    /// one depends on more than was prepared, and has to be given block by block.
+    [[nodiscard]] virtual std::size_t sequences(std::span<const RetiredSequence> sequences);
     /// An exception was taken after `before`. Execution continues at `handler`; without one, what comes next is not
     /// recorded, up to `resume`.
     virtual void exception(const Straight& before, ExceptionClass kind, std::optional<Place> handler,

@@ -192,6 +192,10 @@ public:
     /// retire_block() for each of them, in the state given, to the same bytes. Returns how many it took: all, or those
     /// up to and including the first with which counts().overflowed rose.
     [[nodiscard]] std::size_t retire_blocks(std::span<const RetiredBlock> blocks, bool ns, bool hyp);
+    /// flow::Unit's: blocks that are given again and again.
+    [[nodiscard]] std::unique_ptr<flow::PreparedSequence> prepare(Place from, std::uint64_t cycle,
+                                                                  std::span<const RetiredBlock> blocks) const;
+    [[nodiscard]] std::size_t retire_sequences(std::span<const flow::RetiredSequence> sequences, bool ns, bool hyp);
     void exception(const ExceptionTaken& taken);
     /// Execution went elsewhere unseen, such as a system call whose kernel side nobody records: what was
     /// pending is sent, and the next traced instruction is preceded by an I-sync with reason 1.

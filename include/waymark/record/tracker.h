@@ -11,6 +11,7 @@
 
 #include "waymark/flow/unit.h"
 #include "waymark/record/code.h"
+#include "waymark/record/known_sequences.h"
 #include "waymark/record/truth.h"
 
 namespace waymark::record {
@@ -84,9 +85,16 @@ public:
     void select(std::optional<flow::SelectedBlocks> blocks) {
         selected_ = std::move(blocks);
         filters_ = !selected_ || !selected_->all();
+        forget_sequences();
     }
     /// The unit is programmed anew (flow::Unit::program).
     void program(const flow::UnitOptions& options);
+
+    /// The rows of blocks changed (`follow`).
+    void forget_sequences() {
+        known_.reset();
+        followed_ = 0;
+    }
 
     /// The instruction set at `address`, where the way execution came there shows it.
     [[nodiscard]] std::optional<isa::Isa> arriving(Address address) const;
@@ -148,6 +156,11 @@ private:
     /// Reports what `blocks_` holds. `sums`: only_sums(); else `ran_` is filled, and the two numbers are not used.
     template <bool sums>
     void tell(Place from, std::size_t count, std::uint64_t instructions, std::uint64_t hash);
+    /// Sequences are remembered once enough ran.
+    void begin_to_learn();
+    void tell_sequences(std::size_t count, std::uint64_t instructions, std::uint64_t hash);
+    void learn(const KnownSequence::Key& key, const OrdinaryBlock& before, std::span<const OrdinaryBlock> rows,
+               std::span<const flow::RetiredBlock> blocks);
     [[nodiscard]] Place here() const { return {start_.address + straight_.bytes, start_.isa}; }
 
     static constexpr std::uint32_t longest_straight = 512 * 1024;
@@ -187,6 +200,10 @@ private:
         std::uint32_t instructions;
     };
     std::array<flow::RetiredBlock, 256> blocks_;
+    std::array<flow::RetiredSequence, 32> sequences_;
+    std::array<const KnownSequence*, 32> told_;  ///< the same
+    std::unique_ptr<KnownSequences> known_;      ///< of the unit as it is programmed; null: not enough ran yet
+    std::uint64_t followed_ = 0;                 ///< blocks since then
     std::array<Ran, 256> ran_;
 };
 

@@ -13,9 +13,13 @@
 //
 // Exactness. The API reports when a block is entered, not when it is left early. A block can be left early by an
 // instruction that accesses memory and faults, or that QEMU starts over. So each instruction that may is followed by a
-// callback: on the next such instruction, on the one after the last, or, when the last one ends the block, on its
-// memory accesses. A block whose last callback did not come was cut. With exact=off there is only the callback on
+// check: on the next such instruction, on the one after the last, or, when the last one ends the block, on its
+// memory accesses. A block whose last check did not come was cut. With exact=off there is only the callback on
 // entry.
+//
+// A check is a callback that notes how far the block came, or an addition to that note, which QEMU translates with the
+// program: there is no call. An addition is to one place in memory, whichever thread executes it, so a program has
+// additions until it starts its first thread.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -47,6 +51,7 @@ namespace waymark::record::plugin {
 namespace {
 
 void on_vcpu_init(qemu_plugin_id_t, unsigned vcpu) {
+    if (vcpu != 0) only_one = false;
     if (vcpu < max_vcpus) return;
     std::fprintf(stderr, "waymark: more than %u threads at a time cannot be recorded\n", max_vcpus);
     std::abort();
@@ -83,6 +88,7 @@ bool install(qemu_plugin_id_t id, int argc, char** argv) {
     blocks = new std::deque<Block>;
     begin_maps();
     plugin_id = id;
+    if (options.system_mode) only_one = false;
     watch_forks();
     qemu_plugin_register_vcpu_init_cb(id, on_vcpu_init);
     qemu_plugin_register_vcpu_exit_cb(id, on_vcpu_exit);

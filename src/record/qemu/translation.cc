@@ -91,8 +91,8 @@ public:
         qemu_plugin_register_vcpu_tb_exec_cb(tb_, on_entry, QEMU_PLUGIN_CB_NO_REGS, &block);
     }
 
-    /// Asks for the callbacks that show how far the block came (plugin.cc, exactness).
-    void report_checks(Block& block) const {
+    /// Asks for the checks that show how far the block came (plugin.cc, exactness).
+    void report_checks(Block& block) {
         // Without a 16-bit instruction as proof, these may be Thumb all the same. Then what either reading watches is
         // watched, and the recorder ignores a cut at an instruction that cannot be one.
         bool unsure = !thumb_ && !options.a64;
@@ -113,7 +113,7 @@ public:
                 block.reached_at_entry = 0;
                 continue;
             }
-            check_at(i, i);
+            check_at(i, static_cast<std::uint32_t>(i));
         }
         if (block.first_check == Block::no_check) return;
         if (last_check + 1 < count_) return check_at(last_check + 1, completed);
@@ -122,7 +122,7 @@ public:
         // A64 has no load of the pc: what follows such an instruction is the one after it.
         block.last_accesses = options.a64 ? 0xffffffff : unsure ? 1 : accesses_of(word, thumb_);
         block.end = qemu_plugin_insn_vaddr(at(last_check)) + (thumb_ && !is_thumb_32_word(word) ? 2 : 4);
-        on_accesses(last_check, on_access);
+        count_accesses(last_check);
     }
 
 private:
@@ -137,9 +137,23 @@ private:
     void on_accesses(std::size_t i, qemu_plugin_vcpu_mem_cb_t callback, void* data = nullptr) const {
         qemu_plugin_register_vcpu_mem_cb(at(i), callback, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, data);
     }
-    void check_at(std::size_t i, std::size_t reached) const {
-        qemu_plugin_register_vcpu_insn_exec_cb(at(i), on_check, QEMU_PLUGIN_CB_NO_REGS,
-                                               reinterpret_cast<void*>(reached));
+    /// What comes before instruction `i` was done: the block came as far as `reached`.
+    void check_at(std::size_t i, std::uint32_t reached) {
+        if (adds_)
+            qemu_plugin_register_vcpu_insn_exec_inline(at(i), QEMU_PLUGIN_INLINE_ADD_U64, &vcpus[0].reached,
+                                                       std::uint64_t{reached} - reached_);
+        else
+            qemu_plugin_register_vcpu_insn_exec_cb(at(i), on_check, QEMU_PLUGIN_CB_NO_REGS,
+                                                   reinterpret_cast<void*>(std::uintptr_t{reached}));
+        reached_ = reached;
+    }
+    /// Counts the accesses of instruction `i`.
+    void count_accesses(std::size_t i) const {
+        if (adds_)
+            qemu_plugin_register_vcpu_mem_inline(at(i), QEMU_PLUGIN_MEM_RW, QEMU_PLUGIN_INLINE_ADD_U64,
+                                                 &vcpus[0].accesses, 1);
+        else
+            on_accesses(i, on_access);
     }
 
     qemu_plugin_tb* tb_;
@@ -147,6 +161,8 @@ private:
     std::uint64_t address_;
     std::string code_;
     bool thumb_ = false;
+    const bool adds_ = only_one;  ///< checks are additions
+    std::uint32_t reached_ = 0;   ///< by the check before
 };
 
 }  // namespace
@@ -155,7 +171,7 @@ void on_translate(qemu_plugin_id_t, qemu_plugin_tb* tb) {
     if (detached) return;
     const std::lock_guard held(lock);
     if (next_block > words::max_block) return;
-    const Translation translation(tb);
+    Translation translation(tb);
     Block& block = blocks->emplace_back();
     block.id = next_block++;
     translation.define(block.id);

@@ -10,6 +10,7 @@ namespace waymark::record::plugin {
 
 Vcpu vcpus[max_vcpus];
 qemu_plugin_id_t plugin_id;
+std::atomic<bool> only_one{true};
 
 namespace {
 std::atomic<bool> resetting{false};

@@ -36,8 +36,8 @@ struct alignas(64) Vcpu {
     const Block* open = nullptr;   ///< entered last
     const Block* wrote = nullptr;  ///< its last instruction wrote a system register, and what, is not known yet
     std::uint32_t events = 0;      ///< how many of `a64_events` are of this processor
-    std::uint32_t reached = 0;     ///< index of the last callback's instruction in it; 0: none yet
-    std::uint32_t accesses = 0;    ///< of the instruction that ends it
+    std::uint64_t reached = 0;     ///< index of the last check's instruction in it; 0: none yet
+    std::uint64_t accesses = 0;    ///< of the instruction that ends it
     std::uint32_t thread = 0;
     bool named = false;                               ///< its system call gives the thread a name
     std::uint64_t unmapped = 0, unmapped_number = 0;  ///< by its system call: the address, and the UnmapPart's; 0: none
@@ -47,6 +47,8 @@ constexpr unsigned max_vcpus = 4096;
 #pragma GCC visibility push(hidden)
 extern Vcpu vcpus[max_vcpus];
 extern qemu_plugin_id_t plugin_id;
+/// There was never more than one of them, number 0. QEMU translates all code anew when a second one begins.
+extern std::atomic<bool> only_one;
 #pragma GCC visibility pop
 
 /// Queues what the processor has executed so far.
@@ -71,7 +73,7 @@ inline void settle(Vcpu& v, std::uint64_t next) {
     if (v.reached == completed || open == nullptr) return;
     // The instruction that ends the block came up: its accesses completed it, or its condition failed and the next one
     // follows.
-    const std::uint32_t reached = v.reached != 0 ? v.reached : open->first_check;
+    const std::uint32_t reached = v.reached != 0 ? static_cast<std::uint32_t>(v.reached) : open->first_check;
     if (reached == open->last_check && (v.accesses >= open->last_accesses || next == open->end)) return;
     put(v, words::cut | reached);
 }
