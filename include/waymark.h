@@ -399,7 +399,8 @@ enum {
 };
 
 /// Decodes a capture of any kind and gathers functions, costs, coverage and the rest. `parts`: WM_ANSWERS_… bits;
-/// `jobs` as for decoders; `progress` may be NULL. WM_NOT_FOUND: nothing could be decoded, with the reason.
+/// `jobs` as for decoders; `progress` may be NULL. Damage, and a file that was cut, are in the tables `health` and
+/// `capture`. WM_NOT_FOUND: nothing could be decoded, with the reason.
 WM_API wm_status wm_answers_of(const wm_capture* capture, unsigned parts, unsigned jobs, wm_progress_callback progress,
                                void* user, wm_answers** answers, wm_error** error);
 WM_API void wm_answers_free(wm_answers* answers);
@@ -408,7 +409,8 @@ WM_API wm_status wm_answers_save(const wm_answers* answers, const char* path, wm
 /// Writes a file in one of the formats of `waymark export` (perfetto, pprof, lcov, …).
 WM_API wm_status wm_answers_export(const wm_answers* answers, const char* format, const char* path, wm_error** error);
 
-/// Tables that answers consist of; docs/columns.md describes them.
+/// Tables that answers consist of; docs/sqlite-schema.md describes them. Functions and their costs, `metrics` and `health`
+/// need no bit of WM_ANSWERS_….
 WM_API size_t wm_answers_table_count(void);
 WM_API const char* wm_answers_table_name(size_t index);  ///< NULL: there are not so many
 

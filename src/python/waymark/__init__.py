@@ -305,7 +305,9 @@ class Capture:
     def answers(self, calls: bool = True, instructions: bool = True, timeline: bool = False, inlined: bool = False,
                 all_functions: bool = False, ranges: bool = False, disassembly: bool = False, sources: bool = False,
                 jobs: int = 0) -> Answers:
-        """Decodes the capture and gathers what it says. What is not asked for costs no time, and its tables are empty."""
+        """Decodes the capture and gathers what it says. What is not asked for costs no time, and its tables are empty.
+
+        Damage, and a file that was cut, are in the tables `health` and `capture`."""
         wanted = {"calls": calls, "instructions": instructions, "timeline": timeline, "inlined": inlined,
                   "all_functions": all_functions, "ranges": ranges, "disassembly": disassembly, "sources": sources}
         parts = sum(_waymark.answer_parts[name] for name, is_wanted in wanted.items() if is_wanted)
