@@ -367,11 +367,13 @@ private:
                 "the file has lists of branches, which simpleperf made while it recorded, in the place of trace "
                 "(--decode-etm). Waymark decodes trace: record without --decode-etm.");
         if (rings_.without_aux && !rings_.rings.empty())
-            problem(
-                fmt::format("the file has no AUX records, which describe where trace begins and ends and how it is "
-                            "formatted; they were lost, or the file was filtered. The trace of each ring is read as "
-                            "one range, {}. Copy the whole file again, or record again.",
-                            guessed_formats()));
+            problem(fmt::format(
+                "the file has no AUX records, which describe where trace begins and ends and how it is "
+                "formatted; {}. The trace of each ring is read as one range, {}. Copy the whole file again, "
+                "or record again.",
+                data_->loss_count != 0 ? "they are in what is missing or damaged"
+                                       : "they were lost, or the file was filtered",
+                guessed_formats()));
         if (truncated != 0)
             problem(fmt::format("{} of {} AUX ranges are marked TRUNCATED: the trace buffer was full or had wrapped, "
                                 "and an unknown amount of trace is lost there. A larger AUX buffer (perf record -m "

@@ -72,8 +72,8 @@ void InputOptions::add_folders_to(CLI::App& command) {
         ->group(group);
     command
         .add_option("--symdir", symbol_folders,
-                    "Folder with unstripped programs and libraries at any path in it, such as Android's symbols; files "
-                    "are found by name and build ID. May be repeated")
+                    "Folder with unstripped programs and libraries at any path in it, such as Android's symbols; a "
+                    "file is found by its name, and taken if its build ID is right. May be repeated")
         ->type_name("DIR")
         ->allow_extra_args(false)
         ->take_all()

@@ -190,9 +190,10 @@ private:
             report_.verdict =
                 fmt::format("This capture needs {} before it can be trusted.", counted(errors, "correction"));
         else if (flow && !code)
-            report_.verdict = fmt::format(
-                "The packets of this capture can be read, but not decoded without the program that ran (--image){}.",
-                known);
+            report_.verdict = fmt::format("The packets of this capture can be read, but not decoded{}{}.",
+                                          session_.capture.spaces ? ": the code of what ran is not known"
+                                                                  : " without the program that ran (--image)",
+                                          known);
         else if (lacks)
             report_.verdict =
                 fmt::format("This capture decodes in part: memory that it describes is missing{}.", known);

@@ -44,7 +44,7 @@ void ProcessFindings::report() const {
                      {},
                      damage.found + looked_at,
                      "the code of all that ran",
-                     "it was not found by its name or build ID",
+                     "it was not found by its name or build ID, or no map of a process says which file it is",
                      damage.means});
 }
 

@@ -380,7 +380,8 @@ std::vector<Damage> missing_code(const Session& session, const Report& report, s
                 damage.means = fmt::format(
                     "the maps of {} are not in the file: FORK or MMAP2 records were lost (a larger ring, perf record "
                     "-m "
-                    "SIZE, loses fewer), or the process ran before; record again, from its start",
+                    "SIZE, loses fewer), the file was not copied whole, or the process ran before. --image does not "
+                    "help: copy the file again, or record again from the start",
                     threads.empty() ? "what ran" : "its process");
         } else {
             const capture::AddressSpaces::Name& name = session.capture.spaces->names()[*code.name];

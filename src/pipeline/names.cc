@@ -62,7 +62,11 @@ Status NameFinder::add_given(const image::ImageArgument& argument, bool only_nam
 
 /// Why an image without an address is not what ran; empty: nothing of the map speaks against it.
 std::string NameFinder::why_refused(const Given& file) const {
-    if (mapped_.empty()) return {};
+    if (mapped_.empty())
+        return capture_.spaces
+                   ? "the capture has no maps of processes, so it is not known where the file was; it is not "
+                     "used. Copy the whole capture again, or record again."
+                   : "";
     constexpr std::string_view remedy =
         "it is not used. Give the file that ran, or FILE@ADDRESS to use this one there.";
     const std::vector<std::uint8_t>& id = file.info->build_id();
