@@ -409,8 +409,8 @@ WM_API wm_status wm_answers_save(const wm_answers* answers, const char* path, wm
 /// Writes a file in one of the formats of `waymark export` (perfetto, pprof, lcov, …).
 WM_API wm_status wm_answers_export(const wm_answers* answers, const char* format, const char* path, wm_error** error);
 
-/// Tables that answers consist of; docs/sqlite-schema.md describes them. Functions and their costs, `metrics` and `health`
-/// need no bit of WM_ANSWERS_….
+/// Tables that answers consist of; docs/sqlite-schema.md describes them. Functions and their costs, `metrics` and
+/// `health` need no bit of WM_ANSWERS_….
 WM_API size_t wm_answers_table_count(void);
 WM_API const char* wm_answers_table_name(size_t index);  ///< NULL: there are not so many
 
