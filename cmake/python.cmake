@@ -11,6 +11,11 @@ endif()
 set(Python_EXECUTABLE /usr/bin/python3 CACHE FILEPATH "The Python for which the module is built")
 find_package(Python COMPONENTS Interpreter Development.Module REQUIRED)
 find_package(pybind11 CONFIG REQUIRED)
+if(CMAKE_CROSSCOMPILING)
+    # The name that Python of the other machine looks for; pybind11 has asked the one that runs here.
+    set(PYTHON_MODULE_EXTENSION
+        ".cpython-${Python_VERSION_MAJOR}${Python_VERSION_MINOR}-${CMAKE_LIBRARY_ARCHITECTURE}.so")
+endif()
 message(STATUS "The Python module is built for Python ${Python_VERSION}")
 
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/python/*.cc)

@@ -255,6 +255,9 @@ typedef struct wm_flow_batch {
 /// Anything else than 0 cancels: nothing more is delivered, and the function that decodes returns WM_CANCELLED.
 typedef int (*wm_flow_callback)(const wm_flow_batch* batch, void* user);
 
+/// Memory for ranges: returns room for `*count` of them, or for more, and sets `*count` to how many. NULL cancels.
+typedef wm_range* (*wm_room_callback)(const wm_source* source, size_t* count, void* user);
+
 /// Where the byte at an offset in the stream stood in its buffer. During the callback only.
 WM_API uint64_t wm_flow_buffer_offset(const wm_flow_batch* batch, uint64_t stream_offset);
 
@@ -356,6 +359,10 @@ WM_API void wm_decoder_set_jobs(wm_decoder* decoder, unsigned jobs);
 /// One of these: flow as ranges and events; flow as counts of blocks, which is quicker; packets; samples. Without any,
 /// flow or samples are only summed up (wm_decoder_get_totals).
 WM_API void wm_decoder_on_flow(wm_decoder* decoder, wm_flow_callback callback, void* user);
+/// With wm_decoder_on_flow, for a program that keeps ranges: they are put into its memory, and lie there one batch
+/// behind the other, rather than in memory that the library uses again. Batches of one source keep their `base` as long
+/// as they can. A source uses the room that it was given last; what is left at its end is not used.
+WM_API void wm_decoder_set_room(wm_decoder* decoder, wm_room_callback callback, void* user);
 WM_API void wm_decoder_on_counts(wm_decoder* decoder, wm_counts_callback callback, void* user);
 WM_API void wm_decoder_on_packets(wm_decoder* decoder, wm_packet_callback callback, void* user);
 WM_API void wm_decoder_on_samples(wm_decoder* decoder, wm_sample_callback callback, void* user);

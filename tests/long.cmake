@@ -62,3 +62,7 @@ waymark_long_test(docs "" ${PROJECT_SOURCE_DIR}/scripts/docs)
 waymark_long_test(packages "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/package/installed_test.py
     ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/packages)
 set_tests_properties(long.packages PROPERTIES SKIP_RETURN_CODE 77)
+# The same cross-built for arm64, and the program's tests under qemu-aarch64. After the other: both write build/packages.
+waymark_long_test(packages_arm64 "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/package/arm64_test.py
+    ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/packages-arm64)
+set_tests_properties(long.packages_arm64 PROPERTIES SKIP_RETURN_CODE 77 DEPENDS long.packages)

@@ -265,6 +265,10 @@ void wm_decoder_on_flow(wm_decoder* decoder, wm_flow_callback callback, void* us
     decoder->callbacks.flow = callback;
     decoder->callbacks.flow_user = user;
 }
+void wm_decoder_set_room(wm_decoder* decoder, wm_room_callback callback, void* user) {
+    decoder->callbacks.room = callback;
+    decoder->callbacks.room_user = user;
+}
 void wm_decoder_on_counts(wm_decoder* decoder, wm_counts_callback callback, void* user) {
     decoder->callbacks.counts = callback;
     decoder->callbacks.counts_user = user;

@@ -1,9 +1,12 @@
 #include "flow_sink.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <type_traits>
 #include <variant>
 
+#include "waymark/flow/blocks.h"
 #include "waymark/flow/summary.h"
 
 namespace waymark::capi {
@@ -144,17 +147,27 @@ void sum_up(wm_totals& totals, const flow::What& what) {
     }
 }
 
+/// A range is four numbers, which the processor takes at once.
+using Row [[gnu::vector_size(sizeof(flow::Range))]] = std::uint32_t;
+constexpr std::size_t offset_in_row = 1, cycles_in_row = 2, times_in_row = 3;
+static_assert(sizeof(Row) == sizeof(flow::Range) && offsetof(flow::Range, offset) == offset_in_row * 4 &&
+              offsetof(flow::Range, cycles) == cycles_in_row * 4 && offsetof(flow::Range, times) == times_in_row * 4);
+
 /// Every range passes through it. Most have no count of cycles and ran once: for them a sum of one member is enough.
 void add_ranges(wm_totals& totals, const flow::Batch& batch) {
     const flow::Block* const blocks = batch.blocks.data();
     std::uint64_t instructions = 0;
-    std::uint32_t unusual = 0;
+    // Bits that all ranges have, and those that any has.
+    Row all = ~Row{}, any{};
     for (const flow::Range& range : batch.ranges) {
         instructions += blocks[range.block()].instructions;
-        unusual |= (range.cycles ^ flow::no_cycles) | (range.times ^ 1U);
+        Row row;
+        std::memcpy(&row, &range, sizeof row);
+        all &= row;
+        any |= row;
     }
     totals.instructions += instructions;
-    if (unusual == 0) return;
+    if (all[cycles_in_row] == flow::no_cycles && all[times_in_row] == 1 && any[times_in_row] == 1) return;
     for (const flow::Range& range : batch.ranges) {
         totals.instructions += std::uint64_t{blocks[range.block()].instructions} * (range.times - 1U);
         totals.cycles += range.cycles == flow::no_cycles ? 0 : range.cycles;
@@ -198,7 +211,46 @@ void StreamSink::take_events(const flow::Batch& batch, bool wanted) {
     }
 }
 
-void BatchSink::consume(const flow::Batch& batch) {
+std::span<flow::Range> BatchSink::room(std::size_t least) {
+    const std::span<flow::Range> given = given_room(least);
+    writes_there_ = !given.empty();
+    return given;
+}
+
+std::span<flow::Range> BatchSink::given_room(std::size_t least) {
+    if (callbacks_.room == nullptr || callbacks_.stopped) return {};
+    std::size_t count = least;
+    wm_range* const given = callbacks_.room(&source_, &count, callbacks_.room_user);
+    if (given == nullptr || count < least) {
+        callbacks_.stopped = true;
+        return {};
+    }
+    return {reinterpret_cast<flow::Range*>(given), count};
+}
+
+flow::Batch BatchSink::moved(const flow::Batch& batch) {
+    constexpr std::uint64_t far = 0x3fffffff;
+    const std::size_t count = batch.ranges.size();
+    if (room_.size() < count) room_ = given_room(std::max<std::size_t>(count, flow::BatchWriter::batch_ranges));
+    if (callbacks_.stopped) return {};
+    if (batch.base.value - base_.value > far || batch.ranges.back().offset > far) base_ = batch.base;
+    Row further{};
+    further[offset_in_row] = static_cast<std::uint32_t>(batch.base - base_);
+    for (std::size_t i = 0; i < count; ++i) {
+        Row row;
+        std::memcpy(&row, &batch.ranges[i], sizeof row);
+        row += further;
+        std::memcpy(static_cast<void*>(&room_[i]), &row, sizeof row);
+    }
+    const std::span<const flow::Range> there = room_.first(count);
+    room_ = room_.subspan(count);
+    return {batch.blocks, base_, there, batch.events};
+}
+
+void BatchSink::consume(const flow::Batch& delivered) {
+    if (callbacks_.stopped) return;
+    const bool moves = callbacks_.room != nullptr && !writes_there_ && !delivered.ranges.empty();
+    const flow::Batch batch = moves ? moved(delivered) : delivered;
     if (callbacks_.stopped) return;
     take_events(batch, true);
     totals_.ranges += batch.ranges.size();

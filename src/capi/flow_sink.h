@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,12 +17,13 @@ namespace waymark::capi {
 /// What the user of a decoder asked for, and whether it is to stop.
 struct Callbacks {
     wm_flow_callback flow = nullptr;
+    wm_room_callback room = nullptr;
     wm_counts_callback counts = nullptr;
     wm_packet_callback packets = nullptr;
     wm_sample_callback samples = nullptr;
     wm_progress_callback progress = nullptr;
-    void *flow_user = nullptr, *counts_user = nullptr, *packets_user = nullptr, *samples_user = nullptr,
-         *progress_user = nullptr;
+    void *flow_user = nullptr, *room_user = nullptr, *counts_user = nullptr, *packets_user = nullptr,
+         *samples_user = nullptr, *progress_user = nullptr;
     bool stopped = false;  ///< a callback said so: none is called any more
 
     /// Calls one of them, if it is there and none has stopped decoding.
@@ -57,6 +59,17 @@ class BatchSink final : public StreamSink {
 public:
     using StreamSink::StreamSink;
     void consume(const flow::Batch& batch) override;
+    /// Of the user's memory, if a callback gives it.
+    [[nodiscard]] std::span<flow::Range> room(std::size_t least) override;
+
+private:
+    [[nodiscard]] std::span<flow::Range> given_room(std::size_t least);
+    /// The same batch with its ranges in the user's memory.
+    [[nodiscard]] flow::Batch moved(const flow::Batch& batch);
+
+    bool writes_there_ = false;    ///< who writes batches has a room for them
+    std::span<flow::Range> room_;  ///< for those of others: what is left of it
+    Offset base_{};                ///< of ranges in it
 };
 
 /// Counts of blocks alone.

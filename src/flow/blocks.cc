@@ -69,13 +69,27 @@ std::uint32_t BlockTable::intern(const Block& block) {
     return static_cast<std::uint32_t>(size);
 }
 
+void BatchWriter::find_room() {
+    constexpr std::size_t least = batch_ranges + most_in_path;
+    Owned& b = *batch_;
+    if (room_end_ != nullptr && static_cast<std::size_t>(room_end_ - b.ranges) >= least) return;
+    const std::span<Range> room = sink_->room(least);
+    const bool enough = room.size() >= least;
+    b.ranges = enough ? room.data() : b.own.data();
+    room_end_ = enough ? room.data() + room.size() : nullptr;
+}
+
 void BatchWriter::flush() {
     Owned& b = *batch_;
     if (b.count == 0 && b.events.empty()) return;
     if (sink_ != nullptr) {
         sink_->consume(b.batch(table_.blocks()));
-        b.count = 0;
         b.events.clear();
+        if (room_end_ != nullptr && b.count != 0) {
+            b.ranges += b.count;
+            find_room();
+        }
+        b.count = 0;
         return;
     }
     const Offset base = b.base;

@@ -87,11 +87,21 @@ struct FlowPart {
     std::size_t source = 0;
     std::string buffer;
     std::uint64_t base = 0;
-    RangePool::Memory ranges;
+    RangePool::Memory ranges;  ///< a part of it
     std::size_t range_count = 0;
     std::shared_ptr<std::vector<EventRow>> events = std::make_shared<std::vector<EventRow>>();
     std::shared_ptr<std::vector<wm_block>> blocks;
     std::size_t block_count = 0;
+
+    /// What `of` says of the block of each range.
+    template <class Of>
+    [[nodiscard]] auto of_blocks(Of of) const {
+        py::array_t<decltype(of(wm_block{}))> out(static_cast<py::ssize_t>(range_count));
+        auto* const to = out.mutable_data();
+        for (std::size_t i = 0; i < range_count; ++i)
+            to[i] = of((*blocks)[ranges[static_cast<std::ptrdiff_t>(i)].edge >> 1U]);
+        return out;
+    }
 };
 
 class DecoderHandle {
@@ -182,6 +192,12 @@ public:
                 return 0;
             },
             this);
+        wm_decoder_set_room(
+            decoder_,
+            [](const wm_source* source, std::size_t* count, void* user) {
+                return static_cast<FlowDecoder*>(user)->room(source, *count);
+            },
+            this);
     }
 
     /// The next batch; None at the end.
@@ -191,6 +207,9 @@ public:
             done_ = true;
             close_part();
         }
+        // What waits has left the cache before it is looked at.
+        constexpr std::size_t least_piece = 4096;
+        if (ready_.size() > 2 && piece_bytes_ > least_piece) piece_bytes_ /= 2;
         return pop();
     }
     /// Of a live capture.
@@ -218,23 +237,35 @@ private:
     // More than a decoder delivers at once.
     static constexpr std::size_t least_batch = 4096;
 
-    void take(const wm_flow_batch& b) {
-        const std::size_t source = index_of(b.source);
-        if (now_.ranges &&
-            (now_.source != source || now_.buffer != b.buffer || now_.range_count + b.range_count > batch_ ||
-             now_.events->size() > batch_ || b.base - now_.base > 0x7fffffff))
-            close_part();
-        BlockRows& blocks = blocks_[{source, b.buffer}];
-        if (!now_.ranges) {
-            now_.source = source;
-            now_.buffer = b.buffer;
-            now_.base = b.base;
-            now_.ranges = pool_->take();
+    /// What a source writes ranges to; the memory before it is no longer used for that.
+    wm_range* room(const wm_source* source, std::size_t& count) {
+        RangePool::Memory& memory = rooms_[source];
+        if (count <= batch_) {
+            memory = pool_->take();
+            count = batch_;
+        } else {
+            memory = RangePool::Memory(new wm_range[count]);
         }
-        blocks.grow(b.blocks, b.block_count);
-        now_.blocks = blocks.rows;
+        return memory.get();
+    }
+    void take(const wm_flow_batch& b) {
+        if (b.source != stream_.source || stream_.buffer != b.buffer) {
+            close_part();
+            stream_ = {b.source, b.buffer, index_of(b.source), nullptr};
+            stream_.blocks = &blocks_[{stream_.number, stream_.buffer}];
+        }
+        const bool has_ranges = b.range_count != 0;
+        if (now_.events->size() > batch_ || (now_.range_count != 0 && has_ranges &&
+                                             (b.ranges != now_.ranges.get() + now_.range_count || b.base != now_.base)))
+            close_part();
+        if (has_ranges && now_.range_count == 0) {
+            const RangePool::Memory& memory = rooms_[b.source];
+            now_.ranges = RangePool::Memory(memory, memory.get() + (b.ranges - memory.get()));
+            now_.base = b.base;
+        }
+        stream_.blocks->grow(b.blocks, b.block_count);
+        now_.blocks = stream_.blocks->rows;
         now_.block_count = b.block_count;
-        copy_ranges(b);
         for (std::size_t i = 0; i < b.event_count; ++i) {
             const wm_event& e = b.events[i];
             now_.events->push_back({e.kind, e.before + static_cast<std::uint32_t>(now_.range_count), e.offset,
@@ -242,27 +273,24 @@ private:
         }
         now_.range_count += b.range_count;
     }
-    void copy_ranges(const wm_flow_batch& b) {
-        // A row is four numbers, which the processor takes at once; the second is the offset.
-        using Row [[gnu::vector_size(sizeof(wm_range))]] = std::uint32_t;
-        static_assert(sizeof(Row) == sizeof(wm_range) && offsetof(wm_range, offset) == sizeof(std::uint32_t));
-        const Row further = {0, static_cast<std::uint32_t>(b.base - now_.base), 0, 0};
-        wm_range* const to = now_.ranges.get() + now_.range_count;
-        for (std::size_t i = 0; i < b.range_count; ++i) {
-            Row row;
-            std::memcpy(&row, b.ranges + i, sizeof row);
-            row += further;
-            std::memcpy(to + i, &row, sizeof row);
-        }
-    }
     void close_part() {
-        if (!now_.ranges) return;
-        ready_.push_back(std::move(now_));
-        now_ = {};
+        if (now_.range_count == 0 && now_.events->empty()) return;
+        now_.source = stream_.number;
+        now_.buffer = stream_.buffer;
+        ready_.push_back(std::exchange(now_, {}));
     }
+
+    struct Stream {
+        const wm_source* source = nullptr;
+        std::string buffer;
+        std::size_t number = 0;  ///< of the source
+        BlockRows* blocks = nullptr;
+    };
 
     const std::size_t batch_;
     std::shared_ptr<RangePool> pool_;
+    std::map<const wm_source*, RangePool::Memory> rooms_;
+    Stream stream_;  ///< that the last batch was of
     std::map<std::pair<std::size_t, std::string>, BlockRows> blocks_;
     EventNames names_;
     FlowPart now_;
@@ -457,18 +485,22 @@ void add_decoders(py::module_& m) {
         .def_readonly("source", &FlowPart::source)
         .def_readonly("buffer", &FlowPart::buffer)
         .def_readonly("base", &FlowPart::base)
-        .def_property_readonly("ranges",
-                               [](const FlowPart& part) {
-                                   // The memory goes back to its pool when the last array of it is gone.
-                                   const auto keeps = std::make_shared<RangePool::Memory>(part.ranges);
-                                   return array_kept_by(part.ranges.get(), part.range_count, keeps);
-                               })
+        .def_property_readonly(
+            "ranges",
+            // The memory goes back to its pool when the last array of it is gone.
+            [](const FlowPart& part) { return array_kept_by(part.ranges.get(), part.range_count, part.ranges); })
         .def_property_readonly(
             "events",
             [](const FlowPart& part) { return array_kept_by(part.events->data(), part.events->size(), part.events); })
-        .def_property_readonly("blocks", [](const FlowPart& part) {
-            return array_kept_by(part.blocks->data(), part.block_count, part.blocks);
-        });
+        .def_property_readonly(
+            "blocks",
+            [](const FlowPart& part) { return array_kept_by(part.blocks->data(), part.block_count, part.blocks); })
+        .def("start", [](const FlowPart& part) { return part.of_blocks([](const wm_block& b) { return b.start; }); })
+        .def("end",
+             [](const FlowPart& part) { return part.of_blocks([](const wm_block& b) { return b.start + b.bytes; }); })
+        .def("instructions",
+             [](const FlowPart& part) { return part.of_blocks([](const wm_block& b) { return b.instructions; }); })
+        .def("isa", [](const FlowPart& part) { return part.of_blocks([](const wm_block& b) { return b.isa; }); });
     py::class_<FlowDecoder> flow(m, "FlowDecoder");
     flow.def(py::init<const Capture&, const std::vector<std::string>&, unsigned, std::size_t>())
         .def("next", &FlowDecoder::next)

@@ -55,6 +55,97 @@ static void decodes_to_the_truth(const char* folder) {
     wm_close(capture);
 }
 
+/* Rooms for ranges, and what batches said of them. */
+struct kept {
+    size_t room_ranges; /* 0: as many as are asked for */
+    size_t most_rooms;
+    wm_range* rooms[600];
+    size_t room_sizes[600], room_count;
+    wm_flow_batch batches[6000]; /* those with ranges */
+    wm_block blocks[4096];
+    size_t batch_count, new_places;
+    story at_once;
+};
+
+static wm_range* give_room(const wm_source* source, size_t* count, void* user) {
+    struct kept* kept = user;
+    CHECK(wm_source_has_flow(source) && *count > 0 && kept->room_count < sizeof kept->rooms / sizeof *kept->rooms);
+    if (kept->room_count == kept->most_rooms) return NULL;
+    if (kept->room_ranges > *count) *count = kept->room_ranges;
+    wm_range* room = malloc(*count * sizeof *room);
+    CHECK(room != NULL);
+    memset(room, 0xee, *count * sizeof *room);
+    kept->room_sizes[kept->room_count] = *count;
+    kept->rooms[kept->room_count++] = room;
+    return room;
+}
+
+static int keep(const wm_flow_batch* batch, void* user) {
+    struct kept* kept = user;
+    collect(batch, &kept->at_once);
+    if (batch->range_count == 0) return 0;
+    const wm_range* room = kept->rooms[kept->room_count - 1];
+    CHECK(batch->ranges >= room && batch->ranges + batch->range_count <= room + kept->room_sizes[kept->room_count - 1]);
+    CHECK(kept->batch_count < sizeof kept->batches / sizeof *kept->batches);
+    const wm_flow_batch* before = kept->batch_count == 0 ? NULL : &kept->batches[kept->batch_count - 1];
+    kept->new_places += before == NULL || before->ranges + before->range_count != batch->ranges;
+    CHECK(before == NULL || before->base == batch->base);
+    CHECK(batch->block_count <= sizeof kept->blocks / sizeof *kept->blocks);
+    memcpy(kept->blocks, batch->blocks, batch->block_count * sizeof *batch->blocks);
+    kept->batches[kept->batch_count++] = *batch;
+    return 0;
+}
+
+/* Ranges stay in the memory that the program gives, one batch behind the other. */
+static void ranges_are_kept(unsigned jobs, size_t step, size_t room_ranges) {
+    wm_capture* capture = NULL;
+    wm_decoder* decoder = NULL;
+    static struct kept kept;
+    kept = (struct kept){.room_ranges = room_ranges, .most_rooms = SIZE_MAX, .at_once = NEW_STORY};
+    story expected = NEW_STORY, later = NEW_STORY;
+    OK(wm_open(at("examples/sort/capture"), NULL, &capture, error));
+    OK(wm_decoder_new(capture, &decoder, error));
+    wm_decoder_on_flow(decoder, collect, &expected);
+    OK(wm_decoder_run(decoder, error));
+    wm_decoder_free(decoder);
+
+    OK(wm_decoder_new(capture, &decoder, error));
+    wm_decoder_set_jobs(decoder, jobs);
+    wm_decoder_on_flow(decoder, keep, &kept);
+    wm_decoder_set_room(decoder, give_room, &kept);
+    for (int more = 1; more != 0;) OK(wm_decoder_step(decoder, step, &more, error));
+    CHECK(kept.at_once.hash == expected.hash && kept.at_once.events == expected.events);
+    CHECK(kept.new_places <= kept.room_count && (room_ranges < 2000 || kept.new_places == 1));
+    for (size_t i = 0; i < kept.batch_count; ++i) {
+        kept.batches[i].blocks = kept.blocks;
+        kept.batches[i].event_count = 0;
+        collect(&kept.batches[i], &later);
+    }
+    CHECK(later.range_hash == expected.range_hash && later.ranges == expected.ranges);
+    wm_decoder_free(decoder);
+    wm_close(capture);
+    for (size_t i = 0; i < kept.room_count; ++i) free(kept.rooms[i]);
+}
+
+static void no_room_cancels(unsigned jobs) {
+    wm_capture* capture = NULL;
+    wm_decoder* decoder = NULL;
+    for (size_t rooms = 0; rooms < 2; ++rooms) {
+        static struct kept kept;
+        kept = (struct kept){.most_rooms = rooms, .at_once = NEW_STORY};
+        OK(wm_open(at("examples/sort/capture"), NULL, &capture, error));
+        OK(wm_decoder_new(capture, &decoder, error));
+        wm_decoder_set_jobs(decoder, jobs);
+        wm_decoder_on_flow(decoder, keep, &kept);
+        wm_decoder_set_room(decoder, give_room, &kept);
+        FAILS(WM_CANCELLED, "cancelled", wm_decoder_run(decoder, error));
+        CHECK(kept.room_count == rooms && kept.at_once.ranges < 1382);
+        wm_decoder_free(decoder);
+        wm_close(capture);
+        for (size_t i = 0; i < kept.room_count; ++i) free(kept.rooms[i]);
+    }
+}
+
 struct sums {
     uint64_t ranges, instructions, calls;
 };
@@ -236,6 +327,13 @@ void decode_suite(void) {
     a_profiling_buffer_has_samples();
     decodes_to_the_truth("examples/sort/capture");
     decodes_to_the_truth("examples/sort/capture-aarch64");
+    for (unsigned jobs = 1; jobs <= 3; jobs += 2) {
+        ranges_are_kept(jobs, 4096, 0);
+        ranges_are_kept(jobs, 4096, 1 << 16);
+        ranges_are_kept(jobs, 7, 1 << 16);
+        ranges_are_kept(jobs, 100, 1100);
+        no_room_cancels(jobs);
+    }
     counts_are_those_of_ranges();
     packets_cover_the_stream();
     code_comes_in_every_way();

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Runs the examples in C, examples/library/*.c, against what QEMU executed (examples/sort/capture/truth.txt).
 
-    examples_test.py FOLDER ROOT   FOLDER: of capi_example_decode and capi_example_live
+    examples_test.py FOLDER ROOT [VALGRIND]   FOLDER: of capi_example_decode and capi_example_live. VALGRIND: runs them
+        under it, and each error in memory and each leak is a failure
 """
 import pathlib
 import subprocess
 import sys
 import unittest
 
-FOLDER, ROOT = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+FOLDER, ROOT, VALGRIND = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3:]
 SORT = ROOT / "examples" / "sort"
 DESCRIBED = ["protocol=ptm1.1", "buffer-format=coresight", "trace-id=0x10", "etmcr=0x30001000", "etmidr=0x411cf312",
              "etmccer=0x34c01000", f"image={SORT}/sort.elf"]
@@ -21,8 +22,13 @@ def truth(name):
     raise KeyError(name)
 
 
-def run(name, *arguments, **more):
-    return subprocess.run([FOLDER / f"capi_example_{name}", *arguments], capture_output=True, timeout=60, **more)
+def run(name, *arguments, frees=True, **more):
+    """frees: at its end; examples do not when they report an error."""
+    under = []
+    if VALGRIND:
+        under = [*VALGRIND, "-q", "--error-exitcode=9", "--errors-for-leak-kinds=all",
+                 "--show-leak-kinds=all", f"--leak-check={'full' if frees else 'no'}"]
+    return subprocess.run([*under, FOLDER / f"capi_example_{name}", *arguments], capture_output=True, timeout=300, **more)
 
 
 class Examples(unittest.TestCase):
@@ -55,10 +61,10 @@ class Examples(unittest.TestCase):
     def test_wrong_input(self):
         for arguments, text in ((["no/such"], "no/such"), ([], "usage"), ([SORT / "capture", "image"], "NAME=VALUE"),
                                 ([SORT / "capture", "colour=red"], "colour")):
-            done = run("decode", *arguments)
+            done = run("decode", *arguments, frees=False)
             self.assertIn(done.returncode, (1, 2))
             self.assertIn(text, done.stderr.decode())
-        done = run("live", "protocol=z80", input=b"")
+        done = run("live", "protocol=z80", input=b"", frees=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn("z80", done.stderr.decode())
 

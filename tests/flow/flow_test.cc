@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <deque>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -112,6 +114,66 @@ TEST(BatchWriter, ManyElementsAndFarOffsets) {
     }
     out.flush();
     EXPECT_EQ(sink.text, expected);
+}
+
+/// Keeps ranges where they are written.
+class Keeper final : public Sink {
+public:
+    explicit Keeper(std::size_t room_ranges) : room_ranges_(room_ranges) {}
+    void consume(const Batch& batch) override {
+        if (!batch.ranges.empty()) batches.push_back(batch);
+        for (const Range& r : batch.ranges) at_once.push_back(batch.base.value + r.offset);
+    }
+    std::span<Range> room(std::size_t least) override {
+        return rooms.emplace_back(room_ranges_ == 0 ? least : room_ranges_);
+    }
+    std::vector<Batch> batches;
+    std::vector<std::uint64_t> at_once;
+    std::deque<std::vector<Range>> rooms;
+
+private:
+    std::size_t room_ranges_;
+};
+
+TEST(BatchWriter, WritesWhereTheSinkKeepsRanges) {
+    for (const std::size_t room : {std::size_t{0}, std::size_t{1500}, std::size_t{100'000}}) {
+        Keeper sink(room);
+        BlockTable table;
+        BatchWriter out(table, sink);
+        const std::uint32_t id = table.intern(block(0));
+        std::vector<std::uint64_t> expected;
+        for (std::uint64_t i = 0; i < 5000; ++i) {
+            // The last ones are far from the others, and from one another.
+            const Offset at{i < 4000 ? i * 8 : i * 0x1000'0000};
+            out.range(id * 2, at);
+            expected.push_back(at.value);
+            if (i % 77 == 0) out.flush();
+        }
+        out.flush();
+        EXPECT_EQ(sink.at_once, expected);
+        std::vector<std::uint64_t> later;
+        std::size_t places = 0;
+        for (std::size_t i = 0; i < sink.batches.size(); ++i) {
+            const Batch& b = sink.batches[i];
+            for (const Range& r : b.ranges) later.push_back(b.base.value + r.offset);
+            EXPECT_TRUE(later.back() >= 4000 * 8 || b.base == Offset{});
+            places +=
+                i == 0 || sink.batches[i - 1].ranges.data() + sink.batches[i - 1].ranges.size() != b.ranges.data();
+        }
+        EXPECT_EQ(later, expected);
+        EXPECT_LE(places, room == 100'000 ? 1U : sink.rooms.size());
+    }
+}
+
+TEST(BatchWriter, ARoomThatIsTooSmallIsNotUsed) {
+    Keeper sink(100);
+    BlockTable table;
+    BatchWriter out(table, sink);
+    for (std::uint64_t i = 0; i < 200; ++i) out.range(0, {i});
+    out.flush();
+    EXPECT_EQ(sink.at_once.size(), 200U);
+    ASSERT_EQ(sink.batches.size(), 1U);
+    EXPECT_NE(sink.batches[0].ranges.data(), sink.rooms[0].data());
 }
 
 TEST(Exceptions, EachClassHasANameOfItsOwn) {

@@ -59,19 +59,24 @@ public:
     /// Ranges that `Run::put` may write at once, and Run::path.
     static constexpr std::size_t most_at_once = 8, most_in_path = 24;
 
-    /// Elements that belong together and own their memory.
+    /// Elements that belong together and own their memory, but for ranges that are in a room of the sink's.
     struct Owned {
+        Owned() { ranges = own.data(); }
+        Owned(const Owned&) = delete;
+        Owned& operator=(const Owned&) = delete;
+
         Offset base{};
         std::size_t count = 0;
+        Range* ranges = nullptr;  ///< for batch_ranges, and most_in_path behind them
         std::vector<Event> events;
-        std::array<Range, batch_ranges + most_in_path> ranges;
+        std::array<Range, batch_ranges + most_in_path> own;
 
         [[nodiscard]] Batch batch(std::span<const Block> blocks) const {
-            return {blocks, base, std::span(ranges).first(count), events};
+            return {blocks, base, {ranges, count}, events};
         }
     };
 
-    BatchWriter(BlockTable& table, Sink& sink) : table_(table), sink_(&sink), batch_(new Owned) {}
+    BatchWriter(BlockTable& table, Sink& sink) : table_(table), sink_(&sink), batch_(new Owned) { find_room(); }
     /// Keeps batches instead of delivering them.
     explicit BatchWriter(BlockTable& table) : table_(table), batch_(new Owned) {}
     BatchWriter(const BatchWriter&) = delete;
@@ -169,7 +174,7 @@ public:
         WM_INLINE Run(BatchWriter& out, Offset first, std::uint64_t bytes, std::uintptr_t first_address)
             : out_(out), first_(first), first_address_(first_address) {
             if (first.value + bytes - out.batch_->base.value > 0xffffffff) [[unlikely]]
-                out.next(first);
+                out.next_base(first);
             begin(*out.batch_);
         }
         WM_INLINE static std::uintptr_t address(const std::uint8_t* byte) {
@@ -178,12 +183,12 @@ public:
         /// As if a stream began at address 0.
         WM_INLINE static std::uintptr_t address(Offset at) { return static_cast<std::uintptr_t>(at.value); }
         WM_INLINE void begin(Owned& b) {
-            at_ = b.ranges.data() + b.count;
-            limit_ = b.ranges.data() + batch_ranges;
+            at_ = b.ranges + b.count;
+            limit_ = b.ranges + batch_ranges;
             base_ = first_address_ - static_cast<std::uintptr_t>(first_.value - b.base.value);
         }
         WM_INLINE static void end(BatchWriter& out, const Range* at) {
-            out.batch_->count = static_cast<std::size_t>(at - out.batch_->ranges.data());
+            out.batch_->count = static_cast<std::size_t>(at - out.batch_->ranges);
         }
         /// Not a member: an object whose address is passed on does not stay in registers.
         [[gnu::noinline]] static Owned& next(BatchWriter& out, const Range* at, Offset packet) {
@@ -208,13 +213,22 @@ public:
 private:
     void next(Offset offset) {
         flush();
+        // What lies in one room has one base, as long as a packet and the bytes of a Run are close to it.
+        constexpr std::uint64_t close = 0x3fffffff;
+        if (room_end_ == nullptr || offset.value - batch_->base.value > close) batch_->base = offset;
+    }
+    void next_base(Offset offset) {
+        flush();
         batch_->base = offset;
     }
+    /// Sets where the next batch is to be.
+    void find_room();
     void range_in_next(std::uint32_t edge, Offset offset, std::uint32_t cycles);
 
     BlockTable& table_;
     Sink* sink_ = nullptr;
     std::unique_ptr<Owned> batch_;
+    Range* room_end_ = nullptr;  ///< of the sink's room that the batch is in; null: none
     std::vector<std::unique_ptr<Owned>> kept_, spare_;
 };
 

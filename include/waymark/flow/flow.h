@@ -218,6 +218,13 @@ public:
     virtual ~Sink() = default;
     /// Batches come in trace order.
     virtual void consume(const Batch& batch) = 0;
+    /// For a sink that keeps ranges: memory for `least` of them, or more. A writer puts them there, one batch behind
+    /// the other with the same base where it can, and asks again when it needs other memory. Empty: batches lie in
+    /// memory of the writer's, which it uses again.
+    [[nodiscard]] virtual std::span<Range> room(std::size_t least) {
+        (void)least;
+        return {};
+    }
     /// True: batches need hold no ranges, `take_counts` comes instead, which is quicker. For coverage and profiles.
     [[nodiscard]] virtual bool counts_suffice() const { return false; }
     /// Counts suffice, with those of the ways that indirect branches went.

@@ -18,6 +18,7 @@ time; several threads may decode one capture, each with an object of its own fro
 """
 from __future__ import annotations
 
+import functools as _functools
 import os as _os
 import typing as _t
 
@@ -110,7 +111,7 @@ class Batch:
     events: an array of everything that is not a range; `event_list` gives it as objects.
 
     These arrays are not copied, cannot be written to, and stay valid as long as they are used. The other properties are
-    made from them when asked for.
+    made from them each time they are asked for.
     """
 
     def __init__(self, part, sources, names):
@@ -118,9 +119,21 @@ class Batch:
         self._names = names
         self.source: Source = sources[part.source]
         self.buffer: str = part.buffer
-        self.ranges: _np.ndarray = part.ranges
-        self.blocks: _np.ndarray = part.blocks
-        self.events: _np.ndarray = part.events
+
+    @_functools.cached_property
+    def ranges(self) -> _np.ndarray:
+        """Executions of blocks, in order."""
+        return self._part.ranges
+
+    @_functools.cached_property
+    def blocks(self) -> _np.ndarray:
+        """The blocks of the stream so far."""
+        return self._part.blocks
+
+    @_functools.cached_property
+    def events(self) -> _np.ndarray:
+        """Everything that is not a range."""
+        return self._part.events
 
     def __len__(self) -> int:
         return len(self.ranges)
@@ -128,23 +141,20 @@ class Batch:
     def __repr__(self) -> str:
         return f"<{len(self.ranges)} ranges and {len(self.events)} events of {self.source.name}>"
 
-    def _of_block(self, field: str) -> _np.ndarray:
-        return self.blocks[field][self.ranges["edge"] >> 1]
-
     @property
     def start(self) -> _np.ndarray:
         """Address of the first instruction of each range."""
-        return self._of_block("start")
+        return self._part.start()
 
     @property
     def end(self) -> _np.ndarray:
         """Address behind each range."""
-        return self._of_block("start") + self._of_block("bytes")
+        return self._part.end()
 
     @property
     def instructions(self) -> _np.ndarray:
         """Number of instructions of each range, each time it ran."""
-        return self._of_block("instructions")
+        return self._part.instructions()
 
     @property
     def taken(self) -> _np.ndarray:
@@ -174,7 +184,7 @@ class Batch:
         """A DataFrame of the ranges: start, end, isa, instructions, taken, cycles."""
         import pandas
         return pandas.DataFrame({"start": self.start, "end": self.end,
-                                 "isa": _np.array(ISA, dtype=object)[self._of_block("isa")],
+                                 "isa": _np.array(ISA, dtype=object)[self._part.isa()],
                                  "instructions": self.instructions, "taken": self.taken,
                                  "cycles": masked(pandas, self.cycles, self.cycles != NO_CYCLES)})
 
@@ -214,9 +224,10 @@ class Flow(_Decoded):
 
     def ranges(self) -> _t.Iterator[_np.ndarray]:
         """The ranges alone, an array for each batch."""
-        for batch in self:
-            if len(batch):
-                yield batch.ranges
+        for part in iter(self._decoder.next, None):
+            ranges = part.ranges
+            if len(ranges):
+                yield ranges
 
 
 class Live(_Decoded):
