@@ -74,8 +74,7 @@ void BatchWriter::flush() {
     if (b.count == 0 && b.events.empty()) return;
     if (sink_ != nullptr) {
         sink_->consume(b.batch(table_.blocks()));
-        b.count = 0;
-        b.events.clear();
+        b.clear();
         return;
     }
     const Offset base = b.base;
@@ -119,8 +118,7 @@ std::vector<std::unique_ptr<BatchWriter::Owned>> BatchWriter::take() {
 
 void BatchWriter::recycle(std::vector<std::unique_ptr<Owned>>&& batches) {
     for (std::unique_ptr<Owned>& batch : batches) {
-        batch->count = 0;
-        batch->events.clear();
+        batch->clear();
         spare_.push_back(std::move(batch));
     }
     batches.clear();

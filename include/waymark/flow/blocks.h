@@ -58,6 +58,8 @@ public:
     static constexpr std::size_t batch_ranges = 1024;
     /// Ranges that `Run::put` may write at once, and Run::path.
     static constexpr std::size_t most_at_once = 8, most_in_path = 24;
+    /// Of a batch; there is no room for more.
+    static constexpr std::size_t most_repeats = 256;
 
     /// Elements that belong together and own their memory.
     struct Owned {
@@ -65,9 +67,15 @@ public:
         std::size_t count = 0;
         std::vector<Event> events;
         std::array<Range, batch_ranges + most_in_path> ranges;
+        std::size_t repeat_count = 0;
+        std::array<Repeat, most_repeats> repeats;
 
         [[nodiscard]] Batch batch(std::span<const Block> blocks) const {
-            return {blocks, base, std::span(ranges).first(count), events};
+            return {blocks, base, std::span(ranges).first(count), events, std::span(repeats).first(repeat_count)};
+        }
+        void clear() {
+            count = repeat_count = 0;
+            events.clear();
         }
     };
 
@@ -143,6 +151,9 @@ public:
         WM_INLINE void path(const std::uint8_t* packet, const Path& path) {
             // One addition for each range: its fields have the same size.
             using Fields [[gnu::vector_size(sizeof(Range))]] = std::uint32_t;
+            if (Owned& b = *out_.batch_; b.repeat_count < most_repeats) [[likely]]
+                b.repeats[b.repeat_count++] = {path.times, static_cast<std::uint32_t>(at_ - b.ranges.data()),
+                                               path.count};
             const Fields moved{0, static_cast<std::uint32_t>(address(packet) - base_)};
             // Two at a time: what is written beyond the count costs less than to ask.
             for (unsigned i = 0; i < path.count; i += 2)
