@@ -5,12 +5,11 @@
 /// A protocol P has:
 ///
 ///     static constexpr const char* program;   // name of the benchmark
-///     static constexpr const char* streams;   // one letter each; `a`: real captures, whose truth is the reference
-///     static constexpr const char* crash_opencsd;   // those of them
-///     using Part = …; using Stream = …;       // as tests/support/measured_streams.h has them
-///     static Stream make(char which);
-///     using Decoder = …; using ReferenceDecoder = …; using ParallelDecoder = …;
-///     static bool create_decoder(dcd_tree_handle_t, const Part&);   // OpenCSD's
+///     static constexpr const char* streams;   // one letter each; `a`, `r`: real captures, whose truth is the
+///     reference static constexpr const char* crash_opencsd;   // those of them using Part = …; using Stream = …; // as
+///     tests/support/measured_streams.h has them static Stream make(char which); using Decoder = …; using
+///     ReferenceDecoder = …; using ParallelDecoder = …; static bool create_decoder(dcd_tree_handle_t, const Part&); //
+///     OpenCSD's
 ///
 /// WAYMARK_BENCH_WAYPOINTS: waypoints in each stream, 20 million if not given.
 #pragma once
@@ -270,7 +269,7 @@ const Counts& truth(char which) {
     if (t) return *t;
     const typename P::Stream& s = stream<P>(which);
     t = std::make_unique<Counts>();
-    if (which == 'a') {
+    if (which == 'a' || which == 'r') {
         *t = decode_all<Delivered<P, typename P::ReferenceDecoder, HashingSink>>(s);
     } else {
         for (const auto& part : s.parts) {
@@ -310,7 +309,9 @@ bool gives_truth(const char* name, char which) {
 template <class D, class Checked>
 void rate(benchmark::State& state, const char* name, char which) {
     const auto& s = stream<typename D::Protocol>(which);
-    if (s.parts.empty()) return state.SkipWithError("no captures: set WAYMARK_CORPUS");
+    if (s.parts.empty())
+        return state.SkipWithError(which == 'r' ? "no capture: set WAYMARK_BENCH_CAPTURE"
+                                                : "no captures: set WAYMARK_CORPUS");
     static std::map<char, bool> checked;
     if (!checked.contains(which)) checked[which] = gives_truth<D, Checked>(name, which);
     if (!checked[which]) return state.SkipWithError("wrong");

@@ -2,6 +2,7 @@
 ///
 ///     a        the real captures in WAYMARK_CORPUS, if there are any
 ///     b to f   tests/support/measured_streams.h
+///     r        the snapshot WAYMARK_BENCH_CAPTURE, if given, with the names of the ELF file WAYMARK_BENCH_SYMBOLS
 ///
 /// `analysis-counts` and `analysis-calls` measure analyses: execution counts only, or the call tree too.
 #include "flow_rates.h"
@@ -40,10 +41,18 @@ private:
     std::vector<std::uint8_t>& bytes_;
 };
 
-void add_capture(Stream& s, const std::filesystem::path& folder) {
+/// By code: the names that are known of it.
+std::map<const isa::CodeReader*, std::shared_ptr<const pipeline::Names>>& names() {
+    static std::map<const isa::CodeReader*, std::shared_ptr<const pipeline::Names>> all;
+    return all;
+}
+
+void add_capture(Stream& s, const std::filesystem::path& folder, const char* symbols = nullptr) {
     auto capture = capture::read_snapshot(folder);
     if (!capture) return;
-    auto session = pipeline::make_session(std::move(*capture), {});
+    pipeline::SessionOptions options;
+    if (symbols != nullptr) options.symbols.emplace_back(symbols);
+    auto session = pipeline::make_session(std::move(*capture), options);
     if (!session) return;
     std::deque<std::vector<std::uint8_t>> kept;
     std::vector<const pipeline::Source*> sources;
@@ -66,6 +75,7 @@ void add_capture(Stream& s, const std::filesystem::path& folder) {
         value("ETMIDR", part.etmidr);
         part.config = pft::config_of(*order[i]->configuration);
         part.code = order[i]->memory;
+        names()[part.code.get()] = order[i]->names;
         for (const image::Region& region : order[i]->memory->regions()) {
             if (region.shadowed_by) continue;
             const Bytes bytes = order[i]->memory->at(region.address, {}).bytes;
@@ -85,7 +95,7 @@ Stream captures() {
 
 struct Ptm {
     static constexpr const char* program = "pft_rates";
-    static constexpr const char* streams = "abcdef";
+    static constexpr const char* streams = "abcdefr";
     static constexpr const char* crash_opencsd = "";
     using Part = synthetic::MeasuredPart;
     using Stream = synthetic::MeasuredStream;
@@ -93,7 +103,12 @@ struct Ptm {
     using ReferenceDecoder = pft::ReferenceDecoder;
     using ParallelDecoder = pft::ParallelDecoder;
     static Stream make(char which) {
-        return which == 'a' ? captures() : synthetic::measured_stream(which, bench::waypoints());
+        if (which == 'a') return captures();
+        if (which != 'r') return synthetic::measured_stream(which, bench::waypoints());
+        Stream s;
+        if (const char* capture = std::getenv("WAYMARK_BENCH_CAPTURE"))
+            add_capture(s, capture, std::getenv("WAYMARK_BENCH_SYMBOLS"));
+        return s;
     }
 #ifdef WAYMARK_OPENCSD
     static bool create_decoder(dcd_tree_handle_t tree, const Part& part) {
@@ -111,13 +126,13 @@ struct Ptm {
 #endif
 };
 
-/// The same work as `waymark profile`, without symbols: functions begin where they are called.
+/// The same work as `waymark profile`. Synthetic programs have no symbols: functions begin where they are called.
 template <bool calls, unsigned workers>
 struct Analysed {
     using Protocol = Ptm;
     Analysed(const Part& part, bench::Counts& c)
         : counts(c),
-          code(symbols, memory),
+          code(symbols_of(part), memory),
           sink(code, [](Offset at) { return at.value; }, {.calls = calls}),
           decoder(part.config, *part.code, blocks, sink,
                   {.workers = workers, .ranges = calls ? follow::Ranges::delivered : follow::Ranges::counted}) {}
@@ -128,8 +143,12 @@ struct Analysed {
         sink.finish();
         for (const analysis::FlowCounts* some : sink.counts()) bench::add(counts, some->times, blocks.blocks());
     }
+    const image::Symbols& symbols_of(const Part& part) const {
+        const auto found = names().find(part.code.get());
+        return found == names().end() ? none : found->second->symbols;
+    }
     bench::Counts& counts;
-    image::Symbols symbols;
+    image::Symbols none;
     image::MemoryMap memory;
     flow::BlockTable blocks;
     analysis::FlowCode code;

@@ -9,11 +9,6 @@ void CallStacks::use(StackKey key) {
     stack_ = nullptr;
 }
 
-CallStacks::Stack& CallStacks::current() {
-    if (stack_ == nullptr) stack_ = &stack_of(key_);
-    return *stack_;
-}
-
 CallStacks::Stack& CallStacks::stack_of(StackKey key) {
     if (const auto found = stacks_.find(key); found != stacks_.end()) return *found->second;
     if (!open_ && order_.size() >= limits_.stacks) {
@@ -21,6 +16,7 @@ CallStacks::Stack& CallStacks::stack_of(StackKey key) {
         return *order_.back().second;
     }
     auto stack = std::make_unique<Stack>();
+    stack->serial = ++serials_;
     stack->index = order_.size();
     order_.emplace_back(key, stack.get());
     return *(stacks_[key] = std::move(stack));
@@ -35,20 +31,15 @@ std::size_t CallStacks::room(const Stack& stack) const {
 
 std::uint32_t CallStacks::child(std::uint32_t parent, FunctionId function, std::uint64_t calls) {
     Stack& stack = *stack_;
-    const std::uint32_t node = stack.tree.child(parent, function, room(stack));
-    if (node == parent && stack.tree.node(node).function != function)
-        left_out_.calls += calls;
-    else
-        stack.tree.node(node).calls += calls;
+    std::uint32_t node = stack.tree.child_at_once(parent, function);
+    if (node == CallTree::nowhere) node = stack.tree.child(parent, function, room(stack));
+    const bool no_room = node == parent && stack.tree.node(node).function != function;
+    (no_room ? left_out_.calls : stack.tree.node(node).calls) += calls;
+    if (watched_) [[unlikely]] {
+        if (!stack.tree.is_settled(parent, function)) watched_->give_up();
+        if (calls != 0) no_room ? watched_->left_out() : watched_->called(node);
+    }
     return node;
-}
-
-void CallStacks::run(Work work) {
-    Stack& stack = current();
-    stack.tree.node(stack.frames.back().node).self += work;
-    stack.clock += work;
-    total_ += work;
-    if (open_) stack.segments.back().work += work;
 }
 
 bool CallStacks::is_just_called(const Arrival& place) {
@@ -57,22 +48,18 @@ bool CallStacks::is_just_called(const Arrival& place) {
            stack.frames.back().at == stack.clock;
 }
 
-bool CallStacks::is_in(FunctionId function) {
-    const Stack& stack = current();
-    return !stack.empty() && stack.frames.back().function == function;
-}
-
 void CallStacks::call(const Arrival& place, std::uint64_t waits_for, std::uint32_t edge) {
-    push({.waits_for = waits_for,
-          .function = place.home,
-          .named = place.entry == place.home,
-          .entered = place.address,
-          .edge = edge,
-          .to = place.address,
-          .at = current().clock,
-          .returns_twice = place.returns_twice,
-          .unwinds = place.unwinds},
-         place.entry);
+    Frame& frame = push(place.entry);
+    frame.waits_for = waits_for;
+    frame.function = place.home;
+    frame.edge = edge;
+    frame.named = place.entry == place.home;
+    frame.entered = place.address;
+    frame.to = place.address;
+    frame.returns_twice = place.returns_twice;
+    frame.unwinds = place.unwinds;
+    if (watched_ && place.returns_twice) [[unlikely]]
+        watched_->give_up();
 }
 
 void CallStacks::interrupt(const flow::ExceptionType& exception, std::uint64_t waits_for, FlowCounts& counts) {
@@ -90,11 +77,14 @@ void CallStacks::interrupt(const flow::ExceptionType& exception, std::uint64_t w
     else if (open_)
         ++stack.segments.back().first_exceptions[{stack.segments.back().peak, exception}];
     const FunctionId id = code_.exception(exception);
-    push({.waits_for = waits_for, .function = id, .exception = &exception, .at = stack.clock}, id);
+    Frame& frame = push(id, &exception);
+    frame.waits_for = waits_for;
+    frame.function = id;
 }
 
-/// A frame for a function that is called, by whatever is on top.
-void CallStacks::push(Frame frame, FunctionId function) {
+/// A frame for a function that is called, by whatever is on top, or for an exception. It is made in its place: a copy
+/// would wait for its parts.
+CallStacks::Frame& CallStacks::push(FunctionId function, const flow::ExceptionType* exception) {
     Stack& stack = current();
     if (stack.empty()) {
         if (open_) {
@@ -106,17 +96,26 @@ void CallStacks::push(Frame frame, FunctionId function) {
             stack.frames.push_back({.node = stack.root, .caller = stack.root});
         }
     }
-    frame.caller = stack.frames.back().node;
-    frame.node = child(frame.caller, function, 1);
-    if (frame.exception != nullptr) ++stack.interrupts;
+    const std::uint32_t caller = stack.frames.back().node, node = child(caller, function, 1);
+    if (exception != nullptr) ++stack.interrupts;
     if (observer_ != nullptr) observer_->enter(now(), stack.depth(stack.frames.size()), function);
-    stack.frames.push_back(frame);
+    Frame& frame = stack.frames.emplace_back();
+    frame.caller = caller;
+    frame.node = node;
+    frame.exception = exception;
+    frame.at.instructions = stack.clock.instructions;
+    frame.at.cycles = stack.clock.cycles;
     const std::size_t depth = stack.frames.size() - stack.bottom;
     if (open_) {
         Segment& segment = stack.segments.back();
         segment.peak = std::max(segment.peak, stack.frames.size());
     }
+    if (watched_) [[unlikely]] {
+        watched_->pushed(stack.frames.size());
+        if (depth > limits_.frames) watched_->give_up();
+    }
     if (depth > limits_.frames) drop_bottom(1);
+    return stack.frames.back();
 }
 
 void CallStacks::drop_bottom(std::size_t count) {
@@ -126,7 +125,7 @@ void CallStacks::drop_bottom(std::size_t count) {
     for (; count != 0 && !stack.empty(); --count)
         if (stack.frames[stack.bottom++].exception != nullptr) --stack.interrupts;
     if (open_ || stack.bottom < limits_.frames) return;
-    stack.frames.erase(stack.frames.begin(), stack.frames.begin() + static_cast<std::ptrdiff_t>(stack.bottom));
+    stack.frames.erase_first(stack.bottom);
     stack.above += stack.bottom;
     stack.bottom = 0;
 }
@@ -160,7 +159,9 @@ void CallStacks::return_from(std::size_t index, FlowCounts& counts) {
     pop_to(index, counts);
 }
 
-void CallStacks::settle(Stack& stack) const {
+void CallStacks::settle(Stack& stack, FlowCounts& counts) {
+    repeats_.take_counted(stack.serial, [&](const auto& known, const auto& rest) { add(known, rest, counts); });
+    stack.serial = ++serials_;
     std::vector<std::uint32_t> at(stack.tree.size(), CallTree::nowhere);
     at[stack.root] = 0;
     // The root itself holds what ran where nothing was known.
@@ -185,6 +186,8 @@ void CallStacks::tail(const Arrival& place) {
     frame.entered = place.address;
     frame.returns_twice |= place.returns_twice;
     frame.unwinds |= place.unwinds;
+    if (watched_) [[unlikely]]
+        watched_->replaced(stack.frames.size(), place);
     if (observer_ != nullptr) {
         const std::uint32_t depth = stack.depth(stack.frames.size() - 1);
         observer_->leave(now(), depth);
@@ -216,6 +219,8 @@ CallStacks::Aside CallStacks::put_aside(std::size_t from) {
         frames.push_back({frame, stack.tree.nodes()[frame.node].function});
         frames.back().frame.at = stack.clock - frame.at;
         if (i == from) frames.back().frame.edge = no_edge;
+        frames.back().frame.way = 0;
+        frame.way = 0;
         if (i != from) frame.edge = no_edge;  // what passes in it is not over
     }
     return frames;
@@ -279,6 +284,7 @@ bool CallStacks::take_back(const Arrival& place, FlowCounts& counts) {
     Frame& lowest = frames.front().frame;
     lowest.waits_for = nothing;
     lowest.at = {};
+    lowest.way = 0;
     if (stack.frames.size() - stack.bottom > 1) {
         Frame& switched = stack.frames.back();
         lowest.waits_for = switched.waits_for;
@@ -287,6 +293,7 @@ bool CallStacks::take_back(const Arrival& place, FlowCounts& counts) {
         lowest.at = stack.clock - switched.at;
         lowest.exception = switched.exception;
         switched.edge = no_edge;
+        switched.way = 0;
         pop_to(stack.frames.size() - 1, counts);
     } else if (stack.empty()) {
         stack.frames.push_back({.node = stack.root, .caller = stack.root});

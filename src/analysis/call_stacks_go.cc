@@ -9,6 +9,8 @@ namespace waymark::analysis {
 
 void CallStacks::go(Operation operation, FlowCounts& counts) {
     Stack& stack = current();
+    if (watched_ && operation.go != Go::tail) [[unlikely]]
+        watched_->give_up();
     if (stack.empty() || !go_inside(operation, counts)) {
         if (open_)
             keep(operation);
@@ -42,14 +44,14 @@ bool CallStacks::go_inside(Operation& operation, FlowCounts& counts) {
                 operation.loss->inside = returned;
                 counts.lost(*operation.loss);
             }
-            if (returned)
+            if (returned) {
                 return_from(top, counts);
-            else
-                push({.function = operation.place.home,
-                      .named = true,
-                      .entered = operation.place.address,
-                      .at = stack.clock},
-                     operation.place.entry);
+            } else {
+                Frame& frame = push(operation.place.entry);
+                frame.function = operation.place.home;
+                frame.named = true;
+                frame.entered = operation.place.address;
+            }
             return true;
         }
         case Go::exception_return: {
@@ -181,7 +183,7 @@ void CallStacks::go_below(const Operation& operation, FlowCounts& counts) {
             break;
         case Go::leave:
             pop_to(0, counts);
-            settle(*stack_);
+            settle(*stack_, counts);
             break;
         case Go::begin: break;
         case Go::enter: start_anew(operation.place, true, counts); break;
@@ -236,7 +238,7 @@ void CallStacks::find_caller(const Arrival& place, FlowCounts& counts) {
 void CallStacks::start_anew(const Arrival& place, bool entered, FlowCounts& counts) {
     Stack& stack = current();
     pop_to(0, counts);
-    settle(stack);
+    settle(stack, counts);
     const std::uint32_t node = child(stack.root, place.home, entered ? 1 : 0);
     stack.frames.push_back(
         {.node = node, .caller = stack.root, .function = place.home, .named = place.entry == place.home});

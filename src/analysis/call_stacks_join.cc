@@ -22,6 +22,7 @@ void CallStacks::join_stack(Stack& mine, const Stack& other, bool first, FlowCou
         frame.node = at[frame.node];
         frame.caller = at[frame.caller];
         frame.at += begin;
+        frame.way = 0;
         if (frame.exception != nullptr) ++mine.interrupts;
         mine.frames.push_back(frame);
     };
@@ -78,7 +79,7 @@ void CallStacks::finish(FlowCounts& counts) {
         pop_to(0, counts);
         for (const Aside& frames : stack->aside) give_up(frames, counts);
         stack->aside.clear();
-        settle(*stack);
+        settle(*stack, counts);
     }
     stack_ = nullptr;
 }
@@ -91,7 +92,7 @@ void CallStacks::hand_over(CallStacks& next, FlowCounts& counts) {
         stack->bottom = 0;
         stack->aside.clear();
         stack->frames_aside = 0;
-        settle(*stack);
+        settle(*stack, counts);
     }
     next.use(key_);
     next.total_ = now();
@@ -119,6 +120,7 @@ void CallStacks::take_over(const CallStacks& from, StackKey key, const Stack& st
     };
     const auto take = [&](Frame frame) {
         frame.function = code_.known_elsewhere(known[frame.function]);
+        frame.way = 0;
         if (frame.edge == no_edge) return frame;
         carried_.push_back(frame.edge >= FlowCounts::first_carried
                                ? from.carried_[frame.edge - FlowCounts::first_carried]

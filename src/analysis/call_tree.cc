@@ -14,7 +14,7 @@ std::uint32_t CallTree::find_or_add(std::uint32_t parent, FunctionId function, s
     }
     if (nodes_.size() >= most) return parent;
     const auto added = static_cast<std::uint32_t>(nodes_.size());
-    nodes_.push_back({function, parent, 0, 0, {}});
+    nodes_.push_back({.function = function, .parent = parent});
     nodes_[parent].recent = added;
     insert(added);
     return added;
@@ -40,7 +40,7 @@ void CallTree::grow() {
 std::uint32_t CallTree::add_above(std::uint32_t root, FunctionId function) {
     nodes_[root].function = function;
     const auto above = static_cast<std::uint32_t>(nodes_.size());
-    nodes_.push_back({no_function, nowhere, 0, 0, {}});
+    nodes_.push_back({.was_root = true});
     nodes_[root].parent = above;
     insert(root);
     return above;

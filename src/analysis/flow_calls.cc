@@ -5,21 +5,64 @@
 
 namespace waymark::analysis {
 
-FlowCalls::FlowCalls(FlowCode& code, bool open, Limits limits) : code_(code), open_(open), stacks_(code, open, limits) {
+FlowCalls::FlowCalls(FlowCode& code, bool open, const Limits& limits)
+    : code_(code), open_(open), stacks_(code, open, limits) {
     loss_.how = Loss::From::unknown;
 }
 
 void FlowCalls::consume(const flow::Batch& batch, FlowCounts& counts) {
     counts.reach(code_, batch.blocks);
+    stacks_.count_in(counts);
     std::size_t at = 0;
+    const bool step_by_step = !stacks_.remembers_repeats();
+    const flow::Repeat* next = batch.repeats.data();
+    const flow::Repeat* const end = step_by_step ? next : next + batch.repeats.size();
+    const auto up_to = [&](std::size_t to) {
+        while (next != end && next->first < to) {
+            ranges(batch, at, next->first, counts);
+            const flow::Repeat* const first = next;
+            for (at = next->first; next != end && next->first == at && at < to; ++next) at += next->count;
+            repeat(batch, {first, next}, counts);
+        }
+        ranges(batch, at, to, counts);
+        at = to;
+    };
     for (const flow::Event& e : batch.events) {
-        ranges(batch, at, e.before, counts);
-        at = e.before;
+        up_to(e.before);
         if (CallObserver* const observer = stacks_.observer()) observer->happened(now(), e);
         event(e.what, counts);
     }
-    ranges(batch, at, batch.ranges.size(), counts);
+    up_to(batch.ranges.size());
     flush();
+}
+
+/// Repeats one after another: those that are known as one each, the others step by step.
+void FlowCalls::repeat(const flow::Batch& batch, std::span<const flow::Repeat> repeats, FlowCounts& counts) {
+    while (!repeats.empty()) {
+        std::uint32_t behind = no_edge;
+        if (!plain_) {
+            if (is_ordinary() && wait_edge_ != no_edge && wait_ == wait_of(counts.known.edges[wait_edge_].effect))
+                behind = wait_edge_;
+            else
+                arrive(counts.known.places[batch.ranges[repeats.front().first].block()], counts);
+        }
+        flush();
+        if (const std::size_t done = stacks_.repeat(repeats, behind, counts); done != 0) {
+            const flow::Repeat& last = repeats[done - 1];
+            last_edge_ = batch.ranges[last.first + last.count - 1].edge;
+            plain_ = behind == no_edge;
+            wait_ = Wait::no;
+            if (!plain_) wait_behind(behind, counts.known.edges[behind].effect, counts.known.blocks[behind / 2]);
+            repeats = repeats.subspan(done);
+            if (repeats.empty()) return;
+        }
+        const flow::Repeat& unknown = repeats.front();
+        ranges(batch, unknown.first, unknown.first + unknown.count, counts);
+        repeats = repeats.subspan(1);
+        if (!stacks_.is_watching()) continue;
+        flush();
+        stacks_.remember(batch.ranges.subspan(unknown.first, unknown.count), plain_ ? no_edge : wait_edge_, counts);
+    }
 }
 
 void FlowCalls::ranges(const flow::Batch& batch, std::size_t from, std::size_t to, FlowCounts& counts) {
@@ -59,14 +102,17 @@ void FlowCalls::wait_behind(std::uint32_t edge, Effect effect, const flow::Block
     const std::uint64_t after = block.start + block.bytes;
     wait_return_ = after;
     wait_to_ = indirect_ ? nothing : (edge & 1U) == 0 || block.end == flow::End::not_a_waypoint ? after : block.target;
-    switch (effect) {
-        case Effect::call: wait_ = Wait::call; break;
-        case Effect::function_return: wait_ = Wait::function_return; break;
-        case Effect::exception_return: wait_ = Wait::exception_return; break;
-        case Effect::jump: wait_ = Wait::jump; break;
-        case Effect::leaves: wait_ = Wait::leaves; break;
-        case Effect::stays: wait_ = Wait::no; break;
-    }
+    wait_ = wait_of(effect);
+}
+
+FlowCalls::Wait FlowCalls::wait_of(Effect effect) {
+    // In the same order.
+    static_assert(static_cast<int>(Wait::call) == static_cast<int>(Effect::call) &&
+                  static_cast<int>(Wait::function_return) == static_cast<int>(Effect::function_return) &&
+                  static_cast<int>(Wait::exception_return) == static_cast<int>(Effect::exception_return) &&
+                  static_cast<int>(Wait::jump) == static_cast<int>(Effect::jump) &&
+                  static_cast<int>(Wait::leaves) == static_cast<int>(Effect::leaves));
+    return static_cast<Wait>(effect);
 }
 
 void FlowCalls::event(const flow::What& what, FlowCounts& counts) {
@@ -215,6 +261,23 @@ void FlowCalls::change_context(const flow::Context& context, FlowCounts& counts)
 
 void FlowCalls::arrive(const Arrival& place, FlowCounts& counts) {
     plain_ = true;
+    if (!is_ordinary()) [[unlikely]]
+        return arrive_anew(place, counts);
+    flush();
+    arrive_behind(take_wait(place, counts), place, counts);
+}
+
+/// What the last branch leads to, which is this place.
+FlowCalls::Wait FlowCalls::take_wait(const Arrival& place, FlowCounts& counts) {
+    if (wait_ != Wait::no && indirect_) {
+        if (WaySum* way = counts.way(wait_edge_, place.address)) ++way->times;
+        stacks_.watch_way(wait_edge_, place.address);
+    }
+    return std::exchange(wait_, Wait::no);
+}
+
+/// Flow was lost, or another stack's, or another source's, or not yet there.
+void FlowCalls::arrive_anew(const Arrival& place, FlowCounts& counts) {
     if (open_ && !first_) {
         first_ = place;
         lost_ = false;
@@ -222,9 +285,7 @@ void FlowCalls::arrive(const Arrival& place, FlowCounts& counts) {
         return;
     }
     flush();
-    if (wait_ != Wait::no && indirect_)
-        if (WaySum* way = counts.way(wait_edge_, place.address)) ++way->times;
-    const Wait wait = std::exchange(wait_, Wait::no);
+    const Wait wait = take_wait(place, counts);
     const bool lost = std::exchange(lost_, false), off = std::exchange(switched_off_, false);
     const bool switched = std::exchange(switched_stack_, false);
     const bool handed_over = std::exchange(handed_over_, false);
@@ -254,7 +315,7 @@ void FlowCalls::arrive_behind(Wait wait, const Arrival& place, FlowCounts& count
         case Wait::function_return:
             // Nothing returns to where a function begins: a handler is entered so, or a call made by hand.
             if (!place.begins) {
-                stacks_.go({Go::function_return, place, {}}, counts);
+                if (!stacks_.returns(place, counts)) stacks_.go({Go::function_return, place, {}}, counts);
                 break;
             }
             [[fallthrough]];
@@ -267,13 +328,16 @@ void FlowCalls::arrive_behind(Wait wait, const Arrival& place, FlowCounts& count
 }
 
 void FlowCalls::flush() {
-    if (run_ != Work{}) stacks_.run(std::exchange(run_, {}));
+    if ((run_.instructions | run_.cycles) == 0) return;
+    stacks_.run(run_);
+    run_ = {};
 }
 
 // ---- parts
 
 void FlowCalls::join(FlowCalls& fork, FlowCounts& counts) {
     counts.reach(code_);
+    stacks_.count_in(counts);
     flush();
     for (const flow::What& what : fork.early_) event(what, counts);
     if (!fork.first_) return;
@@ -296,6 +360,7 @@ void FlowCalls::join(FlowCalls& fork, FlowCounts& counts) {
 }
 
 void FlowCalls::finish(FlowCounts& counts) {
+    stacks_.count_in(counts);
     flush();
     levels_.close(now());
     if (!lost_) lose(false, counts);
@@ -304,6 +369,7 @@ void FlowCalls::finish(FlowCounts& counts) {
 }
 
 void FlowCalls::hand_over(FlowCalls& next, FlowCounts& counts) {
+    stacks_.count_in(counts);
     flush();
     levels_.close(now());
     if (!lost_) lose(true, counts);

@@ -84,12 +84,11 @@ void BatchWriter::flush() {
     if (b.count == 0 && b.events.empty()) return;
     if (sink_ != nullptr) {
         sink_->consume(b.batch(table_.blocks()));
-        b.events.clear();
         if (room_end_ != nullptr && b.count != 0) {
             b.ranges += b.count;
             find_room();
         }
-        b.count = 0;
+        b.clear();
         return;
     }
     const Offset base = b.base;
@@ -133,8 +132,7 @@ std::vector<std::unique_ptr<BatchWriter::Owned>> BatchWriter::take() {
 
 void BatchWriter::recycle(std::vector<std::unique_ptr<Owned>>&& batches) {
     for (std::unique_ptr<Owned>& batch : batches) {
-        batch->count = 0;
-        batch->events.clear();
+        batch->clear();
         spare_.push_back(std::move(batch));
     }
     batches.clear();

@@ -243,7 +243,7 @@ void ProcessSink::consume(const flow::Batch& batch) {
         see(event);
         move(event.what);
     }
-    sink_->consume({blocks_->of(batch.blocks), batch.base, batch.ranges, moved_});
+    sink_->consume({blocks_->of(batch.blocks), batch.base, batch.ranges, moved_, batch.repeats});
 }
 
 void ProcessSink::take_counts(const flow::EdgeCounts& counts) {

@@ -110,8 +110,38 @@ private:
     std::vector<Element> elements_;
 };
 
+/// Names ranges that come one after another as a decoder does that knows them: the same ones alike, wherever they come.
+class Repeats {
+public:
+    explicit Repeats(std::uint64_t seed) : seed_(seed) {}
+    std::vector<flow::Repeat> of(const std::vector<flow::Range>& ranges, const std::vector<flow::Event>& events) {
+        std::vector<flow::Repeat> out;
+        std::size_t end = 0;
+        for (std::size_t i = 0; i < ranges.size(); i = std::max(i + 1, end)) {
+            std::vector<std::uint32_t> edges;
+            // What comes first decides how many are taken together, or none.
+            const std::size_t most = mix(ranges[i].edge, seed_) % 8 * 4;
+            for (end = i; end < ranges.size() && edges.size() < most; ++end) {
+                const bool amid = end > i && std::any_of(events.begin(), events.end(),
+                                                         [&](const flow::Event& e) { return e.before == end; });
+                if (amid || ranges[end].cycles != flow::no_cycles) break;
+                edges.push_back(ranges[end].edge);
+            }
+            if (edges.empty()) continue;
+            const auto count = static_cast<std::uint32_t>(edges.size());
+            out.push_back(
+                {numbers_.try_emplace(edges, numbers_.size() + 1).first->second, static_cast<std::uint32_t>(i), count});
+        }
+        return out;
+    }
+
+private:
+    std::uint64_t seed_;
+    std::map<std::vector<std::uint32_t>, std::uint64_t> numbers_;
+};
+
 void consume(flow::Sink& sink, const Program& program, const std::vector<Flow::Element>& elements, std::size_t from,
-             std::size_t to, std::size_t at_once = 7) {
+             std::size_t to, std::size_t at_once = 7, Repeats* repeats = nullptr) {
     while (from < to) {
         std::vector<flow::Range> ranges;
         std::vector<flow::Event> events;
@@ -122,7 +152,9 @@ void consume(flow::Sink& sink, const Program& program, const std::vector<Flow::E
                 events.push_back(
                     {static_cast<std::uint32_t>(ranges.size()), {from}, std::get<flow::What>(elements[from])});
         }
-        sink.consume({program.blocks, {}, ranges, events});
+        std::vector<flow::Repeat> named;
+        if (repeats != nullptr) named = repeats->of(ranges, events);
+        sink.consume({program.blocks, {}, ranges, events, named});
     }
 }
 
@@ -662,6 +694,9 @@ void compare_parts(std::uint64_t seed, FlowCalls::Limits limits) {
     consume(one, program, flow.elements(), 0, all);
     one.finish();
 
+    // What comes in order may be taken as one, forks' parts may not.
+    limits.repeats.eager = true;
+    Repeats repeats(seed);
     for (unsigned round = 0; round < 4; ++round) {
         FlowCode other(program.symbols, program.memory);
         FlowSink sink(other, offset, {.calls = true, .limits = limits});
@@ -673,11 +708,11 @@ void compare_parts(std::uint64_t seed, FlowCalls::Limits limits) {
             const std::size_t to = std::min(all, from + 1 + random.below(part));
             cuts += std::to_string(from) + " ";
             if (random.below(5) == 0) {
-                consume(sink, program, flow.elements(), from, to);
+                consume(sink, program, flow.elements(), from, to, 7, &repeats);
             } else {
                 auto fork = sink.fork();
                 fork->begin_at(context_before(flow, from));
-                consume(*fork, program, flow.elements(), from, to, 1 + random.below(9));
+                consume(*fork, program, flow.elements(), from, to, 1 + random.below(9), &repeats);
                 sink.join(*fork);
             }
             from = to;
@@ -706,7 +741,189 @@ TEST(FlowParts, AtTheirLimitsTooTheyGiveWhatOnePassGives) {
     }
 }
 
+// ---- repeats
+
+/// A program of small functions that call others, or give way to them, or call themselves, again and again; now and
+/// then something comes between: an interrupt, lost trace, another thread, a jump back over several frames.
+class LoopingProgram {
+public:
+    LoopingProgram(Program& program, std::uint64_t seed, std::size_t rounds) : flow(program), random_(seed) {
+        const auto later = [&](char than) {
+            const auto left = static_cast<std::uint32_t>(last - than);
+            return static_cast<char>(than + 1 + static_cast<char>(random_.below(left)));
+        };
+        for (char f = first; f <= last; ++f) {
+            std::vector<Step>& steps = functions_[f];
+            for (std::size_t n = 1 + random_.below(5); n > 0; --n) {
+                const auto does = f == last ? Does::runs : static_cast<Does>(random_.below(6));
+                const auto any = static_cast<char>(first + static_cast<char>(random_.below(last - first)));
+                steps.push_back({does, does == Does::recurs ? (random_.half() ? f : any)
+                                       : f == last          ? last
+                                                            : later(f)});
+            }
+            if (f != last && random_.below(4) == 0) steps.push_back({Does::gives_way, later(f)});
+        }
+        disturbs_ = seed % 3 == 0 ? 0 : seed % 3 == 1 ? 300 : 30;
+        flow.context(1);
+        for (std::size_t i = 0; i < rounds; ++i) {
+            const char f = static_cast<char>(first + static_cast<char>(random_.below(3)));
+            const std::uint64_t from = Program::at(loop, 0x20 * random_.below(3));
+            flow.call(from, Program::at(f));
+            jumps_ = false;
+            run(f, 0);
+            flow.range(from + 4, 2, End::direct, 0, Program::at(loop), true);
+        }
+    }
+
+    Flow flow;
+
+private:
+    static constexpr char loop = 'a', first = 'b', last = 'h';
+    enum class Does { runs, calls, calls_any, may_call, recurs, runs_twice, gives_way };
+    struct Step {
+        Does does{};
+        char other{};
+    };
+
+    void run(char f, unsigned depth) {
+        std::uint64_t now = Program::at(f);
+        for (const Step& step : functions_[f]) {
+            if (disturbs_ != 0 && random_.below(disturbs_) == 0) disturb(now);
+            if (jumps_) return;
+            switch (step.does) {
+                case Does::calls: call(now, step.other, depth, false); break;
+                case Does::calls_any: call(now, step.other, depth, true); break;
+                case Does::may_call:
+                    flow.range(now, 1, End::direct, Block::conditional, now + 8, random_.half());
+                    if (random_.half()) call(now + 8, step.other, depth, false);
+                    break;
+                case Does::recurs:
+                    if (depth < 2) call(now, step.other, depth + 1, false);
+                    break;
+                case Does::runs: flow.plain(now, 3); break;
+                case Does::runs_twice: flow.plain(now, 2).plain(now + 8, 1); break;
+                case Does::gives_way: flow.jump(now, Program::at(step.other)); return run(step.other, depth);
+            }
+            if (jumps_) return;
+            now += 0x10;
+        }
+        flow.ret(now, 2);
+    }
+    void call(std::uint64_t from, char f, unsigned depth, bool any) {
+        any ? flow.call_indirect(from) : flow.call(from, Program::at(f));
+        run(f, depth);
+        if (!jumps_) flow.plain(from + 4, 1);
+    }
+    void disturb(std::uint64_t now) {
+        switch (random_.below(7)) {
+            case 0:
+                flow.exception(14, now, Program::at('o')).plain(Program::at('o'), 2).eret(Program::at('o', 8));
+                break;
+            case 1: flow.gap().on(flow::TraceOnReason::begin); break;
+            case 2: flow.context(2).plain(Program::at('n'), 5).context(1); break;
+            case 3: flow.event(flow::Timestamp{now, true, false, 7}); break;
+            case 4:  // longjmp
+                flow.ret(now, 1);
+                jumps_ = true;
+                break;
+            case 5: flow.call(now, Program::setjmp).ret(Program::setjmp); break;
+            default: flow.plain(now, 1).on(flow::TraceOnReason::enabled); break;
+        }
+    }
+
+    synthetic::Random random_;
+    std::map<char, std::vector<Step>> functions_;
+    std::uint32_t disturbs_ = 0;
+    bool jumps_ = false;
+};
+
+/// All ways that repeats can be kept.
+std::vector<RepeatMemory> repeat_memories() {
+    return {{.log2_size = 10, .eager = true},
+            {.log2_size = 1, .eager = true},
+            {.log2_size = 4, .eager = true},
+            {.log2_size = 3, .eager = false}};
+}
+
+std::string all_text(const Program& program, const FlowSink& sink) {
+    std::string out = tree_text(program, sink, "\n") + sums_text(sink) + "\nleft out";
+    const CallStacks::LeftOut& left = sink.calls().left_out();
+    for (const std::uint64_t n : {left.frames, left.calls, left.contexts}) out += " " + std::to_string(n);
+    out +=
+        "\nwork " + std::to_string(sink.calls().now().instructions) + " " + std::to_string(sink.calls().now().cycles);
+    for (const FlowCounts* counts : sink.counts()) {
+        out += "\ncycles " + std::to_string(counts->cycles) + "\nways";
+        for (const Way& way : counts->ways()) out += " " + std::to_string(way.edge) + "-" + std::to_string(way.to);
+        for (const std::uint64_t end : counts->ends) out += "\nend " + std::to_string(end);
+    }
+    return out;
+}
+
+/// Returns how many repeats were taken as one.
+std::uint64_t compare_repeats(Program& program, std::uint64_t seed, const std::vector<Flow::Element>& elements,
+                              FlowCalls::Limits limits) {
+    const auto offset = [](Offset at) { return at.value; };
+    std::uint64_t repeated = 0;
+    FlowCode code(program.symbols, program.memory);
+    FlowSink one(code, offset, {.calls = true, .limits = limits});
+    consume(one, program, elements, 0, elements.size(), 50);
+    one.finish();
+    EXPECT_EQ(one.calls().repeated(), 0U);
+    for (const RepeatMemory& memory : repeat_memories()) {
+        limits.repeats = memory;
+        FlowCode other(program.symbols, program.memory);
+        FlowSink sink(other, offset, {.calls = true, .limits = limits});
+        Repeats repeats(seed + memory.log2_size);
+        consume(sink, program, elements, 0, elements.size(), 50, &repeats);
+        sink.finish();
+        EXPECT_EQ(all_text(program, sink), all_text(program, one))
+            << "seed " << seed << ", 2^" << memory.log2_size << (memory.eager ? ", eager" : "");
+        repeated += sink.calls().repeated();
+    }
+    return repeated;
+}
+
+constexpr std::uint64_t repeat_seeds = sized(30U, 6U);
+
+TEST(FlowRepeats, TakenAsOneGiveWhatStepByStepGives) {
+    std::uint64_t repeated = 0;
+    for (std::uint64_t seed = 1; seed <= repeat_seeds && !testing::Test::HasFailure(); ++seed) {
+        Program program;
+        repeated += compare_repeats(program, seed, LoopingProgram(program, seed, 150).flow.elements(), {});
+    }
+    EXPECT_GT(repeated, repeat_seeds * 500);
+}
+
+TEST(FlowRepeats, AtTheirLimitsTooTheyGiveWhatStepByStepGives) {
+    std::uint64_t repeated = 0;
+    for (std::uint64_t seed = 1; seed <= repeat_seeds && !testing::Test::HasFailure(); ++seed) {
+        Program program;
+        repeated += compare_repeats(program, seed, LoopingProgram(program, seed, 100).flow.elements(),
+                                    {.frames = 2 + seed % 9, .nodes = 2 + seed % 30});
+    }
+    EXPECT_GT(repeated, repeat_seeds * 100);
+}
+
 // ---- a thread in several sources
+
+/// A function that calls itself is one node, at any depth: what is known of it must not go beyond the limit.
+TEST(FlowRepeats, ForgetTheLowestFramesAsStepByStep) {
+    std::uint64_t repeated = 0;
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        Program program;
+        Flow flow(program);
+        const auto at = [](char function, std::uint64_t offset = 0) { return Program::at(function, offset); };
+        for (std::uint64_t round = 0; round < 12; ++round) {
+            const std::uint64_t depth = 1 + round % 12 * 3;
+            flow.call(at('a'), at('b'));
+            for (std::uint64_t i = 0; i < depth; ++i)
+                flow.call(at('b'), at('c')).ret(at('c')).call(at('b', 4), at('b'));
+            for (std::uint64_t i = 0; i <= depth; ++i) flow.ret(at('b', 8));
+        }
+        repeated += compare_repeats(program, seed, flow.elements(), {.frames = 20});
+    }
+    EXPECT_GT(repeated, 20U);
+}
 
 /// Answers of one thread: the tree, or what each function sums up to in it, then edges and exceptions.
 std::string answers_text(const std::vector<FlowStream>& streams, bool tree) {
@@ -1063,6 +1280,14 @@ TEST(FlowPrograms, AreToldAsTheyRan) {
         TrueProgram truth(program, seed, false);
         std::erase_if(truth.delivered, [](const auto& one) { return one.second == Delivered{}; });
         ASSERT_EQ(text_of(delivered_by_answers(program, truth.flow)), text_of(truth.delivered)) << "seed " << seed;
+    }
+}
+
+TEST(FlowPrograms, OfWhichPartsAreTakenAsOneAreToldTheSame) {
+    for (std::uint64_t seed = 1; seed <= repeat_seeds && !testing::Test::HasFailure(); ++seed) {
+        Program program;
+        (void)compare_repeats(program, seed, TrueProgram(program, seed, seed % 2 == 0).flow.elements(), {});
+        (void)compare_repeats(program, seed, random_flow(program, seed, 500).elements(), {.frames = 40});
     }
 }
 

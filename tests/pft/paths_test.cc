@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -149,6 +150,57 @@ TEST(Paths, OfTheSameBytesAfterAnotherAddressAreNotTaken) {
 }
 TEST(Paths, OfTheSameBytesAfterAnotherInstructionSetAreNotTaken) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) ASSERT_NO_FATAL_FAILURE(check(doubles(), seed));
+}
+
+/// Remembers what each number was given to.
+class RepeatSink final : public flow::Sink {
+public:
+    void consume(const flow::Batch& batch) override {
+        std::uint32_t end = 0;
+        for (const flow::Repeat& repeat : batch.repeats) {
+            ASSERT_GE(repeat.first, end);
+            ASSERT_GT(repeat.count, 0U);
+            end = repeat.first + repeat.count;
+            ASSERT_LE(end, batch.ranges.size());
+            std::vector<std::uint32_t> edges;
+            for (const flow::Range& range : batch.ranges.subspan(repeat.first, repeat.count)) {
+                edges.push_back(range.edge);
+                ASSERT_EQ(range.times, 1U);
+                ASSERT_EQ(range.cycles, flow::no_cycles);
+            }
+            for (const flow::Event& event : batch.events)
+                ASSERT_FALSE(event.before > repeat.first && event.before < end);
+            ++repeats;
+            ASSERT_EQ(all.try_emplace(repeat.number, edges).first->second, edges);
+        }
+    }
+    std::map<std::uint64_t, std::vector<std::uint32_t>> all;
+    std::uint64_t repeats = 0;
+};
+
+TEST(Paths, AreDeliveredWithNumbersThatNoOthersHave) {
+    const SharedBranch program = twins(9, 14, true);
+    for (const follow::PathOptions& paths :
+         {follow::PathOptions{}, {.eager = true}, {.log2_size = 4, .eager = true}, {.log2_size = 1, .eager = true}}) {
+        synthetic::Random random(paths.log2_size);
+        const Config config;
+        RepeatSink sink;
+        flow::BlockTable table;
+        follow::usual_paths = paths;
+        // Two decoders of one sink have the same paths, each with its own numbers.
+        for (int i = 0; i < 2; ++i) {
+            synthetic::TraceWriter out(config, {.seed = random()});
+            walk(program, out, random, 3000);
+            flow::BatchWriter writer(table, sink);
+            Decoder decoder(config, program.memory, writer);
+            decoder.feed(out.bytes());
+            decoder.finish();
+            ASSERT_FALSE(HasFatalFailure());
+        }
+        EXPECT_GT(sink.repeats, 20U);
+        EXPECT_GT(sink.all.size(), 4U);
+    }
+    follow::usual_paths = {};
 }
 
 }  // namespace

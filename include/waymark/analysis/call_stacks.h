@@ -5,17 +5,20 @@
 /// operation; `join` does these on the stacks before, so that one pass and any division into parts give the same.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "waymark/analysis/call_tree.h"
 #include "waymark/analysis/flow_code.h"
 #include "waymark/analysis/flow_counts.h"
+#include "waymark/analysis/known_repeats.h"
 #include "waymark/flow/flow.h"
 
 namespace waymark::analysis {
@@ -56,6 +59,7 @@ public:
 
     struct Limits {
         std::size_t frames = most_frames, nodes = most_nodes, stacks = most_stacks;
+        RepeatMemory repeats{};
     };
 
     /// Where flow goes on, or what ended there.
@@ -76,13 +80,19 @@ public:
         std::optional<Loss> loss;
     };
 
-    static constexpr std::uint64_t nothing = ~std::uint64_t{0};  ///< an address that is not known
-    static constexpr std::uint32_t no_edge = ~std::uint32_t{0};
+    static constexpr std::uint64_t nothing = CallFrame::nothing;
+    static constexpr std::uint32_t no_edge = CallFrame::no_edge;
 
     /// `code` is borrowed. `open`: what came before is not known, and will be (a fork).
-    CallStacks(FlowCode& code, bool open, Limits limits) : code_(code), open_(open), limits_(limits) {}
+    CallStacks(FlowCode& code, bool open, const Limits& limits)
+        : code_(code), open_(open), limits_(limits), repeats_(limits.repeats) {}
 
     void observe(CallObserver* observer) { observer_ = observer; }
+    /// From here on all is counted there.
+    void count_in(const FlowCounts& counts) {
+        if (counts_ != &counts) forget_ways();
+        counts_ = &counts;
+    }
     [[nodiscard]] CallObserver* observer() const { return observer_; }
 
     [[nodiscard]] StackKey key() const { return key_; }
@@ -92,7 +102,15 @@ public:
     void report_frames();
 
     /// Work of the entries on top.
-    void run(Work work);
+    void run(const Work& work) {
+        Stack& stack = current();
+        stack.tree.node(stack.frames.back().node).self += work;
+        stack.clock += work;
+        total_ += work;
+        if (open_) stack.segments.back().work += work;
+        if (watched_) [[unlikely]]
+            watched_->ran(stack.frames.back().node, work);
+    }
     /// Cycles of no code that is known.
     void add_stray_cycles(std::uint32_t cycles) { stray_.cycles += cycles; }
     /// Instructions and cycles so far, of all stacks and of lost flow.
@@ -105,12 +123,48 @@ public:
     void keep(const Operation& operation);
     /// A call of the function at the place; or, with `nothing` and `no_edge`, the handler of an exception begins there.
     void call(const Arrival& place, std::uint64_t waits_for, std::uint32_t edge);
+    /// What returns nearly always do: flow comes to where the frame on top waits for it. Otherwise false, and nothing
+    /// is done.
+    [[nodiscard]] bool returns(const Arrival& place, FlowCounts& counts) {
+        Stack& stack = current();
+        if (observer_ != nullptr || stack.frames.size() < stack.bottom + 2) return false;
+        const Frame& frame = stack.frames.back();
+        if (frame.waits_for != place.address || frame.exception != nullptr || frame.returns_twice) return false;
+        if (frame.edge != no_edge) count_return(frame, counts);
+        if (watched_) [[unlikely]]
+            watch_return(frame);
+        stack.frames.pop_back();
+        stack.frames.back().function = place.home;
+        stack.frames.back().named = place.entry == place.home;
+        return true;
+    }
     /// An exception, whose type is in static storage, interrupts what is on top; it returns to `waits_for`.
     void interrupt(const flow::ExceptionType& exception, std::uint64_t waits_for, FlowCounts& counts);
     /// The topmost frame is that of a call of this place, and nothing has run in it.
     [[nodiscard]] bool is_just_called(const Arrival& place);
     /// Flow is in the function or section.
-    [[nodiscard]] bool is_in(FunctionId function);
+    [[nodiscard]] bool is_in(FunctionId function) {
+        const Stack& stack = current();
+        return !stack.empty() && stack.frames.back().function == function;
+    }
+
+    // Repeats (flow::Repeat), for stacks that are not open and that nobody observes.
+    [[nodiscard]] bool remembers_repeats() const { return !open_ && observer_ == nullptr && !repeats_.none(); }
+    /// Does what these repeats, one after another, did before from such a state of the stack, as far as that is known.
+    /// `behind`: the edge whose branch is still to be done before the first one, and then before what comes next; or
+    /// `no_edge`. Returns how many were done.
+    [[nodiscard]] std::size_t repeat(std::span<const flow::Repeat> repeats, std::uint32_t& behind, FlowCounts& counts);
+    /// What is done next is a repeat, and to be remembered.
+    [[nodiscard]] bool is_watching() const { return watched_ != nullptr; }
+    /// An indirect branch went there.
+    void watch_way(std::uint32_t edge, std::uint64_t to) {
+        if (watched_) [[unlikely]]
+            watched_->went({edge, to});
+    }
+    /// So many repeats were done as before.
+    [[nodiscard]] std::uint64_t repeated() const { return repeats_.hits(); }
+    /// All of the repeat is done: these ranges, but for the branch of the edge `behind`, if there is one.
+    void remember(std::span<const flow::Range> ranges, std::uint32_t behind, FlowCounts& counts);
 
     /// Takes in what an open set of stacks kept, which began with the stack in use.
     void join(const CallStacks& fork, FlowCounts& counts);
@@ -137,18 +191,41 @@ public:
     [[nodiscard]] const LeftOut& left_out() const { return left_out_; }
 
 private:
-    struct Frame {
-        std::uint64_t waits_for = nothing;       ///< return address; `nothing`: not known
-        std::uint32_t node{}, caller{};          ///< `caller`: the node that called it
-        FunctionId function = no_function;       ///< or the section: where flow is
-        bool named{};                            ///< it is a function
-        std::uint64_t entered = nothing;         ///< where flow entered the function
-        std::uint32_t edge = no_edge;            ///< of the call
-        std::uint64_t to{};                      ///< the call's
-        const flow::ExceptionType* exception{};  ///< of an interrupt; else null
-        Work at{};                               ///< on the stack's clock
-        std::uint64_t again = nothing;           ///< where setjmp or the like last returned to in it
-        bool returns_twice{}, unwinds{};         ///< as Arrival
+    using Frame = CallFrame;
+    /// Frames on one another.
+    class Frames {
+    public:
+        [[nodiscard]] std::size_t size() const { return size_; }
+        [[nodiscard]] Frame& operator[](std::size_t i) { return all_[i]; }
+        [[nodiscard]] const Frame& operator[](std::size_t i) const { return all_[i]; }
+        [[nodiscard]] Frame& front() { return all_.front(); }
+        [[nodiscard]] Frame& back() { return all_[size_ - 1]; }
+        [[nodiscard]] const Frame& back() const { return all_[size_ - 1]; }
+        Frame& push_back(const Frame& frame) {
+            make_room(1);
+            return all_[size_++] = frame;
+        }
+        Frame& emplace_back() {
+            make_room(1);
+            return *std::construct_at(&all_[size_++]);
+        }
+        void pop_back() { --size_; }
+        void clear() { size_ = 0; }
+        void erase_first(std::size_t count) {
+            std::move(all_.begin() + static_cast<std::ptrdiff_t>(count),
+                      all_.begin() + static_cast<std::ptrdiff_t>(size_), all_.begin());
+            size_ -= count;
+        }
+        /// For so many more, which may be put beyond the topmost one, and are then counted by `set_size`.
+        void make_room(std::size_t more) {
+            if (size_ + more > all_.size()) [[unlikely]]
+                all_.resize(std::max(2 * all_.size(), size_ + more));
+        }
+        void set_size(std::size_t size) { size_ = size; }
+
+    private:
+        std::vector<Frame> all_ = std::vector<Frame>(16);
+        std::size_t size_ = 0;
     };
     /// A frame that is kept aside.
     struct AsideFrame {
@@ -171,17 +248,28 @@ private:
         std::vector<Aside> aside;       ///< what was left within it
         bool aside_given_up = false;    ///< the frames left within it were dropped
     };
+    /// Work done so far. Its numbers lie apart: a load of both at once would wait for a store of one.
+    struct Clock {
+        std::uint64_t instructions = 0, apart = 0, cycles = 0;
+        operator Work() const { return {instructions, cycles}; }
+        Clock& operator+=(const Work& work) {
+            instructions += work.instructions;
+            if (work.cycles != 0) cycles += work.cycles;
+            return *this;
+        }
+    };
     struct Stack {
-        std::size_t index{};  ///< in the order of first sight
-        CallTree tree;        ///< of the functions on the stack and their callees
+        std::size_t index{};     ///< in the order of first sight
+        std::uint64_t serial{};  ///< of the tree, which is another one after each time it was settled
+        CallTree tree;           ///< of the functions on the stack and their callees
         std::uint32_t root = 0;
         CallTree settled;  ///< of stacks that were given up
-        std::vector<Frame> frames;
+        Frames frames;
         std::size_t bottom = 0;  ///< frames below are forgotten
         std::size_t above = 0;   ///< so many that are forgotten are no longer there
         bool cut = false;        ///< some are forgotten
         std::uint32_t interrupts = 0;
-        Work clock;
+        Clock clock;
         std::uint64_t roots_found = 0;
         std::vector<Segment> segments;
         std::vector<Aside> aside;  ///< the one that was left first first
@@ -199,7 +287,15 @@ private:
     [[nodiscard]] bool is_waited_for_aside(std::uint64_t address) const;
     void go_on_in(std::size_t frame, const Operation& operation, FlowCounts& counts);
     void go_below(const Operation& operation, FlowCounts& counts);
-    void push(Frame frame, FunctionId function);
+    Frame& push(FunctionId function, const flow::ExceptionType* exception = nullptr);
+    void count_return(const Frame& frame, FlowCounts& counts) {
+        if (WaySum* way = frame.way != 0 ? &counts.sum(frame.way) : counts.way(frame.edge, frame.to)) {
+            ++way->returns;
+            way->inclusive += stack_->clock - frame.at;
+        } else {
+            ++counts.ways_left_out;  // as a return, and as what passed
+        }
+    }
     void pop_to(std::size_t size, FlowCounts& counts);
     void return_from(std::size_t frame, FlowCounts& counts);
     [[nodiscard]] Aside put_aside(std::size_t from);
@@ -211,8 +307,70 @@ private:
     void start_anew(const Arrival& place, bool entered, FlowCounts& counts);
     void tail(const Arrival& place);
 
-    void settle(Stack& stack) const;
-    [[nodiscard]] Stack& current();
+    [[nodiscard]] WM_INLINE static bool fits(const Frame& frame, const KnownRepeat::Pop& pop) {
+        return frame.waits_for == pop.waits_for && frame.caller == pop.caller && frame.exception == nullptr &&
+               !frame.returns_twice;
+    }
+    /// The frames that it takes off are there, and nothing is forgotten by it.
+    [[nodiscard]] WM_INLINE bool fits(const KnownRepeat& known) const {
+        const Stack& stack = *stack_;
+        const std::size_t depth = stack.frames.size() - stack.bottom;
+        if (depth <= known.pops || depth + known.rise > limits_.frames) return false;
+        if (known.pops == 0 && !known.replaced) return true;
+        const Frame* frame = &stack.frames.back();
+        if (known.pops != 0 && !fits(*frame--, known.popped)) return false;
+        if (known.pops <= 1 && !known.replaced) return true;
+        const KnownRepeat::Rest& rest = repeats_.rest(known);
+        for (std::size_t i = 1; i < known.pops; ++i)
+            if (!fits(*frame--, rest.popped[i - 1])) return false;
+        return !known.replaced || frame->caller == rest.caller;
+    }
+    /// Does to the frames what it did before, if they are as they were then.
+    [[nodiscard]] bool take(const KnownRepeat& known, FlowCounts& counts) {
+        if (!fits(known)) return false;
+        Stack& stack = *stack_;
+        const Work before = stack.clock;
+        if (known.pops != 0) {
+            take_off(before, known.popped, counts);
+            for (std::size_t i = 1; i < known.pops; ++i) take_off(before, repeats_.rest(known).popped[i - 1], counts);
+        }
+        Frame& top = stack.frames.back();
+        top.function = known.function;
+        top.named = known.named;
+        if (known.replaced) [[unlikely]] {
+            const KnownRepeat::Rest& rest = repeats_.rest(known);
+            top.node = rest.node;
+            top.entered = rest.entered;
+            top.unwinds |= rest.unwinds;
+        }
+        if (known.pushes != 0) {
+            put_on(before, known.pushed);
+            for (std::size_t i = 1; i < known.pushes; ++i) put_on(before, repeats_.rest(known).pushed[i - 1]);
+        }
+        stack.clock.instructions = before.instructions + known.instructions;
+        return true;
+    }
+    WM_INLINE void take_off(const Work& before, const KnownRepeat::Pop& pop, FlowCounts& counts) {
+        Stack& stack = *stack_;
+        stack.clock.instructions = before.instructions + pop.at;
+        if (const Frame& frame = stack.frames.back(); frame.edge != no_edge) count_return(frame, counts);
+        stack.frames.pop_back();
+    }
+    WM_INLINE void put_on(const Work& before, const Frame& known) {
+        Frame& frame = stack_->frames.push_back(known);
+        frame.at.instructions = before.instructions + known.at.instructions;
+        frame.at.cycles = before.cycles;
+    }
+    void add(const KnownRepeat& known, const KnownRepeat::Rest& rest, FlowCounts& counts);
+    void watch_return(const Frame& frame);
+    void forget_ways();
+
+    void settle(Stack& stack, FlowCounts& counts);
+    [[nodiscard]] Stack& current() {
+        if (stack_ == nullptr) [[unlikely]]
+            stack_ = &stack_of(key_);
+        return *stack_;
+    }
     [[nodiscard]] Stack& stack_of(StackKey key);
     [[nodiscard]] std::size_t room(const Stack& stack) const;
     [[nodiscard]] std::uint32_t child(std::uint32_t parent, FunctionId function, std::uint64_t calls);
@@ -231,6 +389,10 @@ private:
     Work total_, stray_;  // `stray_`: of no code that is known
     LeftOut left_out_;
     std::vector<CarriedCall> carried_;
+    std::uint64_t serials_ = 0;
+    const FlowCounts* counts_ = nullptr;  // where ways of frames have their numbers
+    KnownRepeats repeats_;
+    std::unique_ptr<WatchedRepeat> watched_;  // while one is to be remembered
 };
 
 }  // namespace waymark::analysis

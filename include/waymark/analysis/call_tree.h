@@ -18,22 +18,32 @@ public:
         FunctionId function = no_function;
         std::uint32_t parent = nowhere;
         std::uint32_t recent = 0;  ///< the child asked for last
+        bool was_root = false;     ///< whoever called the others, until its own caller was known
         std::uint64_t calls{};
-        Work self;
+        Work self{};
     };
 
-    CallTree() : nodes_(1), slots_(16) {}
+    CallTree() : nodes_(1), slots_(16) { nodes_.front().was_root = true; }
 
     /// The node of `function` called by `parent`. Where `most` nodes are there, none is added, and it is `parent`.
     std::uint32_t child(std::uint32_t parent, FunctionId function, std::size_t most) {
+        const std::uint32_t known = child_at_once(parent, function);
+        return known != nowhere ? known : find_or_add(parent, function, most);
+    }
+    /// Whether `child` gives the same whatever was asked for before, and whatever becomes known of callers.
+    [[nodiscard]] bool is_settled(std::uint32_t parent, FunctionId function) const {
+        const Node& node = nodes_[parent];
+        return node.function != no_function && !(node.was_root && node.function == function);
+    }
+    /// The same, if it is the one asked for last, or `parent`; else `nowhere`.
+    [[nodiscard]] std::uint32_t child_at_once(std::uint32_t parent, FunctionId function) const {
         const std::uint32_t recent = nodes_[parent].recent;
         if (recent != 0 && nodes_[recent].function == function) return recent;
-        if (nodes_[parent].function == function) return parent;
-        return find_or_add(parent, function, most);
+        return nodes_[parent].function == function ? parent : nowhere;
     }
     /// A node beside the tree, for code whose place in it is not yet known.
     std::uint32_t add_loose() {
-        nodes_.push_back({no_function, nowhere, 0, 0, {}});
+        nodes_.emplace_back();
         return static_cast<std::uint32_t>(nodes_.size() - 1);
     }
     /// Whoever called the others becomes known: `root` so far is `function`, and its own caller a new node.

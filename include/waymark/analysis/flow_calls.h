@@ -29,6 +29,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "waymark/analysis/call_stacks.h"
@@ -47,7 +48,7 @@ public:
     using LeftOut = CallStacks::LeftOut;
 
     /// `code` is borrowed. `open`: what came before is not known, and will be (a fork).
-    FlowCalls(FlowCode& code, bool open, Limits limits);
+    FlowCalls(FlowCode& code, bool open, const Limits& limits);
     explicit FlowCalls(FlowCode& code, bool open = false) : FlowCalls(code, open, Limits{}) {}
 
     /// A fork's first.
@@ -71,6 +72,8 @@ public:
 
     /// What there was no room for.
     [[nodiscard]] const LeftOut& left_out() const { return stacks_.left_out(); }
+    /// So many repeats (flow::Repeat) were taken as one.
+    [[nodiscard]] std::uint64_t repeated() const { return stacks_.repeated(); }
     void observe(CallObserver* observer) { stacks_.observe(observer); }
     /// Instructions and cycles so far, of all stacks and of lost flow.
     [[nodiscard]] Work now() const { return stacks_.now() + run_; }
@@ -84,6 +87,8 @@ private:
     static constexpr std::uint32_t no_edge = CallStacks::no_edge;
 
     void ranges(const flow::Batch& batch, std::size_t from, std::size_t to, FlowCounts& counts);
+    void repeat(const flow::Batch& batch, std::span<const flow::Repeat> repeats, FlowCounts& counts);
+    [[nodiscard]] static Wait wait_of(Effect effect);
     void event(const flow::What& what, FlowCounts& counts);
     void exception(const flow::Exception& e, FlowCounts& counts);
     void lose(bool switched_off, FlowCounts& counts);
@@ -91,7 +96,13 @@ private:
     Wait end_wait(bool lost, FlowCounts& counts);
     void go_on_anywhere();
     void wait_behind(std::uint32_t edge, Effect effect, const flow::Block& block);
+    /// Flow goes on behind what ran last.
+    [[nodiscard]] bool is_ordinary() const {
+        return !(lost_ | switched_off_ | switched_stack_ | handed_over_) && (!open_ || first_);
+    }
     void arrive(const Arrival& place, FlowCounts& counts);
+    void arrive_anew(const Arrival& place, FlowCounts& counts);
+    Wait take_wait(const Arrival& place, FlowCounts& counts);
     void arrive_behind(Wait wait, const Arrival& place, FlowCounts& counts);
     void add_stray_cycles(std::uint32_t cycles, FlowCounts& counts);
     void add_event_cycles(std::uint32_t cycles, FlowCounts& counts);

@@ -19,8 +19,9 @@ namespace waymark::analysis {
 struct Work {
     std::uint64_t instructions{}, cycles{};
     Work& operator+=(const Work& o) {
+        // One after the other: a load of both at once would wait for a store of one.
         instructions += o.instructions;
-        cycles += o.cycles;
+        if (o.cycles != 0) cycles += o.cycles;
         return *this;
     }
     friend Work operator+(Work a, const Work& b) { return a += b; }
@@ -131,6 +132,15 @@ public:
         }
         return &sums_[recent - 1];
     }
+    /// Its number, which `sum` takes; 0: it is not there.
+    [[nodiscard]] std::uint32_t known_way(std::uint32_t edge, std::uint64_t to) const {
+        if (edge >= first_carried) return 0;
+        const std::uint32_t recent = recent_[edge];
+        if (recent != 0 && ways_.keys()[recent - 1] == Way{edge, to}) return recent;
+        const std::uint32_t number = ways_.find({edge, to});
+        return number == KeyIndex<Way>::full ? 0 : number + 1;
+    }
+    [[nodiscard]] WaySum& sum(std::uint32_t known_way) { return sums_[known_way - 1]; }
     void lost(const Loss& loss) {
         const std::uint32_t number = losses_.find_or_add(loss);
         if (number == KeyIndex<Loss>::full) {

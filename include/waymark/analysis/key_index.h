@@ -29,6 +29,12 @@ public:
         if (keys_.size() * 2 > slots_.size()) grow();
         return static_cast<std::uint32_t>(keys_.size() - 1);
     }
+    /// The number of `key`; `full` if it is not there.
+    [[nodiscard]] std::uint32_t find(const Key& key) const {
+        for (std::size_t at = key.hash() & (slots_.size() - 1); slots_[at] != 0; at = (at + 1) & (slots_.size() - 1))
+            if (keys_[slots_[at] - 1] == key) return slots_[at] - 1;
+        return full;
+    }
     [[nodiscard]] const std::vector<Key>& keys() const { return keys_; }
 
 private:

@@ -58,6 +58,8 @@ public:
     static constexpr std::size_t batch_ranges = 1024;
     /// Ranges that `Run::put` may write at once, and Run::path.
     static constexpr std::size_t most_at_once = 8, most_in_path = 24;
+    /// Of a batch; there is no room for more.
+    static constexpr std::size_t most_repeats = 256;
 
     /// Elements that belong together and own their memory, but for ranges that are in a room of the sink's.
     struct Owned {
@@ -70,9 +72,15 @@ public:
         Range* ranges = nullptr;  ///< for batch_ranges, and most_in_path behind them
         std::vector<Event> events;
         std::array<Range, batch_ranges + most_in_path> own;
+        std::size_t repeat_count = 0;
+        std::array<Repeat, most_repeats> repeats;
 
         [[nodiscard]] Batch batch(std::span<const Block> blocks) const {
-            return {blocks, base, {ranges, count}, events};
+            return {blocks, base, {ranges, count}, events, std::span(repeats).first(repeat_count)};
+        }
+        void clear() {
+            count = repeat_count = 0;
+            events.clear();
         }
     };
 
@@ -148,6 +156,8 @@ public:
         WM_INLINE void path(const std::uint8_t* packet, const Path& path) {
             // One addition for each range: its fields have the same size.
             using Fields [[gnu::vector_size(sizeof(Range))]] = std::uint32_t;
+            if (Owned& b = *out_.batch_; b.repeat_count < most_repeats) [[likely]]
+                b.repeats[b.repeat_count++] = {path.times, static_cast<std::uint32_t>(at_ - b.ranges), path.count};
             const Fields moved{0, static_cast<std::uint32_t>(address(packet) - base_)};
             // Two at a time: what is written beyond the count costs less than to ask.
             for (unsigned i = 0; i < path.count; i += 2)

@@ -183,12 +183,22 @@ struct Event {
     What what;
 };
 
+/// Ranges of a batch that a decoder took as one, since it had met them before. Another one with this number has the
+/// same edges, one after another; each range is one execution, without a cycle count, and no event is between them.
+struct Repeat {
+    std::uint64_t number{};  ///< of all decoders of a sink none gives it to other edges
+    std::uint32_t first{};   ///< index of its first range
+    std::uint32_t count{};   ///< of its ranges, at least 1
+};
+
 /// Consecutive elements of one source. Borrowed: valid during Sink::consume().
 struct Batch {
     std::span<const Block> blocks;  ///< all blocks so far; `range.block()` is an index into it
     Offset base{};                  ///< of Range::offset
     std::span<const Range> ranges;
     std::span<const Event> events;  ///< in order; `before` never decreases
+    /// For sinks that are quicker with it: some ranges that came before. In order; they do not overlap.
+    std::span<const Repeat> repeats{};
 };
 
 /// From a taken indirect branch to where execution went on.

@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cassert>
 #include <concepts>
@@ -87,7 +88,8 @@ public:
     struct alignas(64) Path {
         std::uint64_t place = no_place;  ///< the serial number of a cache or of what several share, and the position
         std::uint64_t bytes{};           ///< the next ones, the first in the lowest bits
-        std::uint64_t times{};           ///< how often it was taken, and is not yet in the counts of edges
+        std::uint64_t times{};           ///< how often it was taken, and is not yet in the counts of edges; or, where
+                                         ///< nothing is counted, its number (flow::Repeat)
         typename Protocol::Change change{};
         Position next = nowhere;
         std::uint32_t branches{};     ///< bit i: ranges[i] ends with a taken indirect branch
@@ -345,10 +347,20 @@ private:
         Path& slot = paths_[hash(path.place, bytes) >> shift_];
         unfold(slot);
         path.guess = slot.guess;
+        if constexpr (!counts) path.times = next_number();
         slot = path;
     }
     /// Shorter paths gain nothing.
     static constexpr unsigned least_outcomes = 3;
+
+    /// Unlike all others, of these paths and of any.
+    std::uint64_t next_number() {
+        static std::atomic<std::uint64_t> serial = 0;
+        if ((number_ & most_of_a_serial) == 0)
+            number_ = (serial.fetch_add(1, std::memory_order_relaxed) + 1) * (most_of_a_serial + 1);
+        return ++number_;
+    }
+    static constexpr std::uint64_t most_of_a_serial = (std::uint64_t{1} << 40) - 1;
 
     void unfold(Path& path) {
         if constexpr (counts)
@@ -363,6 +375,7 @@ private:
     unsigned shift_ = 63;                // a hash shifted so is a slot
     Path* last_ = paths_.data();         // taken last
     std::size_t hits_ = 0, misses_ = 0, rest_ = 0, wait_ = 0;
+    std::uint64_t number_ = 0;
 };
 
 }  // namespace waymark::follow
