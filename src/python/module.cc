@@ -155,7 +155,10 @@ void raise(const Failure& failure) {
     const py::module_ errors = py::module_::import("waymark.errors");
     const py::object type = errors.attr(names.at(failure.status));
     const py::object offset = failure.offset ? py::object(py::int_(*failure.offset)) : py::object(py::none());
-    const py::object error = type(failure.message, py::int_(static_cast<int>(failure.status)), offset);
+    // Names of files may be no UTF-8; Python has them so.
+    const auto message = py::reinterpret_steal<py::str>(PyUnicode_DecodeUTF8(
+        failure.message.data(), static_cast<py::ssize_t>(failure.message.size()), "surrogateescape"));
+    const py::object error = type(message, py::int_(static_cast<int>(failure.status)), offset);
     PyErr_SetObject(type.ptr(), error.ptr());
 }
 

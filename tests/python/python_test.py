@@ -290,6 +290,9 @@ class Errors(unittest.TestCase):
         with self.assertRaises(waymark.NotFoundError) as caught:
             waymark.open("no/such/capture")
         self.assertIn("no/such/capture", caught.exception.message)
+        with self.assertRaises(waymark.NotFoundError) as caught:
+            waymark.open(os.fsdecode(b"no\xe9such"))
+        self.assertIn(os.fsdecode(b"no\xe9such"), caught.exception.message)
         self.assertEqual(caught.exception.status, 2)
         self.assertIsNone(caught.exception.offset)
         self.assertIsInstance(caught.exception, waymark.Error)

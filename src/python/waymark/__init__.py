@@ -348,7 +348,7 @@ class Capture:
 def open(path, **options) -> Capture:
     """Opens whatever `waymark info` takes: a snapshot folder, perf.data, a folder of a DPU, an answers file, or a bare trace
     file with the options that describe it."""
-    return Capture(_waymark.Capture.open(_os.fspath(path), options), _os.fspath(path))
+    return Capture(_waymark.Capture.open(_os.fsencode(path), options), _os.fspath(path))
 
 
 def open_memory(data, name: str = "memory", **options) -> Capture:

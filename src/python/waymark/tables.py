@@ -145,8 +145,8 @@ class Answers:
 
     def save(self, path) -> None:
         """Writes an answers file, which `open` and `waymark merge` read."""
-        self._handle.save(_os.fspath(path))
+        self._handle.save(_os.fsencode(path))
 
     def export(self, format: str, path) -> None:
         """Writes a file in a format of `waymark export`, such as perfetto, pprof or lcov."""
-        self._handle.export(format, _os.fspath(path))
+        self._handle.export(format, _os.fsencode(path))
