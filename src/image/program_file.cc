@@ -1,9 +1,13 @@
 #include "waymark/image/program_file.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <memory>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -23,6 +27,48 @@ bool same_build(std::vector<std::uint8_t> a, std::vector<std::uint8_t> b) {
     for (auto* id : {&a, &b})
         while (!id->empty() && id->back() == 0) id->pop_back();
     return a == b;
+}
+
+/// The kernel's code in each process, as perf calls it there and in its cache.
+constexpr std::string_view vdso = "[vdso]";
+
+/// elfutils' client of debuginfod servers, where it is installed.
+struct Debuginfod {
+    void* (*begin)() = nullptr;
+    void (*end)(void*) = nullptr;
+    int (*find)(void*, const unsigned char*, int, char**) = nullptr;
+
+    Debuginfod() {
+        void* const library = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
+        if (library == nullptr) return;
+        get(library, begin, "debuginfod_begin");
+        get(library, end, "debuginfod_end");
+        get(library, find, "debuginfod_find_executable");
+    }
+    [[nodiscard]] bool is_there() const { return begin != nullptr && end != nullptr && find != nullptr; }
+
+private:
+    template <class F>
+    static void get(void* library, F*& function, const char* name) {
+        function = reinterpret_cast<F*>(dlsym(library, name));
+    }
+};
+
+/// The executable of this build from a debuginfod server, as it lies in the user's cache; nothing: none has it, none is
+/// to be asked (DEBUGINFOD_URLS), or the client is not installed.
+std::optional<fs::path> from_server(const std::vector<std::uint8_t>& build_id) {
+    const char* const urls = std::getenv("DEBUGINFOD_URLS");
+    if (build_id.empty() || urls == nullptr || *urls == '\0') return std::nullopt;
+    static const Debuginfod library;
+    if (!library.is_there()) return std::nullopt;
+    const std::unique_ptr<void, void (*)(void*)> client(library.begin(), library.end);
+    if (!client) return std::nullopt;
+    char* path = nullptr;
+    const int file = library.find(client.get(), build_id.data(), static_cast<int>(build_id.size()), &path);
+    const std::unique_ptr<char, void (*)(void*)> owner(path, std::free);
+    if (file < 0) return std::nullopt;
+    close(file);
+    return path == nullptr ? std::nullopt : std::optional<fs::path>(path);
 }
 
 }  // namespace
@@ -59,7 +105,7 @@ std::vector<fs::path> FileSearch::places(std::string_view file, const std::vecto
     const std::string id = id_text(build_id);
     if (id.size() > 2)
         for (const fs::path& folder : build_id_folders()) {
-            out.push_back(folder / ".build-id" / id.substr(0, 2) / id.substr(2) / "elf");
+            out.push_back(folder / ".build-id" / id.substr(0, 2) / id.substr(2) / (file == vdso ? "vdso" : "elf"));
             out.push_back(folder / ".build-id" / id.substr(0, 2) / (id.substr(2) + ".debug"));
         }
     out.insert(out.end(), with_symbols.begin(), with_symbols.end());
@@ -118,6 +164,9 @@ Result<FoundFile> open_first(const std::vector<fs::path>& places, const std::vec
 Result<FoundFile> find_file(std::string_view file, const std::vector<std::uint8_t>& build_id,
                             const FileSearch& search) {
     auto found = open_first(search.places(file, build_id), build_id, search);
+    if (!found)
+        if (const auto path = from_server(build_id))
+            if (auto served = open_first({*path}, build_id, search)) return served;
     if (!found && found.error().message.empty())
         return Error{Errc::not_found,
                      fmt::format("{} was not found{}{}", file,

@@ -391,6 +391,11 @@ std::vector<Damage> missing_code(const Session& session, const Report& report, s
             const bool file = name.file.starts_with('/') && !name.file.starts_with("//");
             if (name.file == "[kernel.kallsyms]")
                 damage.means = "give the vmlinux of the recorded kernel with --image FILE";
+            else if (name.file == "[vdso]" && id.size() > 2)
+                damage.means = fmt::format(
+                    "copy the vDSO of the recorded kernel from perf's cache to "
+                    "DIR/.build-id/{}/{}/vdso (--debug-dir DIR)",
+                    id.substr(0, 2), id.substr(2));
             else if (!file)
                 damage.means = "no file contains it; perf.data does not contain generated code";
             else

@@ -4,8 +4,13 @@
 #include <gtest/gtest.h>
 #include <link.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+
 #include "support/temporary_folder.h"
 #include "support/tiny_elf.h"
+#include "waymark/image/program_file.h"
 
 namespace waymark::image {
 namespace {
@@ -53,6 +58,18 @@ TEST(DebugInfo, OffsetsBecomeAddresses) {
     EXPECT_FALSE(info->has_lines());
     EXPECT_FALSE(info->line({0x400000}));
     EXPECT_TRUE(info->build_id().empty());
+}
+
+TEST(FileSearch, TheCacheHasTheVdsoUnderItsOwnName) {
+    FileSearch search;
+    search.debug_folders = {"/cache"};
+    const auto has = [&](std::string_view file, const char* place) {
+        const auto places = search.places(file, {0xab, 0xcd, 0xef});
+        return std::find(places.begin(), places.end(), std::filesystem::path(place)) != places.end();
+    };
+    EXPECT_TRUE(has("[vdso]", "/cache/.build-id/ab/cdef/vdso"));
+    EXPECT_FALSE(has("[vdso]", "/cache/.build-id/ab/cdef/elf"));
+    EXPECT_TRUE(has("/lib/libc.so.6", "/cache/.build-id/ab/cdef/elf"));
 }
 
 TEST(DebugInfo, Refused) {

@@ -4,12 +4,19 @@ editing their records: `waymark doctor` and `waymark info` say the same of each.
 
     perf_traps_test.py WAYMARK SOURCE_DIR
 """
+import ctypes.util
+import http.server
 import json
+import os
 import pathlib
+import re
 import shutil
 import struct
+import subprocess
 import sys
+import threading
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from perf_case import WAYMARK, PerfCase, run  # noqa: E402
@@ -281,6 +288,47 @@ class Traps(PerfCase):
             done = self.waymark(command, self.folder / "edited.data")
             self.assertRegex(" ".join((done.stdout + done.stderr).split()),
                              "the file was not finished: perf was killed.* End perf with Ctrl-C")
+
+    @unittest.skipUnless(ctypes.util.find_library("debuginfod"),
+                         "no libdebuginfod.so: install the Debian package libdebuginfod1")
+    def test_missing_image_of_a_server(self):
+        """A debuginfod server that has the build is asked, but only where DEBUGINFOD_URLS names it."""
+        path = self.recording("--unit", "ete").write(self.folder / "edited.data")
+        hidden = self.folder / "elsewhere"
+        notes = subprocess.run(["readelf", "-n", self.program], capture_output=True, text=True, check=True).stdout
+        wanted = f"/buildid/{re.search('Build ID: ([0-9a-f]+)', notes)[1]}/executable"
+        asked = []
+
+        class Server(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                asked.append(self.path)
+                content = hidden.read_bytes() if self.path == wanted else b""
+                self.send_response(200 if content else 404)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_):
+                pass
+
+        self.program.rename(hidden)
+        try:
+            with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server) as server:
+                threading.Thread(target=server.serve_forever, daemon=True).start()
+                set_up = {"DEBUGINFOD_URLS": f"http://127.0.0.1:{server.server_port}",
+                          "DEBUGINFOD_CACHE_PATH": str(self.folder / "debuginfod")}
+                with unittest.mock.patch.dict(os.environ):
+                    os.environ.pop("DEBUGINFOD_URLS", None)
+                    self.assertEqual(run(WAYMARK, "profile", path).returncode, 1)
+                    self.assertEqual(asked, [])
+                    os.environ.update(set_up)
+                    done = run(WAYMARK, "profile", path)
+                server.shutdown()
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(wanted, asked)
+            self.assertNotIn("is not known", done.stdout)
+        finally:
+            hidden.rename(self.program)
 
     def test_missing_image(self):
         """All say its name, build ID, what it costs and where to put it; a file put there is found."""

@@ -59,7 +59,8 @@ struct FoundFile {
 [[nodiscard]] Result<FoundFile> open_first(const std::vector<std::filesystem::path>& places,
                                            const std::vector<std::uint8_t>& build_id, const FileSearch& search);
 
-/// The file that was mapped under this name. Errors: as `open_first`, with a message that says where was looked.
+/// The file that was mapped under this name. If and only if the environment variable DEBUGINFOD_URLS names servers,
+/// they are asked for a build that is nowhere else. Errors: as `open_first`, with a message that says where was looked.
 [[nodiscard]] Result<FoundFile> find_file(std::string_view file, const std::vector<std::uint8_t>& build_id,
                                           const FileSearch& search);
 
