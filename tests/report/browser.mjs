@@ -301,7 +301,13 @@ async function interact(name) {
             };
             // Where there is nothing to move to, the check that follows says so.
             await page.waitForFunction(other, before, { timeout: 1000 }).catch(() => {});
-            return seen();
+            // A drag reports each of its steps.
+            for (let last = await seen(); ; ) {
+                await drawn(page);
+                const now = await seen();
+                if (now.join() === last.join()) return now;
+                last = now;
+            }
         };
         const all = await seen();
         const short = all[1] - all[0] <= 4;
