@@ -275,10 +275,10 @@ TEST(Model, ManyBlocksAtOnceGiveTheSame) {
             }
             before = cycle;
             for (std::span<const RetiredBlock> rest = batch; !rest.empty();) {
-                const std::uint64_t lost = many.counts().overflowed;
+                const std::uint64_t overflows = many.counts().overflowed;
                 const std::size_t taken = many.retire_blocks(rest, ns, hyp);
                 ASSERT_NE(taken, 0U);
-                ASSERT_TRUE(taken == rest.size() || many.counts().overflowed != lost);
+                ASSERT_TRUE(taken == rest.size() || many.counts().overflowed != overflows);
                 rest = rest.subspan(taken);
             }
             together += batch.size();
