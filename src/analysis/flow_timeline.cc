@@ -10,7 +10,7 @@ namespace waymark::analysis {
 using namespace answers;
 
 namespace {
-constexpr std::uint64_t not_yet = std::numeric_limits<std::uint64_t>::max();  // the end of what is open
+constexpr std::uint64_t not_yet = std::numeric_limits<std::uint64_t>::max();  // the end of a piece that is open
 }  // namespace
 
 void FlowTimeline::enter(const Work& now, std::uint32_t depth, FunctionId function) {

@@ -246,12 +246,12 @@ isa::Isa Recorder::isa_at(const Thread& t, Address address) const {
     if (address.value % 4 != 0) return isa::Isa::t32;
     if (const auto known = block_isas_.find(address.value); known != block_isas_.end()) return known->second;
     if (options_.instruction_set)
-        if (const auto told = options_.instruction_set(address)) return *told;
+        if (const auto found = options_.instruction_set(address)) return *found;
     return t.tracker.isa();
 }
 
 isa::Isa Recorder::arriving(const Thread& t, Address address) const {
-    if (const auto told = t.tracker.arriving(address)) return *told;
+    if (const auto found = t.tracker.arriving(address)) return *found;
     if (options_.instruction_set) return options_.instruction_set(address).value_or(isa::Isa::a32);
     return isa::Isa::a32;
 }

@@ -129,14 +129,14 @@ void Tracker::begin_to_learn() {
     if (followed_ >= least) known_ = std::make_unique<KnownSequences>();
 }
 
-void Tracker::tell_sequences(std::size_t count, std::uint64_t instructions, std::uint64_t hash) {
+void Tracker::report_sequences(std::size_t count, std::uint64_t instructions, std::uint64_t hash) {
     for (std::size_t at = 0; at < count;) {
         at += unit_->sequences({sequences_.data() + at, count - at});
         if (at == count) break;
-        std::array<flow::RetiredBlock, KnownSequence::blocks> blocks = *told_[at]->retired;
+        std::array<flow::RetiredBlock, KnownSequence::blocks> blocks = *found_sequences_[at]->retired;
         const std::uint64_t began = sequences_[at].cycle - blocks.back().cycle;
         for (flow::RetiredBlock& b : blocks) b.cycle += began;
-        const KnownSequence::Executed& first = told_[at]->ranges.front();
+        const KnownSequence::Executed& first = found_sequences_[at]->ranges.front();
         static_cast<void>(unit_->waypoints({{first.start}, blocks.front().isa}, blocks));
         ++at;
     }
@@ -244,7 +244,7 @@ std::size_t Tracker::follow_rows(std::span<const std::uint32_t> chunk, std::span
             KnownSequence::Key key{};
             std::size_t words_to_go = chunk.size() - taken;
             if constexpr (sums) {
-                std::size_t told = 0;
+                std::size_t found = 0;
                 bool missed = false;
                 while (known_ != nullptr && !known_->rests() && chunk.size() - taken >= KnownSequence::blocks) {
                     key = {static_cast<std::uint32_t>(last - rows.data()), chunk.data() + taken - 1};
@@ -262,13 +262,13 @@ std::size_t Tracker::follow_rows(std::span<const std::uint32_t> chunk, std::span
                     for (const KnownSequence::Executed& r : known->ranges) hash = truth_hash(hash, r.start, r.end);
                     cycle += known->instructions;
                     last = &rows[key.number(KnownSequence::blocks)];
-                    sequences_[told] = {known->prepared.get(), cycle - last->instructions};
-                    told_[told++] = known;
+                    sequences_[found] = {known->prepared.get(), cycle - last->instructions};
+                    found_sequences_[found++] = known;
                     taken += KnownSequence::blocks;
-                    if (told == sequences_.size()) break;
+                    if (found == sequences_.size()) break;
                 }
-                if (told != 0) {
-                    tell_sequences(told, cycle - last->instructions - before, hash);
+                if (found != 0) {
+                    report_sequences(found, cycle - last->instructions - before, hash);
                     from = {{last->address}, last->isa};
                     if (!missed) continue;
                 }

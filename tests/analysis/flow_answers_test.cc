@@ -337,6 +337,27 @@ TEST(FlowTimelines, AreBoundedAndStayNested) {
     }
 }
 
+TEST(FlowTimelines, WhatTookNoTimeIsLeftOutAmidSeveralTracks) {
+    FlowTimeline timeline(false, 1);
+    Work now;
+    const auto slice = [&](std::uint32_t context) {
+        timeline.switch_to(now, context);
+        timeline.enter(now, 0, 1);
+        now.instructions += 10;
+        timeline.leave(now, 0);
+    };
+    slice(1);
+    slice(2);
+    timeline.switch_to(now, 1);
+    timeline.enter(now, 0, 2);
+    timeline.enter(now, 1, 3);  // there are too many: pieces are sorted, and those of context 2 come last
+    timeline.leave(now, 0);
+    now.instructions += 10;
+    timeline.finish(now);
+    ASSERT_EQ(timeline.pieces().size(), 2U);
+    for (const FlowTimeline::Piece& p : timeline.pieces()) EXPECT_EQ(p.end - p.begin, 10U);
+}
+
 TEST_F(FlowToAnswers, TimesAreNanosecondsWhereTheClockIsKnown) {
     const auto timeline = [&](std::uint64_t ticks_per_second, std::uint64_t begin = 1000) {
         Part p = whole();

@@ -127,7 +127,7 @@ class Shell:
         self.assertRegex(self.line_after(r"waymark flow my\ capture --source 0x"), r"--source 0x10 $")
 
 
-@unittest.skipUnless(shutil.which("bash"), "no bash")
+@unittest.skipUnless(shutil.which("bash"), "no bash: install the Debian package bash")
 class Bash(Shell, unittest.TestCase):
     def start(self):
         shell = terminal.Terminal(["bash", "--norc", "--noprofile", "-i"], 120, env={**self.env, "PS1": "> "},

@@ -158,7 +158,7 @@ private:
     void tell(Place from, std::size_t count, std::uint64_t instructions, std::uint64_t hash);
     /// Sequences are remembered once enough ran.
     void begin_to_learn();
-    void tell_sequences(std::size_t count, std::uint64_t instructions, std::uint64_t hash);
+    void report_sequences(std::size_t count, std::uint64_t instructions, std::uint64_t hash);
     void learn(const KnownSequence::Key& key, const OrdinaryBlock& before, std::span<const OrdinaryBlock> rows,
                std::span<const flow::RetiredBlock> blocks);
     [[nodiscard]] Place here() const { return {start_.address + straight_.bytes, start_.isa}; }
@@ -201,9 +201,9 @@ private:
     };
     std::array<flow::RetiredBlock, 256> blocks_;
     std::array<flow::RetiredSequence, 32> sequences_;
-    std::array<const KnownSequence*, 32> told_;  ///< the same
-    std::unique_ptr<KnownSequences> known_;      ///< of the unit as it is programmed; null: not enough ran yet
-    std::uint64_t followed_ = 0;                 ///< blocks since then
+    std::array<const KnownSequence*, 32> found_sequences_;  ///< the same
+    std::unique_ptr<KnownSequences> known_;  ///< of the unit as it is programmed; null: not enough ran yet
+    std::uint64_t followed_ = 0;             ///< blocks since then
     std::array<Ran, 256> ran_;
 };
 
