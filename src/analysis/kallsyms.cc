@@ -25,13 +25,12 @@ Status check_kallsyms(const fs::path& file) {
     const auto text = read_kallsyms(file);
     if (!text) return Error{text.error().code, "--kallsyms: " + text.error().message};
     bool any = false;
-    kallsyms_functions(*text, [&](std::uint64_t, const std::string&) { return !(any = true); });
+    kallsyms_functions(*text, [&](const KernelFunction&) { return !(any = true); });
     if (any) return Nothing{};
     return Error{Errc::usage, fmt::format("--kallsyms: {} {}", file.string(), no_kallsyms)};
 }
 
-void kallsyms_functions(std::string_view text,
-                        const std::function<bool(std::uint64_t address, const std::string& name)>& take) {
+void kallsyms_functions(std::string_view text, const std::function<bool(KernelFunction function)>& take) {
     while (!text.empty()) {
         const std::string line(text.substr(0, text.find('\n')));
         text.remove_prefix(std::min(line.size() + 1, text.size()));
@@ -39,10 +38,16 @@ void kallsyms_functions(std::string_view text,
         const std::uint64_t address = std::strtoull(line.c_str(), &end, 16);
         if (address == 0 || end == nullptr || end[0] != ' ' || end[1] == 0 || end[2] != ' ') continue;
         if (end[1] != 't' && end[1] != 'T' && end[1] != 'w' && end[1] != 'W') continue;
-        std::string name(end + 3);
-        name = name.substr(0, name.find('\t'));
-        if (name.empty() || name[0] == '$') continue;
-        if (!take(address, name)) return;
+        const std::string_view rest(end + 3);
+        const std::size_t tab = rest.find('\t');
+        KernelFunction function{address, std::string(rest.substr(0, tab)), {}, end[1] == 'T'};
+        if (function.name.empty() || function.name[0] == '$') continue;
+        if (tab != rest.npos) {
+            const std::string_view module = rest.substr(tab + 1);
+            if (module.size() > 2 && module.front() == '[' && module.find(']') != module.npos)
+                function.module = module.substr(1, module.find(']') - 1);
+        }
+        if (!take(std::move(function))) return;
     }
 }
 

@@ -157,8 +157,8 @@ struct Program::State {
     /// Whether there is a function in it.
     static bool add_kallsyms(std::string_view text, Opened& o) {
         bool any = false;
-        kallsyms_functions(text, [&](std::uint64_t address, const std::string& name) {
-            o.symbols.add(name, {address}, 0, image::SymbolKind::function);
+        kallsyms_functions(text, [&](KernelFunction function) {
+            o.symbols.add(std::move(function.name), {function.address}, 0, image::SymbolKind::function);
             return any = true;
         });
         return any;

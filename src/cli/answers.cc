@@ -30,6 +30,20 @@ void add_kallsyms(CLI::App& command, AnswersOptions& options) {
         ->group("Names");
 }
 
+void add_branch_list_version(CLI::App& command, std::string& version) {
+    command
+        .add_option(
+            "--branch-list-version", version,
+            "branch-list: 1 writes a header with a version and messages of bounded size, for newer simpleperf; 0 "
+            "one message, which every simpleperf reads (default)")
+        ->type_name("N")
+        ->transform(one_of({"0", "1"}));
+}
+
+exports::BranchListVersion branch_list_version(const std::string& version) {
+    return version == "1" ? exports::BranchListVersion::one : exports::BranchListVersion::old;
+}
+
 Result<answers::Answers> answers_of(const AnswersOptions& options) {
     if (is_answers_file(options.input.capture)) return answers_of_file(options);
     // Which unit it is of.

@@ -6,6 +6,7 @@
 
 #include "options.h"
 #include "waymark/answers/answers.h"
+#include "waymark/exports/branch_list.h"
 #include "waymark/pipeline/flow_answers.h"
 
 namespace waymark::cli {
@@ -22,6 +23,11 @@ void add_timestamp_hz(CLI::App& command, AnswersOptions& options);
 
 /// Adds the options that say where the kernel's names are.
 void add_kallsyms(CLI::App& command, AnswersOptions& options);
+
+/// Adds the option that says which form a branch list gets.
+void add_branch_list_version(CLI::App& command, std::string& version);
+/// What was given with it; empty: the form that every simpleperf reads.
+[[nodiscard]] exports::BranchListVersion branch_list_version(const std::string& version);
 
 /// Reads the capture, decodes it and gathers what was asked for: program flow, a profile of the Statistical Profiling
 /// Extension, or a folder of the Debug and Profiling Unit, whichever it is. Says warnings. Errors: those of reading;

@@ -29,6 +29,7 @@ struct ExportOptions {
     std::string format, metric, table, of_image;
     std::uint64_t max_bytes = 0;  // 0: not given
     bool list = false, bolt_traces = false;
+    std::string list_version;  // empty: not given
 };
 
 std::string format_names() {
@@ -139,6 +140,8 @@ private:
         if (!options_.of_image.empty() && !of_one)
             return wrong("--of-image is for bolt, autofdo-text, profgen and profgen-script");
         if (options_.bolt_traces && name != "bolt") return wrong("--bolt-traces is for bolt");
+        if (!options_.list_version.empty() && name != "branch-list")
+            return wrong("--branch-list-version is for branch-list");
         if (options_.format == exports::old_name_of_llvm_profile)
             say("note",
                 "autofdo is the older name of llvm-profile, LLVM's sample profile; Google's AutoFDO text is "
@@ -161,7 +164,8 @@ private:
 
     Result<ExportReport> write(const Answers& a, ByteSink& sink) const {
         if (!options_.table.empty()) return write_table(a, *exports::find_table(options_.table), sink);
-        exports::WriteOptions how{metric_, {}, options_.of_image, options_.bolt_traces};
+        exports::WriteOptions how{
+            metric_, {}, options_.of_image, options_.bolt_traces, branch_list_version(options_.list_version)};
         if (options_.max_bytes != 0) how.most_bytes = options_.max_bytes;
         return exports::write(*format_, a, how, sink);
     }
@@ -319,6 +323,7 @@ Run add_export(CLI::App& app) {
         ->type_name("NAME");
     command.add_flag("--bolt-traces", options->bolt_traces,
                      "bolt: T and R lines, a branch with the range behind it, which BOLT of LLVM 20 and later reads");
+    add_branch_list_version(command, options->list_version);
     add_jobs(command, options->answers.jobs)->check(CLI::Range(0U, 256U));
     add_kallsyms(command, options->answers);
     command.add_flag("--list", options->list, "Show the formats, what opens them and what they need");

@@ -41,6 +41,7 @@ struct PgoOptions {
     std::vector<std::string> more;
     std::string format, of_image;
     bool all = false, bolt_traces = false;
+    std::string list_version;  // empty: not given
 };
 
 /// What `--for` takes, with the format of exports that it is.
@@ -69,6 +70,10 @@ public:
             say("error", "--bolt-traces is for --for bolt. See waymark pgo --help");
             return usage;
         }
+        if (!options_.list_version.empty() && target_->name != "branch-list") {
+            say("error", "--branch-list-version is for --for branch-list. See waymark pgo --help");
+            return usage;
+        }
         const std::string& output = options_.answers.input.output;
         const std::vector<std::string> inputs = this->inputs();
         if (!options_.all)
@@ -89,7 +94,7 @@ public:
         std::string written;
         if (target_->name == "branch-list") {
             const auto report = place(output, [&](ByteSink& sink) {
-                return exports::write_branch_list(all_, exports::BranchListVersion::old, sink);
+                return exports::write_branch_list(all_, branch_list_version(options_.list_version), sink);
             });
             if (!report) return fail_nothing(report.error());
             notes(*report);
@@ -175,7 +180,7 @@ private:
     /// Adding up needs no file.
     ExitStatus merge_lists() const {
         const auto report = place(options_.answers.input.output, [&](ByteSink& sink) {
-            return exports::write_branch_lists(lists_, exports::BranchListVersion::old, sink);
+            return exports::write_branch_lists(lists_, branch_list_version(options_.list_version), sink);
         });
         if (!report) return fail_nothing(report.error());
         notes(*report);
@@ -318,6 +323,7 @@ Run add_pgo(CLI::App& app) {
         ->type_name("NAME");
     command.add_flag("--bolt-traces", options->bolt_traces,
                      "bolt: T and R lines, a branch with the range behind it, which BOLT of LLVM 20 and later reads");
+    add_branch_list_version(command, options->list_version);
     command.add_flag("--all", options->all, "A profile of each program and library that ran, named by build ID");
     add_jobs(command, answers.jobs)->check(CLI::Range(0U, 256U));
     add_kallsyms(command, answers);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "elf_file.h"
 #include "inlined_calls.h"
 #include "line_rows.h"
 #include "waymark/image/package.h"
@@ -147,6 +148,40 @@ struct DebugInfo::State {
     Dwfl* dwfl = nullptr;
     Dwfl_Module* module = nullptr;
     std::vector<Segment> segments;
+    /// Of a relocatable file: elfutils lays out its sections in another order than MemoryMap.
+    struct Placed {
+        std::uint64_t first, bytes, in_elfutils;
+    };
+    std::vector<Placed> placed;
+    bool relocatable = false;
+    /// What elfutils calls an address; nothing: it has no such place.
+    [[nodiscard]] std::optional<std::uint64_t> to_elfutils(std::uint64_t address) const {
+        if (!relocatable) return address;
+        for (const Placed& p : placed)
+            if (address - p.first < p.bytes) return p.in_elfutils + (address - p.first);
+        return std::nullopt;
+    }
+    /// And back, of an address within the section in which `near` lies, or that section's nearer end.
+    [[nodiscard]] Address from_elfutils(Address address, std::uint64_t near) const {
+        for (const Placed& p : placed)
+            if (near - p.in_elfutils < p.bytes)
+                return {p.first + std::clamp(address.value, p.in_elfutils, p.in_elfutils + p.bytes) - p.in_elfutils};
+        return address;
+    }
+    /// Errors: as `ElfFile::open` and `ElfFile::pieces`.
+    Status place_sections(Elf* elf, std::uint64_t bias, const std::string& path) {
+        WM_ASSIGN_OR_RETURN(SharedBytes file, map_file(path));
+        WM_ASSIGN_OR_RETURN(const ElfFile own, ElfFile::open(std::move(file), path));
+        WM_ASSIGN_OR_RETURN(const std::vector<ElfFile::Piece> pieces, own.pieces());
+        for (const ElfFile::Piece& piece : pieces) {
+            segments.push_back({piece.offset, piece.bytes, {piece.address}, true});
+            GElf_Shdr header;
+            Elf_Scn* const section = elf_getscn(elf, piece.section);
+            if (section != nullptr && gelf_getshdr(section, &header) != nullptr)
+                placed.push_back({piece.address, piece.bytes, header.sh_addr + bias});
+        }
+        return Nothing{};
+    }
     std::vector<std::uint8_t> build_id;
     bool looked = false, has_dwarf = false;
     std::filesystem::path debug_file;
@@ -184,6 +219,10 @@ Result<DebugInfo> DebugInfo::open(const std::filesystem::path& path,
     GElf_Addr bias = 0;
     if (Elf* const elf = dwfl_module_getelf(state->module, &bias); elf != nullptr) {
         std::size_t count = 0;
+        GElf_Ehdr file;
+        state->relocatable = gelf_getehdr(elf, &file) != nullptr && file.e_type == ET_REL;
+        // One without code has no segments either.
+        if (state->relocatable) (void)state->place_sections(elf, bias, path.string());
         if (elf_getphdrnum(elf, &count) == 0) {
             for (std::size_t i = 0; i < count; ++i) {
                 GElf_Phdr header;
@@ -210,6 +249,8 @@ std::optional<Address> DebugInfo::address_of(std::uint64_t file_offset) const {
 const std::vector<DebugInfo::Segment>& DebugInfo::segments() const { return state_->segments; }
 
 std::optional<std::uint64_t> DebugInfo::load_bias(Address at, std::uint64_t offset, std::uint64_t bytes) const {
+    // What is mapped of a relocatable file are not parts of it as they lie there.
+    if (state_->relocatable) return at.value - offset;
     for (const Segment& s : state_->segments) {
         if (!s.executable) continue;
         const std::uint64_t first = std::max(s.offset, offset), end = std::min(s.offset + s.bytes, offset + bytes);
@@ -220,23 +261,32 @@ std::optional<std::uint64_t> DebugInfo::load_bias(Address at, std::uint64_t offs
 
 std::optional<SourceLine> DebugInfo::line(Address address) {
     state_->look();
-    if (!state_->has_dwarf) return std::nullopt;
-    Dwfl_Line* const found = dwfl_module_getsrc(state_->module, address.value);
-    if (found == nullptr) return state_->line_without_index(address.value);
+    const auto at = state_->to_elfutils(address.value);
+    if (!state_->has_dwarf || !at) return std::nullopt;
+    Dwfl_Line* const found = dwfl_module_getsrc(state_->module, *at);
+    if (found == nullptr) return state_->line_without_index(*at);
     Dwarf_Addr bias = 0;
-    return state_->line_of(dwfl_dwarf_line(found, &bias), dwfl_module_addrdie(state_->module, address.value, &bias));
+    return state_->line_of(dwfl_dwarf_line(found, &bias), dwfl_module_addrdie(state_->module, *at, &bias));
 }
 
 InlinedPlace DebugInfo::inlined(Address address) {
     state_->look();
-    const InlinedCalls* const calls = state_->has_dwarf ? state_->inlined_calls(address.value) : nullptr;
-    return calls != nullptr ? calls->at(address.value) : InlinedPlace{address, Address{address.value + 1}, {}};
+    const auto at = state_->to_elfutils(address.value);
+    const InlinedCalls* const calls = state_->has_dwarf && at ? state_->inlined_calls(*at) : nullptr;
+    if (calls == nullptr) return InlinedPlace{address, Address{address.value + 1}, {}};
+    InlinedPlace out = calls->at(*at);
+    if (state_->relocatable) {
+        out.first = state_->from_elfutils(out.first, *at);
+        out.end = state_->from_elfutils(out.end, *at);
+    }
+    return out;
 }
 
 std::optional<DeclaredFunction> DebugInfo::function(Address address) {
     state_->look();
-    const InlinedCalls* const calls = state_->has_dwarf ? state_->inlined_calls(address.value) : nullptr;
-    return calls != nullptr ? calls->function(address.value) : std::nullopt;
+    const auto at = state_->to_elfutils(address.value);
+    const InlinedCalls* const calls = state_->has_dwarf && at ? state_->inlined_calls(*at) : nullptr;
+    return calls != nullptr ? calls->function(*at) : std::nullopt;
 }
 
 bool DebugInfo::has_lines() {

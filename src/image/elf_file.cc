@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <gelf.h>
 #include <libelf.h>
-#include <lzma.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,6 +18,7 @@
 #include <system_error>
 #include <utility>
 
+#include "compressed.h"
 #include "waymark/image/package.h"
 
 namespace waymark::image {
@@ -124,6 +124,86 @@ bool is_elf(Bytes bytes) {
     return bytes.size() >= elf_magic.size() && std::memcmp(bytes.data(), elf_magic.data(), elf_magic.size()) == 0;
 }
 
+namespace {
+
+/// Bits [low, low + bits) of a word.
+constexpr std::uint32_t field(std::uint64_t value, unsigned bits, unsigned low) {
+    return static_cast<std::uint32_t>(value & ((std::uint64_t{1} << bits) - 1)) << low;
+}
+/// Whether a distance fits a signed number of that many bits.
+constexpr bool fits(std::uint64_t distance, unsigned bits) {
+    const std::uint64_t half = std::uint64_t{1} << (bits - 1);
+    return distance + half < 2 * half;
+}
+constexpr std::uint64_t sign_extended(std::uint64_t value, unsigned bits) {
+    const std::uint64_t sign = std::uint64_t{1} << (bits - 1);
+    return ((value & (2 * sign - 1)) ^ sign) - sign;
+}
+
+/// A relocation of a branch's target.
+bool is_branch(bool arm, std::uint32_t type) {
+    if (!arm)
+        return type == R_AARCH64_TSTBR14 || type == R_AARCH64_CONDBR19 || type == R_AARCH64_JUMP26 ||
+               type == R_AARCH64_CALL26;
+    return type == R_ARM_PC24 || type == R_ARM_CALL || type == R_ARM_JUMP24 || type == R_ARM_THM_PC22 ||
+           type == R_ARM_THM_JUMP24;
+}
+
+/// The instruction with its target at that distance; nothing: too far away.
+std::optional<std::uint32_t> a64_branch(std::uint32_t type, std::uint32_t instruction, std::uint64_t distance) {
+    unsigned bits = 26, low = 0;
+    if (type == R_AARCH64_TSTBR14) bits = 14, low = 5;
+    if (type == R_AARCH64_CONDBR19) bits = 19, low = 5;
+    if (distance % 4 != 0 || !fits(distance, bits + 2)) return std::nullopt;
+    return (instruction & ~field(~std::uint64_t{0}, bits, low)) | field(distance >> 2, bits, low);
+}
+
+/// Where a branch leads, before the addend. `thumb`: the instruction set there; nothing: that of the branch.
+struct Target {
+    std::uint64_t address{};
+    std::optional<bool> thumb;
+};
+
+/// The same for A32 and T32. Without an addend the instruction holds it.
+std::optional<std::uint32_t> arm_branch(std::uint32_t type, std::uint32_t instruction, std::uint64_t from,
+                                        const Target& to, std::optional<std::uint64_t> addend) {
+    const auto distance_to = [&](std::uint64_t held, std::uint64_t origin) {
+        return sign_extended(to.address + addend.value_or(held) - origin, 32);
+    };
+    if (type == R_ARM_THM_PC22 || type == R_ARM_THM_JUMP24) {
+        // T32: BL, BLX and B.W, the first half of the instruction in the low half of the word.
+        const std::uint32_t first = instruction & 0xffff, second = instruction >> 16;
+        const std::uint32_t sign = first >> 10 & 1, j1 = second >> 13 & 1, j2 = second >> 11 & 1;
+        const std::uint32_t held =
+            sign << 24 | (1 ^ j1 ^ sign) << 23 | (1 ^ j2 ^ sign) << 22 | field(first, 10, 12) | field(second, 11, 1);
+        const bool link = type == R_ARM_THM_PC22, to_thumb = to.thumb.value_or(true);
+        if (!to_thumb && !link) return std::nullopt;
+        // A call of A32 code counts from the word the instruction is in.
+        const std::uint64_t distance = distance_to(sign_extended(held, 25), to_thumb ? from : from & ~std::uint64_t{3});
+        if (!fits(distance, 25)) return std::nullopt;
+        const std::uint32_t s = field(distance >> 24, 1, 0);
+        const std::uint32_t new_first = (first & 0xf800) | s << 10 | field(distance >> 12, 10, 0);
+        const std::uint32_t new_j1 = 1 ^ field(distance >> 23, 1, 0) ^ s, new_j2 = 1 ^ field(distance >> 22, 1, 0) ^ s;
+        std::uint32_t new_second = (second & 0xd000) | new_j1 << 13 | new_j2 << 11 | field(distance >> 1, 11, 0);
+        if (link) new_second = to_thumb ? new_second | 0x1000 : new_second & ~std::uint32_t{0x1001};
+        return new_second << 16 | new_first;
+    }
+    constexpr std::uint32_t bl_always = 0xeb000000, blx = 0xfa000000, opcode = 0xff000000;
+    const bool is_blx = (instruction & 0xfe000000) == blx;
+    const std::uint64_t half = is_blx ? instruction >> 23 & 2 : 0;
+    const std::uint64_t distance = distance_to(sign_extended(instruction & 0xffffff, 24) * 4 + half, from);
+    if (!fits(distance, 26)) return std::nullopt;
+    const std::uint32_t field_24 = field(distance >> 2, 24, 0);
+    if (to.thumb.value_or(is_blx)) {
+        // Only a call that is always taken can change the instruction set.
+        if (!is_blx && (instruction & opcode) != bl_always) return std::nullopt;
+        return blx | field(distance >> 1, 1, 24) | field_24;
+    }
+    return (is_blx ? bl_always : instruction & opcode) | field_24;
+}
+
+}  // namespace
+
 struct ElfFile::State {
     SharedBytes file;
     std::string name;
@@ -161,22 +241,29 @@ struct ElfFile::State {
     }
 };
 
-/// Gives the executable sections of a relocatable file addresses, one after the other. A section with an address keeps
-/// it.
+/// Gives the executable sections of a relocatable file addresses, one after the other, as Linux does with those of a
+/// kernel module: what is needed to start it (.init…) has memory of its own, here behind the rest. A section with an
+/// address keeps it.
 void ElfFile::State::place_sections() {
     std::uint64_t next = 0;
-    for (const SectionView& section : sections()) {
-        const auto& h = section.header;
-        if (h.sh_type != SHT_PROGBITS || (h.sh_flags & SHF_ALLOC) == 0 || (h.sh_flags & SHF_EXECINSTR) == 0) continue;
-        // A damaged file may claim any alignment; what is no power of two, or absurd, aligns nothing.
-        constexpr std::uint64_t largest_alignment = std::uint64_t{1} << 20;
-        const bool sane =
-            h.sh_addralign != 0 && (h.sh_addralign & (h.sh_addralign - 1)) == 0 && h.sh_addralign <= largest_alignment;
-        const std::uint64_t alignment = sane ? h.sh_addralign : 1;
-        const std::uint64_t address = h.sh_addr != 0 ? h.sh_addr : (next + alignment - 1) & ~(alignment - 1);
-        placed.emplace(section.index, address);
-        next = address + clip(h.sh_offset, h.sh_size, file.bytes.size());
-    }
+    const auto place = [&](bool of_start) {
+        for (const SectionView& section : sections()) {
+            const auto& h = section.header;
+            if (h.sh_type != SHT_PROGBITS || (h.sh_flags & SHF_ALLOC) == 0 || (h.sh_flags & SHF_EXECINSTR) == 0)
+                continue;
+            if (section.name.starts_with(".init") != of_start) continue;
+            // A damaged file may claim any alignment; what is no power of two, or absurd, aligns nothing.
+            constexpr std::uint64_t largest_alignment = std::uint64_t{1} << 20;
+            const bool sane = h.sh_addralign != 0 && (h.sh_addralign & (h.sh_addralign - 1)) == 0 &&
+                              h.sh_addralign <= largest_alignment;
+            const std::uint64_t alignment = sane ? h.sh_addralign : 1;
+            const std::uint64_t address = h.sh_addr != 0 ? h.sh_addr : (next + alignment - 1) & ~(alignment - 1);
+            placed.emplace(section.index, address);
+            next = address + clip(h.sh_offset, h.sh_size, file.bytes.size());
+        }
+    };
+    place(false);
+    place(true);
 }
 
 ElfFile::ElfFile(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -247,7 +334,7 @@ Result<std::vector<ElfFile::Piece>> ElfFile::pieces() const {
             if (at == state_->placed.end() || section.header.sh_size == 0) continue;
             const auto& h = section.header;
             pieces.push_back({std::string(section.name), at->second, h.sh_offset,
-                              clip(h.sh_offset, h.sh_size, file_bytes), h.sh_size});
+                              clip(h.sh_offset, h.sh_size, file_bytes), h.sh_size, section.index});
         }
     } else {
         if (state_->is_debug_only())
@@ -265,7 +352,7 @@ Result<std::vector<ElfFile::Piece>> ElfFile::pieces() const {
                 return damaged(fmt::format("program header {} of {} cannot be read", i, count));
             if (segment.p_type != PT_LOAD || segment.p_filesz == 0) continue;
             pieces.push_back({fmt::format("LOAD {}", i), segment.p_vaddr, segment.p_offset,
-                              clip(segment.p_offset, segment.p_filesz, file_bytes), segment.p_filesz});
+                              clip(segment.p_offset, segment.p_filesz, file_bytes), segment.p_filesz, 0});
         }
     }
     const std::size_t declared = pieces.size();
@@ -275,6 +362,85 @@ Result<std::vector<ElfFile::Piece>> ElfFile::pieces() const {
     return Error{Errc::bad_format,
                  fmt::format("{}: has no {} with contents, so there is no code in it; name the program that was traced",
                              state_->name, is_relocatable() ? "executable section" : "loadable segment")};
+}
+
+ElfFile::Branches ElfFile::relocated_branches(std::uint64_t load_bias, const AddressOf& outside) const {
+    Branches out;
+    const Bytes file = state_->file.bytes;
+    const auto sections = state_->sections();
+    std::map<std::size_t, const State::SectionView*> by_index;
+    for (const auto& section : sections) by_index.emplace(section.index, &section);
+    // The target of a relocation, before its addend.
+    const std::uint64_t thumb_bit = is_arm() ? 1 : 0;
+    const auto target = [&](const GElf_Sym& symbol, std::size_t names) -> std::optional<Target> {
+        if (symbol.st_shndx != SHN_UNDEF) {
+            const auto at = state_->placed.find(symbol.st_shndx);
+            if (at == state_->placed.end() && symbol.st_shndx != SHN_ABS) return std::nullopt;
+            const std::uint64_t base = symbol.st_shndx == SHN_ABS ? 0 : at->second + load_bias;
+            // Only a function's value says which instruction set it is in.
+            if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC) return Target{base + symbol.st_value, std::nullopt};
+            return Target{base + (symbol.st_value & ~thumb_bit), (symbol.st_value & thumb_bit) != 0};
+        }
+        const char* const name = elf_strptr(state_->elf.get(), names, symbol.st_name);
+        if (name == nullptr || *name == '\0' || !outside) return std::nullopt;
+        const auto address = outside(name);
+        return address ? std::optional(Target{*address & ~thumb_bit, std::nullopt}) : std::nullopt;
+    };
+    // No two tables share their bytes, except where damaged section headers describe one twice.
+    std::uint64_t left = file.size() / sizeof(Elf32_Rel);
+    for (const auto& table : sections) {
+        const bool addends = table.header.sh_type == SHT_RELA;
+        if ((!addends && table.header.sh_type != SHT_REL) || table.header.sh_entsize == 0) continue;
+        const auto place = state_->placed.find(table.header.sh_info);
+        if (place == state_->placed.end()) continue;
+        const GElf_Shdr& code = by_index.at(table.header.sh_info)->header;
+        const std::uint64_t code_bytes = clip(code.sh_offset, code.sh_size, file.size());
+        Elf_Data* const data = elf_getdata(table.handle, nullptr);
+        Elf_Scn* const symbol_table = elf_getscn(state_->elf.get(), table.header.sh_link);
+        GElf_Shdr symbol_header{};
+        Elf_Data* const symbols = symbol_table == nullptr ? nullptr : elf_getdata(symbol_table, nullptr);
+        if (data == nullptr || symbols == nullptr || gelf_getshdr(symbol_table, &symbol_header) == nullptr) continue;
+        const std::uint64_t count = data->d_size / table.header.sh_entsize;
+        for (std::uint64_t i = 0; i < count && i <= INT32_MAX && left != 0; ++i, --left) {
+            GElf_Rela relocation{};
+            if (addends) {
+                if (gelf_getrela(data, static_cast<int>(i), &relocation) == nullptr) break;
+            } else {
+                GElf_Rel plain{};
+                if (gelf_getrel(data, static_cast<int>(i), &plain) == nullptr) break;
+                relocation = {plain.r_offset, plain.r_info, 0};
+            }
+            constexpr std::uint64_t instruction_bytes = 4;
+            const auto type = static_cast<std::uint32_t>(GELF_R_TYPE(relocation.r_info));
+            if (!is_branch(is_arm(), type) || code_bytes < instruction_bytes ||
+                relocation.r_offset > code_bytes - instruction_bytes)
+                continue;
+            const std::uint64_t number = GELF_R_SYM(relocation.r_info);
+            GElf_Sym symbol{};
+            const std::uint64_t offset = code.sh_offset + relocation.r_offset;
+            std::optional<Target> to;
+            if (number <= INT32_MAX && gelf_getsym(symbols, static_cast<int>(number), &symbol) != nullptr)
+                to = target(symbol, symbol_header.sh_link);
+            std::optional<std::uint32_t> value;
+            if (to) {
+                std::uint32_t there = 0;
+                std::memcpy(&there, file.data() + offset, sizeof there);
+                const std::uint64_t from = place->second + load_bias + relocation.r_offset;
+                const auto addend =
+                    addends ? std::optional(static_cast<std::uint64_t>(relocation.r_addend)) : std::nullopt;
+                value = is_arm() ? arm_branch(type, there, from, *to, addend)
+                                 : a64_branch(type, there, to->address + addend.value_or(0) - from);
+            }
+            if (value)
+                out.patches.push_back({offset, *value});
+            else
+                out.unknown.push_back(offset);
+        }
+    }
+    std::sort(out.patches.begin(), out.patches.end(),
+              [](const Branches::Patch& a, const Branches::Patch& b) { return a.offset < b.offset; });
+    std::sort(out.unknown.begin(), out.unknown.end());
+    return out;
 }
 
 std::vector<ElfFile::SymbolEntry> ElfFile::symbols() const {
@@ -325,22 +491,6 @@ std::vector<ElfFile::SymbolEntry> ElfFile::symbols() const {
 }
 
 namespace {
-
-/// The contents of an xz file; empty: damaged, or larger than any table of symbols is.
-std::vector<std::uint8_t> decompress_xz(Bytes packed) {
-    constexpr std::size_t most_bytes = std::size_t{256} << 20;
-    std::uint64_t memory_limit = std::uint64_t{256} << 20;
-    for (std::size_t room = std::clamp<std::size_t>(packed.size() * 8, 1 << 16, most_bytes);;
-         room = std::min<std::size_t>(room * 4, most_bytes)) {
-        std::vector<std::uint8_t> out(room);
-        std::size_t in_at = 0, out_at = 0;
-        const lzma_ret status = lzma_stream_buffer_decode(&memory_limit, 0, nullptr, packed.data(), &in_at,
-                                                          packed.size(), out.data(), &out_at, out.size());
-        if (status == LZMA_BUF_ERROR && in_at < packed.size() && room < most_bytes) continue;
-        out.resize(status == LZMA_OK ? out_at : 0);
-        return out;
-    }
-}
 
 std::uint32_t word_at(Bytes bytes, std::size_t at) {
     std::uint32_t word = 0;
@@ -399,7 +549,7 @@ std::vector<ElfFile::SymbolEntry> ElfFile::compressed_symbols() const {
         if (section.name != ".gnu_debugdata" || section.header.sh_type != SHT_PROGBITS) continue;
         const std::uint64_t bytes = clip(section.header.sh_offset, section.header.sh_size, file.size());
         if (bytes == 0) continue;
-        std::vector<std::uint8_t> contents = decompress_xz(
+        std::vector<std::uint8_t> contents = decompressed(
             file.subspan(static_cast<std::size_t>(section.header.sh_offset), static_cast<std::size_t>(bytes)));
         // A file has one; trying each of thousands would take hours.
         if (contents.empty()) return {};

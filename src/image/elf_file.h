@@ -11,6 +11,7 @@
 
 #include "waymark/core/result.h"
 #include "waymark/core/types.h"
+#include "waymark/image/memory_map.h"
 
 namespace waymark::image {
 
@@ -38,6 +39,16 @@ public:
         std::uint64_t address{};
         std::uint64_t offset{}, bytes{};  // inside the file
         std::uint64_t declared_bytes{};   // more than `bytes` in a file that was cut short
+        std::size_t section{};            // its number; 0: a segment
+    };
+    /// What a loader changes in the code of a relocatable file so that its branches lead where they should.
+    struct Branches {
+        struct Patch {
+            std::uint64_t offset{};  // in the file
+            std::uint32_t value{};   // four bytes, as they lie there
+        };
+        std::vector<Patch> patches;          // by offset
+        std::vector<std::uint64_t> unknown;  // offsets of four bytes whose target nobody knows, in order
     };
     struct SymbolEntry {
         std::string name;
@@ -78,6 +89,10 @@ public:
     /// Loadable segments, or for a relocatable file its placed executable sections. Errors: `bad_format`: none with
     /// contents, or the tables are damaged.
     [[nodiscard]] Result<std::vector<Piece>> pieces() const;
+    /// The branches between sections and to other files, by the relocations of the placed sections, where the file is
+    /// loaded at `load_bias`. A target that is too far away for the instruction is unknown: loaders make code of their
+    /// own that leads there. Damaged tables are passed over. `outside` knows what other files define.
+    [[nodiscard]] Branches relocated_branches(std::uint64_t load_bias, const AddressOf& outside) const;
     /// Of .symtab and .dynsym, in file order; defined ones only. Damaged tables are passed over. Where the names
     /// together have more than four times the bytes of the file, which only overlapping strings give, further long ones
     /// are cut to 128 bytes and end in `…`; there are at most as many symbols as the file has room for.

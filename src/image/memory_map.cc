@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -23,27 +24,34 @@ struct Piece {
 /// What is seen in one state: pieces that do not overlap, by address.
 class Layer {
 public:
-    void put(const Piece& piece) {
-        // Everything from the first piece that reaches into the new one to the last that begins in it gives way; of the
-        // outermost two what sticks out remains.
-        const auto begin = std::lower_bound(pieces_.begin(), pieces_.end(), piece.first,
+    void put(const Piece& piece) { put(piece.first, piece.last, {&piece, 1}); }
+
+    /// In the place of [first, last] these pieces, by address; nothing is seen between them.
+    void put(std::uint64_t first, std::uint64_t last, std::span<const Piece> seen) {
+        // Everything from the first piece that reaches into the new ones to the last that begins in them gives way; of
+        // the outermost two what sticks out remains.
+        const auto begin = std::lower_bound(pieces_.begin(), pieces_.end(), first,
                                             [](const Piece& p, std::uint64_t address) { return p.last < address; });
-        const auto end = std::upper_bound(begin, pieces_.end(), piece.last,
+        const auto end = std::upper_bound(begin, pieces_.end(), last,
                                           [](std::uint64_t address, const Piece& p) { return address < p.first; });
         std::vector<Piece> replacement;
-        if (begin != end && begin->first < piece.first)
-            replacement.push_back({begin->first, piece.first - 1, begin->section});
-        replacement.push_back(piece);
-        if (begin != end && (end - 1)->last > piece.last)
-            replacement.push_back({piece.last + 1, (end - 1)->last, (end - 1)->section});
+        if (begin != end && begin->first < first) replacement.push_back({begin->first, first - 1, begin->section});
+        replacement.insert(replacement.end(), seen.begin(), seen.end());
+        if (begin != end && (end - 1)->last > last)
+            replacement.push_back({last + 1, (end - 1)->last, (end - 1)->section});
         const auto at = pieces_.erase(begin, end);
         pieces_.insert(at, replacement.begin(), replacement.end());
     }
 
     [[nodiscard]] const Piece* find(std::uint64_t address) const {
+        const Piece* const found = find_from(address);
+        return found == nullptr || found->first > address ? nullptr : found;
+    }
+    /// The first piece that ends at `address` or after it.
+    [[nodiscard]] const Piece* find_from(std::uint64_t address) const {
         const auto found = std::lower_bound(pieces_.begin(), pieces_.end(), address,
                                             [](const Piece& p, std::uint64_t a) { return p.last < a; });
-        return found == pieces_.end() || found->first > address ? nullptr : &*found;
+        return found == pieces_.end() ? nullptr : &*found;
     }
 
     [[nodiscard]] const std::vector<Piece>& pieces() const { return pieces_; }
@@ -131,11 +139,24 @@ struct MemoryMap::State {
     std::vector<SharedBytes> contents;  // parallel to sections
     std::array<Layer, SpaceFilter::states> layers;
 
-    std::uint32_t put(SharedBytes bytes, Address address, SpaceFilter space, std::string name) {
+    /// `unknown`: offsets in the bytes, in order, of words that are not what was in memory.
+    std::uint32_t put(SharedBytes bytes, Address address, SpaceFilter space, std::string name,
+                      const std::vector<std::uint64_t>& unknown = {}) {
         const auto id = static_cast<std::uint32_t>(sections.size());
         const std::uint64_t last = address.value + (bytes.bytes.size() - 1);
+        std::vector<Piece> seen;
+        std::uint64_t next = address.value;
+        bool to_the_end = true;
+        for (const std::uint64_t offset : unknown) {
+            constexpr std::uint64_t word = 4;
+            const std::uint64_t at = address.value + offset;
+            if (at > next) seen.push_back({next, at - 1, id});
+            to_the_end = last - at >= word;
+            next = at + word;
+        }
+        if (to_the_end) seen.push_back({next, last, id});
         for (unsigned state = 0; state < SpaceFilter::states; ++state)
-            if (space.has(state)) layers[state].put({address.value, last, id});
+            if (space.has(state)) layers[state].put(address.value, last, seen);
         sections.push_back({id, address, bytes.bytes.size(), space, std::move(name)});
         contents.push_back(std::move(bytes));
         return id;
@@ -151,7 +172,8 @@ struct MemoryMap::State {
                                      bytes.bytes.size(), address.value)};
         return Added{put(std::move(bytes), address, space, std::move(name)), 1, {}};
     }
-    Result<Added> add_elf(SharedBytes file, std::uint64_t load_bias, SpaceFilter space, const std::string& name);
+    Result<Added> add_elf(SharedBytes file, std::uint64_t load_bias, SpaceFilter space, const std::string& name,
+                          const AddressOf& outside = {});
 };
 
 MemoryMap::MemoryMap() : state_(std::make_unique<State>()) {}
@@ -189,9 +211,9 @@ Result<Added> MemoryMap::add_bytes(std::vector<std::uint8_t> bytes, Address addr
 }
 
 Result<Added> MemoryMap::add_elf(const std::filesystem::path& path, std::uint64_t load_bias, SpaceFilter space,
-                                 std::string name) {
+                                 std::string name, const AddressOf& outside) {
     WM_ASSIGN_OR_RETURN(SharedBytes file, map_file(path.string()));
-    return state_->add_elf(std::move(file), load_bias, space, name.empty() ? path.string() : name);
+    return state_->add_elf(std::move(file), load_bias, space, name.empty() ? path.string() : name, outside);
 }
 
 Result<Added> MemoryMap::add_elf_bytes(std::vector<std::uint8_t> file, std::uint64_t load_bias, SpaceFilter space,
@@ -199,13 +221,35 @@ Result<Added> MemoryMap::add_elf_bytes(std::vector<std::uint8_t> file, std::uint
     return state_->add_elf(share(std::move(file)), load_bias, space, name);
 }
 
+namespace {
+
+/// The bytes of a section of a relocatable file, from `offset` of the file on, with its branches as they are once it is
+/// loaded.
+SharedBytes with_branches(Bytes section, std::uint64_t offset, const ElfFile::Branches& branches) {
+    std::vector<std::uint8_t> out(section.begin(), section.end());
+    const auto first =
+        std::lower_bound(branches.patches.begin(), branches.patches.end(), offset,
+                         [](const ElfFile::Branches::Patch& patch, std::uint64_t at) { return patch.offset < at; });
+    for (auto patch = first; patch != branches.patches.end(); ++patch) {
+        const std::uint64_t at = patch->offset - offset;
+        if (at >= out.size() || out.size() - at < sizeof patch->value) break;
+        std::memcpy(out.data() + at, &patch->value, sizeof patch->value);
+    }
+    return share(std::move(out));
+}
+
+}  // namespace
+
 Result<Added> MemoryMap::State::add_elf(SharedBytes file, std::uint64_t load_bias, SpaceFilter space,
-                                        const std::string& name) {
+                                        const std::string& name, const AddressOf& outside) {
     WM_ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::open(file, name));
     WM_ASSIGN_OR_RETURN(const std::vector<ElfFile::Piece> pieces, elf.pieces());
     const std::uint64_t mask = elf.is_32_bit() ? std::numeric_limits<std::uint32_t>::max() : highest;
     Added added{static_cast<std::uint32_t>(sections.size()), 0, {}};
     std::vector<std::string> placements;
+    ElfFile::Branches branches;
+    if (elf.is_relocatable()) branches = elf.relocated_branches(load_bias, outside);
+    std::size_t unknown_branches = 0;
     for (const ElfFile::Piece& piece : pieces) {
         const std::uint64_t address = (piece.address + load_bias) & mask;
         std::uint64_t bytes = piece.bytes;
@@ -221,16 +265,28 @@ Result<Added> MemoryMap::State::add_elf(SharedBytes file, std::uint64_t load_bia
                             "the load bias.",
                             name, piece.name, elf.is_32_bit() ? 32 : 64, bytes));
         }
-        put({file.owner, file.bytes.subspan(piece.offset, bytes)}, Address{address}, space,
-            fmt::format("{}[{}]", name, piece.name));
+        SharedBytes code{file.owner, file.bytes.subspan(piece.offset, bytes)};
+        std::vector<std::uint64_t> unknown;
+        if (elf.is_relocatable()) {
+            code = with_branches(code.bytes, piece.offset, branches);
+            for (const std::uint64_t offset : branches.unknown)
+                if (offset >= piece.offset && offset - piece.offset < bytes) unknown.push_back(offset - piece.offset);
+            unknown_branches += unknown.size();
+            placements.push_back(fmt::format("{} at {:#x}", piece.name, address));
+        }
+        put(std::move(code), Address{address}, space, fmt::format("{}[{}]", name, piece.name), unknown);
         ++added.sections;
-        if (elf.is_relocatable()) placements.push_back(fmt::format("{} at {:#x}", piece.name, address));
     }
     if (!placements.empty())
-        added.notes.push_back(
-            fmt::format("{}: is a relocatable file; its sections were placed without relocation: {}. Give the "
-                        "address it was loaded at, or better the linked program.",
-                        name, fmt::join(placements, ", ")));
+        added.notes.push_back(fmt::format(
+            "{}: is a relocatable file; its sections were placed one after another: {}.{} Give the address it was "
+            "loaded at, or better the linked program.",
+            name, fmt::join(placements, ", "),
+            unknown_branches == 0
+                ? ""
+                : fmt::format(" Where {} {} to other files lead{} is not known, so there is no code at their places.",
+                              unknown_branches, unknown_branches == 1 ? "branch" : "branches",
+                              unknown_branches == 1 ? "s" : "")));
     return added;
 }
 
@@ -271,8 +327,10 @@ std::vector<Region> MemoryMap::regions() const {
             const Layer& layer = state_->layers[state];
             const std::uint64_t last = section.address.value + (section.bytes - 1);
             for (std::uint64_t at = section.address.value;;) {
-                // Something is seen at every address of a section: itself or what was added later.
-                const Piece* seen = layer.find(at);
+                // Itself, what was added later, or nothing where its code is unknown.
+                const Piece* const seen = layer.find_from(at);
+                if (seen == nullptr || seen->first > last) break;
+                at = std::max(at, seen->first);
                 const std::uint64_t end = std::min(seen->last, last);
                 Region row{Address{at}, end - at + 1, section.id, {}, std::nullopt};
                 if (seen->section != section.id) row.shadowed_by = seen->section;
@@ -337,10 +395,11 @@ Result<ImageArgument> parse_image_argument(std::string_view text) {
     return argument;
 }
 
-Result<Added> add_image(MemoryMap& map, std::string_view text, SpaceFilter space) {
+Result<Added> add_image(MemoryMap& map, std::string_view text, SpaceFilter space, const AddressOf& outside) {
     WM_ASSIGN_OR_RETURN(const ImageArgument argument, parse_image_argument(text));
     WM_ASSIGN_OR_RETURN(const ImageKind kind, recognise(argument.path));
-    if (kind == ImageKind::elf) return map.add_elf(argument.path, argument.address.value_or(Address{}).value, space);
+    if (kind == ImageKind::elf)
+        return map.add_elf(argument.path, argument.address.value_or(Address{}).value, space, {}, outside);
     if (!argument.address)
         return Error{Errc::usage,
                      fmt::format("{}: is a raw memory dump (no ELF file), and where it was in memory is not known; "

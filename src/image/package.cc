@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -18,11 +20,15 @@
 #include <type_traits>
 #include <utility>
 
+#include "compressed.h"
+
 namespace waymark::image {
 
 namespace fs = std::filesystem;
 
 namespace {
+
+constexpr std::array<std::string_view, 3> module_endings{".ko.xz", ".ko.zst", ".ko.gz"};
 
 struct CloseZip {
     void operator()(unzFile zip) const { unzClose(zip); }
@@ -79,27 +85,66 @@ struct OpenFile {
     int value;
 };
 
-/// A file of nothing but memory with these bytes of the package. It stays open.
-Result<fs::path> copy_to_memory(const fs::path& package, const PackedFile& file) {
+/// A file of nothing but memory. It stays open. `fill` writes it, and returns whether that worked (else see errno).
+template <class Fill>
+Result<fs::path> file_in_memory(std::string_view called, Fill&& fill) {
     const auto failed = [&](std::string_view what) {
-        return Error{Errc::unreadable, fmt::format("{}{}{}: {}: {}", package.string(), in_package, file.name, what,
-                                                   std::generic_category().message(errno))};
+        return Error{Errc::unreadable, fmt::format("{}: {}: {}", called, what, std::generic_category().message(errno))};
     };
-    const OpenFile from(::open(package.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-    if (from.value < 0) return failed("cannot be opened");
     const int to = ::memfd_create("waymark-package", MFD_CLOEXEC);
     if (to < 0) return failed("cannot be held in memory");
-    auto at = static_cast<off_t>(file.offset);
-    for (std::uint64_t left = file.bytes; left != 0;) {
-        constexpr std::uint64_t most = 1 << 30;
-        const ssize_t copied = ::sendfile(to, from.value, &at, static_cast<std::size_t>(std::min(left, most)));
-        if (copied <= 0) {
-            ::close(to);
-            return failed("cannot be read");
-        }
-        left -= static_cast<std::uint64_t>(copied);
+    if (!fill(to)) {
+        ::close(to);
+        return failed("cannot be read");
     }
     return fs::path(fmt::format("/proc/self/fd/{}", to));
+}
+
+/// These bytes of the package.
+Result<fs::path> copy_to_memory(const fs::path& package, const PackedFile& file) {
+    return file_in_memory(fmt::format("{}{}{}", package.string(), in_package, file.name), [&](int to) {
+        const OpenFile from(::open(package.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+        auto at = static_cast<off_t>(file.offset);
+        for (std::uint64_t left = file.bytes; left != 0;) {
+            constexpr std::uint64_t most = 1 << 30;
+            const ssize_t copied =
+                from.value < 0 ? -1 : ::sendfile(to, from.value, &at, static_cast<std::size_t>(std::min(left, most)));
+            if (copied <= 0) return false;
+            left -= static_cast<std::uint64_t>(copied);
+        }
+        return true;
+    });
+}
+
+/// Kernel modules are often kept compressed.
+bool is_compressed_module(const fs::path& path) {
+    const std::string name = path.filename().string();
+    return std::any_of(module_endings.begin(), module_endings.end(),
+                       [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
+Result<fs::path> unpack_module(const fs::path& path) {
+    std::error_code error;
+    std::vector<std::uint8_t> packed;
+    if (const std::uintmax_t bytes = fs::file_size(path, error); !error && bytes <= most_decompressed) {
+        std::ifstream in(path, std::ios::binary);
+        packed.assign(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+    }
+    const std::vector<std::uint8_t> contents = decompressed(packed);
+    if (contents.empty())
+        return Error{
+            Errc::bad_format,
+            fmt::format("{}: is no compressed file, a damaged one, or far larger than any module; copy it again, or "
+                        "unpack it and name what comes out of it",
+                        path.string())};
+    return file_in_memory(path.string(), [&](int to) {
+        for (std::size_t at = 0; at < contents.size();) {
+            const ssize_t written = ::write(to, contents.data() + at, contents.size() - at);
+            if (written <= 0) return false;
+            at += static_cast<std::size_t>(written);
+        }
+        return true;
+    });
 }
 
 /// The package and the name in it; no package: the path is an ordinary one.
@@ -143,12 +188,14 @@ Result<std::vector<PackedFile>> packed_files(const fs::path& package) {
 
 Result<fs::path> openable(const fs::path& path) {
     const auto [package, name] = split_at_package(path.string());
-    if (package.empty()) return path;
+    std::error_code none;
+    const bool compressed = package.empty() && is_compressed_module(path) && fs::is_regular_file(path, none);
+    if (package.empty() && !compressed) return path;
     static std::mutex mutex;
     static std::map<fs::path, fs::path> copies;
     const std::scoped_lock lock(mutex);
     if (const auto known = copies.find(path); known != copies.end()) return known->second;
-    WM_ASSIGN_OR_RETURN(const fs::path copy, unpack(package, name));
+    WM_ASSIGN_OR_RETURN(const fs::path copy, compressed ? unpack_module(path) : unpack(package, name));
     copies.emplace(path, copy);
     return copy;
 }

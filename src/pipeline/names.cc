@@ -45,7 +45,10 @@ Status NameFinder::add_given(const image::ImageArgument& argument, bool only_nam
             return std::find_if(mapped_.begin(), mapped_.end(), [&](const Mapped& m) {
                 if (by_id) return !m.build_id.empty() && m.build_id == file.info->build_id();
                 const std::string name = argument.path.filename().string();
-                return m.file.starts_with(kernel) ? name.starts_with("vmlinux") : fs::path(m.file).filename() == name;
+                if (m.file.starts_with(kernel)) return name.starts_with("vmlinux");
+                if (is_kernel_module(m.file) && is_kernel_module(name))
+                    return kernel_module_name(m.file) == kernel_module_name(name);
+                return fs::path(m.file).filename() == name;
             });
         };
         auto at = same(true);
@@ -126,7 +129,9 @@ Status NameFinder::open() {
     report_no_map();
     for (std::size_t i = 0; i < mapped_.size(); ++i) {
         Mapped& m = mapped_[i];
-        auto found = m.file.starts_with(kernel) ? find_kernel(m) : image::find_file(m.file, m.build_id, options_.files);
+        auto found = m.file.starts_with(kernel)       ? find_kernel(m)
+                     : is_module_without_path(m.file) ? find_module(m)
+                                                      : image::find_file(m.file, m.build_id, options_.files);
         if (found) {
             m.found.emplace(std::move(*found));
             if (capture_.spaces && m.build_id.empty() && !is_given(i))
@@ -189,6 +194,38 @@ Result<image::FoundFile> NameFinder::find_kernel(const Mapped& m) const {
     return found;
 }
 
+/// Kernel modules below `symfs`, by the name that the kernel has for them.
+std::vector<fs::path> NameFinder::module_files(const std::string& name) const {
+    const fs::path& root = options_.files.symfs;
+    if (!module_files_) {
+        module_files_.emplace();
+        std::error_code error;
+        if (!root.empty())
+            for (auto at = fs::recursive_directory_iterator(root / "lib/modules", error);
+                 !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
+                std::error_code none;
+                const std::string file = at->path().filename().string();
+                if (is_kernel_module(file) && at->is_regular_file(none))
+                    module_files_->emplace(kernel_module_name(file), at->path());
+            }
+    }
+    std::vector<fs::path> out;
+    const auto [first, last] = module_files_->equal_range(name);
+    for (auto at = first; at != last; ++at) out.push_back(at->second);
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
+/// Of a module of which the recorder knew the name alone.
+Result<image::FoundFile> NameFinder::find_module(const Mapped& m) const {
+    const std::string name = kernel_module_name(m.file);
+    if (auto found = image::open_first(module_files(name), m.build_id, options_.files)) return found;
+    std::string with_dashes = name;
+    std::replace(with_dashes.begin(), with_dashes.end(), '_', '-');
+    if (auto found = image::find_file("/lib/modules/" + with_dashes + ".ko", m.build_id, options_.files)) return found;
+    return image::find_file("/lib/modules/" + name + ".ko", m.build_id, options_.files);
+}
+
 /// A capture that `waymark record` made has a map, for something ran. Those of others have none.
 void NameFinder::report_no_map() {
     const fs::path path = capture_.path.parent_path() / capture::module_map_file;
@@ -242,9 +279,11 @@ std::vector<std::pair<fs::path, std::uint64_t>> NameFinder::code_files(const std
                         [&](std::size_t k) { return mapped_of_[k] != mapped_of_[i] && all[k].overlaps(all[i]); }))
             continue;
         std::optional<std::uint64_t> bias = bias_of(i);
-        for (const Given& g : given_)
-            if (!bias && g.mapped == mapped_of_[i] && g.info)
-                bias = g.info->load_bias(all[i].address, all[i].offset, all[i].bytes);
+        for (const Given& g : given_) {
+            if (bias || g.mapped != mapped_of_[i] || !g.info) continue;
+            bias = module_bias(all[i], g.argument.path);
+            if (!bias) bias = g.info->load_bias(all[i].address, all[i].offset, all[i].bytes);
+        }
         if (bias) out.emplace(*path, *bias);
     }
     return {out.begin(), out.end()};
@@ -302,12 +341,52 @@ std::optional<std::uint64_t> NameFinder::bias_of(std::size_t module) const {
     if (mapped_of_[module] == no_file) return std::nullopt;
     const capture::Module& m = capture_.modules.modules[module];
     const Mapped& file = mapped_[mapped_of_[module]];
-    std::optional<std::uint64_t> bias;
-    if (file.found && m.file.starts_with(kernel))
-        bias = kernel_bias(m, file.found->path);
-    else if (file.found)
-        bias = file.found->info.load_bias(m.address, m.offset, m.bytes);
-    return bias;
+    if (!file.found) return std::nullopt;
+    if (m.file.starts_with(kernel)) return kernel_bias(m, file.found->path);
+    if (const auto bias = module_bias(m, file.found->path)) return bias;
+    return file.found->info.load_bias(m.address, m.offset, m.bytes);
+}
+
+const KernelFunctions& NameFinder::kernel_functions() const {
+    if (kernel_functions_) return *kernel_functions_;
+    kernel_functions_.emplace();
+    if (const fs::path file = kallsyms(); !file.empty())
+        if (const Status status = kernel_functions_->add_kallsyms(file); !status)
+            problem_(file, status.error().message);
+    const auto add = [&](const capture::Module& m, const fs::path& vmlinux) {
+        // That it cannot be read is said where its names are taken.
+        if (const auto bias = kernel_bias(m, vmlinux)) (void)kernel_functions_->add_kernel(vmlinux, *bias);
+    };
+    const auto& all = capture_.modules.modules;
+    const auto first = std::find_if(all.begin(), all.end(), [](const auto& m) { return m.file.starts_with(kernel); });
+    if (first == all.end()) return *kernel_functions_;
+    const std::size_t mapped = mapped_of_[static_cast<std::size_t>(first - all.begin())];
+    if (mapped_[mapped].found) add(*first, mapped_[mapped].found->path);
+    for (const Given& g : given_)
+        if (g.mapped == mapped && !g.refused && !g.only_names) add(*first, g.argument.path);
+    return *kernel_functions_;
+}
+
+std::optional<std::uint64_t> NameFinder::kernel_function(const std::string& name) {
+    return kernel_functions().address_of(name);
+}
+
+/// By the addresses of its functions, since what a module begins with depends on the kernel; nothing: it is none, or
+/// kallsyms does not say.
+std::optional<std::uint64_t> NameFinder::module_bias(const capture::Module& m, const fs::path& file) const {
+    if (!is_kernel_module(m.file)) return std::nullopt;
+    const auto [at, fresh] = kernel_modules_.try_emplace({m.file, file});
+    if (!fresh) return at->second;
+    const auto place = kernel_functions().place(kernel_module_name(m.file), file);
+    if (!place) return std::nullopt;
+    at->second = place->load_bias;
+    if (place->others > place->agreeing / 16)
+        problem_(file,
+                 fmt::format("it is of another build than the module that was loaded: of {} of its functions in "
+                             "kallsyms, {} do not lie where the others say. Its code may be decoded wrongly; give "
+                             "the file of that build.",
+                             place->agreeing + place->others, place->others));
+    return at->second;
 }
 
 std::optional<std::uint64_t> NameFinder::bias_in(const Given& file, const Modules& modules) const {
@@ -317,6 +396,7 @@ std::optional<std::uint64_t> NameFinder::bias_in(const Given& file, const Module
         if (const auto bias = bias_of(module)) return bias;
         const capture::Module& m = capture_.modules.modules[module];
         if (m.file.starts_with(kernel)) return kernel_bias(m, file.argument.path);
+        if (const auto bias = module_bias(m, file.argument.path)) return bias;
         if (const auto bias = file.info->load_bias(m.address, m.offset, m.bytes)) return bias;
     }
     return std::nullopt;
@@ -445,24 +525,25 @@ fs::path NameFinder::kallsyms() const {
     return fs::is_regular_file(copied, none) ? copied : fs::path();
 }
 
-/// Where no vmlinux names the kernel, /proc/kallsyms does: its addresses are those of the running kernel, as the
-/// kernel's mapping has them.
+/// Where no file names the kernel or a module, /proc/kallsyms does: its addresses are those of the running kernel, as
+/// the kernel's mapping has them.
 void NameFinder::add_kernel_functions(const Modules& modules, image::Symbols& to) {
-    const auto is_nameless_kernel = [&](std::size_t module) {
+    const auto is_nameless = [&](std::size_t module) {
         const std::size_t file = mapped_of_[module];
-        return file != no_file && mapped_[file].file.starts_with(kernel) && !mapped_[file].found && !is_given(file);
+        return file != no_file && (mapped_[file].file.starts_with(kernel) || is_kernel_module(mapped_[file].file)) &&
+               !mapped_[file].found && !is_given(file);
     };
     std::vector<const capture::Module*> areas;
     for (const std::size_t module : modules)
-        if (is_nameless_kernel(module)) areas.push_back(&capture_.modules.modules[module]);
+        if (is_nameless(module)) areas.push_back(&capture_.modules.modules[module]);
     const fs::path path = kallsyms();
     if (areas.empty() || path.empty()) return;
     const auto text = analysis::read_kallsyms(path);
     if (!text && !options_.kallsyms.empty()) problem_(path, text.error().message);
     if (!text) return;
-    analysis::kallsyms_functions(*text, [&](std::uint64_t address, const std::string& name) {
-        if (std::any_of(areas.begin(), areas.end(), [&](const capture::Module* m) { return m->holds({address}); }))
-            to.add(name, {address}, 0, image::SymbolKind::function);
+    analysis::kallsyms_functions(*text, [&](analysis::KernelFunction f) {
+        if (std::any_of(areas.begin(), areas.end(), [&](const capture::Module* m) { return m->holds({f.address}); }))
+            to.add(std::move(f.name), {f.address}, 0, image::SymbolKind::function);
         return true;
     });
 }

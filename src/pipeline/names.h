@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "kernel_modules.h"
 #include "waymark/image/generated_code.h"
 #include "waymark/image/program_file.h"
 #include "waymark/pipeline/changed_code.h"
@@ -43,6 +44,8 @@ public:
         const std::string& source) const;
     /// Code with places of its own, before `names_of`.
     void set_changed_code(std::shared_ptr<const ChangedCode> changed) { changed_ = std::move(changed); }
+    /// The address of a kernel's function, for what a kernel module calls.
+    [[nodiscard]] std::optional<std::uint64_t> kernel_function(const std::string& name);
     /// After all sources: a problem where generated code has names that its bytes do not bear out.
     void report_doubtful();
 
@@ -74,9 +77,15 @@ private:
 
     Status add_given(const image::ImageArgument& argument, bool only_names);
     [[nodiscard]] Result<image::FoundFile> find_kernel(const Mapped& mapped) const;
+    [[nodiscard]] Result<image::FoundFile> find_module(const Mapped& mapped) const;
+    [[nodiscard]] std::vector<std::filesystem::path> module_files(const std::string& name) const;
+    [[nodiscard]] const KernelFunctions& kernel_functions() const;
     [[nodiscard]] std::string why_refused(const Given& file) const;
     [[nodiscard]] const Given* given(const image::ImageArgument& argument) const;
     [[nodiscard]] std::optional<std::uint64_t> bias_of(std::size_t module) const;
+    /// What to add to the addresses of this file where the module is one of the kernel's.
+    [[nodiscard]] std::optional<std::uint64_t> module_bias(const capture::Module& module,
+                                                           const std::filesystem::path& file) const;
     [[nodiscard]] std::optional<std::uint64_t> bias_in(const Given& file, const Modules& modules) const;
     [[nodiscard]] std::uint64_t offset_of(const capture::Module& module) const;
     [[nodiscard]] bool fits(const Modules& a, const Modules& b) const;
@@ -115,6 +124,10 @@ private:
     std::vector<image::NamedPiece> usual_;  ///< which generated code lies where, where no memory says more
     std::size_t doubtful_ = 0, replaced_ = 0;
     std::shared_ptr<const ChangedCode> changed_;  ///< may be null
+    /// Read when the first kernel module is placed; and where each was, by name in the capture and file.
+    mutable std::optional<KernelFunctions> kernel_functions_;
+    mutable std::map<std::pair<std::string, std::filesystem::path>, std::optional<std::uint64_t>> kernel_modules_;
+    mutable std::optional<std::multimap<std::string, std::filesystem::path>> module_files_;  ///< below symfs, by name
 };
 
 }  // namespace waymark::pipeline

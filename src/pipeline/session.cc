@@ -240,15 +240,18 @@ private:
         if (known != maps_.end()) return known->second;
         auto map = std::make_shared<image::MemoryMap>();
         if (options_.ask) map->ask_beyond(options_.ask);
+        const image::AddressOf outside = [this](const std::string& name) { return names_.kernel_function(name); };
         if (options_.code_of_files || session_.capture.spaces)
             for (const auto& [path, bias] : names_.code_files(source))
-                if (const auto added = map->add_elf(path, bias); !added) problem({}, added.error().message);
+                if (const auto added = map->add_elf(path, bias, {}, {}, outside); !added)
+                    problem({}, added.error().message);
         add_dumps(*map, core);
         for (const std::string& text : options_.images) {
             WM_ASSIGN_OR_RETURN(const image::ImageArgument argument, image::parse_image_argument(text));
             if (names_.is_refused(argument)) continue;
-            auto image = names_.is_mapped(argument) ? map->add_elf(argument.path, names_.load_bias(argument, source))
-                                                    : image::add_image(*map, text);
+            auto image = names_.is_mapped(argument)
+                             ? map->add_elf(argument.path, names_.load_bias(argument, source), {}, {}, outside)
+                             : image::add_image(*map, text, {}, outside);
             if (!image) return std::move(image.error());
             for (std::string& note : image->notes) problem({}, std::move(note));
         }

@@ -107,6 +107,27 @@ class Pgo(unittest.TestCase):
         self.assertIn("timeline is a sample", said if "timeline is a sample" in said else
                       recorded.run(WAYMARK, "merge", *self.answers, "-o", two).stderr)
 
+    def test_branch_lists_of_both_versions(self):
+        old, head = b"\x0a\x18simpleperf:EtmBranchList", b"simpleperf:EtmBranchList\x01\0\0\0"
+        texts = []
+        for version, begins in (("0", old), ("1", head)):
+            how = ("--branch-list-version", version)
+            written = self.pgo("branch-list", self.answers[0], options=how)[0].read_bytes()
+            self.assertTrue(written.startswith(begins), written[:40])
+            exported = self.folder / "exported"
+            recorded.run(WAYMARK, "export", self.answers[0], "--to", "branch-list", "-o", exported, *how)
+            self.assertEqual(exported.read_bytes(), written)
+            # As what is read again.
+            kept = self.folder / f"version{version}.list"
+            kept.write_bytes(written)
+            texts.append(self.pgo("autofdo", kept)[0])
+            self.assertTrue(self.pgo("branch-list", kept, options=how)[0].read_bytes().startswith(begins))
+        self.assertEqual(texts[0], texts[1])
+        self.assertGreater(len(texts[0].splitlines()), 10)
+        said = self.pgo("bolt", self.answers[0], status=2, options=("--branch-list-version", "1"))[1]
+        self.assertIn("--branch-list-version is for --for branch-list", said)
+        self.pgo("branch-list", self.answers[0], status=2, options=("--branch-list-version", "2"))
+
     def test_what_is_no_answers_file_is_refused(self):
         done = recorded.run(WAYMARK, "merge", self.source, "-o", self.folder / "none", status=2)
         self.assertIn("not an answers file", done.stderr)

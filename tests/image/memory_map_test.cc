@@ -1,7 +1,10 @@
 #include "waymark/image/memory_map.h"
 
+#include <elf.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstddef>
 #include <map>
 #include <random>
@@ -315,10 +318,126 @@ TEST(MemoryMapElf, RelocatableFilesAreLaidOutBySections) {
     ASSERT_TRUE(added.has_value()) << added.error().message;
     EXPECT_EQ(added->sections, 2U);
     ASSERT_EQ(added->notes.size(), 1U);
-    EXPECT_NE(added->notes[0].find("placed without relocation: .text at 0x100, .init at 0x110."), std::string::npos)
+    EXPECT_NE(added->notes[0].find("placed one after another: .text at 0x100, .init at 0x110. Give"), std::string::npos)
         << added->notes[0];
     EXPECT_EQ(text_at(map, 0x100), "12345");
     EXPECT_EQ(text_at(map, 0x110), "abc");
+}
+
+/// Relocations, in order: offset, number of the symbol, type, and of AArch64 the addend.
+Octets relocations_64(const std::vector<std::array<std::uint64_t, 4>>& all) {
+    Octets out;
+    for (const auto& [offset, symbol, type, addend] : all)
+        for (const std::uint64_t word : {offset, symbol << 32 | type, addend})
+            for (unsigned i = 0; i < 64; i += 8) out.push_back(static_cast<std::uint8_t>(word >> i));
+    return out;
+}
+Octets relocations_32(const std::vector<std::array<std::uint32_t, 3>>& all) {
+    Octets out;
+    for (const auto& [offset, symbol, type] : all)
+        for (const std::uint32_t word : {offset, symbol << 8 | type})
+            for (unsigned i = 0; i < 32; i += 8) out.push_back(static_cast<std::uint8_t>(word >> i));
+    return out;
+}
+Octets words(const std::vector<std::uint32_t>& all) {
+    Octets out;
+    for (const std::uint32_t word : all)
+        for (unsigned i = 0; i < 32; i += 8) out.push_back(static_cast<std::uint8_t>(word >> i));
+    return out;
+}
+std::string word_at(const MemoryMap& map, std::uint64_t address) {
+    const Bytes bytes = map.at(Address{address}, {}).bytes;
+    if (bytes.size() < 4) return "nothing";
+    return fmt::format("{:02x}{:02x}{:02x}{:02x}", bytes[3], bytes[2], bytes[1], bytes[0]);
+}
+
+TEST(MemoryMapElf, BranchesOfRelocatableFilesLeadWhereTheyShould) {
+    TinyElf elf;
+    elf.is_64 = true;
+    elf.machine = EM_AARCH64;
+    elf.type = ET_REL;
+    constexpr std::uint32_t nop = 0xd503201f, bl = 0x94000000, b = 0x14000000, beq = 0x54000000, tbz = 0x36000000;
+    elf.sections = {
+        {".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0, words({bl, bl, nop, bl, b, beq, tbz, bl, nop}), 4, 0},
+        {".data", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, 0, Octets(8, 'd'), 4, 0},
+        {".other", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0, words({nop, nop}), 64, 0},
+        {".rela.text", SHT_RELA, 0, 0,
+         relocations_64({{0, 1, R_AARCH64_CALL26, 4},
+                         {4, 2, R_AARCH64_CALL26, 0},
+                         {12, 3, R_AARCH64_CALL26, 0},
+                         {16, 4, R_AARCH64_JUMP26, 0},
+                         {20, 1, R_AARCH64_CONDBR19, 0},
+                         {24, 1, R_AARCH64_TSTBR14, 0},
+                         {28, 5, R_AARCH64_CALL26, 0},
+                         {32, 1, R_AARCH64_ABS64, 0},
+                         {34, 1, R_AARCH64_CALL26, 0},    // beyond the section's end
+                         {0, 99, R_AARCH64_CALL26, 0}}),  // a symbol that is not there
+         8, 0, 1}};
+    elf.symbols = {{"other", 0, 8, STT_FUNC, STB_GLOBAL, 3},
+                   {"near", 0, 0, STT_NOTYPE, STB_GLOBAL, SHN_UNDEF},
+                   {"nobody", 0, 0, STT_NOTYPE, STB_GLOBAL, SHN_UNDEF},
+                   {"far", 0, 0, STT_NOTYPE, STB_GLOBAL, SHN_UNDEF},
+                   {"datum", 0, 8, STT_OBJECT, STB_GLOBAL, 2}};
+    const AddressOf outside = [](const std::string& name) -> std::optional<std::uint64_t> {
+        if (name == "near") return 0x10000;
+        if (name == "far") return 0x10000 + (std::uint64_t{1} << 27) + 16;  // one instruction too far
+        return std::nullopt;
+    };
+    const TemporaryFolder folder;
+    MemoryMap map;
+    const auto added = map.add_elf(folder.write("mod.ko", elf.build()), 0x10000, {}, "mod.ko", outside);
+    ASSERT_TRUE(added.has_value()) << added.error().message;
+    EXPECT_EQ(added->sections, 2U);
+    ASSERT_EQ(added->notes.size(), 1U);
+    EXPECT_NE(added->notes[0].find("Where 4 branches to other files lead is not known"), std::string::npos)
+        << added->notes[0];
+    EXPECT_EQ(word_at(map, 0x10000), "nothing");   // claimed twice, once for nobody
+    EXPECT_EQ(word_at(map, 0x10004), "97ffffff");  // bl .-4
+    EXPECT_EQ(word_at(map, 0x10008), "d503201f");
+    EXPECT_EQ(word_at(map, 0x1000c), "nothing");   // nobody
+    EXPECT_EQ(word_at(map, 0x10010), "nothing");   // far
+    EXPECT_EQ(word_at(map, 0x10014), "54000160");  // beq .+0x2c
+    EXPECT_EQ(word_at(map, 0x10018), "36000140");  // tbz w0, #0, .+0x28
+    EXPECT_EQ(word_at(map, 0x1001c), "nothing");   // data has no place
+    EXPECT_EQ(word_at(map, 0x10020), "d503201f");
+    EXPECT_EQ(word_at(map, 0x10040), "d503201f");
+    // What is seen ends before each of them.
+    EXPECT_EQ(map.at(Address{0x10004}, {}).bytes.size(), 8U);
+    const std::vector<Region> regions = map.regions();
+    ASSERT_EQ(regions.size(), 4U);
+    EXPECT_EQ(regions[1].address, Address{0x10014});
+    EXPECT_EQ(regions[1].bytes, 8U);
+}
+
+TEST(MemoryMapElf, BranchesOfArmRelocatableFilesLeadWhereTheyShould) {
+    TinyElf elf;
+    elf.type = ET_REL;
+    // What assemblers leave: the addend takes the distance of the program counter back.
+    constexpr std::uint32_t bl = 0xebfffffe, b = 0xeafffffe, bne = 0x1afffffe, bl_t32 = 0xfffef7ff, b_t32 = 0xbffef7ff;
+    elf.sections = {{".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0,
+                     words({bl, bl, b, bne, bl_t32, bl_t32, b_t32, b_t32}), 4, 0},
+                    {".other", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0, Octets(8, 'o'), 64, 0},
+                    {".rel.text", SHT_REL, 0, 0,
+                     relocations_32({{0, 1, R_ARM_CALL},
+                                     {4, 2, R_ARM_CALL},
+                                     {8, 1, R_ARM_JUMP24},
+                                     {12, 2, R_ARM_JUMP24},
+                                     {16, 2, R_ARM_THM_PC22},
+                                     {20, 1, R_ARM_THM_PC22},
+                                     {24, 2, R_ARM_THM_JUMP24},
+                                     {28, 1, R_ARM_THM_JUMP24}}),
+                     4, 0, 1}};
+    elf.symbols = {{"a32", 0, 4, STT_FUNC, STB_GLOBAL, 2}, {"t32", 5, 2, STT_FUNC, STB_GLOBAL, 2}};
+    MemoryMap map;
+    ASSERT_TRUE(map.add_elf_bytes(elf.build(), 0x8000, {}, "mod.ko").has_value());
+    EXPECT_EQ(word_at(map, 0x8000), "eb00000e");  // bl 0x8040
+    EXPECT_EQ(word_at(map, 0x8004), "fa00000e");  // blx 0x8044
+    EXPECT_EQ(word_at(map, 0x8008), "ea00000c");  // b 0x8040
+    EXPECT_EQ(word_at(map, 0x800c), "nothing");   // bne cannot change the instruction set
+    EXPECT_EQ(word_at(map, 0x8010), "f818f000");  // bl 0x8044
+    EXPECT_EQ(word_at(map, 0x8014), "e814f000");  // blx 0x8040
+    EXPECT_EQ(word_at(map, 0x8018), "b814f000");  // b.w 0x8044
+    EXPECT_EQ(word_at(map, 0x801c), "nothing");
 }
 
 TEST(MemoryMapElf, CutShort) {

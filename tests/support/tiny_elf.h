@@ -26,6 +26,7 @@ struct TinyElf {
         std::vector<std::uint8_t> bytes{};
         std::uint64_t alignment = 4;
         std::uint64_t declared_bytes{};
+        std::uint32_t relocates{};  // the section its relocations are of, an index into `sections`, from 1
     };
     static constexpr std::uint16_t elsewhere = 0xfe00;  // a section the file does not have
     struct Symbol {
@@ -94,6 +95,11 @@ private:
             set(h.sh_addralign, section.alignment);
             set(h.sh_link, link);
             set(h.sh_entsize, entry_bytes);
+            if (section.relocates != 0) {
+                set(h.sh_link, sections.size() + 1);  // the symbol table
+                set(h.sh_info, section.relocates);
+                set(h.sh_entsize, (section.type == SHT_RELA ? 3 : 2) * sizeof h.sh_size);
+            }
             headers.push_back(h);
             out.insert(out.end(), section.bytes.begin(), section.bytes.end());
         };

@@ -22,8 +22,15 @@ namespace waymark::analysis {
 inline constexpr std::string_view no_kallsyms =
     "has no lines as those of /proc/kallsyms, or only addresses of 0, as others than root see them";
 
-/// Calls `take` for each function, a line `ADDRESS TYPE NAME`; false from it ends that.
-void kallsyms_functions(std::string_view text,
-                        const std::function<bool(std::uint64_t address, const std::string& name)>& take);
+/// A function of the running kernel, or of one of its modules.
+struct KernelFunction {
+    std::uint64_t address{};
+    std::string name{};
+    std::string module{};  ///< empty: the kernel itself
+    bool global{};         ///< other files can call it by this name
+};
+
+/// Calls `take` for each function, a line `ADDRESS TYPE NAME` or `ADDRESS TYPE NAME [MODULE]`; false from it ends that.
+void kallsyms_functions(std::string_view text, const std::function<bool(KernelFunction function)>& take);
 
 }  // namespace waymark::analysis

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "waymark/core/byte_sink.h"
+#include "waymark/exports/branch_list.h"
 #include "waymark/exports/export.h"
 
 namespace waymark::exports {
@@ -17,6 +18,7 @@ struct WriteOptions {
     std::optional<std::uint64_t> most_bytes{};  ///< of formats with a timeline
     std::string image{};                        ///< of profiles of one image: ImageProfileOptions
     bool bolt_traces = false;                   ///< BoltOptions
+    BranchListVersion branch_list_version{};
 };
 /// `format`: any that is a single file of text or bytes; tables and databases have functions of their own. Errors:
 /// those of the format. Precondition: `format` is none of csv, jsonl and sqlite.

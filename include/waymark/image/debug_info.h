@@ -65,7 +65,7 @@ public:
 
     /// The address, without a load bias, of a byte of the file; nothing if no segment holds it.
     [[nodiscard]] std::optional<Address> address_of(std::uint64_t file_offset) const;
-    /// What is loaded where (without a load bias).
+    /// What is loaded where (without a load bias). Of a relocatable file: its code, as `MemoryMap::add_elf` places it.
     struct Segment {
         std::uint64_t offset{}, bytes{};  ///< in the file; in memory
         Address address{};
@@ -73,7 +73,8 @@ public:
     };
     [[nodiscard]] const std::vector<Segment>& segments() const;
     /// What is to be added to the addresses in the file where its bytes [offset, offset + bytes) are mapped at `at`, as
-    /// its executable segment says that lies among them; nothing if none does.
+    /// its executable segment says that lies among them; nothing if none does. Of a relocatable file `at` less
+    /// `offset`: a loader maps what it made of the file.
     [[nodiscard]] std::optional<std::uint64_t> load_bias(Address at, std::uint64_t offset, std::uint64_t bytes) const;
     /// The line an address (without a load bias) was compiled from. Reads debug information when first called.
     [[nodiscard]] std::optional<SourceLine> line(Address address);

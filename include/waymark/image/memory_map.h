@@ -95,6 +95,9 @@ struct Region {
     std::optional<std::uint32_t> shadowed_by{};  ///< the section seen instead; absent: this one is seen
 };
 
+/// The address of a symbol, with or without the Thumb bit; nothing: not known. Empty: none is.
+using AddressOf = std::function<std::optional<std::uint64_t>(const std::string& name)>;
+
 /// See the file's head for the overlap rule. Building is single-threaded; after it any number of threads may call the
 /// const members. Files are mapped into memory, not read: they must stay as they are while the map lives (a file cut
 /// short under a mapping ends the program with SIGBUS). Movable; a moved map keeps the bytes it gave out valid.
@@ -121,12 +124,14 @@ public:
 
     /// Maps the loadable segments of a little-endian ARM or AArch64 ELF file (32 or 64 bits; executable, shared object
     /// or core) as far as the file holds their contents: .bss is not mapped. A relocatable file has no segments: its
-    /// executable sections are laid out one after another from `load_bias` on, in file order, each at its alignment;
-    /// relocations are not applied, and a note says where each one went. Addresses are those of the file plus
+    /// executable sections are laid out one after another from `load_bias` on, in file order, each at its alignment,
+    /// those of a kernel module's start (.init…) last, and a note says where each one went. Its branches are relocated;
+    /// where the target of one is not known, there is no code, so that nothing is decoded wrongly. Other relocations
+    /// change no branch and are left out. `outside` knows what other files define. Addresses are those of the file plus
     /// `load_bias`, modulo 2^32 for 32-bit files. Errors: `not_found`, `unreadable`; `bad_format`: not ELF, damaged, or
     /// without contents (a separate debug file); `unsupported`: another machine or byte order.
     [[nodiscard]] Result<Added> add_elf(const std::filesystem::path& path, std::uint64_t load_bias = 0,
-                                        SpaceFilter space = {}, std::string name = {});
+                                        SpaceFilter space = {}, std::string name = {}, const AddressOf& outside = {});
     /// The same for a file that is in memory already. `name` replaces the path in messages.
     [[nodiscard]] Result<Added> add_elf_bytes(std::vector<std::uint8_t> file, std::uint64_t load_bias,
                                               SpaceFilter space, std::string name);
@@ -169,7 +174,9 @@ struct ImageArgument {
 [[nodiscard]] Result<ImageArgument> parse_image_argument(std::string_view text);
 
 /// Adds `FILE[@ADDRESS]` to a map: an ELF file at its own addresses (`@ADDRESS`: with that load bias), anything else as
-/// a raw dump at ADDRESS. Errors: those of the functions above, and `usage` for a raw dump without an address.
-[[nodiscard]] Result<Added> add_image(MemoryMap& map, std::string_view argument, SpaceFilter space = {});
+/// a raw dump at ADDRESS. `outside`: as `MemoryMap::add_elf`. Errors: those of the functions above, and `usage` for a
+/// raw dump without an address.
+[[nodiscard]] Result<Added> add_image(MemoryMap& map, std::string_view argument, SpaceFilter space = {},
+                                      const AddressOf& outside = {});
 
 }  // namespace waymark::image

@@ -1,5 +1,6 @@
-/// Files in packages: Android maps libraries from where they lie in an application's package (a zip file). A path says
-/// so with `!/`: `base.apk!/lib/arm64-v8a/libx.so` (docs/spec/perf-cs-etm.md, section 2).
+/// Files in packages, and compressed kernel modules (.ko.xz, .ko.zst, .ko.gz): Android maps libraries from where they
+/// lie in an application's package (a zip file). A path says so with `!/`: `base.apk!/lib/arm64-v8a/libx.so`
+/// (docs/spec/perf-cs-etm.md, section 2).
 #pragma once
 
 #include <cstdint>
@@ -27,10 +28,11 @@ struct PackedFile {
 /// is damaged.
 [[nodiscard]] Result<std::vector<PackedFile>> packed_files(const std::filesystem::path& package);
 
-/// A path by which the contents of `path` can be opened: `path` itself, unless it names a file in a package. Of such a
-/// file there is a copy in memory, as long as the process lives; nothing is written to any folder. Errors: `not_found`:
-/// the package has no such file; `unsupported`: it is compressed there, so nothing ever mapped it, and it is not
-/// unpacked; `bad_format`: as `packed_files`, or the file exceeds the package; `unreadable`.
+/// A path by which the contents of `path` can be opened: `path` itself, unless it names a file in a package or a
+/// compressed kernel module. Of such a file there is a copy in memory, as long as the process lives; nothing is written
+/// to any folder. Errors: `not_found`: the package has no such file; `unsupported`: it is compressed there, so nothing
+/// ever mapped it, and it is not unpacked; `bad_format`: as `packed_files`, the file exceeds the package, or a module
+/// is damaged or has more than 256 MiB; `unreadable`.
 [[nodiscard]] Result<std::filesystem::path> openable(const std::filesystem::path& path);
 
 }  // namespace waymark::image

@@ -1,0 +1,19 @@
+/// Compressed tables of symbols (.gnu_debugdata) and kernel modules (.ko.xz, .ko.zst, .ko.gz).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "waymark/core/types.h"
+
+namespace waymark::image {
+
+/// More than any module and any table of symbols has.
+inline constexpr std::size_t most_decompressed = std::size_t{256} << 20;
+
+/// The contents of an xz, zstd or gzip file, as its first bytes say; empty: it is none of them, it is damaged, or it
+/// holds more than `most_decompressed`.
+[[nodiscard]] std::vector<std::uint8_t> decompressed(Bytes packed);
+
+}  // namespace waymark::image

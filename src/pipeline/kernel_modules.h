@@ -1,0 +1,53 @@
+/// Where Linux loaded a kernel module (.ko), a relocatable file, and what the module's code calls outside of it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waymark/core/result.h"
+#include "waymark/image/symbols.h"
+
+namespace waymark::pipeline {
+
+/// Whether a mapped file, of the kernel, is a module: `/lib/modules/…/x.ko`, perhaps compressed, or `[x]`.
+[[nodiscard]] bool is_kernel_module(std::string_view file);
+/// `[x]`, of which it is not known where the file lay.
+[[nodiscard]] bool is_module_without_path(std::string_view file);
+/// The name of a module as the kernel has it: `x_y` of `/lib/x-y.ko.xz` and of `[x_y]`.
+[[nodiscard]] std::string kernel_module_name(std::string_view file);
+
+/// What is known of a running kernel's functions, by copies of /proc/kallsyms and vmlinux.
+class KernelFunctions {
+public:
+    /// A copy of /proc/kallsyms. Errors: it cannot be read.
+    Status add_kallsyms(const std::filesystem::path& file);
+    /// The kernel's file, whose addresses are less by `load_bias` than those of the kernel as it ran. Errors: as
+    /// `Symbols::add_elf`.
+    Status add_kernel(const std::filesystem::path& vmlinux, std::uint64_t load_bias);
+
+    /// A function that other files can call; the kernel's own ones before those of modules.
+    [[nodiscard]] std::optional<std::uint64_t> address_of(const std::string& name) const;
+
+    struct Place {
+        std::uint64_t load_bias{};
+        std::size_t agreeing{}, others{};  ///< functions of the module that lie where that says, and elsewhere
+    };
+    /// Where most functions of a module are, by its file; nothing: kallsyms has none of them.
+    [[nodiscard]] std::optional<Place> place(const std::string& module, const std::filesystem::path& file) const;
+
+private:
+    struct Function {
+        std::uint64_t address{};
+        bool of_kernel{}, global{};
+    };
+    std::map<std::string, Function> callable_;
+    std::map<std::string, std::vector<std::pair<std::string, std::uint64_t>>> modules_;
+    image::Symbols kernel_;
+};
+
+}  // namespace waymark::pipeline
