@@ -72,7 +72,7 @@ WM_API void wm_options_free(wm_options* options);
 /// `--`:
 ///   image        FILE or FILE@ADDRESS: what ran, an ELF file or a memory dump; may be repeated, the last one is seen
 ///   symbols      FILE: ELF file used for names only; may be repeated
-///   symfs, debug-dir, perf-map, jitdump, kallsyms: where names of code are found
+///   symfs, debug-dir, symdir, perf-map, jitdump, kallsyms: where names of code are found
 ///   midr         MIDR_EL1 of the core, for samples that do not say it
 /// For trace without a description, which is a bare file, memory or bytes that are fed:
 ///   protocol     its name (`ptm1.1`), or the type of its source as snapshots spell it (`PTM1.1`, `ETE`);

@@ -28,6 +28,7 @@ const char* wm_capture::keep(std::string_view text) const {
 }
 
 waymark::Error wm_capture::named(waymark::Error error) const {
+    error.message = waymark::capi::for_callers(std::move(error.message));
     if (file < 0) return error;
     const std::string& path = input.capture;
     for (std::size_t at = 0; (at = error.message.find(path, at)) != std::string::npos; at += name.size())
@@ -178,19 +179,15 @@ Status open_files(wm_capture& capture, const wm_options& options) {
         return Nothing{};
     }
     if (auto taken_out = doctor::trace_taken_out(path)) return std::move(*taken_out);
-    if (is_samples(capture.input.protocol)) {
+    if (is_samples(capture.input.protocol) || doctor::is_profile(path)) {
         if (auto other = doctor::other_file(path)) return std::move(*other);
         WM_LEAVE_IF_ERROR(analysis::open_samples(path));
         capture.kind = WM_CAPTURE_SAMPLES;
         return Nothing{};
     }
-    if (doctor::is_profile(path)) {
-        capture.kind = WM_CAPTURE_SAMPLES;
-        return Nothing{};
-    }
     auto session = is_described(options) ? described_session(options, capture.input)
                                          : doctor::open_capture(capture.input, nullptr, [&](const std::string& note) {
-                                               capture.problems.push_back(note);
+                                               capture.problems.push_back(for_callers(note));
                                            });
     if (!session) return std::move(session.error());
     take_session(capture, std::move(*session));

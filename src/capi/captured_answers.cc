@@ -114,6 +114,8 @@ Result<Answers> answers_of(const wm_capture& capture, pipeline::FlowAnswersOptio
                           : capture.kind == WM_CAPTURE_SAMPLES ? of_samples(capture, options, keeps_on)
                                                                : of_counters(capture, options);
     if (!out) return capture.named(std::move(out.error()));
+    for (answers::Finding& finding : out->health)
+        for (std::string* const text : {&finding.what, &finding.todo}) *text = for_callers(std::move(*text));
     out->capture = capture.name;
     out->version = WAYMARK_VERSION;
     return out;

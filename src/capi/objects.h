@@ -62,7 +62,8 @@ struct wm_capture {
 
     /// The text as a string that lives as long as the capture. For any thread.
     [[nodiscard]] const char* keep(std::string_view text) const;
-    /// A message with the name of the capture rather than the path that leads to its bytes.
+    /// A message with the name of the capture rather than the path that leads to its bytes, and with options as callers
+    /// set them.
     [[nodiscard]] waymark::Error named(waymark::Error error) const;
 
 private:
@@ -79,6 +80,9 @@ wm_status fail(wm_error** error, const Error& what) noexcept;
 wm_status missing(wm_error** error, std::string_view function, std::string_view argument) noexcept;
 /// Adds what an option says. Errors: `usage`.
 [[nodiscard]] Status set_option(wm_options& options, std::string_view name, std::string value);
+/// A message of the layers below, which call options as the command line does: `the option image` for `--image`, if it
+/// is one that wm_options_set knows.
+[[nodiscard]] std::string for_callers(std::string message);
 
 /// How many threads `jobs` of waymark.h means.
 [[nodiscard]] inline unsigned threads_for(unsigned jobs) {

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -24,6 +25,7 @@ constexpr std::array text_options{
     TextOption{"symbols", nullptr, &CaptureInput::symbols},
     TextOption{"symfs", &CaptureInput::symfs},
     TextOption{"debug-dir", nullptr, &CaptureInput::debug_folders},
+    TextOption{"symdir", nullptr, &CaptureInput::symbol_folders},
     TextOption{"perf-map", nullptr, &CaptureInput::perf_maps},
     TextOption{"jitdump", nullptr, &CaptureInput::jitdumps},
     TextOption{"protocol", &CaptureInput::protocol},
@@ -31,12 +33,11 @@ constexpr std::array text_options{
     TextOption{"trace-id", nullptr, &CaptureInput::trace_ids},
 };
 
-std::string known_options() {
-    std::string out;
-    for (const TextOption& option : text_options) out += fmt::format("{}, ", option.name);
-    out += "kallsyms, midr, core, register";
-    for (const protocol::RegisterOption& option : doctor::register_options())
-        out += fmt::format(", {}", option.option.substr(2));
+std::vector<std::string_view> known_options() {
+    std::vector<std::string_view> out;
+    for (const TextOption& option : text_options) out.push_back(option.name);
+    for (const char* name : {"kallsyms", "midr", "core", "register"}) out.emplace_back(name);
+    for (const protocol::RegisterOption& option : doctor::register_options()) out.push_back(option.option.substr(2));
     return out;
 }
 
@@ -79,7 +80,26 @@ Status set_option(wm_options& options, std::string_view name, std::string value)
         options.input.registers[std::string(option.option)] = std::move(value);
         return Nothing{};
     }
-    return Error{Errc::usage, fmt::format("there is no option '{}'; known are {}", name, known_options())};
+    return Error{Errc::usage,
+                 fmt::format("there is no option '{}'; known are {}", name, fmt::join(known_options(), ", "))};
+}
+
+std::string for_callers(std::string message) {
+    for (std::size_t at = 0; (at = message.find("--", at)) != std::string::npos;) {
+        const std::size_t first = at + 2;
+        const std::size_t end =
+            std::min(message.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-", first), message.size());
+        const std::vector<std::string_view> known = known_options();
+        if (std::find(known.begin(), known.end(), std::string_view(message).substr(first, end - first)) ==
+            known.end()) {
+            at = end;
+            continue;
+        }
+        constexpr std::string_view option = "the option ";
+        message.replace(at, 2, option);
+        at = end + option.size() - 2;
+    }
+    return message;
 }
 
 }  // namespace waymark::capi

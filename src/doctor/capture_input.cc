@@ -196,7 +196,8 @@ std::optional<Error> other_file(const std::string& path) {
     constexpr std::size_t least_bytes = 8;
     const bool readable = std::all_of(
         text.begin(), text.end(), [](char c) { return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t'; });
-    if (readable && text.size() >= least_bytes)
+    // A perf.data file that was cut behind its first word is one all the same.
+    if (readable && text.size() >= least_bytes && !is_profile(path))
         return Error{Errc::usage,
                      fmt::format("{} is a text file and contains no trace. Name a capture folder, a perf.data "
                                  "file, or the file of a trace buffer",

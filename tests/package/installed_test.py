@@ -9,6 +9,7 @@ the system that was made.
 """
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -104,6 +105,18 @@ def files_named(root, part):
                   for path in (root / top).rglob(f"*{part}*") if not str(path).startswith(str(root / "var/cache")))
 
 
+def dead_links(folder):
+    """Links of the documents in a folder to files that are not there."""
+    out = []
+    for document in sorted(folder.rglob("*.md")):
+        for line in document.read_text().splitlines():
+            # Indented lines are code.
+            for target in [] if line.startswith("    ") else re.findall(r"\]\(([^)#\s]+)[^)]*\)", line):
+                if "://" not in target and not os.path.lexists(document.parent / target):
+                    out.append(f"{document.relative_to(folder)}: {target}")
+    return out
+
+
 def try_packages(root, packages):
     """(number of checks, what is wrong)"""
     wrong, count = [], 0
@@ -130,6 +143,8 @@ def try_packages(root, packages):
         check(done.returncode == 0 and expected in done.stdout, command.split("\n")[0], done.stdout)
     document = next((root / "usr/share/doc").rglob("library.md"), None)
     check(document is not None, "the recipes are installed", "")
+    dead = dead_links(root / "usr/share/doc/waymark")
+    check(not dead, "links of the documents lead to files", "\n".join(dead))
     for number, language, code, printed in recipes.recipes(document) if document else []:
         name, command = RECIPES[language]
         (root / "root" / name).write_text(code)
