@@ -42,8 +42,8 @@ void health(SpeFill& fill) {
     for (const Error& error : fill.totals.errors) fill.say(Severity::bad, error.message, "Copy the file again");
     if (q.container_losses != 0)
         fill.say(Severity::bad,
-                 fmt::format("{} of the file's own structure are damaged, {} lost",
-                             counted(q.container_losses, "place", "places"), bytes_text(q.container_lost_bytes)),
+                 fmt::format("{} of the file's own structure {} damaged, {} lost", counted(q.container_losses, "place"),
+                             are(q.container_losses), bytes_text(q.container_lost_bytes)),
                  "Copy the file again; the results cover only the part that could be read");
     if (q.unfinished)
         fill.say(Severity::warning, "The recorder was ended before it had finished the file",

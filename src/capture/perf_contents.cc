@@ -41,9 +41,21 @@ Attr attr_of(Bytes bytes) {
 }
 
 void PerfContents::lose(std::uint64_t first, std::uint64_t end, std::string message) {
-    ++data.loss_count;
     data.lost_bytes += end - first;
+    if (cut_ && data.losses[*cut_].end.value == end) {
+        Loss& whole = data.losses[*cut_];
+        whole.first = std::min(whole.first, Offset{first});
+        whole.message += "; " + message;
+        return;
+    }
+    ++data.loss_count;
     if (data.losses.size() < PerfData::max_losses) data.losses.push_back({{first}, {end}, std::move(message)});
+}
+
+void PerfContents::cut(std::uint64_t end, std::string message) {
+    const std::size_t before = data.losses.size();
+    lose(end, end, std::move(message));
+    if (data.losses.size() > before) cut_ = before;
 }
 
 void PerfContents::add_attr(Attr attr) {
@@ -323,6 +335,7 @@ SampleId PerfContents::sample_id(Bytes record) {
 }
 
 void PerfContents::next_file() {
+    cut_.reset();
     index.clear();
     split_.clear();
 }

@@ -22,6 +22,8 @@ public:
 
     /// Bytes [first, end) are lost, or only what the message says.
     void lose(std::uint64_t first, std::uint64_t end, std::string message);
+    /// The file ends before its data do. What is lost at its end is told with it.
+    void cut(std::uint64_t end, std::string message);
     void add_attr(Attr attr);
     void take_feature(std::uint64_t feature, Bytes bytes);
     /// `at`: the record's offset in the file.
@@ -42,6 +44,7 @@ private:
     std::unordered_map<std::uint64_t, std::size_t> attr_by_id_;
     std::unordered_map<std::uint64_t, std::string> event_names_;
     std::vector<std::uint8_t> split_;  ///< of a record in parts
+    std::optional<std::size_t> cut_;   // which loss is the end of a file that was cut
 };
 
 }  // namespace waymark::capture::perf

@@ -68,11 +68,10 @@ public:
         if (data.bytes != 0 && data.bytes <= room)
             WM_RETURN_IF_ERROR(read_features(data.offset + data.bytes, features));
         if (data.bytes > room)
-            contents_.lose(
-                size_, size_,
-                fmt::format(
-                    "the file is cut: {:#x} bytes of data are missing (the disk was full, or it was not copied whole)",
-                    data.bytes - room));
+            contents_.cut(size_,
+                          fmt::format("the file is cut: {} of data are missing (the disk was full, or it was not "
+                                      "copied whole)",
+                                      counted(data.bytes - room, "byte")));
         const std::uint64_t end = data.bytes == 0 || data.bytes > room ? size_ : data.offset + data.bytes;
         WM_RETURN_IF_ERROR(records_.read(data.offset, end, size_));
         return finish();
@@ -115,9 +114,9 @@ private:
     Result<std::vector<std::uint8_t>> section(const Section& s, std::uint64_t most, std::string_view what) {
         std::vector<std::uint8_t> bytes;
         if (s.offset > size_ || s.bytes > size_ - s.offset || s.bytes > most) {
-            contents_.lose(
-                std::min(s.offset, size_), std::min(s.offset, size_),
-                fmt::format("{}: said to be {:#x} bytes at {:#x} of a file of {:#x}", what, s.bytes, s.offset, size_));
+            contents_.lose(std::min(s.offset, size_), std::min(s.offset, size_),
+                           fmt::format("{}: said to be {} at {:#x}, but the file has {}", what,
+                                       counted(s.bytes, "byte"), s.offset, counted(size_, "byte")));
             return bytes;
         }
         bytes.resize(static_cast<std::size_t>(s.bytes));

@@ -117,9 +117,8 @@ Result<std::uint64_t> RecordReader::take_auxtrace(std::uint64_t at, const Record
         WM_ASSIGN_OR_RETURN(next, find_records(c.payload, end));
         const std::uint64_t there = next - c.payload;
         contents_.lose(next, next,
-                       fmt::format("the AUXTRACE record at {:#x} has {:#x} bytes of trace, not the {:#x} it "
-                                   "promises",
-                                   at, there, c.bytes));
+                       fmt::format("the AUXTRACE record at {:#x} has {} of trace, not the {} it promises", at,
+                                   counted(there, "byte"), grouped(c.bytes)));
         c.missing = c.bytes - there;
         c.bytes = there;
     }

@@ -68,7 +68,9 @@ std::string NameFinder::why_refused(const Given& file) const {
     if (mapped_.empty())
         return capture_.spaces
                    ? "the capture has no maps of processes, so it is not known where the file was; it is not "
-                     "used. Copy the whole capture again, or record again."
+                     "used. Give FILE@ADDRESS (its load address; 0 for a program that is not position-independent), "
+                     "copy "
+                     "the whole capture again, or record again."
                    : "";
     constexpr std::string_view remedy =
         "it is not used. Give the file that ran, or FILE@ADDRESS to use this one there.";

@@ -76,17 +76,31 @@ const capture::MappedExtent* ProcessCode::extent(std::uint32_t number, std::uint
     return address <= found.last ? &found : nullptr;
 }
 
+capture::MappedExtent ProcessCode::gap(std::uint32_t number, std::uint64_t address) const {
+    const auto& extents = space(number).extents;
+    const auto after = std::upper_bound(extents.begin(), extents.end(), address,
+                                        [](std::uint64_t a, const capture::MappedExtent& e) { return a < e.first; });
+    capture::MappedExtent out;
+    out.first = after == extents.begin() ? 0 : (after - 1)->last + 1;
+    out.last = after == extents.end() ? ~std::uint64_t{0} : after->first - 1;
+    out.module = capture::no_module;
+    return out;
+}
+
 isa::Code ProcessCode::at(std::uint32_t number, Address address) const {
-    const capture::MappedExtent* found = extent(number, address.value);
-    if (found == nullptr || (found->module == capture::no_module && found->code == 0)) return {};
-    isa::Code code = places_->at({address.value - found->shift}, {});
-    if (found->code != 0) code.bytes = changed_->code(*found).subspan(address.value - found->first);
+    const capture::MappedExtent* const mapped = extent(number, address.value);
+    if (mapped == nullptr && by_hand_.empty()) return {};
+    const capture::MappedExtent found = mapped != nullptr ? *mapped : gap(number, address.value);
+    if (mapped != nullptr && found.module == capture::no_module && found.code == 0) return {};
+    isa::Code code = places_->at({address.value - found.shift}, {});
+    if (mapped == nullptr && !std::binary_search(by_hand_.begin(), by_hand_.end(), code.section)) return {};
+    if (found.code != 0) code.bytes = changed_->code(found).subspan(address.value - found.first);
     if (code.bytes.empty()) return {};
-    if (code.bytes.size() - 1 > found->last - address.value)
-        code.bytes = code.bytes.first(static_cast<std::size_t>(found->last - address.value + 1));
+    if (code.bytes.size() - 1 > found.last - address.value)
+        code.bytes = code.bytes.first(static_cast<std::size_t>(found.last - address.value + 1));
     const std::scoped_lock lock(mutex_);
-    const auto [at, fresh] = sections_.try_emplace({code.section, *found}, static_cast<std::uint32_t>(placed_.size()));
-    if (fresh) placed_.push_back({found->shift, code.section, number});
+    const auto [at, fresh] = sections_.try_emplace({code.section, found}, static_cast<std::uint32_t>(placed_.size()));
+    if (fresh) placed_.push_back({found.shift, code.section, number});
     code.section = at->second;
     return code;
 }

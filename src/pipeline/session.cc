@@ -196,7 +196,8 @@ private:
             configure(source, described.file.empty() ? std::filesystem::path() : folder / described.file);
         WM_ASSIGN_OR_RETURN(source.memory, memory_of(source.core, source.name));
         if (session_.capture.spaces) {
-            if (!code_) code_ = std::make_shared<ProcessCode>(session_.capture.spaces, source.memory, changed_);
+            if (!code_)
+                code_ = std::make_shared<ProcessCode>(session_.capture.spaces, source.memory, changed_, by_hand_);
             source.code = code_;
         }
         WM_ASSIGN_OR_RETURN(source.names, names_.names_of(source.name, *source.memory));
@@ -253,6 +254,8 @@ private:
                              ? map->add_elf(argument.path, names_.load_bias(argument, source), {}, {}, outside)
                              : image::add_image(*map, text, {}, outside);
             if (!image) return std::move(image.error());
+            if (argument.address && session_.capture.spaces)
+                for (std::uint32_t i = 0; i < image->sections; ++i) by_hand_.push_back(image->section + i);
             for (std::string& note : image->notes) problem({}, std::move(note));
         }
         for (const auto& [address, bytes] : options_.code)
@@ -369,6 +372,7 @@ private:
     std::map<std::string, std::shared_ptr<const image::MemoryMap>> maps_;
     std::shared_ptr<const ChangedCode> changed_;  // null: there is none
     std::shared_ptr<const ProcessCode> code_;
+    std::vector<std::uint32_t> by_hand_;  // sections of the map for processes, of images with an address
 };
 
 }  // namespace

@@ -218,6 +218,20 @@ TEST(PerfData, ABadRecordCostsItselfOnly) {
     }
 }
 
+TEST(PerfData, ACutIsOneLoss) {
+    const PerfBytes file = small_perf_file(PerfWriter::Form::file);
+    for (std::size_t end = file.records.front(); end < file.data_end; ++end) {
+        SCOPED_TRACE(end);
+        const auto got = read(std::vector(file.bytes.begin(), file.bytes.begin() + static_cast<std::ptrdiff_t>(end)));
+        ASSERT_TRUE(got.has_value()) << got.error().message;
+        EXPECT_EQ(got->loss_count, 1U);
+        ASSERT_EQ(got->losses.size(), 1U);
+        EXPECT_EQ(got->losses[0].message.find("the file is cut: "), 0U) << got->losses[0].message;
+        EXPECT_EQ(got->losses[0].end.value, end);
+        EXPECT_EQ(got->lost_bytes, end - got->losses[0].first.value);
+    }
+}
+
 TEST(PerfData, ALengthBeyondTheFileIsNotTrusted) {
     const PerfBytes file = small_perf_file(PerfWriter::Form::file);
     for (const std::uint64_t at : file.records) {

@@ -97,6 +97,26 @@ TEST_F(PerfForms, FolderOfThreads) {
     EXPECT_EQ(ran.delivered.at("cpu0 aux_cpu0").ranges, (Ranges{"0x500040+2", "0x500040+3"}));
 }
 
+/// A thread whose maps were lost runs what was given with an address; where something is mapped, that is what ran.
+TEST_F(PerfForms, WhatIsGivenWithAnAddressIsWhereNothingIsMapped) {
+    const std::string a = program("a", 1), b = program("b", 2);
+    process(10);
+    process(20);
+    map(10, 0x500040, a, 50);
+    range(0, once(0x500040, 10) + once(0x700040, 10) + once(0x500040, 20) + once(0x700040, 20), 0, 100);
+    write("perf.data", finished());
+    const auto ranges = [&](std::vector<std::string> images) {
+        SessionOptions options;
+        options.images = std::move(images);
+        const Session session = open(folder_.path() / "perf.data", options);
+        return run(session, Addresses::as_they_were).delivered.at("cpu0 aux_cpu0").ranges;
+    };
+    const Ranges nothing{"0x500040+2", "none at 0x700040", "none at 0x500040", "none at 0x700040"};
+    EXPECT_EQ(ranges({}), nothing);
+    EXPECT_EQ(ranges({b}), nothing);
+    EXPECT_EQ(ranges({b + "@0x6ff000"}), (Ranges{"0x500040+2", "0x700040+3", "none at 0x500040", "0x700040+3"}));
+}
+
 class PerfPipe : public PerfForms {
 protected:
     PerfPipe() : PerfForms(Form::pipe) {}

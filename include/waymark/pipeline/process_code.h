@@ -23,10 +23,15 @@ namespace waymark::pipeline {
 /// The code of all processes at all times. Safe for several threads.
 class ProcessCode {
 public:
-    /// `places`: the files at their places, and code of no file that has one. `changed` may be null.
+    /// `places`: the files at their places, and code of no file that has one. `changed` may be null. `by_hand`:
+    /// sections of `places` that the user put at their addresses, in order; they are seen where nothing is known to be
+    /// mapped.
     ProcessCode(std::shared_ptr<const capture::AddressSpaces> spaces, std::shared_ptr<const image::MemoryMap> places,
-                std::shared_ptr<const ChangedCode> changed)
-        : spaces_(std::move(spaces)), places_(std::move(places)), changed_(std::move(changed)) {}
+                std::shared_ptr<const ChangedCode> changed, std::vector<std::uint32_t> by_hand)
+        : spaces_(std::move(spaces)),
+          places_(std::move(places)),
+          changed_(std::move(changed)),
+          by_hand_(std::move(by_hand)) {}
 
     [[nodiscard]] const capture::AddressSpaces& spaces() const { return *spaces_; }
 
@@ -51,10 +56,13 @@ private:
         std::vector<capture::MappedExtent> extents;
     };
     [[nodiscard]] const Space& space(std::uint32_t number) const;
+    /// The stretch around an address in which nothing is mapped.
+    [[nodiscard]] capture::MappedExtent gap(std::uint32_t number, std::uint64_t address) const;
 
     const std::shared_ptr<const capture::AddressSpaces> spaces_;
     const std::shared_ptr<const image::MemoryMap> places_;
     const std::shared_ptr<const ChangedCode> changed_;
+    const std::vector<std::uint32_t> by_hand_;
     struct State {
         std::optional<capture::AddressSpaces::Key> key;
         ChangedCode::State process{}, kernel{};
