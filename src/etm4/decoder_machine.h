@@ -12,6 +12,7 @@
 
 #include "elements.h"
 #include "path.h"
+#include "plain_times.h"
 #include "recent_addresses.h"
 #include "waymark/etm4/parser.h"
 #include "waymark/follow/few_outcomes.h"
@@ -295,36 +296,38 @@ private:
         committed_.forget(overflow);
     }
 
-    /// The bytes that `take` looks at, at most, from the first one of a packet on: an atom, a cycle count, an address.
+    /// The bytes that `take` looks at, at most, from the first one of a packet on: an atom, a cycle count, an address;
+    /// or what read_timestamp does.
     static constexpr std::size_t most_plain_bytes =
         Atom::info.max_bytes + CycleCountF1::info.max_bytes + LongAddress::info.max_bytes;
-    static_assert(most_plain_bytes >= Timestamp::info.max_bytes);
+    static_assert(most_plain_bytes >= 18);
 
-    using CycleCounts = wire::PacketList<CycleCountF1, CycleCountF3, CycleCountF2>;
     using Times = wire::PacketList<CycleCountF1, CycleCountF3, CycleCountF2, Timestamp>;
 
     /// An address comes next, but for a cycle count.
     template <bool times>
     [[nodiscard]] WM_INLINE bool address_follows(const std::uint8_t* at) const {
-        return is_address(*at) || (times && address_follows_count(at));
-    }
-    [[nodiscard, gnu::noinline]] bool address_follows_count(const std::uint8_t* at) const {
-        const Parsed parsed = wire::Dispatch<CycleCounts>::parse(
-            Bytes(at, CycleCountF1::info.max_bytes), [](const auto&, std::size_t) {}, config_);
-        return parsed.step == Step::ok && is_address(at[parsed.bytes]);
+        if (is_address(*at)) return true;
+        if constexpr (!times) return false;
+        const PlainCount count = PlainCount::at(at, config_);
+        return count.bytes != 0 && is_address(at[count.bytes]);
     }
     /// The cycle count or timestamp at `at` becomes an event: its bytes; 0 if there is none. Precondition: direct_.
     template <class Run>
     WM_INLINE unsigned take_time(const std::uint8_t* at, Run& run) {
-        const auto take = [&](const auto& p, std::size_t) {
-            if constexpr (std::is_same_v<std::decay_t<decltype(p)>, Timestamp>) {
-                run.event(at, assembler_.timestamp(p));
-            } else if (const CycleCount count = assembler_.packets().count(p); count.cycles) {
-                run.event(at, flow_of(element::CycleCount{*count.cycles}));
-            }
-        };
-        const Parsed parsed = wire::Dispatch<Times>::parse(Bytes(at, most_plain_bytes), take, config_);
-        return parsed.step == Step::ok ? static_cast<unsigned>(parsed.bytes) : 0;
+        const PlainCount count = PlainCount::at(at, config_);
+        if (count.bytes != 0) {
+            if (count.known) run.event(at, flow_of({count.count + assembler_.packets().threshold()}));
+            return count.bytes;
+        }
+        return take_timestamp(at, run);
+    }
+    template <class Run>
+    WM_INLINE unsigned take_timestamp(const std::uint8_t* at, Run& run) {
+        Timestamp p;
+        const unsigned bytes = read_timestamp(at, p);
+        if (bytes != 0) run.event(at, assembler_.timestamp(p));
+        return bytes;
     }
 
     /// For follow_calls: an address, or outcomes, are the next packet after this one. Either has to follow a return.
@@ -371,8 +374,12 @@ private:
                     const Atoms& atoms = atom_table[header & 0x3fU];
                     Position next = follow::nowhere, last = follow::nowhere;
                     unsigned followed = 0;  // outcomes
+                    const unsigned count = few.count != 0 ? few.count : atoms.count;
                     if (few.count != 0) {
-                        const follow::FewFollowed all = follow::follow_few(links, now, few, at, run);
+                        // Where cycles are counted, a packet has one outcome or two.
+                        const follow::FewFollowed all = times && few.count <= 2
+                                                            ? follow::follow_two(links, now, few, at, run)
+                                                            : follow::follow_few(links, now, few, at, run);
                         // A target that only the trace gives must be the next packet.
                         if (all.next >= 0 || (all.next == follow::indirect && all.last >= 0 &&
                                               address_follows<times>(at + 1))) [[likely]] {
@@ -391,7 +398,7 @@ private:
                         last = each.last;
                         followed = each.count;
                     }
-                    if (followed != atoms.count) [[unlikely]] {
+                    if (followed != count) [[unlikely]] {
                         if constexpr (calls) {
                             const follow::EachFollowed further =
                                 follow::follow_calls(links, next, atoms.e >> followed, atoms.count - followed,

@@ -295,11 +295,11 @@ public:
     /// For inner loops that read packets themselves.
     [[nodiscard]] AddressHistory& addresses() { return state_.addresses(); }
     [[nodiscard]] const PacketState& packets() const { return state_; }
-    [[nodiscard]] flow::Timestamp timestamp(const Timestamp& p) {
-        const Meaning meaning = state_(p);
-        flow::Timestamp out{.value = state_.timestamps().value(), .known = state_.timestamps().known()};
-        if (meaning.count && meaning.count->cycles) out.cycles = *meaning.count->cycles;
-        return out;
+    [[nodiscard]] WM_INLINE flow::Timestamp timestamp(const Timestamp& p) {
+        const std::uint64_t value = state_.timestamps().take(p.value);
+        return {.value = value,
+                .known = state_.timestamps().known(),
+                .cycles = p.has_cycles ? state_.cycles(p) : flow::no_cycles};
     }
 
     struct Pending {

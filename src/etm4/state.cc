@@ -28,8 +28,7 @@ Meaning PacketState::operator()(const Timestamp& p) {
     Meaning out;
     const std::uint64_t whole = timestamps_.take(p.value);
     if (timestamps_.known()) out.timestamp = whole;
-    // Cycles of a timestamp have no threshold taken off (section 5).
-    if (p.has_cycles) out.count = CycleCount{.commit = {}, .cycles = p.cycles & ((1U << config_.cycle_count_bits) - 1)};
+    if (p.has_cycles) out.count = CycleCount{.commit = {}, .cycles = cycles(p)};
     return out;
 }
 

@@ -102,6 +102,11 @@ void BatchWriter::flush() {
     batch_->base = base;
 }
 
+void BatchWriter::make_room_for_event() {
+    if (batch_->events.size() == batch_ranges) flush();
+    if (batch_->events.full()) batch_->events.grow();
+}
+
 void BatchWriter::range_in_next(std::uint32_t edge, Offset offset, std::uint32_t cycles) {
     next(offset);
     range(edge, offset, cycles);

@@ -23,6 +23,7 @@ Walk walk_on(const isa::CodeReader& code, const isa::Space& space, const Place& 
         ended((stop == Stop::before ? after : w.last) == to ? WalkEnd::arrived : WalkEnd::passed, after);
     };
     isa::ItBlock it;
+    isa::Fetcher fetch(code, space);
     for (Address at = from.address;;) {
         if constexpr (limited)
             // The second condition: addresses have wrapped.
@@ -34,7 +35,7 @@ Walk walk_on(const isa::CodeReader& code, const isa::Space& space, const Place& 
             ended(WalkEnd::runaway, at);
             break;
         }
-        const isa::Fetched fetched = isa::fetch(code, space, at, from.isa);
+        const isa::Fetched fetched = fetch(at, from.isa);
         if (fetched.bytes == 0) {
             ended(WalkEnd::no_memory, at);
             break;

@@ -357,6 +357,19 @@ bool is_ordered(Order order, Word op) {
 
 }  // namespace
 
+bool may_be_a64_branch(std::uint32_t word) {
+    // By the highest byte of an instruction.
+    static constexpr std::array<bool, 256> may = [] {
+        std::array<bool, 256> all{};
+        for (Word byte = 0; byte < all.size(); ++byte)
+            for (const Row& row : rows)
+                if (row.kind == A64Class::branch && ((byte << 24 ^ row.value) & row.mask & 0xff00'0000U) == 0)
+                    all[byte] = true;
+        return all;
+    }();
+    return may[word >> 24];
+}
+
 A64Instruction decode_a64(std::uint32_t word) {
     for (const Row& row : rows) {
         if (!row.matches(word)) continue;

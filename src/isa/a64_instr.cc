@@ -20,6 +20,10 @@ struct Row {
     [[nodiscard]] constexpr bool matches(std::uint32_t op) const {
         return (op & mask) == value && (op & except_mask) != except_value;
     }
+    /// Of some opcode with this highest byte.
+    [[nodiscard]] constexpr bool may_match(std::uint32_t highest_byte) const {
+        return ((highest_byte << 24 ^ value) & mask & 0xff00'0000U) == 0;
+    }
 };
 using enum Row::Kind;
 
@@ -35,6 +39,14 @@ constexpr auto rows = std::to_array<Row>({
     {"WFET, WFIT", 0xffffffc0, 0xd5031000, wait},
     {"TSTART", 0xffffffe0, 0xd5233060, tstart},
 });
+
+/// By the highest byte of an opcode: a row may match.
+constexpr std::array<bool, 256> may_match = [] {
+    std::array<bool, 256> may{};
+    for (std::uint32_t byte = 0; byte < may.size(); ++byte)
+        for (const Row& row : rows) may[byte] = may[byte] || row.may_match(byte);
+    return may;
+}();
 
 void fill(Instruction& instruction, const Row& row, Address address, std::uint32_t word, const DecodeOptions& options) {
     const auto barrier = [&] {
@@ -80,6 +92,8 @@ Instruction decode_a64_instr(Address address, std::uint32_t word, const DecodeOp
     Instruction instruction;
     instruction.bytes = 4;
     instruction.undefined = word >> 16 == 0;
+    // Most instructions are neither, and both tables are long.
+    if (!may_match[word >> 24] && !may_be_a64_branch(word)) return instruction;
     for (const Row& row : rows)
         if (row.matches(word)) {
             fill(instruction, row, address, word, options);

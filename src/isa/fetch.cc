@@ -8,12 +8,11 @@ namespace waymark::isa {
 
 namespace {
 
-/// Compiled for each width of addresses: this is where decoding begins.
+/// Compiled for each width of addresses: this is where decoding begins. `found`: what is at the address.
 template <bool a64>
-Fetched fetch_as(const CodeReader& code, const Space& space, Address address, Isa isa) {
+Fetched fetch_as(const Code& found, const CodeReader& code, const Space& space, Address address, Isa isa) {
     constexpr std::uint64_t addresses = a64 ? ~std::uint64_t{0} : 0xffff'ffffU;
     const bool words = a64 || isa == Isa::a32;
-    const Code found = code.at(address, space);
     std::array<std::uint8_t, 4> bytes{};
     std::size_t have = std::min(bytes.size(), found.bytes.size());
     std::copy_n(found.bytes.begin(), have, bytes.begin());
@@ -45,9 +44,20 @@ Fetched fetch_as(const CodeReader& code, const Space& space, Address address, Is
 }  // namespace
 
 Fetched fetch(const CodeReader& code, const Space& space, Address address, Isa isa) {
-    if (isa == Isa::a64) return fetch_as<true>(code, space, address, isa);
+    return Fetcher(code, space)(address, isa);
+}
+
+Fetched Fetcher::operator()(Address address, Isa isa) {
     if (isa == Isa::jazelle) return {};
-    return fetch_as<false>(code, space, address, isa);
+    std::uint64_t at = address.value - first_.value;
+    if (at >= known_.bytes.size()) {
+        known_ = code_.at(address, space_);
+        first_ = address;
+        at = 0;
+    }
+    const Code found{known_.bytes.subspan(at), known_.section};
+    return isa == Isa::a64 ? fetch_as<true>(found, code_, space_, address, isa)
+                           : fetch_as<false>(found, code_, space_, address, isa);
 }
 
 std::optional<Instruction> decode_at(const CodeReader& code, const Space& space, Address address, Isa isa,

@@ -269,22 +269,60 @@ private:
         return target;
     }
 
-    /// The longest packet that `take` reads, and the bytes it reads at once.
-    static constexpr std::size_t most_plain_bytes = 16;
+    /// The bytes that `take` looks at, at most, from the first one of a packet on: of a timestamp its header, nine
+    /// bytes, and eight of its cycle count.
+    static constexpr std::size_t most_plain_bytes = 18;
 
+    /// A timestamp packet as an event.
     struct TakenTimestamp {
         unsigned bytes;  ///< of the packet; 0: there is none
         flow::Timestamp event;
     };
-    /// The timestamp at `at`.
-    [[nodiscard, gnu::noinline]] TakenTimestamp take_timestamp(const std::uint8_t* at) {
-        TakenTimestamp taken{};
-        if ((*at & Timestamp::info.mask) != Timestamp::info.value) return taken;
-        const auto take = [&](const Timestamp& p, std::size_t) { taken.event = elements_.complete(p); };
-        const Parsed parsed =
-            wire::Dispatch<wire::PacketList<Timestamp>>::parse(Bytes(at, most_plain_bytes), take, config_);
-        if (parsed.step == Step::ok) taken.bytes = static_cast<unsigned>(parsed.bytes);
-        return taken;
+    template <bool cycle_accurate>
+    [[nodiscard]] WM_INLINE TakenTimestamp take_timestamp(const std::uint8_t* at) {
+        if ((*at & Timestamp::info.mask) != Timestamp::info.value) return {};
+        Timestamp p;
+        p.frequency_changed = (*at & 4U) != 0;
+        unsigned bytes = TimestampField{config_.timestamp_bytes}.read_at_once(at + 1, p.value);
+        if (bytes == 0) [[unlikely]]
+            return {};
+        ++bytes;
+        if constexpr (cycle_accurate) {
+            const unsigned count_bytes = CycleCount::read_likely(at + bytes, p.cycles);
+            if (count_bytes == 0) [[unlikely]]
+                return {};
+            bytes += count_bytes;
+        }
+        return {bytes, elements_.complete(p)};
+    }
+
+    /// Atoms before `until` whose cycle counts have one or two bytes, along known links, as far as there is room for
+    /// their ranges. False: there is none. It calls nothing, so that what it needs stays in registers.
+    template <class Run>
+    WM_INLINE static bool take_short_counts(const std::uint8_t*& at, const std::uint8_t* until,
+                                            const follow::Position* links, std::ptrdiff_t& now,
+                                            std::ptrdiff_t& further_bytes, Run& run) {
+        const std::uint8_t* packet = at;
+        std::ptrdiff_t from = now;
+        std::ptrdiff_t further = further_bytes;
+        do {
+            std::uint32_t e = 0, cycles = 0;
+            const unsigned bytes = CycleAtomField::read_short(packet, e, cycles);
+            const std::ptrdiff_t edge = from + e;
+            const follow::Position next = links[edge];
+            if (bytes == 0 || next < 0) [[unlikely]]
+                break;
+            run.put(packet, cycles, 1, edge);
+            from = static_cast<std::uint32_t>(next);
+            packet += bytes;
+            further += bytes - 1;
+        } while (packet < until && run.has_room() && (*packet & Atom::info.mask) == Atom::info.value);
+        if (packet == at) return false;
+        run.goes_on_at(now);
+        at = packet;
+        now = from;
+        further_bytes = further;
+        return true;
     }
 
     /// `calls`: there is a return stack. `followed`: outcomes of the last packet that were followed, if the others
@@ -327,14 +365,12 @@ private:
                 // The kind of a packet is hard to predict, and so has to be known early: not from a table.
                 if ((*at & Atom::info.mask) == Atom::info.value) {
                     if constexpr (cycle_accurate) {
-                        // Most counts are below 16: the branch is worth its mispredictions.
-                        std::uint32_t cycles = *at >> 2 & 0xfU;
-                        unsigned bytes = 1;
-                        if ((*at & 0x40U) != 0) {
-                            bytes = CycleCount::read_at_once(at, cycles);
-                            if (bytes == 0) [[unlikely]]
-                                break;
-                        }
+                        run.reserve(at);
+                        if (take_short_counts(at, until, links, now, further_bytes, run)) continue;
+                        std::uint32_t cycles = 0;
+                        const unsigned bytes = CycleCount::read_at_once(at, cycles);
+                        if (bytes == 0) [[unlikely]]
+                            break;
                         const std::ptrdiff_t edge = now + (~*at >> 1 & 1);
                         const Position link = links[edge];
                         Position next = link;
@@ -342,7 +378,6 @@ private:
                             if (link < 0) next = beyond(static_cast<Position>(now), link, true);
                         if (next < 0) [[unlikely]]
                             break;
-                        run.reserve(at);
                         run.goes_on_at(now);
                         run.put(at, std::min(cycles, flow::no_cycles - 1), 1, edge);
                         if constexpr (calls)
@@ -378,7 +413,7 @@ private:
                 const Position link = links[now + 1];
                 if ((*at & BranchAddress::info.mask) != BranchAddress::info.value ||
                     (link != follow::indirect && (!calls || link != follow::indirect_call)) || !branches) [[unlikely]] {
-                    const TakenTimestamp timestamp = take_timestamp(at);
+                    const TakenTimestamp timestamp = take_timestamp<cycle_accurate>(at);
                     if (timestamp.bytes == 0) break;
                     run.event(at, timestamp.event);
                     at += timestamp.bytes;
@@ -392,7 +427,7 @@ private:
                     break;
                 std::uint32_t cycles = flow::no_cycles;
                 if constexpr (cycle_accurate) {
-                    const unsigned count_bytes = CycleCount::read_at_once(at + bytes, cycles);
+                    const unsigned count_bytes = CycleCount::read_likely(at + bytes, cycles);
                     if (count_bytes == 0) [[unlikely]]
                         break;
                     cycles = std::min(cycles, flow::no_cycles - 1);

@@ -111,7 +111,7 @@ public:
 
     void timestamp(Offset at, const Timestamp& p) { event(at, complete(p)); }
     /// A timestamp as its element, with the bits that were sent before.
-    [[nodiscard]] flow::Timestamp complete(const Timestamp& p) {
+    [[nodiscard]] WM_INLINE flow::Timestamp complete(const Timestamp& p) {
         timestamps_.update(p.value, config_);
         if (timestamps_.known()) late_.to_the_end = false;
         if (late_.to_the_end) late_.sent.push_back(p.value);

@@ -69,5 +69,19 @@ TEST(A64, AnyWordIsAllocatedOrUndefined) {
     }
 }
 
+TEST(A64, BranchesAreAmongThoseThatMayBe) {
+    synthetic::Random random(2);
+    unsigned branches = 0, passed_over = 0;
+    for (unsigned i = 0; i < 200'000; ++i) {
+        const auto word = static_cast<std::uint32_t>(random());
+        const bool branch = decode_a64(word).kind == A64Class::branch;
+        ASSERT_TRUE(!branch || may_be_a64_branch(word)) << word;
+        branches += branch ? 1 : 0;
+        passed_over += may_be_a64_branch(word) ? 0 : 1;
+    }
+    EXPECT_GT(branches, 10'000U);
+    EXPECT_GT(passed_over, 150'000U);
+}
+
 }  // namespace
 }  // namespace waymark::isa

@@ -51,6 +51,33 @@ TEST(Fetch, IsLittleEndian) {
     EXPECT_EQ(fetch_from(code, 0x1004, Isa::tee), (Fetched{0xf000f801, 4, 0}));
 }
 
+/// Counts how often memory was asked for.
+class Asked final : public Pieces {
+public:
+    using Pieces::Pieces;
+    [[nodiscard]] Code at(Address address, const Space& space) const override {
+        ++times;
+        return Pieces::at(address, space);
+    }
+    mutable unsigned times = 0;
+};
+
+TEST(Fetch, AsksOnceForInstructionsSideBySide) {
+    const Asked code({{0x1000, {0x11, 0x22, 0x33, 0x44, 0x55, 0x66}}, {0x1006, {0x77, 0x88, 0x00, 0xf0}}});
+    const Space space;
+    Fetcher fetcher(code, space);
+    EXPECT_EQ(fetcher({0x1000}, Isa::a32), (Fetched{0x44332211, 4, 0}));
+    EXPECT_EQ(fetcher({0x1002}, Isa::t32), (Fetched{0x4433, 2, 0}));
+    EXPECT_EQ(code.times, 1U);
+    EXPECT_EQ(fetcher({0x1004}, Isa::a64), (Fetched{0x88776655, 4, 0}));
+    EXPECT_EQ(code.times, 2U) << "the second half is in another piece";
+    EXPECT_EQ(fetcher({0x1006}, Isa::t32), (Fetched{0x8877, 2, 1}));
+    EXPECT_EQ(fetcher({0x1000}, Isa::t32), (Fetched{0x2211, 2, 0}));
+    EXPECT_EQ(fetcher({0xfff}, Isa::t32), unknown);
+    EXPECT_EQ(fetcher({0x100a}, Isa::t32), unknown);
+    EXPECT_EQ(fetcher({0x1000}, Isa::jazelle), unknown);
+}
+
 TEST(Fetch, ReadsA16BitInstructionInTheLastHalfword) {
     const std::vector<Piece> code{{0x1000, {0x00, 0xbf, 0x70, 0x47}}};
     EXPECT_EQ(fetch_from(code, 0x1002, Isa::t32), (Fetched{0x4770, 2, 0}));

@@ -239,8 +239,57 @@ TEST(Codec, ReadsAtOnceWhatItReadsByteByByte) {
         ASSERT_EQ(read, cursor.consumed());
         ASSERT_EQ(cycles_at_once, cycles);
         ++counts;
+        std::uint32_t cycles_likely = 0;
+        ASSERT_EQ(CycleCount::read_likely(bytes.data(), cycles_likely), read);
+        ASSERT_EQ(cycles_likely, cycles);
     }
     EXPECT_GT(counts, 100000U);
+}
+
+TEST(Codec, ReadsShortAtomsAsWhatTheyAre) {
+    std::mt19937_64 random(2);
+    std::array<unsigned, 3> found{};  // by bytes; 0: not short
+    for (unsigned i = 0; i < 100000; ++i) {
+        std::array<std::uint8_t, 8> bytes{};
+        for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random());
+        bytes[0] = static_cast<std::uint8_t>((bytes[0] | 0x80U) & 0xfeU);  // an atom's header
+        Cursor cursor(bytes);
+        CycleAtom atom;
+        CycleAtomField::read(cursor, atom);
+        std::uint32_t e = 0, cycles = 0;
+        const unsigned read = CycleAtomField::read_short(bytes.data(), e, cycles);
+        ASSERT_LE(read, 2U);
+        ++found[read];
+        ASSERT_EQ(read, cursor.step() == Step::ok && cursor.consumed() <= 2 ? cursor.consumed() : 0);
+        if (read == 0) continue;
+        ASSERT_EQ(e != 0, atom.atoms.e(0));
+        ASSERT_EQ(cycles, atom.cycles);
+    }
+    for (const unsigned times : found) EXPECT_GT(times, 10000U);
+}
+
+TEST(Codec, ReadsTimestampsAtOnceOfEveryLength) {
+    std::mt19937_64 random(3);
+    for (const std::uint8_t most : {std::uint8_t{7}, std::uint8_t{9}}) {
+        std::array<unsigned, 10> found{};  // by bytes; 0: bad
+        const TimestampField field{most};
+        for (unsigned i = 0; i < 200000; ++i) {
+            std::array<std::uint8_t, 10> bytes{};
+            const auto go_on = random() % 10;  // so many bytes at least
+            for (std::size_t n = 0; n < bytes.size(); ++n)
+                bytes[n] = static_cast<std::uint8_t>(random() | (n < go_on ? 0x80U : 0U));
+            if (random() % 2 == 0) bytes[6] &= 0x3fU;
+            Cursor cursor(bytes);
+            TimestampValue slow, fast;
+            field.read(cursor, slow);
+            const unsigned read = field.read_at_once(bytes.data(), fast);
+            ASSERT_EQ(read, cursor.step() == Step::ok ? cursor.consumed() : 0);
+            ++found[read];
+            if (read != 0) ASSERT_EQ(fast, slow);
+        }
+        for (unsigned n = 1; n <= most; ++n) EXPECT_GT(found[n], 500U) << n;
+        EXPECT_EQ(found[0] != 0, most == 7);
+    }
 }
 
 }  // namespace

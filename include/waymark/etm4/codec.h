@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "waymark/core/cursor.h"
+#include "waymark/core/seven_bits.h"
 #include "waymark/core/wire.h"
 
 namespace waymark::etm4 {
@@ -101,6 +102,13 @@ struct TimestampField {
                 return;
             }
         }
+    }
+    /// The same from memory of which 9 bytes can be read, without a branch per byte: gives back how many bytes it was.
+    WM_INLINE static unsigned read_at_once(const std::uint8_t* at, TimestampValue& t) {
+        const SevenBits sent = SevenBits::of(eight_bytes(at));
+        t = sent.whole ? TimestampValue{sent.value, static_cast<std::uint8_t>(sent.bytes)}
+                       : TimestampValue{sent.value | std::uint64_t{at[8]} << 56, 9};
+        return t.bytes;
     }
     static void write(std::vector<std::uint8_t>& out, const TimestampValue& t) {
         std::uint64_t rest = t.value;

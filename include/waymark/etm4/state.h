@@ -168,6 +168,10 @@ public:
         return count(!p.from_maximum ? p.commit + 1U : from_maximum < 15 ? 0 : from_maximum - 15, p.count);
     }
     [[nodiscard]] WM_INLINE CycleCount count(const CycleCountF3& p) const { return count(p.commit + 1U, p.count); }
+    /// The cycles of a timestamp, which have no threshold taken off (section 5).
+    [[nodiscard]] WM_INLINE std::uint32_t cycles(const Timestamp& p) const {
+        return p.cycles & ((1U << config_.cycle_count_bits) - 1);
+    }
 
     /// Begins inside a stream: the last timestamp is not known.
     void begin_inside(const AddressHistory& addresses, std::uint32_t threshold) {
@@ -180,6 +184,7 @@ public:
     /// For inner loops that read addresses themselves.
     [[nodiscard]] AddressHistory& addresses() { return addresses_; }
     [[nodiscard]] const TimestampState& timestamps() const { return timestamps_; }
+    [[nodiscard]] TimestampState& timestamps() { return timestamps_; }
     /// Of cycle counts, from the last Trace Info.
     [[nodiscard]] std::uint32_t threshold() const { return threshold_; }
     friend bool operator==(const PacketState&, const PacketState&) = default;

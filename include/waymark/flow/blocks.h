@@ -1,6 +1,7 @@
 /// The blocks of a run, and the writer that turns a decoder's elements into batches.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -61,6 +63,32 @@ public:
     /// Of a batch; there is no room for more.
     static constexpr std::size_t most_repeats = 256;
 
+    /// Events of a batch. What was made for one is used again for later ones: to make an event costs more than to write
+    /// it.
+    class Events {
+    public:
+        /// No room for one more: `grow`, or the batch has as many as it may have.
+        [[nodiscard]] WM_INLINE bool full() const { return next_ == made_end_; }
+        void grow() {
+            const std::size_t count = size();
+            made_.resize(std::clamp<std::size_t>(2 * count, 16, batch_ranges));
+            next_ = made_.data() + count;
+            made_end_ = made_.data() + made_.size();
+        }
+        /// One more, whose contents are left from another. Precondition: !full().
+        [[nodiscard]] WM_INLINE Event& add() { return *next_++; }
+        [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(next_ - made_.data()); }
+        [[nodiscard]] bool empty() const { return size() == 0; }
+        [[nodiscard]] Event* begin() { return made_.data(); }
+        [[nodiscard]] Event* end() { return next_; }
+        [[nodiscard]] std::span<const Event> all() const { return {made_.data(), size()}; }
+        void clear() { next_ = made_.data(); }
+
+    private:
+        std::vector<Event> made_;
+        Event *next_ = nullptr, *made_end_ = nullptr;
+    };
+
     /// Elements that belong together and own their memory, but for ranges that are in a room of the sink's.
     struct Owned {
         Owned() { ranges = own.data(); }
@@ -70,13 +98,13 @@ public:
         Offset base{};
         std::size_t count = 0;
         Range* ranges = nullptr;  ///< for batch_ranges, and most_in_path behind them
-        std::vector<Event> events;
+        Events events;
         std::array<Range, batch_ranges + most_in_path> own;
         std::size_t repeat_count = 0;
         std::array<Repeat, most_repeats> repeats;
 
         [[nodiscard]] Batch batch(std::span<const Block> blocks) const {
-            return {blocks, base, {ranges, count}, events, std::span(repeats).first(repeat_count)};
+            return {blocks, base, {ranges, count}, events.all(), std::span(repeats).first(repeat_count)};
         }
         void clear() {
             count = repeat_count = 0;
@@ -101,12 +129,9 @@ public:
     /// `what`: What, or one of what it may be. Built in its place: most are a few bytes of the largest.
     template <class Anything>
     WM_INLINE void event(Offset offset, Anything&& what) {
-        if (batch_->events.size() == batch_ranges) [[unlikely]]
-            flush();
-        Event& event = batch_->events.emplace_back();
-        event.before = static_cast<std::uint32_t>(batch_->count);
-        event.offset = offset;
-        event.what = std::forward<Anything>(what);
+        if (batch_->events.full()) [[unlikely]]
+            make_room_for_event();
+        add_event(offset, std::forward<Anything>(what));
     }
     // For CountWriter's sake.
     void reserve(std::uint32_t) {}
@@ -135,6 +160,8 @@ public:
             if (at_ >= limit_) [[unlikely]]
                 begin(next(out_, at_, first_ + (address(packet) - first_address_)));
         }
+        /// One range can be put without it.
+        [[nodiscard]] WM_INLINE bool has_room() const { return at_ < limit_; }
         /// Ranges of the packet at `packet`: the first `count` of the edges given; writing the others too is quicker
         /// than not writing them. Returns the last edge put. Precondition: count >= 1.
         template <class Packet, class... Edge>
@@ -176,8 +203,11 @@ public:
         template <class Packet, class Anything>
         WM_INLINE void event(Packet packet, Anything&& what) {
             end(out_, at_);
-            out_.event(first_ + (address(packet) - first_address_), std::forward<Anything>(what));
-            begin(*out_.batch_);
+            if (out_.batch_->events.full()) [[unlikely]] {
+                out_.make_room_for_event();
+                begin(*out_.batch_);
+            }
+            out_.add_event(first_ + (address(packet) - first_address_), std::forward<Anything>(what));
         }
 
     private:
@@ -221,6 +251,17 @@ public:
     void recycle(std::vector<std::unique_ptr<Owned>>&& batches);
 
 private:
+    template <class Anything>
+    WM_INLINE void add_event(Offset offset, Anything&& what) {
+        Event& event = batch_->events.add();
+        event.before = static_cast<std::uint32_t>(batch_->count);
+        event.offset = offset;
+        if constexpr (std::is_same_v<std::decay_t<Anything>, What>)
+            event.what = std::forward<Anything>(what);
+        else
+            event.what.template emplace<std::decay_t<Anything>>(std::forward<Anything>(what));
+    }
+    void make_room_for_event();
     void next(Offset offset) {
         flush();
         // What lies in one room has one base, as long as a packet and the bytes of a Run are close to it.
@@ -305,6 +346,7 @@ public:
 
         template <class Packet>
         WM_INLINE void reserve(Packet) {}
+        [[nodiscard]] static constexpr bool has_room() { return true; }
         template <class Packet, class... Edge>
         WM_INLINE std::int32_t put(Packet, std::uint32_t cycles, unsigned count, Edge... edges) {
             return add(steps_, step_, cycles, count, edges...);

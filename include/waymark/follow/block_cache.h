@@ -364,8 +364,8 @@ public:
     [[nodiscard]] Window window(std::uint32_t high_half) const {
         static const Starts none;
         if (high_half == 0) return {0, low_.view()};
-        const auto found = high_.find(high_half);
-        return {high_half, found == high_.end() ? none.view() : found->second.view()};
+        const Starts* const found = high_starts(high_half);
+        return {high_half, found == nullptr ? none.view() : found->view()};
     }
     /// The block that starts there, if it is in the cache, else below 0.
     [[nodiscard]] WM_INLINE Position peek(const Place& place) const {
@@ -421,8 +421,16 @@ private:
             const auto found = irregular_.find(place);
             return found == irregular_.end() ? nowhere : found->second;
         }
-        const auto found = high_.find(high_half(place));
-        return found == high_.end() ? nowhere : found->second.find(low_key(place));
+        const Starts* const found = high_starts(high_half(place));
+        return found == nullptr ? nowhere : found->find(low_key(place));
+    }
+    /// Null: there are none.
+    [[nodiscard]] const Starts* high_starts(std::uint32_t high_half) const {
+        if (high_half == last_high_) return last_starts_;
+        const auto found = high_.find(high_half);
+        if (found == high_.end()) return nullptr;
+        last_high_ = high_half;
+        return last_starts_ = &found->second;
     }
     void insert(const Place& place, Position at) {
         if (!Starts::regular(place)) {
@@ -478,7 +486,9 @@ private:
     const bool shared_;
     const std::shared_ptr<BlockStore> store_;
     Starts low_;
-    std::unordered_map<std::uint32_t, Starts> high_;            // by the high half of addresses
+    std::unordered_map<std::uint32_t, Starts> high_;  // by the high half of addresses
+    mutable std::uint32_t last_high_ = 0;  // the key in it that was looked for last: nearly all are that one; 0: none
+    mutable const Starts* last_starts_ = nullptr;
     std::unordered_map<Place, Position, PlaceHash> irregular_;  // ThumbEE, and addresses between instructions
     std::size_t other_starts_ = 0;                              // those counted in the store
 };

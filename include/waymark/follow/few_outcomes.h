@@ -59,7 +59,19 @@ WM_INLINE FewFollowed follow_few(const Position* links, std::ptrdiff_t now, cons
     return {last, links[last]};
 }
 
-/// Takes back what follow_few put with these arguments last.
+/// follow_few of one outcome or two, for streams in which packets rarely have more. Precondition: those are all.
+template <class Packet, class Run>
+WM_INLINE FewFollowed follow_two(const Position* links, std::ptrdiff_t now, const FewOutcomes& outcomes, Packet packet,
+                                 Run& run) {
+    run.reserve(packet);
+    const std::ptrdiff_t edge_0 = now + outcomes.e[0];
+    const std::ptrdiff_t edge_1 = std::ptrdiff_t{links[edge_0]} + outcomes.e[1];
+    (void)run.put(packet, flow::no_cycles, outcomes.count, edge_0, edge_1);
+    const std::ptrdiff_t last = outcomes.count == 1 ? edge_0 : edge_1;
+    return {static_cast<Position>(last), links[last]};
+}
+
+/// Takes back what follow_few or follow_two put with these arguments last.
 template <class Run>
 WM_INLINE void take_back_few(const Position* links, std::ptrdiff_t now, const FewOutcomes& outcomes, Run& run) {
     edges_of(links, now, outcomes, [&](auto... edges) { run.take_back(flow::no_cycles, outcomes.count, edges...); });

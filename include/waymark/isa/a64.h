@@ -70,6 +70,9 @@ struct A64Instruction {
 /// is `undefined`.
 [[nodiscard]] A64Instruction decode_a64(std::uint32_t word);
 
+/// False: decode_a64 says that it is no branch. Quicker than that, and true of few others.
+[[nodiscard]] bool may_be_a64_branch(std::uint32_t word);
+
 /// The names of the rows, in order; for a test that all of them are met.
 [[nodiscard]] std::span<const std::string_view> a64_names();
 

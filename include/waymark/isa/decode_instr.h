@@ -56,6 +56,21 @@ struct Fetched {
 /// Fetches the instruction at `address`; its two halves may lie in different sections. Instructions are little-endian.
 [[nodiscard]] Fetched fetch(const CodeReader& code, const Space& space, Address address, Isa isa);
 
+/// `fetch` for instructions of one space that mostly lie side by side: it asks the reader where the memory that it gave
+/// last ends.
+class Fetcher {
+public:
+    /// Both are borrowed.
+    Fetcher(const CodeReader& code, const Space& space) : code_(code), space_(space) {}
+    [[nodiscard]] Fetched operator()(Address address, Isa isa);
+
+private:
+    const CodeReader& code_;
+    const Space& space_;
+    Code known_{};  // from `first_` on
+    Address first_{};
+};
+
 /// Fetches and classifies the instruction at `address`; nothing where its memory is not known, or where the instruction
 /// set is none that decode_instr() knows.
 [[nodiscard]] std::optional<Instruction> decode_at(const CodeReader& code, const Space& space, Address address, Isa isa,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "waymark/core/cursor.h"
+#include "waymark/core/seven_bits.h"
 #include "waymark/core/wire.h"
 #include "waymark/isa/isa.h"
 
@@ -89,8 +90,7 @@ struct CycleCount {
     /// The same from memory of which 8 bytes can be read, without a branch per byte: gives back how many bytes it was,
     /// 0 if it is no cycle count.
     WM_INLINE static unsigned read_at_once(const std::uint8_t* at, std::uint32_t& cycles) {
-        std::uint64_t w = 0;
-        for (unsigned i = 0; i < 8; ++i) w |= std::uint64_t{at[i]} << 8 * i;
+        const std::uint64_t w = eight_bytes(at);
         // Bit 7 of each byte that is the last if those before it are not: the first such byte is.
         const std::uint64_t ends = ~((w & 0x8080808000U) | (w & 0x40U) << 1) & 0x8080808080U;
         if (ends == 0) [[unlikely]]
@@ -99,6 +99,20 @@ struct CycleCount {
         cycles = static_cast<std::uint32_t>((field >> 2 & 0xfU) | (field >> 4 & 0x7f0U) | (field >> 5 & 0x3f800U) |
                                             (field >> 6 & 0x1fc0000U) | (field >> 7 & 0xfe000000U));
         return (static_cast<unsigned>(std::countr_zero(ends)) + 1) / 8;
+    }
+    /// The same of a count of one or two bytes; 0: it has more. Which of the two is hard to predict, so that takes no
+    /// branch.
+    WM_INLINE static unsigned read_short(const std::uint8_t* at, std::uint32_t& cycles) {
+        const std::uint32_t more = at[0] >> 6 & 1U;
+        if ((at[1] & more << 7) != 0) [[unlikely]]
+            return 0;
+        cycles = (at[0] >> 2 & 0xfU) | (std::uint32_t{at[1]} << 4 & (0U - more));
+        return 1 + more;
+    }
+    /// Either of them: few counts have more than two bytes.
+    WM_INLINE static unsigned read_likely(const std::uint8_t* at, std::uint32_t& cycles) {
+        const unsigned bytes = read_short(at, cycles);
+        return bytes != 0 ? bytes : read_at_once(at, cycles);
     }
     void write(std::vector<std::uint8_t>& out, std::uint32_t cycles) const {
         const std::uint32_t rest = cycles >> 4;
@@ -133,6 +147,18 @@ struct CycleAtomField {
             return c.bad();
         a.atoms = {1, static_cast<std::uint8_t>((first >> 1) & 1U)};
         a.cycles = read_more_cycles(c, (first >> 2) & 0xfU, (first & 0x40U) != 0);
+    }
+    /// The same of an atom packet of one or two bytes, from memory of which 2 bytes can be read: gives back how many it
+    /// is; 0: more. Which of the two is hard to predict, so that takes no branch. What is known of the first byte makes
+    /// it one comparison: a loop waits for it.
+    WM_INLINE static unsigned read_short(const std::uint8_t* at, std::uint32_t& e, std::uint32_t& cycles) {
+        const std::uint32_t first = at[0], second = at[1];
+        if ((first << 1 & second & 0x80U) != 0) [[unlikely]]
+            return 0;
+        const unsigned more = first >= 0xc0 ? 1 : 0;
+        e = ~first >> 1 & 1U;
+        cycles = (first >> 2 & 0xfU) | (second << 4 & (0U - more));
+        return 1 + more;
     }
     static void write(std::vector<std::uint8_t>& out, const CycleAtom& a) {
         const std::size_t header = out.size();
@@ -296,6 +322,19 @@ struct TimestampField {
                 return;
             }
         }
+    }
+    /// The same from memory of which 9 bytes can be read, without a branch per byte: gives back how many bytes it was,
+    /// 0 if it is no timestamp.
+    WM_INLINE unsigned read_at_once(const std::uint8_t* at, TimestampValue& t) const {
+        const SevenBits sent = SevenBits::of(eight_bytes(at));
+        t = {sent.value, static_cast<std::uint8_t>(sent.bytes)};
+        if (max_bytes == 7) {
+            if (sent.bytes > 7 || sent.value >> 48 != 0) [[unlikely]]
+                return 0;
+        } else if (!sent.whole) {
+            t = {sent.value | std::uint64_t{at[8]} << 56, max_bytes};
+        }
+        return t.bytes;
     }
     void write(std::vector<std::uint8_t>& out, const TimestampValue& t) const {
         std::uint64_t rest = t.value;

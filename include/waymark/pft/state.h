@@ -45,7 +45,7 @@ class TimestampState {
 public:
     /// Takes a timestamp's value in and gives back the whole one, as transmitted; `known()` says whether its high bits
     /// are.
-    std::uint64_t update(const TimestampValue& sent, const Config& config) {
+    WM_INLINE std::uint64_t update(const TimestampValue& sent, const Config& config) {
         const TimestampField field{config.timestamp_bytes};
         const unsigned width = field.width(sent.bytes);
         if (width >= 48 && sent.bytes == config.timestamp_bytes) {
