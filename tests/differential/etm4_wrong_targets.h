@@ -9,7 +9,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "waymark/etm4/encoder.h"
@@ -18,58 +20,49 @@
 
 namespace waymark::etm4 {
 
-/// Collects a parser's packets. All other addresses are written with 64 bits, so that none depends on those left out.
+/// Collects a parser's packets.
 class WrongTargets {
 public:
     explicit WrongTargets(const Config& config) : config_(config), state_(config) {}
 
-    /// The stream `bytes` without the addresses of wrong paths that the walk would stumble over.
+    /// The stream `bytes` without the addresses of wrong paths that the walk would stumble over. Other addresses stay
+    /// as they are, unless they were compressed against those: then they are compressed anew.
     [[nodiscard]] static std::vector<std::uint8_t> without(Bytes bytes, const Config& config, std::size_t& removed) {
         WrongTargets collected(config);
         Parser<WrongTargets> parser(config, collected);
         parser.feed(bytes);
-        std::vector<std::uint8_t> out;
-        for (const Written& packet : collected.packets_)
-            out.insert(out.end(), packet.bytes.begin(), packet.bytes.end());
         removed = collected.removed_;
-        return out;
+        return collected.written();
     }
 
     template <class P>
     void operator()(const P& p, Extent) {
-        const Meaning meaning = state_(p);
-        packets_.emplace_back();
-        constexpr bool source = std::is_same_v<P, ShortSourceAddress> || std::is_same_v<P, LongSourceAddress> ||
-                                std::is_same_v<P, ExactMatchSourceAddress>;
-        constexpr bool address =
-            std::is_same_v<P, ShortAddress> || std::is_same_v<P, LongAddress> || std::is_same_v<P, ExactMatchAddress>;
-        if constexpr (std::is_same_v<P, AddressWithContext>) {
-            P whole = p;
-            whole.address = sent(meaning);
-            encode(packets_.back().bytes, whole, config_);
-            Context context;
-            static_cast<ContextFields&>(context) = p;
-            context.has_payload = true;
-            encode(packets_.back().without_address, context, config_);
+        packets_.push_back({p, state_(p).address});
+        if constexpr (is_address<P>)
             add_address();
-        } else if constexpr (address) {
-            encode(packets_.back().bytes, LongAddress{sent(meaning)}, config_);
-            add_address();
-        } else if constexpr (source) {
-            encode(packets_.back().bytes, LongSourceAddress{sent(meaning)}, config_);
+        else if constexpr (is_source_address<P>)
             entries_.push_back({Is::p0, 1, 0});
-        } else {
-            encode(packets_.back().bytes, p, config_);
+        else
             add(p);
-        }
     }
-    void operator()(const Gap&) { entries_.clear(); }
+    void operator()(const Gap& gap) {
+        state_(gap);
+        entries_.clear();
+    }
 
 private:
-    /// A packet as it is written.
-    struct Written {
-        std::vector<std::uint8_t> bytes;
-        std::vector<std::uint8_t> without_address{};  ///< of an address: what stays if it is left out
+    template <class P>
+    static constexpr bool is_address = std::is_same_v<P, ShortAddress> || std::is_same_v<P, LongAddress> ||
+                                       std::is_same_v<P, ExactMatchAddress> || std::is_same_v<P, AddressWithContext>;
+    template <class P>
+    static constexpr bool is_source_address =
+        std::is_same_v<P, ShortSourceAddress> || std::is_same_v<P, LongSourceAddress> ||
+        std::is_same_v<P, ExactMatchSourceAddress>;
+
+    struct Collected {
+        Packet packet;
+        std::optional<KnownAddress> place;  ///< the whole address
+        bool left_out = false;
     };
     enum class Is { outcomes, p0, address, kept, dropped };
     /// What waits, as follow::Uncommitted has it; what was committed stays.
@@ -79,10 +72,48 @@ private:
         std::size_t packet;  ///< of an address: in packets_
     };
 
-    static SentAddress sent(const Meaning& meaning) {
-        const KnownAddress& place = meaning.address.value();
-        return {place.address.value & address_mask(8, place.is1), 8, place.is1};
+    [[nodiscard]] std::vector<std::uint8_t> written() const {
+        std::vector<std::uint8_t> out;
+        PacketState state(config_);
+        for (const Collected& c : packets_) std::visit([&](const auto& p) { write(out, p, c, state); }, c.packet);
+        return out;
     }
+    template <class P>
+    void write(std::vector<std::uint8_t>& out, const P& p, const Collected& c, PacketState& state) const {
+        const auto emit = [&](const auto& packet) {
+            encode(out, packet, config_);
+            state(packet);
+        };
+        if constexpr (is_address<P>) {
+            constexpr bool with_context = std::is_same_v<P, AddressWithContext>;
+            if (c.left_out) {
+                if constexpr (with_context) {
+                    Context context;
+                    static_cast<ContextFields&>(context) = p;
+                    context.has_payload = true;
+                    emit(context);
+                }
+                return;
+            }
+            PacketState as_it_is = state;
+            if (as_it_is(p).address == c.place) return emit(p);
+            if constexpr (with_context) {
+                P whole = p;
+                whole.address = {c.place->address.value & address_mask(8, c.place->is1), 8, c.place->is1};
+                return emit(whole);
+            }
+            const CompressedAddress compressed = compress(*c.place, state.addresses());
+            if (compressed.entry)
+                emit(ExactMatchAddress{*compressed.entry});
+            else if (compressed.sent.bytes <= 2)
+                emit(ShortAddress{compressed.sent});
+            else
+                emit(LongAddress{compressed.sent});
+        } else {
+            emit(p);
+        }
+    }
+
     void add_address() {
         if (exception_waits_)
             entries_.push_back({Is::p0, 1, 0});
@@ -149,14 +180,14 @@ private:
             }
             entry.is = Is::dropped;
             if (!behind) continue;
-            packets_[entry.packet].bytes = packets_[entry.packet].without_address;
+            packets_[entry.packet].left_out = true;
             ++removed_;
         }
     }
 
     const Config& config_;
     PacketState state_;
-    std::vector<Written> packets_;
+    std::vector<Collected> packets_;
     std::vector<Entry> entries_;
     bool exception_waits_ = false;
     std::size_t removed_ = 0;
