@@ -61,6 +61,7 @@ public:
         place_ = arrival();
         model_.set_context(context_);
         model_.start({place_, cycle_});
+        ++cycle_;  // it runs from the next cycle on (2.1)
         if (view_) traced_ = active_at_first();
         for (unsigned i = 0; i < steps; ++i) {
             cycle_ += below(options_.most_cycles);
@@ -216,8 +217,10 @@ private:
             mark_lost(true);
             return;
         }
-        while ((model_.read(Trcstatr::offset, ++cycle_).value & 1U) == 0) {
-        }
+        constexpr unsigned most_waiting = 1'000'000;
+        unsigned waited = 0;
+        while ((model_.read(Trcstatr::offset, ++cycle_).value & 1U) == 0 && waited < most_waiting) ++waited;
+        EXPECT_LT(waited, most_waiting);
         view_ = options_.program(model_, cycle_, random_);
         EXPECT_EQ(model_.write(Trcprgctlr::offset, 1, cycle_), AccessResult::done);
         enabled_ = begins_ = true;
