@@ -253,6 +253,9 @@ class System64(unittest.TestCase):
         self.assertEqual(run(WAYMARK, "flow", out).stdout.count("trace on"), 2)
         _, done = self.record(self.build("-DCOPY"))
         self.assertIn("1 write of SCR_EL3, HCR_EL2 or CONTEXTIDR_EL1 by code that is not in the image", done.stderr)
+        _, done = self.record(self.build("-DCOPY"), "--vmid")
+        self.assertIn("1 write of SCR_EL3, HCR_EL2, VTTBR_EL2, CONTEXTIDR_EL2 or CONTEXTIDR_EL1 by code that is not in the "
+                      "image: the values are not known, so the security state, VMID or Context ID may be wrong", done.stderr)
 
     def test_vmids(self):
         """As the program writes them, and as OpenCSD decodes them."""
