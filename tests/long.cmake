@@ -16,7 +16,7 @@ waymark_long_test(model_classes WAYMARK_PROPERTY_PROGRAMS=10000 pft_test --gtest
 waymark_long_test(etm4_model WAYMARK_PROPERTY_PROGRAMS=10000 etm4_test
     --gtest_filter=Everything/Etm4Model*:Filters/Etm4View*:Etm4Sessions*:Everything/Etm4Class*)
 if(TARGET etm4_flow_test)
-    waymark_long_test(etm4_opencsd "WAYMARK_OPENCSD_ELEMENTS=1000000;WAYMARK_PROPERTY_PROGRAMS=2000" etm4_flow_test
+    waymark_long_test(etm4_opencsd "WAYMARK_OPENCSD_ELEMENTS=1000000;WAYMARK_PROPERTY_PROGRAMS=10000" etm4_flow_test
         --gtest_filter=Etm4FlowOpenCsd*)
     # 10,000 damages of each real capture, and every cut: packets, and flow.
     waymark_long_test(etm4_damaged_packets WAYMARK_DAMAGES=10000 etm4_opencsd_test

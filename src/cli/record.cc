@@ -177,6 +177,9 @@ Run add_record(CLI::App& app) {
                          "thread number; with --system and AArch64, CONTEXTIDR_EL1")
              ->type_name("BYTES")
              ->capture_default_str());
+    unit(command.add_flag(
+        "--vmid", flow.unit.vmid,
+        "ete and etmv4, with --system: trace the VMID: ete: CONTEXTIDR_EL2; etmv4: that of VTTBR_EL2"));
     unit(command
              .add_option("--sync", flow.unit.sync_bytes,
                          "Trace bytes between periodic synchronisations. ptm (ETMSYNCFR): up to 4095; ete and etmv4 "

@@ -118,7 +118,7 @@ ModelConfig basic_config(const flow::UnitOptions& options, bool ete) {
     Config c;
     c.version = ete ? 0x50 : 0x40;
     c.context_id_trace = options.context_id_bytes != 0 && !options.context_in_vmid;
-    c.vmid_trace = options.context_id_bytes != 0 && options.context_in_vmid;
+    c.vmid_trace = options.vmid || (options.context_id_bytes != 0 && options.context_in_vmid);
     c.context_id_bytes = 4;
     c.vmid_bytes = ete ? 4 : 1;
     c.vmid_is_contextidr = ete;
@@ -227,6 +227,9 @@ public:
     [[nodiscard]] std::string_view name() const override { return ete_ ? "ETE" : "ETMV4"; }
     [[nodiscard]] bool traces_aarch64() const override { return true; }
     [[nodiscard]] bool undefined_executes() const override { return false; }
+    [[nodiscard]] flow::VmidRegister vmid() const override {
+        return ete_ ? flow::VmidRegister::contextidr_el2 : flow::VmidRegister::vttbr_el2;
+    }
     [[nodiscard]] flow::UnitOptions defaults() const override { return {.core = ete_ ? "armv9-a" : "cortex-a53"}; }
 
     [[nodiscard]] Status check(const flow::UnitOptions& options) const override {
@@ -237,6 +240,8 @@ public:
         if (options.context_id_bytes != 0 && options.context_id_bytes != 4)
             return wrong(
                 fmt::format("--context-id {}: the Context ID has 4 bytes, or 0 for none", options.context_id_bytes));
+        if (options.context_in_vmid && options.vmid)
+            return wrong("--vmid: the place of the VMID has the Context ID already, by --context-in-vmid");
         if (options.context_in_vmid && !ete_)
             return wrong("the VMIDs of this unit have 8 bits, too few for Context IDs; those of an ETE have 32");
         if (options.sync_bytes != 0 &&

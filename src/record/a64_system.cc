@@ -108,27 +108,33 @@ void A64State::wrote(A64Register reg, std::uint64_t value) {
     switch (reg) {
         case A64Register::scr_el3: ns_ = (value & bit(scr_ns)) != 0; break;
         case A64Register::hcr_el2: hcr_el2_ = value; break;
+        case A64Register::vttbr_el2: vttbr_el2_ = value; break;
         case A64Register::contextidr_el1:
             // A host at EL2 means its own.
-            if (el_ == 2 && (hcr_el2_ & bit(hcr_e2h)) != 0) break;
-            contextidr_el1_ = static_cast<std::uint32_t>(value);
+            (el_ == 2 && (hcr_el2_ & bit(hcr_e2h)) != 0 ? contextidr_el2_ : contextidr_el1_) =
+                static_cast<std::uint32_t>(value);
             break;
         case A64Register::contextidr_el12: contextidr_el1_ = static_cast<std::uint32_t>(value); break;
+        case A64Register::contextidr_el2: contextidr_el2_ = static_cast<std::uint32_t>(value); break;
         case A64Register::none: break;
     }
 }
 
 flow::Context A64State::context() const {
+    constexpr unsigned vttbr_vmid = 48;
+    std::optional<std::uint32_t> vmid;
+    if (vmid_ == flow::VmidRegister::vttbr_el2) vmid = static_cast<std::uint32_t>(vttbr_el2_ >> vttbr_vmid);
+    if (vmid_ == flow::VmidRegister::contextidr_el2) vmid = contextidr_el2_;
     return {.ns = ns_ && el_ != 3,
             .hyp = el_ == 2,
             .context_id = contextidr_el1_,
-            .vmid = {},
+            .vmid = vmid,
             .nse = false,
             .aarch64 = true,
             .el = el_};
 }
 
-std::vector<std::pair<Address, Address>> after_register_writes(const image::MemoryMap& memory) {
+std::vector<std::pair<Address, Address>> after_register_writes(const image::MemoryMap& memory, bool vmid) {
     std::vector<std::pair<Address, Address>> found;
     constexpr std::size_t step = 4;
     for (const image::Region& region : memory.regions()) {
@@ -141,7 +147,9 @@ std::vector<std::pair<Address, Address>> after_register_writes(const image::Memo
             for (std::size_t i = 0; i < whole; i += step) {
                 std::uint32_t word = 0;
                 std::memcpy(&word, code.bytes.data() + i, step);
-                if (a64_register_written(word) != A64Register::none && found.size() < most_watched_writes)
+                const A64Register written = a64_register_written(word);
+                if (written != A64Register::none && (vmid || !is_of_vmid_only(written)) &&
+                    found.size() < most_watched_writes)
                     found.emplace_back(Address{at + i + step}, Address{at + i + 2 * step});
             }
             at += whole;

@@ -49,7 +49,7 @@ bool say_unreached(const FlowRecording& options, const Recorded& r, RecordOutcom
 }
 
 /// What the recording lacks since QEMU did not show it.
-void say_not_seen(const QemuOptions& how, const Recorded& r, RecordOutcome& out) {
+void say_not_seen(const QemuOptions& how, bool vmid, const Recorded& r, RecordOutcome& out) {
     if (r.unknown_vector)
         out.note(
             fmt::format("exceptions went through a vector table at {:#x} that the image does not show; those "
@@ -60,11 +60,11 @@ void say_not_seen(const QemuOptions& how, const Recorded& r, RecordOutcome& out)
         out.warning(fmt::format("the program went to AArch32 state {}; what ran there is not recorded",
                                 counted(r.stays_in_aarch32, "time")));
     if (r.unread_registers != 0)
-        out.warning(
-            fmt::format("{} of SCR_EL3, HCR_EL2 or CONTEXTIDR_EL1 by code that is not in the image{}: the "
-                        "values are not known, so the security state or Context ID may be wrong",
-                        counted(r.unread_registers, "write"),
-                        how.watched.size() > most_watched_writes ? ", or has too many of them" : ""));
+        out.warning(fmt::format(
+            "{} of SCR_EL3, HCR_EL2{} or CONTEXTIDR_EL1 by code that is not in the image{}: the "
+            "values are not known, so the security state{} or Context ID may be wrong",
+            counted(r.unread_registers, "write"), vmid ? ", VTTBR_EL2, CONTEXTIDR_EL2" : "",
+            how.watched.size() > most_watched_writes ? ", or has too many of them" : "", vmid ? ", VMID" : ""));
     if (r.jumps != 0)
         out.warning(
             fmt::format("{} execution went on at a place to which no branch or exception led, as when a "
@@ -99,7 +99,7 @@ RecordOutcome flow_outcome(const FlowRecording& options, const QemuOptions& how,
                             ? "; the program needs its dynamic linker and libraries, in the folder that "
                               "--sysroot names"
                             : ""));
-    say_not_seen(how, r, out);
+    say_not_seen(how, options.unit.vmid, r, out);
     if (out.ended_by_signal(ending)) return out;
     if (r.changed_too_often)
         return out.failed(

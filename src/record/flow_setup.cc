@@ -89,6 +89,8 @@ Status check_way(const FlowRecording& options) {
             return wrong(
                 "--context-id cannot be used with --system and a 32-bit image: QEMU does not show the recorder what "
                 "the program writes to CONTEXTIDR");
+        if (!aarch64 && options.unit.vmid)
+            return wrong("--vmid is for AArch64 images; VMIDs of a 32-bit hypervisor are not recorded");
         const bool counted = std::any_of(options.qemu_options.begin(), options.qemu_options.end(),
                                          [](const std::string& o) { return o == "-icount" || o == "--icount"; });
         if (counted && options.blocks)
@@ -98,6 +100,7 @@ Status check_way(const FlowRecording& options) {
         return Nothing{};
     }
     for (const auto& [given, name] : {std::pair{!options.machine.empty(), "--machine"},
+                                      {options.unit.vmid, "--vmid"},
                                       {options.processors != 1, "--smp"},
                                       {!options.vectors.empty(), "--vectors"}})
         if (given) return wrong(fmt::format("{} goes with --system only", name));
@@ -192,7 +195,7 @@ Result<std::vector<std::pair<Address, Address>>> watched_places(const FlowRecord
     const std::string& program = options.program.front();
     std::vector<std::pair<Address, Address>> out;
     if (aarch64) {
-        out = after_register_writes(memory);
+        out = after_register_writes(memory, options.unit.vmid);
     } else {
         std::vector<Address> tables = vector_tables(memory);
         for (const std::string& text : options.vectors) {

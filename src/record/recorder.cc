@@ -103,7 +103,9 @@ Recorder::Thread& Recorder::thread(std::uint32_t number) {
     const auto found = threads_.find(number);
     if (found != threads_.end()) return found->second;
     ++recorded_.threads;
-    Thread& t = threads_.try_emplace(number, number, clock_, options_.system, options_.units->undefined_executes())
+    Thread& t = threads_
+                    .try_emplace(number, number, clock_, options_.system, options_.units->undefined_executes(),
+                                 options_.unit.vmid ? options_.units->vmid() : flow::VmidRegister::none)
                     .first->second;
     t.tracker.context(options_.aarch64 && options_.system ? t.a64.context() : context_of(words::ns, number));
     if (options_.reset) t.tracker.resets_to(*options_.reset);

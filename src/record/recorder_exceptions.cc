@@ -204,11 +204,12 @@ void Recorder::written(Thread& t) {
     for (unsigned i = 0; i < 4; ++i) value |= std::uint64_t{t.halves[i]} << 16 * i;
     t.halves.clear();
     settle(t);
+    const auto reg = static_cast<A64Register>(which & (words::unread - 1));
     if ((which & words::unread) != 0) {
-        ++recorded_.unread_registers;
+        if (options_.unit.vmid || !is_of_vmid_only(reg)) ++recorded_.unread_registers;
         return;
     }
-    t.a64.wrote(static_cast<A64Register>(which & (words::unread - 1)), value);
+    t.a64.wrote(reg, value);
     t.tracker.context(t.a64.context());
 }
 

@@ -328,7 +328,9 @@ TEST(Links, LeadOverNothingButPlainOutcomes) {
         // A taken call pushes; so does an indirect one, and pops before it.
         EXPECT_EQ(link(0x8000, true), return_stack ? call : cache.peek(a32(0x8010)));
         EXPECT_EQ(link(0x8014, true), return_stack ? indirect_call : indirect);
-        if (return_stack) EXPECT_EQ(cache.call_target(cache.peek(a32(0x8000))), cache.peek(a32(0x8010)));
+        if (return_stack) {
+            EXPECT_EQ(cache.call_target(cache.peek(a32(0x8000))), cache.peek(a32(0x8010)));
+        }
         // A loop that reads further than there are outcomes stays in the table.
         for (const Position hub : {nowhere, indirect, call, indirect_call})
             for (const int e : {0, 1}) EXPECT_EQ(cache.links()[hub + e], hub);

@@ -263,9 +263,9 @@ TEST_F(RunTest, BytesUnderStrangeIdsAreReported) {
 TEST_F(RunTest, WhatIsNoDamageIsNotReported) {
     const TwoSources two;
     // A source that nobody described announces itself again and again: it is reported, and disturbs nobody.
-    const auto described = [&](std::vector<std::uint8_t> ids, bool others = false) {
+    const auto described = [&](std::vector<std::uint8_t> ids, bool with_others = false) {
         capture::Capture c = capture(write("t.bin", two.frames), capture::Buffer::Format::coresight, std::move(ids));
-        c.buffers.front().other_sources = others;
+        c.buffers.front().other_sources = with_others;
         const auto session = make_session(std::move(c), {});
         EXPECT_TRUE(session.has_value());
         return decode(*session);

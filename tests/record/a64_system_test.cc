@@ -66,15 +66,42 @@ TEST(A64System, TheContextIdIsThatOfEl1) {
     EXPECT_EQ(state.context().context_id, 10U);
 }
 
+TEST(A64System, TheVmidIsTheRegisterOfTheUnit) {
+    A64State none, guest(flow::VmidRegister::vttbr_el2), host(flow::VmidRegister::contextidr_el2);
+    EXPECT_EQ(guest.context().vmid, 0U);
+    for (A64State* const state : {&none, &guest, &host}) {
+        state->state(at_el(2));
+        state->wrote(A64Register::vttbr_el2, 0x0123'4567'89ab'cdef);
+        state->wrote(A64Register::contextidr_el2, 0x1'0000'0008);
+    }
+    EXPECT_EQ(none.context().vmid, std::nullopt);
+    EXPECT_EQ(guest.context().vmid, 0x123U);
+    EXPECT_EQ(host.context().vmid, 8U);
+    // CONTEXTIDR_EL1 is another name for it in a host at EL2.
+    host.wrote(A64Register::hcr_el2, std::uint64_t{1} << 34);
+    host.wrote(A64Register::contextidr_el1, 9);
+    EXPECT_EQ(host.context().vmid, 9U);
+    EXPECT_EQ(host.context().context_id, 0U);
+}
+
+TEST(A64System, RegistersThatAreWritten) {
+    EXPECT_EQ(a64_register_written(0xd51c2101), A64Register::vttbr_el2);       // msr vttbr_el2, x1
+    EXPECT_EQ(a64_register_written(0xd51cd022), A64Register::contextidr_el2);  // msr contextidr_el2, x2
+    EXPECT_EQ(a64_register_written(0xd53c2101), A64Register::none);            // mrs x1, vttbr_el2
+}
+
 TEST(A64System, PlacesAfterWrites) {
-    constexpr std::uint32_t nop = 0xd503201f, scr = 0xd51e1105, context_id = 0xd518d03f, other = 0xd51e4000;
+    constexpr std::uint32_t nop = 0xd503201f, scr = 0xd51e1105, context_id = 0xd518d03f, vttbr = 0xd51c2100;
     std::vector<std::uint8_t> bytes;
-    for (const std::uint32_t word : {nop, scr, other, context_id, nop})
+    for (const std::uint32_t word : {nop, scr, vttbr, context_id, nop})
         for (unsigned i = 0; i < 4; ++i) bytes.push_back(static_cast<std::uint8_t>(word >> (8 * i)));
     image::MemoryMap memory;
     ASSERT_TRUE(memory.add_bytes(bytes, {0x40080000}).has_value());
     const std::vector<std::pair<Address, Address>> expected{{{0x40080008}, {0x4008000c}}, {{0x40080010}, {0x40080014}}};
-    EXPECT_EQ(after_register_writes(memory), expected);
+    EXPECT_EQ(after_register_writes(memory, false), expected);
+    EXPECT_EQ(after_register_writes(memory, true),
+              (std::vector<std::pair<Address, Address>>{
+                  expected[0], {{0x4008000c}, {0x40080010}}, {{0x40080010}, {0x40080014}}}));
     EXPECT_EQ(a64_register_source(scr), 5U);
     EXPECT_EQ(a64_register_source(context_id), 31U);
 }
@@ -84,7 +111,7 @@ TEST(A64System, NoMoreWatchedWritesThanQemuTakesArguments) {
     for (unsigned n = 0; n < 1000; ++n) bytes.insert(bytes.end(), {0x00, 0x11, 0x1e, 0xd5});  // MSR SCR_EL3, X0
     image::MemoryMap memory;
     ASSERT_TRUE(memory.add_bytes(bytes, {0x8000}).has_value());
-    EXPECT_EQ(after_register_writes(memory).size(), most_watched_writes);
+    EXPECT_EQ(after_register_writes(memory, false).size(), most_watched_writes);
 }
 
 }  // namespace

@@ -253,6 +253,33 @@ class System64(unittest.TestCase):
         self.assertEqual(run(WAYMARK, "flow", out).stdout.count("trace on"), 2)
         _, done = self.record(self.build("-DCOPY"))
         self.assertIn("1 write of SCR_EL3, HCR_EL2 or CONTEXTIDR_EL1 by code that is not in the image", done.stderr)
+        _, done = self.record(self.build("-DCOPY"), "--vmid")
+        self.assertIn("1 write of SCR_EL3, HCR_EL2, VTTBR_EL2, CONTEXTIDR_EL2 or CONTEXTIDR_EL1 by code that is not in the "
+                      "image: the values are not known, so the security state, VMID or Context ID may be wrong", done.stderr)
+
+    def test_vmids(self):
+        """As the program writes them, and as OpenCSD decodes them."""
+        for unit, names, expected in (("ete", ("-DVMID", "-DCONTEXTIDR_EL2"), [0, 0x501, 0x502, 0x501]),
+                                      ("etmv4", ("-DVMID",), [0, 0x11, 0x12, 0x13])):
+            program = self.build(*names)
+            for options in (("--vmid",), ("--vmid", "--context-id", "4"), ()):
+                with self.subTest((unit, options)):
+                    out, done = self.record(program, "--unit", unit, *options)
+                    self.verify(out)
+                    self.assertNotIn("by code that is not in the image", done.stderr)
+                    text = run(WAYMARK, "flow", out).stdout
+                    found = [int(n, 16) for n in re.findall(r"  context: .* VMID=0x(\w+)", text)]
+                    found = [n for i, n in enumerate(found) if i == 0 or n != found[i - 1]]
+                    self.assertEqual(found, expected if options else [])
+                    self.compare_with_opencsd(out)
+                    if LISTER and options:
+                        self.assertEqual(self.vmids_of_opencsd(out), expected)
+
+    def vmids_of_opencsd(self, out):
+        log = out / "lister.log"
+        run(LISTER, "-ss_dir", out, "-decode_only", "-logfilename", log)
+        found = [int(n, 16) for n in re.findall(r"PE_CONTEXT\(.*VMID=0x(\w+)", log.read_text())]
+        return [n for i, n in enumerate(found) if i == 0 or n != found[i - 1]]
 
     def test_a_program_that_never_ends(self):
         program = self.build("-DENDLESS")
@@ -285,11 +312,15 @@ class System64(unittest.TestCase):
                                        (self.levels, ("--vectors", "reset"), "--vectors is for 32-bit images"),
                                        (self.levels, ("--context-id", "2"), "4 bytes, or 0"),
                                        (self.levels, ("--qemu=-d", "--qemu=int"), "QEMU has one log"),
-                                       (a32, ("--context-id", "4"), "CONTEXTIDR")):
+                                       (a32, ("--context-id", "4"), "CONTEXTIDR"),
+                                       (a32, ("--vmid",), "--vmid is for AArch64 images")):
             with self.subTest(text):
                 done = run(WAYMARK, "record", "--system", *options, "-o", out, "--", program)
                 self.assertEqual(done.returncode, 2, done.stderr)
                 self.assertIn(text, done.stderr)
+        done = run(WAYMARK, "record", "--vmid", "-o", out, "--", self.levels)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("--vmid goes with --system only", done.stderr)
         done = run(WAYMARK, "record", "--system", "--unit", "ptm", "-o", out, "--", self.levels)
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertIn("is an AArch64 program", done.stderr)

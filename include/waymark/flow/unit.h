@@ -68,12 +68,20 @@ struct RetiredSequence {
     std::uint64_t cycle{};               ///< of the last waypoint
 };
 
+/// What a unit traces as the VMID of an AArch64 core.
+enum class VmidRegister : std::uint8_t {
+    none,            ///< it has no VMIDs, or they are not traced
+    vttbr_el2,       ///< VTTBR_EL2.VMID
+    contextidr_el2,  ///< the Context ID of EL2, in its place
+};
+
 /// How a unit is programmed for a recording.
 struct UnitOptions {
     std::string core;  ///< in lower case, such as `cortex-a15`
     bool cycle_accurate = false, timestamps = false, return_stack = false, branch_broadcast = false;
     unsigned context_id_bytes = 0;  ///< 0: none; the Context ID is the number of the thread
-    bool context_in_vmid = false;   ///< it is traced in the place of the VMID, as of a kernel at EL2
+    bool vmid = false;              ///< the VMID is traced, as UnitFactory::vmid says
+    bool context_in_vmid = false;   ///< the Context ID is traced in the place of the VMID, as of a kernel at EL2
     unsigned sync_bytes = 1024;     ///< between periodic synchronisations; 0: none
     unsigned fifo_bytes = 0;        ///< 0: the FIFO never fills
     unsigned drain_cycles = 1;      ///< four bytes leave it in so many cycles
@@ -145,6 +153,8 @@ public:
     [[nodiscard]] virtual bool traces_aarch64() const { return false; }
     /// An instruction that raises the Undefined exception counts as executed.
     [[nodiscard]] virtual bool undefined_executes() const { return true; }
+    /// Which register its VMIDs come from.
+    [[nodiscard]] virtual VmidRegister vmid() const { return VmidRegister::none; }
     [[nodiscard]] virtual UnitOptions defaults() const = 0;
     /// Errors: `usage`: a combination the core's unit does not have; the message says which.
     [[nodiscard]] virtual Status check(const UnitOptions& options) const = 0;

@@ -11,8 +11,10 @@ enum class A64Register : std::uint8_t {
     none,
     scr_el3,          ///< security state of the lower exception levels
     hcr_el2,          ///< which register EL2 means by CONTEXTIDR_EL1
+    vttbr_el2,        ///< the VMID of a guest
     contextidr_el1,   ///< as the instruction names it; at EL2 it may mean CONTEXTIDR_EL2
     contextidr_el12,  ///< EL1's, of a host at EL2
+    contextidr_el2,
 };
 
 /// The register that this instruction (MSR) writes.
@@ -20,10 +22,17 @@ enum class A64Register : std::uint8_t {
     switch (word & 0xffffffe0) {
         case 0xd51e1100: return A64Register::scr_el3;
         case 0xd51c1100: return A64Register::hcr_el2;
+        case 0xd51c2100: return A64Register::vttbr_el2;
         case 0xd518d020: return A64Register::contextidr_el1;
         case 0xd51dd020: return A64Register::contextidr_el12;
+        case 0xd51cd020: return A64Register::contextidr_el2;
         default: return A64Register::none;
     }
+}
+
+/// Nothing but the VMID depends on it.
+[[nodiscard]] constexpr bool is_of_vmid_only(A64Register reg) {
+    return reg == A64Register::vttbr_el2 || reg == A64Register::contextidr_el2;
 }
 
 /// The general-purpose register that holds the value: its number; 31: XZR.

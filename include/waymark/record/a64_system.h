@@ -9,6 +9,7 @@
 #include "waymark/core/types.h"
 #include "waymark/flow/exception.h"
 #include "waymark/flow/flow.h"
+#include "waymark/flow/unit.h"
 #include "waymark/image/memory_map.h"
 #include "waymark/record/a64_registers.h"
 
@@ -24,24 +25,29 @@ namespace waymark::record {
 
 class A64State {
 public:
+    /// `vmid`: where the VMID that is traced comes from.
+    explicit A64State(flow::VmidRegister vmid = flow::VmidRegister::none) : vmid_(vmid) {}
     /// From here on, as `words::state` has it.
     void state(std::uint32_t bits);
     void wrote(A64Register reg, std::uint64_t value);
     [[nodiscard]] bool aarch32() const { return aarch32_; }
-    /// The Context ID is CONTEXTIDR_EL1; until it is written, 0.
+    /// The Context ID is CONTEXTIDR_EL1; it and the VMID are 0 until they are written, and the same at every level.
     [[nodiscard]] flow::Context context() const;
 
 private:
+    flow::VmidRegister vmid_;
     std::uint8_t el_ = 3;
     bool ns_ = false;  ///< of the exception levels below EL3
     bool aarch32_ = false;
     std::uint64_t hcr_el2_ = 0;
-    std::uint32_t contextidr_el1_ = 0;
+    std::uint64_t vttbr_el2_ = 0;
+    std::uint32_t contextidr_el1_ = 0, contextidr_el2_ = 0;
 };
 
 /// Places after an instruction that writes one of A64Register: the registers there show what it wrote. Those of the
-/// image's executable parts, 4 bytes each, ascending, at most `most_watched_writes`.
-[[nodiscard]] std::vector<std::pair<Address, Address>> after_register_writes(const image::MemoryMap& memory);
+/// image's executable parts, 4 bytes each, ascending, at most `most_watched_writes`. `vmid`: also of those that only
+/// the VMID depends on.
+[[nodiscard]] std::vector<std::pair<Address, Address>> after_register_writes(const image::MemoryMap& memory, bool vmid);
 inline constexpr std::size_t most_watched_writes = 256;
 
 }  // namespace waymark::record

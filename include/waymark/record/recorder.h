@@ -129,8 +129,8 @@ private:
         std::unique_ptr<RangeWriter> ranges;
     };
     struct Thread {
-        Thread(std::uint32_t n, Clock& clock, bool system, bool undefined_executes)
-            : number(n), tracker(clock, system, undefined_executes) {}
+        Thread(std::uint32_t n, Clock& clock, bool system, bool undefined_executes, flow::VmidRegister vmid)
+            : number(n), tracker(clock, system, undefined_executes), a64(vmid) {}
         std::uint32_t number;
         Tracker tracker;
         std::uint32_t held = 0;  ///< the block entered last, until it is known whether it ran to its end

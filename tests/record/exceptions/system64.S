@@ -6,7 +6,7 @@
 // the state x21.
 //
 // -D AARCH32: EL0 runs in AArch32 state once. -D ENDLESS: it never ends. -D COPY: CONTEXTIDR_EL1 is also written by code that
-// the program writes.
+// the program writes. -D VMID: VTTBR_EL2 is written, and with -D CONTEXTIDR_EL2 that register too, each time with branches after it.
 
         .set    scr, 0x501              // RW, HCE, NS
         .set    nowhere, 0x3f000000     // no memory and no device of the board
@@ -40,6 +40,22 @@ _start: b       1f
         msr     vbar_el1, x0
         mov     x0, #scr
         msr     scr_el3, x0
+#ifdef VMID
+        .macro  vmids vttbr, context
+        ldr     x0, =(\vttbr << 48 | 0xabcdef)
+        msr     vttbr_el2, x0
+#ifdef CONTEXTIDR_EL2
+        mov     x1, #\context
+        msr     s3_4_c13_c0_1, x1       // CONTEXTIDR_EL2
+#endif
+        isb
+        b       . + 4
+        b       . + 4
+        .endm
+        vmids   0x11, 0x501
+        vmids   0x12, 0x502
+        vmids   0x13, 0x501
+#endif
         ldr     x0, =(1 << 31 | 1 << 19) // RW, TSC: SMC of EL1 is trapped
         msr     hcr_el2, x0
         ldr     x0, =stack
