@@ -38,6 +38,7 @@ add_custom_target(waymark_python_package ALL DEPENDS ${copied})
 set(WAYMARK_PYTHON_DIR lib/python3/dist-packages CACHE STRING "Where the package is installed, below the prefix")
 # From there to the shared library, so that all can be moved together; the system's own folder needs none.
 file(RELATIVE_PATH to_library /${WAYMARK_PYTHON_DIR}/waymark /${CMAKE_INSTALL_LIBDIR})
-set_target_properties(waymark_python PROPERTIES INSTALL_RPATH "$ORIGIN/${to_library}")
+# In the build tree, too, the path is relative: an absolute one would leave its length in the module that is installed.
+set_target_properties(waymark_python PROPERTIES INSTALL_RPATH "$ORIGIN/${to_library}" BUILD_RPATH_USE_ORIGIN ON)
 install(TARGETS waymark_python LIBRARY DESTINATION ${WAYMARK_PYTHON_DIR}/waymark)
 install(FILES ${package} DESTINATION ${WAYMARK_PYTHON_DIR}/waymark)
