@@ -27,7 +27,9 @@ public:
         : all_(all), image_(image), info_(std::move(info)), sources_(out_.answers), inlined_(out_.answers) {}
 
     Status open(const std::filesystem::path& file) {
-        WM_ASSIGN_OR_RETURN([[maybe_unused]] const image::Added added, map_.add_elf(file));
+        // Which instructions there are does not depend on where branches to other files lead.
+        const image::AddressOf anywhere = [](const std::string&) { return std::optional<std::uint64_t>(0); };
+        WM_ASSIGN_OR_RETURN([[maybe_unused]] const image::Added added, map_.add_elf(file, 0, {}, {}, anywhere));
         WM_ASSIGN_OR_RETURN([[maybe_unused]] const std::size_t names, image::add_all_symbols(symbols_, file, info_, 0));
         return Nothing{};
     }

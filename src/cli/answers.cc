@@ -24,8 +24,8 @@ void add_timestamp_hz(CLI::App& command, AnswersOptions& options) {
         ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{100'000'000'000}));
 }
 
-void add_kallsyms(CLI::App& command, AnswersOptions& options) {
-    command.add_option("--kallsyms", options.kallsyms, "A copy of the recorded machine's /proc/kallsyms")
+void add_kallsyms(CLI::App& command, std::string& file) {
+    command.add_option("--kallsyms", file, "A copy of the recorded machine's /proc/kallsyms")
         ->type_name("FILE")
         ->group("Names");
 }

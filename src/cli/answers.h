@@ -22,7 +22,7 @@ struct AnswersOptions : pipeline::FlowAnswersOptions {
 void add_timestamp_hz(CLI::App& command, AnswersOptions& options);
 
 /// Adds the options that say where the kernel's names are.
-void add_kallsyms(CLI::App& command, AnswersOptions& options);
+void add_kallsyms(CLI::App& command, std::string& file);
 
 /// Adds the option that says which form a branch list gets.
 void add_branch_list_version(CLI::App& command, std::string& version);

@@ -45,7 +45,7 @@ struct Request {
         add_limit(command, how.limit, "Maximum number of rows in text; 0: all. tsv and json contain all rows");
         command.add_flag("--wide", how.wide, "text: do not shorten long names");
         add_jobs(command, answers.jobs);
-        add_kallsyms(command, answers);
+        add_kallsyms(command, answers.kallsyms);
         command.add_flag(
             "--strict", strict,
             "Exit with status 1 if trace was lost or damaged, contradicts the image, or covers only a part of "

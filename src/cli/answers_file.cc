@@ -86,7 +86,7 @@ Run add_answers(CLI::App& app) {
                      "Only the exact tables of ranges and branches by build ID: what compiler profiles need");
     add_jobs(command, answers.jobs)->check(CLI::Range(0U, 256U));
     add_timestamp_hz(command, answers);
-    add_kallsyms(command, answers);
+    add_kallsyms(command, answers.kallsyms);
     command.footer(
         "The file contains functions, calls, coverage, branches, loops, exceptions, the timeline, and exact tables of\n"
         "ranges and branches by build ID, but not the trace. profile, coverage, branches, loops, exceptions, diff, "

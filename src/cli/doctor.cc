@@ -7,11 +7,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "answers.h"
 #include "commands.h"
 #include "info_others.h"
 #include "options.h"
 #include "table.h"
 #include "trouble.h"
+#include "waymark/analysis/kallsyms.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/capture/snapshot.h"
 
@@ -26,7 +28,7 @@ using nlohmann::ordered_json;
 
 struct DoctorOptions {
     std::vector<std::string> captures, images;
-    InputOptions names;  // --symfs, --debug-dir, --symdir and --symbols alone
+    InputOptions names;  // --symfs, --debug-dir, --symdir, --kallsyms and --symbols alone
     std::string format = "text", output, snapshot;
     bool strict = false;
     std::uint64_t sample_mib = doctor::sample_bytes >> 20;
@@ -71,6 +73,7 @@ Result<doctor::ExaminationReport> diagnose(const DoctorOptions& options) {
                             : !names.symfs.empty()          ? "--symfs"
                             : !names.debug_folders.empty()  ? "--debug-dir"
                             : !names.symbol_folders.empty() ? "--symdir"
+                            : !names.kallsyms.empty()       ? "--kallsyms"
                                                             : nullptr;
         given != nullptr && ((!folder && !is_cs_etm(first)) || capture::is_dpu_folder(first)))
         return Error{Errc::usage,
@@ -80,6 +83,7 @@ Result<doctor::ExaminationReport> diagnose(const DoctorOptions& options) {
     if (capture::is_dpu_folder(first)) return doctor::examine_dpu(first);
     if (!folder && is_profile(first)) return doctor::examine_perf(first);
     const doctor::ExamineOptions examine{options.images, options.sample_mib << 20};
+    if (!names.kallsyms.empty()) WM_RETURN_IF_ERROR(analysis::check_kallsyms(names.kallsyms));
     if (!folder && is_cs_etm(first)) {
         InputOptions input = names;
         input.capture = first;
@@ -421,6 +425,7 @@ Run add_doctor(CLI::App& app) {
         ->type_name("FILE")
         ->take_all();
     options->names.add_folders_to(command);
+    add_kallsyms(command, options->names.kallsyms);
     command
         .add_option("--write-snapshot", options->snapshot,
                     "Write a snapshot folder with the inferred description, trace and images, for waymark flow")

@@ -325,7 +325,7 @@ Run add_export(CLI::App& app) {
                      "bolt: T and R lines, a branch with the range behind it, which BOLT of LLVM 20 and later reads");
     add_branch_list_version(command, options->list_version);
     add_jobs(command, options->answers.jobs)->check(CLI::Range(0U, 256U));
-    add_kallsyms(command, options->answers);
+    add_kallsyms(command, options->answers.kallsyms);
     command.add_flag("--list", options->list, "Show the formats, what opens them and what they need");
     command.footer(
         "Formats:\n" + format_list() +

@@ -12,6 +12,7 @@
 #include "unit_answers.h"
 #include "views.h"
 #include "waymark/analysis/flow_sink.h"
+#include "waymark/analysis/kallsyms.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/flow/tee.h"
 #include "waymark/listing/flow.h"
@@ -151,6 +152,8 @@ public:
         if (capture::is_dpu_folder(options_.input.capture))
             return run_dpu_flow(options_.input, options_.format, options_.strict);
         if (const auto taken_out = trace_taken_out(options_.input.capture)) return fail_answers(*taken_out, {});
+        if (!options_.input.kallsyms.empty())
+            if (const Status good = analysis::check_kallsyms(options_.input.kallsyms); !good) return fail(good.error());
         auto opened = open_session(options_.input);
         if (!opened) return fail(opened.error());
         const pipeline::Session session = std::move(*opened);
@@ -312,6 +315,7 @@ Run add_flow(CLI::App& app) {
         *app.add_subcommand("flow", "The code that ran: ranges of instructions, exceptions, context changes, gaps");
     options->input.add_to(command);
     options->input.selection.add_to(command);
+    add_kallsyms(command, options->input.kallsyms);
     command
         .add_option("--format", options->format,
                     "text: for reading; tsv, json (a JSON object per line): for programs; summary: counts and a hash "

@@ -326,7 +326,7 @@ Run add_pgo(CLI::App& app) {
     add_branch_list_version(command, options->list_version);
     command.add_flag("--all", options->all, "A profile of each program and library that ran, named by build ID");
     add_jobs(command, answers.jobs)->check(CLI::Range(0U, 256U));
-    add_kallsyms(command, answers);
+    add_kallsyms(command, answers.kallsyms);
     command.footer(
         "Tools:\n"
         "  clang        LLVM's sample profile as text: clang -fprofile-sample-use, llvm-profdata merge --sample. "

@@ -105,7 +105,7 @@ Run add_report(CLI::App& app) {
         ->type_name("MB")
         ->capture_default_str();
     add_timestamp_hz(command, answers);
-    add_kallsyms(command, answers);
+    add_kallsyms(command, answers.kallsyms);
     command.add_flag("--no-sources", options->no_sources, "Leave out the text of source files");
     command.footer(
         "The file opens from disk in any browser, without a network, and holds all it needs: how far the capture can\n"

@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "kernel_modules.h"
 #include "waymark/core/numbers.h"
 #include "waymark/pipeline/gathered.h"
 #include "waymark/pipeline/protocols.h"
@@ -327,6 +328,21 @@ std::vector<Damage> damage_in(const StreamReport& stream, const flow::Troubles& 
     return out;
 }
 
+namespace {
+
+/// The code around an address of the kernel is known, so it is a branch whose target is not.
+bool has_section_around(const Session& session, Address address) {
+    return std::any_of(session.sources.begin(), session.sources.end(), [&](const Source& source) {
+        if (source.memory == nullptr) return false;
+        const auto& sections = source.memory->sections();
+        return std::any_of(sections.begin(), sections.end(), [&](const image::Section& s) {
+            return address >= s.address && address - s.address < s.bytes;
+        });
+    });
+}
+
+}  // namespace
+
 std::vector<Damage> missing_code(const Session& session, const Report& report, std::size_t most) {
     if (session.capture.spaces == nullptr) return {};
     std::map<std::optional<std::uint32_t>, MissingCode> all;
@@ -389,7 +405,13 @@ std::vector<Damage> missing_code(const Session& session, const Report& report, s
             damage.found = fmt::format("the code of {}{} is not known: {}", name.file,
                                        id.empty() ? "" : fmt::format(" (build ID {})", id), cost);
             const bool file = name.file.starts_with('/') && !name.file.starts_with("//");
-            if (name.file == "[kernel.kallsyms]")
+            if (is_kernel_module(name.file) && has_section_around(session, code.first)) {
+                damage.found = fmt::format("where branches of {} lead is not known: {}", name.file, cost);
+                damage.means =
+                    "they lead into the kernel or other modules, whose addresses are in a copy of the recorded "
+                    "machine's "
+                    "/proc/kallsyms (--kallsyms FILE) or in its vmlinux (--image FILE)";
+            } else if (name.file == "[kernel.kallsyms]")
                 damage.means = "give the vmlinux of the recorded kernel with --image FILE";
             else if (name.file == "[vdso]" && id.size() > 2)
                 damage.means = fmt::format(

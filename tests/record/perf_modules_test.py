@@ -159,7 +159,14 @@ class Modules:
             self.assertLessEqual(instructions, self.expected.get(name, 0), name)
         self.assertGreater(found["mod_entry"], 100)
         self.assertLess(found["mod_entry"], self.expected["mod_entry"])
-        self.assertIn("not known", said)
+        self.assertIn(f"where branches of {self.module} lead is not known", said)
+        self.assertIn("--kallsyms", said)
+        # Each command that decodes takes it.
+        data, options = self.as_module(self.module), ("--kallsyms", self.kallsyms)
+        self.assertNotIn("not known", self.waymark("flow", data, "--format", "summary", *options).stderr)
+        self.assertIn("0 contradictions", self.waymark("doctor", data, *options).stdout)
+        done = run(sys.argv[1], "flow", data, "--kallsyms", self.program)
+        self.assertEqual(done.returncode, 2, done.stderr)
 
     def test_files_are_found(self):
         root = self.folder / "root"

@@ -62,7 +62,7 @@ void FleetDecoding::add_to(CLI::App& command) {
     command.remove_option(command.get_option("--output"));
     answers_.input.selection.add_to(command);
     add_timestamp_hz(command, answers_);
-    add_kallsyms(command, answers_);
+    add_kallsyms(command, answers_.kallsyms);
     add_choice(command, "--contents", contents_, {"ranges", "code", "all"},
                "What answers files contain. ranges: only exact ranges and branches by build ID; code: also functions, "
                "calls, and all code of functions that ran; all: also functions that never ran, and disassembly");
