@@ -59,10 +59,12 @@ TEST_P(RecoverRecording, GivesNineTenthsOfWhatTheUncutRecordingGives) {
         std::system(
             ("arm-linux-gnueabihf-gcc -O1 -march=armv7-a+fp -static -o " + program + " " + source + "/*.c").c_str()),
         0);
-    ASSERT_EQ(std::system((std::string(WAYMARK_PROGRAM) + " record --limit 60000 " + GetParam() + " -o " + out +
-                           " -- " + program + " sieve 100 > /dev/null 2>&1")
-                              .c_str()),
-              0);
+    // A C library reads its environment and the program's name before main: with these the same runs everywhere.
+    ASSERT_EQ(
+        std::system(("cd " + folder.path().string() + " && env -i PATH=\"$PATH\" " + WAYMARK_PROGRAM +
+                     " record --limit 60000 " + GetParam() + " -o out -- ./interpreter sieve 100 > /dev/null 2>&1")
+                        .c_str()),
+        0);
     auto capture = capture::read_snapshot(out);
     ASSERT_TRUE(capture.has_value());
     const auto session = pipeline::make_session(std::move(*capture), {});
@@ -87,7 +89,7 @@ TEST_P(RecoverRecording, GivesNineTenthsOfWhatTheUncutRecordingGives) {
 
     synthetic::Random random(11);
     std::uint64_t heads = 0, recovered = 0, expected_ranges = 0, right = 0, wrong = 0;
-    for (unsigned i = 0; i < 20; ++i) {
+    for (unsigned i = 0; i < 40; ++i) {
         const std::size_t cut = 1 + random.below(static_cast<std::uint32_t>(bytes.size() * 8 / 10));
         const Bytes stream = Bytes(bytes).subspan(cut);
         const pft::HeadRecovery head = pft::recover_head(config, *unit.memory, extents, stream);
@@ -116,7 +118,7 @@ TEST_P(RecoverRecording, GivesNineTenthsOfWhatTheUncutRecordingGives) {
                 static_cast<unsigned long long>(recovered), static_cast<unsigned long long>(heads),
                 100.0 * static_cast<double>(right) / static_cast<double>(std::max<std::uint64_t>(expected_ranges, 1)),
                 static_cast<unsigned long long>(expected_ranges), static_cast<unsigned long long>(wrong));
-    EXPECT_GE(heads, 10U);
+    EXPECT_GE(heads, 20U);
     EXPECT_GE(right * 10, expected_ranges * 9);
     EXPECT_EQ(wrong, 0U);
 }

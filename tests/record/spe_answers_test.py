@@ -405,7 +405,7 @@ class Answers(unittest.TestCase):
         done = run(WAYMARK, "spe", "report", cut)
         self.assertRegex(done.stdout, r"samples +[\d,]+")
         self.assertIn("chase", done.stdout)
-        self.assertRegex(done.stderr, r"error: .*, offset 0x\w+: the file is cut: 0x\w+ bytes of data are missing")
+        self.assertRegex(done.stderr, r"error: .*, offset 0x\w+: the file is cut: [\d,]+ bytes of data are missing")
         self.assertEqual(done.returncode, 3)
         self.assertEqual(run(WAYMARK, "spe", "records", cut).returncode, 3)
 
