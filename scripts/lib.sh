@@ -26,7 +26,7 @@ package_packages=(debhelper dpkg-dev fakeroot lintian)
 # and valgrind (callgrind_annotate) read what is exported; Chromium shows reports; zsh and fish try completion, mandoc and man-db
 # check man pages, less pages output; Slurm runs fleets; matplotlib and pandas take what the Python module gives.
 test_packages=(
-    clang clang-format lld libclang-rt-dev ccache libgtest-dev python3
+    clang clang-format lld libclang-rt-dev ccache libgtest-dev python3 zstd
     libopencsd-bin libopencsd-dev binutils-arm-linux-gnueabihf binutils-aarch64-linux-gnu
     linux-perf
     lcov llvm bolt-16 diff-cover git golang-go protobuf-compiler sqlite3 valgrind chromium

@@ -24,9 +24,8 @@ std::string why_no_samples(const SampleCapture& capture, const Quality& quality)
         return "no record found: the file is neither perf.data nor an SPE buffer";
     }
     if (!data.auxtrace_info && data.loss_count != 0)
-        return "what says which unit traced (the AUXTRACE_INFO record) is in what is missing or damaged of the file: "
-               "copy "
-               "the whole of it again, or record again";
+        return "what says which unit traced (the AUXTRACE_INFO record) is in the part of the file that is missing or "
+               "damaged: copy the whole of it again, or record again";
     if (!data.auxtrace_info)
         return "the file holds no trace of a hardware unit (no AUXTRACE_INFO record): was it recorded with perf record "
                "-e arm_spe// ?";

@@ -140,6 +140,15 @@ constexpr std::uint64_t sign_extended(std::uint64_t value, unsigned bits) {
     return ((value & (2 * sign - 1)) ^ sign) - sign;
 }
 
+/// An entry of a table of relocations, of SHT_RELA with addends; nothing: the table ends before it.
+std::optional<GElf_Rela> relocation_at(Elf_Data* table, int number, bool addends) {
+    GElf_Rela out{};
+    if (addends) return gelf_getrela(table, number, &out) == nullptr ? std::nullopt : std::optional(out);
+    GElf_Rel plain{};
+    if (gelf_getrel(table, number, &plain) == nullptr) return std::nullopt;
+    return GElf_Rela{plain.r_offset, plain.r_info, 0};
+}
+
 /// A relocation of a branch's target.
 bool is_branch(bool arm, std::uint32_t type) {
     if (!arm)
@@ -402,14 +411,9 @@ ElfFile::Branches ElfFile::relocated_branches(std::uint64_t load_bias, const Add
         if (data == nullptr || symbols == nullptr || gelf_getshdr(symbol_table, &symbol_header) == nullptr) continue;
         const std::uint64_t count = data->d_size / table.header.sh_entsize;
         for (std::uint64_t i = 0; i < count && i <= INT32_MAX && left != 0; ++i, --left) {
-            GElf_Rela relocation{};
-            if (addends) {
-                if (gelf_getrela(data, static_cast<int>(i), &relocation) == nullptr) break;
-            } else {
-                GElf_Rel plain{};
-                if (gelf_getrel(data, static_cast<int>(i), &plain) == nullptr) break;
-                relocation = {plain.r_offset, plain.r_info, 0};
-            }
+            const auto entry = relocation_at(data, static_cast<int>(i), addends);
+            if (!entry) break;
+            const GElf_Rela& relocation = *entry;
             constexpr std::uint64_t instruction_bytes = 4;
             const auto type = static_cast<std::uint32_t>(GELF_R_TYPE(relocation.r_info));
             if (!is_branch(is_arm(), type) || code_bytes < instruction_bytes ||
@@ -583,14 +587,9 @@ std::vector<ElfFile::SymbolEntry> ElfFile::linkage_symbols() const {
         if (data == nullptr || symbols == nullptr || gelf_getshdr(dynamic, &dynamic_header) == nullptr) continue;
         const std::uint64_t count = data->d_size / table.header.sh_entsize;
         for (std::uint64_t i = 0; i < count && i <= INT32_MAX; ++i) {
-            GElf_Rela relocation{};
-            if (addends) {
-                if (gelf_getrela(data, static_cast<int>(i), &relocation) == nullptr) break;
-            } else {
-                GElf_Rel plain{};
-                if (gelf_getrel(data, static_cast<int>(i), &plain) == nullptr) break;
-                relocation = {plain.r_offset, plain.r_info, 0};
-            }
+            const auto entry = relocation_at(data, static_cast<int>(i), addends);
+            if (!entry) break;
+            const GElf_Rela& relocation = *entry;
             const std::uint64_t number = GELF_R_SYM(relocation.r_info);
             GElf_Sym symbol{};
             if (number == 0 || number > INT32_MAX || gelf_getsym(symbols, static_cast<int>(number), &symbol) == nullptr)

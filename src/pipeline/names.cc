@@ -378,17 +378,24 @@ std::optional<std::uint64_t> NameFinder::kernel_function(const std::string& name
 std::optional<std::uint64_t> NameFinder::module_bias(const capture::Module& m, const fs::path& file) const {
     if (!is_kernel_module(m.file)) return std::nullopt;
     const auto [at, fresh] = kernel_modules_.try_emplace({m.file, file});
-    if (!fresh) return at->second;
-    const auto place = kernel_functions().place(kernel_module_name(m.file), file);
-    if (!place) return std::nullopt;
-    at->second = place->load_bias;
-    if (place->others > place->agreeing / 16)
-        problem_(file,
-                 fmt::format("it is of another build than the module that was loaded: of {} of its functions in "
-                             "kallsyms, {} do not lie where the others say. Its code may be decoded wrongly; give "
-                             "the file of that build.",
-                             place->agreeing + place->others, place->others));
-    return at->second;
+    if (fresh) {
+        at->second = kernel_functions().place(kernel_module_name(m.file), file);
+        if (at->second && at->second->others > at->second->agreeing / 16)
+            problem_(file,
+                     fmt::format("it is of another build than the module that was loaded: of {} of its functions in "
+                                 "kallsyms, {} do not lie where the others say. Its code may be decoded wrongly; give "
+                                 "the file of that build.",
+                                 at->second->agreeing + at->second->others, at->second->others));
+    }
+    if (!at->second) return std::nullopt;
+    if (m.holds({at->second->load_bias})) return at->second->load_bias;
+    problem_(
+        file,
+        fmt::format("kallsyms has its code at {:#x}, but the capture has it from {:#x} on: it is of another boot, or "
+                    "the module was loaded again. The beginning of the mapping is taken; give the kallsyms of "
+                    "that run.",
+                    at->second->load_bias, m.address.value));
+    return std::nullopt;
 }
 
 std::optional<std::uint64_t> NameFinder::bias_in(const Given& file, const Modules& modules) const {

@@ -126,7 +126,8 @@ private:
     std::shared_ptr<const ChangedCode> changed_;  ///< may be null
     /// Read when the first kernel module is placed; and where each was, by name in the capture and file.
     mutable std::optional<KernelFunctions> kernel_functions_;
-    mutable std::map<std::pair<std::string, std::filesystem::path>, std::optional<std::uint64_t>> kernel_modules_;
+    mutable std::map<std::pair<std::string, std::filesystem::path>, std::optional<KernelFunctions::Place>>
+        kernel_modules_;
     mutable std::optional<std::multimap<std::string, std::filesystem::path>> module_files_;  ///< below symfs, by name
 };
 

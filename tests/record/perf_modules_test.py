@@ -66,7 +66,7 @@ class Modules:
     @classmethod
     def setUpClass(cls):
         if shutil.which(cls.PREFIX + "gcc") is None:
-            raise unittest.SkipTest(f"NOT RUN: {cls.PREFIX}gcc is not on PATH")
+            raise unittest.SkipTest(f"NOT RUN: {cls.PREFIX}gcc is not on PATH (Debian package gcc-{cls.PREFIX[:-1]})")
         super().setUpClass()
 
     @classmethod
@@ -206,6 +206,15 @@ class Modules:
         self.write_kallsyms(moved, lambda: next(shift))
         said = self.functions(self.as_module(self.module), "--kallsyms", moved)[1]
         self.assertIn("it is of another build than the module that was loaded", said)
+
+
+    def test_kallsyms_of_another_boot(self):
+        """The mapping says where the module was; functions of that kallsyms are elsewhere, and that is said."""
+        other = self.folder / "other_boot"
+        self.write_kallsyms(other, lambda: 0x4000000)
+        found, said = self.functions(self.as_module(self.module), "--kallsyms", other)
+        self.assertIn("it is of another boot, or the module was loaded again", said)
+        self.assertEqual(found["mod_inside"], self.expected["mod_inside"])
 
 
 class A64Modules(Modules, PerfCase):
