@@ -9,6 +9,7 @@
 #include "perf_contents.h"
 #include "perf_records.h"
 #include "waymark/capture/perf_file.h"
+#include "waymark/core/numbers.h"
 
 namespace waymark::capture::perf {
 namespace {

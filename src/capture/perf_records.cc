@@ -6,6 +6,8 @@
 #include <span>
 #include <utility>
 
+#include "waymark/core/numbers.h"
+
 namespace waymark::capture::perf {
 namespace {
 

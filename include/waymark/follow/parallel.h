@@ -29,9 +29,13 @@ enum class Ranges : std::uint8_t {
 struct ParallelOptions {
     unsigned workers = 1;  ///< threads that decode, the caller's among them
     Ranges ranges = Ranges::delivered;
-    /// Approximate size of a piece. Its ranges, some 3 a byte, should stay in the cache of a core until they are
-    /// delivered.
-    std::size_t piece_bytes = std::size_t{1} << 12;
+    /// Approximate size of a piece; 0: the usual one. Of ranges, some 3 a byte, several pieces should stay in the cache
+    /// of a core until they are delivered. Counts take no room, and larger pieces less time between them.
+    std::size_t piece_bytes = 0;
+    [[nodiscard]] constexpr std::size_t bytes_of_piece() const {
+        if (piece_bytes != 0) return piece_bytes;
+        return std::size_t{1} << (ranges == Ranges::counted ? 14 : 13);
+    }
     bool ways = false;  ///< Ranges::counted: count where indirect branches went, too
 };
 
@@ -104,6 +108,7 @@ struct ParallelWorker {
     Out out;
     typename Protocol::template Decoder<Out> decoder;
     std::unique_ptr<flow::Sink> fork;  ///< Split::per_worker
+    Batches spare;                     ///< what it wrote last: most of it is still in its core's cache
 };
 
 template <class Protocol, class Out>
@@ -121,7 +126,7 @@ public:
           table_(table),
           sink_(sink),
           split_(options.ranges == Ranges::counted ? flow::Split::none : sink.split()),
-          piece_bytes_(std::max<std::size_t>(1, options.piece_bytes)) {
+          piece_bytes_(options.bytes_of_piece()) {
         const unsigned workers = std::max(1U, options.workers);
         const auto logs = workers > 1 ? std::make_shared<BlockLogs>() : nullptr;
         for (unsigned i = 0; i < workers; ++i) workers_.push_back(std::make_unique<Worker>(config_, code, table, logs));
@@ -222,6 +227,7 @@ private:
         bool assumes{};               ///< it is not the first piece
         bool put_off{};               ///< its beginning is unknown until the piece before has ended
         bool in_order{};              ///< only the sink itself can take it: a fork lacks the elements before
+        Worker* wrote{};              ///< `batches`
         Batches batches;
         Snapshot end;
         flow::CountWriter::WayState way_end{};
@@ -266,18 +272,10 @@ private:
         home().batches().recycle(std::move(batches));
     }
 
-    /// For whichever worker decodes next. Frees surplus batches.
-    void give_back(Batches batches) {
+    /// For the worker that wrote them. Frees surplus batches.
+    static void give_back(Worker& worker, Batches batches) {
         for (auto& batch : batches)
-            if (spare_.size() < spare_batches * workers_.size()) spare_.push_back(std::move(batch));
-    }
-    Batches take_spare() {
-        Batches some;
-        while (!spare_.empty() && some.size() < spare_batches) {
-            some.push_back(std::move(spare_.back()));
-            spare_.pop_back();
-        }
-        return some;
+            if (worker.spare.size() < spare_batches) worker.spare.push_back(std::move(batch));
     }
 
     void stand_by(Worker& worker) {
@@ -294,18 +292,23 @@ private:
         }
     }
 
-    /// Whatever can be done now, until all pieces of the chunk are delivered.
+    /// Whatever can be done now, until all pieces of the chunk are delivered. What a worker wrote it delivers itself,
+    /// unless there is nothing else to do: its core has it in its cache.
     void work(Worker& worker) {
         std::unique_lock lock(mutex_);
         while (!all_joined()) {
             if (!committing_ && committed_ < claimed_ && slot(committed_).stage == Stage::decoded) {
                 commit(worker, lock);
-            } else if (!joining_ && joined_ < committed_ && can_join(slot(joined_))) {
+            } else if (can_join(&worker)) {
                 join(lock);
-            } else if (Slot* ready = find_ready()) {
-                consume(worker, *ready, lock);
+            } else if (Slot* own = find_ready(&worker)) {
+                consume(worker, *own, lock);
             } else if (!claiming_ && !all_claimed_ && claimed_ < joined_ + slots_.size()) {
                 decode(worker, lock);
+            } else if (can_join(nullptr)) {
+                join(lock);
+            } else if (Slot* ready = find_ready(nullptr)) {
+                consume(worker, *ready, lock);
             } else {
                 changed_.wait(lock);
                 continue;
@@ -336,7 +339,7 @@ private:
         ++claimed_;
         claiming_ = false;
         if (s.put_off) return;
-        worker.batches().recycle(take_spare());
+        worker.batches().recycle(std::exchange(worker.spare, {}));
         lock.unlock();
         changed_.notify_all();
 
@@ -346,7 +349,7 @@ private:
             resume(worker);
         run(worker, s);
         lock.lock();
-        give_back(worker.batches().take_spare());
+        give_back(worker, worker.batches().take_spare());
         s.stage = Stage::decoded;
     }
 
@@ -356,6 +359,7 @@ private:
         worker.decoder.feed(bytes_.subspan(s.from, s.to - s.from));
         s.packets = worker.decoder.packets() - before;
         s.batches = worker.batches().take();
+        s.wrote = &worker;
         s.end = worker.decoder.snapshot();
         if constexpr (Worker::counts) s.way_end = worker.out.way_state();
         s.late = worker.decoder.late();
@@ -408,16 +412,21 @@ private:
         ++repeated_;
     }
 
-    [[nodiscard]] bool can_join(const Slot& s) const {
-        return s.stage == Stage::consumed ||
-               (s.stage == Stage::committed && (split_ == flow::Split::none || s.in_order));
+    /// The next piece in order can go to the sink; if the sink has to read it, only one that `by` wrote, if given.
+    [[nodiscard]] bool can_join(const Worker* by) {
+        if (joining_ || joined_ == committed_) return false;
+        const Slot& s = slot(joined_);
+        if (s.stage == Stage::consumed) return true;
+        return s.stage == Stage::committed && (split_ == flow::Split::none || s.in_order) &&
+               (by == nullptr || s.wrote == by);
     }
 
-    /// A piece that a fork can take, concurrently with others.
-    [[nodiscard]] Slot* find_ready() {
+    /// A piece that a fork can take, concurrently with others; only one that `by` wrote, if given.
+    [[nodiscard]] Slot* find_ready(const Worker* by) {
         if (split_ == flow::Split::none) return nullptr;
         for (std::uint64_t piece = joined_; piece < committed_; ++piece)
-            if (Slot& s = slot(piece); s.stage == Stage::committed && !s.in_order) return &s;
+            if (Slot& s = slot(piece); s.stage == Stage::committed && !s.in_order && (by == nullptr || s.wrote == by))
+                return &s;
         return nullptr;
     }
     void consume(Worker& worker, Slot& s, std::unique_lock<std::mutex>& lock) {
@@ -441,7 +450,7 @@ private:
         else if (s.fork)
             sink_.join(*std::exchange(s.fork, nullptr));
         lock.lock();
-        give_back(std::exchange(s.batches, {}));
+        give_back(*s.wrote, std::exchange(s.batches, {}));
         ++joined_;
         joining_ = false;
     }
@@ -467,7 +476,6 @@ private:
     bool claiming_ = false, committing_ = false, joining_ = false;
     std::uint64_t claimed_ = 0, committed_ = 0, joined_ = 0;  // pieces so far
     std::vector<Slot> slots_;
-    Batches spare_;
     Snapshot committed_state_;
     flow::CountWriter::WayState committed_way_{};
     typename Decoder::Carried carried_{};
