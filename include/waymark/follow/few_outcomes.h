@@ -30,14 +30,26 @@ struct alignas(8) FewOutcomes {
     }
 };
 
+/// The links of this outcome, by position: no addition waits for a position before the next link is read. A compiler
+/// would put it back.
+[[nodiscard]] WM_INLINE const Position* links_of(const Position* links, std::uint32_t outcome) {
+    const Position* by_position = links + outcome;
+    asm("" : "+r"(by_position));
+    return by_position;
+}
+
 /// The edges of FewOutcomes from `now` on, given to `use`. All five, whether they are there or not: to ask costs more.
 template <class Use>
 WM_INLINE auto edges_of(const Position* links, std::ptrdiff_t now, const FewOutcomes& outcomes, Use&& use) {
+    const std::ptrdiff_t at_1 = links_of(links, outcomes.e[0])[now];
+    const std::ptrdiff_t at_2 = links_of(links, outcomes.e[1])[at_1];
+    const std::ptrdiff_t at_3 = links_of(links, outcomes.e[2])[at_2];
+    const std::ptrdiff_t at_4 = links_of(links, outcomes.e[3])[at_3];
     const std::ptrdiff_t edge_0 = now + outcomes.e[0];
-    const std::ptrdiff_t edge_1 = std::ptrdiff_t{links[edge_0]} + outcomes.e[1];
-    const std::ptrdiff_t edge_2 = std::ptrdiff_t{links[edge_1]} + outcomes.e[2];
-    const std::ptrdiff_t edge_3 = std::ptrdiff_t{links[edge_2]} + outcomes.e[3];
-    const std::ptrdiff_t edge_4 = std::ptrdiff_t{links[edge_3]} + outcomes.e[4];
+    const std::ptrdiff_t edge_1 = at_1 + outcomes.e[1];
+    const std::ptrdiff_t edge_2 = at_2 + outcomes.e[2];
+    const std::ptrdiff_t edge_3 = at_3 + outcomes.e[3];
+    const std::ptrdiff_t edge_4 = at_4 + outcomes.e[4];
     return use(edge_0, edge_1, edge_2, edge_3, edge_4);
 }
 
@@ -64,11 +76,13 @@ template <class Packet, class Run>
 WM_INLINE FewFollowed follow_two(const Position* links, std::ptrdiff_t now, const FewOutcomes& outcomes, Packet packet,
                                  Run& run) {
     run.reserve(packet);
+    const Position after_0 = links_of(links, outcomes.e[0])[now];
+    const Position after_1 = links_of(links, outcomes.e[1])[after_0];
     const std::ptrdiff_t edge_0 = now + outcomes.e[0];
-    const std::ptrdiff_t edge_1 = std::ptrdiff_t{links[edge_0]} + outcomes.e[1];
+    const std::ptrdiff_t edge_1 = std::ptrdiff_t{after_0} + outcomes.e[1];
     (void)run.put(packet, flow::no_cycles, outcomes.count, edge_0, edge_1);
-    const std::ptrdiff_t last = outcomes.count == 1 ? edge_0 : edge_1;
-    return {static_cast<Position>(last), links[last]};
+    return outcomes.count == 1 ? FewFollowed{static_cast<Position>(edge_0), after_0}
+                               : FewFollowed{static_cast<Position>(edge_1), after_1};
 }
 
 /// Takes back what follow_few or follow_two put with these arguments last.
