@@ -23,6 +23,9 @@ if(TARGET etm4_flow_test)
         --gtest_filter=captures/Etm4Golden.IsRightAgainAfterDamage*)
     waymark_long_test(etm4_damaged_flow WAYMARK_DAMAGES=10000 etm4_flow_test --gtest_filter=captures/Damaged*)
 endif()
+# 10,000 damages of streams in which paths repeat, of such that speculate, and of such that count cycles.
+waymark_long_test(etm4_damaged_paths WAYMARK_PROPERTY_PROGRAMS=10000 etm4_test
+    --gtest_filter=Etm4Paths.OfDamaged*:Etm4Speculation.AgreeOnDamaged*:Etm4Cycles.AgreeOnDamaged*)
 waymark_long_test(ground_truth WAYMARK_PROPERTY_ROUNDS=25 pft_test --gtest_filter=GroundTruth*)
 waymark_long_test(call_stacks WAYMARK_PROPERTY_PROGRAMS=10000 analysis_test --gtest_filter=FlowPrograms.*)
 waymark_long_test(perf_damage WAYMARK_PROPERTY_ROUNDS=5000 pipeline_test --gtest_filter=PerfCapture.DamagedFiles)

@@ -216,10 +216,11 @@ TEST(Etm4Paths, OfDamagedStreamsAreFollowedAsByTheReference) {
     const Config config = plain_config(true);
     const DistantPlaces program(9, 16);
     Random random(7);
-    for (std::uint64_t seed = 1; seed <= sized(60U, 12U); ++seed) {
+    constexpr unsigned damages = 20;
+    for (std::uint64_t seed = 1; seed * damages <= test::programs(sized(1200U, 240U)); ++seed) {
         Wandering ran(program, true, seed);
         ran.run(300, seed % 2 == 0 ? 5000 : 1000);
-        for (unsigned i = 0; i < 20; ++i) {
+        for (unsigned i = 0; i < damages; ++i) {
             const std::vector<std::uint8_t> bytes = synthetic::damage(ran.bytes, random).bytes;
             SCOPED_TRACE("seed " + std::to_string(seed) + ", damage " + std::to_string(i));
             const auto elements = test::decode<ReferenceDecoder>(bytes, config, program.memory);

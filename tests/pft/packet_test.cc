@@ -285,7 +285,7 @@ TEST(Codec, ReadsTimestampsAtOnceOfEveryLength) {
             const unsigned read = field.read_at_once(bytes.data(), fast);
             ASSERT_EQ(read, cursor.step() == Step::ok ? cursor.consumed() : 0);
             ++found[read];
-            if (read != 0) ASSERT_EQ(fast, slow);
+            ASSERT_TRUE(read == 0 || fast == slow);
         }
         for (unsigned n = 1; n <= most; ++n) EXPECT_GT(found[n], 500U) << n;
         EXPECT_EQ(found[0] != 0, most == 7);
