@@ -82,7 +82,8 @@ std::vector<std::uint64_t> decode(Bytes bytes, std::size_t piece, const pft::Con
     Flat sink;
     flow::BlockTable table;
     flow::BatchWriter out(table, sink);
-    follow::usual_paths.eager = true;  // inputs are short
+    // Inputs are short, so paths are remembered at once; of 2 to 16 places they displace each other.
+    follow::usual_paths = {.log2_size = 1 + static_cast<unsigned>(piece % 4), .eager = true};
     Decoder decoder(config, code, out);
     for (std::size_t at = 0; at < bytes.size(); at += piece)
         decoder.feed(bytes.subspan(at, std::min(piece, bytes.size() - at)));

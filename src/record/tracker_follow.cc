@@ -270,6 +270,7 @@ std::size_t Tracker::follow_rows(std::span<const std::uint32_t> chunk, std::span
                 if (found != 0) {
                     report_sequences(found, cycle - last->instructions - before, hash);
                     from = {{last->address}, last->isa};
+                    words_to_go = chunk.size() - taken;
                     if (!missed) continue;
                 }
                 if (missed) {
