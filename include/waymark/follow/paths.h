@@ -282,11 +282,8 @@ private:
                 return true;
             }
             if (packet.is == PlainPacket::Is::other) return false;
-            if constexpr (Protocol::address_is_outcome) {
-                if (!add(true) || now_ != indirect) return false;
-            } else if (now_ != indirect) {
-                return false;
-            }
+            if (Protocol::address_is_outcome && !add(true)) return false;
+            if (now_ != indirect && (now_ != indirect_call || !push())) return false;
             path_.branches |= 1U << (path_.count - 1);
             now_ = find_target_(recorder_.state());
             if (now_ < 0) return false;
@@ -298,9 +295,12 @@ private:
             // An outcome after a return that no address came with: the return stack knew it.
             if (now_ == indirect && !Protocol::address_is_outcome && !pop()) return false;
             if (!add(e)) return false;
-            if (now_ == call) return push();
+            if (now_ == call) {
+                now_ = follower_.cache().call_target(before_);
+                return now_ >= 0 && push();
+            }
             if (now_ == indirect) return !Protocol::address_is_outcome || pop();
-            return now_ >= 0;
+            return now_ >= 0 || (now_ == indirect_call && !Protocol::address_is_outcome);
         }
         bool add(bool e) {
             if (now_ < 0 || path_.count == Protocol::most_outcomes) return false;
@@ -309,12 +309,12 @@ private:
             before_ = std::exchange(now_, follower_.cache().links()[edge]);
             return true;
         }
+        /// The call that was followed last.
         bool push() {
             if (path_.pushes == path_.pushed.size()) return false;
             path_.pushed[path_.pushes++] = before_;
             path_.rise = static_cast<std::uint8_t>(std::max(int{path_.rise}, path_.pushes - path_.pops));
-            now_ = follower_.cache().call_target(before_);
-            return now_ >= 0;
+            return true;
         }
         bool pop() {
             Position caller = nowhere;
