@@ -888,7 +888,7 @@ TEST(Etm4FlowOpenCsd, AgreesOnExecutionsOfTheModel) {
             execution.run(400);
             const Config sent = packets_of(model.registers, model.profile);
             const std::vector<Element> elements = test::decode<Decoder>(execution.bytes(), sent, execution.memory);
-            ASSERT_EQ(test::difference_from(elements, execution.truth, sent), "");
+            ASSERT_EQ(test::difference_from(elements, execution.truth, sent, execution.bytes()), "");
             expect_opencsd_agrees(sent, execution.bytes(), execution.memory, elements, quirks, compared);
             if (HasFatalFailure()) break;
         }

@@ -322,9 +322,10 @@ private:
 
 /// Holds decoded elements against what ran; the first difference in words, empty if there is none. Counts and times of
 /// a unit that does not speculate have to fit too. Every `timestamp` is in cycles. The Exception Return packet of an
-/// ETMv4 comes after the atom of its instruction, so the FIFO may lose it alone: an Overflow follows the atom.
+/// ETMv4 comes after the atom of its instruction, so the FIFO may lose it alone: an Overflow follows the atom, at the
+/// end of `bytes` without an element that shows it.
 inline std::string difference_from(const std::vector<synthetic::Element>& elements,
-                                   const std::vector<Execution::Ran>& truth, const Config& config) {
+                                   const std::vector<Execution::Ran>& truth, const Config& config, Bytes bytes) {
     using synthetic::Element, synthetic::Kind;
     std::vector<const Execution::Ran*> kept;
     for (const Execution::Ran& ran : truth)
@@ -391,6 +392,7 @@ inline std::string difference_from(const std::vector<synthetic::Element>& elemen
         if (counted && ((*cycle - *counted) >> config.cycle_count_bits) != 0) counted = cycle;
         if (++line == ran.lines.size()) ++next, line = 0;
     }
+    overflow = bytes.size() >= 2 && bytes[bytes.size() - 2] == 0x00 && bytes.back() == 0x05;
     if (may_be_lost()) ++next;
     return next == kept.size() ? std::string() : "missing: " + kept[next]->lines[line];
 }

@@ -311,7 +311,7 @@ TEST_P(Etm4View, TracesWhatTheRulesSay) {
         execution.run(600);
         const std::vector<synthetic::Element> elements =
             test::decode<ReferenceDecoder>(execution.bytes(), c, execution.memory);
-        ASSERT_EQ(test::difference_from(elements, execution.truth, c), "");
+        ASSERT_EQ(test::difference_from(elements, execution.truth, c, execution.bytes()), "");
         ASSERT_NO_FATAL_FAILURE(test::expect_agree(seed, programs, elements, execution.bytes(), c, execution.memory));
         for (const Execution::Ran& ran : execution.truth) ranges += ran.lines.front().starts_with("range") ? 1 : 0;
         untraced += execution.counts().untraced;
@@ -361,7 +361,7 @@ TEST(Etm4Sessions, TraceWhatTheRulesOfEachSay) {
         execution.run(1200);
         const std::vector<synthetic::Element> elements =
             test::decode<ReferenceDecoder>(execution.bytes(), c, execution.memory);
-        ASSERT_EQ(test::difference_from(elements, execution.truth, c), "");
+        ASSERT_EQ(test::difference_from(elements, execution.truth, c, execution.bytes()), "");
         ASSERT_NO_FATAL_FAILURE(test::expect_agree(seed, programs, elements, execution.bytes(), c, execution.memory));
         traced += execution.counts().p0;
         untraced += execution.counts().untraced;
@@ -388,7 +388,7 @@ TEST_P(Etm4Model, GivesWhatRan) {
         execution.run(400);
         const std::vector<synthetic::Element> elements =
             test::decode<ReferenceDecoder>(execution.bytes(), config, execution.memory);
-        ASSERT_EQ(test::difference_from(elements, execution.truth, config), "");
+        ASSERT_EQ(test::difference_from(elements, execution.truth, config, execution.bytes()), "");
         ASSERT_NO_FATAL_FAILURE(
             test::expect_agree(seed, programs, elements, execution.bytes(), config, execution.memory));
         const ModelCounts& counts = execution.counts();
