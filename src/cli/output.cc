@@ -68,6 +68,13 @@ Output::~Output() {
     if (file_ == stdout) flush();
 }
 
+void Output::write(std::string_view text) {
+    if (is_printable(text))
+        append(text);
+    else
+        append(printable(text));
+}
+
 void Output::flush() {
     if (buffer_.size() != 0) begin_output(file_);
     if (error_ == 0 && std::fwrite(buffer_.data(), 1, buffer_.size(), file_) != buffer_.size()) error_ = errno;
@@ -95,6 +102,18 @@ ExitStatus Output::close() {
     if (error_ == 0) return decoded;
     say("error", fmt::format("cannot write {}: {}", path_, std::strerror(error_)));
     return unreadable;
+}
+
+// Without a branch for each byte, and here instead of in the header: in this file compilers take many bytes at once.
+bool is_printable(std::string_view text) {
+    unsigned other = 0;
+    for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        other |= static_cast<unsigned>(byte < 0x20) & static_cast<unsigned>(byte != '\n') &
+                 static_cast<unsigned>(byte != '\t');
+        other |= static_cast<unsigned>(byte >= 0x7f);
+    }
+    return other == 0;
 }
 
 std::string printable(std::string_view text) {

@@ -38,14 +38,7 @@ enum ExitStatus : int {
 /// that are no part of a UTF-8 character become U+FFFD. All text output and all of standard error goes through it.
 [[nodiscard]] std::string printable(std::string_view text);
 /// Whether the text is printable ASCII, so that `printable` would replace nothing. May be false for printable UTF-8.
-[[nodiscard]] inline bool is_printable(std::string_view text) {
-    bool other = false;
-    for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        other |= (byte < 0x20 && byte != '\n' && byte != '\t') || byte >= 0x7f;
-    }
-    return !other;
-}
+[[nodiscard]] bool is_printable(std::string_view text);
 
 using answers::Colour;
 
@@ -101,12 +94,7 @@ public:
     }
     /// Whole lines, which the caller has composed (`one_line` is for names in them): what `printable` replaces is
     /// replaced.
-    void write(std::string_view text) override {
-        if (is_printable(text))
-            append(text);
-        else
-            append(printable(text));
-    }
+    void write(std::string_view text) override;
     /// The bytes as they are: for files that are no text in a terminal.
     void write_exactly(std::string_view bytes) { append(bytes); }
     /// It goes to a terminal that shows colours, and the environment variable NO_COLOR does not ask for none.
