@@ -108,7 +108,7 @@ struct ParallelWorker {
     Out out;
     typename Protocol::template Decoder<Out> decoder;
     std::unique_ptr<flow::Sink> fork;  ///< Split::per_worker
-    Batches spare;                     ///< what it wrote last: most of it is still in its core's cache
+    Batches spare;  ///< what it wrote last, most of it still in its core's cache; guarded by ParallelTo::mutex_
 };
 
 template <class Protocol, class Out>
