@@ -225,9 +225,10 @@ class Perf(unittest.TestCase):
                 # Of ranges with several threads or CPUs perf 6.1 gives what it has not delivered yet to the next
                 # thread that it meets: with ETE a few instructions in some recordings. Where there are timestamps, or a
                 # ring for each thread, it drops what some threads did before their last system call, though it prints
-                # these packets.
+                # these packets: on a busy machine up to 64 instructions for each thread were seen. `compare_waymark`
+                # allows none.
                 drops = "--timestamps" in options or "--per-thread" in options
-                self.compare(data, threads="etmv4" not in options, ordered=False, missing=40 if drops else 0,
+                self.compare(data, threads="etmv4" not in options, ordered=False, missing=150 if drops else 0,
                              misplaced=1000)
                 self.compare_waymark(data, threads="--per-thread" not in options)
 
