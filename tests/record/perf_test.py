@@ -96,7 +96,7 @@ class Perf(unittest.TestCase):
 
     def compile(self, compiler, name, out, *options):
         if shutil.which(compiler) is None:
-            self.skipTest(f"NOT RUN: {compiler} is not on PATH")
+            self.skipTest(f"NOT RUN: {compiler} is not on PATH; it is in the Debian package gcc-{compiler[:-4]}")
         program = self.folder / out
         if not program.exists():
             done = run(compiler, "-O1", "-g", "-static", *options, "-o", program, self.folder / f"{name}.c")
