@@ -11,67 +11,68 @@ FlowSink::FlowSink(FlowCode& code, MapOffset offset, const Options& options)
     calls_.observe(options.observer);
 }
 
-FlowSink::FlowSink(const FlowSink& parent, bool open)
+FlowSink::FlowSink(const FlowSink& parent, Fork)
     : code_(parent.code_),
       offset_(parent.offset_),
       options_(parent.options_),
       pool_(parent.pool_),
-      calls_(parent.code_, open, parent.options_.limits) {}
+      fork_(true),
+      calls_(parent.code_, true, parent.options_.limits) {}
 
-std::unique_ptr<flow::Sink> FlowSink::fork() const { return std::unique_ptr<FlowSink>(new FlowSink(*this, true)); }
+std::unique_ptr<flow::Sink> FlowSink::fork() const { return std::unique_ptr<FlowSink>(new FlowSink(*this, Fork{})); }
 
 void FlowSink::consume(const flow::Batch& batch) {
     troubles_.consume(batch, offset_);
+    if (!fork_) return consume(batch, own_counts());
     const CountsPool::Lease counts(*pool_);
-    if (options_.calls) {
-        calls_.consume(batch, *counts);
-    } else {
-        counts->reach(code_, batch.blocks);
-        for (const flow::Range& range : batch.ranges) {
-            counts->times[range.edge] += range.times;
-            if (range.cycles != flow::no_cycles) counts->cycles += range.cycles;
-        }
-        for (const flow::Event& event : batch.events)
-            if (const auto* e = std::get_if<flow::Exception>(&event.what)) ++counts->exceptions[*e->type].times;
+    consume(batch, *counts);
+}
+
+void FlowSink::consume(const flow::Batch& batch, FlowCounts& counts) {
+    if (options_.calls) return calls_.consume(batch, counts);
+    counts.reach(code_, batch.blocks);
+    for (const flow::Range& range : batch.ranges) {
+        counts.times[range.edge] += range.times;
+        if (range.cycles != flow::no_cycles) counts.cycles += range.cycles;
     }
+    for (const flow::Event& event : batch.events)
+        if (const auto* e = std::get_if<flow::Exception>(&event.what)) ++counts.exceptions[*e->type].times;
 }
 
 void FlowSink::take_counts(const flow::EdgeCounts& edges) {
-    const CountsPool::Lease counts(*pool_);
-    counts->reach(code_, edges.blocks);
-    for (std::size_t i = 0; i < std::min(edges.times.size(), counts->times.size()); ++i)
-        counts->times[i] += edges.times[i];
-    counts->cycles += edges.cycles;
+    FlowCounts& counts = own_counts();
+    counts.reach(code_, edges.blocks);
+    for (std::size_t i = 0; i < std::min(edges.times.size(), counts.times.size()); ++i)
+        counts.times[i] += edges.times[i];
+    counts.cycles += edges.cycles;
     // What lies at the highest address is of no file.
     constexpr std::uint64_t nowhere = ~std::uint64_t{0};
     for (const flow::EdgeWay& way : edges.ways) {
         WaySum* const sum =
-            counts->way(way.edge, way.block < edges.blocks.size() ? edges.blocks[way.block].start : nowhere);
+            counts.way(way.edge, way.block < edges.blocks.size() ? edges.blocks[way.block].start : nowhere);
         if (sum != nullptr) sum->times += way.times;
     }
-    counts->ways_left_out += edges.ways_left_out;
+    counts.ways_left_out += edges.ways_left_out;
 }
 
 void FlowSink::join(flow::Sink& sink) {
     auto& fork = static_cast<FlowSink&>(sink);
-    if (options_.calls) {
-        const CountsPool::Lease counts(*pool_);
-        calls_.join(fork.calls_, *counts);
-    }
+    if (options_.calls) calls_.join(fork.calls_, own_counts());
     troubles_ += fork.troubles_;
 }
 
 void FlowSink::finish() {
-    const CountsPool::Lease counts(*pool_);
-    counts->reach(code_);
-    if (options_.calls) calls_.finish(*counts);
+    FlowCounts& counts = own_counts();
+    counts.reach(code_);
+    if (options_.calls) calls_.finish(counts);
+    own_.reset();
 }
 
 void FlowSink::hand_over(FlowSink& next) {
     if (!options_.calls) return;
-    const CountsPool::Lease counts(*pool_);
-    counts->reach(code_);
-    calls_.hand_over(next.calls_, *counts);
+    FlowCounts& counts = own_counts();
+    counts.reach(code_);
+    calls_.hand_over(next.calls_, counts);
 }
 
 std::vector<const FlowCounts*> FlowSink::counts() const {

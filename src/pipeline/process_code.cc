@@ -286,8 +286,8 @@ void ProcessSink::join(flow::Sink& fork) {
         at->second.first = std::min(at->second.first, code.first);
         for (const std::uint32_t thread : code.threads) add_thread(at->second.threads, thread);
     }
-    // With per_chunk, the fork decoded the most recent part.
-    if (split() == flow::Split::per_chunk) {
+    // In trace order, the fork decoded the most recent part.
+    if (split() != flow::Split::per_worker) {
         context_ = other.context_;
         number_.reset();
         now_ = nullptr;

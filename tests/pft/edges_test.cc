@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
+#include <thread>
 
 #include "pft/support.h"
 #include "support/elements.h"
@@ -193,7 +196,8 @@ TEST(Blocks, InForksOfASink) {
         stream.insert(stream.end(), begin.begin(), begin.end());
         stream.insert(stream.end(), Branches::count / 5, 0xc0);
     }
-    for (const flow::Split split : {flow::Split::none, flow::Split::per_chunk, flow::Split::per_worker}) {
+    for (const flow::Split split :
+         {flow::Split::none, flow::Split::per_chunk, flow::Split::when_behind, flow::Split::per_worker}) {
         flow::BlockTable table;
         RangeCount sink(split);
         ParallelDecoder decoder({}, code, table, sink, {.workers = 4, .piece_bytes = 1024});
@@ -245,7 +249,7 @@ TEST(Blocks, InForksThatBeginInAContext) {
         stream.insert(stream.end(), packets, 0xc0);
         expected[i] = packets * 5;
     }
-    for (const flow::Split split : {flow::Split::none, flow::Split::per_chunk}) {
+    for (const flow::Split split : {flow::Split::none, flow::Split::per_chunk, flow::Split::when_behind}) {
         flow::BlockTable table;
         ContextCount sink(split);
         ParallelDecoder decoder(config, code, table, sink, {.workers = 4, .piece_bytes = piece});
@@ -253,6 +257,48 @@ TEST(Blocks, InForksThatBeginInAContext) {
         decoder.finish();
         EXPECT_EQ(sink.ranges, expected) << static_cast<unsigned>(split);
     }
+}
+
+/// Once it is at work, waits until a fork helps.
+class SlowCount final : public flow::Sink {
+public:
+    SlowCount() : forks_(std::make_shared<std::atomic<unsigned>>()) {}
+    void consume(const flow::Batch& batch) override {
+        for (unsigned i = 0; !fork_ && i < 10000 && *forks_ == 0; ++i)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        ranges += batch.ranges.size();
+    }
+    [[nodiscard]] flow::Split split() const override { return flow::Split::when_behind; }
+    [[nodiscard]] std::unique_ptr<flow::Sink> fork() const override {
+        ++*forks_;
+        auto fork = std::make_unique<SlowCount>();
+        fork->fork_ = true;
+        return fork;
+    }
+    void join(flow::Sink& fork) override { joined += dynamic_cast<SlowCount&>(fork).ranges; }
+    std::uint64_t ranges = 0, joined = 0;
+
+private:
+    std::shared_ptr<std::atomic<unsigned>> forks_;
+    bool fork_ = false;
+};
+
+TEST(Blocks, InForksOfASinkThatIsBehind) {
+    const Branches code(false);
+    std::vector<std::uint8_t> stream;
+    for (std::uint64_t i = 0; i < 200; ++i) {
+        const auto begin = test::with_async(test::hex("08 00 10 00 00 01"));
+        stream.insert(stream.end(), begin.begin(), begin.end());
+        stream.insert(stream.end(), 40, 0xc0);
+    }
+    flow::BlockTable table;
+    SlowCount sink;
+    ParallelDecoder decoder({}, code, table, sink, {.workers = 2, .piece_bytes = 64});
+    decoder.feed(stream);
+    decoder.finish();
+    EXPECT_GT(sink.ranges, 0U);
+    EXPECT_GT(sink.joined, 0U);
+    EXPECT_EQ(sink.ranges + sink.joined, 200U * 200U);
 }
 
 // A cut packet takes the zeros of an A-sync in. Who looks for a place to cut finds the A-sync all the same, and an
@@ -273,7 +319,8 @@ TEST(Blocks, WhereAPieceDoesNotBeginAsItSeems) {
         if (!lost) executed += expected[i] = 150;
     }
     const ParallelDecoder::Options options{.workers = 4, .piece_bytes = 30};
-    for (const flow::Split split : {flow::Split::none, flow::Split::per_chunk, flow::Split::per_worker}) {
+    for (const flow::Split split :
+         {flow::Split::none, flow::Split::per_chunk, flow::Split::when_behind, flow::Split::per_worker}) {
         flow::BlockTable table;
         ContextCount contexts(split);
         RangeCount ranges(split);

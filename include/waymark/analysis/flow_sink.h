@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "waymark/analysis/flow_calls.h"
@@ -35,7 +36,8 @@ public:
     [[nodiscard]] bool wants_ways() const override { return !options_.calls && options_.ways; }
     void take_counts(const flow::EdgeCounts& counts) override;
     [[nodiscard]] flow::Split split() const override {
-        return options_.observer == nullptr ? flow::Split::per_chunk : flow::Split::none;
+        if (options_.observer != nullptr) return flow::Split::none;
+        return options_.calls ? flow::Split::when_behind : flow::Split::per_chunk;
     }
     [[nodiscard]] std::unique_ptr<flow::Sink> fork() const override;
     void begin_at(const flow::Context& context) override { calls_.begin_at(context); }
@@ -54,11 +56,19 @@ public:
     [[nodiscard]] const Options& options() const { return options_; }
 
 private:
-    FlowSink(const FlowSink& parent, bool open);
+    struct Fork {};
+    FlowSink(const FlowSink& parent, Fork);
+    [[nodiscard]] FlowCounts& own_counts() {
+        if (!own_) own_.emplace(*pool_);
+        return **own_;
+    }
+    void consume(const flow::Batch& batch, FlowCounts& counts);
     FlowCode& code_;
     MapOffset offset_;
     Options options_;
     std::shared_ptr<CountsPool> pool_;
+    std::optional<CountsPool::Lease> own_;  ///< not of forks: calls on the stack have their sums there, until `finish`
+    bool fork_ = false;
     FlowCalls calls_;
     Troubles troubles_;
 };

@@ -220,7 +220,12 @@ struct EdgeCounts {
 };
 
 /// How a sink may be split among workers.
-enum class Split : std::uint8_t { none, per_chunk, per_worker };
+enum class Split : std::uint8_t {
+    none,
+    per_chunk,    ///< pieces of the stream, joined in trace order
+    when_behind,  ///< so, but forks cost more than the sink itself: they only take what it has no time for
+    per_worker
+};
 
 /// Takes what a decoder delivers.
 class Sink {

@@ -133,7 +133,7 @@ public:
         if constexpr (Worker::counts)
             if (options.ways)
                 for (const auto& worker : workers_) worker->out.count_ways();
-        slots_.resize(2 * workers + 2);
+        slots_.resize((split_ == flow::Split::when_behind ? 4 : 2) * workers + 2);
         for (unsigned i = 1; i < workers; ++i) threads_.emplace_back([this, i] { stand_by(*workers_[i]); });
     }
     ~ParallelTo() override {
@@ -293,15 +293,17 @@ private:
     }
 
     /// Whatever can be done now, until all pieces of the chunk are delivered. What a worker wrote it delivers itself,
-    /// unless there is nothing else to do: its core has it in its cache.
+    /// unless there is nothing else to do: its core has it in its cache. But a sink with costly forks goes on as soon
+    /// as it can, and its forks wait until no piece can be decoded.
     void work(Worker& worker) {
+        const bool forks_wait = split_ == flow::Split::when_behind;
         std::unique_lock lock(mutex_);
         while (!all_joined()) {
             if (!committing_ && committed_ < claimed_ && slot(committed_).stage == Stage::decoded) {
                 commit(worker, lock);
-            } else if (can_join(&worker)) {
+            } else if (can_join(forks_wait ? nullptr : &worker)) {
                 join(lock);
-            } else if (Slot* own = find_ready(&worker)) {
+            } else if (Slot* own = forks_wait ? nullptr : find_ready(&worker)) {
                 consume(worker, *own, lock);
             } else if (!claiming_ && !all_claimed_ && claimed_ < joined_ + slots_.size()) {
                 decode(worker, lock);
@@ -382,10 +384,6 @@ private:
         packets_ += s.packets;
         s.stage = Stage::committed;
         ++committed_;
-        if (split_ == flow::Split::per_chunk && !s.in_order) {
-            s.fork = sink_.fork();
-            s.fork->begin_at(s.assumed.context());
-        }
         committing_ = false;
     }
 
@@ -417,13 +415,16 @@ private:
         if (joining_ || joined_ == committed_) return false;
         const Slot& s = slot(joined_);
         if (s.stage == Stage::consumed) return true;
-        return s.stage == Stage::committed && (split_ == flow::Split::none || s.in_order) &&
+        return s.stage == Stage::committed &&
+               (split_ == flow::Split::none || split_ == flow::Split::when_behind || s.in_order) &&
                (by == nullptr || s.wrote == by);
     }
 
     /// A piece that a fork can take, concurrently with others; only one that `by` wrote, if given.
     [[nodiscard]] Slot* find_ready(const Worker* by) {
         if (split_ == flow::Split::none) return nullptr;
+        // There is a piece to decode, once another thread knows where it begins.
+        if (split_ == flow::Split::when_behind && claiming_) return nullptr;
         for (std::uint64_t piece = joined_; piece < committed_; ++piece)
             if (Slot& s = slot(piece); s.stage == Stage::committed && !s.in_order && (by == nullptr || s.wrote == by))
                 return &s;
@@ -431,10 +432,13 @@ private:
     }
     void consume(Worker& worker, Slot& s, std::unique_lock<std::mutex>& lock) {
         s.stage = Stage::consuming;
-        if (split_ == flow::Split::per_worker && !worker.fork) worker.fork = sink_.fork();
-        flow::Sink& fork = split_ == flow::Split::per_worker ? *worker.fork : *s.fork;
+        std::unique_ptr<flow::Sink>& fork = split_ == flow::Split::per_worker ? worker.fork : s.fork;
+        if (!fork) {
+            fork = sink_.fork();
+            if (split_ != flow::Split::per_worker) fork->begin_at(s.assumed.context());
+        }
         lock.unlock();
-        deliver(s.batches, fork);
+        deliver(s.batches, *fork);
         lock.lock();
         s.stage = Stage::consumed;
     }
@@ -443,7 +447,7 @@ private:
     void join(std::unique_lock<std::mutex>& lock) {
         joining_ = true;
         Slot& s = slot(joined_);
-        const bool consumed = s.stage == Stage::consumed;
+        const bool consumed = std::exchange(s.stage, Stage::consuming) == Stage::consumed;
         lock.unlock();
         if (!consumed)
             deliver(s.batches, sink_);
