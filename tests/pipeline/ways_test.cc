@@ -29,6 +29,7 @@ template <class D>
 struct Decoded {
     Ways ways;
     std::uint64_t edges{};
+    std::uint64_t returns{}, inclusive{};  // of calls
 };
 
 /// By the ranges one by one, or by the counts of the decoder.
@@ -58,7 +59,10 @@ Decoded<D> decode(const Part& part, Bytes bytes, bool by_counts, unsigned worker
         for (const std::uint64_t times : counts->times) out.edges += times;
         for (std::size_t i = 0; i < counts->ways().size(); ++i) {
             const analysis::Way& way = counts->ways()[i];
-            const std::uint64_t times = counts->way_sums()[i].times;
+            const analysis::WaySum& sum = counts->way_sums()[i];
+            out.returns += sum.returns;
+            out.inclusive += sum.inclusive.instructions;
+            const std::uint64_t times = sum.times;
             if (times == 0) continue;
             const flow::Block& from = counts->known.blocks[way.edge / 2];
             EXPECT_EQ(from.end, flow::End::indirect);
@@ -76,6 +80,13 @@ void expect_same(const Part& part, Bytes bytes) {
     const Decoded<D> one_by_one = decode<D>(part, bytes, false, 1);
     for (const unsigned workers : {1U, 2U, 3U}) {
         SCOPED_TRACE(fmt::format("{} workers", workers));
+        if (workers != 1) {
+            const Decoded<D> several = decode<D>(part, bytes, false, workers);
+            EXPECT_EQ(several.edges, one_by_one.edges);
+            EXPECT_EQ(several.returns, one_by_one.returns);
+            EXPECT_EQ(several.inclusive, one_by_one.inclusive);
+            ASSERT_EQ(several.ways, one_by_one.ways);
+        }
         const Decoded<D> counted = decode<D>(part, bytes, true, workers);
         EXPECT_EQ(counted.edges, one_by_one.edges);
         // Where an exception came before the first instruction, and there is none that could run, counts have no block.
