@@ -10,6 +10,15 @@
 
 namespace waymark::answers {
 
+inline auto merge_key(const Instruction& i) { return std::tuple(i.address, i.isa, i.function); }
+inline auto merge_key(const Line& l) { return std::tuple(l.source, l.line); }
+inline auto merge_key(const Branch& b) { return std::tuple(b.address, b.target, b.function); }
+inline auto merge_key(const Edge& e) { return std::tuple(e.from, e.to, e.kind, e.from_function, e.to_function); }
+inline auto merge_key(const Block& b) { return std::tuple(b.address, b.bytes, b.function); }
+inline auto merge_key(const Loop& l) { return std::tuple(l.head, !l.irreducible, l.function); }
+inline auto merge_key(const ImageRange& r) { return std::tuple(r.image, r.first, r.last, r.isa); }
+inline auto merge_key(const ImageBranch& b) { return std::tuple(b.image, b.from, b.to_image, b.to, b.kind); }
+
 class MergedCode {
 public:
     explicit MergedCode(const MergedNames& names) : names_(names) {}
@@ -29,30 +38,15 @@ private:
     void add_calls(Answers& a, const RowMover::Maps& maps);
     void add_costs(Instruction& to, const Instruction& x) const;
 
-    static constexpr auto of_instruction = [](const Instruction& i) {
-        return std::tuple(i.address, i.isa, i.function);
-    };
-    static constexpr auto of_line = [](const Line& l) { return std::tuple(l.source, l.line); };
-    static constexpr auto of_branch = [](const Branch& b) { return std::tuple(b.address, b.target, b.function); };
-    static constexpr auto of_edge = [](const Edge& e) {
-        return std::tuple(e.from, e.to, e.kind, e.from_function, e.to_function);
-    };
-    static constexpr auto of_block = [](const Block& b) { return std::tuple(b.address, b.bytes, b.function); };
-    static constexpr auto of_loop = [](const Loop& l) { return std::tuple(l.head, !l.irreducible, l.function); };
-    static constexpr auto of_range = [](const ImageRange& r) { return std::tuple(r.image, r.first, r.last, r.isa); };
-    static constexpr auto of_jump = [](const ImageBranch& b) {
-        return std::tuple(b.image, b.from, b.to_image, b.to, b.kind);
-    };
-
     const MergedNames& names_;
-    MergedRows<Instruction, of_instruction> instructions_;
-    MergedRows<Line, of_line> lines_;
-    MergedRows<Branch, of_branch> branches_;
-    MergedRows<Edge, of_edge> edges_;
-    MergedRows<Block, of_block> blocks_;
-    MergedRows<Loop, of_loop> loops_;
-    MergedRows<ImageRange, of_range> ranges_;
-    MergedRows<ImageBranch, of_jump> jumps_;
+    MergedRows<Instruction> instructions_;
+    MergedRows<Line> lines_;
+    MergedRows<Branch> branches_;
+    MergedRows<Edge> edges_;
+    MergedRows<Block> blocks_;
+    MergedRows<Loop> loops_;
+    MergedRows<ImageRange> ranges_;
+    MergedRows<ImageBranch> jumps_;
     bool calls_known_ = true;
     std::vector<CallNode> calls_;
     PlaceTable call_places_;

@@ -138,15 +138,15 @@ private:
     std::size_t used_ = 0;
 };
 
-/// Rows of a large table, found by their keys: `KeyOf(row)` is a tuple of numbers.
-template <class Row, auto KeyOf>
+/// Rows of a large table, found by their keys: `merge_key(row)` is a tuple of numbers.
+template <class Row>
 class MergedRows {
 public:
     template <class Sum>
     void add(Row&& row, Sum&& sum) {
-        const auto key = KeyOf(row);
+        const auto key = merge_key(row);
         const auto [place, fresh] =
-            places_.of(hash_of(key), rows_.size(), [&](Index at) { return KeyOf(rows_[at]) == key; });
+            places_.of(hash_of(key), rows_.size(), [&](Index at) { return merge_key(rows_[at]) == key; });
         if (fresh)
             rows_.push_back(std::move(row));
         else
@@ -157,7 +157,7 @@ public:
     [[nodiscard]] std::vector<Row> take(Finish&& finish) {
         places_ = {};
         for (Row& row : rows_) finish(row);
-        const auto before = [](const Row& a, const Row& b) { return KeyOf(a) < KeyOf(b); };
+        const auto before = [](const Row& a, const Row& b) { return merge_key(a) < merge_key(b); };
         if (!std::is_sorted(rows_.begin(), rows_.end(), before)) std::sort(rows_.begin(), rows_.end(), before);
         return std::move(rows_);
     }
