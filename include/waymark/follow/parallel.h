@@ -237,6 +237,8 @@ private:
     };
 
     static constexpr std::size_t most_pieces = 16, spare_batches = 64;
+    /// While a fork of Split::when_behind takes a piece, the sink takes so many.
+    static constexpr std::uint64_t fork_takes = 3;
     Worker& home() { return *workers_.front(); }
     [[nodiscard]] Slot& slot(std::uint64_t piece) { return slots_[piece % slots_.size()]; }
     [[nodiscard]] bool all_joined() const { return all_claimed_ && joined_ == claimed_; }
@@ -423,11 +425,20 @@ private:
     /// A piece that a fork can take, concurrently with others; only one that `by` wrote, if given.
     [[nodiscard]] Slot* find_ready(const Worker* by) {
         if (split_ == flow::Split::none) return nullptr;
-        // There is a piece to decode, once another thread knows where it begins.
-        if (split_ == flow::Split::when_behind && claiming_) return nullptr;
+        const auto ready = [&](std::uint64_t piece) {
+            const Slot& s = slot(piece);
+            return s.stage == Stage::committed && !s.in_order && (by == nullptr || s.wrote == by);
+        };
+        if (split_ == flow::Split::when_behind) {
+            // There is a piece to decode, once another thread knows where it begins.
+            if (claiming_) return nullptr;
+            // The sink comes to the last one latest; to the first ones sooner than a fork were done with them.
+            for (std::uint64_t piece = committed_; piece-- > joined_ + fork_takes;)
+                if (ready(piece)) return &slot(piece);
+            return nullptr;
+        }
         for (std::uint64_t piece = joined_; piece < committed_; ++piece)
-            if (Slot& s = slot(piece); s.stage == Stage::committed && !s.in_order && (by == nullptr || s.wrote == by))
-                return &s;
+            if (ready(piece)) return &slot(piece);
         return nullptr;
     }
     void consume(Worker& worker, Slot& s, std::unique_lock<std::mutex>& lock) {
