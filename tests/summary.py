@@ -8,13 +8,16 @@ RESULTS is the file of ctest --output-junit; left empty, or where there is no su
 as its tests and counts as one failure. A test that reports each of its cases counts as that many: GoogleTest's
 programs, Python's unittest with verbosity=2, and lines "ok: CASE" and "failed: CASE" with "N cases, N failed" at the
 end. Each line "SKIPPED: reason" of a test that passed counts as one more case, which was skipped. Before the closing
-line come the output of each failed case and the reason of each skipped one. Exits with 1 if anything failed or nothing
-passed.
+line come the output of each failed case, what it left of its files ("kept: FOLDER") and the command that runs it alone, and
+the reason of each skipped one. Exits with 1 if anything failed or nothing passed.
 """
 import ast
 import collections
+import json
 import pathlib
 import re
+import shlex
+import subprocess
 import sys
 import xml.etree.ElementTree
 
@@ -28,8 +31,8 @@ def reason_for_skipping(output):
     return " ".join(said.group(1).split()) if said and said.group(1).strip() else "gave no reason"
 
 
-class Case(collections.namedtuple("Case", "name outcome output")):
-    """`outcome`: ok, failed or skipped."""
+class Case(collections.namedtuple("Case", "name outcome output test part", defaults=(None, None))):
+    """`outcome`: ok, failed or skipped. `test`: of CTest, and `part`: what that test calls the case, if it has several."""
 
 
 def googletest_cases(output):
@@ -101,7 +104,10 @@ def cases_of(test, status, output):
     """The cases of a test as it reports them. Where it reports none, or fewer than it had, or passed for CTest what it
     reports as failed, the test as a whole with what is wrong. Lastly the parts that it skipped."""
     parts = re.findall(r"^SKIPPED: .*", output, re.MULTILINE) if status == "ok" else []
-    return [*whole_cases_of(test, status, output), *(Case(test, "skipped", part) for part in parts)]
+    kept = "".join(f"\n{line}" for line in re.findall(r"^kept: .*", output, re.MULTILINE))
+    cases = [case._replace(test=test, output=re.sub(r"^kept: .*\n?", "", case.output, flags=re.MULTILINE).rstrip("\n") + kept)
+             if case.outcome == "failed" else case._replace(test=test) for case in whole_cases_of(test, status, output)]
+    return [*cases, *(Case(test, "skipped", part, test) for part in parts)]
 
 
 def whole_cases_of(test, status, output):
@@ -110,7 +116,7 @@ def whole_cases_of(test, status, output):
         cases, expected = count(output)
         if not expected and not cases:
             continue
-        out = [case._replace(name=whole_name(test, case.name)) for case in cases]
+        out = [case._replace(name=whole_name(test, case.name), part=case.name) for case in cases]
         if len(cases) != expected:
             out.append(Case(test, "failed", f"{output}\nit ran {len(cases)} of {expected} cases"))
         elif status == "failed" and not any(case.outcome == "failed" for case in cases):
@@ -137,6 +143,46 @@ def cases_of_junit(path):
             yield from cases_of(name, "failed", "\n".join(filter(None, [output.rstrip(), why])) or "no output")
 
 
+class Alone:
+    """How to run cases of a build alone."""
+
+    def __init__(self, build):
+        listed = subprocess.run(["ctest", "--test-dir", str(build), "--show-only=json-v1"], capture_output=True, text=True,
+                                check=False)
+        try:
+            self.tests = {test["name"]: test for test in json.loads(listed.stdout)["tests"]}
+        except ValueError:
+            self.tests = {}
+        self.build = build
+
+    def command(self, case):
+        test = self.tests.get(case.test)
+        if test is None or not test.get("command"):
+            return f"ctest --test-dir {shlex.quote(str(self.build))} -R {shlex.quote(f'^{re.escape(str(case.test))}$')} --output-on-failure"
+        properties = {each["name"]: each["value"] for each in test.get("properties", [])}
+        where = ["-C", properties["WORKING_DIRECTORY"]] if "WORKING_DIRECTORY" in properties else []
+        return shlex.join(["env", *where, *properties.get("ENVIRONMENT", []), *only(test["command"], case.part)])
+
+
+def only(command, part):
+    """The command of a test for one of its cases: GoogleTest's filter, a class and method of unittest, or one of the cases
+    that the command ends with."""
+    if part is None:
+        return command
+    if any(word.startswith("--gtest_filter=") for word in command):
+        return [f"--gtest_filter={part}" if word.startswith("--gtest_filter=") else word for word in command]
+    if re.fullmatch(r"\w+\.(test\w*|setUpClass)", part):
+        return [*(word for word in command if not re.fullmatch(r"\w+\.test\w*", word)), part.removesuffix(".setUpClass")]
+    return command[:min(i for i in range(len(command)) if part in command[i:] and not any("/" in word for word in command[i:]))] + \
+        [part] if part in command else command
+
+
+def shown(output):
+    """The end of the output of a failed case, as lines."""
+    lines = output.rstrip().splitlines()
+    return ([f"… {len(lines) - SHOWN_LINES} lines before"] if len(lines) > SHOWN_LINES else []) + lines[-SHOWN_LINES:]
+
+
 def main(arguments):
     passed, failed = 0, []
     skipped = collections.defaultdict(list)  # reason -> tests
@@ -148,20 +194,18 @@ def main(arguments):
         if not path or not pathlib.Path(path).is_file():
             failed.append((preset, "did not get as far as its tests; see above, and build/log"))
             continue
+        alone = Alone(pathlib.Path(path).parent)
         for case in cases_of_junit(path):
             if case.outcome == "ok":
                 passed += 1
             elif case.outcome == "skipped":
                 skipped[reason_for_skipping(case.output)].append(f"{preset}: {case.name}")
             else:
-                failed.append((f"{preset}: {case.name}", case.output))
+                failed.append((f"{preset}: {case.name}", f"{case.output.rstrip()}\nalone: {alone.command(case)}"))
 
     for test, output in failed:
         print(f"\nFAILED  {test}")
-        lines = output.rstrip().splitlines()
-        if len(lines) > SHOWN_LINES:
-            print(f"    … {len(lines) - SHOWN_LINES} lines before")
-        for line in lines[-SHOWN_LINES:]:
+        for line in shown(output):
             print(f"    {line}")
     for reason, tests in skipped.items():
         print(f"\nskipped, {reason}:")
@@ -238,6 +282,19 @@ def self_test():
     assert reason_for_skipping(cases_of("t", "skipped", begin + first + skip)[1].output) == "no perf"
     assert reason_for_skipping(cases_of("t", "ok", "test_c (__main__.A.test_c) ... skipped 'no \\'x\\''\n" +
                                         end_of_unittest(1))[0].output) == "no 'x'"
+    for command, part, expected in (
+            (["b/pft_test", "--gtest_filter=S.*"], "S.b/2", ["b/pft_test", "--gtest_filter=S.b/2"]),
+            (["python3", "x/circle_test.py", "w", "/s", "A.test_a", "A.test_b"], "A.test_b",
+             ["python3", "x/circle_test.py", "w", "/s", "A.test_b"]),
+            (["python3", "/x.py", "/w", "/s"], "A.setUpClass", ["python3", "/x.py", "/w", "/s", "A"]),
+            (["python3", "/cli_test.py", "/w", "/s", "usage-a", "usage-b"], "usage-b", ["python3", "/cli_test.py", "/w", "/s", "usage-b"]),
+            (["python3", "/x.py", "/w"], "some-case", ["python3", "/x.py", "/w"]),
+            (["python3", "/x.py", "/w"], None, ["python3", "/x.py", "/w"])):
+        assert only(command, part) == expected, only(command, part)
+    failing = "kept: /tmp/a b\n" + python + end_of_unittest(3, "test_d (__main__.A.test_d)")
+    failing = failing.replace("test_b (__main__.A.test_b) ... noise\nok", "test_d (__main__.A.test_d) ... FAIL")
+    (case,) = [case for case in cases_of("t", "failed", failing) if case.part == "A.test_d"]
+    assert (case.test, case.output.splitlines()[-1]) == ("t", "kept: /tmp/a b"), case
     print("what tests say is counted")
     return 0
 
