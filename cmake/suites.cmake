@@ -26,7 +26,7 @@ endif()
     return()
 endif()
 
-execute_process(COMMAND ${PROGRAM} --gtest_list_tests OUTPUT_VARIABLE listed RESULT_VARIABLE status TIMEOUT 60)
+execute_process(COMMAND ${PROGRAM} --gtest_list_tests OUTPUT_VARIABLE listed RESULT_VARIABLE status TIMEOUT 600)
 if(NOT status EQUAL 0)
     message(FATAL_ERROR "${PROGRAM} --gtest_list_tests ended with ${status}:\n${listed}")
 endif()
@@ -45,7 +45,7 @@ foreach(suite IN LISTS suites)
     endif()
     # Skipped means: the output ends with the list of skipped cases, so none failed.
     string(APPEND script "add_test([==[${PREFIX}.${suite}]==] [==[${PROGRAM}]==] [==[--gtest_filter=${suite}.*]==])
-set_tests_properties([==[${PREFIX}.${suite}]==] PROPERTIES TIMEOUT 600 COST ${cost}
+set_tests_properties([==[${PREFIX}.${suite}]==] PROPERTIES TIMEOUT 1800 COST ${cost}
     SKIP_REGULAR_EXPRESSION [==[\\[  SKIPPED \\] [A-Za-z0-9_./]+\n*$]==])
 ")
 endforeach()

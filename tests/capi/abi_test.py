@@ -11,7 +11,9 @@ import pathlib
 import re
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder  # noqa: E402
 
 # Structures that come in arrays, or that programs provide: their beginnings never change.
 STRUCTURES = ["wm_block", "wm_range", "wm_event", "wm_packet", "wm_executed"]
@@ -41,7 +43,7 @@ def layouts(root):
         lines += [f'printf(" {m} %zu", offsetof({name}, {m}));' for m in members]
         lines.append('printf("\\n");')
     lines.append("return 0; }")
-    with tempfile.TemporaryDirectory() as folder:
+    with Folder() as folder:
         source = pathlib.Path(folder) / "layouts.c"
         source.write_text("\n".join(lines))
         program = pathlib.Path(folder) / "layouts"

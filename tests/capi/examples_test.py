@@ -9,6 +9,9 @@ import subprocess
 import sys
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import HANGS  # noqa: E402
+
 FOLDER, ROOT, VALGRIND = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3:]
 SORT = ROOT / "examples" / "sort"
 DESCRIBED = ["protocol=ptm1.1", "buffer-format=coresight", "trace-id=0x10", "etmcr=0x30001000", "etmidr=0x411cf312",
@@ -28,7 +31,7 @@ def run(name, *arguments, frees=True, **more):
     if VALGRIND:
         under = [*VALGRIND, "-q", "--error-exitcode=9", "--errors-for-leak-kinds=all",
                  "--show-leak-kinds=all", f"--leak-check={'full' if frees else 'no'}"]
-    return subprocess.run([*under, FOLDER / f"capi_example_{name}", *arguments], capture_output=True, timeout=300, **more)
+    return subprocess.run([*under, FOLDER / f"capi_example_{name}", *arguments], capture_output=True, timeout=HANGS, **more)
 
 
 class Examples(unittest.TestCase):

@@ -10,10 +10,12 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import recipes
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder, HANGS  # noqa: E402
 
 LIBRARY, FOLDER, WAYMARK = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 ROOT, CPP_RECIPES, COMPILER = pathlib.Path(sys.argv[4]), sys.argv[5], sys.argv[6]
@@ -24,7 +26,7 @@ def run_c(_, code, folder):
     source, program = folder / "recipe.c", folder / "recipe"
     source.write_text(code)
     subprocess.run(["cc", "-std=c11", "-pedantic", "-Wall", "-Werror", f"-I{ROOT}/include", source, "-o", program, LIBRARY,
-                    f"-Wl,-rpath,{LIBRARY.parent}"], check=True, timeout=60)
+                    f"-Wl,-rpath,{LIBRARY.parent}"], check=True, timeout=HANGS)
     return [program]
 
 
@@ -33,7 +35,7 @@ def run_cpp(number, code, folder):
         source = folder / "recipe.cc"
         source.write_text(code)
         subprocess.run([COMPILER, "-std=c++20", "-Wall", "-Wextra", "-Werror", f"-I{ROOT}/include", "-fsyntax-only", source],
-                       check=True, timeout=300)
+                       check=True, timeout=HANGS)
     return [CPP_RECIPES, str(number)]
 
 
@@ -53,12 +55,12 @@ class Recipes(unittest.TestCase):
         self.assertEqual([number for number, *_ in found], list(range(1, 21)))
         approved = text
         for number, language, code, printed in found:
-            with self.subTest(recipe=number), tempfile.TemporaryDirectory() as folder:
+            with self.subTest(recipe=number), Folder() as folder:
                 if language == "python" and not FOLDER:
                     print(f"SKIPPED: recipe {number}: the Python module was not built")
                     continue
                 command = RUN[language](number, code, pathlib.Path(folder))
-                done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120,
+                done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=HANGS,
                                       env={**os.environ, "PYTHONPATH": FOLDER, "WAYMARK": WAYMARK})
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
                 if os.environ.get("WM_UPDATE_APPROVED"):

@@ -40,9 +40,9 @@ import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 
-TIMEOUT_SECONDS = 60
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import failed, Folder, HANGS  # noqa: E402
 
 
 def from_hex(text):
@@ -123,10 +123,8 @@ def run(command, waymark, folder, processors):
             arguments.append(token)
     if arguments[0] == "cat":
         return [f"| {line}" for line in (folder / arguments[1]).read_text().splitlines()]
-    environment = {**os.environ, "LC_ALL": "C.UTF-8"}
     done = subprocess.run([waymark, *arguments[1:]], cwd=folder, stdin=stdin, stdout=stdout, stderr=subprocess.PIPE,
-                          env=environment, timeout=TIMEOUT_SECONDS,
-                          preexec_fn=lambda: os.sched_setaffinity(0, processors))
+                          timeout=HANGS, preexec_fn=lambda: os.sched_setaffinity(0, processors))
 
     def lines(mark, output):
         text = (output or b"").decode(errors="backslashreplace").replace(str(folder), "FOLDER")
@@ -138,11 +136,12 @@ def run(command, waymark, folder, processors):
 
 
 def play(case, waymark, fixtures):
-    """The case as it should read."""
+    """The case as it reads, and as it should read."""
     out, processors = [], os.sched_getaffinity(0)
-    with tempfile.TemporaryDirectory() as name:
+    approved = case.read_text()
+    with Folder() as name:
         folder = pathlib.Path(name).resolve()
-        for line in case.read_text().splitlines():
+        for line in approved.splitlines():
             if line.startswith(("|", "!", "=")):
                 continue
             out.append(line)
@@ -152,7 +151,10 @@ def play(case, waymark, fixtures):
                 prepare(line[2:], fixtures, folder)
             elif line.startswith("$ "):
                 out += run(line[2:], waymark, folder, processors)
-    return "\n".join(out) + "\n"
+        actual = "\n".join(out) + "\n"
+        if actual != approved and os.environ.get("WM_UPDATE_APPROVED") != "1":
+            failed()
+    return approved, actual
 
 
 def main():
@@ -161,10 +163,10 @@ def main():
     waymark = pathlib.Path(sys.argv[1]).resolve()
     folder = pathlib.Path(sys.argv[2]).resolve() / "tests" / "cli"
     cases = sys.argv[3:] or sorted(path.stem for path in (folder / "cases").glob("*.txt"))
-    failed = 0
+    wrong = 0
     for name in cases:
         case = folder / "cases" / f"{name}.txt"
-        approved, actual = case.read_text(), play(case, waymark, folder / "fixtures")
+        approved, actual = play(case, waymark, folder / "fixtures")
         if actual == approved:
             print(f"ok: {name}")
             continue
@@ -172,13 +174,13 @@ def main():
             case.write_text(actual)
             print(f"{name}: approved")
             continue
-        failed += 1
+        wrong += 1
         print("".join(difflib.unified_diff(approved.splitlines(True), actual.splitlines(True), f"{name}: approved",
                                            f"{name}: now")))
         print(f"failed: {name}")
     # With the lines above, what tests/summary.py counts.
-    print(f"{len(cases)} cases, {failed} failed")
-    return 1 if failed else 0
+    print(f"{len(cases)} cases, {wrong} failed")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

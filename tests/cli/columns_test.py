@@ -12,11 +12,12 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 
 import cli_test
 
-TIMEOUT_SECONDS = 60
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder, HANGS  # noqa: E402
+
 LOOP = "loop"
 SORT = "sort/capture --image sort/sort.elf"
 SPE = "spe/perf.data"
@@ -98,7 +99,7 @@ def all_names(waymark, folder):
     for arguments, formats in commands():
         for form in formats or ("",):
             command = arguments.split() + (["--format", form] if form in BOTH else [])
-            done = subprocess.run([waymark, *command], cwd=folder, capture_output=True, timeout=TIMEOUT_SECONDS,
+            done = subprocess.run([waymark, *command], cwd=folder, capture_output=True, timeout=HANGS,
                                   env={**os.environ, "LC_ALL": "C.UTF-8"})
             if done.returncode not in (0, 1, 3):
                 sys.exit(f"waymark {' '.join(command)}: status {done.returncode}: {done.stderr.decode()}")
@@ -120,7 +121,7 @@ def main():
     waymark = pathlib.Path(sys.argv[1]).resolve()
     source = pathlib.Path(sys.argv[2]).resolve()
     approved_file = source / "tests" / "cli" / "columns.txt"
-    with tempfile.TemporaryDirectory() as name:
+    with Folder() as name:
         folder = pathlib.Path(name)
         for fixture in ("loop", "spe", "dpu", "dpu-loops"):
             cli_test.use(source / "tests" / "cli" / "fixtures", folder, fixture, fixture)

@@ -9,17 +9,19 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import terminal
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder, HANGS  # noqa: E402
 
 WAYMARK = SOURCE = None
 SCRIPTS = None
 
 
 def candidates(*words):
-    done = subprocess.run([WAYMARK, "__complete", *words], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([WAYMARK, "__complete", *words], capture_output=True, text=True, timeout=HANGS)
     assert done.returncode == 0 and done.stderr == "", done
     return [line.split("\t")[0] for line in done.stdout.splitlines()]
 
@@ -63,11 +65,11 @@ class Program(unittest.TestCase):
         self.assertEqual(candidates("flow", "/dev/stdin", "--source", ""), [])
 
     def test_functions_of_an_answers_file(self):
-        with tempfile.TemporaryDirectory() as folder:
+        with Folder() as folder:
             file = f"{folder}/a.answers"
             sort = SOURCE / "examples" / "sort"
             subprocess.run([WAYMARK, "answers", sort / "capture", "--image", sort / "sort.elf", "-o", file], check=True,
-                           stderr=subprocess.DEVNULL, timeout=60)
+                           stderr=subprocess.DEVNULL, timeout=HANGS)
             self.assertEqual(candidates("coverage", file, "--only", "quick"), ["quicksort"])
             self.assertIn("instructions", candidates("profile", file, "--metric", ""))
 
@@ -81,7 +83,7 @@ class Shell:
     """What each shell is asked, and what its command line is then."""
 
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
+        self.folder = Folder()
         bin_folder = pathlib.Path(self.folder.name) / "bin"
         bin_folder.mkdir()
         (bin_folder / "waymark").symlink_to(WAYMARK)
@@ -182,7 +184,7 @@ class Fish(Shell, unittest.TestCase):
     def test_list(self):
         done = subprocess.run(["fish", "--no-config", "-c", f"source {SCRIPTS}/waymark.fish; "
                                "complete -C 'waymark flow --format '"], capture_output=True, text=True,
-                              env={**os.environ, **self.env}, timeout=60)
+                              env={**os.environ, **self.env}, timeout=HANGS)
         self.assertEqual([line.split("\t")[0] for line in done.stdout.splitlines()],
                          ["calls", "json", "summary", "text", "tsv"])
 

@@ -8,11 +8,13 @@ import pathlib
 import struct
 import subprocess
 import sys
-import tempfile
 
 import cli_test
 
-TIMEOUT_SECONDS = 60
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import scratch  # noqa: E402
+from scratch import Folder, HANGS  # noqa: E402
+
 HEADER_ATTR = 64
 
 
@@ -35,7 +37,7 @@ def main():
     waymark = pathlib.Path(sys.argv[1]).resolve()
     fixtures = pathlib.Path(sys.argv[2]).resolve() / "tests" / "cli" / "fixtures"
     failed = done = 0
-    with tempfile.TemporaryDirectory() as name:
+    with Folder() as name:
         folder = pathlib.Path(name)
         for fixture in ("loop", "spe", "dpu"):
             cli_test.use(fixtures, folder, fixture, fixture)
@@ -54,7 +56,7 @@ def main():
             done += 1
             for form in ("text", "json"):
                 ran = subprocess.run([waymark, "info", *arguments, "--format", form], capture_output=True, cwd=folder,
-                                     timeout=TIMEOUT_SECONDS, **({"stdin": subprocess.DEVNULL} if stdin is None else stdin))
+                                     timeout=HANGS, **({"stdin": subprocess.DEVNULL} if stdin is None else stdin))
                 text = ran.stdout.decode()
                 if ran.returncode != 0 or (form == "text" and says not in text) or (form == "json" and "{" not in text):
                     failed += 1
@@ -72,22 +74,24 @@ def main():
                 check(f"- (a pipe with {path.name})", ["-"], says, {"input": pack(content)})
                 with open(path, "rb") as opened:
                     ran = subprocess.run([waymark, "info", "-"], stdin=opened, capture_output=True,
-                                         timeout=TIMEOUT_SECONDS)
+                                         timeout=HANGS)
                 done += 1
                 if ran.returncode != 0 or says not in ran.stdout.decode():
                     failed += 1
                     print(f"failed: info - < {path.name}: {ran.returncode}, {ran.stdout.decode()[:300]}")
         # A folder around a capture is none, and the message names what is in it.
-        ran = subprocess.run([waymark, "info", "spe"], cwd=folder, capture_output=True, timeout=TIMEOUT_SECONDS)
+        ran = subprocess.run([waymark, "info", "spe"], cwd=folder, capture_output=True, timeout=HANGS)
         done += 1
         if ran.returncode != 3 or b"it contains spe/perf.data: name that" not in ran.stderr:
             failed += 1
             print(f"failed: info spe: {ran.returncode}, {ran.stderr!r}")
-        ran = subprocess.run([waymark, "info", "--help"], capture_output=True, timeout=TIMEOUT_SECONDS)
+        ran = subprocess.run([waymark, "info", "--help"], capture_output=True, timeout=HANGS)
         done += 1
         if any(word not in ran.stdout for word in (b"perf.data", b"dpu.ini", b"snapshot.ini", b".zst", b"bare buffer")):
             failed += 1
             print("failed: info --help does not name all that info takes")
+        if failed:
+            scratch.failed()
     print(f"{done} captures, {failed} failed")
     return 1 if failed else 0
 

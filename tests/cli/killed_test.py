@@ -10,11 +10,12 @@ import pathlib
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import failed as keep, Folder, HANGS  # noqa: E402
+
 TRIES = 200
-TIMEOUT_SECONDS = 60
 
 
 def temporary(folder):
@@ -27,13 +28,13 @@ class Export:
         self.folder, self.form = folder, form
 
     def run(self):
-        return subprocess.run(self.command, capture_output=True, timeout=TIMEOUT_SECONDS, check=False)
+        return subprocess.run(self.command, capture_output=True, timeout=HANGS, check=False)
 
     def stopped(self):
         """A process that is stopped while it has a temporary name, and that name."""
         for _ in range(TRIES):
             process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            end = time.monotonic() + TIMEOUT_SECONDS
+            end = time.monotonic() + HANGS
             while process.poll() is None and time.monotonic() < end:
                 if not temporary(self.folder):
                     continue
@@ -51,6 +52,8 @@ class Export:
 
 def check(what, good):
     print(f"{'ok' if good else 'failed'}: {what}")
+    if not good:
+        keep()
     return 0 if good else 1
 
 
@@ -61,15 +64,15 @@ def main():
     failed = 0
     for form in ("csv", "jsonl"):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            with tempfile.TemporaryDirectory() as name:
+            with Folder() as name:
                 folder = pathlib.Path(name)
                 process, _ = Export(waymark, source, folder, form).stopped()
                 process.send_signal(number)
                 process.send_signal(signal.SIGCONT)
-                process.wait(timeout=TIMEOUT_SECONDS)
+                process.wait(timeout=HANGS)
                 failed += check(f"{form}: {number.name} leaves {temporary(folder)} and ends the process as a signal does",
                                 temporary(folder) == [] and process.returncode == -number)
-        with tempfile.TemporaryDirectory() as name:
+        with Folder() as name:
             folder = pathlib.Path(name)
             export = Export(waymark, source, folder, form)
             process, names = export.stopped()

@@ -9,12 +9,14 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import unittest
 
 import terminal
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder, HANGS  # noqa: E402
 
 WAYMARK = SOURCE = None
 # Of the parser, not for readers.
@@ -23,7 +25,7 @@ LEAKS = re.compile(r"\b(UINT|INT|TEXT|FLOAT|BOOLEAN)\b|\w\{|:\{|\w in \[|\[OPTIO
 
 def plain(*arguments, env=None):
     done = subprocess.run([WAYMARK, *arguments], capture_output=True, text=True, env={**os.environ, **(env or {})},
-                          stdin=subprocess.DEVNULL, timeout=60)
+                          stdin=subprocess.DEVNULL, timeout=HANGS)
     return done
 
 
@@ -68,8 +70,8 @@ class Help(unittest.TestCase):
 class ManPages(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        subprocess.run([WAYMARK, "__man", cls.folder.name], check=True, timeout=60,
+        cls.folder = Folder()
+        subprocess.run([WAYMARK, "__man", cls.folder.name], check=True, timeout=HANGS,
                        env={**os.environ, "SOURCE_DATE_EPOCH": "86400"})
         cls.pages = sorted(pathlib.Path(cls.folder.name).iterdir())
 
@@ -85,14 +87,14 @@ class ManPages(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("mandoc"), "no mandoc: install the Debian package mandoc")
     def test_mandoc_finds_nothing(self):
-        done = subprocess.run(["mandoc", "-Tlint", *self.pages], capture_output=True, text=True, timeout=60)
+        done = subprocess.run(["mandoc", "-Tlint", *self.pages], capture_output=True, text=True, timeout=HANGS)
         self.assertEqual((done.stdout, done.returncode), ("", 0))
 
     @unittest.skipUnless(shutil.which("man") and shutil.which("groff"), "no man: install the Debian packages man-db and groff-base")
     def test_man_warns_of_nothing(self):
         for page in self.pages:
             done = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", page], capture_output=True, text=True,
-                                  timeout=60, env={**os.environ, "MANWIDTH": "80", "LC_ALL": "C.UTF-8"})
+                                  timeout=HANGS, env={**os.environ, "MANWIDTH": "80", "LC_ALL": "C.UTF-8"})
             self.assertEqual((done.stderr, done.returncode), ("", 0), page.name)
 
     @unittest.skipUnless(shutil.which("mandoc"), "no mandoc: install the Debian package mandoc")
@@ -101,7 +103,7 @@ class ManPages(unittest.TestCase):
         for command in commands():
             page = pathlib.Path(self.folder.name) / ("-".join(("waymark", *command)) + ".1")
             shown = subprocess.run(["mandoc", "-Tutf8", "-Owidth=1000", page], capture_output=True, text=True,
-                                   timeout=60).stdout
+                                   timeout=HANGS).stdout
             shown = re.sub(r".\x08", "", shown)
 
             def words(text):
@@ -220,7 +222,7 @@ class Progress(unittest.TestCase):
     def test_never_in_a_line_of_output(self):
         """Trace comes slowly through a pipe, so progress is shown while packets are listed."""
         trace = (SOURCE / "examples" / "sort" / "capture" / "trace.bin").read_bytes()
-        with tempfile.TemporaryDirectory() as name:
+        with Folder() as name:
             pipe = pathlib.Path(name) / "trace"
             os.mkfifo(pipe)
             command = [WAYMARK, "packets", "-", "--protocol", "ptm1.1", "--buffer-format", "coresight",
@@ -249,13 +251,13 @@ class Progress(unittest.TestCase):
         if not compiler or not shutil.which("qemu-arm"):
             self.skipTest("no arm-linux-gnueabihf-gcc or no qemu-arm: install gcc-arm-linux-gnueabihf and qemu-user")
         lines = 40
-        with tempfile.TemporaryDirectory() as name:
+        with Folder() as name:
             folder = pathlib.Path(name)
             (folder / "talk.c").write_text(
                 "#include <stdio.h>\n#include <unistd.h>\n"
                 f"int main(void) {{ for (int i = 0; i < {lines}; ++i) {{ printf(\"half of \"); fflush(stdout);\n"
                 'usleep(30000); printf("line %d\\n", i); } }\n')
-            subprocess.run([compiler, "-static", "-o", folder / "talk", folder / "talk.c"], check=True, timeout=60)
+            subprocess.run([compiler, "-static", "-o", folder / "talk", folder / "talk.c"], check=True, timeout=HANGS)
             text, status = terminal.run([WAYMARK, "record", "-o", name + "/out", "--", name + "/talk"], rows=24)
         self.assertEqual(status, 0, text)
         shown = re.findall("\x1b7\x1b\\[24;1H\x1b\\[K([^\x1b]*)\x1b8", text)

@@ -10,13 +10,15 @@ import pathlib
 import struct
 import subprocess
 import sys
-import tempfile
 
 import cli_test
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import scratch  # noqa: E402
+from scratch import Folder, HANGS  # noqa: E402
+
 FAULTS = 20
 SAME = f"the same {FAULTS - 1} times more, as in "
-TIMEOUT_SECONDS = 60
 AUXTRACE_INFO = 70
 
 
@@ -68,12 +70,12 @@ def main():
     waymark = pathlib.Path(sys.argv[1]).resolve()
     fixtures = pathlib.Path(sys.argv[2]).resolve() / "tests" / "cli" / "fixtures"
     failed = done = 0
-    with tempfile.TemporaryDirectory() as name:
+    with Folder() as name:
         for make, commands in CASES:
             capture, what = make(fixtures, pathlib.Path(name))
             for command in commands:
                 ran = subprocess.run([waymark, *command, capture], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                     timeout=TIMEOUT_SECONDS)
+                                     timeout=HANGS)
                 lines = [line for line in ran.stdout.decode().split("\n") if what in line]
                 gathered = [line for line in lines if SAME in line]
                 done += 1
@@ -82,6 +84,8 @@ def main():
                     failed += 1
                     print(f"failed: {' '.join(command)} {capture.name} has {len(lines)} lines, {len(gathered)} of them "
                           f"with a number:\n" + "\n".join(lines[:4]))
+        if failed:
+            scratch.failed()
     print(f"{done} commands run, {failed} failed")
     return 1 if failed else 0
 

@@ -8,11 +8,13 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 
 import cli_test
 
-TIMEOUT_SECONDS = 30
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import scratch  # noqa: E402
+from scratch import Folder, HANGS  # noqa: E402
+
 CAPTURES = (["info"], ["packets"], ["flow"], ["report", "-o", "page.html"], ["profile"], ["coverage"], ["branches"],
             ["loops"], ["exceptions"], ["doctor"], ["spe", "report"], ["spe", "records"], ["spe", "sharing"],
             ["spe", "branches"], ["spe", "quality"], ["dpu", "report"], ["dpu", "tasks"], ["dpu", "program"],
@@ -30,7 +32,7 @@ class Checks:
         self.done += 1
         what = " ".join(map(str, arguments))
         try:
-            done = subprocess.run([self.waymark, *arguments], capture_output=True, timeout=TIMEOUT_SECONDS,
+            done = subprocess.run([self.waymark, *arguments], capture_output=True, timeout=HANGS,
                                   cwd=self.folder, stdin=subprocess.DEVNULL)
         except subprocess.TimeoutExpired:
             self.failed += 1
@@ -53,7 +55,7 @@ class Checks:
             with subprocess.Popen(["cat", file], stdout=theirs) as writer:
                 os.close(theirs)
                 path = f"/dev/fd/{ours}" if pipe else str(file)
-                done = subprocess.run([self.waymark, *make(path)], capture_output=True, timeout=TIMEOUT_SECONDS,
+                done = subprocess.run([self.waymark, *make(path)], capture_output=True, timeout=HANGS,
                                       cwd=self.folder, stdin=subprocess.DEVNULL, pass_fds=[ours])
                 os.close(ours)
                 writer.wait()
@@ -70,7 +72,7 @@ class Checks:
             os.set_inheritable(ours, True)
             self.done += 1
             what = [f"/dev/fd/{ours}" if a == "PIPE" else a for a in arguments]
-            done = subprocess.run([self.waymark, *what], capture_output=True, timeout=TIMEOUT_SECONDS,
+            done = subprocess.run([self.waymark, *what], capture_output=True, timeout=HANGS,
                                   cwd=self.folder, stdin=subprocess.DEVNULL, pass_fds=[ours])
             os.close(ours)
             writer.kill()
@@ -88,7 +90,7 @@ def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     fixtures = pathlib.Path(sys.argv[2]).resolve() / "tests" / "cli" / "fixtures"
-    with tempfile.TemporaryDirectory() as name:
+    with Folder() as name:
         folder = pathlib.Path(name)
         cli_test.use(fixtures, folder, "loop", "loop")
         cli_test.use(fixtures, folder, "spe", "spe")
@@ -142,6 +144,8 @@ def main():
                         ["export", "loop", "--to", "firefox"], ["doctor", "loop"], ["spe", "report", "spe/perf.data"]):
             checks.refused(*command, "-o", "pipe", statuses=(2, 3), says=("named pipe",))
             checks.refused(*command, "-o", "empty", statuses=(2, 3))
+        if checks.failed:
+            scratch.failed()
     print(f"{checks.done} commands, {checks.failed} failed")
     return 1 if checks.failed else 0
 

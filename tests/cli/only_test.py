@@ -8,9 +8,12 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
 
 import strange_names_test
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import scratch  # noqa: E402
+from scratch import Folder  # noqa: E402
 
 SKIPPED = 77
 
@@ -25,7 +28,7 @@ def main():
         sys.exit(__doc__)
     waymark, source = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
     failed = 0
-    with tempfile.TemporaryDirectory() as name:
+    with Folder() as name:
         folder = pathlib.Path(name)
         (folder / "part").mkdir()
         # The file is called like one of its functions.
@@ -64,6 +67,8 @@ def main():
         if done.returncode != 1 or "called 'orted.c'" not in done.stderr or "part/sorted.c" not in done.stderr:
             failed += 1
             print(f"failed: what there is instead: {done.returncode} {done.stderr}")
+        if failed:
+            scratch.failed()
     print(f"{len(checks) + 1} checks, {failed} failed; functions: {', '.join(sorted(everything))}")
     return 1 if failed else 0
 

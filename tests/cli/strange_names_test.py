@@ -18,12 +18,14 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import xml.etree.ElementTree
 
 import cli_test
 
-TIMEOUT_SECONDS = 120
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import scratch  # noqa: E402
+from scratch import Folder, HANGS  # noqa: E402
+
 STRANGE = b"\t\"\n\xff\\'\r,;<&>%\x1b\xc3"  # no name is longer
 
 
@@ -42,7 +44,7 @@ def patch(path, *names):
 
 
 def run(waymark, *arguments):
-    return subprocess.run([waymark, *arguments], capture_output=True, timeout=TIMEOUT_SECONDS,
+    return subprocess.run([waymark, *arguments], capture_output=True, timeout=HANGS,
                           env={**os.environ, "LC_ALL": "C.UTF-8"})
 
 
@@ -291,7 +293,7 @@ def on_terminal(waymark, *arguments):
                 out += piece
         except OSError:  # the other end was closed
             pass
-        process.wait(timeout=TIMEOUT_SECONDS)
+        process.wait(timeout=HANGS)
     os.close(ours)
     return out
 
@@ -365,7 +367,7 @@ def main():
     checks = Checks(pathlib.Path(sys.argv[1]).resolve())
     source = pathlib.Path(sys.argv[2]).resolve()
     fixtures = source / "tests" / "cli" / "fixtures"
-    with tempfile.TemporaryDirectory() as name:
+    with Folder() as name:
         folder = pathlib.Path(name)
         check_flow(checks, source, folder)
         check_dpu(checks, fixtures, folder)
@@ -373,6 +375,8 @@ def main():
         check_query(checks, folder)
         check_terminal(checks, source, folder)
         check_messages(checks, source, folder)
+        if checks.failed:
+            scratch.failed()
     print(f"{checks.done} outputs read, {checks.failed} failed")
     return 1 if checks.failed else 0
 

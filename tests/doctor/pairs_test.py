@@ -20,9 +20,11 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder, HANGS  # noqa: E402
 
 WAYMARK = pathlib.Path(sys.argv[1]).resolve()
 PAIRS = int(os.environ.get("WAYMARK_PAIRS") or 0)
@@ -38,7 +40,7 @@ Pair = collections.namedtuple("Pair", "program trace image given right")  # righ
 
 
 def run(*arguments, **more):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, timeout=120, **more)
+    return subprocess.run([str(a) for a in arguments], capture_output=True, timeout=HANGS, **more)
 
 
 def source(draw):
@@ -148,7 +150,7 @@ def build(folder, number, machine, kind, draw):
 class Pairs(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory()
+        cls.temporary = Folder()
         cls.addClassCleanup(cls.temporary.cleanup)
         cls.folder = pathlib.Path(cls.temporary.name)
         cls.draw = random.Random(SEED)

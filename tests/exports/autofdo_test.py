@@ -11,10 +11,12 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import recorded
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder, HANGS  # noqa: E402
 
 WAYMARK, SOURCE = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
 HERE = pathlib.Path(__file__).resolve().parent
@@ -66,7 +68,7 @@ def expected_counts(program, counted, by_llvm):
     unpack = base_and_copies if by_llvm else lambda discriminator: (0, 1)
     done = subprocess.run([SYMBOLIZER, "--obj", program, "--output-style=JSON", "--functions=linkage", "--inlines",
                            "--no-demangle"],
-                          input="\n".join(f"{a:#x}" for a in counted), text=True, capture_output=True, timeout=120)
+                          input="\n".join(f"{a:#x}" for a in counted), text=True, capture_output=True, timeout=HANGS)
     assert done.returncode == 0, done.stderr
     out = collections.Counter()
     for one in map(json.loads, done.stdout.splitlines()):
@@ -94,7 +96,7 @@ class AutoFdo(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        temporary = tempfile.TemporaryDirectory()
+        temporary = Folder()
         cls.addClassCleanup(temporary.cleanup)
         cls.folder = pathlib.Path(temporary.name)
         cls.source = cls.folder / "hot.cc"

@@ -8,10 +8,12 @@ import collections
 import pathlib
 import re
 import sys
-import tempfile
 import unittest
 
 import recorded
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder  # noqa: E402
 
 WAYMARK, SOURCE = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
 
@@ -32,7 +34,7 @@ def as_perf2bolt(path):
 class Bolt(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        temporary = tempfile.TemporaryDirectory()
+        temporary = Folder()
         cls.addClassCleanup(temporary.cleanup)
         cls.recording = recorded.Recording(WAYMARK, SOURCE, temporary.name, "spe")
         cls.folder, cls.program = cls.recording.folder, cls.recording.program

@@ -17,15 +17,17 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder, HANGS  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 SORT = SOURCE / "examples/sort"
 
 
 def run(*arguments, **more):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, timeout=120, **more)
+    return subprocess.run([str(a) for a in arguments], capture_output=True, timeout=HANGS, **more)
 
 
 def hashes(folder):
@@ -34,7 +36,7 @@ def hashes(folder):
 
 class Exports(unittest.TestCase):
     def setUp(self):
-        temporary = tempfile.TemporaryDirectory()
+        temporary = Folder()
         self.addCleanup(temporary.cleanup)
         self.folder = pathlib.Path(temporary.name)
         self.capture = self.folder / "capture"

@@ -8,10 +8,12 @@ import json
 import pathlib
 import re
 import sys
-import tempfile
 import unittest
 
 import recorded
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder  # noqa: E402
 
 WAYMARK, SOURCE = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
 
@@ -19,7 +21,7 @@ WAYMARK, SOURCE = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
 class Coverage(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        temporary = tempfile.TemporaryDirectory()
+        temporary = Folder()
         cls.addClassCleanup(temporary.cleanup)
         cls.recording = recorded.Recording(WAYMARK, SOURCE, temporary.name, "ptm")
         cls.folder = cls.recording.folder

@@ -11,10 +11,12 @@ import pathlib
 import re
 import shutil
 import sys
-import tempfile
 import unittest
 
 import recorded
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder  # noqa: E402
 
 WAYMARK, SOURCE = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
 AARCH64 = ("--target=aarch64-linux-gnu", "-fuse-ld=lld", "-O2", "-Wl,--emit-relocs", "-Wl,--build-id")
@@ -36,7 +38,7 @@ class Pgo(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        temporary = tempfile.TemporaryDirectory()
+        temporary = Folder()
         cls.addClassCleanup(temporary.cleanup)
         cls.folder = pathlib.Path(temporary.name)
         cls.source = cls.folder / "filter.c"
@@ -322,7 +324,7 @@ class Simpleperf(unittest.TestCase):
         golden = corpus / "../conformance/golden/autofdo-simpleperf-etm_test_loop.txt"
         if not golden.is_file():
             self.skipTest(f"there is no {golden}")
-        with tempfile.TemporaryDirectory() as folder:
+        with Folder() as folder:
             out = pathlib.Path(folder) / "profile"
             recorded.run(WAYMARK, "pgo", capture, "--image", f"{capture / 'etm_test_loop'}@0x582b2b0000", "--for", "autofdo",
                          "-o", out)

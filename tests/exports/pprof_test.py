@@ -7,17 +7,19 @@ import collections
 import pathlib
 import re
 import sys
-import tempfile
 import unittest
 
 import recorded
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder  # noqa: E402
 
 WAYMARK, SOURCE = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
 
 
 class Pprof(unittest.TestCase):
     def check(self, unit, metrics):
-        with tempfile.TemporaryDirectory() as temporary:
+        with Folder() as temporary:
             recording = recorded.Recording(WAYMARK, SOURCE, temporary, unit)
             profile = recording.export("pprof")
             for metric in metrics:

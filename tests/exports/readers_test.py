@@ -13,12 +13,14 @@ import json
 import pathlib
 import shutil
 import sys
-import tempfile
 import unittest
 
 import firefox_check
 import perfetto_check
 import recorded
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder  # noqa: E402
 
 WAYMARK, SOURCE = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
 TRACE_TIMES = 3
@@ -67,7 +69,7 @@ def of_each(test):
 class Readers(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        temporary = tempfile.TemporaryDirectory()
+        temporary = Folder()
         cls.addClassCleanup(temporary.cleanup)
         folder = pathlib.Path(temporary.name)
         cls.captures = {unit: recorded.Recording(WAYMARK, SOURCE, folder, unit) for unit in recorded.WAYS}

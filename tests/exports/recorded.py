@@ -7,6 +7,9 @@ import shutil
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import HANGS  # noqa: E402
+
 SKIPPED = 77
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 WAYS = {  # unit: compiler and its package, compiler options, QEMU, program, recording options, program arguments
@@ -35,7 +38,7 @@ def need(tool, package):
 
 def attempt(*arguments, **more):
     """Runs a command and gives what became of it."""
-    more = {"capture_output": True, "text": True, "timeout": 200, **more}
+    more = {"capture_output": True, "text": True, "timeout": HANGS, **more}
     return subprocess.run([str(a) for a in arguments], **more)
 
 

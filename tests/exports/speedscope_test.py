@@ -11,10 +11,12 @@ import json
 import pathlib
 import re
 import sys
-import tempfile
 import unittest
 
 import recorded
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder  # noqa: E402
 
 WAYMARK, SOURCE, WEB = (pathlib.Path(a).resolve() for a in sys.argv[1:4])
 HOTTEST = 10
@@ -45,7 +47,7 @@ def slices(document, profile):
 class Speedscope(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        temporary = tempfile.TemporaryDirectory()
+        temporary = Folder()
         cls.addClassCleanup(temporary.cleanup)
         cls.recordings = {unit: recorded.Recording(WAYMARK, SOURCE, temporary.name, unit) for unit in recorded.WAYS}
         files = [r.export("speedscope", "out.speedscope.json") for r in cls.recordings.values()]

@@ -18,6 +18,9 @@ import subprocess
 import sys
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import HANGS  # noqa: E402
+
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "scancel")
 INSIDE = "WAYMARK_TEST_CLUSTER"
 FOLDER = pathlib.Path("/mnt")
@@ -64,7 +67,7 @@ def loopback_up():
                     struct.pack("16sH2x4s8x", b"lo:1", socket.AF_INET, socket.inet_aton("127.0.0.2")))
 
 
-def run(*words, check=True, timeout=60, **more):
+def run(*words, check=True, timeout=HANGS, **more):
     done = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=timeout,
                           stdin=subprocess.DEVNULL, **more)
     if check and done.returncode:

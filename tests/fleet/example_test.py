@@ -9,9 +9,11 @@ import shutil
 import sys
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import cluster  # noqa: E402
 from cluster import run  # noqa: E402
+from scratch import HANGS  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 
@@ -21,7 +23,7 @@ class Example(unittest.TestCase):
         out = cluster.FOLDER / "out"
         with cluster.Cluster():
             done = run(SOURCE / "examples/fleet/run", "-n", "6", "-o", out, env={**os.environ, "WAYMARK": str(WAYMARK)},
-                       timeout=300)
+                       timeout=HANGS)
         self.assertIn("both results are the same bytes", done.stdout, done.stdout + done.stderr)
         self.assertIn("captures       6, ", done.stdout)
         self.assertRegex(done.stdout, r"builds +4 of")

@@ -11,14 +11,16 @@ import random
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder, HANGS  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 
 
 def run(*words, check=True, status=0, **more):
-    done = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL,
+    done = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=HANGS, stdin=subprocess.DEVNULL,
                           **more)
     if check and done.returncode != status:
         raise AssertionError(f"{' '.join(map(str, words))}: status {done.returncode}\n{done.stdout}{done.stderr}")
@@ -29,7 +31,7 @@ class Local(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         # Files of jobs are synced, which on a busy disk takes longer than all else.
-        cls.temporary = tempfile.TemporaryDirectory(dir="/dev/shm" if pathlib.Path("/dev/shm").is_dir() else None)
+        cls.temporary = Folder(dir="/dev/shm" if pathlib.Path("/dev/shm").is_dir() else None)
         cls.addClassCleanup(cls.temporary.cleanup)
         cls.folder = pathlib.Path(cls.temporary.name)
         programs = cls.folder / "programs"

@@ -9,13 +9,14 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import local_test  # noqa: E402
 from local_test import run  # noqa: E402
+from scratch import Folder  # noqa: E402
 
-with tempfile.TemporaryDirectory() as name:
+with Folder() as name:
     folder = pathlib.Path(name)
     local_test.Local.setUpClass()
     # What shards of fleets contain: code that ran, and timelines.

@@ -21,7 +21,9 @@ import pathlib
 import re
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder  # noqa: E402
 
 ELEMENTS = {
     "range": ("start", "end", "instructions", "isa", "atom", "branch", "link"),
@@ -77,7 +79,7 @@ def lines_of(text, buffers=None):
 
 def differences(golden, ours):
     """Lines that only one of them has, when as many as possible are matched in order."""
-    with tempfile.TemporaryDirectory() as folder:
+    with Folder() as folder:
         paths = [os.path.join(folder, name) for name in ("golden", "ours")]
         for path, lines in zip(paths, (golden, ours)):
             pathlib.Path(path).write_text("".join(line + "\n" for line in lines))
@@ -103,7 +105,7 @@ def flow(program, folder):
 
 def without_program(program, folder):
     """The same capture without its memory dumps."""
-    with tempfile.TemporaryDirectory() as copy:
+    with Folder() as copy:
         for path in folder.iterdir():
             target = pathlib.Path(copy) / path.name
             if path.suffix == ".ini":

@@ -17,12 +17,15 @@ import pathlib
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import HANGS  # noqa: E402
+
 COLUMNS = ("start", "end", "instructions", "isa", "atom", "branch", "link", "conditional")
 LOAD = 0x582B2B0000  # where the program was mapped; its file offsets are its addresses less that
 
 
 def run(status, *arguments):
-    done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS)
     if done.returncode != status:
         sys.exit(f"{' '.join(map(str, arguments))}: exit status {done.returncode}, expected {status}\n{done.stderr}")
     return done.stdout, done.stderr

@@ -11,17 +11,18 @@ import pathlib
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import unittest
 
 FOLDER, WAYMARK, ROOT = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, FOLDER)
 os.environ["WAYMARK"] = WAYMARK
 import numpy as np  # noqa: E402
 
 import waymark  # noqa: E402
+from scratch import Folder, HANGS  # noqa: E402
 
 SORT = ROOT / "examples" / "sort"
 DESCRIBED = {"protocol": "ptm1.1", "buffer_format": "coresight", "trace_id": "0x10", "etmcr": 0x30001000,
@@ -188,7 +189,7 @@ class Flow(unittest.TestCase):
             child.stdout.readline()
             time.sleep(0.2)
             child.send_signal(signal.SIGINT)
-            self.assertEqual(child.wait(timeout=20), 42)
+            self.assertEqual(child.wait(timeout=HANGS), 42)
 
 
 class Answers(unittest.TestCase):
@@ -239,7 +240,7 @@ class Answers(unittest.TestCase):
             self.assertEqual(int(ranges["instructions"].sum()), truth()["range_instructions"])
 
     def test_file(self):
-        with tempfile.TemporaryDirectory() as folder:
+        with Folder() as folder:
             path = pathlib.Path(folder) / "sort.answers"
             with waymark.open(SORT / "capture", symbols=SORT / "sort.elf") as capture:
                 answers = capture.answers()
@@ -314,11 +315,11 @@ class Examples(unittest.TestCase):
             import matplotlib  # noqa: F401
         except ImportError:
             self.skipTest("no matplotlib: install python3-matplotlib")
-        with tempfile.TemporaryDirectory() as folder:
+        with Folder() as folder:
             picture = pathlib.Path(folder) / "sort.png"
             done = subprocess.run([sys.executable, ROOT / "examples" / "library" / "picture.py", SORT / "capture",
                                    SORT / "sort.elf", picture], env={**os.environ, "PYTHONPATH": FOLDER},
-                                  capture_output=True, text=True, timeout=120)
+                                  capture_output=True, text=True, timeout=HANGS)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(f"{truth()['range_instructions']} instructions in {truth()['ranges']} ranges", done.stdout)
             self.assertIn("quicksort 3637", done.stdout)
@@ -327,7 +328,7 @@ class Examples(unittest.TestCase):
 
 class Program(unittest.TestCase):
     def test_report(self):
-        with tempfile.TemporaryDirectory() as folder:
+        with Folder() as folder:
             try:
                 page = waymark.report(SORT / "capture", pathlib.Path(folder) / "r.html", symbols=SORT / "sort.elf")
             except waymark.UsageError as error:
@@ -337,7 +338,7 @@ class Program(unittest.TestCase):
             self.assertGreater(page.stat().st_size, 10000)
 
     def test_record(self):
-        with tempfile.TemporaryDirectory() as folder:
+        with Folder() as folder:
             try:
                 out = waymark.record(SORT / "sort-aarch64.elf", pathlib.Path(folder) / "out", unit="ete", limit=4000)
             except waymark.Error as error:

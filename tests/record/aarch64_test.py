@@ -13,13 +13,14 @@ import pathlib
 import re
 import shutil
 import sys
-import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from executed_test import Mismatch, follow, is_straight, run  # noqa: E402
 import opencsd  # noqa: E402
 import truth_file  # noqa: E402
+from scratch import Folder  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 CROSS = "aarch64-linux-gnu-gcc"
@@ -39,7 +40,7 @@ def entered(path):
 class Aarch64(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory()
+        cls.temporary = Folder()
         cls.folder = pathlib.Path(cls.temporary.name)
         for name, options in KINDS.items():
             done = run(CROSS, "-O1", *options, "-o", cls.folder / name, SOURCE / "tests/record/aarch64.c", "-lpthread")

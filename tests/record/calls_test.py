@@ -10,12 +10,14 @@ import json
 import pathlib
 import re
 import sys
-import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent / "exports"))
 from recorded import need, run  # noqa: E402
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder  # noqa: E402
 
 WAYMARK, SOURCE = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
 LEVELS = {"-O0": ["-marm"], "-O2": ["-mthumb"]}
@@ -122,7 +124,7 @@ class Calls(unittest.TestCase):
 
     def test_without_symbols_the_calls_are_the_same(self):
         """Exceptions and longjmp in a stripped program of the compiler's default flags."""
-        with tempfile.TemporaryDirectory() as name:
+        with Folder() as name:
             folder = pathlib.Path(name)
             program = folder / "program"
             (folder / "program.cc").write_text(THROWS)
@@ -146,7 +148,7 @@ class Calls(unittest.TestCase):
 
     def test_a_recording_begins_at_a_lambda(self):
         """Its name has a character that begins a comment in the capture's description."""
-        with tempfile.TemporaryDirectory() as name:
+        with Folder() as name:
             program, out = pathlib.Path(name) / "program", pathlib.Path(name) / "capture"
             (pathlib.Path(name) / "program.cc").write_text(
                 "int main(int argc, char**) {\n"
@@ -160,7 +162,7 @@ class Calls(unittest.TestCase):
 
     def test_all_levels(self):
         for level in LEVELS:
-            with self.subTest(level=level), tempfile.TemporaryDirectory() as folder:
+            with self.subTest(level=level), Folder() as folder:
                 self.check(level, pathlib.Path(folder))
 
 

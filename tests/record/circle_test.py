@@ -15,12 +15,13 @@ import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import endless  # noqa: E402
+from scratch import Folder, HANGS  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 SORT = SOURCE / "examples/sort/sort.elf"
@@ -60,12 +61,12 @@ CHANGES = elf(0xe3a0403c, 0xe59f5034, 0xe28f6028,                       # mov r4
 
 
 def run(*arguments, **more):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=120, **more)
+    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS, **more)
 
 
 class Circle(unittest.TestCase):
     def setUp(self):
-        self.temporary = tempfile.TemporaryDirectory()
+        self.temporary = Folder()
         self.folder = pathlib.Path(self.temporary.name)
         self.out = self.folder / "out"
 
@@ -226,7 +227,7 @@ class Circle(unittest.TestCase):
             child = self.start_endless()
             self.wait_for_trace()
             child.send_signal(number)
-            _, said = child.communicate(timeout=60)
+            _, said = child.communicate(timeout=HANGS)
             self.assertEqual(child.returncode, 5, said)
             self.assertIn(number.name, said)
             self.verify()
@@ -238,7 +239,7 @@ class Circle(unittest.TestCase):
         self.assertTrue(int(re.search(r"SigIgn:\s+(\w+)", status)[1], 16) & 1 << signal.SIGHUP - 1, status)
         child.send_signal(signal.SIGHUP)
         child.send_signal(signal.SIGINT)
-        _, said = child.communicate(timeout=60)
+        _, said = child.communicate(timeout=HANGS)
         self.assertEqual(child.returncode, 5, said)
         self.assertIn("SIGINT", said)
 
@@ -248,7 +249,7 @@ class Circle(unittest.TestCase):
         self.assertEqual(run(WAYMARK, "flow", self.out, "--format", "summary").returncode, 0)  # while it grows
         (qemu,) = (int(p) for p in pathlib.Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split())
         child.kill()
-        child.communicate(timeout=60)
+        child.communicate(timeout=HANGS)
         # QEMU ends with the process that takes its trace.
         for _ in range(1000):
             state = pathlib.Path(f"/proc/{qemu}/stat")
@@ -265,7 +266,7 @@ class Circle(unittest.TestCase):
         self.wait_for_trace()
         (qemu,) = (int(p) for p in pathlib.Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split())
         os.kill(qemu, signal.SIGKILL)
-        _, said = child.communicate(timeout=60)
+        _, said = child.communicate(timeout=HANGS)
         self.assertEqual(child.returncode, 4, said)
         self.assertIn("SIGKILL", said)
         self.verify()
@@ -273,7 +274,7 @@ class Circle(unittest.TestCase):
     def test_full_disk(self):
         limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (7000000, 7000000))
         child = self.start_endless("--branch-broadcast", preexec_fn=limit)
-        _, said = child.communicate(timeout=60)
+        _, said = child.communicate(timeout=HANGS)
         self.assertEqual(child.returncode, 6, said)
         self.assertIn("cannot write", said)
         self.assertEqual(run(WAYMARK, "flow", self.out, "--format", "summary").returncode, 0)
@@ -297,7 +298,7 @@ class Circle(unittest.TestCase):
                     self.assertIn("another 'waymark record' is writing there", done.stderr)
                 self.assertTrue(described.exists())
                 child.kill()
-                child.communicate(timeout=60)
+                child.communicate(timeout=HANGS)
                 # The lock ends with the process that held it.
                 done = run(*again, "--unit", unit, "--", SORT)
                 self.assertEqual(done.returncode, 0, done.stderr)
@@ -419,7 +420,7 @@ class Circle(unittest.TestCase):
                                              "--", program), stdin=subprocess.DEVNULL)
                 self.wait_for_trace()
                 child.send_signal(number)
-                _, said = child.communicate(timeout=60)
+                _, said = child.communicate(timeout=HANGS)
                 self.assertEqual(child.returncode, status, said)
                 self.verify()
         # An image for another board: its addresses hold only empty memory.

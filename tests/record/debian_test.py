@@ -19,6 +19,7 @@ import subprocess
 import sys
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import opencsd  # noqa: E402
 import truth_file  # noqa: E402
@@ -46,6 +47,7 @@ print(len(done))
 """
 PYTHON_SIGNALS = """
 import _signal as s
+from scratch import HANGS  # noqa: E402
 seen = []
 s.signal(s.SIGALRM, lambda number, frame: seen.append(number))
 s.setitimer(s.ITIMER_REAL, .002, .002)
@@ -111,7 +113,7 @@ PROGRAMS = {
 
 
 def run(*arguments, **more):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, timeout=900, cwd=FOLDER, **more)
+    return subprocess.run([str(a) for a in arguments], capture_output=True, timeout=HANGS, cwd=FOLDER, **more)
 
 
 def entered(path):

@@ -16,6 +16,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder, HANGS  # noqa: E402
+
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 SETS = ("2,7", "1,5", "3,9", "13,14", "4,18")
 UNCOUNTED = ("–", "WAIT")
@@ -23,7 +26,7 @@ UNSEEN = ("INT", "EXC", "TASKSW")  # they happen between instructions
 
 
 def run(*arguments):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=300)
+    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS)
 
 
 class Truth:
@@ -86,7 +89,7 @@ class Functions:
 class Dpu(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory()
+        cls.temporary = Folder()
         cls.folder = pathlib.Path(cls.temporary.name)
         done = run(SOURCE / "examples/build", "-o", cls.folder, "threads", "interpreter", "tasks")
         assert done.returncode == 0, done.stdout + done.stderr

@@ -16,8 +16,10 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder, HANGS  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 LISTER = shutil.which("trc_pkt_lister")
@@ -41,7 +43,7 @@ A64_RETURN_STACK = ("armv9-a --unit ete --return-stack",)
 
 
 def run(*arguments):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=120)
+    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS)
 
 
 def number(text):
@@ -55,7 +57,7 @@ class Call(collections.namedtuple("Call", "calls name path")):
 class Examples(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory()
+        cls.temporary = Folder()
         cls.folder = pathlib.Path(cls.temporary.name)
         done = run(SOURCE / "examples/build", "-o", cls.folder)
         assert done.returncode == 0, done.stdout + done.stderr
@@ -66,7 +68,7 @@ class Examples(unittest.TestCase):
 
     def circle(self, program, arguments, options, check):
         """Records, verifies, has OpenCSD decode; `check(printed, calls)` compares with what the program printed."""
-        with tempfile.TemporaryDirectory(dir=self.folder) as name:
+        with Folder(dir=self.folder) as name:
             out = pathlib.Path(name) / "out"
             done = run(WAYMARK, "record", "-o", out, *options.split(), "--", self.folder / program, *arguments.split())
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

@@ -12,11 +12,12 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import truth_file  # noqa: E402
+from scratch import Folder, HANGS  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 PROGRAMS = SOURCE / "tests/record/exceptions"
@@ -32,13 +33,13 @@ BOARDS = {
 
 
 def run(*arguments):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=60,
+    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS,
                           stdin=subprocess.DEVNULL)
 
 
 class Exceptions(unittest.TestCase):
     def setUp(self):
-        self.temporary = tempfile.TemporaryDirectory()
+        self.temporary = Folder()
         self.folder = pathlib.Path(self.temporary.name)
         self.out = self.folder / "out"
         self.program = self.folder / "program"

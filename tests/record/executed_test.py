@@ -19,11 +19,12 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import truth_file  # noqa: E402
+from scratch import Folder, HANGS  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 SYSTEM = "qemu-system-arm"
@@ -32,7 +33,7 @@ ICOUNT = ("-icount", "shift=7")
 
 
 def run(*arguments, **more):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=120,
+    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS,
                           stdin=subprocess.DEVNULL, **more)
 
 
@@ -85,7 +86,7 @@ def is_straight(addresses):
 class Executed(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory()
+        cls.temporary = Folder()
         cls.folder = pathlib.Path(cls.temporary.name)
         done = run(SOURCE / "examples/build", "-o", cls.folder)
         assert done.returncode == 0, done.stdout + done.stderr

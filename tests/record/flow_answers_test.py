@@ -17,10 +17,12 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 from numbers_of_bytes import Numbers
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder, HANGS  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 OBJDUMP, NM = shutil.which("arm-linux-gnueabihf-objdump"), shutil.which("arm-linux-gnueabihf-nm")
@@ -29,7 +31,7 @@ JOBS = (1, 2, 3, 7)
 
 
 def run(*arguments):
-    done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS)
     assert done.returncode == 0, f"{arguments}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
     return done.stdout
 
@@ -111,7 +113,7 @@ def is_call(mnemonic):
 class Answers(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory()
+        cls.temporary = Folder()
         cls.folder = pathlib.Path(cls.temporary.name)
         run(SOURCE / "examples/build", "-o", cls.folder)
 

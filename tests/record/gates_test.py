@@ -16,8 +16,10 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder, HANGS  # noqa: E402
 
 WAYMARK = pathlib.Path(sys.argv[1]).resolve()
 CROSS = "arm-linux-gnueabihf-"
@@ -104,7 +106,7 @@ int main(int n, char**) { Shape s{unsigned(n) + 4}; return NAME(s) + NAME(s, 90)
 
 
 def run(*arguments, **more):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=300, **more)
+    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS, **more)
 
 
 def number(text):
@@ -114,7 +116,7 @@ def number(text):
 class Gates(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory()
+        cls.temporary = Folder()
         cls.folder = pathlib.Path(cls.temporary.name)
         cls.program = cls.build(cls.folder / "program")
         cls.whole = cls.record(cls.folder / "whole", cls.program)

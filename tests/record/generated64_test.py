@@ -9,12 +9,13 @@ import pathlib
 import re
 import shutil
 import sys
-import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import opencsd  # noqa: E402
 from executed_test import run  # noqa: E402
+from scratch import Folder  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 CROSS = "aarch64-linux-gnu-gcc"
@@ -23,7 +24,7 @@ CROSS = "aarch64-linux-gnu-gcc"
 class Generated64(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory()
+        cls.temporary = Folder()
         cls.folder = pathlib.Path(cls.temporary.name)
         for name, value in (("one", 1), ("two", 10)):
             (cls.folder / f"{name}.c").write_text(f"long step(long x) {{ return x + {value}; }}\n")

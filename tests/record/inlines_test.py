@@ -14,10 +14,12 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 from numbers_of_bytes import Numbers
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder, HANGS  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 ARM, A64 = "arm-linux-gnueabihf-", "aarch64-linux-gnu-"
@@ -25,7 +27,7 @@ PROGRAM = SOURCE / "tests/data/inlines/inlines.c"
 
 
 def run(*arguments):
-    done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS)
     assert done.returncode == 0, f"{arguments}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
     return done.stdout
 
@@ -35,7 +37,7 @@ def chains(tool, program, addresses):
     out, frames, function = {}, None, None
     asked = "\n".join(f"{a:#x}" for a in addresses)
     done = subprocess.run([tool, "-a", "-f", "-i", "-e", program], input=asked, capture_output=True, text=True,
-                          timeout=300)
+                          timeout=HANGS)
     assert done.returncode == 0, done.stderr
     for line in done.stdout.splitlines():
         if re.fullmatch(r"0x[0-9a-f]+", line):
@@ -86,7 +88,7 @@ def pprof_chains(data):
 class Inlines(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory()
+        cls.temporary = Folder()
         cls.folder = pathlib.Path(cls.temporary.name)
 
     @classmethod

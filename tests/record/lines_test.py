@@ -12,12 +12,14 @@ import csv
 import pathlib
 import re
 import sys
-import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent / "exports"))
 from recorded import need, run  # noqa: E402
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder  # noqa: E402
 
 WAYMARK, SOURCE = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
 PROGRAM = r"""struct Range {
@@ -62,7 +64,7 @@ __attribute__((naked)) int last_row() {
 class Lines(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        temporary = tempfile.TemporaryDirectory()
+        temporary = Folder()
         cls.addClassCleanup(temporary.cleanup)
         folder = pathlib.Path(temporary.name)
         (folder / "lines.cpp").write_text(PROGRAM)

@@ -13,12 +13,14 @@ import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent / "exports"))
 from recorded import need, run  # noqa: E402
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder  # noqa: E402
 
 WAYMARK, SOURCE = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
 LEVELS = {"-O0": [], "-O1": [], "-O2": ["-mthumb"], "-O3": ["-funroll-loops", "-marm"]}
@@ -128,7 +130,7 @@ class Loops(unittest.TestCase):
     def test_all_levels(self):
         kinds = collections.Counter()
         for level in LEVELS:
-            with self.subTest(level=level), tempfile.TemporaryDirectory() as folder:
+            with self.subTest(level=level), Folder() as folder:
                 kinds += self.check(level, pathlib.Path(folder))
         self.assertGreater(kinds["natural"], 10 * len(LEVELS))
         self.assertGreater(kinds["irreducible"], 0)

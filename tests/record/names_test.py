@@ -15,8 +15,10 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder, HANGS  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 CROSS = "arm-linux-gnueabihf-"
@@ -88,7 +90,7 @@ int main(void) {
 
 
 def run(*arguments, **more):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=120, **more)
+    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS, **more)
 
 
 def number(text):
@@ -98,7 +100,7 @@ def number(text):
 class Names(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory()
+        cls.temporary = Folder()
         cls.folder = pathlib.Path(cls.temporary.name)
         cls.program = cls.build("program", PROGRAM)
         cls.out = cls.record(cls.folder / "out", cls.program, "3")

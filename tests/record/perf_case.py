@@ -3,15 +3,17 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder, HANGS  # noqa: E402
 
 WAYMARK = pathlib.Path(sys.argv[1]).resolve()
 A64 = "aarch64-linux-gnu-gcc"
 
 
 def run(*arguments, **more):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=300,
+    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS,
                           stdin=subprocess.DEVNULL, **more)
 
 
@@ -22,7 +24,7 @@ class PerfCase(unittest.TestCase):
     def setUpClass(cls):
         if shutil.which(A64) is None:
             raise unittest.SkipTest(f"NOT RUN: {A64} is not on PATH")
-        cls.temporary = tempfile.TemporaryDirectory()
+        cls.temporary = Folder()
         cls.folder = pathlib.Path(cls.temporary.name)
         cls.make()
 

@@ -15,11 +15,12 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import truth_file  # noqa: E402
+from scratch import Folder, HANGS  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 PERF = shutil.which("perf")
@@ -65,7 +66,7 @@ int main(void) {
 
 
 def run(*arguments, **more):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=300,
+    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS,
                           stdin=subprocess.DEVNULL, **more)
 
 
@@ -84,7 +85,7 @@ def executed(ranges):
 class Perf(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory()
+        cls.temporary = Folder()
         cls.folder = pathlib.Path(cls.temporary.name)
         for name, text in (("program", PROGRAM), ("threads", THREADS)):
             (cls.folder / f"{name}.c").write_text(text)

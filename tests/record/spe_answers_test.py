@@ -10,16 +10,18 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder, HANGS  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 COMPILER = "aarch64-linux-gnu-gcc"
 
 
 def run(*arguments):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=300)
+    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS)
 
 
 def line_of(program, text):
@@ -33,7 +35,7 @@ def line_of(program, text):
 class Answers(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory()
+        cls.temporary = Folder()
         cls.folder = pathlib.Path(cls.temporary.name)
         cls.recorded = {}
 
@@ -89,7 +91,7 @@ class Answers(unittest.TestCase):
     def test_one_recording_at_a_time(self):
         endless = self.folder / "endless"
         done = subprocess.run([COMPILER, "-O1", "-static", "-x", "c", "-o", endless, "-"], text=True, capture_output=True,
-                              input="int main(void) { for (volatile long i = 0;; ++i) ; }", timeout=60)
+                              input="int main(void) { for (volatile long i = 0;; ++i) ; }", timeout=HANGS)
         self.assertEqual(done.returncode, 0, done.stderr)
         hello = self.record("hello", 256).parent / "hello"
         out = self.folder / "one" / "perf.data"
@@ -114,7 +116,7 @@ class Answers(unittest.TestCase):
             self.assertIsNone(child.poll())
         finally:
             child.kill()
-            child.wait(timeout=60)
+            child.wait(timeout=HANGS)
         # The lock is gone with whoever held it.
         done = run(*again, "-c", "256", "--", hello)
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -16,12 +16,13 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import truth_file  # noqa: E402
 from executed_test import follow, is_straight  # noqa: E402
+from scratch import Folder, HANGS  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 CROSS, SYSTEM = "aarch64-linux-gnu-gcc", "qemu-system-aarch64"
@@ -40,7 +41,7 @@ STATES = {"reset": (3, "S"), "start_monitor": (3, "S"), "monitor_call": (3, "S")
 
 
 def run(*arguments, **more):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=120,
+    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS,
                           stdin=subprocess.DEVNULL, **more)
 
 
@@ -59,7 +60,7 @@ def entered(log):
 class System64(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory()
+        cls.temporary = Folder()
         cls.folder = pathlib.Path(cls.temporary.name)
         done = run(SOURCE / "examples/build", "-o", cls.folder, "levels")
         assert done.returncode == 0, done.stdout + done.stderr

@@ -11,7 +11,9 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder, HANGS  # noqa: E402
 
 SKIPPED = 77
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
@@ -23,7 +25,7 @@ def skip(why):
 
 
 def run(*arguments, env=None):
-    done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=200, env=env)
+    done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS, env=env)
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, arguments))} failed with {done.returncode}:\n{done.stdout}{done.stderr}")
     return done
@@ -65,14 +67,14 @@ def main():
         skip("no Chromium (Debian package chromium)")
     if not (web / "node_modules/playwright-core").is_dir():
         skip(f"the page's tests are not installed in {web}: was the page built with WAYMARK_TESTS=ON?")
-    with tempfile.TemporaryDirectory() as temporary:
+    with Folder() as temporary:
         work = pathlib.Path(temporary)
         reports = pathlib.Path(os.environ.get("WM_KEEP_REPORTS") or web.parent / "reports")
         reports.mkdir(parents=True, exist_ok=True)
         # Reports of an earlier run would be tested too.
         for old in [*reports.glob("*.htm*"), *reports.glob("pictures/*.png")]:
             old.unlink()
-        probe = subprocess.run([made, "flow", work / "probe.html"], capture_output=True, text=True, timeout=60)
+        probe = subprocess.run([made, "flow", work / "probe.html"], capture_output=True, text=True, timeout=HANGS)
         if probe.returncode == SKIPPED:
             skip(probe.stderr.strip())
         for kind in ("flow", "samples", "hostile", "large"):
@@ -82,7 +84,7 @@ def main():
         (reports / "cut.htm").write_bytes(whole[:at + 300] + whole[whole.index(b"</script>", at):])
         for name, capture, options in captures(waymark, source, work):
             run(waymark, "report", capture, *options, "-o", reports / f"{name}.html")
-        done = subprocess.run([node, source / "tests/report/browser.mjs", web, reports, chromium], timeout=500)
+        done = subprocess.run([node, source / "tests/report/browser.mjs", web, reports, chromium], timeout=HANGS)
         sys.exit(done.returncode)
 
 

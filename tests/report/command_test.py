@@ -10,18 +10,19 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import zlib
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 import cli_test  # its fixtures
+from scratch import Folder, HANGS  # noqa: E402
 
 waymark, source = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
 capture, program = source / "examples/sort/capture", source / "examples/sort/sort.elf"
 
 
 def run(work, status, says, *arguments):
-    done = subprocess.run([waymark, "report", *map(str, arguments)], cwd=work, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([waymark, "report", *map(str, arguments)], cwd=work, capture_output=True, text=True, timeout=HANGS)
     command = "waymark report " + " ".join(map(str, arguments))
     assert done.returncode == status, f"{command}: {done.returncode}, not {status}:\n{done.stderr}"
     assert re.search(says, done.stderr), f"{command}: does not say {says!r}:\n{done.stderr}"
@@ -34,9 +35,9 @@ def head(report):
     return json.loads(zlib.decompress(base64.b64decode(packed), -15))
 
 
-with tempfile.TemporaryDirectory() as folder:
+with Folder() as folder:
     work = pathlib.Path(folder)
-    built_without = subprocess.run([waymark, "report", capture, "-o", "x.html"], cwd=work, capture_output=True, text=True, timeout=60)
+    built_without = subprocess.run([waymark, "report", capture, "-o", "x.html"], cwd=work, capture_output=True, text=True, timeout=HANGS)
     if built_without.returncode == 2:
         # Every other command works; this one says what is missing before it reads anything.
         assert re.search(r"page .*(install|Install|build again)", built_without.stderr), built_without.stderr

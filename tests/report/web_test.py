@@ -10,6 +10,9 @@ import shutil
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import HANGS  # noqa: E402
+
 web = pathlib.Path(sys.argv[1])
 node = shutil.which("node") or shutil.which("nodejs")
 if node is None:
@@ -19,6 +22,6 @@ if not (web / "node_modules/vitest").is_dir():
     print(f"SKIPPED: the page's tests are not installed in {web}: was the page built with WAYMARK_TESTS=ON?")
     sys.exit(77)
 for tool in (["typescript/bin/tsc", "--noEmit"], ["vitest/vitest.mjs", "run", "--no-color"]):
-    done = subprocess.run([node, f"node_modules/{tool[0]}", *tool[1:]], cwd=web, timeout=200)
+    done = subprocess.run([node, f"node_modules/{tool[0]}", *tool[1:]], cwd=web, timeout=HANGS)
     if done.returncode != 0:
         sys.exit(1)

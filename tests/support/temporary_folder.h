@@ -1,15 +1,18 @@
-/// A folder for the files a test writes, gone when the test ends.
+/// A folder for the files a test writes: gone when the test ends, unless it failed.
 #pragma once
 
 #include <stdlib.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "waymark/core/result.h"
 
@@ -25,6 +28,11 @@ public:
     TemporaryFolder(const TemporaryFolder&) = delete;
     TemporaryFolder& operator=(const TemporaryFolder&) = delete;
     ~TemporaryFolder() {
+        const testing::TestInfo* const test = testing::UnitTest::GetInstance()->current_test_info();
+        if (test != nullptr && test->result()->Failed()) {
+            std::printf("kept: %s\n", path_.c_str());
+            return;
+        }
         std::error_code ignored;
         std::filesystem::remove_all(path_, ignored);
     }

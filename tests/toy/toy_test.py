@@ -16,7 +16,9 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder  # noqa: E402
 
 # What a new protocol adds, and the files it changes with the most lines it may add and remove there.
 ADDED = re.compile(r"(include/waymark|src|tests)/toy/[\w.]+|docs/spec/toy\.md|fuzz/toy_\w+\.cc|tests/data/fuzz/toy_\w+/\w+")
@@ -138,7 +140,7 @@ def main(arguments):
         return 77
     source = pathlib.Path(arguments[0]).resolve()
     patch = source / "tests/toy/toy.patch"
-    with tempfile.TemporaryDirectory() as temporary:
+    with Folder() as temporary:
         work = pathlib.Path(arguments[1]).resolve() if len(arguments) > 1 else pathlib.Path(temporary)
         tree = work / "tree"
         shutil.rmtree(tree, ignore_errors=True)

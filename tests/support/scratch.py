@@ -1,0 +1,106 @@
+"""What tests in Python share: folders that stay when a test fails, a limit for what hangs, and what commands print being
+the same everywhere.
+
+    from scratch import HANGS, Folder
+"""
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+
+# Seconds after which a command hangs: no machine, however busy, is as slow. CTest ends a test later (tests/CMakeLists.txt).
+HANGS = 1200
+
+# Messages, numbers and orders of other programs are compared with what they are in English, and times with UTC.
+for _variable in [name for name in os.environ if name.startswith("LC_")] + ["LANG", "LANGUAGE", "LOCPATH", "TZ"]:
+    os.environ.pop(_variable, None)
+os.environ["LC_ALL"] = "C.UTF-8"
+# What Waymark, QEMU and the dynamic loader of programs for Arm read besides.
+for _variable in ("DEBUGINFOD_URLS", "SOURCE_DATE_EPOCH", "PAGER", "LESS", "NO_COLOR", "COLUMNS", "LINES", "QEMU_LD_PREFIX",
+                  "QEMU_SET_ENV", "QEMU_UNSET_ENV", "QEMU_LOG", "QEMU_STRACE"):
+    os.environ.pop(_variable, None)
+# An empty home: settings of the user change nothing, and perf, go and npm leave nothing there.
+_home = tempfile.TemporaryDirectory(prefix="waymark-home-", ignore_cleanup_errors=True)
+os.environ["HOME"] = _home.name
+os.umask(0o022)
+
+_failures = 0
+
+
+def failed():
+    """A case failed: folders that are in use stay."""
+    global _failures
+    _failures += 1
+
+
+class Folder(tempfile.TemporaryDirectory):
+    """A temporary folder. It stays, and "kept: FOLDER" is printed, if a case failed since it was made."""
+
+    def __init__(self, **more):
+        super().__init__(prefix="waymark-test-", **more)
+        self._before = _failures
+
+    def cleanup(self):
+        if _failures == self._before:
+            super().cleanup()
+        elif self._finalizer.detach():
+            print(f"kept: {self.name}", file=sys.stderr, flush=True)
+
+    def __exit__(self, kind, value, trace):
+        ends_well = kind is None or issubclass(kind, unittest.SkipTest) or kind is SystemExit and value.code in (None, 0, 77)
+        if not ends_well:
+            failed()
+        self.cleanup()
+
+
+def _told(add):
+    def told(result, test, *why):
+        if why[-1] is not None:  # addSubTest is called for what passed too
+            failed()
+        return add(result, test, *why)
+    return told
+
+
+for _name in ("addError", "addFailure", "addSubTest"):
+    setattr(unittest.TestResult, _name, _told(getattr(unittest.TestResult, _name)))
+
+
+def _self_test():
+    """What stays, by how a case ended."""
+    class Cases(unittest.TestCase):
+        def good(self):
+            with Folder() as name:
+                kept["good"] = name
+
+        def skipped(self):
+            with Folder() as name:
+                kept["skipped"] = name
+                self.skipTest("x")
+
+        def bad(self):
+            with Folder() as name:
+                kept["bad"] = name
+                self.fail("x")
+
+        def part(self):
+            folder = Folder()
+            kept["part"] = folder.name
+            with self.subTest(1):
+                self.fail("x")
+            with self.subTest(2):
+                pass
+            folder.cleanup()
+
+    for case, stays in (("good", False), ("skipped", False), ("bad", True), ("part", True), ("good", False)):
+        kept = {}
+        Cases(case).run(unittest.TestResult())
+        there = pathlib.Path(kept[case]).is_dir()
+        assert there == stays, case
+        if there:
+            pathlib.Path(kept[case]).rmdir()
+    print("what a failure needs stays")
+
+
+if __name__ == "__main__":
+    _self_test()
