@@ -82,7 +82,9 @@ void answers_suite(void) {
     functions_have_costs(answers);
     all_tables_are_whole(answers);
 
-    char path[] = "/tmp/waymark-capi-XXXXXX.answers";
+    const char* const folder = getenv("TMPDIR");
+    char path[4096];
+    snprintf(path, sizeof path, "%s/waymark-capi-XXXXXX.answers", folder ? folder : "/tmp");
     const int file = mkstemps(path, 8);
     CHECK(file >= 0);
     OK(wm_answers_save(answers, path, error));

@@ -3,19 +3,35 @@
 
 usage: killed_test.py WAYMARK SOURCE_FOLDER
 
-The export is stopped (SIGSTOP) while its temporary folder exists, and then killed. That is tried until it was met there.
+A library that is loaded with the export stops it (SIGSTOP) before it renames its temporary folder; then it is killed.
 """
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from scratch import failed as keep, Folder, HANGS  # noqa: E402
 
-TRIES = 200
+SKIPPED = 77
+# The first rename of what is not whole waits for SIGCONT.
+LIBRARY = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <string.h>
+int rename(const char* from, const char* to) {
+    static int stopped;
+    const size_t length = strlen(from);
+    if (!stopped && length > 5 && strcmp(from + length - 5, ".part") == 0) {
+        stopped = 1;
+        raise(SIGSTOP);
+    }
+    return ((int (*)(const char*, const char*))dlsym(RTLD_NEXT, "rename"))(from, to);
+}
+"""
 
 
 def temporary(folder):
@@ -23,31 +39,34 @@ def temporary(folder):
 
 
 class Export:
-    def __init__(self, waymark, source, folder, form):
+    def __init__(self, waymark, source, folder, form, library):
         self.command = [waymark, "export", source / "examples" / "sort" / "capture", "--to", form, "-o", folder / form]
-        self.folder, self.form = folder, form
+        self.folder, self.form, self.library = folder, form, library
 
     def run(self):
         return subprocess.run(self.command, capture_output=True, timeout=HANGS, check=False)
 
     def stopped(self):
         """A process that is stopped while it has a temporary name, and that name."""
-        for _ in range(TRIES):
-            process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            end = time.monotonic() + HANGS
-            while process.poll() is None and time.monotonic() < end:
-                if not temporary(self.folder):
-                    continue
-                process.send_signal(signal.SIGSTOP)
-                os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-                if process.poll() is None and (names := temporary(self.folder)):
-                    return process, names
-                process.send_signal(signal.SIGCONT)
-            process.kill()
-            process.wait()
-            for name in temporary(self.folder):
-                sys.exit(f"failed: {name} is left by an export that was not killed")
-        sys.exit(f"failed: no export --to {self.form} was met while it had a temporary name, in {TRIES} tries")
+        loaded = " ".join(filter(None, [str(self.library), os.environ.get("LD_PRELOAD")]))
+        process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                   env={**os.environ, "LD_PRELOAD": loaded})
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        names = temporary(self.folder)
+        if process.poll() is not None or not names:
+            sys.exit(f"failed: an export --to {self.form} ended with {process.poll()} before it renamed what it wrote; {names}")
+        return process, names
+
+
+def library(folder):
+    compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+    if compiler is None:
+        print("SKIPPED: no C compiler (Debian package gcc)")
+        sys.exit(SKIPPED)
+    (folder / "stop.c").write_text(LIBRARY)
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", folder / "stop.so", folder / "stop.c", "-ldl"], check=True,
+                   timeout=HANGS)
+    return folder / "stop.so"
 
 
 def check(what, good):
@@ -61,12 +80,19 @@ def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     waymark, source = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+    # LD_PRELOAD separates names by spaces.
+    with Folder(dir="/dev/shm" if pathlib.Path("/dev/shm").is_dir() else None) as name:
+        failed = kills(waymark, source, library(pathlib.Path(name)))
+    return 1 if failed else 0
+
+
+def kills(waymark, source, stop):
     failed = 0
     for form in ("csv", "jsonl"):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             with Folder() as name:
                 folder = pathlib.Path(name)
-                process, _ = Export(waymark, source, folder, form).stopped()
+                process, _ = Export(waymark, source, folder, form, stop).stopped()
                 process.send_signal(number)
                 process.send_signal(signal.SIGCONT)
                 process.wait(timeout=HANGS)
@@ -74,7 +100,7 @@ def main():
                                 temporary(folder) == [] and process.returncode == -number)
         with Folder() as name:
             folder = pathlib.Path(name)
-            export = Export(waymark, source, folder, form)
+            export = Export(waymark, source, folder, form, stop)
             process, names = export.stopped()
             # What looks alike but is not ours stays: of a living process, of another place, not of our shape.
             others = [f"{form}.{os.getpid()}-0.part", f"other.{process.pid}-0.part", f"{form}.x-0.part"]
@@ -91,7 +117,7 @@ def main():
             done = export.run()
             failed += check(f"{form}: the next run removes it, and nothing else",
                             done.returncode == 0 and temporary(folder) == sorted(others))
-    return 1 if failed else 0
+    return failed
 
 
 if __name__ == "__main__":

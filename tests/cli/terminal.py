@@ -1,15 +1,18 @@
 """A terminal for tests: runs a program in one of a given size, types into it, and reads what it shows."""
 import fcntl
 import os
+import pathlib
 import pty
 import re
 import select
 import signal
 import struct
+import sys
 import termios
 import time
 
-SECONDS = 60
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import HANGS  # noqa: E402
 
 
 class Terminal:
@@ -32,7 +35,7 @@ class Terminal:
     def type(self, text):
         os.write(self.file, text.encode())
 
-    def read(self, until=None, seconds=SECONDS):
+    def read(self, until=None, seconds=HANGS):
         """Reads until the regular expression is in what was written since the call, or the program ends; returns that."""
         begin, end = len(self.text), time.monotonic() + seconds
         while time.monotonic() < end:
@@ -52,7 +55,7 @@ class Terminal:
                 raise AssertionError(f"no {until} within {seconds} s in {self.text[begin:]!r}")
         return self.text[begin:].decode(errors="replace")
 
-    def wait(self, seconds=SECONDS):
+    def wait(self, seconds=HANGS):
         """Reads to the end; returns all that was written, with line breaks as a file has them."""
         end = time.monotonic() + seconds
         while self.status is None:

@@ -14,7 +14,7 @@ const release = join(dirname(require.resolve("speedscope/package.json")), "dist/
 
 // speedscope draws flame graphs with WebGL, which must work without a graphics card here.
 const args = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"];
-const browser = await chromium.launch({ executablePath, args });
+const browser = await chromium.launch({ executablePath, args, timeout: 600_000 });
 
 /// The rows of the sandwich view: name, and total and self as shown, such as `57,430 (54%)`. They appear after the view
 /// has computed how many fit.
@@ -42,7 +42,7 @@ async function profiles(page) {
 
 async function open(file) {
     const page = await browser.newPage({ viewport: { width: 900, height: 700 } });
-    page.setDefaultTimeout(60_000);
+    page.setDefaultTimeout(600_000);
     const errors = [];
     let refuse;
     const refused = new Promise((_, reject) => (refuse = reject));

@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import unittest
 
 FOLDER, WAYMARK, ROOT = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
@@ -182,12 +181,11 @@ class Flow(unittest.TestCase):
     def test_keyboard_interrupt(self):
         """A signal ends a loop that decodes."""
         code = ("import sys; sys.path.insert(0, sys.argv[1])\nimport waymark\ncapture = waymark.open(sys.argv[2])\n"
-                "print('ready', flush=True)\n"
-                "try:\n    while True: capture.counts()\nexcept KeyboardInterrupt: sys.exit(42)\n")
+                "try:\n    capture.counts()\n    print('ready', flush=True)\n    while True: capture.counts()\n"
+                "except KeyboardInterrupt: sys.exit(42)\n")
         with subprocess.Popen([sys.executable, "-c", code, FOLDER, str(SORT / "capture")],
                               stdout=subprocess.PIPE) as child:
             child.stdout.readline()
-            time.sleep(0.2)
             child.send_signal(signal.SIGINT)
             self.assertEqual(child.wait(timeout=HANGS), 42)
 

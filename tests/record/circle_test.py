@@ -15,13 +15,12 @@ import signal
 import struct
 import subprocess
 import sys
-import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import endless  # noqa: E402
-from scratch import Folder, HANGS  # noqa: E402
+from scratch import Folder, HANGS, wait_for  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 SORT = SOURCE / "examples/sort/sort.elf"
@@ -64,6 +63,13 @@ def run(*arguments, **more):
     return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS, **more)
 
 
+def has_ended(process):
+    try:
+        return pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except OSError:  # ENOENT or, while it is read, ESRCH
+        return True
+
+
 class Circle(unittest.TestCase):
     def setUp(self):
         self.temporary = Folder()
@@ -94,12 +100,9 @@ class Circle(unittest.TestCase):
         return path
 
     def wait_for_trace(self):
-        for _ in range(6000):
-            trace = self.out / "trace.bin"
-            if trace.exists() and trace.stat().st_size != 0 and "PTM" in (self.out / "trace.ini").read_text():
-                return
-            time.sleep(0.01)
-        self.fail("nothing was written within a minute")
+        trace = self.out / "trace.bin"
+        wait_for(lambda: trace.exists() and trace.stat().st_size != 0 and "PTM" in (self.out / "trace.ini").read_text(),
+                 "trace is written")
 
     def lister_ranges(self):
         log = self.folder / "lister.log"
@@ -251,13 +254,7 @@ class Circle(unittest.TestCase):
         child.kill()
         child.communicate(timeout=HANGS)
         # QEMU ends with the process that takes its trace.
-        for _ in range(1000):
-            state = pathlib.Path(f"/proc/{qemu}/stat")
-            if not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] == "Z":
-                break
-            time.sleep(0.01)
-        else:
-            self.fail("QEMU goes on")
+        wait_for(lambda: has_ended(qemu), "QEMU ends")
         self.assertEqual(run(WAYMARK, "flow", self.out, "--format", "summary").returncode, 0)
         self.verify()
 
@@ -288,10 +285,7 @@ class Circle(unittest.TestCase):
                 child = endless.start(self, (WAYMARK, "record", "--unit", unit, "-o", self.out, "--",
                                              self.write_program(ENDLESS)))
                 described = self.out / ("truth.txt" if unit == "ptm" else "dpu.ini")
-                for _ in range(6000):
-                    if described.exists():
-                        break
-                    time.sleep(0.01)
+                wait_for(described.exists, f"{described.name} is written")
                 for options in ((), ("--force",), ("--unit", "dpu"), ("--unit", "dpu", "--force")):
                     done = run(*again, *options, "--", SORT)
                     self.assertEqual(done.returncode, 2, done.stderr)

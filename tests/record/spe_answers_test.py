@@ -10,11 +10,10 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from scratch import Folder, HANGS  # noqa: E402
+from scratch import Folder, HANGS, wait_for  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 COMPILER = "aarch64-linux-gnu-gcc"
@@ -101,10 +100,7 @@ class Answers(unittest.TestCase):
                                  stderr=subprocess.DEVNULL)
         try:
             # The lock is taken before the first byte is written.
-            for _ in range(600):
-                if out.exists() and out.stat().st_size != 0:
-                    break
-                time.sleep(0.1)
+            wait_for(lambda: out.exists() and out.stat().st_size != 0, "the recording begins")
             before = out.stat().st_size
             self.assertNotEqual(before, 0)
             for options in ((), ("--force",)):

@@ -24,7 +24,8 @@ function check(what, good, detail = "") {
     if (!good) failures.push(`${what}${detail === "" ? "" : `: ${detail}`}`);
 }
 
-const patience = 15_000;
+// What does not happen within this time never does, on any machine. Everything that is waited for must happen.
+const patience = 600_000;
 const keepPictures = process.env.WM_KEEP_REPORTS !== undefined;
 /// The browser that a report is opened in. Each has a clipboard of its own.
 const browserOf = new Map();
@@ -131,6 +132,18 @@ const colorful = (page, selector, least) =>
 /// What is drawn before the next frame, or follows from a key at once, has happened.
 const drawn = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 
+/// The page has done all that follows from what was done: it draws, and reports the range that is seen and keeps it in the
+/// address after 120 (timeline.tsx) or 250 ms (calls.tsx). A timer that is begun later and is longer ends later.
+async function settled(page) {
+    await drawn(page);
+    await drawn(page);
+    await page.evaluate(() => new Promise((done) => setTimeout(done, 300)));
+    await drawn(page);
+}
+
+/// Clicks on something that copies. That it has done so is said for 1.6 seconds: who waits begins before.
+const copy = (page, button, said) => Promise.all([page.waitForSelector(said), page.click(button)]);
+
 async function interact(name) {
     const { page, where, close } = await open(name, { width: 1280 });
     const there = await views(page);
@@ -193,12 +206,10 @@ async function interact(name) {
         await page.waitForSelector(".detail .full-name");
         is("Enter opens a row", (await page.textContent(".detail .full-name")) === (down[1] ?? down[0]));
         const copied = () => page.evaluate(() => navigator.clipboard.readText());
-        await page.click('.table-foot >> text="Copy as text"');
-        await page.waitForSelector('.table-foot >> text="Copied"');
+        await copy(page, '.table-foot >> text="Copy as text"', '.table-foot >> text="Copied"');
         const text = (await copied()).trimEnd().split("\n");
         is("a table is copied whole and in order", text.length === all && text[1].startsWith(`${down[0]}\t`), `${text.length} of ${all} lines; ${text[1]}`);
-        await page.click('.detail >> text="Copy the name"');
-        await page.waitForSelector('.detail >> text="Copied"');
+        await copy(page, '.detail >> text="Copy the name"', '.detail >> text="Copied"');
         is("a name is copied", (await copied()).length > 0);
         if (there.includes("code") && (await page.$('.detail a:has-text("Source and code")'))) {
             const opened = await page.textContent(".detail .full-name");
@@ -291,23 +302,11 @@ async function interact(name) {
         await page.waitForSelector(".timeline canvas");
         is("the timeline is drawn", await colorful(page, ".timeline canvas", 3));
         const seen = () => page.$eval("#timeline-seen", (s) => [Number(s.dataset.from), Number(s.dataset.to)]);
-        /// Does what moves the timeline, and waits until the page reports another range. Gives back the range.
+        /// Does what moves the timeline; gives back the range that the page reports then.
         const moved = async (act) => {
-            const before = await seen();
             await act();
-            const other = ([from, to]) => {
-                const { dataset } = document.querySelector("#timeline-seen");
-                return Number(dataset.from) !== from || Number(dataset.to) !== to;
-            };
-            // Where there is nothing to move to, the check that follows says so.
-            await page.waitForFunction(other, before, { timeout: 1000 }).catch(() => {});
-            // A drag reports each of its steps.
-            for (let last = await seen(); ; ) {
-                await drawn(page);
-                const now = await seen();
-                if (now.join() === last.join()) return now;
-                last = now;
-            }
+            await settled(page);
+            return seen();
         };
         const all = await seen();
         const short = all[1] - all[0] <= 4;
@@ -331,18 +330,14 @@ async function interact(name) {
             await page.mouse.up();
         });
         is("dragging moves", dragged[0] > middle[0] || short, `${dragged} from ${middle}`);
-        await page.click('text="Copy a link"');
-        await page.waitForSelector('text="Copied"');
+        await copy(page, 'text="Copy a link"', 'text="Copied"');
         const link = await page.evaluate(() => navigator.clipboard.readText());
         const kept = await seen();
         if (await page.$('[aria-label="Gaps"]')) {
             await page.click('[aria-label="Gaps"] button:last-child');
             is("the first gap is reported", /^Gap 1 of \d+: ./.test(await page.textContent("main > p[role=status]")), await page.textContent("main > p[role=status]"));
             await page.focus(".timeline");
-            const address = await page.evaluate(() => location.hash);
             await moved(() => page.keyboard.press("g"));
-            // The address follows when the view has arrived.
-            await page.waitForFunction((a) => location.hash !== a, address, { timeout: 1000 }).catch(() => {});
         } else is("gaps of the real capture", name !== "corpus");
         const linkedTo = await moved(() => page.evaluate((hash) => (location.hash = hash), link.slice(link.indexOf("#"))));
         is("a link leads to a place in time", Math.abs(linkedTo[0] - kept[0]) <= 2 && Math.abs(linkedTo[1] - kept[1]) <= 2, `${linkedTo} for ${kept} by ${link}`);
@@ -372,9 +367,7 @@ async function interact(name) {
             const texts = await page.$$eval('section[aria-label="Instructions"] .line > code', (all) => all.map((c) => c.textContent));
             is("instructions are text", texts.length > 0 && texts.every((t) => /^[a-z]/.test(t)), texts.join(" | "));
         }
-        const copy = page.locator(".code-pane .copy").last();
-        await copy.click();
-        await page.waitForSelector('.code-pane .copy:has-text("Copied")');
+        await copy(page, ".code-pane .copy >> nth=-1", '.code-pane .copy:has-text("Copied")');
         is("instructions are copied", /^address\t.*\n0x[0-9a-f]+\t/.test(await page.evaluate(() => navigator.clipboard.readText())));
     }
     if (there.includes("blocks")) {
@@ -417,7 +410,7 @@ async function addressed(name) {
     const is = (what, good, detail) => check(`${where}: ${what}`, good, detail);
     const hash = () => page.evaluate(() => location.hash);
     const until = async (what, test) =>
-        is(what, await page.waitForFunction(test, undefined, { timeout: 4000 }).then(() => true, () => false), await hash());
+        is(what, await page.waitForFunction(test).then(() => true, () => false), await hash());
     const all = await views(page);
 
     if (all.includes("calls")) {
@@ -436,13 +429,13 @@ async function addressed(name) {
         await page.keyboard.press("ArrowDown");
         await page.keyboard.press("ArrowDown");
         await page.keyboard.press("Enter");
-        await page.waitForFunction(() => /from=/.test(location.hash), undefined, { timeout: 1000 }).catch(() => {});
+        await settled(page);
         const zoomed = await hash();
         if (/from=/.test(zoomed)) {
             const there = await open(name, { width: 1280 }, zoomed);
             await there.page.waitForSelector(".flame");
             // An address that would be changed would be so by now.
-            await there.page.waitForTimeout(300);
+            await settled(there.page);
             is("a link keeps the search", (await there.page.inputValue("[data-search]")) === "a");
             is("a link keeps the zoom", (await there.page.evaluate(() => location.hash)) === zoomed);
             await there.close();
@@ -460,10 +453,7 @@ async function addressed(name) {
         is("it is the range that is seen", (await seen()) !== whole, await seen());
         await page.goBack();
         await until("Back shows the whole timeline again", () => !/from=/.test(location.hash));
-        await page.waitForFunction((w) => {
-            const { dataset } = document.querySelector("#timeline-seen");
-            return `${dataset.from} ${dataset.to}` === w;
-        }, whole, { timeout: 4000 }).catch(() => {});
+        await settled(page);
         is("the whole timeline", (await seen()) === whole, await seen());
     }
     if (all.includes("branches")) {
@@ -509,12 +499,14 @@ async function complains(name) {
     const browser = browserOf.get(name);
     const context = await browser.newContext();
     const page = await context.newPage();
+    page.setDefaultTimeout(patience);
     await page.addInitScript(() => delete globalThis.DecompressionStream);
     await page.goto(pathToFileURL(join(folder, `${name}.html`)).href);
     await page.waitForSelector("[role=alert]");
     check("without DecompressionStream: says so", /DecompressionStream/.test(await page.textContent("[role=alert]")));
     await context.close();
     const other = await browser.newPage();
+    other.setDefaultTimeout(patience);
     await other.goto(pathToFileURL(join(folder, "cut.htm")).href);
     await other.waitForSelector("[role=alert]");
     const said = await other.textContent("[role=alert]");
@@ -546,7 +538,7 @@ async function look(name) {
 // Two reports at a time, those that take longest first.
 const waiting = [...names.filter((name) => name in present), ...names.filter((name) => !(name in present))];
 async function lookWithOneBrowser() {
-    const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
+    const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"], timeout: patience });
     for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
         browserOf.set(name, browser);
         await look(name);

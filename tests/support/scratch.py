@@ -7,6 +7,7 @@ import os
 import pathlib
 import sys
 import tempfile
+import time
 import unittest
 
 # Seconds after which a command hangs: no machine, however busy, is as slow. CTest ends a test later (tests/CMakeLists.txt).
@@ -24,6 +25,18 @@ for _variable in ("DEBUGINFOD_URLS", "SOURCE_DATE_EPOCH", "PAGER", "LESS", "NO_C
 _home = tempfile.TemporaryDirectory(prefix="waymark-home-", ignore_cleanup_errors=True)
 os.environ["HOME"] = _home.name
 os.umask(0o022)
+
+
+
+def wait_for(condition, what, pause=0.02):
+    """What the condition gives, as soon as it holds. It is known to come, on any machine."""
+    end = time.monotonic() + HANGS
+    while not (found := condition()):
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {HANGS} s: {what}")
+        time.sleep(pause)
+    return found
+
 
 _failures = 0
 
