@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import local_test  # noqa: E402
 from local_test import run  # noqa: E402
-from scratch import Folder  # noqa: E402
+from scratch import failed, Folder  # noqa: E402
 
 with Folder() as name:
     folder = pathlib.Path(name)
@@ -29,5 +29,7 @@ with Folder() as name:
     print(f"{len(list((folder / 'answers').iterdir()))} answers files", flush=True)
     status = subprocess.run([sys.argv[3], "--gtest_filter=MergeTrees.*"],
                             env={**os.environ, "WAYMARK_ANSWERS": str(folder / "answers")})
+    if status.returncode:
+        failed()
     local_test.Local.doClassCleanups()
 sys.exit(status.returncode)

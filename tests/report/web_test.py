@@ -21,7 +21,9 @@ if node is None:
 if not (web / "node_modules/vitest").is_dir():
     print(f"SKIPPED: the page's tests are not installed in {web}: was the page built with WAYMARK_TESTS=ON?")
     sys.exit(77)
-for tool in (["typescript/bin/tsc", "--noEmit"], ["vitest/vitest.mjs", "run", "--no-color"]):
+# Vitest's own limits are 5 and 10 seconds.
+LIMITS = [f"--{limit}={HANGS * 1000}" for limit in ("testTimeout", "hookTimeout", "teardownTimeout")]
+for tool in (["typescript/bin/tsc", "--noEmit"], ["vitest/vitest.mjs", "run", "--no-color", *LIMITS]):
     done = subprocess.run([node, f"node_modules/{tool[0]}", *tool[1:]], cwd=web, timeout=HANGS)
     if done.returncode != 0:
         sys.exit(1)
