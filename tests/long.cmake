@@ -55,6 +55,10 @@ set_tests_properties(long.toy PROPERTIES SKIP_RETURN_CODE 77)
 waymark_long_test(tidy "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/tidy_test.py ${PROJECT_SOURCE_DIR}
     ${PROJECT_BINARY_DIR}/tidy)
 set_tests_properties(long.tidy PROPERTIES SKIP_RETURN_CODE 77)
+# Each example with each way to program the unit on each core.
+waymark_long_test(examples WAYMARK_EXAMPLES=all ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/record/examples_test.py
+    $<TARGET_FILE:waymark> ${PROJECT_SOURCE_DIR})
+set_tests_properties(long.examples PROPERTIES SKIP_RETURN_CODE 77)
 # Programs of Debian for arm64, which apt downloads; without a mirror it is skipped.
 waymark_long_test(debian "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/record/debian_test.py $<TARGET_FILE:waymark>
     ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/debian-arm64)

@@ -1,4 +1,5 @@
 #include "waymark/capture/snapshot.h"
+#include "support/shell.h"
 
 #include <gtest/gtest.h>
 
@@ -768,8 +769,8 @@ TEST(SnapshotWriter, OpenCsdListsARewrittenFolderLikeTheOriginal) {
 
         // The program leaves a log file where it runs, whatever its options.
         const auto list = [&folder](const fs::path& snapshot) {
-            std::string text = output_of("cd " + folder.path().string() + " && trc_pkt_lister -ss_dir " +
-                                         snapshot.string() + " -decode -logstdout");
+            std::string text = output_of("cd " + shell_word(folder.path()) + " && trc_pkt_lister -ss_dir " +
+                                         shell_word(snapshot) + " -decode -logstdout");
             // The folder's name stands in it.
             for (auto at = text.find(snapshot.string()); at != std::string::npos; at = text.find(snapshot.string(), at))
                 text.erase(at, snapshot.string().size());

@@ -227,7 +227,7 @@ class Progress(unittest.TestCase):
             os.mkfifo(pipe)
             command = [WAYMARK, "packets", "-", "--protocol", "ptm1.1", "--buffer-format", "coresight",
                        "--trace-id", "0x10", "--no-pager"]
-            shown = terminal.Terminal(["sh", "-c", 'exec "$@" <' + str(pipe), "sh", *command], columns=200)
+            shown = terminal.Terminal(["sh", "-c", 'exec "$@" <"$0"', str(pipe), *command], columns=200)
 
             def feed():
                 with open(pipe, "wb") as end:

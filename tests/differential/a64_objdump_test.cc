@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "support/shell.h"
 #include "waymark/isa/a64.h"
 #include "waymark/isa/decode_instr.h"
 
@@ -285,7 +286,7 @@ public:
         const TemporaryFile file("program");
         std::ofstream(file.path, std::ios::binary)
             .write(reinterpret_cast<const char*>(program.data()), static_cast<std::streamsize>(program.size() * 4));
-        run(" -D -b binary -m aarch64 --adjust-vma=0x10000000 " + file.path);
+        run(" -D -b binary -m aarch64 --adjust-vma=0x10000000 " + shell_word(file.path));
         EXPECT_EQ(instructions_ + undefined_, program.size()) << "objdump's output was not understood";
     }
     void report(bool every_row) {

@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "support/shell.h"
 #include "waymark/isa/decode_instr.h"
 
 namespace waymark::isa {
@@ -267,7 +268,7 @@ public:
     void run(const Program& program, const std::string& options) {
         const TemporaryFile file("program");
         std::ofstream(file.path, std::ios::binary) << program.bytes();
-        run(options + " -D -b binary -m arm --adjust-vma=" + std::to_string(base) + ' ' + file.path);
+        run(options + " -D -b binary -m arm --adjust-vma=" + std::to_string(base) + ' ' + shell_word(file.path));
         EXPECT_EQ(instructions_, program.instructions()) << "objdump's output was not understood, or misaligned";
     }
 
@@ -419,10 +420,10 @@ TEST_F(Compare, CLibrary) {
     const std::string link =
         "arm-linux-gnueabihf-ld -w --unresolved-symbols=ignore-all -e 0 --defsym _init=0x10000"
         " --defsym _fini=0x10000 --whole-archive " +
-        library + " -o " + linked.path;
+        library + " -o " + shell_word(linked.path);
     ASSERT_EQ(std::system(link.c_str()), 0) << link;
     Comparison comparison({});
-    comparison.run(" -d " + linked.path);
+    comparison.run(" -d " + shell_word(linked.path));
     comparison.report();
     EXPECT_GT(comparison.waypoints(), 10'000U);
 }

@@ -23,6 +23,7 @@
 #include "support/corpus.h"
 #include "support/elements.h"
 #include "support/sanitized.h"
+#include "support/shell.h"
 #include "support/synthetic.h"
 #include "support/temporary_folder.h"
 #include "support/trace_writer.h"
@@ -139,7 +140,8 @@ void parse_element(std::string_view name, std::string_view what, std::uint64_t o
 /// Runs the lister; only elements of this trace ID, in hexadecimal as it prints them.
 Theirs list(const std::filesystem::path& folder, std::string_view id) {
     Theirs out;
-    const std::string command = "cd '" + folder.string() + "' && trc_pkt_lister -ss_dir . -decode_only -logstdout 2>&1";
+    const std::string command =
+        "cd " + shell_word(folder) + " && trc_pkt_lister -ss_dir . -decode_only -logstdout 2>&1";
     std::FILE* pipe = ::popen(command.c_str(), "r");
     if (pipe == nullptr) return out;
     std::array<char, 4096> buffer{};

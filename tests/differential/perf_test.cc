@@ -13,6 +13,7 @@
 #include "spe/support.h"
 #include "support/corpus.h"
 #include "support/perf_file.h"
+#include "support/shell.h"
 #include "support/temporary_folder.h"
 #include "waymark/capture/byte_file.h"
 
@@ -149,8 +150,8 @@ void expect_agreement(Bytes trace, const std::filesystem::path& folder, PerfWrit
 
     // Through a pipe, what is written for one: from a file perf 6.1 looks for the trace at another place.
     const auto perf = [&](const std::string& options) {
-        return form == PerfWriter::Form::pipe ? run("cat " + path.string() + " | perf script " + options + " -i -")
-                                              : run("perf script " + options + " -i " + path.string());
+        return form == PerfWriter::Form::pipe ? run("cat " + shell_word(path) + " | perf script " + options + " -i -")
+                                              : run("perf script " + options + " -i " + shell_word(path));
     };
     const spe::test::Collected packets = spe::test::collect(payload);
     const std::vector<Line> theirs = dump(perf("-D"));

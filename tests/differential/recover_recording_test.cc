@@ -10,6 +10,7 @@
 
 #include "support/elements.h"
 #include "support/random.h"
+#include "support/shell.h"
 #include "support/temporary_folder.h"
 #include "waymark/capture/snapshot.h"
 #include "waymark/pft/protocol.h"
@@ -55,13 +56,13 @@ TEST_P(RecoverRecording, GivesNineTenthsOfWhatTheUncutRecordingGives) {
     const TemporaryFolder folder;
     const std::string program = (folder.path() / "interpreter").string(), out = (folder.path() / "out").string();
     const std::string source = std::string(WAYMARK_SOURCE_DIR) + "/examples/interpreter";
-    ASSERT_EQ(
-        std::system(
-            ("arm-linux-gnueabihf-gcc -O1 -march=armv7-a+fp -static -o " + program + " " + source + "/*.c").c_str()),
-        0);
+    ASSERT_EQ(std::system(("arm-linux-gnueabihf-gcc -O1 -march=armv7-a+fp -static -o " + shell_word(program) + " " +
+                           shell_word(source) + "/*.c")
+                              .c_str()),
+              0);
     // A C library reads its environment and the program's name before main: with these the same runs everywhere.
     ASSERT_EQ(
-        std::system(("cd " + folder.path().string() + " && env -i PATH=\"$PATH\" " + WAYMARK_PROGRAM +
+        std::system(("cd " + shell_word(folder.path()) + " && env -i PATH=\"$PATH\" " + shell_word(WAYMARK_PROGRAM) +
                      " record --limit 60000 " + GetParam() + " -o out -- ./interpreter sieve 100 > /dev/null 2>&1")
                         .c_str()),
         0);

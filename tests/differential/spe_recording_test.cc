@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "support/shell.h"
 #include "support/temporary_folder.h"
 #include "waymark/capture/byte_file.h"
 #include "waymark/capture/perf_data.h"
@@ -55,15 +56,15 @@ protected:
     void build(const std::string& name, const std::string& options = "-static -no-pie") {
         program_ = folder_ / name;
         const std::string command = std::string(compiler) + " -O1 -fno-stack-protector " + options + " -pthread -o " +
-                                    program_.string() + " " + WAYMARK_TEST_DATA "/spe/" + name + ".c";
+                                    shell_word(program_) + " " + shell_word(WAYMARK_TEST_DATA "/spe/" + name + ".c");
         ASSERT_EQ(std::system(command.c_str()), 0) << command;
         ASSERT_TRUE(symbols_.add_elf(program_).has_value());
     }
 
     void record(const std::string& options) {
         file_ = folder_ / "perf.data";
-        const std::string command = std::string(WAYMARK_PROGRAM " record --unit spe -q ") + options + " -o " +
-                                    file_.string() + " -- " + program_.string();
+        const std::string command = shell_word(WAYMARK_PROGRAM) + " record --unit spe -q " + options + " -o " +
+                                    shell_word(file_) + " -- " + shell_word(program_);
         ASSERT_EQ(std::system(command.c_str()), 0) << command;
         auto file = capture::open_byte_file(file_);
         ASSERT_TRUE(file.has_value());
@@ -211,8 +212,8 @@ TEST_F(SpeRecording, QemusLogHasTheSameInstructions) {
     build("hello");
     record("-c 256 -e arm_spe/jitter=0/ > /dev/null");
     const fs::path log = folder_ / "log";
-    const std::string command = "qemu-aarch64 -cpu neoverse-n1 -singlestep -d exec,nochain -D " + log.string() + ' ' +
-                                program_.string() + " > /dev/null";
+    const std::string command = "qemu-aarch64 -cpu neoverse-n1 -singlestep -d exec,nochain -D " + shell_word(log) +
+                                ' ' + shell_word(program_) + " > /dev/null";
     ASSERT_EQ(std::system(command.c_str()), 0) << command;
     std::vector<std::uint64_t> executed;
     std::ifstream in(log);
@@ -235,7 +236,7 @@ TEST_F(SpeRecording, PerfReadsTheSame) {
     for (const std::string options : {"-c 256", "-c 2048 -e arm_spe/jitter=0,min_latency=5/ --aux-buffer 8"}) {
         record(options);
         const std::string command =
-            "perf script -i " + file_.string() + " --itrace=i1i -F cpu,tid,addr,ip 2> /dev/null";
+            "perf script -i " + shell_word(file_) + " --itrace=i1i -F cpu,tid,addr,ip 2> /dev/null";
         FILE* const pipe = popen(command.c_str(), "r");
         ASSERT_NE(pipe, nullptr);
         using Row = std::array<std::uint64_t, 3>;

@@ -62,13 +62,13 @@ TEST(Lcov, ItsToolsReadIt) {
     for (auto& source : answers.sources) source.path = folder.write(source.path.substr(1), text).string();
     const auto out = written([&](ByteSink& sink) { return write_lcov(answers, sink); });
     const auto file = folder.write("coverage.info", out.text);
-    const support::Ran summary = run("lcov --rc lcov_branch_coverage=1 --summary " + file.string());
+    const support::Ran summary = run("lcov --rc lcov_branch_coverage=1 --summary " + shell_word(file));
     EXPECT_EQ(summary.status, 0) << summary.output;
     EXPECT_NE(summary.output.find("84.6% (11 of 13 lines)"), std::string::npos) << summary.output;
     EXPECT_NE(summary.output.find("100.0% (3 of 3 functions)"), std::string::npos) << summary.output;
     EXPECT_NE(summary.output.find("100.0% (4 of 4 branches)"), std::string::npos) << summary.output;
     const support::Ran html =
-        run("genhtml --branch-coverage -o " + (folder.path() / "html").string() + " " + file.string());
+        run("genhtml --branch-coverage -o " + shell_word(folder.path() / "html") + " " + shell_word(file));
     EXPECT_EQ(html.status, 0) << html.output;
     EXPECT_EQ(html.output.find("WARNING"), std::string::npos) << html.output;
     EXPECT_TRUE(std::filesystem::exists(folder.path() / "html" / "index.html"));
@@ -81,7 +81,8 @@ TEST(Cobertura, HasTheShapeOfItsDtd) {
     answers.functions[2].name = "operator<<(\"&\")";
     const auto out = written([&](ByteSink& sink) { return write_cobertura(answers, {1'700'000'000}, sink); });
     const auto file = folder.write("coverage.xml", out.text);
-    const support::Ran ran = run("python3 " WAYMARK_SOURCE_DIR "/tests/exports/cobertura_check.py " + file.string());
+    const support::Ran ran =
+        run("python3 " + shell_word(WAYMARK_SOURCE_DIR "/tests/exports/cobertura_check.py") + " " + shell_word(file));
     EXPECT_EQ(ran.status, 0) << ran.output;
     EXPECT_EQ(ran.output, "13 lines, 11 covered, 4 branches, 4 covered, 3 methods\n");
     EXPECT_NE(out.text.find("<!-- not observed: 25 -->"), std::string::npos);
@@ -187,16 +188,16 @@ TEST(Autofdo, LlvmMergesIt) {
     const auto out = written([&](ByteSink& sink) { return write_autofdo(answers, sink); });
     const auto file = folder.write("profile.txt", out.text);
     const std::string merged = (folder.path() / "merged.prof").string();
-    const support::Ran merge = run("llvm-profdata merge --sample " + file.string() + " -o " + merged);
+    const support::Ran merge = run("llvm-profdata merge --sample " + shell_word(file) + " -o " + shell_word(merged));
     ASSERT_EQ(merge.status, 0) << merge.output;
-    const support::Ran show = run("llvm-profdata show --sample " + merged);
+    const support::Ran show = run("llvm-profdata show --sample " + shell_word(merged));
     EXPECT_EQ(show.status, 0) << show.output;
     EXPECT_NE(show.output.find("Function: _Z4sortPii: 14, 2, 4 sampled lines"), std::string::npos) << show.output;
     EXPECT_NE(show.output.find("1: 5, calls: compare:5"), std::string::npos) << show.output;
     for (const auto& any : {random_answers(5, 0), sampled_answers(), answers_with_inlined_calls()}) {
         const auto more = written([&](ByteSink& sink) { return write_autofdo(any, sink); });
-        const support::Ran again =
-            run("llvm-profdata merge --sample " + folder.write("more.txt", more.text).string() + " -o " + merged);
+        const support::Ran again = run("llvm-profdata merge --sample " +
+                                       shell_word(folder.write("more.txt", more.text)) + " -o " + shell_word(merged));
         EXPECT_EQ(again.status, 0) << again.output << more.text;
     }
 }

@@ -284,7 +284,7 @@ TEST(Perfetto, ProtocReadsIt) {
     const auto answers = random_answers(3, 500);
     const auto out = written([&](ByteSink& sink) { return write_perfetto(answers, no_limit, sink); });
     const auto file = folder.write("trace.pftrace", out.text);
-    const support::Ran ran = support::run("protoc --decode_raw < " + file.string());
+    const support::Ran ran = support::run("protoc --decode_raw < " + shell_word(file));
     EXPECT_EQ(ran.status, 0) << ran.output.substr(0, 500);
     EXPECT_NE(ran.output.find("\"core 0\""), std::string::npos);
 }

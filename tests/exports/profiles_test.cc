@@ -367,9 +367,8 @@ TEST(Pprof, ProtocKnowsEveryField) {
     const auto answers = small_answers();
     const auto out = written([&](ByteSink& sink) { return write_pprof(answers, {1}, sink); });
     const auto file = folder.write("profile.pb", gunzip(out.text));
-    const support::Ran ran =
-        run("protoc --proto_path=" WAYMARK_TEST_DATA "/exports --decode=waymark.test.Profile pprof.proto < " +
-            file.string());
+    const support::Ran ran = run("protoc --proto_path=" + shell_word(WAYMARK_TEST_DATA "/exports") +
+                                 " --decode=waymark.test.Profile pprof.proto < " + shell_word(file));
     EXPECT_EQ(ran.status, 0) << ran.output;
     EXPECT_NE(ran.output.find("\"sort(int*, int)\""), std::string::npos) << ran.output;
     EXPECT_NE(ran.output.find("\"_Z4sortPii\""), std::string::npos);
@@ -449,7 +448,7 @@ TEST(Callgrind, NoCallsLineWithoutCalls) {
     WM_NEEDS_TOOL("callgrind_annotate");
     const TemporaryFolder folder;
     const support::Ran ran = run("callgrind_annotate --auto=no --threshold=100 --show=Ir " +
-                                 folder.write("callgrind.out", out.text).string());
+                                 shell_word(folder.write("callgrind.out", out.text)));
     EXPECT_EQ(ran.status, 0) << ran.output;
     EXPECT_NE(ran.output.find("30 (65.22%)  /src/sort.c:sort"), std::string::npos) << ran.output;
     EXPECT_NE(ran.output.find("16 (34.78%)  /src/sort.c:compare"), std::string::npos) << ran.output;
@@ -462,7 +461,7 @@ TEST(Callgrind, AnnotateAddsUp) {
     const auto answers = small_answers();
     const auto out = written([&](ByteSink& sink) { return write_callgrind(answers, {0}, sink); });
     const auto file = folder.write("callgrind.out", out.text);
-    const support::Ran ran = run("callgrind_annotate --auto=no --inclusive=yes --threshold=100 " + file.string());
+    const support::Ran ran = run("callgrind_annotate --auto=no --inclusive=yes --threshold=100 " + shell_word(file));
     EXPECT_EQ(ran.status, 0) << ran.output;
     EXPECT_EQ(ran.output.find("WARNING"), std::string::npos) << ran.output;
     EXPECT_EQ(ran.output.find("Use of uninitialized"), std::string::npos) << ran.output;
@@ -472,7 +471,7 @@ TEST(Callgrind, AnnotateAddsUp) {
     const auto random = random_answers(7, 0);
     const auto more = written([&](ByteSink& sink) { return write_callgrind(random, {0}, sink); });
     const support::Ran again =
-        run("callgrind_annotate --auto=no " + folder.write("callgrind.random", more.text).string());
+        run("callgrind_annotate --auto=no " + shell_word(folder.write("callgrind.random", more.text)));
     EXPECT_EQ(again.status, 0) << again.output;
     EXPECT_EQ(again.output.find("WARNING"), std::string::npos) << again.output;
 }

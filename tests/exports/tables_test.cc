@@ -257,8 +257,8 @@ TEST_F(Sqlite, EveryRowOfEveryTable) {
 TEST_F(Sqlite, TheShellFindsItWhole) {
     WM_NEEDS_TOOL("sqlite3");
     const auto file = write(small_answers());
-    EXPECT_EQ(run("sqlite3 " + file.string() + " 'pragma integrity_check'").output, "ok\n");
-    EXPECT_NE(run("sqlite3 " + file.string() + " '.schema edges'").output.find("-- it led into → functions.id"),
+    EXPECT_EQ(run("sqlite3 " + shell_word(file) + " 'pragma integrity_check'").output, "ok\n");
+    EXPECT_NE(run("sqlite3 " + shell_word(file) + " '.schema edges'").output.find("-- it led into → functions.id"),
               std::string::npos);
 }
 

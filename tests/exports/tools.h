@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "support/shell.h"
 #include "support/temporary_folder.h"
 #include "waymark/core/byte_sink.h"
 #include "waymark/exports/export.h"
@@ -22,7 +23,7 @@ struct Ran {
 };
 inline Ran run(const std::string& command) {
     Ran ran;
-    std::FILE* const pipe = ::popen(("LC_ALL=C.UTF-8; export LC_ALL; " + command + " 2>&1").c_str(), "r");
+    std::FILE* const pipe = ::popen((command + " 2>&1").c_str(), "r");
     if (pipe == nullptr) return ran;
     char buffer[4096];
     for (std::size_t n = 0; (n = std::fread(buffer, 1, sizeof buffer, pipe)) != 0;) ran.output.append(buffer, n);

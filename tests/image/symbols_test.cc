@@ -1,4 +1,5 @@
 #include "waymark/image/symbols.h"
+#include "support/shell.h"
 
 #include <gtest/gtest.h>
 
@@ -442,7 +443,7 @@ TEST(SymbolsElf, AProgramFromTheCrossCompiler) {
                                      "__attribute__((target(\"thumb\"))) void _start(void) { f(2); for (;;) {} }\n");
     const auto binary = folder.path() / "p";
     const std::string command =
-        "arm-linux-gnueabihf-gcc -O1 -nostdlib -static -o " + binary.string() + " " + source.string();
+        "arm-linux-gnueabihf-gcc -O1 -nostdlib -static -o " + shell_word(binary) + " " + shell_word(source);
     ASSERT_EQ(std::system(command.c_str()), 0);
     Symbols symbols;
     MemoryMap map;

@@ -23,6 +23,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import opencsd  # noqa: E402
 import truth_file  # noqa: E402
+from scratch import HANGS  # noqa: E402
 from executed_test import Mismatch, follow, is_straight  # noqa: E402
 
 WAYMARK, FOLDER = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[3]).resolve()
@@ -47,7 +48,6 @@ print(len(done))
 """
 PYTHON_SIGNALS = """
 import _signal as s
-from scratch import HANGS  # noqa: E402
 seen = []
 s.signal(s.SIGALRM, lambda number, frame: seen.append(number))
 s.setitimer(s.ITIMER_REAL, .002, .002)
