@@ -5,13 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "support/dpu_elements.h"
+#include "support/temporary_folder.h"
 #include "support/tiny_elf.h"
 #include "waymark/analysis/dpu_doubts.h"
 
@@ -554,14 +554,10 @@ protected:
             {"f", f, 0x80},         {"g@plt", g_plt, 12}, {"g", g, 0x40}, {"thunk", thunk, 8},
             {"maybe", maybe, 0x30}, {"k", k, 0x20},       {"d", d, 8},    {"d", other_d, 8, STT_FUNC, STB_LOCAL},
             {"d@plt", d_plt, 12}};
-        const std::vector<std::uint8_t> file = elf.build();
-        path_ = std::filesystem::path(::testing::TempDir()) / "dpu_jumps.elf";
-        std::ofstream(path_, std::ios::binary)
-            .write(reinterpret_cast<const char*>(file.data()), static_cast<std::streamsize>(file.size()));
-        ASSERT_EQ(script.code.add_image(path_.string(), 0, "/usr/lib/program"), "");
+        const std::filesystem::path file = folder_.write("jumps.elf", elf.build());
+        ASSERT_EQ(script.code.add_image(file.string(), 0, "/usr/lib/program"), "");
         change(0x8000, f, 1);
     }
-    void TearDown() override { std::filesystem::remove(path_); }
 
     void change(std::uint32_t from, std::uint32_t to, std::uint32_t n) {
         script.change(ElementKind::flow, from, to, user5, n);
@@ -579,7 +575,7 @@ private:
     static void word(std::vector<std::uint8_t>& code, std::uint32_t at, std::uint32_t opcode) {
         for (unsigned i = 0; i < 4; ++i) code[at - f + i] = static_cast<std::uint8_t>(opcode >> 8 * i);
     }
-    std::filesystem::path path_;
+    TemporaryFolder folder_;
 };
 
 TEST_F(Jumps, TheFunctionThatIsJumpedToIsCalled) {
@@ -691,17 +687,11 @@ protected:
         write("first", library, {{"f", library, 0x40}, {"f_inside", inside, 0x40}});
         write("second", library, {{"g", library, 0x40}, {"g_inside", inside, 0x40}});
     }
-    void TearDown() override {
-        for (const auto& path : paths_) std::filesystem::remove(path);
-    }
     void write(const std::string& name, std::uint32_t at, std::vector<TinyElf::Symbol> symbols) {
         TinyElf elf;
         elf.segments.push_back({.address = at, .bytes = std::vector<std::uint8_t>(0x100)});
         elf.symbols = std::move(symbols);
-        const std::vector<std::uint8_t> file = elf.build();
-        paths_.push_back(std::filesystem::path(::testing::TempDir()) / ("dpu_turns_" + name + ".elf"));
-        std::ofstream(paths_.back(), std::ios::binary)
-            .write(reinterpret_cast<const char*>(file.data()), static_cast<std::streamsize>(file.size()));
+        paths_.push_back(folder_.write(name + ".elf", elf.build()));
     }
     void take_turns(Script& script, bool timed) {
         script.code.take_turns(CodeTurns({{program, program + 0xff, main_file, 0, std::nullopt},
@@ -725,6 +715,7 @@ protected:
             if (cost.self[0] != 0) out[f.name] += cost.self[0];
         return out;
     }
+    TemporaryFolder folder_;
     std::vector<std::filesystem::path> paths_;
 };
 
