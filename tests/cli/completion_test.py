@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import unittest
 
 import terminal
@@ -24,6 +25,12 @@ def candidates(*words):
     done = subprocess.run([WAYMARK, "__complete", *words], capture_output=True, text=True, timeout=HANGS)
     assert done.returncode == 0 and done.stderr == "", done
     return [line.split("\t")[0] for line in done.stdout.splitlines()]
+
+
+# Names of functions that a shell must neither obey nor change. In all, `touch pwned` would leave a file.
+WORST = ["zed\"$(touch pwned)\"x", "zed'$(touch pwned)'x", "zed`touch pwned`", "zed;touch pwned", "zed$(touch pwned)",
+         "zed\\\"$(touch pwned)", "zed\"; touch pwned; \"", "zed'; touch pwned; '", "zed&touch pwned|tee>pwned", "zed!!",
+         "zed* ?[a]{b,c}~ #x %y", "zed(touch pwned)", "zed\\", "zed::=$(touch pwned)"]
 
 
 class Program(unittest.TestCase):
@@ -125,6 +132,40 @@ class Shell:
     def test_file(self):
         self.assertRegex(self.line_after("waymark info my"), r"^waymark info (my\\ capture|'my capture)/?'? ?$")
 
+    def test_names_that_run_commands(self):
+        """Tab inserts a name as text, also behind a quote."""
+        folder = pathlib.Path(self.folder.name)
+        program = pathlib.Path(self.env["PATH"].split(":")[0]) / "waymark"
+        program.unlink()
+        program.write_text("#!/bin/sh\nif [ \"$1\" = __complete ]; then cat name; touch asked; else\n"
+                           "printf '%s\\n' \"$@\" >part; mv part given; fi\n")
+        program.chmod(0o755)
+        given, asked = folder / "given", folder / "asked"
+
+        def wait_for(what):
+            end = time.monotonic() + terminal.HANGS
+            while not what() and time.monotonic() < end:
+                self.shell.read(None, seconds=0.02)
+            self.assertTrue(what(), self.shell.text[-300:])
+
+        for i, name in enumerate(WORST):
+            (folder / "name").write_text(name + "\n")
+            for before in ('--function "', "--function '", "--function ", '--function="')[:4 if i < 3 else 2]:
+                given.unlink(missing_ok=True)
+                asked.unlink(missing_ok=True)
+                self.shell.type(f"waymark flow x {before}zed")
+                self.shell.read(r"z[\s\S]*e[\s\S]*d")
+                self.shell.type("\t")
+                wait_for(asked.exists)
+                begin = len(self.shell.text)
+                self.shell.type(self.enter)
+                wait_for(lambda: given.exists() and b"> " in self.shell.text[begin:])
+                self.assertFalse((folder / "pwned").exists(), f"{name} ran, after {before}")
+                wanted = f"--function={name}" if "=" in before else name
+                self.assertEqual(given.read_text().splitlines()[-1], wanted, before)
+
+    enter = "\n"
+
     def test_source(self):
         self.assertRegex(self.line_after(r"waymark flow my\ capture --source 0x"), r"--source 0x10 $")
 
@@ -174,6 +215,8 @@ class Zsh(Shell, unittest.TestCase):
 
 @unittest.skipUnless(shutil.which("fish"), "no fish: install the Debian package fish")
 class Fish(Shell, unittest.TestCase):
+    enter = "\r"
+
     def start(self):
         shell = terminal.Terminal(["fish", "--no-config", "-i"], 120, env=self.env, cwd=self.folder.name)
         shell.type(f"function fish_prompt; echo -n \"> \"; end; source {SCRIPTS}/waymark.fish; bind \\ct 'printf \"<<\"\"<%s>>\"\">\" (commandline)'; "
