@@ -255,11 +255,17 @@ class Progress(unittest.TestCase):
             folder = pathlib.Path(name)
             (folder / "talk.c").write_text(
                 "#include <stdio.h>\n#include <unistd.h>\n"
-                f"int main(void) {{ for (int i = 0; i < {lines}; ++i) {{ printf(\"half of \"); fflush(stdout);\n"
-                'usleep(30000); printf("line %d\\n", i); } }\n')
+                "int main(int n, char** goes_on) {\n"
+                f"for (int i = 0; i < {lines}; ++i) {{ printf(\"half of \"); fflush(stdout);\n"
+                'usleep(30000); printf("line %d\\n", i); }\n'
+                "while (access(goes_on[1], F_OK)) usleep(10000); }\n")
             subprocess.run([compiler, "-static", "-o", folder / "talk", folder / "talk.c"], check=True, timeout=HANGS)
-            text, status = terminal.run([WAYMARK, "record", "-o", name + "/out", "--", name + "/talk"], rows=24)
-        self.assertEqual(status, 0, text)
+            # It ends after progress was shown twice, however slow the machine is.
+            shown = terminal.Terminal([WAYMARK, "record", "-o", name + "/out", "--", name + "/talk", name + "/end"], rows=24)
+            shown.read("(?s)\x1b7.*\x1b7")
+            (folder / "end").touch()
+            text = shown.wait()
+        self.assertEqual(shown.status, 0, text)
         shown = re.findall("\x1b7\x1b\\[24;1H\x1b\\[K([^\x1b]*)\x1b8", text)
         self.assertGreater(len(shown), 1, text)
         self.assertTrue(all(len(line) < 80 and "\n" not in line for line in shown), shown)
