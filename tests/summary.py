@@ -156,6 +156,9 @@ class Alone:
         self.build = build
 
     def command(self, case):
+        """None of results that are no build's, as those of tests/shake, which say it themselves."""
+        if not self.tests:
+            return None
         test = self.tests.get(case.test)
         if test is None or not test.get("command"):
             return f"ctest --test-dir {shlex.quote(str(self.build))} -R {shlex.quote(f'^{re.escape(str(case.test))}$')} --output-on-failure"
@@ -201,7 +204,8 @@ def main(arguments):
             elif case.outcome == "skipped":
                 skipped[reason_for_skipping(case.output)].append(f"{preset}: {case.name}")
             else:
-                failed.append((f"{preset}: {case.name}", f"{case.output.rstrip()}\nalone: {alone.command(case)}"))
+                command = alone.command(case)
+                failed.append((f"{preset}: {case.name}", case.output.rstrip() + (f"\nalone: {command}" if command else "")))
 
     for test, output in failed:
         print(f"\nFAILED  {test}")
