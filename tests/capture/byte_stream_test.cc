@@ -225,9 +225,7 @@ TEST(ByteStream, NoPermission) {
     // Root may read everything, so it becomes nobody for a moment.
     const bool root = ::geteuid() == 0;
     constexpr uid_t nobody = 65534;
-    if (root) {
-        ASSERT_EQ(::seteuid(nobody), 0);
-    }
+    if (root && ::seteuid(nobody) != 0) GTEST_SKIP() << "root cannot become nobody in this user namespace";
     const auto refused = open_bytes(secret);
     if (root) {
         ASSERT_EQ(::seteuid(0), 0);
