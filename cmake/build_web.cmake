@@ -113,7 +113,8 @@ if(NOT installed STREQUAL packages)
     if(TESTS)
         set(omit --include=dev)
     endif()
-    execute_process(COMMAND ${NPM} ci ${omit} --prefer-offline --no-audit --no-fund --fetch-retries=1
+    # No package may run a program of its own while it is installed; none needs to.
+    execute_process(COMMAND ${NPM} ci ${omit} --ignore-scripts --prefer-offline --no-audit --no-fund --fetch-retries=1
             --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=5000
         WORKING_DIRECTORY ${WORK} RESULT_VARIABLE status OUTPUT_FILE ${WORK}/npm.log ERROR_FILE ${WORK}/npm.log TIMEOUT 300)
     if(NOT status EQUAL 0)

@@ -1,6 +1,14 @@
 /// Builds the page into one file: styles and script stand in it, and a policy that lets it load nothing else.
 import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { defineConfig, type Plugin } from "vite";
+
+/// What Preact's licence asks for: every copy has its notice.
+function notice(): string {
+    const text = readFileSync("node_modules/preact/LICENSE", "utf8").trim();
+    if (!text.includes("Permission is hereby granted") || text.includes("--")) throw new Error("Preact's licence is not as expected");
+    return `<!--\nThis page contains Preact:\n\n${text}\n-->`;
+}
 
 /// Puts the script and the styles into the page. The script comes last, when the data before it has been read.
 function oneFile(): Plugin {
@@ -26,7 +34,7 @@ function oneFile(): Plugin {
                 `default-src 'none'; script-src 'sha256-${hash}'; style-src 'unsafe-inline'; img-src data:; ` +
                 `base-uri 'none'; form-action 'none'`;
             html = html.replace("<!-- policy -->", () => `<meta http-equiv="Content-Security-Policy" content="${policy}">`);
-            html = html.replace("</head>", () => `<style>${styles.trim()}</style>\n</head>`);
+            html = html.replace("</head>", () => `<style>${styles.trim()}</style>\n${notice()}\n</head>`);
             html = html.replace("</body>", () => `<script>${code}</script>\n</body>`);
             page.source = html;
         },
