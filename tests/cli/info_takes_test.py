@@ -48,7 +48,7 @@ def main():
             "piped.data": (piped(profile), "perf.data, samples of the Statistical Profiling Extension"),
             "spe.bin": (profile[0x3e0:0x3e0 + 192], "Statistical Profiling (SPE)"),
             "dpu.bin": ((folder / "dpu" / "vtb.bin").read_bytes(), "Debug and Profiling Unit (DPU)"),
-            "ptm.bin": (next(ptm.glob("*.bin")).read_bytes(), "Program Flow Trace (PTM)"),
+            "ptm.bin": ((ptm / "trace.bin").read_bytes(), "Program Flow Trace (PTM)"),
         }
 
         def check(what, arguments, says, stdin=None, kind=None):

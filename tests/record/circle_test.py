@@ -205,7 +205,7 @@ class Circle(unittest.TestCase):
         self.assertIn("first difference", text)
         self.assertIn("nothing further", text)
 
-        code = next(self.out.glob("code_*.bin"))
+        code = min(self.out.glob("code_*.bin"))
         changed = bytearray(code.read_bytes())
         trace.write_bytes(whole)
         at = changed.index(struct.pack("<I", 0xe12fff1e))  # bx lr of `ascending`, in A32
