@@ -238,6 +238,7 @@ Result<FlowSetup> set_up(const FlowRecording& options) {
         .qemu = qemu, .plugin = plugin, .program = options.program, .aarch64 = aarch64, .exact = !options.blocks};
     if (options.system) {
         how.qemu_arguments = system_arguments(options);
+        how.input = false;
         how.program = {program};
         WM_ASSIGN_OR_RETURN(how.watched, watched_places(options, aarch64, memory));
     } else {

@@ -1,5 +1,6 @@
 #include "waymark/record/qemu.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -158,7 +159,13 @@ std::string escaped(const std::string& text) {
     return out;
 }
 
-Result<pid_t> start(const std::vector<std::string>& command) {
+/// Standard input is empty. False: it cannot be.
+bool close_input() {
+    const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0;
+}
+
+Result<pid_t> start(const std::vector<std::string>& command, bool input) {
     std::vector<char*> arguments;
     for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
     arguments.push_back(nullptr);
@@ -170,6 +177,8 @@ Result<pid_t> start(const std::vector<std::string>& command) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(127);
     std::signal(SIGXFSZ, SIG_DFL);
+    // The serial port of a system would take what is meant for whoever comes next, as in a loop over lines of a file.
+    if (!input && isatty(STDIN_FILENO) == 0 && !close_input()) _exit(127);
     execv(arguments[0], arguments.data());
     _exit(127);
 }
@@ -316,7 +325,7 @@ Result<Ending> run_qemu(const QemuOptions& options, Recording& recording, const 
     command.insert(command.end(), options.program.begin(), options.program.end());
 
     const SignalHandlers handlers;
-    WM_ASSIGN_OR_RETURN(const pid_t pid, start(command));
+    WM_ASSIGN_OR_RETURN(const pid_t pid, start(command, options.input));
     child = pid;
     Feeder feeder(ring, recording);
     Ending ending;

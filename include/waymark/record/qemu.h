@@ -25,6 +25,7 @@ struct QemuOptions {
     bool sized = false;     ///< accesses of a 32-bit program with their sizes, and `exact`: what record/dpu.h takes
     bool threads = false;   ///< with the kernel's numbers of threads and their names, as with `memory` and `sized`
     bool children = false;  ///< forked children too, as processes (ring.h, ProcessPart); goes with `threads`
+    bool input = true;      ///< standard input is the program's; false: only if it is a terminal
     bool signals = false;   ///< for a Linux program: QEMU's log reports which signals are delivered
     /// A whole system: addresses [first, second) where QEMU's log is to show how execution came there; the vector
     /// tables and where execution begins. Empty: a Linux program.
