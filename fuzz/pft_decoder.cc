@@ -67,7 +67,7 @@ private:
              e.cycles});
     }
     void event(const flow::NoMemory& n) { add({n.address.value}); }
-    void event(const flow::Cycles& c) { add({c.cycles}); }
+    void event(const flow::Cycles& c) { add({c.cycles.value_or(0)}); }
     void event(const flow::Atoms& a) { add({a.taken, a.not_taken}); }
     void event(const flow::Reached& r) { add({r.address.value}); }
     void event(const flow::Inconsistency& i) {

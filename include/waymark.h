@@ -202,7 +202,7 @@ typedef enum wm_event_kind {
     WM_EVENT_EXCEPTION_RETURN = 5,
     WM_EVENT_NO_MEMORY = 6,  ///< no image has code at address
     WM_EVENT_TRIGGER = 7,
-    WM_EVENT_CYCLES = 8,         ///< cycles that belong to no other element; flags
+    WM_EVENT_CYCLES = 8,         ///< a count that came apart from a range: value; cycles; flags
     WM_EVENT_INCONSISTENCY = 9,  ///< trace and image contradict: detail and name; address found, other expected
     WM_EVENT_ATOMS = 10,         ///< branches that cannot be placed: value taken, other not taken
     WM_EVENT_REACHED = 11,       ///< the instruction at address ran, but not how execution came there
@@ -213,14 +213,15 @@ typedef enum wm_event_kind {
 enum {
     WM_EVENT_HAS_ADDRESS = 1,          ///< `address` is known
     WM_EVENT_HAS_OTHER = 2,            ///< `other` is known
-    WM_EVENT_HAS_VALUE = 4,            ///< of a context: the Context ID is known
+    WM_EVENT_HAS_VALUE = 4,            ///< of a context: the Context ID is known; of cycles: their number is known
     WM_EVENT_NON_SECURE = 16,          ///< of a context
     WM_EVENT_HYP = 32,                 ///< of a context
     WM_EVENT_NSE = 64,                 ///< of a context: Root or, with NON_SECURE, Realm
     WM_EVENT_AARCH64 = 128,            ///< of a context
     WM_EVENT_PARTIAL = 256,            ///< of a timestamp: its high part was lost
     WM_EVENT_FREQUENCY_CHANGED = 512,  ///< of a timestamp
-    WM_EVENT_OF_FLOW = 1024            ///< of cycles: spent in the flow before this
+    WM_EVENT_OF_FLOW = 1024,           ///< of cycles: spent in the flow since cycles were counted last
+    WM_EVENT_COUNTED_AGAIN = 2048      ///< of a timestamp: the next count of cycles includes its cycles
 };
 #define WM_NO_LEVEL 0xffffffffu
 

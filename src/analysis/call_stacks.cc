@@ -144,10 +144,11 @@ void CallStacks::pop_to(std::size_t size, FlowCounts& counts) {
     }
 }
 
-/// Flow comes to where a frame waits for it.
-void CallStacks::return_from(std::size_t index, FlowCounts& counts) {
+/// Flow comes to where a frame waits for it. `lost`: what happened before it is not known, so how long an exception
+/// took is not known, either.
+void CallStacks::return_from(std::size_t index, bool lost, FlowCounts& counts) {
     const Frame& frame = stack_->frames[index];
-    if (frame.exception != nullptr) counts.exception_took(*frame.exception, stack_->clock - frame.at);
+    if (frame.exception != nullptr && !lost) counts.exception_took(*frame.exception, stack_->clock - frame.at);
     if (frame.edge != no_edge)
         if (WaySum* way = counts.way(frame.edge, frame.to)) ++way->returns;
     if (frame.returns_twice && frame.waits_for != nothing && index > stack_->bottom) {

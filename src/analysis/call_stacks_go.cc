@@ -45,7 +45,7 @@ bool CallStacks::go_inside(Operation& operation, FlowCounts& counts) {
                 counts.lost(*operation.loss);
             }
             if (returned) {
-                return_from(top, counts);
+                return_from(top, operation.loss.has_value(), counts);
             } else {
                 Frame& frame = push(operation.place.entry);
                 frame.function = operation.place.home;
@@ -59,7 +59,7 @@ bool CallStacks::go_inside(Operation& operation, FlowCounts& counts) {
             while (i > stack.bottom + 1 && stack.frames[i - 1].exception == nullptr) --i;
             if (i <= stack.bottom + 1) return false;
             const bool there = stack.frames[i - 1].waits_for == operation.place.address;
-            return_from(i - 1, counts);
+            return_from(i - 1, false, counts);
             if (there) return true;
             operation = {Go::resume, operation.place, {}};
             return find_frame(operation, counts);
@@ -103,7 +103,7 @@ bool CallStacks::find_frame(const Operation& operation, FlowCounts& counts) {
             }
             Aside left;
             if (goes && i < top) left = put_aside(i);
-            return_from(i, counts);
+            return_from(i, operation.loss.has_value(), counts);
             if (!left.empty()) keep_aside(std::move(left), counts);
             return true;
         }

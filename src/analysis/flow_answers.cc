@@ -98,6 +98,21 @@ void fill_levels(FlowFunctions& functions) {
     functions.answers().levels = level_rows(sums, functions.options().cycles);
 }
 
+flow::CycleCounts cycle_counts(const std::vector<FlowStream>& streams) {
+    flow::CycleCounts sum;
+    for (const FlowStream& s : streams) sum += s.sink->troubles().cycles;
+    return sum;
+}
+
+/// How counts of cycles came to blocks and functions; empty: each count was that of one block.
+std::string how_spread(const flow::CycleCounts& counts) {
+    if (counts.spread == 0) return {};
+    std::string out = "each count is spread over what ran since the count before, by instructions";
+    if (counts.threshold > 1)
+        out += fmt::format(", and is at least {} (TRCCCCTLR)", counted(counts.threshold, "cycle"));
+    return out;
+}
+
 /// How far the figures can be believed.
 void fill_trust(const FlowFunctions& from) {
     Answers& answers = from.answers();
@@ -105,12 +120,26 @@ void fill_trust(const FlowFunctions& from) {
     if (from.options().cycles)
         functions.estimated =
             "cycles of single instructions, lines and inlined calls: the trace counts cycles of blocks";
+    const flow::CycleCounts counts = cycle_counts(from.streams());
+    if (const std::string spread = how_spread(counts); !spread.empty() && from.options().cycles)
+        functions.estimated =
+            fmt::format("cycles of functions, levels, exceptions and lines, but not their sum: {}", spread);
+    if (counts.off != 0)
+        functions.estimated += fmt::format("; {} of cycles {} stretches in which tracing was off",
+                                           counted(counts.off, "count"), counts.off == 1 ? "includes" : "include");
     const bool lost = std::any_of(from.streams().begin(), from.streams().end(), [](const FlowStream& s) {
         return is_damaged(s.sink->troubles()) || s.sink->troubles().no_memory.times != 0;
     });
     if (lost) functions.not_known = "what ran where flow was lost";
     const std::string part = "what ran outside the part of the run that was captured";
     if (from.options().partial) functions.not_known += (lost ? ", and " : "") + part;
+    const auto add_unknown = [&](const std::string& what) {
+        functions.not_known += (functions.not_known.empty() ? "" : "; ") + what;
+    };
+    if (counts.unknown != 0)
+        add_unknown(fmt::format("how many cycles passed before {} without a number, such as the first one",
+                                counted(counts.unknown, "count of cycles", "counts of cycles")));
+    if (counts.apart != 0) add_unknown(fmt::format("what ran in {} of the sum", counted(counts.apart, "cycle")));
     answers.trust.push_back(functions);
     if (from.options().instructions)
         answers.trust.push_back({"coverage", "what was executed, and which way branches went", "",
@@ -134,7 +163,10 @@ void fill_trust(const FlowFunctions& from) {
 
 void fill_flow_answers(Answers& answers, const std::vector<FlowStream>& streams, const FlowAnswersOptions& options) {
     answers.metrics.push_back({"instructions", "instructions"});
-    if (options.cycles) answers.metrics.push_back({"cycles", "cycles"});
+    if (options.cycles) {
+        answers.metrics.push_back({"cycles", "cycles"});
+        answers.metrics.back().note = how_spread(cycle_counts(streams));
+    }
     if (streams.empty()) return;
     FlowFunctions functions(answers, streams, options);
     fill_calls(functions);

@@ -128,7 +128,7 @@ void FlowCalls::event(const flow::What& what, FlowCounts& counts) {
                 lose(false, counts);
             } else if constexpr (std::is_same_v<T, flow::TraceOn>) {
                 lose(e.reason == flow::TraceOnReason::enabled, counts);
-                add_stray_cycles(e.cycles, counts);
+                if (e.cycles != flow::no_cycles) add_stray_cycles(e.cycles, counts);
             } else if constexpr (std::is_same_v<T, flow::NoMemory>) {
                 lose(true, counts);
             } else if constexpr (std::is_same_v<T, flow::Inconsistency>) {
@@ -141,23 +141,33 @@ void FlowCalls::event(const flow::What& what, FlowCounts& counts) {
             } else if constexpr (std::is_same_v<T, flow::Context>) {
                 change_context(e, counts);
             } else if constexpr (std::is_same_v<T, flow::Timestamp>) {
-                add_event_cycles(e.cycles, counts);
+                if (!e.counted_again) add_event_cycles(e.cycles, counts);
             } else if constexpr (std::is_same_v<T, flow::Exception>) {
                 exception(e, counts);
             } else if constexpr (std::is_same_v<T, flow::ExceptionReturn>) {
                 // What an implementation says of a branch that its opcode does not.
                 if (wait_ == Wait::jump || wait_ == Wait::function_return) wait_ = Wait::exception_return;
             } else if constexpr (std::is_same_v<T, flow::Cycles>) {
-                if (!e.of_flow) return add_stray_cycles(e.cycles, counts);
-                add_event_cycles(e.cycles, counts);
-                if (last_edge_ != no_edge) counts.block_cycles[last_edge_ / 2] += e.cycles;
+                if (e.of != flow::Cycles::Of::ranges) add_stray_cycles(e.cycles.value_or(0), counts);
             } else if constexpr (std::is_same_v<T, flow::Untraced>) {
-                go_on_anywhere();
+                lose(false, counts);
+                counts.lost({.how = e.from_known ? Loss::From::place : Loss::From::unknown,
+                             .from = e.from.value,
+                             .to = e.to.value,
+                             .regained = true});
+                stacks_.add_stray({e.instructions, 0});
+                counts.unseen_instructions += e.instructions;
+            } else if constexpr (std::is_same_v<T, flow::Atoms>) {
+                // Where no image is known it was lost before.
+                if (!lost_) lose(false, counts);
             } else if constexpr (std::is_same_v<T, flow::Mark>) {
                 if (e.kind == flow::Mark::Kind::transaction_failed) go_on_anywhere();
+                if (e.kind == flow::Mark::Kind::uncommitted && !lost_) {
+                    lose(false, counts);
+                    counts.lost(loss_);
+                }
             } else {
-                static_assert(std::is_same_v<T, flow::Trigger> || std::is_same_v<T, flow::Atoms> ||
-                              std::is_same_v<T, flow::Reached>);
+                static_assert(std::is_same_v<T, flow::Trigger> || std::is_same_v<T, flow::Reached>);
             }
         },
         what);
@@ -165,16 +175,16 @@ void FlowCalls::event(const flow::What& what, FlowCounts& counts) {
 
 /// Cycles up to an event are those of the code before it, where that is known.
 void FlowCalls::add_event_cycles(std::uint32_t cycles, FlowCounts& counts) {
-    if (lost_ || switched_stack_)
-        add_stray_cycles(cycles, counts);
-    else if (cycles != flow::no_cycles)
-        run_.cycles += cycles;
+    if (cycles == flow::no_cycles) return;
+    if (lost_ || switched_stack_) return add_stray_cycles(cycles, counts);
+    run_.cycles += cycles;
+    // Those of a block that an exception cut short come with the exception.
+    if (last_edge_ != no_edge) counts.block_cycles[last_edge_ / 2] += cycles;
 }
 
-void FlowCalls::add_stray_cycles(std::uint32_t cycles, FlowCounts& counts) {
-    if (cycles == flow::no_cycles) return;
+void FlowCalls::add_stray_cycles(std::uint64_t cycles, FlowCounts& counts) {
     counts.cycles += cycles;
-    stacks_.add_stray_cycles(cycles);
+    stacks_.add_stray({0, cycles});
 }
 
 void FlowCalls::exception(const flow::Exception& e, FlowCounts& counts) {

@@ -34,7 +34,7 @@ bool is_damaged(const Troubles& t) {
     auto gaps = t.gaps;
     for (const GapReason harmless : {GapReason::unsynchronised, GapReason::padding, GapReason::incomplete_packet})
         gaps[static_cast<std::size_t>(harmless)] = {};
-    return t.overflows.times != 0 || any(gaps) || any(t.contradictions);
+    return t.overflows.times != 0 || t.hides_code() || any(gaps) || any(t.contradictions);
 }
 
 FlowFunctions::FlowFunctions(Answers& answers, const std::vector<FlowStream>& streams,

@@ -202,6 +202,7 @@ void DiffRows::show(View& view) const {
         view.below = {
             "Sums of estimates grow with how long was recorded, so shares are compared, in points. Within noise:",
             "the 95 % intervals of both shares touch."};
+    if (!metric_.note.empty()) view.below.push_back(fmt::format("{}: {}", metric_.name, metric_.note));
 }
 
 Table DiffRows::table() const {

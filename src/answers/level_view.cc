@@ -56,6 +56,8 @@ Result<View> level_view(const Answers& answers, const ProfileOptions& options, s
                 [](const LevelRow& l) { return Cell(name(l)).in(Colour::bold); });
     View view{.table = columns.table(rows)};
     view.table.title = fmt::format("per exception level and security state: {}", costs_name(answers.metrics[metric]));
+    for (const Metric& m : answers.metrics)
+        if (std::string note = metric_note(answers, m.name); !note.empty()) view.below.push_back(std::move(note));
     if (!known) view.remark(Finding::Severity::note, not_sorted(options.sort, "not known by level", "self"));
     return view;
 }

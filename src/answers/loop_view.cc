@@ -141,6 +141,7 @@ Result<View> exception_view(const Answers& answers, const ViewOptions& options) 
     columns.add(Column::text("exception", "exception", "its name"),
                 [](const ExceptionRow& e) { return Cell(e.name).in(Colour::bold); });
     view.table = columns.table(rows);
+    if (std::string note = metric_note(answers, unit); timed && !note.empty()) view.below.push_back(std::move(note));
     view.table.title = timed ? fmt::format("exceptions: from entry to return, in {}", unit) : "exceptions";
     return view;
 }

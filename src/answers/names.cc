@@ -66,6 +66,12 @@ std::vector<std::string> trust_lines(const Trust& trust) {
     return out;
 }
 
+std::string metric_note(const Answers& answers, std::string_view metric) {
+    for (const Metric& m : answers.metrics)
+        if (m.name == metric && !m.note.empty()) return fmt::format("{}: {}", m.name, m.note);
+    return {};
+}
+
 std::string not_sorted(std::string_view asked, std::string_view why, std::string_view by) {
     return fmt::format("--sort {}: that is {}; rows are sorted by {}", asked, why, by);
 }

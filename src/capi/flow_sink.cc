@@ -83,6 +83,7 @@ struct EventMaker {
         e.cycles = t.cycles;
         flag(WM_EVENT_PARTIAL, !t.known);
         flag(WM_EVENT_FREQUENCY_CHANGED, t.frequency_changed);
+        flag(WM_EVENT_COUNTED_AGAIN, t.counted_again);
     }
     void operator()(const flow::Exception& x) const {
         e.cycles = x.cycles;
@@ -97,8 +98,10 @@ struct EventMaker {
     void operator()(const flow::NoMemory& no) const { e.address = no.address.value; }
     void operator()(const flow::Trigger&) const {}
     void operator()(const flow::Cycles& c) const {
-        e.cycles = c.cycles;
-        flag(WM_EVENT_OF_FLOW, c.of_flow);
+        e.cycles = c.cycles.value_or(WM_NO_CYCLES);
+        e.value = c.cycles.value_or(0);
+        flag(WM_EVENT_HAS_VALUE, c.cycles.has_value());
+        flag(WM_EVENT_OF_FLOW, c.of != flow::Cycles::Of::unknown);
     }
     void operator()(const flow::Inconsistency& i) const {
         e.detail = static_cast<std::uint32_t>(i.conflict);
@@ -143,7 +146,7 @@ void sum_up(wm_totals& totals, const flow::What& what) {
     } else if (std::holds_alternative<flow::Inconsistency>(what)) {
         ++totals.inconsistencies;
     } else if (const auto* cycles = std::get_if<flow::Cycles>(&what)) {
-        totals.cycles += cycles->cycles;
+        totals.cycles += cycles->cycles.value_or(0);
     }
 }
 

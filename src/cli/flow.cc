@@ -45,7 +45,8 @@ void print_rows(Output& out, const flow::Totals& t) {
         out.print("  {:<28} {:>14}\n", name, grouped(value));
     };
     row("ranges", t.ranges);
-    row("instructions", t.instructions);
+    row("instructions", t.instructions + t.unseen_instructions);
+    if (t.unseen_instructions != 0) row("  of these unseen", t.unseen_instructions);
     if (t.cycles != 0) row("cycles", t.cycles);
     row("exceptions", t.exceptions);
     row("exception returns", t.exception_returns);
@@ -63,6 +64,9 @@ void print_rows(Output& out, const flow::Totals& t) {
     if (t.no_memory != 0) row("gap: no image there", t.no_memory);
     if (t.reached != 0) row("reached without an image", t.reached);
     if (t.unplaced != 0) row("waypoints without an address", t.unplaced);
+    if (t.untraced != 0) row("gap: way not traced", t.untraced);
+    if (t.uncommitted != 0) row("neither committed nor cancelled", t.uncommitted);
+    if (t.unknown_cycle_counts != 0) row("unknown cycle counts", t.unknown_cycle_counts);
     for (unsigned i = 0; i < flow::conflicts; ++i)
         if (t.inconsistencies[i] != 0)
             out.print("  {:<32} {:>10}\n", fmt::format("contradiction: {}", flow::name(static_cast<flow::Conflict>(i))),
@@ -270,8 +274,8 @@ private:
         for (const pipeline::BufferReport& buffer : report.buffers) lost |= lost_in_frames(buffer);
         if (options_.strict && lost) {
             say("error",
-                "--strict: trace was lost or contradicts the image, or code has no image; --format summary shows how "
-                "much");
+                "--strict: trace was lost or contradicts the image, code has no image, or code ran unseen; --format "
+                "summary shows how much");
             return nothing;
         }
         // Missing names are no loss; a description or an image that is not of what ran is one, as elsewhere.

@@ -156,6 +156,7 @@ public:
 private:
     void judge_memory(ExaminedSource& source, const std::vector<Stretch>& stretches, const pipeline::Source& known,
                       ImageVerdict& verdict);
+    void find_unseen_code(ExaminedSource& source, const ImageVerdict& verdict);
     void judge_image(ExaminedSource& source, const std::vector<Stretch>& stretches, const std::string& argument,
                      ImageVerdict& verdict);
     void report_image(const ExaminedSource& source, const ImageVerdict& v, const std::string& right) const;

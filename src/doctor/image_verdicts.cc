@@ -87,6 +87,25 @@ void ImageTrials::judge(ExaminedSource& source, const std::vector<Stretch>& stre
         };
         if (!source.image || rank(i) > rank(*source.image)) source.image = i;
     }
+    if (source.image) find_unseen_code(source, report_.images[*source.image]);
+}
+
+/// Code ran that the trace does not show, though image and trace agree.
+void ImageTrials::find_unseen_code(ExaminedSource& source, const ImageVerdict& verdict) {
+    const flow::Totals& totals = (verdict.shift ? verdict.shift->trial : verdict.trial).totals;
+    const std::uint64_t unplaced = totals.no_memory == 0 ? totals.unplaced : 0;
+    if (totals.untraced == 0 && unplaced == 0) return;
+    CaptureFinding finding;
+    finding.severity = Severity::warning;
+    finding.kind = "unseen-code";
+    finding.found = totals.untraced != 0 ? fmt::format("{} whose way the trace omits, with {}",
+                                                       counted(totals.untraced, "stretch", "stretches"),
+                                                       counted(totals.unseen_instructions, "instruction"))
+                                         : fmt::format("{} without an address", counted(unplaced, "waypoint"));
+    finding.expected = "all that ran";
+    finding.cause = "the unit sent Q elements, or leaves addresses out";
+    finding.advice = "turn Q elements off (TRCCONFIGR.QE): coverage and counts lack what ran unseen";
+    add_findings(source, {std::move(finding)});
 }
 
 void ImageTrials::judge_memory(ExaminedSource& source, const std::vector<Stretch>& stretches,

@@ -132,7 +132,7 @@ private:
 
     void take_implementation(const Trcconfigr& configr, const Trcidr0& idr0) {
         Config& c = out_.config;
-        c.q_elements = idr0.qsupp != 0;
+        c.q_elements = configr.qe != 0 && idr0.qsupp != 0;
         if (configr.qe == 2)
             note(fmt::format("TRCCONFIGR.QE=2 is reserved; Q packets are read {}",
                              c.q_elements ? "all the same" : "as damage, since TRCIDR0.QSUPP=0"));
@@ -234,6 +234,7 @@ RegisterValues to_registers(const Config& c) {
     configr.cond = c.conditional;
     configr.ts = c.timestamps;
     configr.rs = c.return_stack;
+    configr.qe = c.q_elements ? 3 : 0;
     configr.vmidopt = c.vmid_is_contextidr;
     configr.da = c.data_trace;
 

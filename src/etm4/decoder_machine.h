@@ -140,9 +140,12 @@ public:
     void operator()(const Event& p, Extent at) {
         ++packets_;
         if (synchronisation_.synchronised()) return add(p, at);
-        if (!config_.ete() || !synchronisation_.waits_for_info()) return;
-        synchronisation_.taken(at, report_);
-        elements_.event(at.first, flow::Mark{flow::Mark::Kind::unit_events, p.events, 0});
+        if (config_.ete()) mark_early(mark_of(p), at);
+    }
+    void operator()(const Instrumentation& p, Extent at) {
+        ++packets_;
+        if (synchronisation_.synchronised()) return add(p, at);
+        mark_early(mark_of(p), at);
     }
     void operator()(const auto& p, Extent at) {
         ++packets_;
@@ -267,12 +270,13 @@ private:
         bool possible = !request.impossible;
         if (direct_) {
             possible = possible && request.commit == 0 && request.cancel == 0 && !request.mispredict;
+            if (possible && request.count) committed_.commit(at.first, *request.count);
         } else {
             const std::uint64_t depth = waiting_.depth();
             const std::uint64_t excess = depth > config_.max_speculation ? depth - config_.max_speculation : 0;
-            possible = possible && waiting_.size() <= most_waiting &&
-                       waiting_.commit(std::max(request.commit, excess)) && waiting_.cancel(request.cancel) &&
-                       (!request.mispredict || waiting_.mispredict());
+            possible = possible && waiting_.size() <= most_waiting && waiting_.commit(std::max(request.commit, excess));
+            if (possible && request.count) waiting_.add_before_waiting(at.first, *request.count);
+            possible = possible && waiting_.cancel(request.cancel) && (!request.mispredict || waiting_.mispredict());
             if (possible)
                 deliver_waiting();
             else
@@ -282,6 +286,12 @@ private:
             return;
         end_of_flow(at.first, false);
         synchronisation_.lose(at.first, GapReason::malformed_packet);
+    }
+    /// An element that needs an A-sync and no Trace Info.
+    void mark_early(const flow::Mark& mark, Extent at) {
+        if (!synchronisation_.waits_for_info()) return;
+        synchronisation_.taken(at, report_);
+        elements_.event(at.first, mark);
     }
     void discard(Extent at, bool overflow) {
         ++packets_;
@@ -317,7 +327,11 @@ private:
     WM_INLINE unsigned take_time(const std::uint8_t* at, Run& run) {
         const PlainCount count = PlainCount::at(at, config_);
         if (count.bytes != 0) {
-            if (count.known) run.event(at, flow_of({count.count + assembler_.packets().threshold()}));
+            const std::uint32_t threshold = assembler_.packets().threshold();
+            if (count.known) [[likely]]
+                run.event(at, flow_of({count.count + threshold, threshold}));
+            else
+                run.event(at, flow_of({std::nullopt, threshold}));
             return count.bytes;
         }
         return take_timestamp(at, run);
@@ -545,7 +559,9 @@ private:
                 possible = assembler_.packets().count(p).commit.value_or(0) <= waiting_.depth();
             if (!possible) return;
             Queue queue{*this};
-            (void)waiting_.commit(assembler_(p, offset, queue).commit);
+            const Request request = assembler_(p, offset, queue);
+            (void)waiting_.commit(request.commit);
+            if (request.count) waiting_.add_before_waiting(offset, *request.count);
         };
         const Parsed parsed = wire::Dispatch<Times>::parse(Bytes(at, end), take, config_);
         return possible && parsed.step == Step::ok ? parsed.bytes : 0;

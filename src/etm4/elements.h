@@ -45,8 +45,10 @@ struct FunctionReturn {};
 struct Timestamp {
     flow::Timestamp timestamp;
 };
+/// Behind the youngest P0 element that is committed when it comes.
 struct CycleCount {
-    std::uint32_t cycles{};
+    std::optional<std::uint32_t> cycles{};  ///< none: the unit does not know
+    std::uint32_t threshold{};
 };
 struct Q {
     std::optional<std::uint32_t> count{};
@@ -72,6 +74,7 @@ using ElementKind = Uncommitted::Kind;
 /// What a packet asks of the elements that wait (section 8), in the order in which it is done.
 struct Request {
     std::uint64_t commit{}, cancel{};
+    std::optional<element::CycleCount> count{};  ///< comes behind what is committed, before all that waits
     bool mispredict{};
     bool impossible{};  ///< the packet cannot be here: an exception, or a Q, has no address
 };
@@ -95,7 +98,14 @@ struct Request {
     return {&exception_type(e.type, config), {}, {}, flow::no_cycles};
 }
 
-[[nodiscard]] inline flow::Cycles flow_of(const element::CycleCount& e) { return {e.cycles, true}; }
+[[nodiscard]] inline flow::Cycles flow_of(const element::CycleCount& e) {
+    return {.cycles = e.cycles, .of = flow::Cycles::Of::flow, .threshold = e.threshold};
+}
+
+[[nodiscard]] inline flow::Mark mark_of(const Event& p) { return {flow::Mark::Kind::unit_events, p.events, 0}; }
+[[nodiscard]] inline flow::Mark mark_of(const Instrumentation& p) {
+    return {flow::Mark::Kind::instrumentation, p.value, p.el};
+}
 
 /// The return address of an M profile exception that has none: it was tail-chained (section 9).
 inline constexpr std::uint64_t no_return_address = 0xffff'fffe;
@@ -224,26 +234,24 @@ public:
         return add(ElementKind::kept, mark(flow::Mark::Kind::timestamp_marker), at, queue);
     }
     template <class Queue>
-    Request operator()(const CycleCountF1& p, Offset at, Queue& queue) {
-        return cycle_count(state_.count(p), at, queue);
+    Request operator()(const CycleCountF1& p, Offset, Queue&) {
+        return cycle_count(state_.count(p));
     }
     template <class Queue>
-    Request operator()(const CycleCountF2& p, Offset at, Queue& queue) {
-        return cycle_count(state_.count(p), at, queue);
+    Request operator()(const CycleCountF2& p, Offset, Queue&) {
+        return cycle_count(state_.count(p));
     }
     template <class Queue>
-    Request operator()(const CycleCountF3& p, Offset at, Queue& queue) {
-        return cycle_count(state_.count(p), at, queue);
+    Request operator()(const CycleCountF3& p, Offset, Queue&) {
+        return cycle_count(state_.count(p));
     }
     template <class Queue>
     Request operator()(const Event& p, Offset at, Queue& queue) {
-        return add(ElementKind::kept, mark(flow::Mark::Kind::unit_events, p.events), at, queue);
+        return add(ElementKind::kept, element::Mark{mark_of(p)}, at, queue);
     }
     template <class Queue>
     Request operator()(const Instrumentation& p, Offset at, Queue& queue) {
-        element::Mark out = mark(flow::Mark::Kind::instrumentation, p.value);
-        out.mark.level = p.el;
-        return add(ElementKind::kept, out, at, queue);
+        return add(ElementKind::kept, element::Mark{mark_of(p)}, at, queue);
     }
     template <class Queue>
     Request operator()(const TransactionStart&, Offset at, Queue& queue) {
@@ -297,9 +305,11 @@ public:
     [[nodiscard]] const PacketState& packets() const { return state_; }
     [[nodiscard]] WM_INLINE flow::Timestamp timestamp(const Timestamp& p) {
         const std::uint64_t value = state_.timestamps().take(p.value);
+        // 0 means that the unit did not know the time.
         return {.value = value,
-                .known = state_.timestamps().known(),
-                .cycles = p.has_cycles ? state_.cycles(p) : flow::no_cycles};
+                .known = state_.timestamps().known() && value != 0,
+                .cycles = p.has_cycles ? state_.cycles(p) : flow::no_cycles,
+                .counted_again = true};
     }
 
     struct Pending {
@@ -354,12 +364,11 @@ private:
             complete.element);
         return {};
     }
-    template <class Queue>
-    Request cycle_count(const CycleCount& count, Offset at, Queue& queue) {
+    [[nodiscard]] Request cycle_count(const CycleCount& count) const {
         Request r;
         // Without speculation nothing waits to be committed, whatever the packet says.
         if (count.commit && config_.max_speculation != 0) r.commit = *count.commit;
-        if (count.cycles) queue.add(at, ElementKind::kept, element::CycleCount{*count.cycles});
+        r.count = element::CycleCount{count.cycles, state_.threshold()};
         return r;
     }
 
@@ -476,7 +485,9 @@ public:
 
     /// Section 10. The way between is known only where it needs no outcome.
     void commit(Offset at, const element::Q& e) {
-        // The target of an indirect branch before it is part of what is not traced.
+        // Of an indirect branch before it the return stack gives the target. Else the target is part of what is not
+        // traced.
+        if (follower_.returns()) (void)follower_.ready(at);
         const bool known = follower_.known();
         last = *e.address;
         const follow::Place to = place_of(last, sf);
@@ -536,8 +547,8 @@ public:
     }
 
 private:
-    /// The place is known, or follows from the return stack. A unit with Q elements and no return stack leaves out
-    /// addresses before a Q element, which is no contradiction.
+    /// The place is known, or follows from the return stack. A unit that sends Q elements, and has no return stack,
+    /// leaves out addresses before a Q element, which is no contradiction.
     WM_INLINE bool ready(Offset at) {
         if (config_.q_elements && !config_.return_stack) return follower_.known();
         return follower_.ready(at);
@@ -607,7 +618,8 @@ private:
         else if (walked.instruction.waypoint == isa::Waypoint::barrier || passes)
             follower_.atom(!passes, at);
         else
-            follower_.branch(to, at);
+            // Within a Q element nothing is pushed on the return stack.
+            follower_.branch(to, at, flow::no_cycles, false);
         return true;
     }
 

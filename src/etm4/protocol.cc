@@ -228,6 +228,7 @@ public:
         return {.wait_waypoints = config_.wfx_p0, .transaction_start_waypoints = config_.ete()};
     }
     [[nodiscard]] bool cycle_counts() const override { return config_.cycle_counting; }
+    [[nodiscard]] bool cycle_counts_apart() const override { return config_.cycle_counting; }
     [[nodiscard]] std::unique_ptr<follow::Parallel> parallel_decoder(
         const isa::CodeReader& code, flow::BlockTable& table, flow::Sink& sink,
         const follow::ParallelOptions& options) const override {
@@ -263,6 +264,7 @@ public:
                                                .sync = "A-sync",
                                                .sync_bytes = "00 00 00 00 00 00 00 00 00 00 00 80",
                                                .syncs = "Trace Info packets",
+                                               .one_sync = "Trace Info",
                                                .type_names = {"ETM4", "ETMV4", "ETE"}};
         return words;
     }
@@ -337,6 +339,10 @@ public:
                            : fmt::format("{}, {}, {}, {}", counted(p.packets, "packet"), counted(p.asyncs, "A-sync"),
                                          counted(p.trace_infos, "Trace Info", "Trace Infos"), p.errors_text())});
         if (!p.enough()) return false;
+        // Without a Q packet the unit sent none, so an address that lacks is a contradiction.
+        Config without_q = best->second;
+        without_q.q_elements = false;
+        if (likeness(stretches, without_q).lost_bytes <= p.lost_bytes) best->second = without_q;
         out.protocol = this;
         out.configuration = configuration(best->second);
         out.first_sync = p.first_async;

@@ -42,7 +42,8 @@ public:
             sync.info = p;
         } else if constexpr (std::is_same_v<P, TraceOn>) {
             sync.continues = false;
-        } else if constexpr (!std::is_same_v<P, Event> && !std::is_same_v<P, Ignore> && !std::is_same_v<P, Timestamp> &&
+        } else if constexpr (!std::is_same_v<P, Event> && !std::is_same_v<P, Instrumentation> &&
+                             !std::is_same_v<P, Ignore> && !std::is_same_v<P, Timestamp> &&
                              !std::is_same_v<P, TimestampMarker> && !std::is_same_v<P, CycleCountF1> &&
                              !std::is_same_v<P, CycleCountF2> && !std::is_same_v<P, CycleCountF3> &&
                              !std::is_same_v<P, Context> && !std::is_same_v<P, AddressWithContext> &&
@@ -50,7 +51,7 @@ public:
                              !std::is_same_v<P, ExactMatchAddress>) {
             wrong = true;
         }
-        if (!info_ && !std::is_same_v<P, Event>) wrong = true;
+        if (!info_ && !std::is_same_v<P, Event> && !std::is_same_v<P, Instrumentation>) wrong = true;
         if constexpr (std::is_same_v<P, Context>) {
             if (p.has_payload) sync.context = p, context_ = true;
         } else if constexpr (std::is_same_v<P, AddressWithContext>) {

@@ -102,9 +102,12 @@ public:
     void operator()(const Event& p, Extent at) {
         ++packets_;
         if (synchronisation_.synchronised()) return add(p, at);
-        if (!config_.ete() || !synchronisation_.waits_for_info()) return;
-        synchronisation_.taken(at, report_);
-        elements_.event(at.first, flow::Mark{flow::Mark::Kind::unit_events, p.events, 0});
+        if (config_.ete()) mark_early(mark_of(p), at);
+    }
+    void operator()(const Instrumentation& p, Extent at) {
+        ++packets_;
+        if (synchronisation_.synchronised()) return add(p, at);
+        mark_early(mark_of(p), at);
     }
     void operator()(const auto& p, Extent at) {
         ++packets_;
@@ -119,10 +122,14 @@ private:
         const std::uint64_t depth = waiting_.depth();
         const std::uint64_t excess = depth > config_.max_speculation ? depth - config_.max_speculation : 0;
         const std::uint64_t commit = std::max(request.commit, excess);
-        const bool possible = !request.impossible && waiting_.size() <= most_waiting &&
-                              waiting_.commit(commit, committed_) && waiting_.cancel(request.cancel) &&
-                              (!request.mispredict || waiting_.mispredict());
-        if (!possible) return sequence_error(at);
+        if (request.impossible || waiting_.size() > most_waiting || !waiting_.commit(commit, committed_))
+            return sequence_error(at);
+        if (request.count) {
+            waiting_.release(committed_);
+            committed_.commit(at.first, *request.count);
+        }
+        if (!waiting_.cancel(request.cancel) || (request.mispredict && !waiting_.mispredict()))
+            return sequence_error(at);
         waiting_.release(committed_);
     }
 
@@ -132,6 +139,12 @@ private:
         synchronisation_.lose(at.first, GapReason::malformed_packet);
     }
 
+    /// An element that needs an A-sync and no Trace Info.
+    void mark_early(const flow::Mark& mark, Extent at) {
+        if (!synchronisation_.waits_for_info()) return;
+        synchronisation_.taken(at, report_);
+        elements_.event(at.first, mark);
+    }
     /// Step 9.
     void discard(Extent at, bool overflow) {
         ++packets_;

@@ -44,18 +44,21 @@ std::uint64_t Totals::gap_bytes() const {
     return sum;
 }
 
+bool Totals::hides_code() const { return unplaced + reached + untraced + uncommitted != 0; }
+
 bool Totals::has_gaps() const {
     for (unsigned reason = 0; reason < gap_reasons; ++reason)
         if (gaps[reason].times != 0 && static_cast<GapReason>(reason) != GapReason::padding) return true;
     for (const std::uint64_t times : inconsistencies)
         if (times != 0) return true;
-    return no_memory != 0 || trace_on[static_cast<unsigned>(TraceOnReason::overflow)] != 0;
+    return no_memory != 0 || hides_code() || trace_on[static_cast<unsigned>(TraceOnReason::overflow)] != 0;
 }
 
 Totals& Totals::operator+=(const Totals& other) {
     ranges += other.ranges;
     instructions += other.instructions;
     cycles += other.cycles;
+    unknown_cycle_counts += other.unknown_cycle_counts;
     exceptions += other.exceptions;
     exception_returns += other.exception_returns;
     contexts += other.contexts;
@@ -65,6 +68,8 @@ Totals& Totals::operator+=(const Totals& other) {
     unplaced += other.unplaced;
     reached += other.reached;
     untraced += other.untraced;
+    unseen_instructions += other.unseen_instructions;
+    uncommitted += other.uncommitted;
     marks += other.marks;
     for (unsigned i = 0; i < trace_on_reasons; ++i) trace_on[i] += other.trace_on[i];
     for (unsigned i = 0; i < conflicts; ++i) inconsistencies[i] += other.inconsistencies[i];
@@ -108,7 +113,7 @@ void Summary::count(const Event& event) {
                 ++t.contexts;
             } else if constexpr (std::is_same_v<T, Timestamp>) {
                 ++t.timestamps;
-                add_cycles(what.cycles);
+                if (!what.counted_again) add_cycles(what.cycles);
                 if (what.known) {
                     if (!t.first_timestamp) t.first_timestamp = what.value;
                     t.last_timestamp = what.value;
@@ -123,15 +128,18 @@ void Summary::count(const Event& event) {
             } else if constexpr (std::is_same_v<T, Trigger>) {
                 ++t.triggers;
             } else if constexpr (std::is_same_v<T, Cycles>) {
-                add_cycles(what.cycles);
+                if (what.of != Cycles::Of::ranges) t.cycles += what.cycles.value_or(0);
+                t.unknown_cycle_counts += what.cycles ? 0 : 1;
             } else if constexpr (std::is_same_v<T, Atoms>) {
                 t.unplaced += what.taken + what.not_taken;
             } else if constexpr (std::is_same_v<T, Reached>) {
                 ++t.reached;
             } else if constexpr (std::is_same_v<T, Untraced>) {
                 ++t.untraced;
+                t.unseen_instructions += what.instructions;
             } else if constexpr (std::is_same_v<T, Mark>) {
                 ++t.marks;
+                if (what.kind == Mark::Kind::uncommitted) t.uncommitted += what.value;
             } else {
                 static_assert(std::is_same_v<T, Inconsistency>);
                 ++t.inconsistencies[static_cast<unsigned>(what.conflict)];

@@ -1,5 +1,6 @@
 #include "waymark/flow/troubles.h"
 
+#include <algorithm>
 #include <variant>
 
 namespace waymark::flow {
@@ -11,12 +12,24 @@ constexpr std::uint32_t implausible_bytes = 64 * 1024;
 
 void add(Trouble& to, const Trouble& later) {
     const std::uint64_t times = to.times + later.times, bytes = to.bytes + later.bytes;
+    const std::uint64_t amount = to.amount + later.amount;
     if (to.times == 0) to = later;
     to.times = times;
     to.bytes = bytes;
+    to.amount = amount;
 }
 
 }  // namespace
+
+CycleCounts& CycleCounts::operator+=(const CycleCounts& later) {
+    counts += later.counts;
+    unknown += later.unknown;
+    spread += later.spread;
+    off += later.off;
+    apart += later.apart;
+    threshold = std::max(threshold, later.threshold);
+    return *this;
+}
 
 Troubles& Troubles::operator+=(const Troubles& later) {
     for (unsigned i = 0; i < gap_reasons; ++i) add(gaps[i], later.gaps[i]);
@@ -24,42 +37,75 @@ Troubles& Troubles::operator+=(const Troubles& later) {
     add(no_memory, later.no_memory);
     add(overflows, later.overflows);
     add(long_walks, later.long_walks);
+    add(unplaced, later.unplaced);
+    add(untraced, later.untraced);
+    add(uncommitted, later.uncommitted);
+    untraced_unsized += later.untraced_unsized;
+    cycles += later.cycles;
     contexts += later.contexts;
     timestamps += later.timestamps;
     triggers += later.triggers;
     if (!first_timestamp) first_timestamp = later.first_timestamp;
     if (later.last_timestamp) last_timestamp = later.last_timestamp;
     if (later.last_) last_ = later.last_;
+    without_image_ = later.without_image_;
     return *this;
 }
 
 void Troubles::consume(const Batch& batch, const MapOffset& offset) {
     const auto block = [&](std::size_t range) { return batch.blocks[batch.ranges[range].block()]; };
+    std::size_t ranges = 0;
     for (const Event& event : batch.events) {
+        if (event.before > ranges) without_image_ = false;
+        ranges = event.before;
         if (std::holds_alternative<NoMemory>(event.what) && event.before != 0 && event.before <= batch.ranges.size())
             last_ = block(event.before - 1);
         note(event, offset);
     }
     if (!batch.ranges.empty()) last_ = block(batch.ranges.size() - 1);
+    if (ranges < batch.ranges.size()) without_image_ = false;
 }
 
 void Troubles::note(const Event& event, const MapOffset& offset) {
     const auto keep = [&](Trouble& trouble, Offset at, std::uint64_t address = 0, std::uint64_t expected = 0) {
-        if (trouble.times++ == 0) trouble = {1, trouble.bytes, offset(at), address, expected};
+        if (trouble.times++ == 0) trouble = {1, trouble.bytes, offset(at), address, expected, trouble.amount};
     };
     if (const auto* gap = std::get_if<Gap>(&event.what)) {
+        without_image_ = false;
         Trouble& trouble = gaps[static_cast<unsigned>(gap->reason)];
         keep(trouble, gap->first);
         trouble.bytes += gap->bytes();
     } else if (const auto* on = std::get_if<TraceOn>(&event.what)) {
+        without_image_ = false;
         if (on->reason == TraceOnReason::overflow) keep(overflows, event.offset);
     } else if (const auto* what = std::get_if<Inconsistency>(&event.what)) {
+        without_image_ = false;
         keep(contradictions[static_cast<unsigned>(what->conflict)], event.offset, what->found.value,
              what->expected.value);
     } else if (const auto* no = std::get_if<NoMemory>(&event.what)) {
+        without_image_ = true;
         keep(no_memory, event.offset, no->address.value);
         if (last_ && last_->bytes >= implausible_bytes && last_->start + last_->bytes == no->address.value)
             keep(long_walks, event.offset, last_->start);
+    } else if (const auto* atoms = std::get_if<Atoms>(&event.what)) {
+        if (without_image_) return;
+        keep(unplaced, event.offset);
+        unplaced.amount += atoms->taken + atoms->not_taken;
+    } else if (const auto* hidden = std::get_if<Untraced>(&event.what)) {
+        keep(untraced, event.offset, hidden->from.value, hidden->to.value);
+        untraced.amount += hidden->instructions;
+        if (hidden->instructions == 0) ++untraced_unsized;
+    } else if (const auto* mark = std::get_if<Mark>(&event.what);
+               mark != nullptr && mark->kind == Mark::Kind::uncommitted) {
+        keep(uncommitted, event.offset);
+        uncommitted.amount += mark->value;
+    } else if (const auto* count = std::get_if<Cycles>(&event.what)) {
+        ++cycles.counts;
+        cycles.threshold = std::max(cycles.threshold, count->threshold);
+        if (!count->cycles) ++cycles.unknown;
+        if (count->of == Cycles::Of::unknown) cycles.apart += count->cycles.value_or(0);
+        if (count->several) ++cycles.spread;
+        if (count->off) ++cycles.off;
     } else if (std::holds_alternative<Context>(event.what)) {
         ++contexts;
     } else if (const auto* time = std::get_if<Timestamp>(&event.what)) {
@@ -71,6 +117,8 @@ void Troubles::note(const Event& event, const MapOffset& offset) {
         ++triggers;
     }
 }
+
+bool Troubles::hides_code() const { return unplaced.times + untraced.times + uncommitted.times != 0; }
 
 Trouble Troubles::contradicted() const {
     Trouble out;

@@ -39,7 +39,7 @@ bool ReferenceFollower::atom(bool e, Offset at, std::uint32_t cycles) {
     return true;
 }
 
-bool ReferenceFollower::branch(const Place& to, Offset at, std::uint32_t cycles) {
+bool ReferenceFollower::branch(const Place& to, Offset at, std::uint32_t cycles, bool may_push) {
     const Walk walked = walk_to_waypoint(at);
     if (walked.end != WalkEnd::waypoint) return false;
     out_.range(out_.table().intern(walked.block()) * 2 + 1, at, cycles);
@@ -47,7 +47,7 @@ bool ReferenceFollower::branch(const Place& to, Offset at, std::uint32_t cycles)
     if (instruction.waypoint != Waypoint::indirect &&
         (instruction.target != to.address || instruction.target_isa != to.isa))
         elements_.event(at, flow::Inconsistency{flow::Conflict::branch_disagrees, instruction.target, to.address});
-    if (instruction.link && state_.may_push) push({{walked.after, walked.start.isa}, state_.context.ns});
+    if (instruction.link && may_push && state_.may_push) push({{walked.after, walked.start.isa}, state_.context.ns});
     return true;
 }
 

@@ -22,7 +22,7 @@ struct EventText {
     std::optional<Address> start{};
     std::string detail;    ///< for programs
     std::string sentence;  ///< for people
-    std::uint32_t cycles = flow::no_cycles;
+    std::optional<std::uint32_t> cycles{};
     std::optional<Address> end{};  ///< of code whose way is not traced
     std::uint64_t instructions = 0;
     const flow::Context* context = nullptr;  ///< what it changed to
@@ -36,6 +36,10 @@ std::string context_text(const flow::Context& c) {
     if (c.context_id) out += fmt::format(" CID={:#x}", *c.context_id);
     if (c.vmid) out += fmt::format(" VMID={:#x}", *c.vmid);
     return out;
+}
+
+std::optional<std::uint32_t> known_cycles(std::uint32_t cycles) {
+    return cycles == flow::no_cycles ? std::nullopt : std::optional(cycles);
 }
 
 /// Whether flow is unknown after it.
@@ -95,32 +99,38 @@ EventText describe(const flow::What& what, const pipeline::StreamInfo& stream) {
                     fmt::format("{}, {} bytes", name(e.reason), e.bytes()),
                     fmt::format("gap: {} from {:#x} on: {}", counted(e.bytes(), "byte"), first.value, name(e.reason))};
             } else if constexpr (std::is_same_v<T, flow::TraceOn>) {
-                return {
-                    "trace_on", {}, std::string(name(e.reason)), fmt::format("trace on: {}", name(e.reason)), e.cycles};
+                return {"trace_on",
+                        {},
+                        std::string(name(e.reason)),
+                        fmt::format("trace on: {}", name(e.reason)),
+                        known_cycles(e.cycles)};
             } else if constexpr (std::is_same_v<T, flow::Context>) {
                 return {.element = "context",
                         .detail = context_text(e),
                         .sentence = "context: " + context_text(e),
                         .context = &e};
             } else if constexpr (std::is_same_v<T, flow::Timestamp>) {
+                if (!e.known && e.value == 0)
+                    return {
+                        "timestamp", {}, "not known", "timestamp of a time that is not known", known_cycles(e.cycles)};
                 if (!e.known)
                     return {"timestamp",
                             {},
                             fmt::format("{:#x} (high bits unknown)", e.value),
                             fmt::format("timestamp …{:x}: its high bits are not yet known", e.value),
-                            e.cycles};
+                            known_cycles(e.cycles)};
                 return {
                     "timestamp",
                     {},
                     fmt::format("{:#014x}", e.value),
                     fmt::format("timestamp {:#x}{}", e.value, e.frequency_changed ? ", clock frequency changed" : ""),
-                    e.cycles};
+                    known_cycles(e.cycles)};
             } else if constexpr (std::is_same_v<T, flow::Exception>) {
                 std::string sentence = fmt::format("exception {}: {}", e.type->number, e.type->name);
                 if (e.vector) sentence += ", to " + hex(*e.vector);
                 if (e.preferred_return) sentence += ", return address " + hex(*e.preferred_return);
                 return {"exception", e.preferred_return, fmt::format("{:#04x}", e.type->number), std::move(sentence),
-                        e.cycles};
+                        known_cycles(e.cycles)};
             } else if constexpr (std::is_same_v<T, flow::ExceptionReturn>) {
                 return {"exception_return", {}, "", "exception return"};
             } else if constexpr (std::is_same_v<T, flow::NoMemory>) {
@@ -130,7 +140,11 @@ EventText describe(const flow::What& what, const pipeline::StreamInfo& stream) {
             } else if constexpr (std::is_same_v<T, flow::Trigger>) {
                 return {"trigger", {}, "", "trigger"};
             } else if constexpr (std::is_same_v<T, flow::Cycles>) {
-                return {"cycles", {}, "", e.of_flow ? "cycle count" : "flow unknown", e.cycles};
+                const std::string_view of = e.of == flow::Cycles::Of::unknown ? "flow unknown" : "cycle count";
+                EventText text{.element = "cycles", .detail = e.cycles ? "" : "not known", .sentence = std::string(of)};
+                if (!e.cycles) text.sentence += " that the unit does not know";
+                text.cycles = e.cycles;
+                return text;
             } else if constexpr (std::is_same_v<T, flow::Atoms>) {
                 return {
                     "atoms",
@@ -147,7 +161,7 @@ EventText describe(const flow::What& what, const pipeline::StreamInfo& stream) {
                         "",
                         fmt::format("{} executed without a traced outcome; flow continues at {}",
                                     counted(e.instructions, "instruction"), hex(e.to)),
-                        flow::no_cycles,
+                        std::nullopt,
                         e.to,
                         e.instructions};
             } else if constexpr (std::is_same_v<T, flow::Mark>) {
@@ -192,7 +206,7 @@ struct FlowLine {
     std::uint64_t instructions{};
     const flow::Block* block = nullptr;  ///< of a range; null: an event
     std::string_view atom{};             ///< of a range
-    std::uint32_t cycles = flow::no_cycles;
+    std::optional<std::uint32_t> cycles{};
     std::string_view detail{}, context{}, symbol{}, sentence{};
     const flow::Context* changed_to = nullptr;  ///< of a context
     std::optional<std::uint8_t> el{};           ///< of a context, and of what a program sent
@@ -229,7 +243,7 @@ WM_INLINE void write_row(Row out, const FlowLine& l) {
         w.flag("link", range, (b.flags & flow::Block::link) != 0);
         w.flag("conditional", range, (b.flags & flow::Block::conditional) != 0);
     });
-    out.number("cycles", l.cycles != flow::no_cycles, l.cycles);
+    out.number("cycles", l.cycles.has_value(), l.cycles.value_or(0));
     out.text("detail", true, l.detail);
     if constexpr (json) {
         out.text("symbol", true, l.symbol);
@@ -312,7 +326,7 @@ protected:
                 .instructions = b.instructions,
                 .block = &b,
                 .atom = atom(b, range),
-                .cycles = range.cycles};
+                .cycles = known_cycles(range.cycles)};
     }
     [[nodiscard]] FlowLine line_of(const EventText& e, std::uint64_t offset) const {
         return {.source = source_,
@@ -367,7 +381,7 @@ private:
     }
     void show(const EventText& event, std::uint64_t offset) override {
         put_line(out_, "{:>#10x}  {}{}", offset, event.sentence,
-                 event.cycles == flow::no_cycles ? "" : fmt::format(" ({})", counted(event.cycles, "cycle")));
+                 event.cycles ? fmt::format(" ({})", counted(*event.cycles, "cycle")) : std::string());
     }
     void disassemble(const flow::Block& block) {
         const isa::Space space = now_.value_or(flow::Context{}).space();

@@ -98,7 +98,7 @@ public:
 
     /// A cycle count whose range is not known.
     void stray_cycles(Offset at, std::uint32_t count) {
-        if (config_.cycle_accurate) event(at, flow::Cycles{count});
+        if (config_.cycle_accurate) event(at, flow::Cycles{.cycles = count});
     }
 
     void trace_on(Offset at, const ISync& p) {

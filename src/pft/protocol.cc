@@ -205,6 +205,7 @@ public:
                                                .sync = "A-sync",
                                                .sync_bytes = "00 00 00 00 00 80",
                                                .syncs = "I-syncs",
+                                               .one_sync = "I-sync",
                                                .type_names = {"PTM1", "PFT1", "PTM", "PFT"}};
         return words;
     }

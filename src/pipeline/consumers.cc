@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "waymark/flow/blocks.h"
+#include "waymark/flow/cycle_spread.h"
 #include "waymark/pipeline/packet_counter.h"
 #include "waymark/pipeline/run.h"
 
@@ -15,32 +16,48 @@ class Ends {
 public:
     Ends(const StreamInfo& stream, flow::Sink& sink, Addresses addresses)
         : memory_(stream.source.memory), sink_(&sink) {
-        if (!stream.source.code) return;
-        reader_ = std::make_unique<ProcessReader>(stream.source.code);
-        processes_ = std::make_unique<ProcessSink>(*reader_, sink, addresses == Addresses::placed);
-        sink_ = processes_.get();
-        if (stream.source.filter == nullptr) return;
-        filter_ = std::make_unique<FilterSink>(stream.source.filter, *reader_, *processes_);
-        sink_ = filter_.get();
+        add_processes(stream, addresses);
+        // Nearest to the decoder: a count covers ranges that a filter leaves out, too.
+        if (!sink.wants_cycles_in_ranges() || !stream.source.configuration->cycle_counts_apart()) return;
+        spread_ = std::make_unique<flow::CycleSpread>(*sink_);
+        sink_ = spread_.get();
     }
     [[nodiscard]] const isa::CodeReader& code() const {
         return reader_ ? static_cast<const isa::CodeReader&>(*reader_) : *memory_;
     }
     [[nodiscard]] flow::Sink& sink() const { return *sink_; }
     void begin(const capture::BufferPart& part) {
+        // What waits belongs to the part before.
+        if (reader_ && spread_) spread_->release();
         if (reader_) reader_->begin(part.from, part.to, part.thread);
         if (filter_) filter_->begin(part);
     }
+    /// The decoder has delivered everything.
+    void finish() {
+        if (spread_) spread_->release();
+    }
+    [[nodiscard]] std::optional<Offset> held_from() const { return spread_ ? spread_->first() : std::nullopt; }
     [[nodiscard]] const Filtered* filtered() const { return filter_ ? &filter_->filtered() : nullptr; }
     [[nodiscard]] std::vector<MissingCode> missing() const {
         return processes_ ? processes_->missing() : std::vector<MissingCode>();
     }
 
 private:
+    void add_processes(const StreamInfo& stream, Addresses addresses) {
+        if (!stream.source.code) return;
+        reader_ = std::make_unique<ProcessReader>(stream.source.code);
+        processes_ = std::make_unique<ProcessSink>(*reader_, *sink_, addresses == Addresses::placed);
+        sink_ = processes_.get();
+        if (stream.source.filter == nullptr) return;
+        filter_ = std::make_unique<FilterSink>(stream.source.filter, *reader_, *processes_);
+        sink_ = filter_.get();
+    }
+
     std::shared_ptr<const image::MemoryMap> memory_;
     std::unique_ptr<ProcessReader> reader_;
     std::unique_ptr<ProcessSink> processes_;
     std::unique_ptr<FilterSink> filter_;
+    std::unique_ptr<flow::CycleSpread> spread_;
     flow::Sink* sink_;
 };
 
@@ -63,9 +80,13 @@ public:
         decoder_->reset();
         out_.flush();
     }
-    void finish() override { decoder_->finish(); }
+    void finish() override {
+        decoder_->finish();
+        ends_.finish();
+    }
     void flush() override { out_.flush(); }
     [[nodiscard]] std::array<Offset, 2> pending() const override { return decoder_->pending(); }
+    [[nodiscard]] std::optional<Offset> held_from() const override { return ends_.held_from(); }
     [[nodiscard]] bool amid_packet() override { return decoder_->amid_packet(); }
     [[nodiscard]] std::uint64_t packets() const override { return decoder_->packets(); }
 
@@ -93,6 +114,7 @@ public:
     void reset() override { decoder_->reset(); }
     void finish() override {
         decoder_->finish();
+        ends_.finish();
         if (!sink_.counts_suffice()) return;
         const std::vector<std::uint64_t> counts = decoder_->counts();
         const follow::Parallel::Ways ways = decoder_->ways();
@@ -100,6 +122,7 @@ public:
     }
     void flush() override { decoder_->flush(); }
     [[nodiscard]] std::array<Offset, 2> pending() const override { return decoder_->pending(); }
+    [[nodiscard]] std::optional<Offset> held_from() const override { return ends_.held_from(); }
     [[nodiscard]] bool amid_packet() override { return decoder_->amid_packet(); }
     [[nodiscard]] std::uint64_t packets() const override { return decoder_->packets(); }
 

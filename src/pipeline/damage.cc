@@ -308,6 +308,27 @@ std::vector<Damage> damage_in(const StreamReport& stream, const flow::Troubles& 
             Kind::no_image, Severity::warning, source, buffer, no,
             fmt::format("execution went {} where no image is known, first to {:#010x}", times(no.times), no.address),
             "give what is there with --image FILE[@ADDRESS]", {}, "; "));
+    if (const flow::Trouble& unplaced = troubles.unplaced; unplaced.times != 0)
+        out.push_back(of_source(
+            Kind::unplaced, Severity::warning, source, buffer, unplaced,
+            fmt::format("flow is unknown in {}: {} without an address", counted(unplaced.times, "stretch", "stretches"),
+                        counted(unplaced.amount, "waypoint")),
+            "what ran there is in no figure", ", first", "; "));
+    if (const flow::Trouble& hidden = troubles.untraced; hidden.times != 0)
+        out.push_back(
+            of_source(Kind::untraced, Severity::warning, source, buffer, hidden,
+                      fmt::format("the trace omits the way through {}: {}{} ran there unseen",
+                                  counted(hidden.times, "stretch", "stretches"), counted(hidden.amount, "instruction"),
+                                  troubles.untraced_unsized == 0
+                                      ? ""
+                                      : fmt::format(", and an unknown number in {} of these",
+                                                    counted(troubles.untraced_unsized, "stretch", "stretches"))),
+                      "turn Q elements off (TRCCONFIGR.QE) to see all that runs", ", first", "; "));
+    if (const flow::Trouble& open = troubles.uncommitted; open.times != 0)
+        out.push_back(of_source(Kind::uncommitted, Severity::warning, source, buffer, open,
+                                fmt::format("{} neither committed nor cancelled where flow ends: left out",
+                                            counted(open.amount, "P0 element is", "P0 elements are")),
+                                "whether these ran is unknown", ", first", "; "));
     if (const flow::Trouble& full = troubles.overflows; full.times != 0)
         out.push_back(of_source(
             Kind::overflow, Severity::warning, source, buffer, full,

@@ -22,6 +22,12 @@ std::string sources_text(const std::vector<const Source*>& sources) {
     return out;
 }
 
+/// The words of the protocol that the sources have, as far as sentences about packets need one.
+const protocol::Words& words_of(const std::vector<const Source*>& sources) {
+    const auto known = std::find_if(sources.begin(), sources.end(), [](const auto* s) { return s->has_packets(); });
+    return (known == sources.end() ? protocols().front() : (*known)->protocol)->words();
+}
+
 std::string why_no_bytes(const Session& session, const std::vector<const Source*>& selected, const Report& report) {
     if (session.sources.empty()) return "the capture describes no trace source";
     if (std::none_of(selected.begin(), selected.end(), [](const Source* s) { return s->has_flow(); }))
@@ -40,8 +46,7 @@ std::string why_no_bytes(const Session& session, const std::vector<const Source*
 }  // namespace
 
 std::string no_sync(const capture::Capture& capture, const std::vector<const Source*>& sources, std::uint64_t bytes) {
-    const auto known = std::find_if(sources.begin(), sources.end(), [](const auto* s) { return s->has_packets(); });
-    const protocol::Words& words = (known == sources.end() ? protocols().front() : (*known)->protocol)->words();
+    const protocol::Words& words = words_of(sources);
     const bool given = std::any_of(capture.buffers.begin(), capture.buffers.end(),
                                    [](const capture::Buffer& b) { return b.container == nullptr; });
     return fmt::format(
@@ -69,7 +74,8 @@ std::string why_nothing(const Session& session, const std::vector<const Source*>
         return "execution was only where no image is known; give the program with --image FILE[@ADDRESS]";
     if (lost(GapReason::reserved_header) || lost(GapReason::malformed_packet) || lost(GapReason::framing))
         return "the trace is damaged, and nothing could be decoded";
-    if (lost(GapReason::unsynchronised)) return "no I-sync follows an A-sync, so no address is known";
+    if (lost(GapReason::unsynchronised))
+        return fmt::format("no {} follows an A-sync, so no address is known", words_of(selected).one_sync);
     return "the trace contains no waypoint between synchronisations";
 }
 

@@ -327,12 +327,13 @@ private:
     }
 
     void summarise(Answers& out, std::uint64_t ranges) const {
-        std::uint64_t instructions = 0, exceptions = 0, calls = 0, stray = 0;
+        std::uint64_t instructions = 0, exceptions = 0, calls = 0, stray = 0, unseen = 0;
         for (const SourceStream& s : streams_)
             for (const analysis::FlowCounts* counts : s.sink->counts()) {
                 for (std::size_t edge = 0; edge < counts->times.size(); ++edge)
                     instructions += counts->times[edge] * counts->known.edges[edge].instructions;
                 stray += counts->cycles;
+                unseen += counts->unseen_instructions;
             }
         for (const answers::ExceptionRow& e : out.exceptions) exceptions += e.times;
         // As waymark profile counts them: what ran, and how often it was entered by a call or a jump in place of one.
@@ -352,7 +353,9 @@ private:
         add("sources",
             static_cast<std::uint64_t>(std::count_if(streams_.begin(), streams_.end(),
                                                      [](const SourceStream& s) { return s.first == s.source; })));
-        add("instructions", instructions);
+        add("instructions", instructions + unseen);
+        if (unseen != 0)
+            out.summary.back().note = fmt::format("{} of them unseen: the trace does not say which", grouped(unseen));
         add("ranges", ranges);
         // Ranges alone do not say who called whom.
         const bool calls_known = options_.calls || options_.timeline || options_.instructions;

@@ -112,7 +112,7 @@ public:
         pass_on();
         if (!consumer_) return offsets_.forget(position(), {});
         consumer_->flush();
-        offsets_.forget(begin, consumer_->pending());
+        offsets_.forget(std::min(begin, consumer_->held_from().value_or(begin)), consumer_->pending());
     }
     /// All bytes added so far are passed on, and they end inside a packet.
     [[nodiscard]] bool amid_packet() {

@@ -152,7 +152,7 @@ TEST(Etm4Config, OfCapturedRegisters) {
     EXPECT_EQ(data_trace_id(a.config), std::nullopt);
 
     RegisterValues r;  // the ETE 1.3 model
-    r.configr = 0x8001;
+    r.configr = 0xe001;
     r.traceidr = 1;
     r.idr0 = 0x28c1cea1;
     r.idr1 = 0x4100fff0;

@@ -281,6 +281,79 @@ TEST_F(Etm4Elements, Q) {
                               range(0x102c, 0x1030, "E"), "untraced 0x0 0x1000 0x7 0x0"}));
 }
 
+// Section 10: what a Q element covers is not pushed on the return stack.
+TEST_F(Etm4Elements, AQPushesNothing) {
+    Config config = test::ete();
+    config.return_stack = true;
+    begin(config);
+    address(0x1008);
+    add(Q{.address = {0x1020, 4, false}, .count = 2, .type = 0xa});
+    address(0x1010);
+    atoms({true, true});
+    EXPECT_EQ(lines(), (Lines{range(0x1008, 0x1010, "E"), range(0x1010, 0x1014, "E"),
+                              "inconsistency 0x3 0x1010 0x0 0x0", "atoms 0x1 0x0 0x0 0x0"}));
+}
+
+// The target of a return that the return stack gives is where a Q element behind it begins; the entry is gone.
+TEST_F(Etm4Elements, AQBehindAReturn) {
+    Config config = test::ete();
+    config.return_stack = true;
+    begin(config);
+    address(0x1008);
+    atoms({true});
+    address(0x1010);
+    atoms({true});
+    add(Q{.address = {0x1018, 4, false}, .count = 7, .type = 0xa});
+    address(0x1010);
+    atoms({true, true});
+    EXPECT_EQ(lines(),
+              (Lines{range(0x1008, 0x1010, "E"), range(0x1010, 0x1014, "E"), "untraced 0x1010 0x1018 0x7 0x1",
+                     range(0x1010, 0x1014, "E"), "inconsistency 0x3 0x1010 0x0 0x0", "atoms 0x1 0x0 0x0 0x0"}));
+}
+
+// It needs an A-sync, and no Trace Info (docs/spec/etm4-registers.md, 2.13 and 2.17).
+TEST_F(Etm4Elements, InstrumentationWithoutATraceInfo) {
+    config_ = test::ete();
+    for (const bool synchronised : {true, false}) {
+        stream_.clear();
+        if (synchronised) add(ASync{});
+        add(Instrumentation{0x1111, 1});
+        add(Instrumentation{0x2222, 2});
+        const std::vector<Element> elements = test::decode<ReferenceDecoder>(stream_, config_, memory_);
+        test::expect_all_agree(elements, stream_, config_, memory_);
+        EXPECT_EQ(
+            std::count_if(elements.begin(), elements.end(), [](const Element& e) { return e.kind == Kind::mark; }),
+            synchronised ? 2 : 0);
+    }
+}
+
+// 0 is no time (docs/spec/etm4-registers.md, 2.15), and what the next one is compressed against.
+TEST_F(Etm4Elements, TheTimestampThatIsNotKnown) {
+    begin(test::etmv4());
+    for (const std::uint64_t value : {0U, 5U}) add(Timestamp{compress_timestamp(value, 0), 0, false});
+    const std::vector<Element> elements = test::decode<ReferenceDecoder>(stream_, config_, memory_);
+    test::expect_all_agree(elements, stream_, config_, memory_);
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> times;
+    for (const Element& e : elements)
+        if (e.kind == Kind::timestamp) times.emplace_back(e.a, e.b);
+    EXPECT_EQ(times, (std::vector<std::pair<std::uint64_t, std::uint64_t>>{{0, 0}, {5, 1}}));
+}
+
+// A count lies behind the youngest element it commits (5), and one without a number is there too.
+TEST_F(Etm4Elements, ACountLiesBehindWhatItCommits) {
+    Config config = test::etmv4();
+    config.max_speculation = 8;
+    begin(config);
+    add(CycleCountF1{0, 0, true});
+    atoms({false});
+    address(0x1000);
+    atoms({false});
+    add(CycleCountF1{1, 30, false});
+    add(Commit{1});
+    EXPECT_EQ(lines(),
+              (Lines{"cycles 4294967295", range(0x1000, 0x1008, "N"), "cycles 30", range(0x1000, 0x1008, "N")}));
+}
+
 // The address after a branch to the next instruction is the same, taken or not: no outcome is invented.
 TEST_F(Etm4Elements, AQThatDoesNotShowAnOutcome) {
     memory_.sections[0].bytes = test::hex("20000054 00000014");  // 1000 b.eq 1004, 1004 b .

@@ -99,7 +99,7 @@ TEST(Etm4Recognition, TakesTheConfigurationUnderWhichTheLeastIsLost) {
     EXPECT_EQ(c.version, 0x46);
     EXPECT_FALSE(c.commit_mode_1);
     EXPECT_EQ(c.vmid_bytes, 1);
-    EXPECT_TRUE(c.q_elements);
+    EXPECT_FALSE(c.q_elements);
     EXPECT_FALSE(c.timestamp_markers);
     // A context with a VMID of one byte, and one of four (6).
     EXPECT_EQ(found_in(identified(sync + "81 f1 05 78 56 34 12 f7 f7 f7")).vmid_bytes, 1);

@@ -293,8 +293,10 @@ private:
                     p.count = cycles = static_cast<std::uint32_t>(below(3000));
                     emit(p);
                 }
-                wait(false, true, {"cycles " + std::to_string(cycles + 0x16)});
+                // Behind what it commits, before all that waits.
                 if (commits) commit(n);
+                release();
+                truth.push_back("cycles " + std::to_string(cycles + 0x16));
                 break;
             }
             case 3:

@@ -231,7 +231,7 @@ TEST(Summary, CountsAndHashes) {
     out.event({9}, Exception{&synthetic::exception_type(14), {}, {}, 1});
     out.event({9}, NoMemory{});
     out.event({9}, Inconsistency{Conflict::runaway_walk, {}, {}});
-    out.event({9}, Cycles{100});
+    out.event({9}, Cycles{.cycles = 100});
     out.flush();
     const Totals& t = summary.totals();
     EXPECT_EQ(t.ranges, 2U);
@@ -247,6 +247,37 @@ TEST(Summary, CountsAndHashes) {
     for (unsigned i = 0; i < 2; ++i)
         for (const std::uint64_t address : {0x8000U, 0x8008U}) h = (h ^ address) * 1099511628211U;
     EXPECT_EQ(t.hash, h);
+}
+
+// Each cycle once, also of the largest count; what is not known is no number.
+TEST(Summary, AddsEachCountOnce) {
+    Summary summary;
+    BlockTable table;
+    BatchWriter out(table, summary);
+    out.range(table.intern(block(0x8000)) * 2, {0}, 5);
+    out.event({1}, Cycles{.cycles = 5, .of = Cycles::Of::ranges});
+    out.event({2}, Cycles{.cycles = 0xffffffff});
+    out.event({3}, Cycles{.of = Cycles::Of::flow});
+    out.event({4}, Timestamp{.value = 1, .cycles = 3, .counted_again = true});
+    out.event({5}, Timestamp{.value = 1, .cycles = 4});
+    out.flush();
+    EXPECT_EQ(summary.totals().cycles, 0xffffffffU + std::uint64_t{9});
+    EXPECT_EQ(summary.totals().unknown_cycle_counts, 1U);
+    EXPECT_FALSE(summary.totals().has_gaps());
+}
+
+TEST(Summary, WhatRanUnseenIsALoss) {
+    for (const What& what :
+         {What{Untraced{{}, {}, 40}}, What{Atoms{1, 0}}, What{Mark{Mark::Kind::uncommitted, 2, 0}}}) {
+        Summary summary;
+        BlockTable table;
+        BatchWriter out(table, summary);
+        out.event({1}, what);
+        out.flush();
+        EXPECT_TRUE(summary.totals().hides_code());
+        EXPECT_TRUE(summary.totals().has_gaps());
+        EXPECT_EQ(summary.totals().unseen_instructions, std::holds_alternative<Untraced>(what) ? 40U : 0U);
+    }
 }
 
 TEST(Summary, PaddingIsNoGap) {

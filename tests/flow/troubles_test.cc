@@ -62,6 +62,30 @@ TEST(Troubles, TheFirstOfEachKindHasItsPlace) {
     EXPECT_EQ(t.first_contradiction().expected.value, 0x9000U);
 }
 
+// What ran unseen is counted with its size; waypoints that the lack of an image explains are not.
+TEST(Troubles, WhatRanUnseen) {
+    const std::vector<Step> steps{{.what = Atoms{2, 1}},
+                                  {.block = 0},
+                                  {.what = Untraced{{0x8008}, {0x9000}, 40}},
+                                  {.what = Untraced{{0x9008}, {0x9100}, 0}},
+                                  {.what = NoMemory{{0x8008}}},
+                                  {.what = Timestamp{}},
+                                  {.what = Atoms{5, 5}},
+                                  {.block = 0},
+                                  {.what = Atoms{0, 4}},
+                                  {.what = Mark{Mark::Kind::uncommitted, 3, 0}}};
+    const Troubles t = counted(steps, 0);
+    EXPECT_EQ(t.unplaced, (Trouble{.times = 2, .offset = shift, .amount = 7}));
+    EXPECT_EQ(t.untraced,
+              (Trouble{.times = 2, .offset = shift + 2, .address = 0x8008, .expected = 0x9000, .amount = 40}));
+    EXPECT_EQ(t.untraced_unsized, 1U);
+    EXPECT_EQ(t.uncommitted, (Trouble{.times = 1, .offset = shift + 9, .amount = 3}));
+    EXPECT_TRUE(t.hides_code());
+    EXPECT_FALSE(counted(std::span(steps).subspan(4, 3), 4).hides_code());
+    for (std::size_t cut = 0; cut <= steps.size(); ++cut)
+        EXPECT_EQ(counted(std::span(steps).subspan(cut), cut, counted(std::span(steps).first(cut), 0)), t) << cut;
+}
+
 TEST(Troubles, PartsOneAfterAnotherGiveTheWhole) {
     const Troubles whole = counted(stream, 0);
     for (std::size_t cut = 0; cut <= stream.size(); ++cut) {

@@ -234,7 +234,7 @@ private:
         } else if (const auto* stamp = std::get_if<flow::Timestamp>(&t.what)) {
             if (stamp->cycles != flow::no_cycles) cycle_ += stamp->cycles;
         } else if (const auto* spent = std::get_if<flow::Cycles>(&t.what)) {
-            cycle_ += spent->cycles;
+            cycle_ += spent->cycles.value_or(0);
         }
     }
     /// The program is not known here, so neither is the waypoint instruction: a branch packet says where it went.
@@ -243,7 +243,8 @@ private:
         if (shown == shown_.end()) return;
         std::uint64_t cycle = cycle_;
         if (i + 1 < delivered_.size())
-            if (const auto* spent = std::get_if<flow::Cycles>(&delivered_[i + 1].what)) cycle += spent->cycles;
+            if (const auto* spent = std::get_if<flow::Cycles>(&delivered_[i + 1].what))
+                cycle += spent->cycles.value_or(0);
         sync(model, delivered_[i].offset);
         set_time(model, i);
         pft::Retired r;

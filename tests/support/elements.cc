@@ -52,7 +52,9 @@ void fill(Element& e, const flow::NoMemory& no_memory) {
 void fill(Element& e, const flow::Trigger&) { e.kind = Kind::trigger; }
 void fill(Element& e, const flow::Cycles& cycles) {
     e.kind = Kind::cycles;
-    e.cycles = cycles.cycles;
+    e.a = cycles.cycles ? *cycles.cycles : Element::absent;
+    if (cycles.cycles) e.cycles = *cycles.cycles;
+    e.b = static_cast<std::uint64_t>(cycles.of);
 }
 void fill(Element& e, const flow::Inconsistency& inconsistency) {
     e.kind = Kind::inconsistency;

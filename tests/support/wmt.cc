@@ -291,7 +291,9 @@ struct EventText {
     std::string operator()(const flow::ExceptionReturn&) const { return "exception_return"; }
     std::string operator()(const flow::NoMemory& where) const { return "no_memory " + hex(where.address.value); }
     std::string operator()(const flow::Trigger&) const { return "trigger"; }
-    std::string operator()(const flow::Cycles& cycles) const { return "cycles " + std::to_string(cycles.cycles); }
+    std::string operator()(const flow::Cycles& cycles) const {
+        return std::string("cycles ") + (cycles.cycles ? std::to_string(*cycles.cycles) : "unknown");
+    }
     std::string operator()(const flow::Atoms& atoms) const {
         return "atoms E=" + std::to_string(atoms.taken) + " N=" + std::to_string(atoms.not_taken);
     }

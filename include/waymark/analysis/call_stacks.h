@@ -111,8 +111,8 @@ public:
         if (watched_) [[unlikely]]
             watched_->ran(stack.frames.back().node, work);
     }
-    /// Cycles of no code that is known.
-    void add_stray_cycles(std::uint32_t cycles) { stray_.cycles += cycles; }
+    /// Work of no code that is known.
+    void add_stray(const Work& work) { stray_ += work; }
     /// Instructions and cycles so far, of all stacks and of lost flow.
     [[nodiscard]] Work now() const { return total_ + stray_; }
 
@@ -297,7 +297,7 @@ private:
         }
     }
     void pop_to(std::size_t size, FlowCounts& counts);
-    void return_from(std::size_t frame, FlowCounts& counts);
+    void return_from(std::size_t frame, bool lost, FlowCounts& counts);
     [[nodiscard]] Aside put_aside(std::size_t from);
     void keep_aside(Aside frames, FlowCounts& counts);
     void give_up(const Aside& frames, FlowCounts& counts) const;

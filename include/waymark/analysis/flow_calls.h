@@ -104,7 +104,7 @@ private:
     void arrive_anew(const Arrival& place, FlowCounts& counts);
     Wait take_wait(const Arrival& place, FlowCounts& counts);
     void arrive_behind(Wait wait, const Arrival& place, FlowCounts& counts);
-    void add_stray_cycles(std::uint32_t cycles, FlowCounts& counts);
+    void add_stray_cycles(std::uint64_t cycles, FlowCounts& counts);
     void add_event_cycles(std::uint32_t cycles, FlowCounts& counts);
     void flush();
 

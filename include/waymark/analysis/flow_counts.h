@@ -165,9 +165,10 @@ public:
     [[nodiscard]] const std::vector<std::uint64_t>& loss_times() const { return loss_times_; }
 
     std::map<flow::ExceptionType, ExceptionSum> exceptions;
-    std::vector<std::uint64_t> ends;  ///< where flow was to go on when the stream ended
-    std::vector<WaySum> carried;      ///< by CarriedCall; the last ones may be missing
-    std::uint64_t cycles{};           ///< of all ranges and events
+    std::vector<std::uint64_t> ends;      ///< where flow was to go on when the stream ended
+    std::vector<WaySum> carried;          ///< by CarriedCall; the last ones may be missing
+    std::uint64_t cycles{};               ///< of all ranges and events
+    std::uint64_t unseen_instructions{};  ///< that ran in no range (flow::Untraced)
     std::uint64_t ways_left_out{}, losses_left_out{};
 
     void exception_took(const flow::ExceptionType& type, const Work& work) {

@@ -35,6 +35,7 @@ public:
     [[nodiscard]] bool counts_suffice() const override { return !options_.calls; }
     [[nodiscard]] bool wants_ways() const override { return !options_.calls && options_.ways; }
     void take_counts(const flow::EdgeCounts& counts) override;
+    [[nodiscard]] bool wants_cycles_in_ranges() const override { return options_.calls; }
     [[nodiscard]] flow::Split split() const override {
         if (options_.observer != nullptr) return flow::Split::none;
         return options_.calls ? flow::Split::when_behind : flow::Split::per_chunk;

@@ -109,6 +109,8 @@ inline constexpr std::string_view no_hardware_loop = "the trace contains no loop
 [[nodiscard]] std::string sentence_of(const Finding& finding);
 /// How far figures can be believed, a line of each kind: `exact     every figure`.
 [[nodiscard]] std::vector<std::string> trust_lines(const Trust& trust);
+/// `cycles: each count …`: the note of a metric, by its name; empty: it has none.
+[[nodiscard]] std::string metric_note(const Answers& answers, std::string_view metric);
 /// That rows are sorted by something else than `asked` for, and why.
 [[nodiscard]] std::string not_sorted(std::string_view asked, std::string_view why, std::string_view by);
 

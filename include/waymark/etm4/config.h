@@ -32,7 +32,7 @@ struct Config {
     std::uint8_t conditional = 0;   ///< TRCCONFIGR.COND where TRCIDR0.TRCCOND: 0 off, 1 loads, 2 stores, 3 both, 7 all
     bool conditional_apsr = false;  ///< TRCIDR0.CONDTYPE: results are APSR values and not pass or fail
     bool data_trace = false;        ///< a data trace stream is there, so its markers are in the instruction stream
-    bool q_elements = false;        ///< TRCIDR0.QSUPP: Q packets are possible
+    bool q_elements = false;        ///< TRCCONFIGR.QE: the unit may send Q elements
     bool commit_mode_1 = false;     ///< TRCIDR0.COMMOPT with TRCCCI: cycle count packets commit nothing
     bool transaction_start_p0 = true;    ///< TRCIDR0.COMMTRANS = 0: Transaction Start is a P0 element
     bool timestamp_markers = false;      ///< TRCIDR0.TSMARK: a marker comes before each timestamp

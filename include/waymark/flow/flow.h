@@ -96,6 +96,7 @@ struct Timestamp {
     bool known = true;                 ///< false: its high part was lost; `value` holds only what was sent
     bool frequency_changed{};          ///< the processor clock changed since the previous one
     std::uint32_t cycles = no_cycles;  ///< since the last cycle count
+    bool counted_again{};              ///< the next cycle count includes `cycles`, so sums leave them out
 };
 
 struct Exception {
@@ -150,10 +151,19 @@ struct Mark {
     std::uint8_t level{};
 };
 
-/// Cycles that belong to no other element: a unit counted them apart from what ran, or what ran is unknown.
+/// A count of cycles that came apart from a range.
 struct Cycles {
-    std::uint32_t cycles{};
-    bool of_flow{};  ///< spent in the flow before this, since cycles were counted last; otherwise that flow is unknown
+    /// What ran in these cycles.
+    enum class Of : std::uint8_t {
+        unknown,  ///< not known
+        flow,     ///< the flow before this, since cycles were counted last
+        ranges    ///< the same flow, and its ranges have these cycles already (CycleSpread): sums leave this one out
+    };
+    std::optional<std::uint32_t> cycles{};  ///< none: cycles passed, and the unit does not know how many
+    Of of = Of::unknown;
+    bool several{};             ///< Of::ranges: it was spread over more than one
+    bool off{};                 ///< Of::ranges: it includes cycles in which tracing was off
+    std::uint32_t threshold{};  ///< the unit sends no smaller count; 0: every count
 };
 
 /// Trace and image (or trace and configuration) cannot both be right.
@@ -246,6 +256,8 @@ public:
     [[nodiscard]] virtual bool wants_ways() const { return false; }
     /// Once, at the end of a stream; only if they suffice.
     virtual void take_counts(const EdgeCounts&) {}
+    /// Counts of cycles that come apart from ranges are wanted in the ranges they cover (CycleSpread).
+    [[nodiscard]] virtual bool wants_cycles_in_ranges() const { return false; }
     /// A listing may be formatted per chunk, counts may be summed per worker; `none` is always right.
     [[nodiscard]] virtual Split split() const { return Split::none; }
     /// An empty sink to work beside this one. Only called when split() is not `none`.

@@ -28,14 +28,17 @@ struct Count {
 };
 
 struct Totals {
-    std::uint64_t ranges{};        ///< executions of blocks
-    std::uint64_t instructions{};  ///< executed
-    std::uint64_t cycles{};        ///< sum of all cycle counts that came
+    std::uint64_t ranges{};                ///< executions of blocks
+    std::uint64_t instructions{};          ///< executed
+    std::uint64_t cycles{};                ///< sum of all cycle counts that came
+    std::uint64_t unknown_cycle_counts{};  ///< counts whose number the unit did not know: `cycles` lacks them
     std::uint64_t exceptions{}, exception_returns{}, contexts{}, timestamps{}, triggers{};
-    std::uint64_t no_memory{};  ///< times the image had nothing at an executed address
-    std::uint64_t unplaced{};   ///< waypoint instructions whose outcome is known, but not their address
-    std::uint64_t reached{};    ///< addresses known only from waypoint updates
-    std::uint64_t untraced{};   ///< stretches whose way the trace omits (Untraced)
+    std::uint64_t no_memory{};            ///< times the image had nothing at an executed address
+    std::uint64_t unplaced{};             ///< waypoint instructions whose outcome is known, but not their address
+    std::uint64_t reached{};              ///< addresses known only from waypoint updates
+    std::uint64_t untraced{};             ///< stretches whose way the trace omits (Untraced)
+    std::uint64_t unseen_instructions{};  ///< that ran there, besides `instructions`
+    std::uint64_t uncommitted{};          ///< P0 elements of which nobody knows whether they ran
     std::uint64_t marks{};
     std::array<std::uint64_t, trace_on_reasons> trace_on{};
     std::array<std::uint64_t, conflicts> inconsistencies{};
@@ -47,7 +50,10 @@ struct Totals {
 
     /// Bytes of the stream that gave no packet.
     [[nodiscard]] std::uint64_t gap_bytes() const;
-    /// Anything a strict user must know of: lost bytes, overflow, unreadable memory, contradictions. Padding is none.
+    /// Code ran, or may have run, that is in no range.
+    [[nodiscard]] bool hides_code() const;
+    /// Anything a strict user must know of: lost bytes, overflow, unreadable memory, contradictions, code that ran
+    /// unseen. Padding is none.
     [[nodiscard]] bool has_gaps() const;
     /// Sums everything; the hash of a sum is that of the hashes, in the order added.
     Totals& operator+=(const Totals& other);

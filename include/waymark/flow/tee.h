@@ -19,6 +19,7 @@ public:
         troubles_.consume(batch, offset_);
         if (next_) next_->consume(batch);
     }
+    [[nodiscard]] bool wants_cycles_in_ranges() const override { return next_ && next_->wants_cycles_in_ranges(); }
     // Where the other can be split, so can the rest, but for the hash of all ranges: what can be split does not show
     // it.
     [[nodiscard]] Split split() const override { return next_ ? next_->split() : Split::none; }

@@ -17,7 +17,20 @@ struct Trouble {
     std::uint64_t times{}, bytes{};
     std::uint64_t offset{};  ///< of the first, in the capture's buffer
     std::uint64_t address{}, expected{};
+    std::uint64_t amount{};  ///< waypoints, instructions or P0 elements, where that is what is unknown
     friend bool operator==(const Trouble&, const Trouble&) = default;
+};
+
+/// Counts of cycles that came apart from ranges.
+struct CycleCounts {
+    std::uint64_t counts{};     ///< all
+    std::uint64_t unknown{};    ///< of these, whose number the unit did not know
+    std::uint64_t spread{};     ///< of these, over several ranges each (CycleSpread)
+    std::uint64_t off{};        ///< of these, that include cycles in which tracing was off
+    std::uint64_t apart{};      ///< cycles of unknown flow
+    std::uint32_t threshold{};  ///< the unit sends no smaller count; the largest of these
+    CycleCounts& operator+=(const CycleCounts& later);
+    friend bool operator==(const CycleCounts&, const CycleCounts&) = default;
 };
 
 /// From an offset in the stream to one in the capture's buffer.
@@ -28,7 +41,12 @@ struct Troubles {
     std::array<Trouble, gap_reasons> gaps{};
     std::array<Trouble, conflicts> contradictions{};
     Trouble no_memory, overflows;
+    Trouble unplaced;     ///< waypoints without an address, though images are there; `amount`: waypoints
+    Trouble untraced;     ///< stretches whose way the trace omits; `amount`: instructions, as far as it says how many
+    Trouble uncommitted;  ///< ends of flow with P0 elements of which nobody knows whether they ran; `amount`: of these
+    std::uint64_t untraced_unsized{};  ///< of `untraced`, those of an unknown number of instructions
     Trouble long_walks;  ///< no branch in 64 KiB, and then no image: what was walked is no code; `address`: its start
+    CycleCounts cycles;
     std::uint64_t contexts{}, timestamps{}, triggers{};
     std::optional<std::uint64_t> first_timestamp, last_timestamp;
 
@@ -36,6 +54,8 @@ struct Troubles {
     void consume(const Batch& batch, const MapOffset& offset);
     /// Adds what was counted later in the stream.
     Troubles& operator+=(const Troubles& later);
+    /// Code ran that is not in the ranges: what is known of the run is less than all of it.
+    [[nodiscard]] bool hides_code() const;
     /// All contradictions together, with the place of the first; and its kind. Precondition of the kind: there is one.
     [[nodiscard]] Trouble contradicted() const;
     [[nodiscard]] Inconsistency first_contradiction() const;
@@ -43,7 +63,8 @@ struct Troubles {
 
 private:
     void note(const Event& event, const MapOffset& offset);
-    std::optional<Block> last_;  // that ran
+    std::optional<Block> last_;   // that ran
+    bool without_image_ = false;  // execution is where no image is known
 };
 
 }  // namespace waymark::flow

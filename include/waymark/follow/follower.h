@@ -55,6 +55,8 @@ public:
             pop(at);
         return state_.known;
     }
+    /// An indirect branch was taken, no packet has named its target, and the return stack has one.
+    [[nodiscard]] bool returns() const { return state_.pop_due && !state_.stack.empty(); }
     /// The place of execution. Precondition: known().
     [[nodiscard]] Place place() const { return at_ < 0 ? state_.place : cache_->node(at_).start(); }
     [[nodiscard]] const flow::Context& context() const { return state_.context; }
@@ -78,8 +80,8 @@ public:
     }
 
     /// The next waypoint instruction was taken, to the given place; `go` or a context comes next. False: it
-    /// cannot be placed. Precondition: known().
-    bool branch(const Place& to, Offset at, std::uint32_t cycles = flow::no_cycles) {
+    /// cannot be placed. `may_push`: a branch with link is pushed on the return stack. Precondition: known().
+    bool branch(const Place& to, Offset at, std::uint32_t cycles = flow::no_cycles, bool may_push = true) {
         const Node& node = here();
         if (!node.passable()) {
             give_up(node, at);
@@ -88,7 +90,7 @@ public:
         out_.range(node.edge | 1U, at, cycles);
         if (node.end != flow::End::indirect && node.target() != to)
             elements_.event(at, flow::Inconsistency{flow::Conflict::branch_disagrees, node.target_address, to.address});
-        if (node.link && state_.may_push) push({node.after(), state_.context.ns});
+        if (node.link && may_push && state_.may_push) push({node.after(), state_.context.ns});
         return true;
     }
 

@@ -19,11 +19,12 @@ public:
 
     [[nodiscard]] bool known() const { return state_.known; }
     [[nodiscard]] bool ready(Offset at);
+    [[nodiscard]] bool returns() const { return state_.pop_due && !state_.stack.empty(); }
     [[nodiscard]] Place place() const { return state_.place; }
     [[nodiscard]] const flow::Context& context() const { return state_.context; }
 
     bool atom(bool e, Offset at, std::uint32_t cycles = flow::no_cycles);
-    bool branch(const Place& to, Offset at, std::uint32_t cycles = flow::no_cycles);
+    bool branch(const Place& to, Offset at, std::uint32_t cycles = flow::no_cycles, bool may_push = true);
     bool source(Address source, Offset at);
     void go(const Place& to, const flow::Context& context, Offset at);
     void set_context(const flow::Context& context, Offset at);

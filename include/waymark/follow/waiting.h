@@ -80,6 +80,36 @@ public:
         }
         push({slot, static_cast<Is>(kind), kind == Kind::p0 ? 1U : 0U, at});
     }
+    /// An element that comes behind what was committed: before the oldest P0 element that waits.
+    void add_before_waiting(Offset at, T element) {
+        (void)room(2);
+        add(at, Kind::kept, std::move(element));
+        if (depth_ == 0) return;
+        const Row added = rows_[tail_ - 1];
+        std::size_t to = tail_ - 1;
+        std::uint64_t waits = depth_;
+        while (waits != 0 && rows_[to - 1].weight <= waits) waits -= rows_[--to].weight;
+        const auto place = [&](std::size_t i) { return rows_.begin() + static_cast<std::ptrdiff_t>(i); };
+        if (waits == 0) {
+            std::move_backward(place(to), place(tail_ - 1), place(tail_));
+            rows_[to] = added;
+            return;
+        }
+        // The oldest outcomes of this row are committed.
+        Row& older = rows_[to - 1];
+        const auto due = older.weight - static_cast<std::uint32_t>(waits);
+        Row newer = older;
+        newer.weight = static_cast<std::uint32_t>(waits);
+        older.weight = due;
+        if (older.is == Is::outcomes) {
+            newer.value >>= due;
+            older.value = Row::coded(older.value, due);
+        }
+        std::move_backward(place(to), place(tail_ - 1), place(tail_ + 1));
+        rows_[to] = added;
+        rows_[to + 1] = newer;
+        ++tail_;
+    }
     /// P0 elements from before the synchronisation point: they are counted, and nothing else is known of them.
     void add_unseen(Offset at, std::uint32_t count) {
         if (count != 0) push({0, Is::unseen, count, at});

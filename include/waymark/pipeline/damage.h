@@ -33,6 +33,9 @@ struct Damage {
         no_branch,        ///< what was walked is no code
         no_image,         ///< execution went where no image is known
         missing_code,     ///< execution went into a file that was not found
+        unplaced,         ///< waypoints without an address: what ran with them is unknown
+        untraced,         ///< the trace omits the way through code that ran
+        uncommitted,      ///< P0 elements that were neither committed nor cancelled
         overflow,         ///< the unit's FIFO overflowed
         unsynchronised,   ///< the trace of a source begins inside a packet
         lost_packets,     ///< bytes that are no packet

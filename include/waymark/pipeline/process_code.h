@@ -136,6 +136,7 @@ public:
     [[nodiscard]] bool counts_suffice() const override { return sink_->counts_suffice(); }
     [[nodiscard]] bool wants_ways() const override { return sink_->wants_ways(); }
     void take_counts(const flow::EdgeCounts& counts) override;
+    [[nodiscard]] bool wants_cycles_in_ranges() const override { return sink_->wants_cycles_in_ranges(); }
     [[nodiscard]] flow::Split split() const override { return sink_->split(); }
     [[nodiscard]] std::unique_ptr<flow::Sink> fork() const override;
     void begin_at(const flow::Context& context) override;

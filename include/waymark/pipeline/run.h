@@ -45,6 +45,8 @@ public:
     virtual void flush() = 0;
     /// Stream positions that will still be reported: where whatever is unfinished began.
     [[nodiscard]] virtual std::array<Offset, 2> pending() const = 0;
+    /// Of elements that are known but not delivered, the first one: positions from there on will be reported.
+    [[nodiscard]] virtual std::optional<Offset> held_from() const { return std::nullopt; }
     /// Whether the bytes fed so far end inside a packet: then those to come belong to it. False where nobody knows.
     [[nodiscard]] virtual bool amid_packet() { return false; }
 };

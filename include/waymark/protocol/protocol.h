@@ -54,7 +54,8 @@ struct Words {
     std::string_view core_type{};  ///< of a core with such a unit, as far as the trace shows: `ARMv7-A`
     /// Where a decoder can begin: `A-sync`, and its bytes, `00 00 00 00 00 80`.
     std::string_view sync{}, sync_bytes{};
-    std::string_view syncs{};  ///< packets that give the address again, for Survey::syncs: `I-syncs`
+    std::string_view syncs{};     ///< packets that give the address again, for Survey::syncs: `I-syncs`
+    std::string_view one_sync{};  ///< one of these: `I-sync`
     /// Source types as captures spell them, in capitals and without their version, for is_type().
     std::array<std::string_view, 4> type_names{};
 };
@@ -198,6 +199,8 @@ public:
     [[nodiscard]] virtual isa::DecodeOptions waypoints() const { return {}; }
     /// The trace has cycle counts.
     [[nodiscard]] virtual bool cycle_counts() const { return false; }
+    /// Cycle counts come apart from ranges (flow::Cycles::Of::flow).
+    [[nodiscard]] virtual bool cycle_counts_apart() const { return false; }
     /// Everything is borrowed and must outlive the decoder.
     [[nodiscard]] virtual std::unique_ptr<Decoder> decoder(const isa::CodeReader& code, flow::BatchWriter& out,
                                                            const DecoderOptions& options) const;

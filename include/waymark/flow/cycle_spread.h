@@ -1,0 +1,79 @@
+/// Between a decoder and a sink: a count of cycles that comes apart from ranges (Cycles::Of::flow) is spread over the
+/// ranges that ran since the count before it, by their instructions. So each sum of a sink (of blocks, functions,
+/// levels, exceptions, times) has the cycles of what it sums. Ranges wait here until their count comes.
+///
+/// A count of a stretch with lost flow stays apart (Of::unknown): nobody knows what share the lost part had. Where only
+/// the number of unseen instructions is known (Untraced), their share stays apart. Ranges behind the last count, and
+/// before a count that the unit does not know, have no cycles.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "waymark/flow/flow.h"
+
+namespace waymark::flow {
+
+class CycleSpread final : public Sink {
+public:
+    /// A count that covers more ranges stays apart, so memory is bounded.
+    static constexpr std::size_t most_ranges = std::size_t{1} << 20;
+
+    /// `next` is borrowed.
+    explicit CycleSpread(Sink& next) : next_(&next) {}
+
+    void consume(const Batch& batch) override;
+    [[nodiscard]] Split split() const override;
+    [[nodiscard]] std::unique_ptr<Sink> fork() const override;
+    void begin_at(const Context& context) override { context_ = begun_in_ = context; }
+    void join(Sink& fork) override;
+    /// Passes on what waits for a count, without cycles: the stream ends, or what waits may wait no longer.
+    void release();
+    /// The oldest element that waits for a count; none: nothing waits.
+    [[nodiscard]] std::optional<Offset> first() const;
+
+private:
+    explicit CycleSpread(std::unique_ptr<Sink> next) : next_(next.get()), own_(std::move(next)), in_head_(true) {}
+
+    /// Elements one after another, which own their memory.
+    struct Elements {
+        Offset base{};
+        std::vector<Range> ranges;
+        std::vector<Event> events;
+    };
+    /// What is known of the flow since the last count.
+    struct Window {
+        std::size_t begin = 0;           ///< index of its first range that waits
+        std::size_t passed = 0;          ///< ranges of it that were passed on
+        bool lost = false;               ///< some of this flow is unknown
+        bool off = false;                ///< tracing was off in between
+        std::vector<std::size_t> holes;  ///< indices of Untraced events with a number of instructions
+    };
+
+    void keep_head(const Batch& batch);
+    void append(const Batch& batch);
+    void take(const Batch& batch, std::size_t from_range, std::size_t from_event);
+    std::size_t count(std::size_t event);
+    [[nodiscard]] std::optional<std::size_t> spread(std::size_t end, std::uint32_t cycles);
+    [[nodiscard]] std::uint64_t instructions_of(const Range& range) const;
+    void pass_on(std::size_t ranges, std::size_t events);
+
+    Sink* next_;
+    std::unique_ptr<Sink> own_;  ///< `next_` of a fork
+
+    std::span<const Block> blocks_;
+    Elements waiting_;
+    Window window_;
+
+    /// A fork's first count covers ranges of the part before, too: elements up to that count are kept for `join`.
+    bool in_head_ = false;
+    bool head_given_up_ = false;      ///< the first count covers too many ranges
+    Elements head_;                   ///< complete: with its count
+    Context begun_in_{}, context_{};  ///< of a fork: where its part begins; where execution is, in the head
+};
+
+}  // namespace waymark::flow
