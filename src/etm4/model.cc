@@ -122,7 +122,6 @@ Registers tracing_registers(const Config& config) {
     r.idr4 = from_value<Trcidr4>(0x11170004);
     r.idr5 = from_value<Trcidr5>(0x28c7081e);
     r.victlr = from_value<Trcvictlr>(0x201);
-    if (config.q_elements) r.configr.qe = 3;
     if (config.cycle_counting) r.ccctlr.threshold = r.idr3.ccitmin;
     r.rsr.ta = config.ete();
     r.oslsr.oslm_high = config.ete() ? 2 : 1;  // the processor's OS Lock, or the unit's own
@@ -172,7 +171,7 @@ void Model::transaction_commit(std::uint64_t cycle) { unit_->session().transacti
 void Model::transaction_fail(const Arrival& resume) { unit_->session().transaction_fail(resume); }
 void Model::instrument(std::uint64_t value, std::uint64_t cycle) { unit_->session().instrument(value, cycle); }
 void Model::request_sync() { unit_->session().request_sync(); }
-void Model::flush() { unit_->session().flush(); }
+void Model::flush() { unit_->session().flush_for_bus(); }
 void Model::finish() { unit_->finish(); }
 const ModelCounts& Model::counts() const { return unit_->session().counts(); }
 bool Model::tracing() const { return unit_->session().tracing(); }

@@ -110,6 +110,7 @@ protected:
         if (recent.moved()) recent.give(state_.addresses());
         if (out.at != bytes.data()) put_made({bytes.data(), static_cast<std::size_t>(out.at - bytes.data())});
         now_ = std::max(now_, sequences[taken - 1].cycle);
+        unstamped_ = now_;
         start_ = position_ = {at, isa::Isa::a64};
         unsettled_ = true;
         return taken;
@@ -238,6 +239,7 @@ private:
         counts_.p0 += taken;
         if (out.at != bytes.data()) put_made({bytes.data(), static_cast<std::size_t>(out.at - bytes.data())});
         now_ = std::max(now_, blocks[taken - 1].cycle);
+        unstamped_ = now_;
         if constexpr (counts) count_from_ = counted;
         start_ = position_ = {at, isa::Isa::a64};
         unsettled_ = true;

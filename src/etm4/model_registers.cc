@@ -1,5 +1,7 @@
 #include "model_registers.h"
 
+#include <array>
+
 namespace waymark::etm4 {
 
 namespace {
@@ -19,6 +21,10 @@ bool is_management(unsigned offset) {
 }  // namespace
 
 ModelRegisters::ModelRegisters(const Registers& registers) : file_(registers) {
+    // 1.6: the same in every unit.
+    file_.devtype = from_value<Trcdevtype>(0x13);
+    constexpr std::array<std::uint32_t, 4> component{0x0d, 0x90, 0x05, 0xb1};
+    for (std::size_t n = 0; n < component.size(); ++n) file_.cidr[n] = from_value<Trccidr>(component[n]);
     locks_.lock_os(registers.oslsr.oslk);
     if (registers.lsr.slk) locks_.write_key(0);
     locks_.claim(static_cast<std::uint32_t>(to_value(registers.claimclr)));

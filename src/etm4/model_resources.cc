@@ -32,6 +32,7 @@ ModelResources::ModelResources(const Registers& registers)
                    !r_.cntctlr[n].reload_type && r_.cntctlr[n].reload_sel == 0 && !r_.cntctlr[n].chain;
     for (const Trcseqevr& s : r_.seqevr)
         trivial_ = trivial_ && !s.forward_type && s.forward_sel == 0 && !s.back_type && s.back_sel == 0;
+    trivial_ = trivial_ && !r_.seqrstevr.type && r_.seqrstevr.sel == 0;
     if (r_.devarch.archver != 5) return;
     // 2.2: what came while the resources were paused comes now, for a clock.
     input_pulse_ = r_.rsr.extin;
@@ -238,6 +239,10 @@ bool ModelResources::view(const ViewedBlock& block) {
         const bool matches = (a.sac & r_.ssccr[n].sac) != 0 || (a.arc & r_.ssccr[n].arc) != 0;
         const std::uint32_t bit = 1U << n;
         if (!matches || ((single_shots_ & bit) != 0 && !r_.ssccr[n].rst)) continue;
+        if (in_transaction_) {
+            undecided_ |= bit;
+            continue;
+        }
         single_shots_ |= bit;
         a.single_shot |= bit;
     }
@@ -257,6 +262,23 @@ bool ModelResources::view(const ViewedBlock& block) {
     const bool level = !excluded(r_.victlr.exlevel_s, r_.victlr.exlevel_ns, r_.victlr.exlevel_rl, context);
     const bool event_active = view_event_fixed_ || event(r_.victlr.type, r_.victlr.sel, a);
     return started && included && level && event_active;
+}
+
+void ModelResources::begin_transaction() {
+    in_transaction_ = true;
+    start_stop_before_ = start_stop_;
+    undecided_ = 0;
+}
+
+void ModelResources::end_transaction(bool committed) {
+    if (!std::exchange(in_transaction_, false)) return;
+    if (!committed) {
+        start_stop_ = start_stop_before_;
+        return;
+    }
+    single_shots_ |= undecided_;
+    matched_.single_shot |= undecided_;
+    has_matches_ |= undecided_ != 0;
 }
 
 void ModelResources::external_input(unsigned selector, bool level) {

@@ -30,6 +30,10 @@ public:
     void advance(std::uint64_t cycles);
     /// ViewInst for this block; the start/stop state and the single-shot comparators go on (2.12, 2.8).
     [[nodiscard]] bool view(const ViewedBlock& block);
+    /// A transaction begins behind the block that was viewed last. If it fails, the start/stop state is as it was then,
+    /// and no single-shot comparator has fired; until it ends, none fires (2.8, 2.12).
+    void begin_transaction();
+    void end_transaction(bool committed);
     /// External input `selector` 0 to 3.
     void external_input(unsigned selector, bool level);
     [[nodiscard]] std::uint32_t inputs() const { return inputs_; }
@@ -71,6 +75,8 @@ private:
     bool view_event_fixed_;  ///< there is no resource selector: the event of ViewInst is true
     bool trivial_;
     bool start_stop_, start_stop_used_;
+    bool in_transaction_ = false, start_stop_before_ = false;
+    std::uint32_t undecided_ = 0;  ///< single-shot comparators that fire if the transaction commits
     std::array<std::uint16_t, 4> counter_{};
     unsigned state_ = 0;  ///< of the sequencer
     std::uint32_t zeros_ = 0;

@@ -169,17 +169,20 @@ public:
         settle();
         advance(cycle);
         in_transaction_ = true;
+        resources_.begin_transaction();
         shown_transaction_ = false;
         if (tracing_ && !overflowing()) show_transaction();
     }
     void transaction_commit(std::uint64_t cycle) {
         advance(cycle);
+        resources_.end_transaction(true);
         if (std::exchange(in_transaction_, false) && std::exchange(shown_transaction_, false)) {
             send(TransactionCommit{});
         }
     }
     void transaction_fail(const Arrival& resume) {
         advance(resume.cycle);
+        resources_.end_transaction(false);
         if (std::exchange(in_transaction_, false) && std::exchange(shown_transaction_, false)) {
             Exception p;
             p.type_4_0 = exceptions::transaction_failure;
@@ -206,6 +209,13 @@ public:
         settle();
         if (config_.max_speculation != 0) commit_all();
         flush_atoms();
+    }
+    /// 2.15: the trace bus asks for a flush, and an ETE adds a timestamp, unless nothing came since the last one.
+    void flush_for_bus() {
+        flush();
+        if (!config_.ete() || !config_.timestamps || !unstamped_ || !tracing_ || overflowing()) return;
+        send_timestamp(*unstamped_);
+        if (!timestamp_due_) unstamped_.reset();
     }
 
     void set_external_input(unsigned selector, bool level) { resources_.external_input(selector, level); }

@@ -36,8 +36,7 @@ protected:
           q_filtered_(config.registers.idr0.qfilt),
           sync_period_(config.registers.syncpr.period == 0 ? 0 : std::uint64_t{1} << config.registers.syncpr.period),
           random_(core.random),
-          q_(config_.q_elements && config.registers.configr.qe != 0 && !config_.branch_broadcast &&
-             choices_.q_one_in != 0),
+          q_(config_.q_elements && !config_.branch_broadcast && choices_.q_one_in != 0),
           mispredicts_(config_.max_speculation >= 2 && choices_.mispredict_one_in != 0) {
         const std::uint32_t half = std::max(config_.max_speculation / 2, 1U);
         commit_after_ = choices_.commit_after == 0 ? half : choices_.commit_after;
@@ -155,11 +154,11 @@ protected:
     void p0_instruction(const Retired& w, const isa::Place& after) {
         const isa::Instruction& i = w.instruction;
         const bool broadcast = i.waypoint == Waypoint::direct && w.passed && broadcasts(w.address);
-        const bool was_popped = std::exchange(popped_, false);
+        popped_ = false;
         // Of a branch to the next instruction a Q element would not show the outcome.
         const bool hides_outcome = i.conditional && i.waypoint == Waypoint::direct && i.target == after.address;
-        if (q_ && !was_popped && !hides_outcome && !i.link && !i.exception_return && !i.transaction_start &&
-            w.isa != isa::Isa::t32 && permits_q(w.address) && one_in(choices_.q_one_in)) {
+        if (q_ && !hides_outcome && !i.exception_return && !i.transaction_start && w.isa != isa::Isa::t32 &&
+            permits_q(w.address) && one_in(choices_.q_one_in)) {
             const auto instructions = static_cast<std::uint32_t>((after.address - start_.address) / 4);
             if (!send_q(w.passed ? w.next : after, instructions)) return lose_element();
             address_due_ = AddressDue::no;
@@ -271,7 +270,8 @@ protected:
     void end_element() {
         if (config_.max_speculation != 0 ? depth() + atom_count_ >= commit_after_ : config_.cycle_counting)
             commit(now_);
-        if (timestamp_due_) send_timestamp(now_);
+        unstamped_ = now_;
+        if (timestamp_due_ && (send_timestamp(now_), !timestamp_due_)) unstamped_.reset();
         if (overflowing()) tracing_ = false;
         unsettled_ = true;
     }
@@ -308,6 +308,7 @@ protected:
     flow::Context context_, new_context_;
     bool in_debug_ = false, in_transaction_ = false;
     std::uint64_t now_ = 0;
+    std::optional<std::uint64_t> unstamped_;  ///< the cycle of the last P0 element, if no timestamp came since
 
     // What is to be sent.
     std::uint8_t events_due_ = 0;

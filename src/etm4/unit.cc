@@ -139,6 +139,9 @@ ModelConfig basic_config(const flow::UnitOptions& options, bool ete) {
     choices.drain_cycles = options.drain_cycles;
     choices.mispredict_one_in = options.speculation_depth == 0 ? 0 : mispredicted_branches;
     choices.seed = options.seed;
+    // OpenCSD 1.3.3 crashes, and 1.8.0 stops, at an exception whose address is also the target of a return that the
+    // return stack knows. With two addresses both read it.
+    choices.folds_exception_address = !options.return_stack;
     // A tick is a cycle. 0 would be a time that is not known.
     choices.timestamp_first = 1;
     return config;

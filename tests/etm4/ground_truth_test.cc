@@ -141,6 +141,15 @@ std::vector<Class> classes() {
                 c.q_elements = true;
                 m.q_one_in = 2;
             });
+            make("q_return_stack", [](C& c, M& m, O&) {
+                c.q_elements = c.return_stack = true;
+                m.q_one_in = 3;
+            });
+            make("q_deep_return_stack", [](C& c, M& m, O&) {
+                c.q_elements = c.return_stack = true;
+                m.return_stack_depth = 15;
+                m.q_one_in = 2;
+            });
             make("q_return_stack_speculation", [](C& c, M& m, O&) {
                 c.q_elements = c.return_stack = true;
                 c.max_speculation = 8;

@@ -203,6 +203,69 @@ TEST_F(Etm4ModelByHand, TheSequencer) {
 }
 
 // 2.8 and 2.17: a single-shot comparator fires once, and its event is in the trace.
+// 2.10: the reset beats all, also where nothing else moves the sequencer.
+TEST_F(Etm4ModelByHand, TheSequencerIsResetAlone) {
+    ModelConfig config = plain();
+    config.registers.seqstr.state = 2;
+    config.registers.seqrstevr.sel = 1;  // always
+    begin(config);
+    branch(0x1000, 0x1000);
+    EXPECT_EQ(after(1).seqstr.state, 0);
+}
+
+// 2.8 and 2.12: what a failed transaction did to filters is undone.
+TEST_F(Etm4ModelByHand, AFailedTransactionLeavesFiltersAsTheyWere) {
+    for (const bool commits : {false, true}) {
+        SCOPED_TRACE(commits);
+        trace_ = {};
+        ModelConfig config = plain();
+        config.registers.acvr[0].address = 0x1010;
+        config.registers.acvr[1].address = 0x1020;
+        config.registers.vissctlr.stop = 1;
+        config.registers.ssccr[0].sac = 2;
+        begin(config);
+        branch(0x1000, 0x1004);
+        model_->transaction_start(++cycle_);
+        branch(0x1010, 0x1014);
+        branch(0x1020, 0x1024);
+        Registers r = after(1);
+        EXPECT_FALSE(r.victlr.ssstatus);
+        EXPECT_FALSE(r.sscsr[0].status);  // nobody knows yet
+        if (commits)
+            model_->transaction_commit(++cycle_);
+        else
+            model_->transaction_fail({{{0x1004}, Isa::a64}, ++cycle_});
+        r = after(1);
+        EXPECT_EQ(r.victlr.ssstatus, !commits);
+        EXPECT_EQ(r.sscsr[0].status, commits);
+    }
+}
+
+// 2.15: a flush by the trace bus gives a timestamp of the last P0 element, once; not of an ETMv4.
+TEST_F(Etm4ModelByHand, AFlushGivesATimestamp) {
+    for (const bool ete : {true, false}) {
+        SCOPED_TRACE(ete);
+        trace_ = {};
+        Config c = ete ? test::ete(0) : test::etmv4();
+        c.context_id_trace = c.vmid_trace = c.cycle_counting = c.q_elements = false;
+        begin({.registers = tracing_registers(c)});
+        const auto timestamps = [&] {
+            std::size_t count = 0;
+            for (const Packet& p : test::collect(trace_.bytes(), config_).packets)
+                count += std::holds_alternative<Timestamp>(p) ? 1 : 0;
+            return count;
+        };
+        branch(0x1000, 0x1000);
+        model_->flush();
+        const std::size_t before = timestamps();
+        branch(0x1000, 0x1000);
+        model_->flush();
+        EXPECT_EQ(timestamps(), before + (ete ? 1 : 0));
+        model_->flush();
+        EXPECT_EQ(timestamps(), before + (ete ? 1 : 0));
+    }
+}
+
 TEST_F(Etm4ModelByHand, ASingleShotComparatorAndItsEvent) {
     for (const bool multiple : {false, true}) {
         trace_ = {};

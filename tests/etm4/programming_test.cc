@@ -186,6 +186,19 @@ TEST_F(Etm4Programming, BitsThatAreNotThereStayZero) {
 }
 
 // 1.1: examples of the formula.
+// 1.6.
+TEST_F(Etm4Programming, SaysThatItIsATraceUnit) {
+    for (const ModelConfig& config : {etmv4(), ete()}) {
+        make(config);
+        EXPECT_EQ(read(Trcdevtype::offset), 0x13U);
+        unsigned offset = Trccidr::offset;
+        for (const std::uint32_t value : {0x0dU, 0x90U, 0x05U, 0xb1U}) {
+            EXPECT_EQ(read(offset), value);
+            offset += 4;
+        }
+    }
+}
+
 TEST_F(Etm4Programming, EncodingsOfSystemRegisters) {
     EXPECT_EQ(system_encoding(Trcprgctlr::offset), (SystemEncoding{0, 1, 0}));
     EXPECT_EQ(system_encoding(Trcacvr::offset + 8), (SystemEncoding{2, 2, 0}));

@@ -42,8 +42,9 @@ struct ModelChoices {
     /// Cycle Count packets of format 2 are used. OpenCSD 1.3.3 misreads them (docs/spec/etm4.md, 16).
     bool cycle_count_format_2 = true;
     /// `q_policy`: one in so many blocks is sent as a Q element, chosen by `seed`; 0: never. Takes a unit with Q
-    /// elements (TRCCONFIGR.QE). Blocks that a Q element would hide more of than its outcome never are: with a link, an
-    /// exception return, in T32, or of a branch to the next instruction.
+    /// elements (TRCCONFIGR.QE). Blocks that a Q element would hide more of than its outcome never are: with an
+    /// exception return, in T32, or of a branch to the next instruction. The return stack does not see what a Q element
+    /// covers.
     std::uint32_t q_one_in = 0;
     /// `commit_group`: P0 elements that wait for a Commit packet at most; 0: half of MAXSPEC.
     std::uint32_t commit_after = 0;
