@@ -223,6 +223,7 @@ private:
         outcome_.captures += shard.receipt.captures;
         const std::vector<NotDecoded>& not_decoded = shard.receipt.not_decoded;
         outcome_.not_decoded.insert(outcome_.not_decoded.end(), not_decoded.begin(), not_decoded.end());
+        outcome_.cut.insert(outcome_.cut.end(), shard.receipt.cut.begin(), shard.receipt.cut.end());
         profiles_.insert(profiles_.end(), shard.receipt.profiles.begin(), shard.receipt.profiles.end());
         machines_.insert(shard.machines.begin(), shard.machines.end());
         outcome_.recorded_ns += shard.receipt.recorded_ns;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,7 @@
 
 #include "durable_file.h"
 #include "waymark/core/numbers.h"
+#include "waymark/fleet/survey.h"
 
 namespace waymark::fleet {
 
@@ -22,7 +24,15 @@ std::string document(const json& value) { return value.dump(1, ' ', false, json:
 json to_json(const std::vector<NotDecoded>& list) {
     json out = json::array();
     for (const NotDecoded& n : list)
-        out.push_back({{"capture", n.what}, {"why", n.why}, {"worth_retrying", n.worth_retrying}});
+        out.push_back(
+            {{"capture", n.what}, {"why", n.why}, {"worth_retrying", n.worth_retrying}, {"changed", n.changed}});
+    return out;
+}
+std::vector<NotDecoded> captures_in(const json& value) {
+    std::vector<NotDecoded> out;
+    for (const json& n : value)
+        out.push_back({n.at("capture").get<std::string>(), n.at("why").get<std::string>(),
+                       n.at("worth_retrying").get<bool>(), n.value("changed", false)});
     return out;
 }
 
@@ -75,6 +85,7 @@ Status write_receipt(const JobFolder& job, std::uint32_t shard, const Receipt& r
                                                                 {"recorded_ns", r.recorded_ns},
                                                                 {"timed_captures", r.timed_captures},
                                                                 {"not_decoded", to_json(r.not_decoded)},
+                                                                {"cut", to_json(r.cut)},
                                                                 {"nameless", r.nameless},
                                                                 {"profiles", to_json(r.profiles)},
                                                                 {"input_hash", r.input_hash},
@@ -98,9 +109,8 @@ Result<Receipt> read_receipt(const JobFolder& job, std::uint32_t shard) {
         out.trace_bytes = value.at("trace_bytes").get<std::uint64_t>();
         out.recorded_ns = value.at("recorded_ns").get<std::uint64_t>();
         out.timed_captures = value.at("timed_captures").get<std::uint64_t>();
-        for (const json& n : value.at("not_decoded"))
-            out.not_decoded.push_back({n.at("capture").get<std::string>(), n.at("why").get<std::string>(),
-                                       n.at("worth_retrying").get<bool>()});
+        out.not_decoded = captures_in(value.at("not_decoded"));
+        out.cut = captures_in(value.value("cut", json::array()));
         out.nameless = value.at("nameless").get<std::map<std::string, std::string>>();
         for (const json& profile : value.at("profiles"))
             out.profiles.push_back({profile.at("capture").get<std::string>(), profile.at("program").get<std::string>(),
@@ -139,6 +149,18 @@ Result<Receipt> finished_shard(const JobFolder& job, const Shard& shard, bool th
         if (file.hash != receipt.answers_hash) return wrong("its hash is another");
     }
     return receipt;
+}
+
+bool is_worth_running_again(const Shard& shard, const Receipt& receipt) {
+    const auto is_as_planned = [&](const NotDecoded& n) {
+        const auto planned = std::find_if(shard.captures.begin(), shard.captures.end(),
+                                          [&](const PlannedCapture& c) { return c.path == n.what; });
+        if (planned == shard.captures.end()) return false;
+        const auto now = file_state(planned->path);
+        return now && now->bytes == planned->bytes && now->sample == planned->sample;
+    };
+    return std::any_of(receipt.not_decoded.begin(), receipt.not_decoded.end(),
+                       [&](const NotDecoded& n) { return n.worth_retrying || (n.changed && is_as_planned(n)); });
 }
 
 Status write_last_words(const JobFolder& job, std::uint32_t shard, LastWords words) {

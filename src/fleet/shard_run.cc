@@ -106,7 +106,7 @@ public:
             // The whole file is read here once, in order; decoding then finds it in memory.
             const auto hash = checked_hash(capture);
             if (!hash) {
-                leave_out(capture, hash.error());
+                leave_out(capture, hash.error(), hash.error().code == Errc::bad_format);
                 continue;
             }
             auto answers = decode_(capture);
@@ -154,9 +154,13 @@ private:
         return whole_hash(capture.path);
     }
 
-    void leave_out(const PlannedCapture& capture, const Error& error) {
+    void leave_out(const PlannedCapture& capture, const Error& error, bool changed = false) {
         const bool retry = error.code == Errc::unreadable || error.code == Errc::not_found;
-        receipt_.not_decoded.push_back({capture.path, error.message, retry});
+        receipt_.not_decoded.push_back({capture.path, error.message, retry, changed});
+    }
+    /// Why answers are of a part of their capture; of several reasons the worst.
+    static std::string why_cut(const answers::Answers& answers) {
+        return answers.health.empty() ? "it could not be read to its end" : answers.health.front().what;
     }
 
     /// Errors: `bad_format`: they cannot be added to those before.
@@ -180,6 +184,7 @@ private:
         receipt_.nameless = std::move(nameless);
         receipt_.unit = answers.unit;
         answers.capture = capture.path;
+        if (answers.cut) receipt_.cut.push_back({capture.path, why_cut(answers)});
         if (CaptureProfile profile = profile_of(answers, capture); profile.cost != 0)
             receipt_.profiles.push_back(std::move(profile));
         sum_.add(std::move(answers));
@@ -275,9 +280,7 @@ Result<ShardOutcome> run_shard(const JobFolder& job, std::uint32_t number, const
     WM_ASSIGN_OR_RETURN(const Shard shard, read_shard(job, manifest, number));
     ShardOutcome out;
     if (auto receipt = finished_shard(job, shard, true); receipt) {
-        const bool again = std::any_of(receipt->not_decoded.begin(), receipt->not_decoded.end(),
-                                       [](const NotDecoded& n) { return n.worth_retrying; });
-        if (!again) {
+        if (!is_worth_running_again(shard, *receipt)) {
             out.was_done = true;
             out.receipt = std::move(*receipt);
             return out;

@@ -20,6 +20,7 @@ Result<JobStatus> read_status(const JobFolder& job) {
             out.answers_bytes += receipt->answers_bytes;
             out.memory_bytes = std::max(out.memory_bytes, receipt->memory_bytes);
             std::move(receipt->not_decoded.begin(), receipt->not_decoded.end(), std::back_inserter(out.not_decoded));
+            std::move(receipt->cut.begin(), receipt->cut.end(), std::back_inserter(out.cut));
             return;
         }
         out.planned_left += shard.seconds;
@@ -38,10 +39,9 @@ Result<std::vector<std::uint32_t>> shards_to_run(const JobFolder& job, bool retr
     WM_ASSIGN_OR_RETURN(const Manifest manifest, read_manifest(job));
     std::vector<std::uint32_t> out;
     WM_RETURN_IF_ERROR(read_shards(job, manifest, [&](Shard&& shard) {
-        const auto receipt = finished_shard(job, shard, false);
-        const bool again = receipt && std::any_of(receipt->not_decoded.begin(), receipt->not_decoded.end(),
-                                                  [](const NotDecoded& n) { return n.worth_retrying; });
-        if (!receipt || (retry && again)) out.push_back(shard.number);
+        // Answers that were damaged on the disk are made anew.
+        const auto receipt = finished_shard(job, shard, true);
+        if (!receipt || (retry && is_worth_running_again(shard, *receipt))) out.push_back(shard.number);
     }));
     return out;
 }

@@ -121,6 +121,53 @@ TEST(FleetShard, NamesWhatCannotBeDecoded) {
     EXPECT_EQ(shards_to_run(job.folder(), true)->size(), 0U);
 }
 
+TEST(FleetShard, RunsAgainWhereACaptureIsAsPlannedAgain) {
+    const MadeJob job({2});
+    const std::string planned = contents_of(job.temporary().path() / "capture1");
+    job.temporary().write("capture1", planned + "more");
+    EXPECT_EQ(run(job.folder(), 0).receipt.captures, 1U);
+    EXPECT_EQ(shards_to_run(job.folder(), true)->size(), 0U) << "it is still another file";
+    job.temporary().write("capture1", planned);
+    EXPECT_EQ(shards_to_run(job.folder(), true)->size(), 1U);
+    EXPECT_EQ(run(job.folder(), 0).receipt.captures, 2U);
+    EXPECT_EQ(shards_to_run(job.folder(), true)->size(), 0U);
+}
+
+TEST(FleetShard, DamagedAnswersAreMadeAnew) {
+    const MadeJob job({1});
+    run(job.folder(), 0);
+    const fs::path answers = job.folder().of_shard(0, "answers");
+    const std::string good = contents_of(answers);
+    std::string bad = good;
+    bad[bad.size() / 2] = static_cast<char>(bad[bad.size() / 2] ^ 1);
+    std::ofstream(answers, std::ios::binary) << bad;
+    EXPECT_EQ(shards_to_run(job.folder(), false)->size(), 1U);
+    run(job.folder(), 0);
+    EXPECT_EQ(contents_of(answers), good);
+    EXPECT_EQ(shards_to_run(job.folder(), false)->size(), 0U);
+}
+
+TEST(FleetShard, ACutCaptureIsNamed) {
+    const MadeJob job({3});
+    const ShardOutcome outcome = run(job.folder(), 0, [](const PlannedCapture& c) -> Result<answers::Answers> {
+        auto answers = made_answers(c.path);
+        if (!c.path.ends_with("capture1")) return answers;
+        answers.cut = true;
+        answers.health.insert(answers.health.begin(), {answers::Finding::Severity::bad, "80 bytes are missing"});
+        return answers;
+    });
+    EXPECT_EQ(outcome.receipt.captures, 3U);
+    const auto merged = merge_job(job.folder(), {});
+    ASSERT_TRUE(merged);
+    EXPECT_FALSE(merged->complete());
+    ASSERT_EQ(merged->cut.size(), 1U);
+    EXPECT_TRUE(merged->cut[0].what.ends_with("capture1"));
+    EXPECT_EQ(merged->cut[0].why, "80 bytes are missing");
+    const auto status = read_status(job.folder());
+    ASSERT_TRUE(status);
+    EXPECT_FALSE(status->complete());
+}
+
 TEST(FleetShard, WithoutAnyAnswersIsDone) {
     const MadeJob job({1, 1});
     const auto nothing = [](const PlannedCapture&) -> Result<answers::Answers> {

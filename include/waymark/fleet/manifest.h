@@ -52,6 +52,7 @@ struct NotDecoded {
     std::string why;   ///< a sentence
     /// The reason may be gone next time: an error of reading. Otherwise it is in the capture itself.
     bool worth_retrying{};
+    bool changed{};  ///< it was not the file of the plan; worth a try once it is again
 };
 
 /// The head of a plan.

@@ -26,6 +26,7 @@ struct MergeOutcome {
     std::uint64_t answers_bytes{};          ///< size of the result; 0: none was written, for no shard is done
     std::vector<MissingShard> missing;      ///< shards that are not done
     std::vector<NotDecoded> not_decoded;    ///< captures of merged shards, and inputs that planning could not read
+    std::vector<NotDecoded> cut;            ///< captures of merged shards that were decoded as far as they can be read
     std::uint64_t machines{}, builds{};     ///< different ones behind the result, as far as known
     std::uint64_t recorded_ns{};            ///< recorded time of those of its captures of which it is known
     std::uint64_t timed_captures{};         ///< which are so many
@@ -35,7 +36,9 @@ struct MergeOutcome {
     double seconds{}, processor_seconds{};  ///< of work of all merged shards
     std::uint64_t memory_bytes{};           ///< the most that a shard's task took
 
-    [[nodiscard]] bool complete() const { return merged == shards && missing.empty() && not_decoded.empty(); }
+    [[nodiscard]] bool complete() const {
+        return merged == shards && missing.empty() && not_decoded.empty() && cut.empty();
+    }
 };
 
 /// The recorded time, in words: `12.5 hours`; empty: it is not known of any capture.

@@ -24,6 +24,7 @@ struct Receipt {
     std::uint64_t trace_bytes{};
     std::uint64_t recorded_ns{}, timed_captures{};  ///< sum of PlannedCapture::recorded_ns; captures that have it
     std::vector<NotDecoded> not_decoded{};
+    std::vector<NotDecoded> cut{};  ///< decoded as far as they can be read
     /// Programs without a build ID, which answers identify by their names: hash of the file by name.
     std::map<std::string, std::string> nameless{};
     std::vector<CaptureProfile> profiles{};  ///< of the decoded captures
@@ -58,6 +59,9 @@ struct ShardProgress {
 /// The receipt of a shard that is done. Errors: `not_found`: it was not run; `bad_format`: the answers are of another
 /// plan, or damaged, with the reason. `thorough`: the answers file is read and its hash compared, not its size alone.
 [[nodiscard]] Result<Receipt> finished_shard(const JobFolder& job, const Shard& shard, bool thorough);
+
+/// Of a shard that is done: a capture that it lacks may be decoded now.
+[[nodiscard]] bool is_worth_running_again(const Shard& shard, const Receipt& receipt);
 
 [[nodiscard]] Status write_last_words(const JobFolder& job, std::uint32_t shard, LastWords words);
 [[nodiscard]] std::optional<LastWords> read_last_words(const JobFolder& job, std::uint32_t shard);

@@ -34,6 +34,7 @@ struct JobStatus {
     std::vector<RunningShard> running;    ///< those with a progress
     std::vector<MissingShard> failures;   ///< shards with last words
     std::vector<NotDecoded> not_decoded;  ///< captures that shards left out, and unreadable inputs
+    std::vector<NotDecoded> cut;          ///< captures that were decoded as far as they can be read
     bool has_result{};                    ///< a merge wrote the result
 
     /// Bytes of trace that a core decodes in a second; 0: not known yet.
@@ -44,7 +45,7 @@ struct JobStatus {
     [[nodiscard]] double seconds_left() const {
         return planned_seconds > 0 ? planned_left * (seconds / planned_seconds) : planned_left;
     }
-    [[nodiscard]] bool complete() const { return done == manifest.shards && not_decoded.empty(); }
+    [[nodiscard]] bool complete() const { return done == manifest.shards && not_decoded.empty() && cut.empty(); }
 };
 
 /// Errors: those of the plan.

@@ -21,7 +21,8 @@ struct FleetMergeOptions {
 void print_outcome(Output& out, const fleet::MergeOutcome& m, std::size_t most) {
     out.print("shards    {} of {} merged\n", grouped(m.merged), grouped(m.shards));
     out.print("captures  {}{}\n", grouped(m.captures),
-              m.not_decoded.empty() ? "" : fmt::format("; {} not decoded", grouped(m.not_decoded.size())));
+              (m.not_decoded.empty() ? "" : fmt::format("; {} not decoded", grouped(m.not_decoded.size()))) +
+                  (m.cut.empty() ? "" : fmt::format("; {} in part", grouped(m.cut.size()))));
     if (m.machines != 0) out.print("machines  {}\n", grouped(m.machines));
     out.print("builds    {} of programs and libraries\n", grouped(m.builds));
     if (const std::string recorded = fleet::recorded_text(m); !recorded.empty()) out.print("recorded  {}\n", recorded);
@@ -58,6 +59,11 @@ void print_outcome(Output& out, const fleet::MergeOutcome& m, std::size_t most) 
         out.print("\ncaptures that are missing:\n");
         print_some(out, m.not_decoded.size(), most,
                    [&](std::size_t n) { out.print("  {}\n", about(m.not_decoded[n].what, m.not_decoded[n].why)); });
+    }
+    if (!m.cut.empty()) {
+        out.print("\ncaptures of which a part is missing:\n");
+        print_some(out, m.cut.size(), most,
+                   [&](std::size_t n) { out.print("  {}\n", about(m.cut[n].what, m.cut[n].why)); });
     }
 }
 

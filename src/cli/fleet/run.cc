@@ -66,11 +66,12 @@ ExitStatus run_one_shard(const RunShardOptions& options) {
         return unreadable;
     }
     const fleet::Receipt& receipt = outcome->receipt;
-    for (const fleet::NotDecoded& n : receipt.not_decoded) say("warning", about(n.what, n.why));
+    for (const auto* list : {&receipt.not_decoded, &receipt.cut})
+        for (const fleet::NotDecoded& n : *list) say("warning", about(n.what, n.why));
     say("note", fmt::format("shard {}{}: {}, {} of trace in {}", options.shard, outcome->was_done ? " was done" : "",
                             counted(receipt.captures, "capture"), size_text(receipt.trace_bytes),
                             elapsed_text(receipt.seconds)));
-    return receipt.not_decoded.empty() ? decoded : nothing;
+    return receipt.not_decoded.empty() && receipt.cut.empty() ? decoded : nothing;
 }
 
 struct RunLocalOptions {
@@ -121,7 +122,7 @@ Run add_fleet_run_shard(CLI::App& fleet_command) {
         "\n"
         "Exit status: 0 all captures of the shard are decoded; 1 the shard is done, without captures that could not "
         "be\n"
-        "decoded, which it names; 2 usage; 3 the shard is not done, and its folder says why.\n");
+        "decoded or read to their ends, which it names; 2 usage; 3 the shard is not done, and its folder says why.\n");
     return [options] { return run_one_shard(*options); };
 }
 

@@ -70,13 +70,20 @@ void print_text(Output& out, const fleet::JobStatus& s, const std::vector<fleet:
         print_some(out, s.not_decoded.size(), most,
                    [&](std::size_t n) { out.print("  {}\n", about(s.not_decoded[n].what, s.not_decoded[n].why)); });
     }
+    if (!s.cut.empty()) {
+        out.print("\ndecoded in part:\n");
+        print_some(out, s.cut.size(), most,
+                   [&](std::size_t n) { out.print("  {}\n", about(s.cut[n].what, s.cut[n].why)); });
+    }
 }
 
 ordered_json status_json(const fleet::JobStatus& s, const std::vector<fleet::QueuedTasks>& queued) {
-    ordered_json failures = ordered_json::array(), missing = ordered_json::array(), tasks = ordered_json::array();
+    ordered_json failures = ordered_json::array(), missing = ordered_json::array(), tasks = ordered_json::array(),
+                 cut = ordered_json::array();
     for (const fleet::MissingShard& f : s.failures)
         failures.push_back({{"shard", f.number}, {"captures", f.captures}, {"why", f.why}});
     for (const fleet::NotDecoded& n : s.not_decoded) missing.push_back({{"capture", n.what}, {"why", n.why}});
+    for (const fleet::NotDecoded& n : s.cut) cut.push_back({{"capture", n.what}, {"why", n.why}});
     for (const fleet::QueuedTasks& q : queued)
         tasks.push_back({{"what", q.what}, {"state", q.state}, {"reason", q.reason}, {"tasks", q.tasks}});
     return {{"shards", s.manifest.shards},
@@ -94,6 +101,7 @@ ordered_json status_json(const fleet::JobStatus& s, const std::vector<fleet::Que
             {"has_result", s.has_result},
             {"failures", std::move(failures)},
             {"not_decoded", std::move(missing)},
+            {"decoded_in_part", std::move(cut)},
             {"queued", std::move(tasks)}};
 }
 
@@ -110,9 +118,8 @@ Run add_fleet_status(CLI::App& fleet_command) {
         "\n"
         "  waymark fleet status job\n"
         "\n"
-        "Exit status: 0 all captures are decoded, or nothing has failed so far; 1 something failed, and is named; 2 "
-        "usage; 3 "
-        "the\njob's folder cannot be read.\n");
+        "Exit status: 0 all captures are decoded, or nothing has failed so far; 1 something failed or is decoded in\n"
+        "part, and is named; 2 usage; 3 the job's folder cannot be read.\n");
     return [options]() -> ExitStatus {
         const fleet::JobFolder job(options->job);
         const auto status = fleet::read_status(job);
@@ -125,7 +132,8 @@ Run add_fleet_status(CLI::App& fleet_command) {
         else
             print_text(*out, *status, queued);
         if (out->close() != decoded) return unreadable;
-        return status->failures.empty() && status->not_decoded.empty() ? decoded : nothing;
+        const bool good = status->failures.empty() && status->not_decoded.empty() && status->cut.empty();
+        return good ? decoded : nothing;
     };
 }
 
