@@ -125,6 +125,7 @@ Result<ExpandedLists> add_branch_lists(answers::Answers& answers, const answers:
     of.name = file.filename().string();
     of.path = file.string();
     of.build_id = lists.build_id;
+    of.recorded = lists.path;
     for (const image::DebugInfo::Segment& s : info.segments())
         of.segments.push_back({s.address.value, s.offset, s.bytes, s.executable});
     Expander expander(image, map, kind.aarch64 ? isa::Isa::a64 : isa::Isa::a32);

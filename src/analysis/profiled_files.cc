@@ -9,11 +9,14 @@
 #include <utility>
 
 #include "waymark/analysis/branch_lists.h"
+#include "waymark/answers/costs.h"
 #include "waymark/core/numbers.h"
 
 namespace waymark::analysis {
 
 namespace {
+
+using answers::saturating;
 
 /// Of a build ID; empty: it is none.
 std::vector<std::uint8_t> bytes_of(std::string_view hex) {
@@ -49,7 +52,7 @@ Result<answers::Answers> expanded(const answers::BranchLists& lists, const Profi
     std::string missing;
     for (const auto& [key, of_file] : lists) {
         answers::Image image;
-        image.name = image.path = of_file.path;
+        image.name = image.path = image.recorded = of_file.path;
         image.build_id = of_file.build_id;
         const auto file = files.file_of(image);
         if (!file) {
@@ -73,7 +76,7 @@ Result<answers::Answers> expanded(const answers::BranchLists& lists, const Profi
 std::uint64_t executed_in(const answers::Answers& a, answers::Index image) {
     std::uint64_t out = 0;
     for (const answers::ImageRange& r : a.ranges)
-        if (r.image == image) out += r.times * r.instructions;
+        if (r.image == image) out = saturating(out, answers::saturating_product(r.times, r.instructions));
     return out;
 }
 
@@ -81,7 +84,7 @@ ProfileCover profile_cover(const answers::Answers& answers, const std::function<
                            const std::map<answers::Index, ImageQuality>& quality) {
     ProfileCover out;
     std::uint64_t in_files = 0;
-    for (answers::Index i = 0; i < answers.images.size(); ++i) in_files += executed_in(answers, i);
+    for (answers::Index i = 0; i < answers.images.size(); ++i) in_files = saturating(in_files, executed_in(answers, i));
     for (const answers::Figure& f : answers.summary)
         if (f.name == "instructions") out.everything = std::strtoull(f.value.c_str(), nullptr, 10);
     out.everything = std::max(out.everything, in_files);
@@ -99,7 +102,7 @@ ProfileCover profile_cover(const answers::Answers& answers, const std::function<
             if (q->second.unknown != 0)
                 text += fmt::format("; {} is code that is not in its file", share_text(q->second.unknown, executed));
         }
-        if (chosen) out.profiled += usable;
+        if (chosen) out.profiled = saturating(out.profiled, usable);
         out.sentences.push_back(std::move(text));
     }
     if (out.everything > in_files)

@@ -26,7 +26,7 @@ std::vector<FunctionCosts> function_costs(const Answers& answers) {
         if (node.parent != none) add(sums[node.parent], sums[i]);
         if (node.function >= result.size()) continue;
         FunctionCosts& f = result[node.function];
-        f.calls += node.calls;
+        f.calls = saturating(f.calls, node.calls);
         add(f.self, node.self);
         bool outermost = true;
         for (Index up = node.parent; up != none && outermost; up = answers.calls[up].parent)

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "columns.h"
+#include "waymark/answers/costs.h"
 #include "waymark/answers/only.h"
 #include "waymark/core/numbers.h"
 
@@ -55,14 +56,14 @@ Result<View> branch_view(const Answers& answers, const BranchOptions& options) {
     std::uint64_t every = 0, every_mispredicted = 0, all = 0, mispredicted = 0;
     for (const Branch& b : answers.branches) {
         if (times_of(b) == 0 || (options.one_sided && !is_one_sided(b))) continue;
-        every += times_of(b);
-        every_mispredicted += b.mispredicted.value_or(0);
+        every = saturating(every, times_of(b));
+        every_mispredicted = saturating(every_mispredicted, b.mispredicted.value_or(0));
         if (!only.empty() &&
             (b.function >= answers.functions.size() || !only.asks_for(answers, answers.functions[b.function])))
             continue;
         if (!chosen(b.function, b.source)) continue;
-        all += times_of(b);
-        mispredicted += b.mispredicted.value_or(0);
+        all = saturating(all, times_of(b));
+        mispredicted = saturating(mispredicted, b.mispredicted.value_or(0));
         rows.push_back(&b);
     }
     if (rows.empty())

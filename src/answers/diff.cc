@@ -1,14 +1,30 @@
 /// `waymark diff`: what changed between two captures, function by function.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
+#include <string>
+#include <tuple>
 
 #include "columns.h"
 #include "diff_rows.h"
 #include "waymark/answers/costs.h"
+#include "waymark/answers/parts.h"
 #include "waymark/core/numbers.h"
 
 namespace waymark::answers {
+
+namespace {
+
+bool have_one_build(const Answers& a, const Answers& b) {
+    std::set<std::string> builds;
+    for (const Image& image : a.images) builds.insert(build_key(image.build_id));
+    builds.erase("");
+    return std::any_of(b.images.begin(), b.images.end(),
+                       [&](const Image& image) { return builds.contains(build_key(image.build_id)); });
+}
+
+}  // namespace
 
 Result<DiffView> compare(const Answers& before, const Answers& after, const DiffOptions& options) {
     WM_ASSIGN_OR_RETURN(const std::size_t metric, find_metric(before, options.metric));
@@ -22,6 +38,17 @@ Result<DiffView> compare(const Answers& before, const Answers& after, const Diff
                         before.capture, costs_name(what), after.capture)};
     WM_ASSIGN_OR_RETURN(DiffNames names, DiffNames::of(options, before, after));
     const std::vector<FunctionCosts> costs[2] = {function_costs(before), function_costs(after)};
+    for (const Answers* side : {&before, &after})
+        if (has_only_ranges(*side))
+            return Error{Errc::not_found,
+                         fmt::format("{} has ranges and branches alone (--only-ranges), and no functions to compare: "
+                                     "write its answers without --only-ranges",
+                                     side->capture)};
+    for (const auto& [side, its, place] :
+         {std::tuple(&before, &costs[0], metric), std::tuple(&after, &costs[1], *other)})
+        if (std::all_of(its->begin(), its->end(), [&](const FunctionCosts& f) { return cost_of(f.self, place) == 0; }))
+            return Error{Errc::not_found, fmt::format("no function of {} has {}, so there is nothing to compare",
+                                                      side->capture, costs_name(what))};
     DiffImages images(before, after);
     for (const bool now : {false, true}) {
         std::set<std::string> others;
@@ -36,6 +63,11 @@ Result<DiffView> compare(const Answers& before, const Answers& after, const Diff
         return Error{Errc::not_found, "--only: " + unknown};
     DiffView out;
     out.metric = what;
+    if (before.unit != after.unit && !have_one_build(before, after))
+        out.view.doubt(options.strict,
+                       fmt::format("{} is a trace of {}, {} one of {}, and they have no program in common by build ID: "
+                                   "what one counts may say nothing of the other",
+                                   before.capture, before.unit, after.capture, after.unit));
     if (options.threshold_count && !what.exact)
         return Error{Errc::usage,
                      fmt::format("--threshold-count: how many {} there are depends on how long was recorded; "

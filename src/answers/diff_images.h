@@ -76,9 +76,9 @@ public:
             const std::uint64_t cost = costs[i].self[metric];
             const auto add = [&](ImagePair& pair, bool unnamed) {
                 ImageSide& side = before ? pair.before : pair.after;
-                side.cost += cost;
-                if (unnamed) side.unnamed += cost;
-                if (!unnamed && !is_known(f)) side.lost += cost;
+                side.cost = saturating(side.cost, cost);
+                if (unnamed) side.unnamed = saturating(side.unnamed, cost);
+                if (!unnamed && !is_known(f)) side.lost = saturating(side.lost, cost);
             };
             add(all_, is_unnamed(f) && (f.image == none || is_named_by_address(f)));
             if (f.image == none) continue;

@@ -6,6 +6,7 @@
 
 #include "columns.h"
 #include "diff_rows.h"
+#include "waymark/answers/costs.h"
 #include "waymark/core/numbers.h"
 
 namespace waymark::answers {
@@ -225,8 +226,8 @@ private:
             if (!rows_.is_unjudged(row)) continue;
             const ImagePair* const pair = rows_.uncompared(row.second);
             DiffChange& all = most[pair];
-            all.after.cost += row.second.after.cost;
-            all.after.samples += row.second.after.samples;
+            all.after.cost = saturating(all.after.cost, row.second.after.cost);
+            all.after.samples = saturating(all.after.samples, row.second.after.samples);
             const bool is_lost = !options_.only.empty() && !row.second.after.there &&
                                  row.first.first != DiffImages::unnamed(row.second.image);
             if (is_lost || rows_.exceeds_any(all)) add(unequal, pair, row.second.image);

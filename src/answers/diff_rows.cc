@@ -65,9 +65,9 @@ void gather(const Answers& answers, std::size_t metric, bool inclusive, std::siz
     for (std::size_t i = 0; i < costs.size(); ++i) {
         const std::string image = images.key(answers, named.functions[i].image);
         const std::uint64_t own = metric < costs[i].self.size() ? costs[i].self[metric] : 0;
-        sum.all += own;
+        sum.all = saturating(sum.all, own);
         if (!chosen[i]) continue;
-        sum.chosen += own;
+        sum.chosen = saturating(sum.chosen, own);
         const auto& of = inclusive ? costs[i].inclusive : costs[i].self;
         const std::uint64_t cost = metric < of.size() ? of[metric] : 0;
         if (cost == 0 && costs[i].calls == 0) continue;
@@ -77,9 +77,9 @@ void gather(const Answers& answers, std::size_t metric, bool inclusive, std::siz
         row.several = names.is_several(*keys[i]);
         row.unnamed |= is_unnamed(named.functions[i]);
         DiffSide& s = before ? row.before : row.after;
-        s.cost += cost;
-        s.calls += costs[i].calls;
-        if (sampled && !costs[i].self.empty()) s.samples += costs[i].self.front();
+        s.cost = saturating(s.cost, cost);
+        s.calls = saturating(s.calls, costs[i].calls);
+        if (sampled && !costs[i].self.empty()) s.samples = saturating(s.samples, costs[i].self.front());
         s.there = true;
     }
     const auto each = [&](std::uint64_t n) { return (n + captures / 2) / captures; };
@@ -109,7 +109,8 @@ DiffRows::DiffRows(const Answers& before, const Answers& after, const DiffOption
       options_(options),
       names_(names),
       images_(images),
-      metric_(before.metrics[metric_before]) {
+      metric_(before.metrics[metric_before]),
+      stretches_after_(after.metrics[metric_after].stretches) {
     const bool inclusive = options.by == "inclusive";
     gather(before, metric_before, inclusive, options.mean ? options.captures_before : 1, names, images, true, rows_,
            sum_before_);
@@ -134,6 +135,12 @@ double DiffRows::growth_of_all() const {
 
 bool DiffRows::is_sure(const DiffChange& row) const {
     if (metric_.exact) return true;
+    // Bursts of trace are what was sampled, however much of a function is in each.
+    if (metric_.stretches != 0) {
+        const Interval a = wilson_95_of(row.before.cost, sum_before_.all, metric_.stretches);
+        const Interval b = wilson_95_of(row.after.cost, sum_after_.all, stretches_after_);
+        return a.high < b.low || b.high < a.low;
+    }
     // Intervals are of numbers of samples. Sums of latencies have none, but of few samples they say little.
     if (metric_.unit != "samples")
         return before_.metrics.front().unit != "samples" ||

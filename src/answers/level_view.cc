@@ -28,7 +28,7 @@ Result<View> level_view(const Answers& answers, const ProfileOptions& options, s
     const auto cost = [metric](const LevelRow& l) { return cost_of(l.costs, metric); };
     for (const LevelRow& l : answers.levels) {
         rows.push_back(&l);
-        all += cost(l);
+        all = saturating(all, cost(l));
     }
     const bool known = options.sort != "inclusive";
     std::stable_sort(rows.begin(), rows.end(), [&](const LevelRow* a, const LevelRow* b) {

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "columns.h"
+#include "waymark/answers/costs.h"
 #include "waymark/answers/only.h"
 
 namespace waymark::answers {
@@ -40,7 +41,7 @@ Result<View> loop_view(const Answers& answers, const LoopOptions& options) {
     // Loops lie in one another, so their costs do not add up to a whole; shares are of all that ran.
     std::uint64_t all = 0;
     if (costs)
-        for (const FunctionCosts& f : function_costs(answers)) all += f.self.size() > metric ? f.self[metric] : 0;
+        for (const FunctionCosts& f : function_costs(answers)) all = saturating(all, cost_of(f.self, metric));
     const auto cost = [&](const Loop& l) { return l.costs.size() > metric ? l.costs[metric] : 0; };
     std::stable_sort(rows.begin(), rows.end(), [&](const Loop* a, const Loop* b) {
         const auto key = [&](const Loop* l) {
@@ -105,7 +106,7 @@ Result<View> exception_view(const Answers& answers, const ViewOptions& options) 
     bool timed = false;
     for (const ExceptionRow& e : answers.exceptions) {
         rows.push_back(&e);
-        all += e.times;
+        all = saturating(all, e.times);
         timed |= e.sum != 0;
     }
     View view;

@@ -152,7 +152,9 @@ void MergedCode::add_image_code(Answers& a, const RowMover::Maps& maps) {
 }
 
 void MergedCode::add_calls(Answers& a, const RowMover::Maps& maps) {
-    // It is unknown for one input, so it is unknown for the sum.
+    // Of ranges alone there are no functions at all, which is said; for any other input without a tree it is unknown,
+    // so it is unknown for the sum.
+    if (has_only_ranges(a)) return;
     calls_known_ &= !a.calls.empty();
     if (!calls_known_) return calls_.clear();
     RowMover mover(maps);

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "waymark/answers/only.h"
+#include "waymark/answers/parts.h"
 
 namespace waymark::answers {
 
@@ -65,6 +66,7 @@ void MergedNames::add_metrics(const Answers& a, RowMover::Maps& maps) {
             at = metrics_.insert(at, m);
         } else {
             at->exact &= m.exact;
+            take_sum(at->stretches, m.stretches);
             take_text(at->note, m.note);
         }
         const auto place = static_cast<std::size_t>(at - metrics_.begin());
@@ -76,7 +78,7 @@ void MergedNames::add_metrics(const Answers& a, RowMover::Maps& maps) {
 
 void MergedNames::add_images(Answers& a, RowMover::Maps& maps) {
     for (const Image& image : a.images) {
-        ImageKey key{image.build_id, image.build_id.empty() ? image.name : ""};
+        ImageKey key{build_key(image.build_id), image.build_id.empty() ? image.name : ""};
         const auto [at, fresh] = image_places_.try_emplace(key, static_cast<Index>(images_.size()));
         maps.table(IndexedTable::images).push_back(at->second);
         if (fresh) {
@@ -86,6 +88,8 @@ void MergedNames::add_images(Answers& a, RowMover::Maps& maps) {
         Image& to = images_[at->second].row;
         take_text(to.name, image.name);
         take_text(to.path, image.path);
+        take_text(to.recorded, image.recorded);
+        take_text(to.build_id, image.build_id);
         take_most(to.has_symbols, image.has_symbols);
         to.whole |= image.whole;
         to.load_bias = std::min(to.load_bias, image.load_bias);

@@ -65,7 +65,7 @@ std::string joined_clauses(const std::set<std::string>& list) {
 
 void MergedWords::add(const Answers& a) {
     (has_only_ranges(a) ? some_only_ranges_ : some_more_than_ranges_) = true;
-    (a.calls.empty() ? some_without_calls_ : some_with_calls_) = true;
+    if (!has_only_ranges(a)) (a.calls.empty() ? some_without_calls_ : some_with_calls_) = true;
     add_health(a);
     add_trust(a);
     add_figures(a);

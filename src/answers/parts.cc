@@ -1,6 +1,7 @@
 #include "waymark/answers/parts.h"
 
 #include <algorithm>
+#include <cctype>
 #include <fstream>
 #include <iterator>
 #include <limits>
@@ -35,6 +36,16 @@ std::optional<std::size_t> AddressRanges::find(std::uint64_t address) const {
     const auto after = ranges_.upper_bound(address);
     if (after == ranges_.begin() || address >= std::prev(after)->second.end) return std::nullopt;
     return std::prev(after)->second.number;
+}
+
+std::string build_key(std::string_view build_id) {
+    std::string out(build_id.substr(build_id.starts_with("0x") ? 2 : 0));
+    const auto is_digit = [](unsigned char c) { return std::isxdigit(c) != 0; };
+    if (out.size() % 2 != 0 || !std::all_of(out.begin(), out.end(), is_digit)) return std::string(build_id);
+    std::transform(out.begin(), out.end(), out.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    while (out.ends_with("00")) out.resize(out.size() - 2);
+    return out;
 }
 
 Index SyntheticTable::of(const std::string& name) {

@@ -62,7 +62,9 @@ public:
 
     [[nodiscard]] View view() const {
         const std::string& name = answers_.metrics[metric_].name;
-        const bool samples = answers_.metrics[metric_].unit == "samples" && !answers_.metrics[metric_].exact;
+        const Metric& metric = answers_.metrics[metric_];
+        const bool samples = !metric.exact && (metric.unit == "samples" || metric.stretches != 0);
+        const std::uint64_t observed = metric.stretches != 0 ? metric.stretches : all_;
         const bool addresses = options_.by == "instruction" || options_.by == "block", places = options_.by != "image";
         const auto self = [this](const ProfileRow& r) { return r.self[metric_]; };
         const auto if_chosen = [this](const char* head) {
@@ -73,7 +75,7 @@ public:
         columns.add(Column::real("share", "", "part of all rows, by the metric that is asked for"),
                     [&](const ProfileRow& r) { return Cell::share(self(r), all_); });
         if (samples) {
-            const auto interval = [&](const ProfileRow& r) { return wilson_95(self(r), all_); };
+            const auto interval = [=, this](const ProfileRow& r) { return wilson_95_of(self(r), all_, observed); };
             columns.add(Column::real("share_low", "", "least share, with 95 % confidence (Wilson)"),
                         [=](const ProfileRow& r) { return Cell("", interval(r).low); });
             columns.add(Column::real("share_high", "", "greatest share, with 95 % confidence"),
@@ -81,7 +83,7 @@ public:
             columns.add(Column::real("", "95 %"), [=](const ProfileRow& r) {
                 const Interval i = interval(r);
                 return Cell(fmt::format("{:.1f}-{:.1f}%", 100 * i.low, 100 * i.high), nullptr,
-                            self(r) < few_samples ? Colour::dim : Colour::plain);
+                            metric.stretches == 0 && self(r) < few_samples ? Colour::dim : Colour::plain);
             });
         }
         add_costs(
@@ -157,7 +159,7 @@ private:
         return out;
     }
     /// Adds to what shares are of, which --only does not change.
-    void add_to_all(const Costs& self) { all_ += metric_ < self.size() ? self[metric_] : 0; }
+    void add_to_all(const Costs& self) { all_ = saturating(all_, cost_of(self, metric_)); }
 
     void by_function(bool by_image) {
         const std::vector<FunctionCosts> costs = function_costs(answers_);

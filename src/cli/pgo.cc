@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "views.h"
 #include "waymark/analysis/image_answers.h"
 #include "waymark/analysis/profiled_files.h"
+#include "waymark/answers/parts.h"
 #include "waymark/capture/byte_stream.h"
 #include "waymark/capture/placed_file.h"
 #include "waymark/core/file_error.h"
@@ -94,7 +96,8 @@ public:
         std::string written;
         if (target_->name == "branch-list") {
             const auto report = place(output, [&](ByteSink& sink) {
-                return exports::write_branch_list(all_, branch_list_version(options_.list_version), sink);
+                return exports::write_branch_list(all_, branch_list_version(options_.list_version), sink,
+                                                  options_.of_image);
             });
             if (!report) return fail_nothing(report.error());
             notes(*report);
@@ -178,7 +181,21 @@ private:
     }
 
     /// Adding up needs no file.
-    ExitStatus merge_lists() const {
+    ExitStatus merge_lists() {
+        if (!options_.of_image.empty()) {
+            const auto is_it = [&](const answers::BranchListImage& of) {
+                const std::string build = answers::build_key(options_.of_image);
+                constexpr std::size_t least_digits = 6;
+                return of.path == options_.of_image || fs::path(of.path).filename() == options_.of_image ||
+                       (build.size() >= least_digits && answers::build_key(of.build_id).starts_with(build));
+            };
+            std::string names;
+            for (const auto& [key, of] : lists_) names += (names.empty() ? "" : ", ") + of.path;
+            std::erase_if(lists_, [&](const auto& list) { return !is_it(list.second); });
+            if (lists_.empty())
+                return fail_nothing(
+                    {Errc::not_found, fmt::format("no image is called '{}'; there are: {}", options_.of_image, names)});
+        }
         const auto report = place(options_.answers.input.output, [&](ByteSink& sink) {
             return exports::write_branch_lists(lists_, branch_list_version(options_.list_version), sink);
         });
@@ -220,7 +237,7 @@ private:
 
     /// Images that a profile is written of.
     [[nodiscard]] Result<std::vector<Index>> chosen() const {
-        if (!options_.all && target_->name != "branch-list") {
+        if (!options_.all && (target_->name != "branch-list" || !options_.of_image.empty())) {
             WM_ASSIGN_OR_RETURN(const Index image, exports::profile_image(all_, options_.of_image));
             return std::vector<Index>{image};
         }
@@ -229,22 +246,24 @@ private:
             if (analysis::executed_in(all_, i) != 0) out.push_back(i);
         return out;
     }
-    /// One file a binary, named by build ID.
-    [[nodiscard]] std::string path_of(Index image) const {
+    /// One file a binary, named by build ID; no two binaries have one.
+    [[nodiscard]] std::string path_of(Index image) {
         const answers::Image& of = all_.images[image];
         std::string name = of.build_id.empty() ? of.name : of.build_id;
         std::replace(name.begin(), name.end(), '/', '_');
+        std::string one = name;
+        for (unsigned n = 2; !files_written_.insert(one).second; ++n) one = fmt::format("{}-{}", name, n);
         return (fs::path(options_.answers.input.output) /
-                (name + std::string(exports::find_format(target_->format)->extension)))
+                (one + std::string(exports::find_format(target_->format)->extension)))
             .string();
     }
 
     Result<ExportReport> write(Index image, ByteSink& sink) {
         const answers::Image& of = all_.images[image];
-        const std::string name = of.build_id.empty() ? of.name : of.build_id;
-        if (target_->name == "autofdo") return exports::write_autofdo_text(all_, {name}, sink);
-        if (target_->name == "profgen") return exports::write_profgen(all_, {name}, sink);
-        if (target_->name == "bolt") return exports::write_bolt(all_, {name, options_.bolt_traces}, sink);
+        if (target_->name == "autofdo") return exports::write_autofdo_text(all_, {.index = image}, sink);
+        if (target_->name == "profgen") return exports::write_profgen(all_, {.index = image}, sink);
+        if (target_->name == "bolt")
+            return exports::write_bolt(all_, {.traces = options_.bolt_traces, .index = image}, sink);
         const auto file = files_->file_of(of);
         if (!file)
             return Error{Errc::not_found, fmt::format("the file of {} is needed for its lines, and was not found: {}",
@@ -279,7 +298,8 @@ private:
     /// How good the profile is.
     void quality(const std::vector<Index>& images) const {
         const auto in_profile = [&](Index i) {
-            return target_->name == "branch-list" || std::find(images.begin(), images.end(), i) != images.end();
+            return (target_->name == "branch-list" && options_.of_image.empty()) ||
+                   std::find(images.begin(), images.end(), i) != images.end();
         };
         const analysis::ProfileCover cover = analysis::profile_cover(all_, in_profile, quality_);
         for (const std::string& sentence : cover.sentences) say("note", sentence);
@@ -296,6 +316,7 @@ private:
     answers::BranchLists lists_;
     std::vector<pipeline::LeftOut> left_out_;
     std::map<Index, analysis::ImageQuality> quality_;
+    std::set<std::string> files_written_;  // without the format's extension
 };
 
 }  // namespace

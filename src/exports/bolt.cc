@@ -116,7 +116,7 @@ Result<ExportReport> write_exact(const Answers& answers, Index image, bool trace
 }  // namespace
 
 Result<ExportReport> write_bolt(const Answers& answers, const BoltOptions& options, ByteSink& sink) {
-    WM_ASSIGN_OR_RETURN(const Index image, profile_image(answers, options.image));
+    WM_ASSIGN_OR_RETURN(const Index image, profile_image(answers, options.image, options.index));
     if (!answers.ranges.empty()) return write_exact(answers, image, options.traces, sink);
     Writer out(sink);
     std::uint64_t lines = 0, elsewhere = 0;

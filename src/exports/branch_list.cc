@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <protozero/pbf_builder.hpp>
@@ -14,6 +15,7 @@
 #include <utility>
 
 #include "look_up.h"
+#include "waymark/exports/image_profile.h"
 #include "writer.h"
 
 namespace waymark::exports {
@@ -29,8 +31,9 @@ constexpr std::uint32_t latest_version = 1;
 
 // Numbers of fields.
 enum class List : protozero::pbf_tag_type { magic = 1, binaries = 2 };
-enum class Binary : protozero::pbf_tag_type { path = 1, build_id = 2, addresses = 3, type = 4, kernel = 5 };
+enum class Binary : protozero::pbf_tag_type { path = 1, build_id = 2, addresses = 3, type = 4, kernel = 5, module = 6 };
 enum class Kernel : protozero::pbf_tag_type { start = 1 };
+enum class Module : protozero::pbf_tag_type { first = 1, end = 2, symbol = 3, address = 4, bytes = 5 };
 enum class PlaceField : protozero::pbf_tag_type { address = 1, branches = 2 };
 enum class Run : protozero::pbf_tag_type { bits = 1, count = 2, times = 3 };
 
@@ -85,7 +88,8 @@ bool add_place(BranchListImage& image, protozero::pbf_message<PlaceField> place)
 
 bool add_binary(BranchLists& lists, protozero::pbf_message<Binary> binary) {
     BranchListImage image;
-    while (next_field(binary, {{1, some_bytes}, {2, some_bytes}, {3, some_bytes}, {4, a_number}, {5, some_bytes}}))
+    while (next_field(
+        binary, {{1, some_bytes}, {2, some_bytes}, {3, some_bytes}, {4, a_number}, {5, some_bytes}, {6, some_bytes}}))
         switch (binary.tag()) {
             case Binary::path: image.path = binary.get_string(); break;
             case Binary::build_id: image.build_id = binary.get_string(); break;
@@ -98,14 +102,24 @@ bool add_binary(BranchLists& lists, protozero::pbf_message<Binary> binary) {
                 while (next_field(kernel, {{1, a_number}})) image.kernel_start = kernel.get_uint64();
                 break;
             }
+            case Binary::module: {
+                protozero::pbf_message<Module> module(binary.get_message());
+                answers::ModulePlace& at = image.module;
+                while (
+                    next_field(module, {{1, a_number}, {2, a_number}, {3, some_bytes}, {4, a_number}, {5, a_number}}))
+                    switch (module.tag()) {
+                        case Module::first: at.first = module.get_uint64(); break;
+                        case Module::end: at.end = module.get_uint64(); break;
+                        case Module::symbol: at.symbol = module.get_string(); break;
+                        case Module::address: at.address = module.get_uint64(); break;
+                        case Module::bytes: at.bytes = module.get_uint64(); break;
+                        default: module.skip();
+                    }
+                break;
+            }
             default: binary.skip();
         }
-    const auto [at, fresh] = lists.try_emplace({image.path, image.build_id, image.kernel_start}, image);
-    if (fresh) return true;
-    for (const auto& [list, times] : image.lists) {
-        std::uint64_t& sum = at->second.lists[list];
-        sum = saturating(sum, times);
-    }
+    answers::add_image(lists, std::move(image));
     return true;
 }
 
@@ -164,6 +178,14 @@ void put(protozero::pbf_builder<List>& message, const BranchListImage& image) {
     if (image.kernel_start != 0) {
         protozero::pbf_builder<Kernel> kernel(binary, Binary::kernel);
         kernel.add_uint64(Kernel::start, image.kernel_start);
+    }
+    if (image.module != answers::ModulePlace{}) {
+        protozero::pbf_builder<Module> module(binary, Binary::module);
+        module.add_uint64(Module::first, image.module.first);
+        module.add_uint64(Module::end, image.module.end);
+        module.add_string(Module::symbol, image.module.symbol);
+        module.add_uint64(Module::address, image.module.address);
+        module.add_uint64(Module::bytes, image.module.bytes);
     }
     message.add_message(List::binaries, text);
 }
@@ -252,20 +274,24 @@ Result<ExportReport> write_branch_lists(const BranchLists& lists, BranchListVers
     return report;
 }
 
-Result<ExportReport> write_branch_list(const answers::Answers& answers, BranchListVersion version, ByteSink& sink) {
+Result<ExportReport> write_branch_list(const answers::Answers& answers, BranchListVersion version, ByteSink& sink,
+                                       const std::string& of_image) {
     if (answers.ranges.empty()) return Error{Errc::not_found, lacks(answers, "exact ranges of code that ran")};
-    BranchLists lists;
+    std::optional<answers::Index> only;
+    if (!of_image.empty()) {
+        WM_ASSIGN_OR_RETURN(only, profile_image(answers, of_image));
+    }
+    std::map<answers::Index, BranchListImage> by_image;
     std::uint64_t left_out = 0;
     for (const answers::ImageRange& r : answers.ranges) {
-        if (r.image >= answers.images.size()) continue;
+        if (r.image >= answers.images.size() || (only && r.image != *only)) continue;
         if (r.taken == 0 && r.not_taken == 0) {
             ++left_out;
             continue;
         }
         const answers::Image& of = answers.images[r.image];
-        const std::string& path = of.path.empty() ? of.name : of.path;
-        BranchListImage& image = lists[{path, of.build_id, 0}];
-        image.path = path;
+        BranchListImage& image = by_image[r.image];
+        image.path = !of.recorded.empty() ? of.recorded : of.path.empty() ? of.name : of.path;
         image.build_id = of.build_id;
         image.type = of.name.starts_with("[kernel") ? 1 : 0;
         const std::uint64_t address = r.first | (r.isa == isa::Isa::t32 ? 1U : 0U);
@@ -275,6 +301,8 @@ Result<ExportReport> write_branch_list(const answers::Answers& answers, BranchLi
             sum = saturating(sum, times);
         }
     }
+    BranchLists lists;
+    for (auto& [index, image] : by_image) answers::add_image(lists, std::move(image));
     auto report = write_branch_lists(lists, version, sink);
     if (report && left_out != 0)
         report->notes.push_back(fmt::format("left out: {} that no branch ends, for a branch list has branches",

@@ -132,7 +132,7 @@ private:
         for (const std::size_t m : order_) {
             const answers::Metric& metric = answers_.metrics[m];
             out_.print("event: {} : {}\n", event_name(metric),
-                       one_line(metric.name + (metric.exact ? "" : " (an estimate from samples)") +
+                       one_line(metric.name + (metric.exact ? "" : " (an estimate)") +
                                 (metric.note.empty() ? "" : " (" + metric.note + ")")));
             names += " " + event_name(metric);
         }

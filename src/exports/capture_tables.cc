@@ -17,7 +17,7 @@ constexpr std::array capture_columns{
     Column{"ticks_per_second", integer, "of that unit; null: not known, or it is no clock"},
     Column{"time_begin", integer, "where the timeline begins"},
     Column{"time_end", integer, "where it ends"},
-    Column{"time_uncertainty", integer, "a place on it may be off by so much"},
+    Column{"time_uncertainty", integer, "places of 95 % of what ran are off by so much at most"},
     Column{"time_resolution", integer, "slices shorter than this were merged; 0: none were"},
     Column{"time_note", string, "how the timeline was made"},
 };
@@ -64,7 +64,7 @@ constexpr std::array metrics_columns{
     Column{"id", integer, "0: the one that columns called cost, self and inclusive count"},
     Column{"name", string, "instructions, cycles, samples, or a counter's event"},
     Column{"unit", string, "of its values"},
-    Column{"exact", integer, "1; or 0 for an estimate from samples"},
+    Column{"exact", integer, "1; or 0 for an estimate from samples or stretches of the run"},
     Column{"note", string, "what it leaves out"},
 };
 void metrics_rows(const Answers& a, const RowSink& sink) {

@@ -26,7 +26,7 @@ std::uint64_t CoveredFile::branches_hit() const {
 }
 
 Result<std::vector<CoveredFile>> covered_files(const Answers& answers) {
-    if (!answers.metrics.empty() && !answers.metrics.front().exact)
+    if (!answers.metrics.empty() && !answers.metrics.front().exact && answers.metrics.front().stretches == 0)
         return Error{
             Errc::not_found,
             "samples show some of the code that ran and cannot show what did not, so they are no coverage; csv, pprof "

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "look_up.h"
+#include "waymark/answers/parts.h"
 #include "writer.h"
 
 namespace waymark::exports {
@@ -101,6 +102,12 @@ Error no_ranges(const Answers& a, const Image& image) {
                                               : fmt::format("nothing of {} ran in a file that was found", image.name)};
 }
 
+/// Where it was on the recorded machine, as far as known.
+const std::string& path_of(const Image& image) {
+    if (!image.recorded.empty()) return image.recorded;
+    return image.path.empty() ? image.name : image.path;
+}
+
 /// What a profile is of, and what it leaves out.
 ExportReport report_of(const Answers& a, Index image, std::uint64_t bytes, std::uint64_t left_out) {
     ExportReport report;
@@ -116,7 +123,8 @@ ExportReport report_of(const Answers& a, Index image, std::uint64_t bytes, std::
 
 }  // namespace
 
-Result<Index> profile_image(const Answers& answers, const std::string& name) {
+Result<Index> profile_image(const Answers& answers, const std::string& name, Index index) {
+    if (index < answers.images.size()) return index;
     if (name.empty()) {
         std::string ran;
         const Index image = main_image(answers, ran);
@@ -129,11 +137,12 @@ Result<Index> profile_image(const Answers& answers, const std::string& name) {
         return Error{Errc::not_found, lacks(answers, "program or library")};
     }
     constexpr std::size_t least_digits = 6;
+    const std::string build = answers::build_key(name);
     std::string names;
     for (std::size_t i = 0; i < answers.images.size(); ++i) {
         const Image& image = answers.images[i];
-        if (image.name == name || image.path == name || image.build_id == name ||
-            (name.size() >= least_digits && image.build_id.starts_with(name)))
+        const bool is_build = build.size() >= least_digits && answers::build_key(image.build_id).starts_with(build);
+        if (image.name == name || image.path == name || image.recorded == name || is_build)
             return static_cast<Index>(i);
         names += (names.empty() ? "" : ", ") + image.name;
     }
@@ -141,7 +150,7 @@ Result<Index> profile_image(const Answers& answers, const std::string& name) {
 }
 
 Result<ExportReport> write_autofdo_text(const Answers& answers, const ImageProfileOptions& options, ByteSink& sink) {
-    WM_ASSIGN_OR_RETURN(const Index image, profile_image(answers, options.image));
+    WM_ASSIGN_OR_RETURN(const Index image, profile_image(answers, options.image, options.index));
     const Image& of = answers.images[image];
     const auto offset = [&](std::uint64_t at) -> std::optional<std::uint64_t> {
         for (const Image::Segment& s : of.segments)
@@ -162,7 +171,7 @@ Result<ExportReport> write_autofdo_text(const Answers& answers, const ImageProfi
     if (!of.build_id.empty())
         out.print("// build_id: 0x{}\n",
                   of.build_id.substr(0, digits) + std::string(digits - std::min(digits, of.build_id.size()), '0'));
-    out.print("// {}\n\n", one_line(of.path.empty() ? of.name : of.path));
+    out.print("// {}\n\n", one_line(path_of(of)));
     return report_of(answers, image, out.finish(), tables.left_out);
 }
 
@@ -179,7 +188,7 @@ std::optional<std::uint64_t> preferred_base(const Image& image) {
 }  // namespace
 
 Result<ExportReport> write_profgen(const Answers& answers, const ImageProfileOptions& options, ByteSink& sink) {
-    WM_ASSIGN_OR_RETURN(const Index image, profile_image(answers, options.image));
+    WM_ASSIGN_OR_RETURN(const Index image, profile_image(answers, options.image, options.index));
     const Image& of = answers.images[image];
     const auto base = preferred_base(of);
     const auto offset = [&](std::uint64_t at) -> std::optional<std::uint64_t> {
@@ -197,14 +206,14 @@ Result<ExportReport> write_profgen(const Answers& answers, const ImageProfileOpt
 }
 
 Result<ExportReport> write_profgen_script(const Answers& answers, const ImageProfileOptions& options, ByteSink& sink) {
-    WM_ASSIGN_OR_RETURN(const Index image, profile_image(answers, options.image));
+    WM_ASSIGN_OR_RETURN(const Index image, profile_image(answers, options.image, options.index));
     const Image& of = answers.images[image];
     const auto same = [](std::uint64_t at) { return std::optional(at); };
     Tables tables(answers, image, same, 0);
     if (tables.ranges.empty()) return no_ranges(answers, of);
     Writer out(sink);
     constexpr std::uint64_t page = 4096;
-    const std::string name = one_line(of.path.empty() ? of.name : of.path);
+    const std::string name = one_line(path_of(of));
     for (const Image::Segment& s : of.segments) {
         if (!s.executable) continue;
         const std::uint64_t before = s.address % page;

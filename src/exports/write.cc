@@ -44,7 +44,7 @@ Result<ExportReport> write(const Format& format, const answers::Answers& a, cons
     if (name == "autofdo-text") return write_autofdo_text(a, {options.image}, sink);
     if (name == "profgen") return write_profgen(a, {options.image}, sink);
     if (name == "profgen-script") return write_profgen_script(a, {options.image}, sink);
-    if (name == "branch-list") return write_branch_list(a, options.branch_list_version, sink);
+    if (name == "branch-list") return write_branch_list(a, options.branch_list_version, sink, options.image);
     WM_CHECK(name == "bolt");
     return write_bolt(a, {options.image, options.bolt_traces}, sink);
 }

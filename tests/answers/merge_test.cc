@@ -153,6 +153,29 @@ TEST(Merging, SaysWhereSomeHaveRangesAlone) {
     for (const Answers& sum : {merged(full, ranges), merged(ranges, full), merged(merged(full, ranges), full),
                                merged(full, merged(ranges, ranges)), merged(merged(full, full), ranges)})
         EXPECT_EQ(said(sum), 1);
+    // What is said holds: functions, with their calls, are those of the other files.
+    EXPECT_FALSE(full.calls.empty());
+    EXPECT_EQ(delivered(merged(merged(full, ranges), full)), delivered(merged(ranges, merged(full, full))));
+    EXPECT_EQ(merged(full, ranges).calls.size(), merged(full, full).calls.size());
+}
+
+TEST(Merging, ABuildIsOneImageHoweverItsIdIsWritten) {
+    EXPECT_EQ(build_key("0C9a20bf"), "0c9a20bf");
+    EXPECT_EQ(build_key("0x0c9a20bf00000000"), "0c9a20bf");
+    EXPECT_EQ(build_key("no digits"), "no digits");
+    EXPECT_EQ(build_key("abc"), "abc") << "half a byte is none";
+    Answers a, b;
+    a.metrics = b.metrics = {{"instructions", "instructions"}};
+    a.images = {{"loop", "/a/loop", "AB12"}};
+    b.images = {{"loop-copy", "/b/loop", "ab120000"}};
+    a.images[0].recorded = "/data/loop";
+    for (Answers* one : {&a, &b}) one->ranges.push_back({0, 0x1000, 0x1004, isa::Isa::a64, 2, 7, 0, 0});
+    for (const Answers& sum : {merged(a, b), merged(b, a)}) {
+        ASSERT_EQ(sum.images.size(), 1U);
+        EXPECT_EQ(sum.images[0].recorded, "/data/loop");
+        ASSERT_EQ(sum.ranges.size(), 1U);
+        EXPECT_EQ(sum.ranges[0].times, 14U);
+    }
 }
 
 TEST(Merging, CostsOfInlinedCodeAddUpToAll) {

@@ -532,6 +532,73 @@ TEST(DiffView, DebugInformationIsAdvisedWhereItWouldHelp) {
     }
 }
 
+TEST(DiffView, AFileWithoutFunctionsPassesNoGate) {
+    const Answers before = named_program("old", "app", "a1", 20);
+    Answers ranges = named_program("ranges", "app", "a1", 20);
+    ranges.ranges.push_back({0, 0x100, 0x104, isa::Isa::a32, 2, 7, 0, 0});
+    ranges.functions.clear();
+    ranges.instructions.clear();
+    DiffOptions options;
+    options.threshold = 1;
+    for (const bool strict : {false, true}) {
+        options.strict = strict;
+        for (const auto& refused : {compare(before, ranges, options), compare(ranges, before, options)}) {
+            ASSERT_FALSE(refused);
+            EXPECT_EQ(refused.error().code, Errc::not_found);
+            EXPECT_NE(refused.error().message.find("--only-ranges"), std::string::npos) << refused.error().message;
+        }
+    }
+    Answers nothing = before;
+    for (Instruction& i : nothing.instructions) i.times = 0, i.costs = {0};
+    ASSERT_FALSE(compare(before, nothing, options));
+}
+
+TEST(DiffView, TracesOfTwoUnitsWithoutACommonBuildAreDoubted) {
+    Answers before = named_program("old", "app", "a1", 20), after = named_program("new", "app", "b2", 20);
+    before.unit = "ETE";
+    after.unit = "PTM";
+    DiffOptions options;
+    EXPECT_EQ(said(compare(before, after, options)->view, warning), "") << "libc.so is one build on both sides";
+    after.images[1].build_id = "dd";
+    EXPECT_NE(said(compare(before, after, options)->view, warning).find("ETE"), std::string::npos);
+    options.strict = true;
+    EXPECT_NE(said(compare(before, after, options)->view, bad).find("PTM"), std::string::npos);
+    after.unit = "ETE";
+    EXPECT_EQ(said(compare(before, after, options)->view, bad).find("PTM"), std::string::npos);
+}
+
+TEST(DiffView, CountsOfStretchesAreComparedBySharesWithIntervals) {
+    Answers before = named_program("old", "app", "a1", 200), after = named_program("new", "app", "b1", 400);
+    for (Answers* a : {&before, &after}) {
+        a->metrics[0].exact = false;
+        a->metrics[0].stretches = 20;
+    }
+    DiffOptions options;
+    options.threshold_each = 20;
+    const auto few = compare(before, after, options);
+    ASSERT_TRUE(few);
+    EXPECT_EQ(said(few->view, bad), "") << "twenty stretches do not tell";
+    before.metrics[0].stretches = after.metrics[0].stretches = 2'000'000;
+    const auto many = compare(before, after, options);
+    ASSERT_TRUE(many);
+    EXPECT_NE(said(many->view, bad).find("area"), std::string::npos) << said(many->view, bad);
+    before.metrics[0].exact = true;
+    EXPECT_FALSE(compare(before, after, options)) << "a whole run is no burst";
+    const auto profile = profile_view(after, {});
+    ASSERT_TRUE(profile);
+    EXPECT_NE(cell(*profile, 0, "share_low").field(), "");
+}
+
+TEST(DiffView, SumsOfSaturatedCountsDoNotWrap) {
+    Answers before = named_program("old", "app", "a1", 20), after = named_program("new", "app", "a1", 20);
+    for (Instruction& i : after.instructions) i.costs = {~std::uint64_t{0}};
+    const auto view = compare(before, after, {});
+    ASSERT_TRUE(view);
+    EXPECT_EQ(view->after, ~std::uint64_t{0});
+    const auto profile = profile_view(after, {});
+    ASSERT_TRUE(profile);
+}
+
 TEST(DiffView, WhatIsNotZeroIsNotSaidToBe) {
     const Answers before = named_program("old", "app", "a1", 20);
     Answers after = named_program("new", "app", "b2", 21);

@@ -193,12 +193,82 @@ TEST(BranchLists, AddUpInAnyOrderAndSaturate) {
         }
         sums.push_back(
             written([&](ByteSink& sink) { return write_branch_lists(lists, BranchListVersion::old, sink); }).text);
-        const auto& loop = lists.at({"/bin/loop", "ab12cd34", 0}).lists;
+        const auto& loop = lists.at({"ab12cd34", "", 0, {}}).lists;
         EXPECT_EQ((loop.at({0x11004, {{1}, 1}})), ~std::uint64_t{0});
         EXPECT_EQ((loop.at({0x11004, {{0}, 1}})), 4U);
         std::rotate(files.begin(), files.begin() + 1, files.end());
     }
     for (const std::string& sum : sums) EXPECT_EQ(sum, sums.front());
+}
+
+TEST(BranchLists, ABuildIsOneUnderAnyPath) {
+    Answers copy = exact_answers();
+    copy.images[1].path = "/copy/of/loop";
+    copy.images[1].build_id = "AB12CD3400000000";
+    Answers other = exact_answers();
+    other.images[1].build_id = "ff";
+    for (const auto& paths : {std::pair(exact_answers(), copy), std::pair(copy, exact_answers())}) {
+        answers::BranchLists lists;
+        for (const Answers& a : {paths.first, paths.second, other}) {
+            const std::string file = written([&](ByteSink& sink) {
+                                         return write_branch_list(a, BranchListVersion::old, sink, "loop");
+                                     }).text;
+            ASSERT_TRUE(add_branch_lists(lists, bytes_of(file), "file"));
+        }
+        ASSERT_EQ(lists.size(), 2U) << "and the library is not asked for";
+        const answers::BranchListImage& loop = lists.at({"ab12cd34", "", 0, {}});
+        EXPECT_EQ(loop.path, "/bin/loop");
+        EXPECT_EQ((loop.lists.at({0x11004, {{1}, 1}})), 4U);
+    }
+    ByteCollector sink;
+    const auto refused = write_branch_list(exact_answers(), BranchListVersion::old, sink, "nonsense");
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, Errc::not_found);
+    // The name is the recorded one, wherever the file was found.
+    Answers recorded = exact_answers();
+    recorded.images[1].recorded = "/data/local/tmp/loop";
+    answers::BranchLists lists;
+    ASSERT_TRUE(add_branch_lists(lists, bytes_of(written([&](ByteSink& s) {
+                                                     return write_branch_list(recorded, BranchListVersion::one, s);
+                                                 }).text),
+                                 "file"));
+    EXPECT_EQ(lists.at({"ab12cd34", "", 0, {}}).path, "/data/local/tmp/loop");
+}
+
+TEST(BranchLists, ModulesOfTwoBootsStayApart) {
+    answers::BranchLists lists;
+    for (const std::uint64_t boot : {0xffffffc001000000U, 0xffffffc002000000U}) {
+        answers::BranchListImage module;
+        module.path = "rq_stats.ko";
+        module.build_id = "a535";
+        module.type = 2;
+        module.module = {boot, boot + 0x1000, "wakeup_user", boot + 0x40, 88};
+        module.lists[{boot + 0x40, {{1}, 1}}] = 5;
+        add_image(lists, module);
+        add_image(lists, module);
+    }
+    ASSERT_EQ(lists.size(), 2U);
+    const std::string text =
+        written([&](ByteSink& sink) { return write_branch_lists(lists, BranchListVersion::old, sink); }).text;
+    answers::BranchLists again;
+    ASSERT_TRUE(add_branch_lists(again, bytes_of(text), "file"));
+    ASSERT_EQ(again.size(), 2U);
+    for (const auto& [key, image] : again) {
+        EXPECT_EQ(image.module.symbol, "wakeup_user");
+        EXPECT_EQ(image.lists.begin()->second, 10U);
+    }
+    EXPECT_EQ(written([&](ByteSink& sink) { return write_branch_lists(again, BranchListVersion::old, sink); }).text,
+              text);
+}
+
+TEST(ImageProfile, ImagesOfOneNameAreTakenByTheirPlace) {
+    Answers a = exact_answers();
+    a.images[0].name = "loop";
+    a.images[0].build_id = a.images[1].build_id = "";
+    const auto first = written([&](ByteSink& sink) { return write_autofdo_text(a, {.index = 0}, sink); });
+    const auto second = written([&](ByteSink& sink) { return write_autofdo_text(a, {.index = 1}, sink); });
+    EXPECT_NE(first.text.find("100-104:1"), std::string::npos) << first.text;
+    EXPECT_NE(second.text.find("1000-1008:1"), std::string::npos) << second.text;
 }
 
 std::string little_endian(std::uint64_t value, unsigned bytes) {

@@ -25,8 +25,10 @@ inline constexpr Index none = std::numeric_limits<Index>::max();
 struct Metric {
     std::string name;    ///< `instructions`, `cycles`, `samples`, `latency cycles`, or a counter's event
     std::string unit;    ///< `instructions`, `cycles`, `ns`, `samples`, `count`, `bytes`
-    bool exact = true;   ///< false: an estimate from samples
+    bool exact = true;   ///< false: an estimate from samples or stretches of the run
     std::string note{};  ///< what it leaves out, in a sentence; empty: nothing
+    /// The estimate is from so many stretches of the run; 0: from single samples, or it is exact.
+    std::uint64_t stretches{};
 };
 /// One value per metric of Answers::metrics.
 using Costs = std::vector<std::uint64_t>;
@@ -52,6 +54,7 @@ struct Image {
         friend auto operator<=>(const Segment&, const Segment&) = default;
     };
     std::vector<Segment> segments{};
+    std::string recorded{};  ///< where it was on the recorded machine; empty: not known
 };
 
 struct Function {
@@ -224,7 +227,7 @@ struct TimeAxis {
     std::string unit = "instructions";  ///< `ns`, `ticks`, `cycles`, `instructions`, `readings`
     std::uint64_t ticks_per_second{};   ///< of `ticks` or `cycles`, where known; else 0
     std::uint64_t begin{}, end{};
-    std::uint64_t uncertainty{};  ///< a place may be off by so much, in the unit
+    std::uint64_t uncertainty{};  ///< places of 95 % of what ran are off by so much at most, in the unit
     std::string note{};           ///< how it was made, in a sentence
 };
 

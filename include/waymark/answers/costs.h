@@ -23,6 +23,10 @@ namespace waymark::answers {
     constexpr std::uint64_t most = ~std::uint64_t{0};
     return a > most - b ? most : a + b;
 }
+[[nodiscard]] inline std::uint64_t saturating_product(std::uint64_t a, std::uint64_t b) {
+    constexpr std::uint64_t most = ~std::uint64_t{0};
+    return a != 0 && b > most / a ? most : a * b;
+}
 inline void add(Costs& to, const Costs& costs) {
     if (to.size() < costs.size()) to.resize(costs.size());
     for (std::size_t i = 0; i < costs.size(); ++i) to[i] = saturating(to[i], costs[i]);
@@ -37,8 +41,8 @@ inline void add(Costs& to, const Costs& costs) {
 [[nodiscard]] inline std::vector<std::uint64_t> inclusive_costs(const Answers& a, std::size_t metric) {
     std::vector<std::uint64_t> sums(a.calls.size());
     for (Index i = static_cast<Index>(sums.size()); i-- > 0;) {
-        sums[i] += cost_of(a.calls[i].self, metric);
-        if (const Index up = parent_of(a, i); up != none) sums[up] += sums[i];
+        sums[i] = saturating(sums[i], cost_of(a.calls[i].self, metric));
+        if (const Index up = parent_of(a, i); up != none) sums[up] = saturating(sums[up], sums[i]);
     }
     return sums;
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -40,6 +41,10 @@ private:
     };
     std::map<std::uint64_t, Range> ranges_;  // by first address; they do not overlap
 };
+
+/// A build ID by which to find the same build: its bytes as hexadecimal digits in lower case, without the zeros that
+/// some recorders append. What is no hexadecimal number stays as it is.
+[[nodiscard]] std::string build_key(std::string_view build_id);
 
 /// Synthetic functions (tasks, interrupts, gaps), each name once.
 class SyntheticTable {

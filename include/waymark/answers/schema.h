@@ -77,8 +77,9 @@ template <class W>
 void fields(W& w, Of<Metric> auto& r) {
     w.text("name", r.name, "instructions, cycles, samples, or a counter's event");
     w.text("unit", r.unit, "unit of the values");
-    w.number("exact", r.exact, "1: exact; 0: an estimate from samples");
+    w.number("exact", r.exact, "1: exact; 0: an estimate, from samples or from stretches of the run");
     w.text("note", r.note, "what it leaves out");
+    w.number("stretches", r.stretches, "of an estimate from stretches of the run: how many; else 0");
 }
 template <class W>
 void fields(W& w, Of<MergedPart> auto& r) {
@@ -98,6 +99,7 @@ void fields(W& w, Of<Image> auto& r) {
     w.text("name", r.name, "short name");
     w.text("path", r.path, "what was opened; empty: nothing");
     w.text("build_id", r.build_id, "hexadecimal; empty: none");
+    w.text("recorded", r.recorded, "its path on the recorded machine; empty: not known");
     w.maybe("has_symbols", r.has_symbols, "its file has the symbols of all functions");
     w.number("whole", r.whole, "1: all its code is known, also code that never ran");
     w.address("load_bias", r.load_bias, "address in memory minus address in the file");
@@ -238,7 +240,7 @@ void fields(W& w, Of<TimeAxis> auto& r) {
     w.number("ticks_per_second", r.ticks_per_second, "frequency; 0: not known, or not a clock");
     w.number("begin", r.begin, "begin of the timeline");
     w.number("end", r.end, "end of the timeline");
-    w.number("uncertainty", r.uncertainty, "maximum error of a time");
+    w.number("uncertainty", r.uncertainty, "largest error of the times of 95 % of what ran");
     w.text("note", r.note, "how the times were determined");
 }
 template <class W>
@@ -253,7 +255,7 @@ void fields(W& w, Of<TimelineSample> auto& r) {
     w.number("order", r.order, "hash of its name: captures with the smallest ones are kept");
     w.number("contents", r.contents, "hash of its timeline");
     w.number("resolution", r.resolution, "slices of it shorter than this were merged");
-    w.number("uncertainty", r.uncertainty, "maximum error of a time of it");
+    w.number("uncertainty", r.uncertainty, "largest error of the times of 95 % of what ran in it");
     w.address("end", r.end, "end of its timeline, which begins at 0");
 }
 template <class W>

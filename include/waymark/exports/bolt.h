@@ -9,6 +9,7 @@ namespace waymark::exports {
 struct BoltOptions {
     std::string image{};  ///< name of the program or library it is for; empty: the program, which has `main`
     bool traces = false;  ///< of exact counts: `T` and `R` lines, which BOLT of LLVM 20 and later reads
+    answers::Index index = answers::none;  ///< this image instead
 };
 
 /// `B` lines: how often each branch was taken, and mispredicted where samples show it; `F` lines: how often code ran on

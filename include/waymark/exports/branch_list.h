@@ -1,6 +1,7 @@
 /// Files of branch lists, as simpleperf's `inject --output branch-list` writes them, in both of its forms.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "waymark/answers/branch_list.h"
@@ -28,8 +29,9 @@ enum class BranchListVersion : std::uint8_t {
                                                       ByteSink& sink);
 
 /// Each exact range as a list of one branch, so that expanding the lists gives the ranges again. Ranges that no branch
-/// ends are left out. Errors: as above.
+/// ends are left out. `of_image`: of this image alone (profile_image); empty: of all. Errors: as above, and those of
+/// profile_image.
 [[nodiscard]] Result<ExportReport> write_branch_list(const answers::Answers& answers, BranchListVersion version,
-                                                     ByteSink& sink);
+                                                     ByteSink& sink, const std::string& of_image = {});
 
 }  // namespace waymark::exports

@@ -9,11 +9,14 @@ namespace waymark::exports {
 
 struct ImageProfileOptions {
     std::string image{};  ///< name or build ID of the program or library; empty: the program, which has `main`
+    answers::Index index = answers::none;  ///< this one instead
 };
 
-/// The image that is asked for. Errors: `not_found`: there is none of that name, with those there are; or none is asked
+/// The image of that index, if there is one; else the one that is asked for by name. A build ID may be given by its
+/// first digits, 6 at least. Errors: `not_found`: there is none of that name, with those there are; or none is asked
 /// for, and only libraries ran as far as their code is known.
-[[nodiscard]] Result<answers::Index> profile_image(const answers::Answers& answers, const std::string& name);
+[[nodiscard]] Result<answers::Index> profile_image(const answers::Answers& answers, const std::string& name,
+                                                   answers::Index index = answers::none);
 
 /// Google's AutoFDO text, as simpleperf writes it: `create_llvm_prof --profiler text`. Ranges `first-last:count`, no
 /// addresses, branches `from->to:count`, as offsets in the file; 0 is code outside the file. Errors: `not_found`: there
