@@ -32,7 +32,7 @@ class Keep final : public pipeline::Consumer {
 public:
     explicit Keep(std::vector<std::uint8_t>& bytes) : bytes_(bytes) {}
     void feed(Bytes bytes) override { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
-    void reset() override {}
+    void reset(GapReason) override {}
     void finish() override {}
     void flush() override {}
     [[nodiscard]] std::array<Offset, 2> pending() const override { return {}; }

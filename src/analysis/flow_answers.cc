@@ -127,6 +127,10 @@ void fill_trust(const FlowFunctions& from) {
     if (counts.off != 0)
         functions.estimated += fmt::format("; {} of cycles {} stretches in which tracing was off",
                                            counted(counts.off, "count"), counts.off == 1 ? "includes" : "include");
+    if (from.options().stretches != 0)
+        functions.estimated +=
+            fmt::format("{}shares of the run: the trace is of {} of it", functions.estimated.empty() ? "" : "; ",
+                        counted(from.options().stretches, "stretch", "stretches"));
     const bool lost = std::any_of(from.streams().begin(), from.streams().end(), [](const FlowStream& s) {
         return is_damaged(s.sink->troubles()) || s.sink->troubles().no_memory.times != 0;
     });
@@ -150,7 +154,7 @@ void fill_trust(const FlowFunctions& from) {
     Trust time{.view = "timeline"};
     if (answers.timeline.axis.unit == "ns" || answers.timeline.axis.unit == "ticks") {
         time.exact = "times of timestamps";
-        time.estimated = fmt::format("what lies between two, which is at most {} {}",
+        time.estimated = fmt::format("what lies between two: of 95 % of what ran they are at most {} {} apart",
                                      grouped(answers.timeline.axis.uncertainty), answers.timeline.axis.unit);
     } else {
         time.exact = "the order of what ran in one source";
@@ -161,11 +165,34 @@ void fill_trust(const FlowFunctions& from) {
 
 }  // namespace
 
+StretchesOff stretches_off(const std::vector<FlowStream>& streams) {
+    AddressRanges ran;
+    for (const FlowStream& s : streams)
+        for (const FlowCounts* counts : s.sink->counts())
+            for (std::size_t block = 0; block < counts->known.blocks.size(); ++block)
+                if ((counts->times[2 * block] | counts->times[2 * block + 1]) != 0)
+                    ran.add(counts->known.places[block].address, counts->known.blocks[block].bytes, 0);
+    StretchesOff out;
+    for (const FlowStream& s : streams)
+        for (const FlowCounts* counts : s.sink->counts())
+            for (std::size_t i = 0; i < counts->losses().size(); ++i) {
+                const Loss& loss = counts->losses()[i];
+                if (!loss.is_stretch_off()) continue;
+                out.all += counts->loss_times()[i];
+                if (loss.how == Loss::From::place && ran.find(loss.from)) out.not_by_address += counts->loss_times()[i];
+            }
+    return out;
+}
+
 void fill_flow_answers(Answers& answers, const std::vector<FlowStream>& streams, const FlowAnswersOptions& options) {
     answers.metrics.push_back({"instructions", "instructions"});
     if (options.cycles) {
         answers.metrics.push_back({"cycles", "cycles"});
         answers.metrics.back().note = how_spread(cycle_counts(streams));
+    }
+    for (Metric& metric : answers.metrics) {
+        metric.exact = options.stretches == 0;
+        metric.stretches = options.stretches;
     }
     if (streams.empty()) return;
     FlowFunctions functions(answers, streams, options);

@@ -125,9 +125,10 @@ void FlowCalls::event(const flow::What& what, FlowCounts& counts) {
         [&](const auto& e) {
             using T = std::decay_t<decltype(e)>;
             if constexpr (std::is_same_v<T, Gap>) {
-                lose(false, counts);
+                lose(e.reason == GapReason::stopped, counts);
             } else if constexpr (std::is_same_v<T, flow::TraceOn>) {
-                lose(e.reason == flow::TraceOnReason::enabled, counts);
+                const bool enabled = e.reason == flow::TraceOnReason::enabled;
+                lose(enabled, counts, enabled && wait_ != Wait::vector && wait_ != Wait::exception_return);
                 if (e.cycles != flow::no_cycles) add_stray_cycles(e.cycles, counts);
             } else if constexpr (std::is_same_v<T, flow::NoMemory>) {
                 lose(true, counts);
@@ -228,7 +229,8 @@ FlowCalls::Wait FlowCalls::end_wait(bool lost, FlowCounts& counts) {
     return wait;
 }
 
-void FlowCalls::lose(bool switched_off, FlowCounts& counts) {
+/// `amid`: the unit was switched off by nothing that the flow before it shows.
+void FlowCalls::lose(bool switched_off, FlowCounts& counts, bool amid) {
     if (lost_) {
         switched_off_ = switched_off_ && switched_off;
         return;
@@ -240,6 +242,7 @@ void FlowCalls::lose(bool switched_off, FlowCounts& counts) {
         loss_.how = Loss::From::place;
         loss_.from = (last_edge_ & 1U) != 0 && last.end == flow::End::direct ? last.target : last.start + last.bytes;
     }
+    loss_.off = amid && !switched_stack_;
     plain_ = false;
     lost_ = true;
     switched_off_ = switched_off;
@@ -264,6 +267,7 @@ void FlowCalls::change_context(const flow::Context& context, FlowCounts& counts)
     // A context changes amid a function: what led there happened before.
     if (!lost_) end_wait(false, counts);
     stacks_.use(key);
+    loss_.off = false;  // another thread goes on
     plain_ = false;
     switched_stack_ = true;
     stacks_.report_frames();
@@ -302,9 +306,12 @@ void FlowCalls::arrive_anew(const Arrival& place, FlowCounts& counts) {
     if (lost) {
         loss_.to = place.address;
         loss_.regained = true;
+        loss_.begins = place.begins;
         if (CallObserver* const observer = stacks_.observer()) observer->regained(now());
-        // The call that the source before ended with is the one that this source begins in.
-        if (handed_over && stacks_.is_just_called(place))
+        // The call that the source before ended with is the one that this source begins in; and where flow comes back
+        // is where it was about to go, so nothing ran in between.
+        const bool goes_on = handed_over || (loss_.how == Loss::From::place && loss_.from == place.address);
+        if (goes_on && stacks_.is_just_called(place))
             counts.lost(loss_);
         else
             stacks_.go({off && place.begins ? Go::enter : Go::resume, place, loss_}, counts);

@@ -32,7 +32,8 @@ bool is_damaged(const Troubles& t) {
         return std::any_of(troubles.begin(), troubles.end(), [](const Trouble& one) { return one.times != 0; });
     };
     auto gaps = t.gaps;
-    for (const GapReason harmless : {GapReason::unsynchronised, GapReason::padding, GapReason::incomplete_packet})
+    for (const GapReason harmless :
+         {GapReason::unsynchronised, GapReason::padding, GapReason::incomplete_packet, GapReason::stopped})
         gaps[static_cast<std::size_t>(harmless)] = {};
     return t.overflows.times != 0 || t.hides_code() || any(gaps) || any(t.contradictions);
 }
@@ -49,13 +50,23 @@ FlowFunctions::FlowFunctions(Answers& answers, const std::vector<FlowStream>& st
 // ---- files and images
 
 void FlowFunctions::open_files() {
+    // Of files of one name without build IDs, only the whole path tells which is which.
+    std::map<std::string, std::set<std::string>> paths;
+    const auto recorded = [](const ProgramFile& f) { return f.name.empty() ? f.path : f.name; };
+    for (const ProgramFile& f : options_.files)
+        if (const auto info = image::DebugInfo::open(f.path, f.debug_folders); info && info->build_id().empty())
+            paths[std::string(Program::short_name(recorded(f)))].insert(recorded(f));
     for (const ProgramFile& f : options_.files) {
         auto info = image::DebugInfo::open(f.path, f.debug_folders);
         if (!info) continue;
         const std::string id = fmt::format("{:02x}", fmt::join(info->build_id(), ""));
-        const Index image = image_of_file(std::string(Program::short_name(f.name.empty() ? f.path : f.name)), id);
+        std::string name(Program::short_name(recorded(f)));
+        if (const auto same = paths.find(name); id.empty() && same != paths.end() && same->second.size() > 1)
+            name = recorded(f);
+        const Index image = image_of_file(name, id, f.path);
         Image& known = a_.images[image];
         known.path = f.path;
+        if (known.recorded.empty() || f.name < known.recorded) known.recorded = f.name;
         known.build_id = id;
         // Of two files of one build, such as a stripped one and its original, both are known.
         const bool symbols = known.has_symbols.value_or(false) || image::has_symbol_table(f.path, *info);
@@ -78,11 +89,15 @@ bool FlowFunctions::has_all_code(const image::DebugInfo& info, std::uint64_t bia
     return true;
 }
 
-/// Files of one name are two images where their builds differ.
-Index FlowFunctions::image_of_file(const std::string& name, const std::string& build_id) {
-    for (std::size_t i = 0; i < a_.images.size(); ++i)
-        if (a_.images[i].name == name && (a_.images[i].path.empty() || a_.images[i].build_id == build_id))
-            return static_cast<Index>(i);
+/// A build is one image, whatever its files are called; without a build ID a file is.
+Index FlowFunctions::image_of_file(const std::string& name, const std::string& build_id, const std::string& path) {
+    for (std::size_t i = 0; i < a_.images.size(); ++i) {
+        const Image& known = a_.images[i];
+        const bool same = known.path.empty() ? known.name == name
+                          : build_id.empty() ? known.build_id.empty() && known.path == path
+                                             : known.build_id == build_id;
+        if (same) return static_cast<Index>(i);
+    }
     if (!images_.contains(name)) return image_of(name);
     a_.images.push_back({name});
     return static_cast<Index>(a_.images.size() - 1);

@@ -77,7 +77,8 @@ private:
     };
     void open_files();
     [[nodiscard]] bool has_all_code(const image::DebugInfo& info, std::uint64_t bias);
-    [[nodiscard]] answers::Index image_of_file(const std::string& name, const std::string& build_id);
+    [[nodiscard]] answers::Index image_of_file(const std::string& name, const std::string& build_id,
+                                               const std::string& path);
     [[nodiscard]] answers::Index image_of(const std::string& name);
     [[nodiscard]] answers::Index section_image(const image::MemoryMap& memory, std::uint32_t section);
     [[nodiscard]] answers::Index image_at(std::uint64_t address);

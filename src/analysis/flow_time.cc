@@ -48,6 +48,7 @@ public:
                        "aligned.";
         out.axis.begin = ~std::uint64_t{0};
         std::uint64_t left_out = 0;
+        std::vector<TickMap::Interval> intervals;
         for (const FlowStream* s : parts) {
             const FlowTimeline& t = *s->timeline;
             std::vector<FlowTimeline::Anchor> anchors;
@@ -57,7 +58,7 @@ public:
             const TickMap map(std::move(anchors));
             out.axis.begin = std::min(out.axis.begin, map.ticks(0));
             out.axis.end = std::max(out.axis.end, map.ticks(t.end()));
-            out.axis.uncertainty = std::max(out.axis.uncertainty, map.uncertainty());
+            map.add_intervals(intervals);
             std::vector<FlowTimeline::Piece> pieces = t.pieces();
             std::uint64_t resolution = t.resolution();
             while (pieces.size() > std::max<std::size_t>(1, options_.most_slices / parts.size()) &&
@@ -92,6 +93,11 @@ public:
             }
             left_out += t.notes_left_out();
         }
+        const TickMap::Uncertainty off = TickMap::uncertainty(std::move(intervals));
+        out.axis.uncertainty = off.usual;
+        if (off.most > off.usual)
+            out.axis.note +=
+                fmt::format(" The longest stretch between two is {} {}.", grouped(off.most), out.axis.unit);
         if (left_out != 0) out.axis.note += fmt::format(" {} marks more than can be shown are left out.", left_out);
         std::stable_sort(out.slices.begin(), out.slices.end(), [](const Slice& x, const Slice& y) {
             return std::tuple(x.track, x.begin, x.depth) < std::tuple(y.track, y.begin, y.depth);

@@ -47,8 +47,7 @@ void FlowTimeline::switch_to(const Work& now, std::optional<std::uint32_t> conte
 
 void FlowTimeline::happened(const Work& now, const flow::Event& event) {
     if (const auto* gap = std::get_if<Gap>(&event.what)) {
-        if (gap->reason != GapReason::padding)
-            note(at(now), TimelineMark::Kind::gap, static_cast<std::uint32_t>(gap->reason));
+        if (is_loss(gap->reason)) note(at(now), TimelineMark::Kind::gap, static_cast<std::uint32_t>(gap->reason));
     } else if (std::holds_alternative<flow::NoMemory>(event.what)) {
         // What lasts is not begun again.
         if (!gap_ || notes_[*gap_].number != no_image) note(at(now), TimelineMark::Kind::gap, no_image);
@@ -212,11 +211,25 @@ std::uint64_t TickMap::ticks(std::uint64_t at) const {
     return a.ticks + static_cast<std::uint64_t>(static_cast<double>(at - a.at) * pace);
 }
 
-std::uint64_t TickMap::uncertainty() const {
-    std::uint64_t most = 0;
+void TickMap::add_intervals(std::vector<Interval>& out) const {
     for (std::size_t i = 1; i < anchors_.size(); ++i)
-        if (anchors_[i].ticks > anchors_[i - 1].ticks) most = std::max(most, anchors_[i].ticks - anchors_[i - 1].ticks);
-    return most;
+        if (anchors_[i].ticks > anchors_[i - 1].ticks)
+            out.push_back({anchors_[i].ticks - anchors_[i - 1].ticks, anchors_[i].at - anchors_[i - 1].at});
+}
+
+TickMap::Uncertainty TickMap::uncertainty(std::vector<Interval> intervals) {
+    std::sort(intervals.begin(), intervals.end(),
+              [](const Interval& a, const Interval& b) { return a.ticks < b.ticks; });
+    double all = 0;
+    for (const Interval& i : intervals) all += static_cast<double>(i.passed);
+    Uncertainty out;
+    double so_far = 0;
+    for (const Interval& i : intervals) {
+        if (so_far < 0.95 * all) out.usual = i.ticks;
+        so_far += static_cast<double>(i.passed);
+        out.most = i.ticks;
+    }
+    return out;
 }
 
 }  // namespace waymark::analysis

@@ -186,7 +186,7 @@ void wm_decoder::conclude() {
             if (decoded.flow && decoded.source == stream.source && decoded.buffer->name == stream.buffer)
                 add(pipeline::damage_in(stream, decoded.flow->troubles(), decoded.flow->totals().ranges));
     }
-    add(pipeline::missing_code(capture.session, report));
+    add(pipeline::code_damage(capture.session, report));
     for (pipeline::Damage& d : found)
         damage.push_back({capi::severity_of(d.severity), capture.named({Errc::usage, std::move(d.sentence)}).message});
 }

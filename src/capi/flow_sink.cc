@@ -129,7 +129,7 @@ struct EventMaker {
 
 void sum_up(wm_totals& totals, const flow::What& what) {
     if (const auto* gap = std::get_if<Gap>(&what)) {
-        ++totals.gaps;
+        totals.gaps += gap->reason == GapReason::stopped ? 0 : 1;
         totals.gap_bytes += gap->bytes();
     } else if (const auto* on = std::get_if<flow::TraceOn>(&what)) {
         totals.overflows += on->reason == flow::TraceOnReason::overflow;

@@ -12,6 +12,7 @@
 
 #include "perf_peculiarities.h"
 #include "waymark/capture/perf_cs_etm_writer.h"
+#include "waymark/core/numbers.h"
 #include "waymark/coresight/guess.h"
 
 namespace waymark::capture::perf {
@@ -41,6 +42,7 @@ public:
         add_buffers();
         leave_out_idle_units();
         say_what_is_missing();
+        say_what_was_not_traced();
         out_.description = describe();
         out_.spaces = address_spaces(data_, context_in_vmid(), kernel_timestamps() && has_timestamps(), out_.modules);
         if (data_->time_conversion && data_->time_conversion->valid() && kernel_timestamps())
@@ -403,6 +405,29 @@ private:
         if (data_->loss_count > data_->losses.size())
             problem(fmt::format("{} more places could not be read.", data_->loss_count - data_->losses.size()),
                     Kind::damage);
+    }
+
+    void say_what_was_not_traced() {
+        const auto strobing = strobing_of(*data_, info_.pmu_type);
+        if (!strobing) return;
+        out_.strobed = true;
+        const std::string_view means =
+            "What ran between bursts is not known, and counts are those of the bursts: estimates";
+        if (strobing->window == 0 || strobing->period == 0)
+            return problem(
+                fmt::format("The units were programmed with a stored configuration{}, which traces in bursts "
+                            "(strobing): how much "
+                            "of the run is there is not known. {}.",
+                            strobing->configuration.empty() ? "" : fmt::format(" ({})", strobing->configuration),
+                            means),
+                Problem::Kind::not_traced);
+        problem(
+            fmt::format(
+                "Trace was taken in bursts (strobing, {}): {} cycles of about every {}, so about {:.3g} % of the run "
+                "is there. {}.",
+                strobing->configuration, grouped(strobing->window), grouped(strobing->window * strobing->period),
+                100 / static_cast<double>(strobing->period), means),
+            Problem::Kind::not_traced);
     }
 
     const std::filesystem::path path_;

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 
 namespace waymark::capture::perf {
 
@@ -23,6 +25,7 @@ constexpr std::array<Term, 6> terms{{
     {&CsEtmTerms::return_stack, "retstack", 29, 1U << 12},
 }};
 
+constexpr std::string_view autofdo = "autofdo";
 constexpr std::string_view ts_source = "TS_SOURCE", auth_status = "TRCAUTHSTATUS";
 /// TRCAUTHSTATUS: non-invasive debug is implemented and enabled in both security states.
 constexpr std::uint64_t all_enabled = 0xcc;
@@ -72,11 +75,70 @@ std::uint64_t CsEtmTerms::other_trcconfigr_bits() {
     return out;
 }
 
+std::uint64_t CsEtmTerms::config2() const {
+    // Linux takes a hash of the configuration's name; any number but 0 is one.
+    constexpr std::uint64_t autofdo_id = 0x6175746f;
+    return window == 0 ? 0 : autofdo_id << 32;
+}
+
 std::string CsEtmTerms::event() const {
     std::string out;
+    if (window != 0) out = fmt::format("{},window={},period={}", autofdo, window, period);
     for (const Term& term : terms)
         if (this->*term.set) out += fmt::format("{}{}", out.empty() ? "" : ",", term.name);
     return fmt::format("cs_etm/{}/u", out);
+}
+
+namespace {
+
+/// The terms of the `cs_etm` event in a text: `contextid`, `preset=3`.
+std::vector<std::string_view> event_terms(std::string_view text) {
+    constexpr std::string_view event = "cs_etm/";
+    std::vector<std::string_view> out;
+    const std::size_t begin = text.find(event);
+    if (begin == text.npos) return out;
+    text.remove_prefix(begin + event.size());
+    text = text.substr(0, text.find('/'));
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find(','), text.size());
+        out.push_back(text.substr(0, end));
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return out;
+}
+
+std::uint64_t number_in(std::string_view text) {
+    std::uint64_t out = 0;
+    static_cast<void>(std::from_chars(text.data(), text.data() + text.size(), out));
+    return out;
+}
+
+}  // namespace
+
+std::optional<Strobing> strobing_of(const PerfData& data, std::uint32_t pmu_type) {
+    const auto event =
+        std::find_if(data.attrs.begin(), data.attrs.end(), [&](const Attr& attr) { return attr.type == pmu_type; });
+    if (event == data.attrs.end()) return std::nullopt;
+    Strobing out;
+    bool known = event->config2 >> 32 != 0;
+    std::uint64_t preset = event->config & 0xf;
+    for (const std::string* text : {&event->name, &data.command_line})
+        for (const std::string_view term : event_terms(*text)) {
+            if (term == autofdo || term.find("strob") != term.npos) {
+                known = true;
+                out.configuration = term;
+            }
+            if (term.starts_with("preset=")) preset = number_in(term.substr(7));
+            if (term.starts_with("window=")) out.window = number_in(term.substr(7));
+            if (term.starts_with("period=")) out.period = number_in(term.substr(7));
+        }
+    if (!known) return std::nullopt;
+    if (out.configuration != autofdo || (out.window != 0 && out.period != 0)) return out;
+    // Linux's presets of it, from 1 on; without one, its defaults.
+    constexpr std::array<std::uint64_t, 9> presets{2, 4, 8, 16, 64, 128, 512, 1024, 4096};
+    out.window = 5000;
+    out.period = preset == 0 ? 10000 : preset <= presets.size() ? presets[preset - 1] : 0;
+    return out;
 }
 
 std::span<const CsEtmBlock> cs_etm_blocks() { return blocks; }

@@ -50,6 +50,8 @@ struct Ring {
     Covered covered;
     std::uint64_t covered_bytes = 0;
     std::optional<std::uint64_t> before{};  // time of the previous AUX record
+    std::optional<std::uint64_t> end{};     // where the ranges so far ended
+    bool lossy = false;                     // trace is missing in that range, or behind its last byte
 };
 
 std::uint64_t end_of(std::uint64_t first, std::uint64_t bytes) { return first + std::min(bytes, ~first); }
@@ -167,6 +169,7 @@ CsRings cs_rings(const PerfData& data) {
                 if (!follows) ranges.push_back({CsRange::no_aux, {}, false, 0, 0, {}});
                 BufferPart part = part_of(h, h.first, h.end);
                 part.follows = follows;
+                part.lost = !follows && ranges.size() > 1;
                 part.to = ~std::uint64_t{0};
                 if (out.rings[r].cpu == nobody) part.thread = out.rings[r].tid;
                 ranges.back().parts.push_back(part);
@@ -206,7 +209,10 @@ CsRings cs_rings(const PerfData& data) {
         const std::uint64_t time = aux.id.time.value_or(0);
         const std::uint64_t from = std::min(ring.before.value_or(0), time);
         ring.before = time;
-        std::uint64_t there = 0, last = 0;
+        // Which bytes of a marked range are missing is not known: they may be before, in or behind it.
+        const bool marked = (aux.flags & (AuxRange::truncated | AuxRange::collision)) != 0;
+        bool gone = marked || ring.lossy || (ring.end && *ring.end < first);
+        std::uint64_t there = 0, last = 0, next = first;
         auto at = std::upper_bound(ring.held.begin(), ring.held.end(), first,
                                    [](std::uint64_t position, const Held& h) { return position < h.end; });
         for (; at != ring.held.end() && at->first < end; ++at) {
@@ -215,13 +221,16 @@ CsRings cs_rings(const PerfData& data) {
             // A snapshot can begin anywhere, but frames are aligned to multiples of their size.
             if (overwrite && !range.raw && begin == at->first && begin % frame_bytes != 0)
                 begin = std::min(stop, end_of(begin, frame_bytes - begin % frame_bytes));
+            gone |= begin > next;
+            next = stop;
             if (begin == stop) continue;
             for (const auto& [a, b] : ring.covered.add(begin, stop)) {
                 BufferPart part = part_of(*at, a, b);
                 part.follows = !range.parts.empty() && a == last;
                 part.from = from;
-                part.to = time;
-                part.lost = (aux.flags & (AuxRange::truncated | AuxRange::collision)) != 0;
+                // What happened at that very moment came after the range.
+                part.to = time == 0 ? 0 : time - 1;
+                part.lost = std::exchange(gone, false);
                 if (to.cpu == nobody) part.thread = to.tid;
                 ring.covered_bytes += b - a;
                 range.parts.push_back(part);
@@ -232,6 +241,8 @@ CsRings cs_rings(const PerfData& data) {
             there += stop - begin;
         }
         if (!overwrite) range.missing = end - first - there;
+        ring.lossy = marked || next < end || gone;
+        ring.end = std::max(ring.end.value_or(0), end);
         to.ranges.push_back(std::move(range));
     }
     for (std::size_t r = 0; r < rings.size(); ++r) {

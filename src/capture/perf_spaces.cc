@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string_view>
@@ -149,13 +150,14 @@ public:
     }
 
     std::vector<MappedExtent> extents(const Key& key) const override {
-        Space space;
+        Space space, others;
         if (const auto found = changes_.find(key.process); found != changes_.end() && key.process != nobody) {
             build(found->second, key.first, space, 0);
             // Earlier mappings stay if nothing replaced them: their code may have run in that time.
             for (std::size_t i = key.first; i < std::min(key.last, found->second.size()); ++i) {
                 const Change& change = found->second[i];
                 if (change.event == nullptr) {
+                    note_others(space, change.mapping, others);
                     put(space, change.mapping);
                 } else if (change.event->kind == TaskEvent::Kind::fork) {
                     Space parent;
@@ -171,11 +173,24 @@ public:
         out.reserve(space.pieces().size());
         for (const auto& [first, piece] : space.pieces()) {
             const MappedExtent& of = placed_[piece.mapping];
-            if (!out.empty() && out.back().last + 1 == first && out.back().shift == of.shift &&
-                out.back().module == of.module && out.back().name == of.name)
-                out.back().last = piece.last;
-            else
-                out.push_back({first, piece.last, of.shift, of.module, of.name, 0});
+            const auto add = [&](std::uint64_t from, std::uint64_t last, std::uint32_t other) {
+                if (!out.empty() && out.back().last + 1 == from && out.back().shift == of.shift &&
+                    out.back().module == of.module && out.back().name == of.name && out.back().other == other)
+                    out.back().last = last;
+                else
+                    out.push_back({from, last, of.shift, of.module, of.name, 0, other});
+            };
+            std::uint64_t from = first;
+            auto at = others.pieces().upper_bound(first);
+            if (at != others.pieces().begin() && std::prev(at)->second.last >= first) --at;
+            for (; at != others.pieces().end() && at->first <= piece.last; ++at) {
+                if (at->first > from) add(from, at->first - 1, no_name);
+                const std::uint64_t last = std::min(at->second.last, piece.last);
+                add(std::max(from, at->first), last, placed_[at->second.mapping].name);
+                if (last == piece.last) break;
+                from = last + 1;
+            }
+            if (at == others.pieces().end() || at->first > piece.last) add(from, piece.last, no_name);
         }
         return out;
     }
@@ -195,10 +210,19 @@ public:
         return out;
     }
     std::vector<Task> tasks() const override {
-        std::set<std::uint32_t> threads;
-        for (const TaskEvent& e : data_->tasks) threads.insert(e.tid);
+        std::map<std::uint32_t, std::set<std::uint64_t>> times;
+        for (const TaskEvent& e : data_->tasks) times[e.tid].insert(e.time);
+        // The process of a thread may be called otherwise meanwhile.
+        for (const TaskEvent& e : data_->tasks)
+            if (e.tid != e.pid && times.contains(e.pid)) times[e.tid].insert(times[e.pid].begin(), times[e.pid].end());
         std::vector<Task> out;
-        for (const std::uint32_t thread : threads) out.push_back(task(thread, ~std::uint64_t{0}));
+        for (const auto& [thread, when] : times) {
+            const std::size_t first = out.size();
+            for (const std::uint64_t time : when)
+                if (Task now = task(thread, time);
+                    std::find(out.begin() + static_cast<std::ptrdiff_t>(first), out.end(), now) == out.end())
+                    out.push_back(std::move(now));
+        }
         return out;
     }
     std::optional<std::uint64_t> time_of(std::uint64_t timestamp) const override {
@@ -252,6 +276,21 @@ private:
         return static_cast<std::size_t>(std::upper_bound(changes.begin(), changes.end(), time,
                                                          [](std::uint64_t t, const Change& c) { return t < c.time; }) -
                                         changes.begin());
+    }
+    /// Adds to `others` what a mapping replaces, unless it is the same code again.
+    void note_others(const Space& space, std::uint32_t mapping, Space& others) const {
+        const Mapping& m = data_->mappings[mapping];
+        if (m.bytes == 0) return;
+        const std::uint64_t first = m.address.value, last = first + std::min(m.bytes - 1, ~first);
+        const MappedExtent& now = placed_[mapping];
+        auto at = space.pieces().upper_bound(first);
+        if (at != space.pieces().begin()) --at;
+        for (; at != space.pieces().end() && at->first <= last; ++at) {
+            const MappedExtent& before = placed_[at->second.mapping];
+            const bool same = before.module == now.module && before.shift == now.shift && before.name == now.name;
+            if (at->second.last >= first && !same)
+                others.put(std::max(first, at->first), std::min(last, at->second.last), at->second.mapping);
+        }
     }
     void put(Space& space, std::uint32_t mapping) const { space.put(data_->mappings[mapping], mapping); }
     /// The changes before `end`, beginning with the last one that makes all earlier ones irrelevant.

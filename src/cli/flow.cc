@@ -58,7 +58,7 @@ void print_rows(Output& out, const flow::Totals& t) {
     if (t.first_timestamp) out.print("  {:<28} {:>14}\n", "first timestamp", fmt::format("{:#x}", *t.first_timestamp));
     if (t.last_timestamp) out.print("  {:<28} {:>14}\n", "last timestamp", fmt::format("{:#x}", *t.last_timestamp));
     for (unsigned i = 0; i < gap_reasons; ++i)
-        if (t.gaps[i].times != 0 && static_cast<GapReason>(i) != GapReason::padding)
+        if (t.gaps[i].times != 0 && is_loss(static_cast<GapReason>(i)))
             out.print("  {:<28} {:>14}  {}\n", fmt::format("gap: {}", name(static_cast<GapReason>(i))),
                       grouped(t.gaps[i].times), counted(t.gaps[i].bytes, "byte"));
     if (t.no_memory != 0) row("gap: no image there", t.no_memory);
@@ -252,7 +252,7 @@ private:
         if (out.close() != decoded) return unreadable;
         const bool read_errors = report_read_errors(session, report);
         report_trouble(report, all);
-        for (const pipeline::Damage& damage : pipeline::missing_code(session, report)) say("warning", damage.sentence);
+        for (const pipeline::Damage& damage : pipeline::code_damage(session, report)) say("warning", damage.sentence);
         if (const auto filtered = pipeline::filter_note(session, report); filtered && !filtered->nothing_passed)
             say("note", filtered->text);
         const auto any = [&](auto&& test) { return std::any_of(all.begin(), all.end(), test); };
@@ -272,9 +272,11 @@ private:
         if (!ranges && !blind) return nothing;
         bool lost = is_part_of_run(session) || any([](const Decoded& d) { return d.totals.has_gaps(); });
         for (const pipeline::BufferReport& buffer : report.buffers) lost |= lost_in_frames(buffer);
+        lost |= !pipeline::uncertain_code(session, report).empty();
         if (options_.strict && lost) {
             say("error",
-                "--strict: trace was lost or contradicts the image, code has no image, or code ran unseen; --format "
+                "--strict: trace was lost or contradicts the image, code has no image or an uncertain one, or code ran "
+                "unseen; --format "
                 "summary shows how much");
             return nothing;
         }

@@ -41,7 +41,7 @@ void say_gaps(const listing::PacketsListed& listed) {
     for (unsigned i = 0; i < gap_reasons; ++i) {
         const auto reason = static_cast<GapReason>(i);
         const flow::Trouble& gap = listed.gaps[i];
-        if (gap.times != 0 && reason != GapReason::padding)
+        if (gap.times != 0 && is_loss(reason))
             say("warning", fmt::format("{} in {}, first at offset {:#x} of the file: {}", counted(gap.bytes, "byte"),
                                        counted(gap.times, "stretch", "stretches"), gap.offset, name(reason)));
     }

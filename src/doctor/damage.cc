@@ -126,9 +126,11 @@ void DamageOfBuffer::report_stream(const ExaminedBuffer& buffer, const pipeline:
     });
     if (source == report_.sources.end()) return;
     const auto& gaps = counter->survey().gaps;
-    if (const auto& cut = gaps[static_cast<unsigned>(GapReason::framing)]; cut.bytes != 0) {
+    for (const GapReason reason : {GapReason::framing, GapReason::missing}) {
+        const auto& cut = gaps[static_cast<unsigned>(reason)];
+        if (cut.bytes == 0) continue;
         Cut& sum = cuts[static_cast<std::size_t>(source - report_.sources.begin())];
-        if (sum.bytes == 0) sum.first = base + cut.first.value;
+        if (sum.bytes == 0 || base + cut.first.value < sum.first) sum.first = base + cut.first.value;
         sum.bytes += cut.bytes;
     }
     const auto damage = whole ? pipeline::silence_of(stream) : std::nullopt;

@@ -36,16 +36,21 @@ void ProcessFindings::report() const {
     const std::string looked_at = survey.bytes == survey.of ? std::string()
                                                             : fmt::format(" (in {} of {} bytes of trace)",
                                                                           grouped(survey.bytes), grouped(survey.of));
-    for (const pipeline::Damage& damage : survey.missing)
-        add_finding({Severity::warning,
-                     "image-missing",
-                     {},
-                     {},
-                     {},
-                     damage.found + looked_at,
-                     "the code of all that ran",
-                     "it was not found by its name or build ID, or no map of a process says which file it is",
-                     damage.means});
+    for (const pipeline::Damage& damage : survey.missing) {
+        const bool uncertain = damage.kind == pipeline::Damage::Kind::uncertain_code;
+        add_finding(
+            {Severity::warning,
+             uncertain ? "image-uncertain" : "image-missing",
+             {},
+             {},
+             {},
+             damage.found + looked_at,
+             uncertain ? "one file at an address within an AUX range" : "the code of all that ran",
+             uncertain
+                 ? "the maps of the process changed within the range, and an AUX range is as near as its time is known"
+                 : "it was not found by its name or build ID, or no map of a process says which file it is",
+             damage.means});
+    }
 }
 
 void ProcessFindings::report(const capture::Problem& problem) const {
@@ -63,6 +68,17 @@ void ProcessFindings::report(const capture::Problem& problem) const {
                                 "all trace of the run",
                                 "it was lost while it was recorded, or the file was cut or damaged",
                                 advice + "; take what did not run as not observed"});
+        case Kind::not_traced:
+            return add_finding({Severity::warning,
+                                "not-traced",
+                                {},
+                                {},
+                                {},
+                                found,
+                                "a unit that traces all of the run",
+                                "it was programmed so",
+                                "take what did not run as not observed, and compare shares; record without strobing "
+                                "for counts"});
         case Kind::damage:
             return add_finding({Severity::error,
                                 "damaged-file",

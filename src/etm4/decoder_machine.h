@@ -79,7 +79,7 @@ public:
           parser_(config_, *this) {}
 
     void feed(Bytes bytes) { parser_.feed(bytes); }
-    void reset() { parser_.reset(); }
+    void reset(GapReason why) { parser_.reset(why); }
     void finish() {
         parser_.finish();
         end_of_flow(parser_.offset(), false);

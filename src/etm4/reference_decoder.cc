@@ -48,7 +48,7 @@ public:
         for (const isa::Place& place : standing.returns) follower_.push({place, standing.ns});
         waiting_.add_unseen(at, standing.uncommitted);
     }
-    void reset() { parser_.reset(); }
+    void reset(GapReason why) { parser_.reset(why); }
     void finish() {
         parser_.finish();
         end_of_flow(parser_.offset(), false);

@@ -48,7 +48,7 @@ bool Totals::hides_code() const { return unplaced + reached + untraced + uncommi
 
 bool Totals::has_gaps() const {
     for (unsigned reason = 0; reason < gap_reasons; ++reason)
-        if (gaps[reason].times != 0 && static_cast<GapReason>(reason) != GapReason::padding) return true;
+        if (gaps[reason].times != 0 && is_loss(static_cast<GapReason>(reason))) return true;
     for (const std::uint64_t times : inconsistencies)
         if (times != 0) return true;
     return no_memory != 0 || hides_code() || trace_on[static_cast<unsigned>(TraceOnReason::overflow)] != 0;

@@ -92,7 +92,10 @@ EventText describe(const flow::What& what, const pipeline::StreamInfo& stream) {
                     return {"no_sync",
                             {},
                             std::string(name(e.reason)),
-                            "the frames break here; what follows does not continue what came before"};
+                            fmt::format("{} here; what follows does not continue what came before",
+                                        e.reason == GapReason::stopped   ? "the unit was stopped and started again"
+                                        : e.reason == GapReason::missing ? "trace is missing"
+                                                                         : "the frames break")};
                 return {
                     "no_sync",
                     {},

@@ -20,11 +20,7 @@ public:
         reader_->feed(bytes);
         recent_.forget(reader_->pending()[0]);
     }
-    void reset() override { reader_->reset(); }
-    /// Where parts of the buffer meet, the decoder begins anew, but nothing is missing.
-    void begin(const capture::BufferPart& part) override {
-        if (!part.follows) break_.reset();
-    }
+    void reset(GapReason why) override { reader_->reset(why); }
     void finish() override {
         reader_->finish();
         show_break();
@@ -63,10 +59,11 @@ private:
         PacketLines::add(troubles_.gaps, gap, offset);
         if (!lines_.has_gaps()) return;
         show_break();
-        if (gap.bytes() == 0)
-            break_ = gap;
-        else
+        // Where a unit was stopped nothing is missing.
+        if (gap.bytes() != 0)
             show(gap);
+        else if (gap.reason != GapReason::stopped)
+            break_ = gap;
     }
     void show(const Gap& gap) {
         show_head();

@@ -45,7 +45,7 @@ public:
           parser_(config_, *this) {}
 
     void feed(Bytes bytes) { parser_.feed(bytes); }
-    void reset() { parser_.reset(); }
+    void reset(GapReason why) { parser_.reset(why); }
     void finish() {
         parser_.finish();
         if (async_seen_) elements_.waited_for_isync(async_end_, parser_.offset());

@@ -46,9 +46,11 @@ public:
                 out_.padding_bytes += gap.bytes();
                 note(out_.first_padding, gap.first);
                 break;
-            case GapReason::incomplete_packet: break;
+            case GapReason::incomplete_packet:
+            case GapReason::stopped: break;
             case GapReason::unsynchronised:
-            case GapReason::framing: out_.unsynchronised_bytes += gap.bytes(); break;
+            case GapReason::framing:
+            case GapReason::missing: out_.unsynchronised_bytes += gap.bytes(); break;
         }
     }
 

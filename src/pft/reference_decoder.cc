@@ -36,7 +36,7 @@ public:
         last_state_.isa = standing.last.isa;
         for (const Place& place : standing.returns) follower_.push({place, standing.ns});
     }
-    void reset() { parser_.reset(); }
+    void reset(GapReason why) { parser_.reset(why); }
     void finish() {
         parser_.finish();
         if (!synced_ && async_seen_) elements_.waited_for_isync(async_end_, parser_.offset());

@@ -41,6 +41,9 @@ public:
     [[nodiscard]] std::vector<MissingCode> missing() const {
         return processes_ ? processes_->missing() : std::vector<MissingCode>();
     }
+    [[nodiscard]] std::vector<UncertainCode> uncertain() const {
+        return processes_ ? processes_->uncertain() : std::vector<UncertainCode>();
+    }
 
 private:
     void add_processes(const StreamInfo& stream, Addresses addresses) {
@@ -70,14 +73,15 @@ public:
           decoder_(stream.source.configuration->decoder(ends_.code(), out_, {.kind = kind})) {}
     void begin(const capture::BufferPart& part) override { ends_.begin(part); }
     [[nodiscard]] std::vector<MissingCode> missing() const override { return ends_.missing(); }
+    [[nodiscard]] std::vector<UncertainCode> uncertain() const override { return ends_.uncertain(); }
     [[nodiscard]] const Filtered* filtered() const override { return ends_.filtered(); }
     // Delivers at once, as ParallelConsumer does: several sources then deliver in one order with any number of threads.
     void feed(Bytes bytes) override {
         decoder_->feed(bytes);
         out_.flush();
     }
-    void reset() override {
-        decoder_->reset();
+    void reset(GapReason why) override {
+        decoder_->reset(why);
         out_.flush();
     }
     void finish() override {
@@ -109,9 +113,10 @@ public:
                .ways = sink_.wants_ways()})) {}
     void begin(const capture::BufferPart& part) override { ends_.begin(part); }
     [[nodiscard]] std::vector<MissingCode> missing() const override { return ends_.missing(); }
+    [[nodiscard]] std::vector<UncertainCode> uncertain() const override { return ends_.uncertain(); }
     [[nodiscard]] const Filtered* filtered() const override { return ends_.filtered(); }
     void feed(Bytes bytes) override { decoder_->feed(bytes); }
-    void reset() override { decoder_->reset(); }
+    void reset(GapReason why) override { decoder_->reset(why); }
     void finish() override {
         decoder_->finish();
         ends_.finish();
@@ -138,7 +143,7 @@ public:
     ListingConsumer(const StreamInfo& stream, protocol::PacketListener& listener)
         : reader_(stream.source.configuration->list(listener)) {}
     void feed(Bytes bytes) override { reader_->feed(bytes); }
-    void reset() override { reader_->reset(); }
+    void reset(GapReason why) override { reader_->reset(why); }
     void finish() override { reader_->finish(); }
     void flush() override {}
     [[nodiscard]] std::array<Offset, 2> pending() const override { return reader_->pending(); }

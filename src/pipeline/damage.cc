@@ -262,11 +262,13 @@ std::vector<Damage> packet_damage(const Source& source, std::string_view buffer,
                               : fmt::format("The bytes are damaged, or {} are not the values in force while tracing",
                                             words.settings),
                           ", first", ". "));
-    if (const flow::Trouble cut = gap(GapReason::framing); cut.bytes != 0)
-        out.push_back(of_source(
-            Kind::cut_packets, Severity::warning, source, buffer, cut,
-            fmt::format("{} of packets that were cut in two where frames were lost", counted(cut.bytes, "byte")), {},
-            ", first", {}));
+    for (const GapReason reason : {GapReason::framing, GapReason::missing})
+        if (const flow::Trouble cut = gap(reason); cut.bytes != 0)
+            out.push_back(
+                of_source(Kind::cut_packets, Severity::warning, source, buffer, cut,
+                          fmt::format("{} of packets that were cut in two where {}", counted(cut.bytes, "byte"),
+                                      reason == GapReason::framing ? "frames were lost" : "trace is missing"),
+                          {}, ", first", {}));
     if (const flow::Trouble cut = gap(GapReason::incomplete_packet); cut.times != 0)
         out.push_back(of_source(
             Kind::last_packet, Severity::note, source, buffer, cut,
@@ -454,6 +456,48 @@ std::vector<Damage> missing_code(const Session& session, const Report& report, s
         damage.sentence = damage.found + "; " + damage.means;
         out.push_back(std::move(damage));
     }
+    return out;
+}
+
+std::vector<Damage> uncertain_code(const Session& session, const Report& report) {
+    if (session.capture.spaces == nullptr) return {};
+    std::map<std::pair<std::uint32_t, std::uint32_t>, UncertainCode> all;
+    for (const StreamReport& stream : report.streams) {
+        const auto* consumer = dynamic_cast<const FlowConsumer*>(stream.consumer.get());
+        if (consumer == nullptr) continue;
+        for (const UncertainCode& code : consumer->uncertain()) {
+            const auto [at, fresh] = all.try_emplace({code.name, code.other}, code);
+            if (fresh) continue;
+            at->second.ranges += code.ranges;
+            at->second.instructions += code.instructions;
+            at->second.first = std::min(at->second.first, code.first);
+        }
+    }
+    std::vector<UncertainCode> sorted;
+    for (const auto& [names, code] : all) sorted.push_back(code);
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const UncertainCode& a, const UncertainCode& b) { return a.instructions > b.instructions; });
+    const auto& names = session.capture.spaces->names();
+    std::vector<Damage> out;
+    for (const UncertainCode& code : sorted) {
+        Damage damage;
+        damage.kind = Damage::Kind::uncertain_code;
+        damage.severity = Severity::warning;
+        damage.found = fmt::format(
+            "{} ran at {:#x} and other addresses at which {} and {} were mapped within one AUX range: they are counted "
+            "as those of {}, but which file they are of is uncertain",
+            counted(code.instructions, "instruction"), code.first.value, names[code.name].file, names[code.other].file,
+            names[code.name].file);
+        damage.means = "record with a smaller AUX buffer (perf record -m ,SIZE), whose ranges are shorter";
+        damage.sentence = damage.found + "; " + damage.means;
+        out.push_back(std::move(damage));
+    }
+    return out;
+}
+
+std::vector<Damage> code_damage(const Session& session, const Report& report) {
+    std::vector<Damage> out = missing_code(session, report);
+    for (Damage& damage : uncertain_code(session, report)) out.push_back(std::move(damage));
     return out;
 }
 

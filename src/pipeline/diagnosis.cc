@@ -72,7 +72,8 @@ std::string why_nothing(const Session& session, const std::vector<const Source*>
     }
     if (gave.no_memory != 0)
         return "execution was only where no image is known; give the program with --image FILE[@ADDRESS]";
-    if (lost(GapReason::reserved_header) || lost(GapReason::malformed_packet) || lost(GapReason::framing))
+    if (lost(GapReason::reserved_header) || lost(GapReason::malformed_packet) || lost(GapReason::framing) ||
+        lost(GapReason::missing))
         return "the trace is damaged, and nothing could be decoded";
     if (lost(GapReason::unsynchronised))
         return fmt::format("no {} follows an A-sync, so no address is known", words_of(selected).one_sync);

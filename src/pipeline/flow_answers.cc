@@ -115,7 +115,10 @@ private:
         options.ticks_per_second =
             options_.timestamp_hz != 0 ? options_.timestamp_hz : session_.capture.timestamp_frequency_hz.value_or(0);
         options.all_functions = options_.all_functions;
-        options.partial = cut || has_part_only();
+        const analysis::StretchesOff off = analysis::stretches_off(streams);
+        if (session_.capture.strobed || off.not_by_address != 0)
+            options.stretches = std::max(stretches(off), std::uint64_t{1});
+        options.partial = cut || has_part_only() || options.stretches != 0;
         options.most_slices = options_.most_slices;
         if (session_.capture.spaces) options.context_name = [this](std::uint32_t thread) { return name_of(thread); };
         fill_by_names(out, streams, names, options);
@@ -138,9 +141,25 @@ private:
                                   "Nothing was decoded: execution was only where no image is known.",
                                   "Give the program with --image FILE[@ADDRESS]: then this report shows functions, who "
                                   "called whom, source and code with coverage, branches and loops."});
+        if (options.stretches != 0) stretches_health(out, options.stretches);
         health(out, report);
         summarise(out, ranges);
         return out;
+    }
+
+    /// How many stretches the trace has. Without calls every time that tracing began again counts for one.
+    [[nodiscard]] std::uint64_t stretches(const analysis::StretchesOff& off) const {
+        std::uint64_t out = 0;
+        for (const SourceStream& s : streams_) out += s.sink->options().calls ? 1 : s.sink->troubles().switched_on;
+        return off.all + out;
+    }
+    void stretches_health(Answers& out, std::uint64_t stretches) const {
+        out.health.push_back(
+            {session_.capture.strobed ? Finding::Severity::note : Finding::Severity::warning,
+             fmt::format("Tracing was turned off and on amid the flow: the trace is of {} of the run. What ran "
+                         "between them is not known, and counts are estimates.",
+                         counted(stretches, "stretch", "stretches")),
+             "Compare shares, with their intervals; record without strobing, start and stop for counts."});
     }
 
     /// By its last name.
@@ -253,8 +272,10 @@ private:
         }
         for (const StreamReport& stream : report.streams) stream_damage(out, stream);
         if (auto filtered = filter_note(session_, report); filtered && !filtered->nothing_passed)
-            add(note, std::move(filtered->text) + ".", "");
-        for (Damage& damage : missing_code(session_, report))
+            add(filtered->uncertain ? warning : note, std::move(filtered->text) + ".",
+                filtered->uncertain ? "Timestamps of the kernel's clock tell which part ran when (perf from 6.3 on)."
+                                    : "");
+        for (Damage& damage : code_damage(session_, report))
             add(warning, std::move(damage.found),
                 damage.means.empty() ? std::string()
                                      : static_cast<char>(std::toupper(static_cast<unsigned char>(damage.means[0]))) +

@@ -179,19 +179,15 @@ std::string FlowFilter::text() const {
     return fmt::format("{}", fmt::join(out, ", "));
 }
 
-bool FlowFilter::wants_thread(std::optional<std::uint32_t> thread, std::uint64_t from, std::uint64_t to) const {
+bool FlowFilter::wants_thread(std::optional<std::uint32_t> thread, std::uint64_t time) const {
     if (!by_thread()) return true;
     if (!thread) return false;
-    // A program that begins in that time has another name at its end.
-    for (const std::uint64_t time : {to, from}) {
-        const Task task = spaces_->task(*thread, time);
-        const auto any = [&](const std::vector<std::string>& names, auto&& test) {
-            return names.empty() ||
-                   std::any_of(names.begin(), names.end(), [&](const std::string& name) { return test(name, task); });
-        };
-        if (any(selection_.processes, means_process) && any(selection_.threads, means_thread)) return true;
-    }
-    return false;
+    const Task task = spaces_->task(*thread, time);
+    const auto any = [&](const std::vector<std::string>& names, auto&& test) {
+        return names.empty() ||
+               std::any_of(names.begin(), names.end(), [&](const std::string& name) { return test(name, task); });
+    };
+    return any(selection_.processes, means_process) && any(selection_.threads, means_thread);
 }
 
 bool FlowFilter::wants_image(std::optional<std::uint32_t> name) const {
@@ -223,6 +219,7 @@ std::optional<FilterNote> filter_note(const Session& session, const Report& repo
         if (consumer == nullptr || consumer->filtered() == nullptr) continue;
         const Filtered& one = *consumer->filtered();
         all.passed += one.passed;
+        all.uncertain += one.uncertain;
         for (const auto& [kind, count] : one.left_out) {
             all.left_out[kind] += count;
             left_out += count;
@@ -235,6 +232,11 @@ std::optional<FilterNote> filter_note(const Session& session, const Report& repo
     if (!out.nothing_passed) {
         out.text = fmt::format("only what ran of {} is shown: {} of {}", filter.text(), grouped(all.passed),
                                counted(sum, "range"));
+        if (all.uncertain != 0)
+            out.text += fmt::format(
+                ". Of {} it is uncertain whether they belong to it: the thread changed its name within their AUX range",
+                counted(all.uncertain, "range"));
+        out.uncertain = all.uncertain != 0;
         return out;
     }
     std::vector<std::pair<std::uint64_t, Filtered::Kind>> kinds;
@@ -274,7 +276,12 @@ bool FilterSink::wants_now() {
     if (!wants_) {
         // What ran before the first timestamp of a part has the time at which the part before it ended.
         const std::uint64_t first = now_.value_or(from_), last = now_ ? *now_ : has_clock_ ? from_ : to_;
-        wants_ = filter_->wants_thread(thread(), from_, to_) && filter_->wants_time(first, last);
+        const auto ran = thread();
+        // The end of a range is its own; it began when the thread came, at some time after the range before.
+        const bool wanted = filter_->wants_thread(ran, now_.value_or(to_));
+        uncertain_ = !now_ && ran && !filter_->spaces().task(*ran, from_).name.empty() &&
+                     filter_->wants_thread(ran, from_) != wanted;
+        wants_ = wanted && filter_->wants_time(first, last);
     }
     return *wants_;
 }
@@ -299,7 +306,10 @@ std::optional<std::uint32_t> FilterSink::image_of(std::uint32_t block, std::uint
 }
 
 bool FilterSink::decide(Offset offset, std::uint64_t address, std::optional<std::uint32_t> image) {
-    last_ = wants_now() && filter_->wants_image(image) && filter_->wants_level(is_kernel(address));
+    const bool wants_time = wants_now(),
+               wants_place = filter_->wants_image(image) && filter_->wants_level(is_kernel(address));
+    last_ = wants_time && wants_place;
+    if (uncertain_ && wants_place) ++filtered_.uncertain;
     if (!last_) {
         left_out_ = true;
         const Filtered::Kind kind{thread(), image, is_kernel(address)};
@@ -339,7 +349,7 @@ void FilterSink::event(const flow::Event& event) {
                 }
                 pass_on(event.offset, event.what);
             } else if constexpr (std::is_same_v<T, flow::Timestamp>) {
-                if (filter_->by_time() && e.known) {
+                if ((filter_->by_time() || filter_->by_thread()) && e.known) {
                     now_ = filter_->spaces().time_of(e.value);
                     wants_.reset();
                 }

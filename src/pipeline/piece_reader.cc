@@ -95,7 +95,7 @@ public:
     }
     void reset() {
         pass_on();
-        if (consumer_) consumer_->reset();
+        if (consumer_) consumer_->reset(GapReason::framing);
     }
     /// A part begins, which is borrowed until the next one.
     void begin(const capture::BufferPart& part) {
@@ -103,7 +103,7 @@ public:
         if (!started_) return;
         pass_on();
         if (!consumer_) return;
-        if (!part.follows) consumer_->reset();
+        if (!part.follows) consumer_->reset(part.lost ? GapReason::missing : GapReason::stopped);
         consumer_->begin(part);
     }
     /// The piece ends: whoever prints can still map its offsets.
@@ -145,7 +145,7 @@ private:
         for (const Break& b : breaks_) {
             if (b.at == begun_anew_at || !strays_.is_damage(b.id)) continue;
             pass_on_up_to(b.at);
-            if (consumer_) consumer_->reset();
+            if (consumer_) consumer_->reset(GapReason::framing);
             begun_anew_at = b.at;
         }
         breaks_.clear();

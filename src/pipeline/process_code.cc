@@ -24,7 +24,7 @@ std::uint64_t hash_of(const std::vector<capture::MappedExtent>& extents) {
         mix(e.last);
         mix(e.shift);
         mix(std::uint64_t{e.module} << 32 | e.name);
-        mix(e.code);
+        mix(std::uint64_t{e.code} << 32 | e.other);
     }
     return h;
 }
@@ -100,7 +100,10 @@ isa::Code ProcessCode::at(std::uint32_t number, Address address) const {
         code.bytes = code.bytes.first(static_cast<std::size_t>(found.last - address.value + 1));
     const std::scoped_lock lock(mutex_);
     const auto [at, fresh] = sections_.try_emplace({code.section, found}, static_cast<std::uint32_t>(placed_.size()));
-    if (fresh) placed_.push_back({found.shift, code.section, number});
+    if (fresh) {
+        placed_.push_back({found.shift, code.section, number, found.name, found.other});
+        if (found.other != capture::no_name) any_uncertain_ = true;
+    }
     code.section = at->second;
     return code;
 }
@@ -247,7 +250,22 @@ void ProcessSink::move(flow::What& what) {
         what);
 }
 
+void ProcessSink::see(const flow::Block& block, std::uint64_t times) {
+    if (block.section >= placed_.size()) placed_.resize(std::size_t{block.section} + 1);
+    std::optional<ProcessCode::Placed>& placed = placed_[block.section];
+    if (!placed) placed = reader_.code().placed(block.section);
+    if (placed->other == capture::no_name) return;
+    const auto [at, fresh] = uncertain_.try_emplace({placed->name, placed->other});
+    UncertainCode& code = at->second;
+    if (fresh) code = {placed->name, placed->other, 0, 0, Address{block.start}};
+    code.ranges += times;
+    code.instructions += times * block.instructions;
+    code.first = std::min(code.first, Address{block.start});
+}
+
 void ProcessSink::consume(const flow::Batch& batch) {
+    if (reader_.code().any_uncertain())
+        for (const flow::Range& range : batch.ranges) see(batch.blocks[range.block()], range.times);
     if (!moves_) {
         for (const flow::Event& event : batch.events) see(event);
         return sink_->consume(batch);
@@ -261,6 +279,9 @@ void ProcessSink::consume(const flow::Batch& batch) {
 }
 
 void ProcessSink::take_counts(const flow::EdgeCounts& counts) {
+    if (reader_.code().any_uncertain())
+        for (std::size_t edge = 0; edge < counts.times.size(); ++edge)
+            if (counts.times[edge] != 0) see(counts.blocks[edge / 2], counts.times[edge]);
     flow::EdgeCounts moved = counts;
     if (moves_) moved.blocks = blocks_->of(counts.blocks);
     sink_->take_counts(moved);
@@ -286,6 +307,13 @@ void ProcessSink::join(flow::Sink& fork) {
         at->second.first = std::min(at->second.first, code.first);
         for (const std::uint32_t thread : code.threads) add_thread(at->second.threads, thread);
     }
+    for (const auto& [names, code] : other.uncertain_) {
+        const auto [at, fresh] = uncertain_.try_emplace(names, code);
+        if (fresh) continue;
+        at->second.ranges += code.ranges;
+        at->second.instructions += code.instructions;
+        at->second.first = std::min(at->second.first, code.first);
+    }
     // In trace order, the fork decoded the most recent part.
     if (split() != flow::Split::per_worker) {
         context_ = other.context_;
@@ -293,6 +321,12 @@ void ProcessSink::join(flow::Sink& fork) {
         now_ = nullptr;
     }
     sink_->join(*other.sink_);
+}
+
+std::vector<UncertainCode> ProcessSink::uncertain() const {
+    std::vector<UncertainCode> out;
+    for (const auto& [names, code] : uncertain_) out.push_back(code);
+    return out;
 }
 
 std::vector<MissingCode> ProcessSink::missing() const {

@@ -76,7 +76,7 @@ ProcessSurvey survey_processes(const Session& session, const std::vector<const S
     const Report decoded = run(part, with_flow, [&](const StreamInfo& stream) {
         return flow_consumer(stream, sink, DecoderKind::fast, workers, Addresses::as_they_were);
     });
-    out.missing = missing_code(part, decoded);
+    out.missing = code_damage(part, decoded);
 
     // Which of the two the metadata promise.
     if (session.capture.spaces->thread_of(1, 1) && sink.contexts != 0 && sink.with_ids == 0)

@@ -61,9 +61,9 @@ public:
         held_.insert(held_.end(), bytes.begin(), bytes.end());
         if (held_.size() >= most_held) start();
     }
-    void reset() override {
+    void reset(GapReason why) override {
         start();
-        decoder_->reset();
+        decoder_->reset(why);
         out_.flush();
     }
     void finish() override {

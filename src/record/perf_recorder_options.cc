@@ -24,12 +24,20 @@ std::vector<perf::CsEtmUnit> units_of(const PerfRecorderOptions& o) {
 }  // namespace
 
 perf::CsEtmTerms terms_of(const PerfRecorderOptions& o) {
+    // What is programmed beside perf's terms is its configuration for bursts.
+    const auto reload = [&](std::string_view counter) -> std::uint64_t {
+        for (const flow::RegisterSetting& setting : o.unit.registers)
+            if (setting.name == counter) return setting.value;
+        return 0;
+    };
     return {.branch_broadcast = o.unit.branch_broadcast,
             .cycle_accurate = o.unit.cycle_accurate,
             .context_id = o.unit.context_id_bytes != 0 && !o.unit.context_in_vmid,
             .timestamps = o.unit.timestamps,
             .return_stack = o.unit.return_stack,
-            .context_id2 = o.unit.context_id_bytes != 0 && o.unit.context_in_vmid};
+            .context_id2 = o.unit.context_id_bytes != 0 && o.unit.context_in_vmid,
+            .window = reload("TRCCNTRLDVR0"),
+            .period = reload("TRCCNTRLDVR1")};
 }
 
 std::uint64_t midr_of(const std::string& core) {
@@ -50,6 +58,7 @@ std::vector<perf::Attr> attributes(const PerfRecorderOptions& o) {
     perf::Attr etm;
     etm.type = cs_etm_pmu;
     etm.config = terms.config();
+    etm.config2 = terms.config2();
     etm.sample_period = 1;
     etm.flags = disabled | exclude_hv | enable_on_exec;
     etm.name = terms.event();

@@ -23,13 +23,14 @@ public:
         consumer_->begin(part);
     }
     void feed(Bytes bytes) override { consumer_->feed(bytes); }
-    void reset() override { consumer_->reset(); }
+    void reset(GapReason why) override { consumer_->reset(why); }
     void finish() override { consumer_->finish(); }
     void flush() override { consumer_->flush(); }
     [[nodiscard]] std::array<Offset, 2> pending() const override { return consumer_->pending(); }
     [[nodiscard]] bool amid_packet() override { return consumer_->amid_packet(); }
     [[nodiscard]] std::uint64_t packets() const override { return consumer_->packets(); }
     [[nodiscard]] std::vector<pipeline::MissingCode> missing() const override { return consumer_->missing(); }
+    [[nodiscard]] std::vector<pipeline::UncertainCode> uncertain() const override { return consumer_->uncertain(); }
 
 private:
     std::unique_ptr<pipeline::FlowConsumer> consumer_;
@@ -91,7 +92,7 @@ private:
             sink.add_to(decoded_);
             no_memory_ += sink.no_memory();
         }
-        out_.missing = pipeline::missing_code(session_, out_.report);
+        out_.missing = pipeline::code_damage(session_, out_.report);
     }
 
     void compare(std::string name, const std::vector<const SourceTruth*>& threads, const ThreadExecution& decoded) {

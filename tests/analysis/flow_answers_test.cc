@@ -443,7 +443,18 @@ TEST(FlowTimelines, TicksGoByWhatPassesBetweenTimestamps) {
     EXPECT_EQ(map.ticks(250), 1450U);
     EXPECT_EQ(map.ticks(50), 800U);
     EXPECT_EQ(map.ticks(400), 1600U);
-    EXPECT_EQ(map.uncertainty(), 400U);
+}
+
+TEST(FlowTimelines, OneSleepIsNotTheErrorOfAll) {
+    std::vector<TickMap::Interval> intervals;
+    TickMap({{100, 1000}, {200, 1400}, {300, 1500}}).add_intervals(intervals);
+    EXPECT_EQ(TickMap::uncertainty(intervals).usual, 400U);
+    EXPECT_EQ(TickMap::uncertainty(intervals).most, 400U);
+    // Another thread slept for long, and ran one instruction meanwhile.
+    TickMap({{0, 5000}, {1, 447'529}, {1000, 448'000}}).add_intervals(intervals);
+    EXPECT_EQ(TickMap::uncertainty(intervals).usual, 471U);
+    EXPECT_EQ(TickMap::uncertainty(intervals).most, 442'529U);
+    EXPECT_EQ(TickMap::uncertainty({}).most, 0U);
 }
 
 // ---- loops, in random programs

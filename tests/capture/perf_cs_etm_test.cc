@@ -2,12 +2,14 @@
 /// what was mapped when.
 #include "waymark/capture/perf_cs_etm.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "support/perf_cs_etm_file.h"
+#include "waymark/capture/perf_cs_etm_writer.h"
 
 namespace waymark::capture::perf {
 namespace {
@@ -130,6 +132,36 @@ TEST(CsHardwareId, Fields) {
     EXPECT_FALSE(cs_hardware_id(0x1e).sink.has_value()) << "of minor version 0 there is none";
 }
 
+// ---- section 1.2
+
+TEST(CsStrobing, IsSeenInTheEventAndTheCommand) {
+    constexpr std::uint32_t pmu = 8;
+    const auto of = [&](std::uint64_t config, std::uint64_t config2, const std::string& name,
+                        const std::string& command) {
+        PerfData d;
+        d.attrs.resize(2);
+        d.attrs[1].type = pmu;
+        d.attrs[1].config = config;
+        d.attrs[1].config2 = config2;
+        d.attrs[1].name = name;
+        d.command_line = command;
+        return strobing_of(d, pmu);
+    };
+    EXPECT_FALSE(of(0, 0, "cs_etm//u", "perf record -e cs_etm// -- ./autofdo"));
+    EXPECT_FALSE(of(1U << 14, 0x1234, "cs_etm/@tmc_etr0/u", "perf record -- cs_etm")) << "the ID of a sink";
+    EXPECT_EQ(of(0, std::uint64_t{7} << 32, "", ""), (Strobing{"", 0, 0}));
+    EXPECT_EQ(of(0, 0, "", "perf record -e cs_etm/autofdo,contextid/u -- a"), (Strobing{"autofdo", 5000, 10000}));
+    EXPECT_EQ(of(0, 0, "cs_etm/autofdo,preset=9/", ""), (Strobing{"autofdo", 5000, 4096}));
+    EXPECT_EQ(of(2, 0, "cs_etm/autofdo/", ""), (Strobing{"autofdo", 5000, 4}));
+    EXPECT_EQ(of(0, 0, "cs_etm/autofdo,window=500,period=20,contextid/u", ""), (Strobing{"autofdo", 500, 20}));
+    EXPECT_EQ(of(0, 0, "cs_etm/mystrobes/", ""), (Strobing{"mystrobes", 0, 0}));
+    CsEtmTerms terms;
+    EXPECT_EQ(terms.config2(), 0U);
+    terms.window = 500;
+    terms.period = 20;
+    EXPECT_EQ(of(terms.config(), terms.config2(), terms.event(), ""), (Strobing{"autofdo", 500, 20}));
+}
+
 // ---- section 1.4
 
 Chunk chunk(std::uint32_t cpu, std::uint64_t ring, std::uint64_t bytes, std::uint64_t payload,
@@ -170,7 +202,7 @@ TEST(CsRings, RangesLieInChunks) {
     EXPECT_FALSE(ranges[1].parts[0].follows);
     EXPECT_TRUE(ranges[1].parts[1].follows);
     EXPECT_EQ(ranges[1].parts[0].from, 10U);
-    EXPECT_EQ(ranges[1].parts[0].to, 20U);
+    EXPECT_EQ(ranges[1].parts[0].to, 19U) << "what came with its record came after it";
     EXPECT_TRUE(ranges[2].parts.empty());
     EXPECT_EQ(ranges[2].missing, 0U);
     EXPECT_TRUE(ranges[3].parts[0].lost);
@@ -191,6 +223,31 @@ TEST(CsRings, WhatNobodyHasIsMissing) {
     EXPECT_EQ(rings.unplaced_ranges, 1U);
     EXPECT_EQ(rings.unplaced_bytes, 77U);
     EXPECT_EQ(rings.unplaced_cpus, std::vector<std::uint32_t>{1});
+}
+
+TEST(CsRings, TraceIsMissingBetweenRanges) {
+    PerfData d;
+    d.chunks = {chunk(0, 0, 256, 1000), chunk(0, 320, 64, 2000)};
+    constexpr std::uint64_t truncated = AuxRange::truncated, collision = AuxRange::collision;
+    d.aux = {aux(0, 0, 16, 0, 10),           aux(0, 16, 16, 0, 20),  aux(0, 32, 0, 0, 30),
+             aux(0, 32, 16, 0, 40),          aux(0, 64, 16, 0, 50),  aux(0, 80, 16, collision, 60),
+             aux(0, 96, 16, 0, 70),          aux(0, 112, 16, 0, 80), aux(0, 128, 0, truncated, 90),
+             aux(0, 128, 16, 0, 100),        aux(0, 144, 0, 0, 110), aux(0, 144, 256, 0, 120),
+             aux(0, 384, 16, truncated, 130)};
+    const CsRings rings = cs_rings(d);
+    std::string text;
+    for (const CsRange& range : rings.rings[0].ranges) {
+        for (const BufferPart& part : range.parts)
+            text += fmt::format("{}{}{} ", part.offset, part.follows ? "f" : "", part.lost ? "-" : "");
+        if (range.parts.empty()) text += "none ";
+    }
+    EXPECT_EQ(text,
+              "1000 1016 none 1032 "  // one after another, with an empty one between
+              "1064- "                // no AUX record for 16 bytes of the ring
+              "1080- 1096- 1112 "     // the collision may have lost what is before it and behind it
+              "none 1128- "           // so may an empty one
+              "none 1144 2000- "      // bytes amid the range are not in the file
+              "none ");
 }
 
 TEST(CsRings, ASnapshotEndsAtTheOffset) {

@@ -320,7 +320,7 @@ public:
         bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
         decoder_->feed(bytes);
     }
-    void reset() override { decoder_->reset(); }
+    void reset(GapReason why) override { decoder_->reset(why); }
     void finish() override { decoder_->finish(); }
     void flush() override { decoder_->flush(); }
     [[nodiscard]] std::array<Offset, 2> pending() const override { return decoder_->pending(); }

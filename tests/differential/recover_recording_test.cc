@@ -30,7 +30,7 @@ bool present(const std::string& program) {
 class Keeper final : public pipeline::Consumer {
 public:
     void feed(Bytes bytes) override { kept.insert(kept.end(), bytes.begin(), bytes.end()); }
-    void reset() override {}
+    void reset(GapReason) override {}
     void finish() override {}
     void flush() override {}
     [[nodiscard]] std::array<Offset, 2> pending() const override { return {}; }

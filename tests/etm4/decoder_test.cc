@@ -777,7 +777,7 @@ TEST_F(Etm4Pieces, AResetForgets) {
     const std::vector<std::uint8_t> unsynchronised = test::hex("f7 f7 f7");
     const auto decode = [&](auto& decoder) {
         decoder.feed(stream_);
-        decoder.reset();
+        decoder.reset(GapReason::framing);
         decoder.feed(unsynchronised);
         decoder.finish();
     };

@@ -156,6 +156,25 @@ TEST(Reset, ForgetsTheUnfinishedPacket) {
               "10+6 A-SYNC zeros=5\n16+1 ATOM atoms=N\n");
 }
 
+TEST(Reset, AtAStopTheStreamEnds) {
+    const Config config;
+    test::Collected got;
+    test::Collector handler(config, got);
+    Parser<test::Collector> parser(config, handler);
+    parser.feed(test::with_async(hex("84 00 00")));
+    parser.reset(GapReason::stopped);
+    parser.reset(GapReason::stopped);
+    parser.feed(hex("84"));
+    parser.reset(GapReason::missing);
+    parser.feed(test::with_async(hex("86 08")));
+    parser.reset(GapReason::missing);
+    parser.finish();
+    EXPECT_EQ(got.text(),
+              "0+6 A-SYNC zeros=5\n6+1 ATOM atoms=E\n7+2 GAP padding\n9+0 GAP stopped\n9+0 GAP stopped\n"
+              "9+1 GAP unsynchronised\n10+0 GAP missing trace\n"
+              "10+6 A-SYNC zeros=5\n16+1 ATOM atoms=N\n17+1 GAP missing trace\n");
+}
+
 // docs/spec/pft.md, 5.7.2: no run of 47 zero bits followed by a one, bytes least significant bit first, outside A-sync.
 TEST(Encoder, NothingImitatesAnASync) {
     for (const Config& config : test::all_configs()) {

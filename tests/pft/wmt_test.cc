@@ -27,7 +27,7 @@ std::vector<std::string> decode(const Wmt& wmt, std::size_t chunk_bytes, bool of
     synthetic::vary_paths();
     AnyDecoder decoder(wmt.config, wmt.code, out);
     for (std::size_t part = 0; part < wmt.stream.size(); ++part) {
-        if (part != 0) decoder.reset();
+        if (part != 0) decoder.reset(GapReason::framing);
         Bytes rest = wmt.stream[part];
         while (!rest.empty()) {
             // A copy of its own, so that a sanitizer sees a decoder that keeps pointing into its input.

@@ -27,7 +27,7 @@ using Buffer = std::vector<std::uint8_t>;
 class Keeper final : public Consumer {
 public:
     void feed(Bytes bytes) override { kept.insert(kept.end(), bytes.begin(), bytes.end()); }
-    void reset() override {}
+    void reset(GapReason) override {}
     void finish() override {}
     void flush() override {}
     [[nodiscard]] std::array<Offset, 2> pending() const override { return {Offset{kept.size()}, Offset{kept.size()}}; }

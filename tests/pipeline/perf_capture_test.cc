@@ -148,6 +148,106 @@ TEST_F(PerfCapture, ARangeBeginsAnew) {
     }
 }
 
+TEST_F(PerfCapture, WhereAUnitWasStoppedNothingIsLost) {
+    const std::string a = program("a", 1);
+    process(10);
+    map(10, 0x500040, a, 50);
+    range(0, once(0x500040, 10), 0, 100);
+    range(0, once(0x500040, 10), 0, 200);
+    range(1, once(0x500040, 10), 0x100, 100);
+    range(1, once(0x500040, 10), 0x100, 200);
+    range(1, once(0x500040, 10), 0x100 | AuxRange::collision, 300);
+    range(1, once(0x500040, 10), 0x100, 400);
+    range(1, once(0x500040, 10), 0x100, 500);
+    const Session session = open();
+    std::vector<const Source*> sources;
+    for (const Source& source : session.sources) sources.push_back(&source);
+    for (const DecoderKind kind : {DecoderKind::fast, DecoderKind::reference}) {
+        std::map<std::string, flow::Summary> of;
+        static_cast<void>(pipeline::run(session, sources, [&](const StreamInfo& stream) {
+            return flow_consumer(stream, of[stream.source.name], kind);
+        }));
+        const auto times = [&](const char* source, GapReason reason) {
+            return of[source].totals().gaps[static_cast<unsigned>(reason)].times;
+        };
+        EXPECT_EQ(of["cpu0"].totals().ranges, 2U);
+        EXPECT_EQ(times("cpu0", GapReason::stopped), 1U);
+        EXPECT_FALSE(of["cpu0"].totals().has_gaps());
+        EXPECT_EQ(of["cpu1"].totals().ranges, 5U);
+        EXPECT_EQ(times("cpu1", GapReason::stopped), 2U);
+        EXPECT_EQ(times("cpu1", GapReason::missing), 2U) << "before and behind the range that is marked";
+        EXPECT_EQ(times("cpu1", GapReason::framing), 0U) << "raw trace has no frames";
+        EXPECT_TRUE(of["cpu1"].totals().has_gaps());
+    }
+}
+
+TEST_F(PerfCapture, WhichOfTwoFilesRanInARangeIsUncertain) {
+    const std::string a = program("a", 1), b = program("b", 2);
+    process(10);
+    map(10, 0x500040, a, 50);
+    map(10, 0x600040, a, 50);
+    range(0, once(0x500040, 10), 0, 100);
+    map(10, 0x500040, b, 150);
+    map(10, 0x600040, a, 150);
+    range(0, once(0x500040, 10) + once(0x600040, 10), 0, 200);
+    map(10, 0x500040, b, 250);
+    range(0, once(0x500040, 10), 0, 300);
+    const Session session = open();
+    for (const Addresses addresses : {Addresses::as_they_were, Addresses::placed})
+        for (const unsigned jobs : {1U, 3U}) {
+            const Ran ran = run(session, addresses, DecoderKind::fast, jobs);
+            ASSERT_EQ(ran.report.streams.size(), 1U);
+            const auto uncertain = dynamic_cast<const FlowConsumer&>(*ran.report.streams[0].consumer).uncertain();
+            ASSERT_EQ(uncertain.size(), 1U) << "the same file at its place again is no other code";
+            EXPECT_EQ(uncertain[0].ranges, 1U);
+            EXPECT_EQ(uncertain[0].instructions, 3U);
+            EXPECT_EQ(uncertain[0].first, Address{0x500040});
+            const auto damage = uncertain_code(session, ran.report);
+            ASSERT_EQ(damage.size(), 1U);
+            EXPECT_NE(damage[0].sentence.find(fmt::format("{} and {} were mapped within one AUX range", b, a)),
+                      std::string::npos)
+                << damage[0].sentence;
+        }
+    const auto answers = flow_answers(session, {session.sources.data()}, {.calls = true}, {}, {});
+    ASSERT_TRUE(answers.has_value());
+    EXPECT_TRUE(std::any_of(answers->health.begin(), answers->health.end(), [](const answers::Finding& f) {
+        return f.severity == answers::Finding::Severity::warning && f.what.find("is uncertain") != std::string::npos;
+    }));
+}
+
+// A program that is executed in the place of another, and a process ID that is used again.
+TEST_F(PerfCapture, ANameHoldsForItsTime) {
+    const std::string a = program("a", 1), b = program("b", 2);
+    const auto exec = [&](const char* name, std::uint64_t time) {
+        w_.task({TaskEvent::Kind::exec, 10, 10, 0, 0, time, name}, {10, 10, 0, time, 1});
+    };
+    exec("one", 50);
+    map(10, 0x500040, a, 50);
+    range(0, once(0x500040, 10), 0, 100);
+    exec("two", 100);
+    map(10, 0x500040, b, 100);
+    range(0, once(0x500040, 10), 0, 200);
+    exec("three", 200);
+    map(10, 0x500040, a, 200);
+    range(0, once(0x500040, 10) + once(0x500040, 10), 0, 300);
+    exec("one", 350);
+    map(10, 0x500040, a, 350);
+    range(0, once(0x500040, 10), 0, 400);
+    const Session whole = open();
+    const auto selected = [&](const char* name) {
+        Session session = whole;
+        const auto done = select_flow(session, {.processes = {name}});
+        EXPECT_TRUE(done.has_value()) << done.error().message;
+        const Ran ran = run(session, Addresses::as_they_were);
+        const auto note = filter_note(session, ran.report);
+        return std::pair(ran.delivered.at("cpu0 aux_cpu0").ranges, note && note->uncertain);
+    };
+    const std::string of_a = "0x500040+2", of_b = "0x500040+3";
+    EXPECT_EQ(selected("two"), std::pair(Ranges{of_b}, false));
+    EXPECT_EQ(selected("t*"), std::pair((Ranges{of_b, of_a, of_a}), true)) << "the last range began as three";
+    EXPECT_EQ(selected("one"), std::pair((Ranges{of_a, of_a}), true));
+}
+
 TEST_F(PerfCapture, MissingFilesAreCounted) {
     const std::string a = program("a", 1);
     process(10);

@@ -312,9 +312,44 @@ class Perf(unittest.TestCase):
                 self.assertGreater(decoded.total(), whole.total() // 20)
                 self.assertLess(decoded.total(), whole.total() // 2)
                 self.compare_waymark(data)
+                self.check_words_of_bursts(data)
         done = run(WAYMARK, "record", "--as", "perf", "--strobe", "300", "-o", self.folder / "x", "--", program)
         self.assertEqual(done.returncode, 2)
         self.assertIn("expected WINDOW/PERIOD", done.stderr)
+
+    def check_words_of_bursts(self, data):
+        """How much of the run is there is said everywhere, and nothing is concluded about the rest."""
+        for command in (["info"], ["doctor"], ["flow", "--format", "summary"], ["verify"], ["profile"], ["coverage"]):
+            done = run(WAYMARK, command[0], data, *command[1:])
+            self.assertIn("strobing, autofdo): 300 cycles of about every 1,500, so about 20 % of the run",
+                          done.stdout + done.stderr, command)
+        for command in (["flow"], ["coverage"], ["profile"]):
+            self.assertEqual(run(WAYMARK, *command, data, "--strict").returncode, 1, command)
+        seen = collections.Counter()
+        for row in csv.DictReader(run(WAYMARK, "coverage", data, "--by", "function", "--all-functions", "--format",
+                                      "tsv").stdout.splitlines(), delimiter="\t"):
+            for name in ("not executed", "not observed"):
+                seen[name] += int(row[name] or 0)
+        self.assertEqual(seen["not executed"], 0)
+        # Two recordings of one program do not differ beyond what their bursts can tell.
+        self.assertEqual(run(WAYMARK, "diff", data, data, "--threshold", "0").returncode, 0)
+        rows = list(csv.DictReader(run(WAYMARK, "profile", data, "--format", "tsv").stdout.splitlines(), delimiter="\t"))
+        self.assertTrue(all(float(row["share_low"]) <= float(row["share"]) <= float(row["share_high"]) for row in rows))
+
+    def test_borders_of_ranges_are_no_gaps(self):
+        """Nothing is lost where AUX ranges meet, so nothing is called so."""
+        program = self.compile(A64, "threads", "threads64", "-pthread")
+        for options in (("--unit", "etmv4"), ("--unit", "ete"), ("--unit", "etmv4", "--sink", "trbe"),
+                        ("--unit", "ete", "--per-thread")):
+            with self.subTest(options=options):
+                data = self.record(program, *options)
+                flow = run(WAYMARK, "flow", data, "--format", "summary", "--strict")
+                self.assertEqual(flow.returncode, 0, flow.stderr)
+                self.assertNotIn("gap", flow.stdout)
+                coverage = run(WAYMARK, "coverage", data, "--by", "image", "--format", "tsv", "--strict")
+                self.assertEqual(coverage.returncode, 0, coverage.stderr)
+                rows = list(csv.DictReader(coverage.stdout.splitlines(), delimiter="\t"))
+                self.assertEqual(sum(int(row["not observed"] or 0) for row in rows), 0, coverage.stdout)
 
     def test_forked_children(self):
         program = self.compile(A64, "forks", "forks64")

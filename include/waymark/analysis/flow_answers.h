@@ -65,12 +65,24 @@ struct FlowAnswersOptions {
     bool several_sources = false;
     /// The streams are a part of the run: the rest could have run everything, so what did not run is not observed.
     bool partial = false;
+    /// The streams are so many stretches of a run, between which the units did not trace: counts are estimates. 0: the
+    /// streams are no such stretches.
+    std::uint64_t stretches = 0;
     /// Of the timestamps: how many ticks are a second; 0: not known.
     std::uint64_t ticks_per_second = 0;
     std::size_t most_slices = 200000;
     /// Names of Context IDs that are threads. None: they have no names.
     std::function<ContextName(std::uint32_t)> context_name{};
 };
+
+/// How often units did not trace for a while, by their own choice, amid what they traced.
+struct StretchesOff {
+    std::uint64_t all{};
+    /// Those of which address filters cannot be the reason: code that was left out there was traced at other times.
+    std::uint64_t not_by_address{};
+};
+/// Of streams with calls.
+[[nodiscard]] StretchesOff stretches_off(const std::vector<FlowStream>& streams);
 
 /// Fills `answers` but for `capture`, `unit`, `version`, `trace_bytes`, summary and health.
 void fill_flow_answers(answers::Answers& answers, const std::vector<FlowStream>& streams,

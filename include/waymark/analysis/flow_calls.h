@@ -91,7 +91,7 @@ private:
     [[nodiscard]] static Wait wait_of(Effect effect);
     void event(const flow::What& what, FlowCounts& counts);
     void exception(const flow::Exception& e, FlowCounts& counts);
-    void lose(bool switched_off, FlowCounts& counts);
+    void lose(bool switched_off, FlowCounts& counts, bool amid = false);
     void change_context(const flow::Context& context, FlowCounts& counts);
     Wait end_wait(bool lost, FlowCounts& counts);
     void go_on_anywhere();

@@ -71,8 +71,15 @@ struct Loss {
     std::uint64_t from{}, to{};
     bool regained{};  ///< flow came back, at `to`
     bool inside{};    ///< to where a call or exception returns: only what was called was lost
+    bool off{};       ///< the unit's own choice amid a function, not at an exception
+    bool begins{};    ///< flow came back where a function begins
     [[nodiscard]] std::uint64_t hash() const {
-        return mix(mix(from, to), static_cast<unsigned>(how) * 4U + (regained ? 2U : 0U) + (inside ? 1U : 0U));
+        return mix(mix(from, to), static_cast<unsigned>(how) * 16U + (regained ? 8U : 0U) + (inside ? 4U : 0U) +
+                                      (off ? 2U : 0U) + (begins ? 1U : 0U));
+    }
+    /// The unit was off amid a function, and what ran meanwhile is not known.
+    [[nodiscard]] bool is_stretch_off() const {
+        return off && regained && !inside && !(how == From::place && from == to);
     }
     friend auto operator<=>(const Loss&, const Loss&) = default;
 };

@@ -97,8 +97,17 @@ class TickMap {
 public:
     explicit TickMap(std::vector<FlowTimeline::Anchor> anchors) : anchors_(std::move(anchors)) {}
     [[nodiscard]] std::uint64_t ticks(std::uint64_t at) const;
-    /// The largest interval between two.
-    [[nodiscard]] std::uint64_t uncertainty() const;
+    /// Between two timestamps; `passed`: what ran in it.
+    struct Interval {
+        std::uint64_t ticks{}, passed{};
+    };
+    void add_intervals(std::vector<Interval>& out) const;
+    /// How far places may be off: of 95 % of what ran, and at most. A thread that slept is one long interval in which
+    /// little ran.
+    struct Uncertainty {
+        std::uint64_t usual{}, most{};
+    };
+    [[nodiscard]] static Uncertainty uncertainty(std::vector<Interval> intervals);
 
 private:
     std::vector<FlowTimeline::Anchor> anchors_;

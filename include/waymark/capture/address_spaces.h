@@ -21,9 +21,12 @@ struct MappedExtent {
     std::uint32_t module{};         ///< in ModuleMap::modules, or `no_module`: nothing is known of the code
     std::uint32_t name{};           ///< of what is mapped: an index into AddressSpaces::names
     std::uint32_t code{};           ///< 0: the module's; else 1 + the index of its replacement, as that producer counts
+    /// Something else was mapped here at another moment of that time, so which of both ran is uncertain: its name;
+    /// `no_name`: nothing was.
+    std::uint32_t other = ~std::uint32_t{0};
     friend auto operator<=>(const MappedExtent&, const MappedExtent&) = default;
 };
-inline constexpr std::uint32_t no_module = ~std::uint32_t{0};
+inline constexpr std::uint32_t no_module = ~std::uint32_t{0}, no_name = ~std::uint32_t{0};
 
 /// Bytes that were at an address from a time on, and that no file has there: code that a program or the kernel made
 /// while it ran, or changed.
@@ -75,7 +78,7 @@ public:
         friend bool operator==(const Task&, const Task&) = default;
     };
     [[nodiscard]] virtual Task task(std::uint32_t thread, std::uint64_t time) const = 0;
-    /// All threads that the capture reports, by number, as they were at last.
+    /// All threads that the capture reports, by number, with each name that they had, in order of time.
     [[nodiscard]] virtual std::vector<Task> tasks() const = 0;
     /// The time that a timestamp of the trace means, in ns; nothing: there are none, or they count another
     /// clock.

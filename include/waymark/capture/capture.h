@@ -61,7 +61,7 @@ struct BufferPart {
     // When it was traced, by the clock of Capture::spaces, and which thread ran, where the trace does not say so.
     std::uint64_t from{}, to{};
     std::optional<std::uint32_t> thread{};
-    bool lost{};  ///< trace was lost in it or before it
+    bool lost{};  ///< trace is missing between the part before and this one; where that follows directly, none is
     friend bool operator==(const BufferPart&, const BufferPart&) = default;
 };
 
@@ -129,14 +129,17 @@ struct Problem {
         part,         ///< the capture holds a part of the run
         unused,       ///< a file that was given, `file`, is of nothing that ran
         damage,       ///< the file is cut, or its structure damaged, so a part of it could not be read
+        not_traced,   ///< the units were programmed to trace a part of the run alone
     };
     std::filesystem::path file;     ///< in which it was found; empty: in none, such as something not given
     unsigned line{};                ///< counted from 1; 0: the file as a whole
     std::string message;            ///< sentences: what was found, what was expected, what to do
     std::filesystem::path lacks{};  ///< the file of the capture that is missing or too short, if that is the problem
     Kind kind{};
-    /// Trace of the run is missing.
-    [[nodiscard]] bool is_loss() const { return kind == Kind::part || kind == Kind::damage; }
+    /// The capture does not have all of the run.
+    [[nodiscard]] bool is_loss() const {
+        return kind == Kind::part || kind == Kind::damage || kind == Kind::not_traced;
+    }
     friend bool operator==(const Problem&, const Problem&) = default;
 };
 
@@ -176,6 +179,7 @@ struct Capture {
     std::vector<MemoryDump> dumps{};
     std::vector<Cluster> clusters{};
     std::optional<std::uint64_t> timestamp_frequency_hz{};
+    bool strobed{};       ///< the units were programmed to trace stretches of the run; `problems` says how much of it
     ModuleMap modules{};  ///< which files were mapped where; empty: not known
     /// Where several processes ran: which memory each had. `modules` then says where each file has its place among all
     /// (AddressSpaces). Null: all sources see one memory.

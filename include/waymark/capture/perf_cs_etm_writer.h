@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,16 +20,29 @@ namespace waymark::capture::perf {
 struct CsEtmTerms {
     bool branch_broadcast{}, cycle_accurate{}, context_id{}, timestamps{}, return_stack{};
     bool context_id2{};  ///< the thread in the VMID, of a kernel at EL2
+    /// Trace in bursts, with the stored configuration `autofdo`: `window` cycles of every `window * period`. 0: all.
+    std::uint64_t window{}, period{};
 
-    /// attr.config.
+    /// attr.config and attr.config2.
     [[nodiscard]] std::uint64_t config() const;
+    [[nodiscard]] std::uint64_t config2() const;
     /// TRCCONFIGR as perf writes it: these bits and no others, so that bit 0, which reads as 1, is 0.
     [[nodiscard]] std::uint64_t trcconfigr() const;
     /// The bits of TRCCONFIGR that no term sets; they must have their reset values.
     [[nodiscard]] static std::uint64_t other_trcconfigr_bits();
-    /// As the command line has it: `cs_etm/contextid,timestamp/u`.
+    /// As the command line has it: `cs_etm/contextid,timestamp/u`. perf knows no terms for window and period, which are
+    /// parameters of the configuration; here they are added to its name.
     [[nodiscard]] std::string event() const;
 };
+
+/// A burst of trace: so many cycles of every `period` times as many.
+struct Strobing {
+    std::string configuration;         ///< `autofdo`; empty: its name is not known
+    std::uint64_t window{}, period{};  ///< 0: not known
+    friend bool operator==(const Strobing&, const Strobing&) = default;
+};
+/// How a file's event traced in bursts, or may have (docs/spec/perf-cs-etm.md, section 1.2); nothing: it traced all.
+[[nodiscard]] std::optional<Strobing> strobing_of(const PerfData& data, std::uint32_t pmu_type);
 
 /// The first word of a unit's block in AUXTRACE_INFO. PTM and ETMv3 have the same.
 inline constexpr std::uint64_t etmv3_magic = 0x3030303030303030, etmv4_magic = 0x4040404040404040,

@@ -16,7 +16,14 @@ enum class GapReason : std::uint8_t {
     malformed_packet,   ///< a packet with an impossible field, and all that was skipped after it
     incomplete_packet,  ///< the stream ends inside a packet, or inside a record of several
     framing,            ///< the frame layer lost bytes here; what was cut in two cannot be joined
+    missing,            ///< trace that was generated is not in the capture here
+    stopped,            ///< the unit was stopped here and started again; nothing that it sent is missing
 };
+
+/// Whether trace is lost there, or may be.
+[[nodiscard]] constexpr bool is_loss(GapReason reason) {
+    return reason != GapReason::padding && reason != GapReason::stopped;
+}
 
 /// Bytes [first, end) of a stream.
 struct Gap {
@@ -35,9 +42,11 @@ struct Gap {
         case GapReason::malformed_packet: return "malformed packet";
         case GapReason::incomplete_packet: return "incomplete packet";
         case GapReason::framing: return "framing";
+        case GapReason::missing: return "missing trace";
+        case GapReason::stopped: return "stopped";
     }
     return "unknown";
 }
-inline constexpr unsigned gap_reasons = 6;
+inline constexpr unsigned gap_reasons = 8;
 
 }  // namespace waymark

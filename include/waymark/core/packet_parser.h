@@ -156,10 +156,13 @@ public:
         search(at_, GapReason::unsynchronised);
     }
 
-    /// What comes next does not follow what came before: reports what is left over, and is unsynchronised again.
-    /// Always reports a gap, even an empty one, so that the handler knows.
-    void reset() {
-        handler_(Gap{pending(), at_, state_ == State::searching ? gap_reason_ : GapReason::framing});
+    /// What comes next does not follow what came before, for that reason: reports what is left over, and is
+    /// unsynchronised again. Always reports a gap, even an empty one, so that the handler knows.
+    void reset(GapReason why = GapReason::framing) {
+        // A unit that is stopped ends its stream.
+        if (why == GapReason::stopped || (why == GapReason::missing && state_ == State::searching)) finish();
+        const bool keeps = why == GapReason::framing && state_ == State::searching;
+        handler_(Gap{pending(), at_, keeps ? gap_reason_ : why});
         carried_ = 0;
         search(at_, GapReason::unsynchronised);
     }

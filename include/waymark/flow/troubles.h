@@ -48,6 +48,7 @@ struct Troubles {
     Trouble long_walks;  ///< no branch in 64 KiB, and then no image: what was walked is no code; `address`: its start
     CycleCounts cycles;
     std::uint64_t contexts{}, timestamps{}, triggers{};
+    std::uint64_t switched_on{};  ///< times the unit traced again after it was off by its own choice
     std::optional<std::uint64_t> first_timestamp, last_timestamp;
 
     /// Counts the events of the next batch; `offset` is called for the first of each kind.

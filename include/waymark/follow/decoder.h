@@ -22,8 +22,8 @@ class HeldDecoder {
 public:
     /// The next bytes of the stream, borrowed for the call.
     void feed(Bytes bytes) { held_->feed(bytes); }
-    /// What comes next does not follow what came before.
-    void reset() { held_->reset(); }
+    /// What comes next does not follow what came before: `why` is framing, missing or stopped.
+    void reset(GapReason why = GapReason::framing) { held_->reset(why); }
     /// The stream ends here: reports what is left over and delivers everything to the sink. Bytes fed after it are
     /// another stream's, which needs its own synchronisation; offsets go on.
     void finish() { held_->finish(); }
@@ -48,7 +48,7 @@ private:
     public:
         virtual ~Holder() = default;
         virtual void feed(Bytes bytes) = 0;
-        virtual void reset() = 0;
+        virtual void reset(GapReason why) = 0;
         virtual void finish() = 0;
         [[nodiscard]] virtual std::uint64_t packets() const = 0;
         [[nodiscard]] virtual std::array<Offset, 2> pending() const = 0;
@@ -60,7 +60,7 @@ private:
         template <class... Arguments>
         explicit HolderOf(Arguments&&... arguments) : machine(std::forward<Arguments>(arguments)...) {}
         void feed(Bytes bytes) override { machine.feed(bytes); }
-        void reset() override { machine.reset(); }
+        void reset(GapReason why) override { machine.reset(why); }
         void finish() override { machine.finish(); }
         [[nodiscard]] std::uint64_t packets() const override { return machine.packets(); }
         [[nodiscard]] std::array<Offset, 2> pending() const override { return machine.pending(); }
@@ -81,7 +81,7 @@ public:
     /// The next bytes of the stream, borrowed for the call. All elements that the decoder of one thread would know were
     /// delivered, or will be by `flush`, when it returns.
     void feed(Bytes bytes) override { held_->feed(bytes); }
-    void reset() override { held_->reset(); }
+    void reset(GapReason why) override { held_->reset(why); }
     void finish() override { held_->finish(); }
     void flush() override { held_->flush(); }
     [[nodiscard]] std::uint64_t packets() const override { return held_->packets(); }

@@ -44,7 +44,7 @@ class Parallel {
 public:
     virtual ~Parallel() = default;
     virtual void feed(Bytes bytes) = 0;
-    virtual void reset() = 0;
+    virtual void reset(GapReason why) = 0;
     virtual void finish() = 0;
     virtual void flush() = 0;
     [[nodiscard]] virtual std::uint64_t packets() const = 0;
@@ -170,8 +170,8 @@ public:
         changed_.wait(lock, [&] { return active_ == 0; });
         resume(home());
     }
-    void reset() override {
-        home().decoder.reset();
+    void reset(GapReason why) override {
+        home().decoder.reset(why);
         deliver_home();
     }
     void finish() override {

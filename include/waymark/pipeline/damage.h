@@ -33,6 +33,7 @@ struct Damage {
         no_branch,        ///< what was walked is no code
         no_image,         ///< execution went where no image is known
         missing_code,     ///< execution went into a file that was not found
+        uncertain_code,   ///< which of two files ran is not known
         unplaced,         ///< waypoints without an address: what ran with them is unknown
         untraced,         ///< the trace omits the way through code that ran
         uncommitted,      ///< P0 elements that were neither committed nor cancelled
@@ -89,5 +90,10 @@ struct FrameLosses {
 /// Of a capture of several processes: the files whose code ran, but was not found, and what that cost; then code of no
 /// file. The most frequent first, at most `most` of them and how many more there are. They replace `no_image`.
 [[nodiscard]] std::vector<Damage> missing_code(const Session& session, const Report& report, std::size_t most = 20);
+/// Of a capture of several processes: code whose file is uncertain, since its address belonged to two files within an
+/// AUX range. By files, the most instructions first.
+[[nodiscard]] std::vector<Damage> uncertain_code(const Session& session, const Report& report);
+/// Both.
+[[nodiscard]] std::vector<Damage> code_damage(const Session& session, const Report& report);
 
 }  // namespace waymark::pipeline

@@ -45,8 +45,8 @@ public:
     [[nodiscard]] const capture::AddressSpaces& spaces() const { return *spaces_; }
     /// What is wanted, for messages: `process main, user code`.
     [[nodiscard]] std::string text() const;
-    /// `from`, `to`: when the thread ran.
-    [[nodiscard]] bool wants_thread(std::optional<std::uint32_t> thread, std::uint64_t from, std::uint64_t to) const;
+    /// By the names that it has at that time.
+    [[nodiscard]] bool wants_thread(std::optional<std::uint32_t> thread, std::uint64_t time) const;
     [[nodiscard]] bool by_thread() const { return !selection_.processes.empty() || !selection_.threads.empty(); }
     /// `name`: of AddressSpaces::names.
     [[nodiscard]] bool wants_image(std::optional<std::uint32_t> name) const;
@@ -77,6 +77,7 @@ struct Filtered {
         friend auto operator<=>(const Kind&, const Kind&) = default;
     };
     std::uint64_t passed{};                    ///< ranges, and places without code
+    std::uint64_t uncertain{};                 ///< of all, so many may have run when the thread had another name
     std::map<Kind, std::uint64_t> left_out{};  ///< the same
     std::uint64_t last{};                      ///< time of the last range that was left out
 };
@@ -84,6 +85,7 @@ struct Filtered {
 /// Of all streams of a report, for messages. Empty: there is no filter.
 struct FilterNote {
     bool nothing_passed{};
+    bool uncertain{};    ///< of a part of it, it is not known whether it is of what is wanted
     std::string text{};  ///< a sentence without a full stop
 };
 [[nodiscard]] std::optional<FilterNote> filter_note(const Session& session, const Report& report);
@@ -126,6 +128,7 @@ private:
     std::optional<std::uint64_t> now_;  // by the last timestamp
     std::optional<std::uint32_t> part_thread_;
     std::optional<bool> wants_;            // thread and time; none: not decided yet
+    bool uncertain_ = false;               // of `wants_`: the thread had another name in a part of the range
     std::optional<std::uint32_t> number_;  // of the memory
     bool last_ = false;                    // what came last passed
     bool left_out_ = false;                // something was left out since

@@ -15,7 +15,7 @@ public:
     explicit PacketCounter(const StreamInfo& stream) : reader_(stream.source.configuration->survey(stream.offsets)) {}
 
     void feed(Bytes bytes) override { reader_->feed(bytes); }
-    void reset() override { reader_->reset(); }
+    void reset(GapReason why) override { reader_->reset(why); }
     void finish() override {
         reader_->finish();
         survey_ = reader_->survey();

@@ -2,6 +2,7 @@
 /// and address; analyses get the decoded flow with the addresses of the files' places.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -44,12 +45,16 @@ public:
     [[nodiscard]] isa::Code at(std::uint32_t number, Address address) const;
 
     struct Placed {
-        std::uint64_t shift{};    ///< address less place
-        std::uint32_t section{};  ///< of the map of places
-        std::uint32_t number{};   ///< of a memory that has it; 0: no such section
+        std::uint64_t shift{};                   ///< address less place
+        std::uint32_t section{};                 ///< of the map of places
+        std::uint32_t number{};                  ///< of a memory that has it; 0: no such section
+        std::uint32_t name{};                    ///< of what is mapped there
+        std::uint32_t other = capture::no_name;  ///< as MappedExtent has it
     };
     /// A section that `at` gave.
     [[nodiscard]] Placed placed(std::uint32_t section) const;
+    /// `at` gave one with `Placed::other`.
+    [[nodiscard]] bool any_uncertain() const { return any_uncertain_; }
 
 private:
     struct Space {
@@ -74,6 +79,7 @@ private:
     mutable std::vector<std::unique_ptr<const Space>> all_;                      // by number, less 1
     mutable std::map<std::pair<std::uint32_t, capture::MappedExtent>, std::uint32_t> sections_;
     mutable std::vector<Placed> placed_;
+    mutable std::atomic<bool> any_uncertain_{false};
 };
 
 /// The code that one decoder reads: that of the thread that its context names.
@@ -111,6 +117,13 @@ struct MissingCode {
     std::vector<std::uint32_t> threads{};  ///< some of those that went there, where there is no name
 };
 
+/// Code that ran where two files were mapped, one after the other, in the time of an AUX range.
+struct UncertainCode {
+    std::uint32_t name{}, other{};  ///< of AddressSpaces::names: whose it is taken for, and whose it may be
+    std::uint64_t ranges{}, instructions{};
+    Address first{};  ///< the lowest address
+};
+
 /// Blocks at their places, for all consumers of one decoder. Safe for several threads.
 class PlacedBlocks {
 public:
@@ -144,6 +157,7 @@ public:
 
     /// The most frequent first.
     [[nodiscard]] std::vector<MissingCode> missing() const;
+    [[nodiscard]] std::vector<UncertainCode> uncertain() const;
 
 private:
     ProcessSink(const ProcessReader& reader, std::unique_ptr<flow::Sink> sink, bool moves,
@@ -151,6 +165,7 @@ private:
     [[nodiscard]] std::uint32_t number();
     [[nodiscard]] Address place(Address address);
     void see(const flow::Event& event);
+    void see(const flow::Block& block, std::uint64_t times);
     void move(flow::What& what);
     [[nodiscard]] flow::Context of_thread(flow::Context context) const;
 
@@ -163,6 +178,8 @@ private:
     std::optional<std::uint32_t> number_;  // of the context; none: not yet asked for
     std::map<std::optional<std::uint32_t>, MissingCode> missing_;
     MissingCode* now_ = nullptr;  // missing code in which execution is
+    std::map<std::pair<std::uint32_t, std::uint32_t>, UncertainCode> uncertain_;
+    std::vector<std::optional<ProcessCode::Placed>> placed_;  // by section, as far as asked for
     std::vector<flow::Event> moved_;
 };
 

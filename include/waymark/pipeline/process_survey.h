@@ -12,7 +12,7 @@
 namespace waymark::pipeline {
 
 struct ProcessSurvey {
-    std::vector<Damage> missing;                        ///< as missing_code()
+    std::vector<Damage> missing;                        ///< as code_damage()
     std::vector<capture::Peculiarity> peculiarities{};  ///< besides those of the capture
     std::uint64_t bytes{}, of{};                        ///< of trace that were looked at, and all
 };

@@ -35,8 +35,8 @@ public:
     virtual ~Consumer() = default;
     /// The next bytes, borrowed for the call.
     virtual void feed(Bytes bytes) = 0;
-    /// What comes next does not follow what came before.
-    virtual void reset() = 0;
+    /// What comes next does not follow what came before: `why` is framing, missing or stopped.
+    virtual void reset(GapReason why) = 0;
     /// A part of the buffer begins; comes before its first bytes, and after `reset` where it does not follow.
     virtual void begin(const capture::BufferPart&) {}
     /// The stream ends here.
@@ -128,6 +128,8 @@ public:
     [[nodiscard]] virtual std::uint64_t packets() const = 0;
     /// Code of processes that lacked an image (Source::code).
     [[nodiscard]] virtual std::vector<MissingCode> missing() const { return {}; }
+    /// Code of processes that may be of another file (Source::code).
+    [[nodiscard]] virtual std::vector<UncertainCode> uncertain() const { return {}; }
     /// What passed the source's filter (Source::filter); null: it has none.
     [[nodiscard]] virtual const Filtered* filtered() const { return nullptr; }
 };

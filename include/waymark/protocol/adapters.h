@@ -28,7 +28,7 @@ public:
     DecoderOf(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out)
         : decoder_(config, code, out) {}
     void feed(Bytes bytes) override { decoder_.feed(bytes); }
-    void reset() override { decoder_.reset(); }
+    void reset(GapReason why) override { decoder_.reset(why); }
     void finish() override { decoder_.finish(); }
     [[nodiscard]] std::array<Offset, 2> pending() const override { return decoder_.pending(); }
     [[nodiscard]] bool amid_packet() const override { return decoder_.amid_packet(); }
@@ -133,7 +133,7 @@ public:
     ListerOf(const Config& config, PacketListener& listener)
         : listener_(listener), config_(config), explain_(config_), parser_(config_, *this) {}
     void feed(Bytes bytes) override { parser_.feed(bytes); }
-    void reset() override { parser_.reset(); }
+    void reset(GapReason why) override { parser_.reset(why); }
     void finish() override { parser_.finish(); }
     [[nodiscard]] std::array<Offset, 2> pending() const override { return {parser_.pending(), parser_.pending()}; }
     [[nodiscard]] bool amid_packet() const override { return parser_.progress().amid_packet(); }
@@ -164,7 +164,7 @@ public:
     SurveyorOf(const Config& config, const OffsetMap& offsets)
         : offsets_(offsets), config_(config), more_(config_), parser_(config_, *this) {}
     void feed(Bytes bytes) override { parser_.feed(bytes); }
-    void reset() override { parser_.reset(); }
+    void reset(GapReason why) override { parser_.reset(why); }
     void finish() override { parser_.finish(); }
     [[nodiscard]] std::array<Offset, 2> pending() const override { return {parser_.pending(), parser_.pending()}; }
     [[nodiscard]] bool amid_packet() const override { return parser_.progress().amid_packet(); }
@@ -254,8 +254,10 @@ struct Likeness {
                 break;
             case GapReason::padding: padding_bytes += gap.bytes(); break;
             case GapReason::unsynchronised:
-            case GapReason::framing: unsynchronised_bytes += gap.bytes(); break;
-            case GapReason::incomplete_packet: break;
+            case GapReason::framing:
+            case GapReason::missing: unsynchronised_bytes += gap.bytes(); break;
+            case GapReason::incomplete_packet:
+            case GapReason::stopped: break;
         }
     }
     /// Bytes that should be in packets.

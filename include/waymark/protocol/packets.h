@@ -26,8 +26,8 @@ public:
     virtual ~Reader() = default;
     /// The next bytes of the stream, borrowed for the call.
     virtual void feed(Bytes bytes) = 0;
-    /// What comes next does not follow what came before.
-    virtual void reset() = 0;
+    /// What comes next does not follow what came before: `why` is framing, missing or stopped.
+    virtual void reset(GapReason why) = 0;
     /// The stream ends here.
     virtual void finish() = 0;
     /// Stream positions that will still be reported: where whatever is unfinished began.

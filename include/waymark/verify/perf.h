@@ -32,7 +32,7 @@ struct VerifiedThread {
 struct VerifiedPerf {
     std::vector<VerifiedThread> threads;
     pipeline::Report report;
-    std::vector<pipeline::Damage> missing;  ///< code that was not found
+    std::vector<pipeline::Damage> missing;  ///< code that was not found, or may be another's
     std::uint64_t instructions{};           ///< decoded, of all
     bool together = false;                  ///< the trace does not say which thread ran
     bool partial = false;                   ///< trace was lost, or only a part of it was decoded

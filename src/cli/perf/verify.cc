@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -70,8 +71,12 @@ ExitStatus verify_perf(const InputOptions& options) {
         say("error", "nothing to compare: no instruction is decoded");
     using verify::Verdict;
     const Verdict verdict = all.verdict();
+    // The truth has addresses alone.
+    const bool uncertain = std::any_of(all.missing.begin(), all.missing.end(), [](const pipeline::Damage& damage) {
+        return damage.kind == pipeline::Damage::Kind::uncertain_code;
+    });
     out->print("{}: {} instructions of {}\n",
-               verdict == Verdict::equal       ? "equal"
+               verdict == Verdict::equal       ? uncertain ? "equal by address, though of uncertain files" : "equal"
                : verdict == Verdict::different ? "DIFFERENT"
                                                : "NOT COMPARED",
                grouped(all.instructions), counted(truth->sources.size(), "thread"));

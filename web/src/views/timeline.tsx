@@ -609,7 +609,7 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
     const pinch = useRef(new Map<number, number>());
     return (
         <>
-            <ViewHead title="Timeline" note={[axis.note, axis.uncertainty > 0 ? `Places may be off by ${time(axis.uncertainty)}.` : "",
+            <ViewHead title="Timeline" note={[axis.note, axis.uncertainty > 0 ? `Places of 95 % of what ran are off by at most ${time(axis.uncertainty)}.` : "",
                 timeline.part.resolution > 0 ? `What is shorter than ${time(timeline.part.resolution)} is merged.` : ""].filter(Boolean).join(" ")}>
                 <Search label="Search functions" value={query} onInput={setQuery} note={matches ? counted(matchCount, "slice") : ""} />
                 <div class="segments" role="group" aria-label="Zoom">
