@@ -195,7 +195,7 @@ void DiffRows::show(View& view) const {
                                           : fmt::format("per function: {}",
                                                         options_.by == "inclusive" ? "with what it called" : "its own");
     const auto sums = [&](std::string_view whose, std::uint64_t before, std::uint64_t after) {
-        const std::int64_t change = static_cast<std::int64_t>(after) - static_cast<std::int64_t>(before);
+        const std::int64_t change = difference(after, before);
         view.above.push_back(
             fmt::format("{}{}  {} before, {} after: {}{}", costs_name(metric_), whose, grouped(before), grouped(after),
                         signed_text(change),

@@ -1,7 +1,9 @@
 /// Rows of a comparison: functions of both sides, what each cost, and how much it grew.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,6 +18,13 @@
 
 namespace waymark::answers {
 
+/// How much more it is, at most the largest number there is.
+[[nodiscard]] inline std::int64_t difference(std::uint64_t after, std::uint64_t before) {
+    constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    if (after >= before) return static_cast<std::int64_t>(std::min(after - before, most));
+    return -static_cast<std::int64_t>(std::min(before - after, most));
+}
+
 struct DiffSide {
     std::uint64_t cost{}, calls{}, samples{};  ///< samples: of estimates from samples
     bool there{};
@@ -28,9 +37,7 @@ struct DiffChange {
     std::string shown{};   ///< its name, with what distinguishes it from others of that name
     bool several{};        ///< functions of one name, which nothing distinguishes
     bool unnamed{};        ///< code without a symbol
-    [[nodiscard]] std::int64_t change() const {
-        return static_cast<std::int64_t>(after.cost) - static_cast<std::int64_t>(before.cost);
-    }
+    [[nodiscard]] std::int64_t change() const { return difference(after.cost, before.cost); }
 };
 /// What was spent.
 struct DiffSums {

@@ -595,6 +595,7 @@ TEST(DiffView, SumsOfSaturatedCountsDoNotWrap) {
     const auto view = compare(before, after, {});
     ASSERT_TRUE(view);
     EXPECT_EQ(view->after, ~std::uint64_t{0});
+    EXPECT_EQ(cell(view->view, 0, "what").field(), "more");
     const auto profile = profile_view(after, {});
     ASSERT_TRUE(profile);
 }
