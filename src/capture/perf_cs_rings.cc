@@ -90,7 +90,7 @@ public:
                                    [](std::uint64_t time, const Switch* s) { return time < s->time; });
         if (at == switches.begin()) return std::nullopt;
         std::optional<std::uint32_t> out;
-        for (--at; at != switches.end() && ((*at)->time <= from || (*at)->time < to); ++at) {
+        for (--at; at != switches.end() && ((*at)->time <= from || (*at)->time <= to); ++at) {
             if ((*at)->tid == nobody) continue;
             if (out && out != (*at)->tid) return std::nullopt;
             out = (*at)->tid;
