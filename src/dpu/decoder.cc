@@ -162,7 +162,7 @@ public:
         parser_.finish(true);
         parser_.set_format(format);
         format_ = format;
-        builder_.restart(start);
+        builder_.restart(start, parser_.offset());
     }
     void finish(bool complete) {
         parser_.finish(complete);

@@ -4,8 +4,8 @@ namespace waymark::dpu {
 
 std::string_view name(ElementKind kind) {
     constexpr std::array<std::string_view, element_kinds> names{
-        "task switch", "flow",      "sample",  "pair",   "pc",           "short loop", "long loop",
-        "user data",   "user data", "context", "closed", "lost entries", "gap",        "held"};
+        "task switch", "flow",    "sample", "pair",         "pc",  "short loop", "long loop", "user data",
+        "user data",   "context", "closed", "lost entries", "gap", "held",       "enabled"};
     return names.at(static_cast<std::size_t>(kind));
 }
 

@@ -78,9 +78,8 @@ public:
         count<UserData>(at);
     }
     WM_INLINE void operator()(const UserRaw& e, const EntryExtent& at) {
-        Element& element = add(ElementKind::user_raw, at);
-        element.value = e.data;
-        show_context(element);
+        // Literal data do not show who wrote them, whoever ran when tracing was enabled.
+        add(ElementKind::user_raw, at).value = e.data;
         count<UserRaw>(at);
     }
     void operator()(const ContextEntry& e, const EntryExtent& at) {
@@ -136,11 +135,12 @@ public:
         totals_.gap_bytes[static_cast<std::size_t>(gap.reason)] += gap.bytes();
     }
 
-    /// Tracing was off, nobody knows how long, and begins again.
-    void restart(const StartState& start) {
+    /// Tracing was off, nobody knows how long, and begins again at `at`.
+    void restart(const StartState& start, Offset at) {
         state_.begin(start);
         state_.lossy = true;
-        after_pair_ = closed_ = held_ = false;
+        show_context(add(ElementKind::enabled, EntryExtent{at, 0}));
+        ++totals_.offs;
     }
     void flush() {
         if (size_ != 0) out_.consume({{elements_.data(), size_}, {readings_.data(), read_}});

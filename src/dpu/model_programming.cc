@@ -131,13 +131,14 @@ void Model::Unit::write_trace_control(std::uint32_t value, const CycleInput& in)
                             (raw || in_eonce_mode()) && e.tchof && e.tint && e.tloop, config_.choices, in.ctx,
                             counters_.values());
             }
-            periods_.push_back({cycle_, to_value(registers_.tw), to_value(next), in.ctx, counters_.values(), {}});
+            periods_.push_back({cycle_, to_value(registers_.tw), to_value(next), in.ctx, counters_.values(), {}, {}});
             if (next.tmode < trace_modes)
                 if (std::string missing = config_.eonce.missing(next.mode()); !missing.empty())
                     report(DpTc::offset, std::move(missing));
         }
     } else if (old.en && !next.en) {
         periods_.back().final = counters_.values();
+        periods_.back().end = cycle_;
         history_.partial |= not_counting();
         phase_ = phase_ == Phase::held ? Phase::off : Phase::close;
         if (phase_ == Phase::off) nexus_.close();
@@ -148,6 +149,8 @@ void Model::Unit::write_trace_control(std::uint32_t value, const CycleInput& in)
         flushed_ = false;
         // Nothing from here on has an entry, so the place gets a mark.
         hold_due_ = next.nexus_mode() != NexusMode::only;
+        // Where no pad marks it, the context is due all the same.
+        if (!hold_due_) context_due_ = shows_context();
     } else if (phase_ == Phase::held && !next.tmpdis) {
         resume();
     }

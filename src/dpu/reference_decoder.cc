@@ -14,7 +14,7 @@ public:
     void restart(const TraceFormat& format, const StartState& start) {
         parser_.finish(true);  // what was closed was written out (5.10)
         parser_.set_format(format);
-        builder_.restart(start);
+        builder_.restart(start, parser_.offset());
     }
     void finish(bool complete) {
         parser_.finish(complete);

@@ -33,6 +33,7 @@ std::string what(const analysis::DpuCode& code, const dpu::Element& e) {
         case Kind::sample:
         case Kind::context:
         case Kind::held:
+        case Kind::enabled:
         case Kind::closed: return {};
         case Kind::pc: return place(code, e.from, e.offset);
         case Kind::short_loop:
@@ -51,7 +52,7 @@ void write_row(Row out, const dpu::Element& e, const dpu::Reading* r, const Name
     using Kind = dpu::ElementKind;
     const bool from = e.kind != Kind::sample && e.kind <= Kind::long_loop, to = from && e.kind <= Kind::pair;
     const bool value = !e.has_reading() && e.kind != Kind::pair && e.kind != Kind::pc && e.kind != Kind::context &&
-                       e.kind != Kind::closed && e.kind != Kind::held;
+                       e.kind != Kind::closed && e.kind != Kind::held && e.kind != Kind::enabled;
     out.offset("offset", e.offset.value);
     out.word("element", true, name(e.kind));
     out.word("context", true, context_of(e));

@@ -197,6 +197,10 @@ Result<DpuDecoded> decode_dpu(const DpuTrace& trace, Bytes dump, dpu::ElementSin
             at += size;
         }
     }
+    // Periods that wrote nothing.
+    for (; period < starts.size() && starts[period]; ++period)
+        decoder.restart(trace.periods[period].format, trace.periods[period].start);
+    result.unplaced_periods = starts.size() - period;
     decoder.finish(trace.complete);
     result.totals = decoder.totals();
     return result;

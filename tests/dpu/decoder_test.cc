@@ -206,11 +206,20 @@ TEST(Decoder, Periods) {
     };
     const Elements out = run(std::type_identity<ReferenceDecoder>{});
     EXPECT_EQ(out, run(std::type_identity<Decoder>{}));
-    EXPECT_EQ(texts(out),
-              (Texts{"0 flow from=0x1000 to=0x2000 value=0 user id=2", "36 closed value=0 user id=2",
-                     "40 user data value=4 user id=9", "56 task switch from=0x3000 to=0x4000 value=1 user id=2"}));
+    EXPECT_EQ(texts(out), (Texts{"0 flow from=0x1000 to=0x2000 value=0 user id=2", "36 closed value=0 user id=2",
+                                 "40 enabled value=0 supervisor id=3", "40 user data value=4 user id=9",
+                                 "56 task switch from=0x3000 to=0x4000 value=1 user id=2"}));
     EXPECT_EQ(out.readings[1].deltas[0], 1U);
     EXPECT_TRUE(out.readings[1].has(Reading::lossy));
+    EXPECT_EQ(out.totals.offs, 1U);
+}
+
+// Literal data do not show who wrote them, whoever ran when tracing was enabled (7.2).
+TEST(Decoder, LiteralDataHaveNoContext) {
+    const Elements out = decoded("00000001 FFF0A001 00000003", in(TraceMode::user_raw),
+                                 {.context = TaskContext{false, 7}, .counters = {}});
+    EXPECT_EQ(texts(out), (Texts{"0 user data value=1", "4 user data value=0xfff0a001", "8 user data value=3"}));
+    EXPECT_EQ(out.totals.holds, 0U);
 }
 
 // Random traces, whole and damaged, in pieces of any size and both byte orders: the fast decoder gives what the

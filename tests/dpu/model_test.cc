@@ -786,6 +786,33 @@ TEST(DpuModel, NexusGetsTheSameOrSomethingElse) {
     EXPECT_EQ(std::count_if(raw.begin(), raw.end(), [](const std::string& m) { return m.starts_with("DATA"); }), 0);
 }
 
+// After a hold the owner is sent again, also where nothing goes to the buffer, so that no pad marks the hold
+// (5.10, 11.3).
+TEST(DpuModel, TheOwnerIsSentAfterAHold) {
+    for (const std::uint32_t nexus_mode : {1U, 3U}) {
+        Driver d(Driver::traced(TraceMode::eonce_raw), 16);
+        const std::uint32_t tc = trace_control(TraceMode::eonce_raw, nexus_mode << 24);
+        d.write(DpTc::offset, tc);
+        std::vector<std::uint8_t> bytes;
+        const auto steps = [&](unsigned times) {
+            for (unsigned i = 0; i < times; ++i) {
+                const auto& nexus = d.step().nexus;
+                bytes.insert(bytes.end(), nexus.begin(), nexus.end());
+            }
+        };
+        steps(3);
+        d.write(DpTc::offset, tc | tc_tmpdis);
+        steps(20);
+        d.write(DpTc::offset, tc);
+        steps(20);
+        const auto texts = messages(bytes);
+        ASSERT_EQ(texts.size(), 3U) << nexus_mode;
+        EXPECT_TRUE(texts[1].starts_with("CORRELATION SRC=0 EVCODE=4")) << texts[1];
+        EXPECT_EQ(texts[2], texts[0]);
+        EXPECT_TRUE(texts[2].starts_with("OWNERSHIP")) << texts[2];
+    }
+}
+
 // Requirements: R5 R48
 TEST(DpuModel, ASlowNexusPortLosesNothingOfTheBuffer) {
     ModelConfig config = Driver::traced(TraceMode::flow);

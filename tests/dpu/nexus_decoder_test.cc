@@ -123,7 +123,7 @@ TEST(NexusDecoder, SoftwareAndPlaces) {
                          nx::ProgramTraceSync{0, nx::Sync::watchpoint, 0, 0x4000 >> 1}}),
                 TraceMode::eonce_raw);
     ASSERT_EQ(texts(all), (Texts{"context 0>0 sv 4 = 0", "user data 0>0 sv 4 = 3405643777",
-                                 "user data 0>0 sv 4 = 3405643777", "pc 4000>0 sv 4 = 0"}));
+                                 "user data 0>0 = 3405643777", "pc 4000>0 sv 4 = 0"}));
     EXPECT_EQ(all.elements[1].kind, ElementKind::user_data);
     EXPECT_EQ(all.elements[2].kind, ElementKind::user_raw);
 }

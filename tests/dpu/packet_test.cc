@@ -88,11 +88,25 @@ TEST(Packet, MarkInCompressedTrace) {
     same("00402011 FFF0A40E", {CompressedPc{0x00402010, {true, 7}}}, in(TraceMode::eonce_comp));
 }
 
-// Literal user data: any word but the two that read as padding.
+// Literal user data: any word, also those with which the unit fills lines, unless a line ends with them.
 TEST(Packet, UserRaw) {
+    const TraceFormat format = in(TraceMode::user_raw);
     same("00000000 CAFE0001 FFF0A000 FFF0A20F FFF0AA01 FFF0A001 00000003",
-         {UserRaw{0}, UserRaw{0xCAFE0001}, UserRaw{0xFFF0A000}, UserRaw{0xFFF0A20F}, Closed{}, Pad{}, UserRaw{3}},
-         in(TraceMode::user_raw));
+         {UserRaw{0}, UserRaw{0xCAFE0001}, UserRaw{0xFFF0A000}, UserRaw{0xFFF0A20F}, UserRaw{0xFFF0AA01},
+          UserRaw{0xFFF0A001}, UserRaw{3}},
+         format);
+    // A hold fills the rest of a line or a whole one; where tracing ends, the rest of the last line is filled.
+    const std::string line = "00000001 00000002 00000003 00000004 00000005 00000006 ";
+    const std::vector<Entry> data{UserRaw{1}, UserRaw{2}, UserRaw{3}, UserRaw{4}, UserRaw{5}, UserRaw{6}};
+    const auto with = [&](std::vector<Entry> more) {
+        more.insert(more.begin(), data.begin(), data.end());
+        return more;
+    };
+    same(line + "FFF0A001 FFF0A001 00000003", with({Pad{}, Pad{}, UserRaw{3}}), format);
+    same(line + "FFF0AA01 FFF0AA01", with({Closed{}, Closed{}}), format);
+    same(line + "FFF0AA01 FFF0AA01 00000003", with({UserRaw{0xFFF0AA01}, UserRaw{0xFFF0AA01}, UserRaw{3}}), format);
+    same(line + "FFF0AA01 FFF0A001 00000003", with({UserRaw{0xFFF0AA01}, Pad{}, UserRaw{3}}), format);
+    same(line + "FFF0A001", with({UserRaw{0xFFF0A001}}), format);
 }
 
 // A counter at zero is a word of zero.

@@ -122,6 +122,9 @@ class RandomTrace {
 public:
     RandomTrace(const TraceFormat& format, std::uint64_t seed) : format_(format), random_(seed) {
         Entries::for_each([&]<class P>() {
+            // Where literal words fill lines depends on their places.
+            constexpr bool fills = std::same_as<P, Pad> || std::same_as<P, Closed>;
+            if (fills && format.mode == TraceMode::user_raw) return;
             if (legal<P>(format)) makers_.push_back([](RandomTrace& self) { return Entry(self.make<P>()); });
         });
     }
@@ -146,7 +149,7 @@ private:
                     entry.counters[i] =
                         format_.word({static_cast<FlagKind>(random_() % 8), static_cast<std::uint8_t>(random_())}) >> 1;
             }
-        // The two words that read as padding (7.2).
+        // Words that fill lines (7.2).
         if constexpr (std::same_as<P, UserRaw>)
             if (format_.in_flag_page(entry.data)) entry.data ^= 0x80000000U;
         return entry;

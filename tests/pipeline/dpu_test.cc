@@ -132,8 +132,9 @@ TEST(DpuTrace, Periods) {
     EXPECT_EQ(trace->periods[0].format.mode, dpu::TraceMode::task);
     EXPECT_EQ(trace->periods[0].start.context, (dpu::TaskContext{false, 5}));
     ASSERT_TRUE(decode_dpu(*trace, dump, out).has_value());
-    EXPECT_EQ(out.kinds(), (Kinds{task_switch, task_switch, sample, user_data, held, context, pair, short_loop,
+    EXPECT_EQ(out.kinds(), (Kinds{task_switch, task_switch, sample, user_data, held, enabled, context, pair, short_loop,
                                   long_loop, pair, closed}));
+    EXPECT_EQ(out.elements[5].offset.value, 128U);
 
     // One line of the second period and nothing of the first.
     capture.registers = {{"DP_SR", 0},           {"DP_MR", 0x400},       {"DP_TC", 0x00200003},

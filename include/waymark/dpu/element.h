@@ -29,8 +29,9 @@ enum class ElementKind : std::uint8_t {
     lost,         ///< value: entries for which there was no room (E14)
     gap,          ///< reason; value: bytes that gave no entry, 4294967295 where there are more
     held,         ///< tracing was held (TMPDIS): what happened then is in no entry; one for a run of pads (E12)
+    enabled,      ///< tracing was off (EN = 0) and begins again: what happened meanwhile is in no entry
 };
-inline constexpr unsigned element_kinds = 14;
+inline constexpr unsigned element_kinds = 15;
 [[nodiscard]] std::string_view name(ElementKind kind);
 
 /// One thing the trace says.
@@ -101,6 +102,7 @@ struct Totals {
     std::array<std::uint64_t, gap_reasons> gap_bytes{};
     std::uint64_t lost{};   ///< entries for which there was no room: the sum of all E14
     std::uint64_t holds{};  ///< times that tracing was held
+    std::uint64_t offs{};   ///< times that tracing was off and began again
     std::uint64_t readings{};
     std::uint64_t wide{};                               ///< of them: with a delta of 2^30 or more
     std::array<std::uint64_t, counter_count> deltas{};  ///< sum over all readings

@@ -111,8 +111,9 @@ struct TracePeriod {
     std::uint64_t cycle{};
     std::uint32_t tw{}, tc{};
     CoreContext context;
-    Counters initial{};               ///< before anything of this cycle was counted
-    std::optional<Counters> final{};  ///< where tracing was disabled again: as it was
+    Counters initial{};                  ///< before anything of this cycle was counted
+    std::optional<Counters> final{};     ///< where tracing was disabled again: as it was
+    std::optional<std::uint64_t> end{};  ///< the cycle of it
     bool operator==(const TracePeriod&) const = default;
 };
 

@@ -13,6 +13,7 @@
 #include "waymark/core/packet_parser.h"
 #include "waymark/core/wire.h"
 #include "waymark/dpu/packet.h"
+#include "waymark/dpu/vtb.h"
 
 namespace waymark::dpu {
 
@@ -94,6 +95,7 @@ public:
 
     /// The stream ends here. `complete`: the unit had written all it had (TWBA = 0), so the last entry is not cut.
     void finish(bool complete) {
+        end_filling(true);
         if (words_ != 0 && headed_ && !(complete && carried_ == 0) && may_be_cut(head_, words_, format_))
             lose(GapReason::incomplete_packet);
         else
@@ -104,6 +106,7 @@ public:
     /// What comes next does not follow what came before: reports what is left over, and always a gap, even an empty
     /// one, so that the handler knows.
     void reset() {
+        end_filling(false);
         const bool reported = words_ != 0 || carried_ != 0;
         if (words_ != 0) lose(headed_ ? GapReason::framing : headless());
         leave(GapReason::framing);
@@ -118,19 +121,21 @@ public:
         if (carried_ == 0) end_piece();
     }
     /// Nothing is pending, and what comes next cannot change what came before.
-    [[nodiscard]] bool idle() const { return words_ == 0 && carried_ == 0 && !held_ && !after_malformed_; }
+    [[nodiscard]] bool idle() const {
+        return words_ == 0 && carried_ == 0 && filling_ == 0 && !held_ && !after_malformed_;
+    }
     /// Bytes until the next word begins; 0: at one.
     [[nodiscard]] std::size_t unaligned() const { return carried_ == 0 ? 0 : 4 - carried_; }
     /// Passes over whole entries that someone else has parsed. Only while idle.
     void advance(std::uint64_t bytes) { at_ = at_ + bytes; }
 
     /// Bytes fed so far.
-    [[nodiscard]] Offset offset() const { return at_ + 4 * words_ + carried_; }
+    [[nodiscard]] Offset offset() const { return at_ + 4 * (words_ + filling_) + carried_; }
 
 private:
     void take(std::uint32_t word) {
-        // Nothing in literal user data says where one begins: each word is its own piece.
-        if ((word & 1U) != 0 || format_.mode == TraceMode::user_raw) {
+        if (format_.mode == TraceMode::user_raw) return take_literal(word);
+        if ((word & 1U) != 0) {
             end_piece();
             headed_ = true;
             head_ = word;
@@ -139,6 +144,41 @@ private:
             for (unsigned i = 0; i < 4; ++i) piece_[4 * words_ + i] = static_cast<std::uint8_t>(word >> (8 * i));
         ++words_;
         if (!headed_) zeros_ = zeros_ && word == 0;
+    }
+
+    /// Literal user data (USERRAW): each word is a datum, whatever its bits. The unit fills lines with words of its
+    /// own, always up to the end of a line: DUMMY at a hold, VTB FILLED where tracing ends. Such words elsewhere are
+    /// data.
+    void take_literal(std::uint32_t word) {
+        if (filling_ != 0 && (word != filler_ || line_is_full())) end_filling(false);
+        const bool dummy = word == format_.word({FlagKind::dummy, 0, true});
+        if (!dummy && word != closed_word()) return literal(UserRaw{word});
+        filler_ = word;
+        ++filling_;
+        // Behind what fills a line where tracing ends, nothing follows.
+        if (dummy && line_is_full()) end_filling(true);
+    }
+    [[nodiscard]] std::uint32_t closed_word() const { return format_.word({FlagKind::vtb_filled, 0, true}); }
+    [[nodiscard]] bool line_is_full() const { return (at_.value + 4 * filling_) % line_bytes == 0; }
+    /// Words that may fill a line: they do if `fills` and they reach its end; else they are data.
+    void end_filling(bool fills) {
+        // A line that is full when tracing ends is not followed by one of filling alone (5.10).
+        const bool closed = filler_ == closed_word();
+        fills = fills && line_is_full() && !(closed && filling_ == line_bytes / 4);
+        for (; filling_ != 0; --filling_) {
+            if (!fills)
+                literal(UserRaw{filler_});
+            else if (closed)
+                literal(Closed{});
+            else
+                literal(Pad{});
+        }
+    }
+    template <class P>
+    void literal(const P& entry) {
+        const Offset first = at_;
+        at_ = first + 4;
+        handler_(entry, EntryExtent{first, 4});
     }
 
     [[nodiscard]] GapReason headless() const { return zeros_ ? GapReason::padding : GapReason::unsynchronised; }
@@ -204,6 +244,8 @@ private:
     Offset at_{};                   // where the current piece begins
     std::uint64_t words_ = 0;       // of it so far; the first of them are in piece_
     std::uint32_t head_ = 0;        // its first word
+    std::uint32_t filler_ = 0;      // the words behind at_ that may fill a line have this value
+    std::size_t filling_ = 0;       // number of these words
     bool headed_ = false;           // a head has come
     bool zeros_ = true;             // no head yet, and nothing but zeros
     bool after_malformed_ = false;  // the piece before was no entry

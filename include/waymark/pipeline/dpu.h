@@ -60,9 +60,10 @@ struct DpuModuleTime {
 /// What decoding a buffer began with.
 struct DpuDecoded {
     dpu::Totals totals;
-    bool overwritten = false;         ///< older trace is gone: nothing is known of what came before the first element
-    bool cut = false;                 ///< trace is missing from the dump
-    std::uint64_t unwritten_bytes{};  ///< zero lines at the end of a dump without registers
+    bool overwritten = false;          ///< older trace is gone: nothing is known of what came before the first element
+    bool cut = false;                  ///< trace is missing from the dump
+    std::uint64_t unplaced_periods{};  ///< later ones that began nobody knows where in the trace: read as the first
+    std::uint64_t unwritten_bytes{};   ///< zero lines at the end of a dump without registers
 };
 
 /// The bytes of `trace_file` → elements; `out` is borrowed for the call. Offsets of elements count from the oldest
