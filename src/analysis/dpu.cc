@@ -74,15 +74,23 @@ DpuCosts::DpuCosts(DpuSetup setup, const DpuCode& code)
       readings_checked_(setup_),
       first_values_(setup_.initial),
       calls_(code),
-      ranges_(setup_.ranges.size()) {
-    if (changes_ && context_ && shown(0) == true) stay(context_);
-    if (context_) show(*context_);
+      ranges_(setup_.ranges.size()),
+      loops_(code) {
+    if (changes_ && context_ && shown(0) == true) {
+        stay(context_, !setup_.began_before, true);
+        ++tasks_[{DpuOwner::Kind::context, *context_, {}}].entered;
+    }
+    if (context_ && eonce_)
+        show(*context_);
+    else
+        shown_ = context_;
 }
 
 DpuCosts::~DpuCosts() = default;
 
 void DpuCosts::consume(const dpu::Batch& batch) {
     for (const Element& e : batch.elements) {
+        if (setup_.mode == dpu::TraceMode::eonce_comp) loops_.take(e);
         const bool known = e.has(Element::id_known) && e.has(Element::privilege_known);
         const std::optional<dpu::TaskContext> context = known ? std::optional(e.context) : std::nullopt;
         if (context && !e.has(Element::doubtful)) show(*context);
@@ -90,23 +98,13 @@ void DpuCosts::consume(const dpu::Batch& batch) {
             case ElementKind::task_switch:
             case ElementKind::flow:
             case ElementKind::sample: reading(e, batch.readings[e.value]); break;
-            case ElementKind::short_loop:
-            case ElementKind::long_loop: {
-                DpuLoop& loop = loops_[code_.at(e.from, e.offset)];
-                loop.is_short = e.kind == ElementKind::short_loop;
-                ++loop.runs;
-                loop.jumps += e.value;
-                loop.least = std::min<std::uint64_t>(loop.least, e.value);
-                loop.most = std::max<std::uint64_t>(loop.most, e.value);
-                break;
-            }
-            case ElementKind::pair: starts_[code_.at(e.from, e.offset).layer].saw(e); break;
             case ElementKind::user_data:
             case ElementKind::user_raw:
                 if (data_.size() < most_data) data_.push_back({e.offset, context, e.value, time_});
                 break;
             case ElementKind::lost:
-            case ElementKind::held: lossy_ = true; break;
+            case ElementKind::held:
+            case ElementKind::enabled: lossy_ = true; break;
             case ElementKind::gap:
                 // What came before a buffer wrapped is missing; what follows is whole.
                 if (e.reason != GapReason::padding && e.reason != GapReason::unsynchronised) lossy_ = true;
@@ -165,6 +163,14 @@ bool DpuCosts::filtered() const {
     return std::any_of(setup_.filters.begin(), setup_.filters.end(), [](const DpuFilter& f) { return f.on; });
 }
 
+bool DpuCosts::filter_changed() const { return setup_.filters.size() > 1 && filtered(); }
+
+bool DpuCosts::has_unattributed() const {
+    const auto found = tasks_.find({DpuOwner::Kind::unattributed});
+    return found != tasks_.end() &&
+           std::any_of(found->second.sum.begin(), found->second.sum.end(), [](std::uint64_t n) { return n != 0; });
+}
+
 /// No cycle is waited or stalled for that was not counted.
 bool DpuCosts::beyond(const DpuCounts& counts) const {
     if (!setup_.cycles) return false;
@@ -212,10 +218,19 @@ void DpuCosts::reading(const Element& e, const Reading& sent) {
     lossy_ = mixed_ = false;
 
     const bool changed = e.kind != ElementKind::sample;
-    if (changed) calls_.change(e, context_);
+    // Which context is left is known where its interval is its own.
+    if (changed) calls_.change(e, who.is_context() ? context_ : std::nullopt);
     if (changed) run_ = code_.at(e.to, e.offset);
-    if (!stay_ || stay_->context != e.context)
-        stay(stays_shown(e.context, e.offset.value) ? std::optional(e.context) : std::nullopt);
+    const bool stays = stays_shown(e.context, e.offset.value);
+    if (!stay_ || stay_->context != e.context) {
+        // Behind what a filter leaves out, the entry is there because its context begins to match.
+        const bool begins = who.is_context() || who.kind == DpuOwner::Kind::filtered;
+        stay(stays ? std::optional(e.context) : std::nullopt, begins, true);
+    }
+    if (changes_) {
+        if (stays && shown_ != e.context) ++tasks_[{DpuOwner::Kind::context, e.context, {}}].entered;
+        shown_ = e.context;
+    }
     context_ = e.context;
     reading_at_ = e.offset.value;
 }
@@ -236,8 +251,11 @@ void DpuCosts::book(const DpuOwner& who, const DpuCounts& counts, std::optional<
     if (who.is_context() && stay_ && stay_->context == who.context)
         add(stay_->counts, counts);
     else if (!who.is_context())
-        stay(std::nullopt);
-    calls_.pass(counts);
+        stay(std::nullopt, false, false);
+    if (who.kind == DpuOwner::Kind::filtered)
+        calls_.pass_unseen();
+    else
+        calls_.pass(counts);
 
     // Code: an interval in modes TASK and FLOW runs from where the reading before led to where this one came from.
     const bool in_code = who.is_context() && changes_ && run_;
@@ -261,10 +279,10 @@ void DpuCosts::book(const DpuOwner& who, const DpuCounts& counts, std::optional<
     calls_.book(who, counts, in_code ? run_ : std::nullopt, last_pc, known);
 }
 
-/// Whose stay begins; none: nobody knows.
-void DpuCosts::stay(const std::optional<dpu::TaskContext>& context) {
+/// Whose stay begins, none: nobody knows; and whether it begins here. `ended`: the one before ended here.
+void DpuCosts::stay(const std::optional<dpu::TaskContext>& context, bool begins, bool ended) {
     if (stay_) {
-        tasks_[{DpuOwner::Kind::context, stay_->context, {}}].stays.take(stay_->counts);
+        if (stay_->begins && ended) tasks_[{DpuOwner::Kind::context, stay_->context, {}}].stays.take(stay_->counts);
         stay_->end = time_;
         if (stays_.size() < setup_.most_stays)
             stays_.push_back(*stay_);
@@ -272,12 +290,13 @@ void DpuCosts::stay(const std::optional<dpu::TaskContext>& context) {
             ++stays_left_out_;
     }
     stay_.reset();
-    if (context) stay_ = DpuStay{*context, time_, time_, {}};
+    if (context) stay_ = DpuStay{*context, time_, time_, {}, begins};
 }
 
 // ---- the end
 
 void DpuCosts::finish() {
+    bool ended = false;
     if (const auto& values = readings_checked_.values(); setup_.final && values) {
         DpuCounts counts{};
         for (std::size_t i = 0; i < counts.size(); ++i) counts[i] = dpu::counted((*values)[i], (*setup_.final)[i]);
@@ -298,20 +317,16 @@ void DpuCosts::finish() {
         if (who.kind == Kind::unattributed) lose_stacks();
         const bool any = std::any_of(counts.begin(), counts.end(), [](std::uint64_t n) { return n != 0; });
         if (any) book(who, counts, std::nullopt, true);
+        ended = !setup_.ended_after && (who.is_context() || (!any && who.kind != Kind::unattributed));
         std::uint8_t wide = 0;
         for (std::size_t i = 0; i < counts.size(); ++i)
             wide = static_cast<std::uint8_t>(wide | (dpu::is_wide(counts[i]) ? 1U : 0U) << i);
         doubt(counts, wide, {}, lossy_);
         time_ += setup_.cycles ? counts[*setup_.cycles] : 1;
     }
-    stay(std::nullopt);
+    stay(std::nullopt, false, ended);
     calls_.finish();
-    // The program's image first, then what the trace showed (5.4).
-    for (auto& [last, loop] : loops_) {
-        dpu::LoopStarts& starts = starts_[last.layer];
-        if (const auto start = code_.loop_start(last)) starts.set(last.address, *start);
-        loop.start = starts.find(last.address);
-    }
+    loops_.finish();
 }
 
 std::array<DpuReconciled, dpu::counter_count> DpuCosts::reconciled(const DpuCounts& rows) const {

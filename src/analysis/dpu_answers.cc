@@ -60,8 +60,7 @@ void DpuTimes::lose(const Element& e) {
         ++losses_left_out_;
         return;
     }
-    losses_.push_back(
-        {e.offset, time_, time_, e.kind == ElementKind::lost ? e.value : 0, e.reason, e.kind == ElementKind::held});
+    losses_.push_back({e.offset, time_, time_, e.kind == ElementKind::lost ? e.value : 0, e.reason, e.kind});
 }
 
 void DpuTimes::close_service() {
@@ -76,7 +75,7 @@ void DpuTimes::close_service() {
 
 void DpuTimes::consume(const dpu::Batch& batch) {
     for (const Element& e : batch.elements) {
-        if (e.kind == ElementKind::lost || e.kind == ElementKind::held ||
+        if (e.kind == ElementKind::lost || e.kind == ElementKind::held || e.kind == ElementKind::enabled ||
             (e.kind == ElementKind::gap && e.reason != GapReason::padding && e.reason != GapReason::unsynchronised))
             lose(e);
         if (!e.has_reading()) continue;
@@ -92,10 +91,10 @@ void DpuTimes::consume(const dpu::Batch& batch) {
         for (; ended_losses_ < losses_.size(); ++ended_losses_) losses_[ended_losses_].end = time_;
         if (r.has(dpu::Reading::lossy)) open_.reset();
         if (e.kind != ElementKind::sample) {
-            const bool before = context_ && context_->supervisor;
+            if (r.has(dpu::Reading::lossy)) context_.reset();
             if (!e.context.supervisor)
                 close_service();
-            else if (!before && context_)
+            else if (context_ && !context_->supervisor)
                 open_ = Service{e.to, time_, time_};
         }
         context_ = e.context;
@@ -200,6 +199,7 @@ private:
             out_.health.push_back({each.severity, std::move(each.what), std::move(each.todo),
                                    each.first ? std::optional(each.first->value) : std::nullopt});
         }
+        if (std::string left_out = dpu_left_out(said_); !left_out.empty()) say(Severity::note, std::move(left_out));
         const auto reconciled = costs_.reconciled(sum_of_tasks_);
         for (const unsigned c : counters_)
             if (const DpuReconciled& r = reconciled[c]; r.residual() != 0)
@@ -281,7 +281,7 @@ private:
         const Index root = node(none, none, Kind::root, 0, {});
         if (said_.mode != dpu::TraceMode::flow) {
             for (const auto& [who, task] : costs_.tasks())
-                node(root, synthetic_.of(owner_text(said_, who)), Kind::root, task.stays.times, task.sum);
+                node(root, synthetic_.of(owner_text(said_, who)), Kind::root, task.entered, task.sum);
             return;
         }
         std::map<std::uint8_t, Index> tasks;
@@ -305,9 +305,10 @@ private:
         for (const auto& [entry, service] : costs_.services()) {
             ExceptionRow row;
             row.name = function_text(code_.function(entry));
-            row.times = row.returned = service.stays.times;
+            row.times = service.stays.times;
             row.unit = "cycles";
-            if (said_.cycles) {
+            if (said_.cycles) {  // without them no time is known
+                row.returned = service.stays.times;
                 row.least = service.stays.least[*said_.cycles];
                 row.most = service.stays.most[*said_.cycles];
                 row.sum = service.stays.sum[*said_.cycles];
@@ -322,7 +323,7 @@ private:
             made.head = loop.start.value_or(last.address);
             made.tail = last.address;
             made.entries = loop.runs;
-            made.iterations = loop.jumps + loop.runs;
+            made.iterations = loop.iterations();
             const Index where = function(code_.function(last));
             made.function = where;
             made.source = out_.functions[where].source;
@@ -402,8 +403,9 @@ private:
             t.marks.push_back({loss.begin, loss.end, trace_track(), TimelineMark::Kind::gap,
                                loss.entries != 0
                                    ? fmt::format("{} lost for want of room", counted(loss.entries, "entry", "entries"))
-                               : loss.held ? std::string("tracing was held")
-                                           : std::string(name(loss.reason))});
+                               : loss.kind == ElementKind::held    ? std::string("tracing was held")
+                               : loss.kind == ElementKind::enabled ? std::string("tracing was off")
+                                                                   : std::string(name(loss.reason))});
         std::size_t rows = 0;
         for (const DpuDatum& d : costs_.data()) {
             if (rows++ == options_.most_rows) break;

@@ -156,10 +156,35 @@ void DpuCalls::lose() {
     open_services_.clear();
 }
 
+/// A context goes on, after others ran.
+void DpuCalls::resume(Stack& s, const Place& to, const dpu::TaskContext& context) {
+    const Known& at = known(to);
+    if (s.empty()) {
+        begin(s, to, context);
+    } else if (at.home != 0 && at.home != s.back().home) {
+        // The handler of a signal, or back from one.
+        if (begins_at(to))
+            push(s, to, 0, false, context);
+        else
+            static_cast<void>(unwind(s, to));
+    }
+}
+
+/// A change of flow away from an unknown context: only a call says by itself what it is.
+void DpuCalls::arrive(const dpu::Element& e) {
+    const Place from = code_.at(e.from, e.offset), to = code_.at(e.to, e.offset);
+    Stack& s = stack(e.context.id);
+    // No service of a task that runs in user state is open.
+    while (!e.context.supervisor && std::any_of(s.begin(), s.end(), [](const Frame& f) { return f.service; })) pop(s);
+    if (code_.change(from) != DpuCode::Change::call) return resume(s, to, e.context);
+    if (s.empty()) begin(s, from, e.context);
+    push(s, to, e.from, false, e.context);
+}
+
 void DpuCalls::change(const dpu::Element& e, const std::optional<dpu::TaskContext>& left) {
     const bool before = left && left->supervisor, after = e.context.supervisor;
     // Services are known by their entry in both modes.
-    if (!before && after) open_services_.push_back({e.to, {}});
+    if (left && !before && after) open_services_.push_back({e.to, {}});
     if (!after) {
         while (!open_services_.empty()) {
             services_[open_services_.back().entry].stays.take(open_services_.back().counts);
@@ -167,9 +192,9 @@ void DpuCalls::change(const dpu::Element& e, const std::optional<dpu::TaskContex
         }
     }
     if (e.kind != dpu::ElementKind::flow) return;
-    const std::uint8_t old_id = left ? left->id : e.context.id;
+    if (!left) return arrive(e);
     const Place from = code_.at(e.from, e.offset), to = code_.at(e.to, e.offset);
-    Stack& s = stack(old_id);
+    Stack& s = stack(left->id);
     if (!s.empty() && s.back().function == nowhere) replace(s, code_.function_around(from), known(from).home, false);
     if (!before && after) {
         push(s, to, e.from, true, e.context);
@@ -181,17 +206,7 @@ void DpuCalls::change(const dpu::Element& e, const std::optional<dpu::TaskContex
                std::any_of(s.begin(), s.end(), [](const Frame& f) { return f.service; }))
             pop(s);
         while (!s.empty() && s.back().service) pop(s);
-        Stack& next = stack(e.context.id);
-        const Known& at = known(to);
-        if (next.empty()) {
-            begin(next, to, e.context);
-        } else if (at.home != 0 && at.home != next.back().home) {
-            // The handler of a signal, or back from one.
-            if (begins_at(to))
-                push(next, to, 0, false, e.context);
-            else
-                static_cast<void>(unwind(next, to));
-        }
+        resume(stack(e.context.id), to, e.context);
         return;
     }
     const DpuCode::Change change = code_.change(from);

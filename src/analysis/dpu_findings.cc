@@ -64,12 +64,34 @@ std::vector<DpuFinding> dpu_losses(const DpuSaid& said) {
                                    "<unattributed>",
                                    counted(t.lost, "entry", "entries")),
                        "Trace less: mode task instead of flow, a filter, or an ID"});
+    if (said.lost_unseen)
+        out.push_back(
+            {DpuKind::no_room_unseen, warning,
+             "entries found no room in the trace write buffer (DP_MR.TLOST): how many, and where, is not in the "
+             "trace",
+             "Trace less, or write less to DP_TD"});
     if (t.holds != 0)
         out.push_back({DpuKind::held, warning,
                        fmt::format("tracing was held (TMPDIS) {}: what happened then is not in the trace; the "
                                    "intervals around are <unattributed>",
                                    counted(t.holds, "time")),
                        "Hold tracing for a short time, or not at all"});
+    const std::uint64_t off = said.off_cycles.value_or(0);
+    if (said.offs != 0 || off != 0)
+        out.push_back({DpuKind::off, warning,
+                       fmt::format("tracing was off (EN = 0) {}{}: what happened then is not in the trace{}",
+                                   said.offs != 0 ? counted(said.offs, "time") : std::string("at an end of the run"),
+                                   off != 0 ? fmt::format(", for {} of the run's {}", grouped(off),
+                                                          counted(said.run_cycles.value_or(off), "cycle"))
+                                            : std::string(),
+                                   said.offs != 0 ? "; the intervals around are <unattributed>" : ""),
+                       "Leave tracing on from the first instruction to the last"});
+    if (said.unplaced != 0)
+        out.push_back({DpuKind::unplaced, bad,
+                       fmt::format("tracing was off (EN = 0) {}, and where in the trace is not known: everything is "
+                                   "read as one stretch of trace",
+                                   counted(said.unplaced, "time")),
+                       "Give DP_TSA, DP_TEA and DP_TW in dpu.ini"});
     if (said.overwritten)
         out.push_back({DpuKind::overwritten, warning, "older trace was overwritten; what came before is <before>",
                        "Record into a larger buffer, or stop earlier"});
@@ -94,6 +116,21 @@ std::vector<DpuFinding> dpu_losses(const DpuSaid& said) {
         out.push_back({DpuKind::incomplete, warning, "the unit still held trace when the buffer was read",
                        "Disable tracing and wait for DP_SR.TWBA to clear before reading"});
     return out;
+}
+
+std::string dpu_left_out(const DpuSaid& said) {
+    if (said.filter.empty()) return {};
+    if (said.filter_changed)
+        return fmt::format(
+            "IDFLT was on for a part of the trace or changed: there, what others than {} did is <filtered>",
+            said.filter);
+    return fmt::format("IDFLT: what others than {} did is not in the trace, and its counts are <filtered>",
+                       said.filter);
+}
+
+bool is_whole(const DpuSaid& said, const DpuCosts& costs) {
+    return dpu_losses(said).empty() && said.totals.doubtful == 0 && costs.wide().intervals == 0 &&
+           costs.wide().beyond == 0 && costs.doubted().readings == 0 && !costs.has_unattributed();
 }
 
 std::vector<DpuFinding> dpu_doubts(const DpuCosts& costs, const DpuSaid& said, unsigned counter) {

@@ -112,12 +112,14 @@ DpuTable DpuTables::tasks(std::size_t most) const {
     Table& table = out.table;
     table.title = "tasks";
     table.note = "per task: what each had of the counters";
-    if (stays) table.note += ", and how long it stayed";
+    if (stays)
+        table.note += key_ == said_.cycles ? std::string(", and how long it stayed")
+                                           : fmt::format(", and how much of {} a stay had", name);
     table.columns = {Column::text("task"), Column::count("stays"), Column::real("share", "share")};
     counter_columns(table.columns);
-    for (Column column :
-         {Column::real("mean " + name, "mean stay"), Column::count("least " + name, "least"),
-          Column::count("most " + name, "most"), Column::count("sampled", ""), Column::count("tail", "")})
+    for (Column column : {Column::real("mean " + name, key_ == said_.cycles ? "mean stay" : "mean in a stay"),
+                          Column::count("least " + name, "least"), Column::count("most " + name, "most"),
+                          Column::count("sampled", ""), Column::count("tail", "")})
         table.columns.push_back(std::move(column));
     rate_columns(table.columns, false);
     for (const auto* each : by_counts(costs_.tasks(), [&](const auto& row) { return row.second.sum[key_]; })) {
@@ -125,9 +127,7 @@ DpuTable DpuTables::tasks(std::size_t most) const {
         const bool is_task = who.is_context();
         const bool known = task.known && (!is_task || stays || costs_.readings() != 0);
         std::vector<Cell> row{owner_text(said_, who),
-                              is_task && stays               ? Cell(task.stays.times)
-                              : is_task && task.entered != 0 ? Cell(task.entered)
-                                                             : Cell::none(),
+                              is_task && (stays || task.entered != 0) ? Cell(task.entered) : Cell::none(),
                               share(task.sum, known)};
         counter_cells(row, task.sum, known);
         const bool spread = stays && task.stays.times != 0;
@@ -337,12 +337,12 @@ DpuTable DpuTables::loops(std::size_t most) const {
                      Column::address("last", "tail"),
                      Column::text("where", "in"),
                      Column::text("kind")};
-    for (const auto* each : by_counts(costs_.loops(), [](const auto& l) { return l.second.jumps + l.second.runs; })) {
+    for (const auto* each : by_counts(costs_.loops(), [](const auto& l) { return l.second.iterations(); })) {
         const auto& [last, loop] = *each;
-        const std::uint64_t iterations = loop.jumps + loop.runs;
+        const std::uint64_t iterations = loop.iterations();
         std::optional<std::uint64_t> body;
         if (loop.start) body = code_.instructions(*loop.start, last);
-        table.add({loop.runs, iterations, Cell::mean(iterations, loop.runs), loop.least + 1, loop.most + 1,
+        table.add({loop.runs, iterations, Cell::mean(iterations, loop.runs), loop.least, loop.most,
                    body ? Cell(*body) : Cell::none(), body ? Cell(*body * iterations) : Cell::none(),
                    loop.start ? address_cell(*loop.start) : Cell::none(), address_cell(last.address),
                    function_text(code_.function(last)), loop.is_short ? "short" : "long"});
@@ -412,6 +412,7 @@ DpuTable DpuTables::health() const {
     const auto row = [&](const char* what, std::uint64_t times) { table.add({what, times, Cell::none()}); };
     row("entries lost for want of room", t.lost);
     row("times tracing was held", t.holds);
+    row("times tracing was off and began again", said_.offs);
     row("doubtful, next to damage", t.doubtful);
     row("readings that cannot be true, left out", costs_.doubted().readings);
     row("intervals with a difference of 2^30 or more", costs_.wide().intervals);

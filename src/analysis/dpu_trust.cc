@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "waymark/analysis/dpu_answers.h"
+#include "waymark/analysis/dpu_findings.h"
 #include "waymark/answers/parts.h"
 #include "waymark/core/numbers.h"
 
@@ -42,7 +43,9 @@ std::string mode_only(const DpuSaid& said, std::string_view what, std::string_vi
 
 constexpr std::string_view flow_only = "record with --mode flow", changes_only = "record with --mode task or flow";
 
-/// Tasks, and their stays one by one.
+constexpr std::string_view bounds = "the sum of all rows; each row but those in < > is a lower bound";
+
+/// Tasks, and their stays one by one. `all_there`: of the tasks that match where a filter is on.
 Trust in_tasks(const DpuSaid& said, const DpuCosts& costs, bool all_there, bool stays) {
     Trust out;
     const auto sums = costs.reconciled(costs.total());
@@ -50,15 +53,21 @@ Trust in_tasks(const DpuSaid& said, const DpuCosts& costs, bool all_there, bool 
         std::any_of(sums.begin(), sums.end(), [](const auto& counter) { return counter.from && counter.to; });
     switch (content_of(said.mode)) {
         case Content::changes:
-            out.exact = all_there ? "every figure" : "the sum of all rows; each row but those in < > is a lower bound";
+            if (all_there && !costs.filter_changed()) {
+                out.exact = "every figure";
+            } else {
+                out.exact = std::string(bounds);
+                out.exact += "; mean, least and most: of stays whose begin and end are in the trace";
+                out.estimated = "rates per 1000 cycles: of what is known";
+            }
             if (costs.filtered()) out.not_known = "what tasks had that IDFLT leaves out, one by one: it is <filtered>";
             return out;
         case Content::samples:
         case Content::flow:
             if (known) out.exact = "the sum of all rows";
             if (content_of(said.mode) == Content::flow && !stays)
-                out.exact +=
-                    fmt::format("{}how often tasks stayed{}", known ? "; " : "", all_there ? "" : ", as a lower bound");
+                out.exact += fmt::format("{}how often tasks stayed{}", known ? "; " : "",
+                                         all_there && !costs.filtered() ? "" : ", as a lower bound");
             if (costs.readings() != 0)
                 out.estimated =
                     stays ? "begin, end and counts: from the first sample that shows a task to the last before another"
@@ -85,9 +94,12 @@ Trust in_functions(const DpuSaid& said, const DpuCosts& costs, bool all_there) {
         out.not_known = mode_only(said, "what functions cost", flow_only);
         return out;
     }
-    out.exact = all_there ? "the sum of all rows, and calls and costs of functions that are entered by a call and left "
-                            "by a return"
-                          : "the sum of all rows; each row but those in < > is a lower bound";
+    if (all_there && !costs.filtered())
+        out.exact =
+            "the sum of all rows, and calls and costs of functions that are entered by a call and left by a return";
+    else
+        out.exact = bounds;
+    if (costs.filtered()) out.not_known = "what functions cost in tasks that IDFLT leaves out: it is <filtered>";
     // Mode FLOW has TINT, TRTE and TSUB: no jump (docs/spec/dpu.md, 12.2).
     out.estimated =
         "functions that are entered or left by a jump, as by tail calls and the procedure linkage table: the trace has "
@@ -109,10 +121,7 @@ Trust in_functions(const DpuSaid& said, const DpuCosts& costs, bool all_there) {
 }  // namespace
 
 Trust trust_in(std::string_view view, const DpuSaid& said, const DpuCosts& costs) {
-    const dpu::Totals& t = said.totals;
-    const bool all_there = t.lost == 0 && !said.overwritten && !said.cut && t.lost_bytes() == 0 && t.doubtful == 0 &&
-                           t.holds == 0 && costs.wide().intervals == 0 && costs.wide().beyond == 0 &&
-                           costs.doubted().readings == 0 && said.complete && said.missing_bytes == 0;
+    const bool all_there = is_whole(said, costs), all_tasks = all_there && !costs.filtered();
     if (view == "report") {
         Trust out = trust_in("tasks", said, costs);
         out.view = view;
@@ -138,17 +147,19 @@ Trust trust_in(std::string_view view, const DpuSaid& said, const DpuCosts& costs
     if (view == "functions" || view == "paths") out = in_functions(said, costs, all_there);
     if (view == "interrupts") {
         if (content_of(said.mode) == Content::changes) {
-            out.exact = all_there ? "those taken in user state; what interrupts them is part of them"
-                                  : "those that are shown; others may be in what is missing";
+            out.exact = all_tasks ? "those taken in user state; what interrupts them is part of them"
+                                  : "those that are shown; there may have been more, so each row is a lower bound";
+            if (costs.filtered()) out.not_known = "interrupts and system calls of tasks that IDFLT leaves out";
         } else {
             out.not_known = mode_only(said, "what interrupts and system calls cost", changes_only);
         }
     }
     if (view == "ranges") {
         if (said.mode == dpu::TraceMode::flow)
-            out.exact =
-                "which calls, returns and interrupts lie in a range; what runs between two in it counts as "
-                "inside";
+            out.exact = all_tasks ? "which calls, returns and interrupts lie in a range; what runs between two in it "
+                                    "counts as inside"
+                                  : "the sum of all rows; each range is a lower bound, and what is missing or not "
+                                    "attributed is under everything else";
         else if (said.mode == dpu::TraceMode::task)
             out.estimated =
                 "inside: calls between two switches of tasks may have led elsewhere; record with --mode flow";
@@ -157,8 +168,11 @@ Trust trust_in(std::string_view view, const DpuSaid& said, const DpuCosts& costs
     }
     if (view == "loops") {
         if (said.mode == dpu::TraceMode::eonce_comp) {
-            out.exact = "iterations in all; an interrupt cuts a run in two";
+            out.exact = "iterations of runs that jump back; a run that an interrupt cuts in two is one";
+            if (!all_tasks || !said.all_changes || costs.runs_of_loops_uncertain())
+                out.exact = "each row is a lower bound: runs may be missing, or be the rest of others";
             out.estimated = "instructions: iterations times the body, where nothing in it branches";
+            out.not_known = "runs of a single iteration: they leave no entry";
         } else {
             out.not_known = mode_only(said, "loops", "record with --mode compressed");
         }
@@ -171,6 +185,10 @@ Trust trust_in(std::string_view view, const DpuSaid& said, const DpuCosts& costs
         else
             out.not_known = "time: there is no reading in the trace";
     }
+    if (view == "data" && said.mode == dpu::TraceMode::user_raw)
+        out.not_known += std::string(out.not_known.empty() ? "" : "; ") +
+                         "which task wrote a word: mode USERRAW does not record it; words equal to those that fill "
+                         "lines, where a line ends with them";
     if (view == "health") out.exact = "every figure";
     // What a counter counts when is part of what its figures mean.
     const bool of_counters = view != "loops" && view != "data" && view != "health";

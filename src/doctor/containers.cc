@@ -103,8 +103,14 @@ constexpr std::array dpu_words = [] {
                  "entries next to bytes that are no entry may be a part of them", "waymark packets shows them"},
         DpuWords{Kind::held, Severity::note, "held", "none", "software turned TMPDIS of DP_TC on",
                  "hold for a short time"},
+        DpuWords{Kind::off, Severity::note, "off", "none", "software wrote EN of DP_TC = 0 and then 1, or late",
+                 "leave tracing on"},
+        DpuWords{Kind::unplaced, Severity::warning, "off-anywhere", "none", "dpu.ini has no place of the buffer",
+                 "give DP_TSA, DP_TEA and DP_TW"},
         DpuWords{Kind::no_room, Severity::warning, "overflow", "none", "the unit sampled faster than memory took",
                  "sample less often, or trace fewer kinds"},
+        DpuWords{Kind::no_room_unseen, Severity::warning, "overflow", "none",
+                 "the unit was given more than memory took", "trace less, or write less to DP_TD"},
         DpuWords{Kind::overwritten, Severity::note, "overwritten", "all since the first enable", "the buffer wrapped",
                  "a larger buffer, or stop earlier"},
         DpuWords{Kind::incomplete, Severity::warning, "incomplete", "TWBA = 0", "the buffer was read too early",
@@ -321,6 +327,9 @@ Result<ExaminationReport> examine_dpu(const std::filesystem::path& folder) {
         for (const std::string& rule : said.rules)
             to.add(Severity::note, "counter", {}, rule, "all that happens", "the counter's control register",
                    "count in trace mode, at once and everywhere, for totals");
+        if (std::string left_out = analysis::dpu_left_out(said); !left_out.empty())
+            to.add(Severity::note, "filter", {}, std::move(left_out), "all tasks", "IDFLT of DP_TC was on",
+                   "trace without it to have all tasks");
         if (!trace.ring_known && !trace.vtb.single_address)
             to.add(Severity::warning, "ring", {}, "DP_TSA, DP_TEA or DP_TW is not known", "all three",
                    "dpu.ini does not name them", "where the trace begins in the buffer is guessed; add them");

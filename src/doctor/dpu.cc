@@ -6,6 +6,7 @@
 
 #include "waymark/analysis/dpu_doubts.h"
 #include "waymark/core/numbers.h"
+#include "waymark/core/wire.h"
 #include "waymark/dpu/parser.h"
 #include "waymark/dpu/registers.h"
 #include "waymark/dpu/vtb.h"
@@ -189,6 +190,12 @@ std::string qualifier_text(std::uint8_t qualifier, dpu::IdCompare compare, std::
     return {};
 }
 
+/// A number of cycles among the parameters.
+std::optional<std::uint64_t> cycles_parameter(const capture::DpuCapture& capture, std::string_view key) {
+    std::uint64_t value = 0;
+    return wire::scan_number(parameter(capture, key), value) ? std::optional(value) : std::nullopt;
+}
+
 }  // namespace
 
 std::array<DpuCounter, dpu::counter_count> counters_of(const capture::DpuCapture& capture) {
@@ -288,6 +295,8 @@ analysis::DpuSetup setup_of(const capture::DpuCapture& capture, const pipeline::
                                f.shows_did, same_ids});
     if (out.initial_context && capture.initial_context)
         out.initial_ids = {capture.initial_context->pid, capture.initial_context->did};
+    out.began_before = cycles_parameter(capture, capture::off_before_key).value_or(0) != 0;
+    out.ended_after = cycles_parameter(capture, capture::off_after_key).value_or(0) != 0;
     const auto counters = counters_of(capture);
     for (unsigned c = 0; c < dpu::counter_count && !out.cycles; ++c)
         if (counters[c].event == dpu::EventWire::cycles && counters[c].counts_all()) out.cycles = c;
@@ -328,6 +337,29 @@ analysis::DpuSaid said_of(const capture::DpuCapture& capture, const pipeline::Dp
     out.cycles_note = parameter(capture, "cycles");
     out.layout = dpu::layout_note;
     out.totals = decoded.totals;
+    const auto traced = [&](std::string_view name) {
+        return capture.eonce_classes && std::find(capture.eonce_classes->begin(), capture.eonce_classes->end(), name) !=
+                                            capture.eonce_classes->end();
+    };
+    out.all_changes = traced("TCHOF") && traced("TINT") && traced("TLOOP");
+    out.lost_unseen = decoded.totals.lost == 0 && (value_of(capture, "DP_MR").value_or(0) >> 11 & 1U) != 0;
+    out.offs = decoded.totals.offs;
+    if (trace.nexus) {
+        // Messages do not distinguish a hold from tracing that was off.
+        out.offs = std::min<std::uint64_t>(trace.periods.size() - 1, decoded.totals.holds);
+        out.totals.holds -= out.offs;
+    }
+    out.unplaced = decoded.unplaced_periods;
+    out.run_cycles = cycles_parameter(capture, capture::run_cycles_key);
+    for (const auto key : {capture::off_before_key, capture::off_between_key, capture::off_after_key})
+        if (const auto off = cycles_parameter(capture, key)) out.off_cycles = out.off_cycles.value_or(0) + *off;
+    out.filter_changed = trace.filters.size() > 1;
+    for (const pipeline::DpuFilterChange& f : trace.filters)
+        if (f.idflt && f.compare != dpu::IdCompare::neither) {
+            const std::string ids =
+                qualifier_text(static_cast<std::uint8_t>(dpu::Qualifier::match), f.compare, f.rpid, f.rdid);
+            if (out.filter.find(ids) == out.filter.npos) out.filter += (out.filter.empty() ? "" : " or ") + ids;
+        }
     out.overwritten = decoded.overwritten;
     out.cut = decoded.cut;
     out.complete = setup.complete;

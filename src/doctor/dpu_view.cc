@@ -74,6 +74,8 @@ std::vector<std::string> DpuView::losses() const {
     return out;
 }
 
+std::string DpuView::left_out() const { return analysis::dpu_left_out(said_); }
+
 bool DpuView::reconciles(const analysis::DpuCounts& rows) const {
     const auto all = costs().reconciled(rows);
     return std::all_of(all.begin(), all.end(), [](const auto& r) { return r.residual() == 0; });

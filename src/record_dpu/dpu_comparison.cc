@@ -53,7 +53,8 @@ public:
                 case dpu::ElementKind::user_data: user_data_.emplace_back(e.context.id, e.value); break;
                 case dpu::ElementKind::user_raw: user_data_.emplace_back(std::nullopt, e.value); break;
                 case dpu::ElementKind::lost:
-                case dpu::ElementKind::held: missing_ = true; break;
+                case dpu::ElementKind::held:
+                case dpu::ElementKind::enabled: missing_ = true; break;
                 case dpu::ElementKind::gap:
                     missing_ |= e.reason != GapReason::padding && e.reason != GapReason::unsynchronised;
                     break;
@@ -74,7 +75,7 @@ public:
             }
             end_interval();
         }
-        lost_ = totals.lost != 0 || totals.holds != 0;
+        lost_ = totals.lost != 0 || totals.holds != 0 || totals.offs != 0;
         const std::uint64_t of_overwriting =
             setup_.overwritten ? totals.gap_bytes[static_cast<std::size_t>(GapReason::unsynchronised)] : 0;
         damaged_ = cut || totals.doubtful != 0 || totals.lost_bytes() != of_overwriting;
@@ -101,6 +102,9 @@ public:
                 fmt::format("{} found no room in the unit: {}", counted(totals.lost, "entry", "entries"), not_more));
         if (totals.holds != 0)
             out_.notes.push_back(fmt::format("tracing was held {}: {}", counted(totals.holds, "time"), not_more));
+        if (totals.offs != 0)
+            out_.notes.push_back(
+                fmt::format("tracing was off (EN = 0) {}: {}", counted(totals.offs, "time"), not_more));
         if (setup_.overwritten) out_.notes.push_back(fmt::format("older trace was overwritten: {}", not_more));
         if (damaged_) out_.notes.emplace_back("the trace is damaged or cut: 'waymark dpu health' shows where");
         out_.damaged = damaged_;
@@ -182,11 +186,13 @@ private:
             if (!truth_.counters[c]) {
                 const bool in_truth =
                     wire && std::find(truth_wires.begin(), truth_wires.end(), *wire) != truth_wires.end();
-                if (wire && wire != dpu::EventWire::none)
-                    out_.notes.push_back(fmt::format("{} {} is not compared: {}", dpu::counter_name(c), name(*wire),
-                                                     in_truth
-                                                         ? "it did not count from the first instruction to the last"
-                                                         : "the truth does not count it"));
+                if (wire && wire != dpu::EventWire::none) {
+                    out_.notes.push_back(
+                        fmt::format("{} {} is not compared: {}", dpu::counter_name(c), name(*wire),
+                                    in_truth ? "it did not count that from the first instruction to the last"
+                                             : "the truth does not count it"));
+                    ++out_.counters_left_out;
+                }
                 continue;
             }
             const std::uint64_t executed = truth_.total.count[*truth_.counters[c]];

@@ -77,7 +77,6 @@ const std::vector<EventWire>& driven_wires() {
         for (unsigned i = 0; i < dpu::event_wires; ++i)
             if (const auto wire = static_cast<EventWire>(i); wire != EventWire::none && dpu::is_own(wire))
                 out.insert(wire);
-        out.insert(EventWire::wait);  // the core never waits: time stands still while no thread runs
         return std::vector<EventWire>(out.begin(), out.end());
     }();
     return wires;

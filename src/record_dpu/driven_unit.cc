@@ -236,6 +236,7 @@ void DrivenUnit::stop() {
     const auto& periods = model_->periods();
     const bool was_off = !periods.empty() && !stopped_registers_->tc.en && periods.back().final;
     final_ = was_off ? *periods.back().final : model_->values();
+    ended_early_ = was_off;
     counted_all_ = !periods.empty() && periods.front().cycle == 0 && !was_off;
 
     dpu::CycleInput in;
@@ -348,6 +349,7 @@ void DrivenUnit::describe(capture::DpuCapture& c) const {
             c.periods.push_back({p.tw, p.tc, context, period_lines_[i]});
         }
     if (final_) c.final = *final_;
+    describe_off(c);
     if (const auto& filters = model_->filters(); filters.size() > 1)
         for (const dpu::FilterChange& f : filters)
             c.filters.push_back({f.words, f.idflt, f.tids, f.tidcm, f.rpid, f.rdid,
@@ -357,6 +359,26 @@ void DrivenUnit::describe(capture::DpuCapture& c) const {
     c.readout = readout_.has_value();
     c.overruns = overruns_;
     c.lines_written = model_->counts().lines_written;
+}
+
+/// How long tracing was off, where it was.
+void DrivenUnit::describe_off(capture::DpuCapture& c) const {
+    const auto& periods = model_->periods();
+    if (periods.empty()) return;
+    const std::uint64_t run = total_.count[cycles];
+    // The unit's cycle 0 comes before the program's first.
+    const auto time = [&](std::uint64_t cycle) { return std::min(run, cycle == 0 ? 0 : cycle - 1); };
+    std::uint64_t between = 0;
+    for (std::size_t i = 1; i < periods.size(); ++i)
+        between += time(periods[i].cycle) - time(periods[i - 1].end.value_or(periods[i].cycle));
+    const std::uint64_t before = time(periods.front().cycle);
+    const std::uint64_t after = ended_early_ && periods.back().end ? run - time(*periods.back().end) : 0;
+    if (before == 0 && between == 0 && after == 0) return;
+    for (const auto& [key, value] : {std::pair{capture::run_cycles_key, run},
+                                     {capture::off_before_key, before},
+                                     {capture::off_between_key, between},
+                                     {capture::off_after_key, after}})
+        c.parameters.emplace_back(std::string(key), std::to_string(value));
 }
 
 /// Tracing was on in one mode from the first instruction to the last.
@@ -376,8 +398,15 @@ bool DrivenUnit::counts_all(unsigned counter) const {
     const dpu::DpTac control = control_of(programmed_, counter);
     const bool always = control.tenm == static_cast<std::uint8_t>(dpu::Selector::immediate) && control.tdm == 0 &&
                         control.cegp == 0 && control.cmode == static_cast<std::uint8_t>(dpu::CounterMode::trace);
-    return always && std::all_of(options_.program->begin(), options_.program->end(), [](const dpu::RegisterWrite& w) {
-               return w.cycle == 0 || w.offset < dpu::DpTac::offset || w.offset > dpu::DpCb2v::offset;
+    const bool first = counter < dpu::counters_per_triad;
+    const std::uint32_t triad = first ? dpu::DpTac::offset : dpu::DpTbc::offset;
+    constexpr std::array controls{dpu::DpCa0c::offset, dpu::DpCa1c::offset, dpu::DpCa2c::offset,
+                                  dpu::DpCb0c::offset, dpu::DpCb1c::offset, dpu::DpCb2c::offset};
+    constexpr std::array values{dpu::DpCa0v::offset, dpu::DpCa1v::offset, dpu::DpCa2v::offset,
+                                dpu::DpCb0v::offset, dpu::DpCb1v::offset, dpu::DpCb2v::offset};
+    return always && std::all_of(options_.program->begin(), options_.program->end(), [&](const dpu::RegisterWrite& w) {
+               return w.cycle == 0 ||
+                      (w.offset != triad && w.offset != controls[counter] && w.offset != values[counter]);
            });
 }
 

@@ -81,6 +81,7 @@ private:
     void give(const dpu::CycleOutput& out);
     [[nodiscard]] bool reads_out() const;
     void read_out();
+    void describe_off(capture::DpuCapture& c) const;
     [[nodiscard]] bool traces_all() const;
     [[nodiscard]] bool counts_all(unsigned counter) const;
 
@@ -125,6 +126,7 @@ private:
     std::optional<dpu::Counters> final_;
     std::optional<dpu::Registers> stopped_registers_;  ///< as they were before the unit was stopped
     std::optional<dpu::CounterHistory> history_;
+    bool ended_early_ = false;   ///< tracing was off when the program ended
     bool counted_all_ = false;   ///< tracing was on at the first and at the last instruction
     dpu::Registers programmed_;  ///< after the writes of cycle 0
 };

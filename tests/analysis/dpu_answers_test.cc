@@ -230,8 +230,8 @@ TEST(DpuAnswers, LoopsAndData) {
     ASSERT_EQ(a.loops.size(), 1U);
     EXPECT_EQ(a.loops[0].head, 0x4000U);
     EXPECT_EQ(a.loops[0].tail, 0x4010U);
-    EXPECT_EQ(a.loops[0].entries, 2U);
-    EXPECT_EQ(a.loops[0].iterations, 20U);
+    EXPECT_EQ(a.loops[0].entries, 1U);
+    EXPECT_EQ(a.loops[0].iterations, 19U);
     ASSERT_EQ(a.timeline.marks.size(), 1U);
     EXPECT_EQ(a.timeline.marks[0].text, "0xcafe0001");
     const auto table =

@@ -780,11 +780,116 @@ TEST(DpuCosts, LoopsAndData) {
     const DpuCosts& costs = script.finish(0);
     ASSERT_EQ(costs.loops().size(), 1U);
     const DpuLoop& loop = costs.loops().at({0x4010, 0});
-    EXPECT_EQ(loop.runs, 2U);
+    EXPECT_EQ(loop.runs, 1U) << "nothing left the loop in between: it is one run in two entries";
     EXPECT_EQ(loop.jumps, 18U);
+    EXPECT_EQ(loop.iterations(), 19U);
     EXPECT_EQ(loop.start, 0x4000U);
     ASSERT_EQ(costs.data().size(), 1U);
     EXPECT_EQ(costs.data()[0].value, 0xcafe0001U);
+}
+
+/// A compressed trace of task 5.
+class Loops : public Script {
+public:
+    Loops() : Script(setup(dpu::TraceMode::eonce_comp)) {}
+    void pair(std::uint32_t from, std::uint32_t to, dpu::TaskContext context) {
+        Element& e = at(ElementKind::pair, context);
+        e.from = from;
+        e.to = to;
+    }
+    void loop(std::uint32_t last, std::uint32_t jumps) {
+        Element& e = at(ElementKind::long_loop, user5);
+        e.from = last;
+        e.value = jumps;
+    }
+    [[nodiscard]] std::string runs(std::uint32_t last) {
+        const DpuCosts& costs = finish(0);
+        const DpuLoop loop = costs.loops().at({last, 0});
+        return fmt::format("{} in {}, {} to {}{}", loop.iterations(), loop.runs, loop.least, loop.most,
+                           costs.runs_of_loops_uncertain() ? "?" : "");
+    }
+
+private:
+    Element& at(ElementKind kind, dpu::TaskContext context) {
+        Element& e = element(kind);
+        e.context = context;
+        e.flags = Element::id_known | Element::privilege_known;
+        return e;
+    }
+};
+
+// 7 jumps back of one run, which an interrupt cuts; then it is entered again, by a jump from behind it.
+TEST(DpuCosts, AnInterruptCutsNoLoopInTwo) {
+    Loops script;
+    script.pair(0x3000, 0x3ff0, user5);
+    script.loop(0x4010, 4);
+    script.pair(0x4004, 0x100, os5);
+    script.pair(0x108, 0x4008, user5);
+    script.loop(0x4010, 3);
+    script.pair(0x4040, 0x3ff0, user5);
+    script.loop(0x4010, 1);
+    EXPECT_EQ(script.runs(0x4010), "10 in 2, 2 to 8");
+}
+
+// An interrupt in the last iteration: what comes next is another run.
+TEST(DpuCosts, ALoopThatEndsBehindAnInterruptHasEnded) {
+    Loops script;
+    script.loop(0x4010, 4);
+    script.pair(0x4010, 0x100, os5);
+    script.pair(0x108, 0x4014, user5);
+    script.pair(0x4040, 0x3ff0, user5);
+    script.loop(0x4010, 3);
+    EXPECT_EQ(script.runs(0x4010), "9 in 2, 4 to 5");
+}
+
+// Loops in loops, and a loop whose body calls a function that has one.
+TEST(DpuCosts, LoopsInLoopsAndCalls) {
+    Loops script;
+    for (int i = 0; i < 3; ++i) {
+        script.loop(0x4010, 2);
+        script.loop(0x4020, 1);
+    }
+    script.loop(0x4010, 2);
+    script.pair(0x4040, 0x3ff0, user5);
+    EXPECT_EQ(script.runs(0x4020), "4 in 1, 4 to 4");
+    EXPECT_EQ(script.runs(0x4010), "12 in 4, 3 to 3");
+    Loops calling;
+    for (int i = 0; i < 3; ++i) {
+        calling.pair(0x4008, 0x5000, user5);
+        calling.loop(0x5010, 9);
+        calling.pair(0x5020, 0x400c, user5);
+        calling.loop(0x4010, 1);
+    }
+    EXPECT_EQ(calling.runs(0x5010), "30 in 3, 10 to 10");
+    EXPECT_EQ(calling.runs(0x4010).substr(0, 9), "4 in 1, 4");
+}
+
+// Where trace is missing, a run may go on: it is not counted again.
+TEST(DpuCosts, LoopsAroundALoss) {
+    Loops script;
+    script.loop(0x4010, 4);
+    script.element(ElementKind::held);
+    script.loop(0x4010, 3);
+    EXPECT_EQ(script.runs(0x4010), "8 in 1, 8 to 8?");
+}
+
+// What is left behind a gap is not known: no change of flow there is a call, an interrupt or a stay that begins.
+TEST(DpuCosts, NothingIsCountedTwiceAroundALoss) {
+    Script script(setup(dpu::TraceMode::flow));
+    script.change(ElementKind::flow, 0x10, 0x200, os5, 10);
+    script.change(ElementKind::flow, 0x208, 0x14, user5, 3);
+    script.element(ElementKind::enabled);
+    script.change(ElementKind::flow, 0x18, 0x400, user5, 50, 0, Reading::lossy);
+    script.change(ElementKind::flow, 0x404, 0x200, os5, 7);
+    script.change(ElementKind::flow, 0x208, 0x408, user5, 3);
+    const DpuCosts& costs = script.finish(5);
+    const DpuTask& user = costs.tasks().at({DpuOwner::Kind::context, user5, {}});
+    EXPECT_EQ(user.entered, 3U) << "the stay around the gap is one";
+    EXPECT_EQ(user.sum[0], 22U);
+    EXPECT_EQ(user.stays.times, 2U) << "of those whose begin and end are there";
+    EXPECT_EQ(costs.tasks().at({DpuOwner::Kind::unattributed}).sum[0], 50U);
+    EXPECT_EQ(costs.services().at(0x200).stays.times, 2U);
+    EXPECT_EQ(costs.functions().at({0x400, {}}).calls, 0U) << "it may have been entered before";
 }
 
 /// Whatever happens, the views add up, and how the input is cut changes nothing.

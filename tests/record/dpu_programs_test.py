@@ -127,6 +127,47 @@ class Programs(unittest.TestCase):
         self.assertGreaterEqual(rows["<unattributed>"], self.within(begin, truth.total["CYCLES"], truth))
         self.assertEqual(sum(rows.values()), truth.total["CYCLES"])
 
+    def test_off_and_on_again(self):
+        """Tracing that is off for a while: as long as the recording says, and all commands say so in one sentence."""
+        begin, end = self.length() // 5, self.length() * 4 // 5
+        folder, truth = self.record(program=f"{BUFFER}{COUNTERS}DP_TC {TASK}\n@{begin} DP_TC 0\n@{end} DP_TC {TASK}\n")
+        answer = self.answer(folder)
+        rows = self.rows(answer)
+        self.assertGreaterEqual(rows["<unattributed>"], self.within(begin, end, truth))
+        self.assertEqual(sum(rows.values()), truth.total["CYCLES"])
+        for task, cycles in rows.items():
+            if not task.startswith("<"):
+                self.assertLessEqual(cycles, truth.cycles(task), task)
+        self.assertEqual(len(answer["lost"]), 1, answer["lost"])
+        said = re.match(r"tracing was off \(EN = 0\) 1 time, for ([\d,]+) of the run's ([\d,]+) cycles: ", answer["lost"][0])
+        self.assertIsNotNone(said, answer["lost"])
+        off, run_cycles = (int(n.replace(",", "")) for n in said.groups())
+        self.assertEqual(run_cycles, truth.total["CYCLES"])
+        self.assertLess(abs(off - (end - begin)), 1000)
+        self.assertIn("lower bound", answer["trust"]["exact"])
+        self.assertEqual(run(WAYMARK, "dpu", "tasks", folder, "--strict").returncode, 1)
+        self.assertEqual(run(WAYMARK, "flow", folder, "--strict").returncode, 1)
+        self.assertIn(answer["lost"][0], run(WAYMARK, "flow", folder).stderr)
+        self.assertIn(answer["lost"][0], run(WAYMARK, "info", folder).stdout)
+        self.assertIn(answer["lost"][0], self.verify(folder, "equal as far as the trace goes:").stderr)
+        self.assertIn(answer["lost"][0][1:], run(WAYMARK, "doctor", folder).stdout)
+        self.assertNotIn("othing was lost", run(WAYMARK, "profile", folder).stdout)
+
+    def test_other_counters_are_verified(self):
+        """One counter is made to count something else on the way: the others are compared, and the one is named."""
+        folder, _ = self.record(program=f"{BUFFER}{COUNTERS}DP_TC {TASK}\n@{self.length() // 2} DP_TBC {COUNT} CEG=5\n")
+        out = self.verify(folder, "equal:").stdout
+        self.assertRegex(out, r"equal: \d+ figures compared; 3 counters not compared")
+        self.assertEqual(re.findall(r"(\w\d) \w+ is not compared: it did not count that", out), ["B0", "B1", "B2"])
+
+    def test_filter_in_other_views(self):
+        """What a filter leaves out is in no view: their rows are lower bounds, and the filter is named."""
+        folder, _ = self.record(program=f"{BUFFER}{COUNTERS}DP_CR TIDCM=program\nDP_RPID 3\nDP_TC {FLOW} IDFLT=1\n")
+        for view in ("functions", "interrupts", "paths"):
+            answer = self.answer(folder, view)
+            self.assertIn("lower bound", answer["trust"]["exact"], view)
+            self.assertIn("others than PID 3", answer["left_out"], view)
+
     def test_traced_in_part(self):
         """Counts from before tracing is enabled or after it is disabled are in no row."""
         begin, end = self.length() // 5, self.length() * 4 // 5
@@ -306,7 +347,7 @@ class Programs(unittest.TestCase):
             self.assertLess(abs(total(event) - expected), 0.25 * expected, event)
         self.assertTrue(all("CYCLES spread %" in row for row in rows))
         text = run(WAYMARK, "profile", one, two).stdout
-        for words in ("counted in 1 of 2 runs, and scaled to all of them by CYCLES", "spread %", "DC miss rate 0."):
+        for words in ("counted in 1 of 2 captures, and scaled to all of them by CYCLES", "spread %", "DC miss rate 0."):
             self.assertIn(words, text)
 
     def test_ratios(self):

@@ -16,10 +16,10 @@
 #include "waymark/analysis/dpu_calls.h"
 #include "waymark/analysis/dpu_code.h"
 #include "waymark/analysis/dpu_counts.h"
+#include "waymark/analysis/dpu_loops.h"
 #include "waymark/core/types.h"
 #include "waymark/dpu/element.h"
 #include "waymark/dpu/format.h"
-#include "waymark/dpu/loop_starts.h"
 #include "waymark/dpu/registers.h"
 #include "waymark/dpu/state.h"
 
@@ -59,6 +59,8 @@ struct DpuSetup {
     std::uint8_t within_cycles{};      ///< a bit for each counter that never counts more than `cycles` does
     std::vector<DpuCodeRange> ranges{};
     std::size_t most_stays = std::size_t{1} << 20;  ///< kept one by one
+    /// The program ran before tracing began, or after it ended: its first or last stay is cut.
+    bool began_before = false, ended_after = false;
     /// Readings that cannot be true, by number from 0, ascending (dpu_doubts.h): nothing is added up by them, and the
     /// interval between their neighbours is whole, but whose it is is not known.
     std::vector<std::uint64_t> doubtful{};
@@ -100,9 +102,12 @@ private:
 
 struct DpuTask {
     DpuCounts sum{}, sampled{}, tail{};  ///< all; of it from samples alone, and after the last reading
-    DpuSpread stays;                     ///< uninterrupted; outside modes TASK and FLOW stretches between samples
-    std::uint64_t entered = 0;           ///< modes EONCE_RAW and EONCE_COMP: times the trace shows its stay to begin
-    bool known = true;                   ///< not: what came before the first value there is; `sum` lacks it
+    /// Uninterrupted stays of which the trace has begin and end; outside modes TASK and FLOW stretches between samples.
+    DpuSpread stays;
+    /// Modes TASK, FLOW, EONCE_RAW and EONCE_COMP: stays that the trace shows. Where something is missing, what may be
+    /// one stay counts once.
+    std::uint64_t entered = 0;
+    bool known = true;  ///< not: what came before the first value there is; `sum` lacks it
 };
 
 /// One uninterrupted stay of a context. Outside modes TASK and FLOW: a stretch between samples that show no other.
@@ -110,17 +115,12 @@ struct DpuStay {
     dpu::TaskContext context;
     std::uint64_t begin{}, end{};  ///< cycles, or numbers of readings where none counts cycles
     DpuCounts counts{};
+    bool begins = true;  ///< the trace shows where it begins
 };
 
 struct DpuRange {
     DpuCounts inside{}, crossing{};
     std::uint64_t intervals = 0, crossings = 0;
-};
-
-struct DpuLoop {
-    bool is_short = false;
-    std::uint64_t runs = 0, jumps = 0, least = std::numeric_limits<std::uint64_t>::max(), most = 0;
-    std::optional<std::uint32_t> start{};
 };
 
 struct DpuDatum {
@@ -192,7 +192,8 @@ public:
     [[nodiscard]] const std::vector<DpuRange>& ranges() const { return ranges_; }
     [[nodiscard]] const DpuCounts& outside_ranges() const { return outside_; }
     /// By the last address.
-    [[nodiscard]] const std::map<DpuCode::Place, DpuLoop>& loops() const { return loops_; }
+    [[nodiscard]] const std::map<DpuCode::Place, DpuLoop>& loops() const { return loops_.loops(); }
+    [[nodiscard]] bool runs_of_loops_uncertain() const { return loops_.uncertain(); }
     [[nodiscard]] const std::vector<DpuDatum>& data() const { return data_; }
     /// Whether the rows of a view, which add up to `rows`, hold all that was counted.
     [[nodiscard]] std::array<DpuReconciled, dpu::counter_count> reconciled(const DpuCounts& rows) const;
@@ -200,6 +201,10 @@ public:
     [[nodiscard]] const DpuWide& wide() const { return wide_; }
     /// IDFLT was on for some of the trace.
     [[nodiscard]] bool filtered() const;
+    /// It was on for a part of the trace only, or compared with other IDs in another part.
+    [[nodiscard]] bool filter_changed() const;
+    /// Counts that nobody is known to have had: where something is missing, or where the ID that decides is not shown.
+    [[nodiscard]] bool has_unattributed() const;
     [[nodiscard]] const DpuDoubted& doubted() const { return doubted_; }
     /// All intervals are of tasks that changes of flow show (modes TASK and FLOW).
     [[nodiscard]] bool knows_stays() const { return changes_; }
@@ -217,7 +222,7 @@ private:
     void doubt(const DpuCounts& counts, std::uint8_t wide, std::optional<Offset> at, bool lossy);
     void book(const DpuOwner& who, const DpuCounts& counts, std::optional<Place> last_pc, bool known);
     void show(const dpu::TaskContext& context);
-    void stay(const std::optional<dpu::TaskContext>& context);
+    void stay(const std::optional<dpu::TaskContext>& context, bool begins, bool ended);
     void lose_stacks();
 
     DpuSetup setup_;
@@ -226,7 +231,7 @@ private:
 
     bool eonce_ = false;  ///< mode EONCE_RAW or EONCE_COMP: every change of context is shown
 
-    std::optional<dpu::TaskContext> shown_;    ///< by whatever element
+    std::optional<dpu::TaskContext> shown_;    ///< the last that was, before something was missing too
     std::optional<dpu::TaskContext> context_;  ///< shown by the reading before
     std::optional<Place> run_;                 ///< where the run behind that reading began
     DpuReadings readings_checked_;
@@ -246,8 +251,7 @@ private:
     DpuCalls calls_;
     std::vector<DpuRange> ranges_;
     DpuCounts outside_{};
-    std::map<Place, DpuLoop> loops_;
-    std::map<std::uint32_t, dpu::LoopStarts> starts_;  ///< by layer of the last address
+    DpuLoops loops_;
     std::vector<DpuDatum> data_;
 };
 

@@ -28,7 +28,7 @@ public:
         std::uint64_t begin{}, end{};  ///< from the reading before to the reading after it
         std::uint64_t entries{};       ///< for which there was no room; 0: `reason` says why
         GapReason reason{};
-        bool held = false;  ///< tracing was held
+        dpu::ElementKind kind{};  ///< of the element that shows it
     };
     struct Service {
         std::uint32_t entry{};
@@ -81,6 +81,14 @@ struct DpuSaid {
     std::string program{}, cycles_note{}, layout{};  ///< cycles_note: how cycles came to be
     dpu::Totals totals{};
     bool overwritten = false, cut = false, complete = true;
+    bool all_changes = true;   ///< every change of flow makes an entry: TCHOF, TINT and TLOOP of the EOnCE were on
+    bool lost_unseen = false;  ///< the unit says that entries were lost (TLOST), and none of the trace says which
+    std::uint64_t offs{};      ///< times that tracing was off (EN = 0) between two stretches of trace
+    std::uint64_t unplaced{};  ///< times that it began again nobody knows where in the trace
+    /// Of the run, where the recording says so: cycles, and those while tracing was off.
+    std::optional<std::uint64_t> run_cycles{}, off_cycles{};
+    bool filter_changed = false;  ///< what IDFLT lets by is not the same all the time
+    std::string filter{};         ///< what IDFLT lets by, as `PID 3`; empty: everything
     std::uint64_t missing_bytes{};
     std::vector<std::string> problems{};
     std::vector<std::string> rules{};  ///< of counters that do not count all: what each counts when

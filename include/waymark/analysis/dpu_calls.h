@@ -47,11 +47,13 @@ public:
 
     /// An interval passed: services that are open take part in it.
     void pass(const DpuCounts& counts);
+    /// An interval passed that a filter leaves out: where services that are open end is not known.
+    void pass_unseen() { open_services_.clear(); }
     /// It belongs to somebody. `run`: where the code began that ran in it, if that is known; `last_pc`: where it left.
     /// `known`: all of it was counted.
     void book(const DpuOwner& who, const DpuCounts& counts, const std::optional<Place>& run,
               const std::optional<Place>& last_pc, bool known);
-    /// A change of flow, or of the task alone, away from `before`.
+    /// A change of flow, or of the task alone, away from `before`; none: from an unknown context.
     void change(const dpu::Element& element, const std::optional<dpu::TaskContext>& before);
     /// Something is missing: which calls are open is not known.
     void lose();
@@ -85,6 +87,8 @@ private:
 
     Stack& stack(std::uint8_t id);
     void push(Stack& stack, const Place& to, std::uint32_t call, bool service, const dpu::TaskContext& context);
+    void arrive(const dpu::Element& element);
+    void resume(Stack& stack, const Place& to, const dpu::TaskContext& context);
     void begin(Stack& stack, const std::optional<Place>& at, const dpu::TaskContext& context);
     void pop(Stack& stack);
     void replace(Stack& stack, const DpuCode::Function& function, std::uint64_t home, bool called);

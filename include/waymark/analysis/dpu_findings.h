@@ -18,12 +18,15 @@ namespace waymark::analysis {
 struct DpuFinding {
     enum class Kind : std::uint8_t {
         // losses
-        no_room,      ///< entries found no room in the trace write buffer
-        held,         ///< software held tracing (TMPDIS)
-        overwritten,  ///< the buffer wrapped
-        cut,          ///< the file of the buffer is shorter than what was written
-        gap,          ///< bytes that are no entry
-        incomplete,   ///< the unit still held trace
+        no_room,         ///< entries found no room in the trace write buffer
+        no_room_unseen,  ///< the same, and the trace does not say where
+        held,            ///< software held tracing (TMPDIS)
+        off,             ///< tracing was off (EN = 0) for a part of the run
+        unplaced,        ///< tracing was off, nobody knows where in the trace
+        overwritten,     ///< the buffer wrapped
+        cut,             ///< the file of the buffer is shorter than what was written
+        gap,             ///< bytes that are no entry
+        incomplete,      ///< the unit still held trace
         // doubts
         readings,     ///< readings that cannot be true
         wide,         ///< differences of 2^30 or more
@@ -41,8 +44,12 @@ struct DpuFinding {
     GapReason reason{};             ///< of `gap`
 };
 
-/// What is missing from the trace.
+/// What is missing from the trace: it was lost, or not traced on purpose, for a part of the run.
 [[nodiscard]] std::vector<DpuFinding> dpu_losses(const DpuSaid& said);
+/// What IDFLT leaves out on purpose, in one sentence; empty: nothing.
+[[nodiscard]] std::string dpu_left_out(const DpuSaid& said);
+/// All that the unit was asked to trace is there, and nothing of it is in doubt.
+[[nodiscard]] bool is_whole(const DpuSaid& said, const DpuCosts& costs);
 /// What there is but cannot be so, or hardly. `counter`: whose counts sentences give.
 [[nodiscard]] std::vector<DpuFinding> dpu_doubts(const DpuCosts& costs, const DpuSaid& said, unsigned counter);
 

@@ -21,6 +21,10 @@ namespace waymark::capture {
 // so many instructions were recorded as were asked for. Other values are sentences, too.
 inline constexpr std::string_view whole_run = "exit";
 inline constexpr std::string_view limited_run = "by --limit, and the program ran on";
+// Parameters that a recording has if tracing was off (EN = 0) for a part of the run: cycles of the run, and of it those
+// before tracing began, between two stretches of trace, and after it ended.
+inline constexpr std::string_view run_cycles_key = "run_cycles", off_before_key = "off_before",
+                                  off_between_key = "off_between", off_after_key = "off_after";
 
 /// Privilege and both task IDs.
 struct DpuContext {

@@ -51,6 +51,8 @@ public:
     /// What there is but cannot be so, or hardly.
     [[nodiscard]] std::vector<std::string> doubts() const;
     [[nodiscard]] std::vector<std::string> losses() const;
+    /// What a filter leaves out, in a sentence; empty: nothing.
+    [[nodiscard]] std::string left_out() const;
     [[nodiscard]] bool reconciles(const analysis::DpuCounts& rows) const;
     /// The tables of the view, `limit` rows of each for reading; 0: all. Adds remarks on them to `notes`.
     [[nodiscard]] std::vector<analysis::DpuTable> parts(std::uint64_t limit, std::vector<std::string>& notes) const;

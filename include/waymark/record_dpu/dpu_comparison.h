@@ -26,6 +26,7 @@ struct DpuCompared {
     std::vector<DpuFigure> sums;         ///< in the order in which they are shown
     std::vector<DpuFigure> differences;  ///< the first ten of `different`
     std::uint64_t compared = 0, different = 0;
+    unsigned counters_left_out = 0;  ///< counters of which nothing is compared
     std::vector<std::string> notes;  ///< what was not compared, or not exactly, and why: sentences without their ends
     bool damaged = false;            ///< the trace is, or cut
     bool whole = false;  ///< all was traced and is there, so both sides must be the same; else the trace may hold less

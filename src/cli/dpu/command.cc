@@ -91,6 +91,7 @@ void print_head(const DpuView& a, Output& out) {
     const auto troubles = a.losses();
     if (troubles.empty()) out.write("lost      nothing\n");
     for (const std::string& trouble : troubles) out.print("lost      {}\n", trouble);
+    if (const std::string left_out = a.left_out(); !left_out.empty()) out.print("left out  {}\n", left_out);
     for (const std::string& doubt : a.doubts()) out.print("doubtful  {}\n", doubt);
     for (const std::string& line : answers::trust_lines(a.trust())) out.print("{}\n", line);
 }
@@ -123,6 +124,7 @@ ordered_json json_head(const DpuView& a) {
             {"time", a.has_content() ? ordered_json(a.costs().time()) : ordered_json()},
             {"time_in", a.costs().knows_time() ? "cycles" : "readings"},
             {"lost", a.losses()},
+            {"left_out", a.has_content() ? a.left_out() : std::string()},
             {"doubtful", a.has_content() ? a.doubts() : std::vector<std::string>()},
             {"trust", trust_json(a.has_content() ? a.trust() : answers::Trust())}};
 }

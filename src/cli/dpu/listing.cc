@@ -134,9 +134,11 @@ ordered_json describe(const DpuInput& input, const pipeline::DpuDecoded& d, cons
     for (std::string& sentence : gathered(c.problems)) info["problems"].push_back(std::move(sentence));
     analysis::DpuCode code;
     for (const std::string& problem : input.name_code(code)) info["problems"].push_back(problem);
-    if (d.totals.lost != 0)
-        info["problems"].push_back(
-            fmt::format("{} found no room in the trace write buffer", counted(d.totals.lost, "entry", "entries")));
+    const analysis::DpuSaid said = input.said(input.setup(), d);
+    for (analysis::DpuFinding& loss : analysis::dpu_losses(said))
+        if (loss.kind != analysis::DpuFinding::Kind::cut) info["problems"].push_back(std::move(loss.what));
+    if (std::string left_out = analysis::dpu_left_out(said); !left_out.empty())
+        info["problems"].push_back(std::move(left_out));
     if (d.totals.wide != 0) info["problems"].push_back(differences_too_wide(d.totals));
     if (d.cut || input.missing_bytes() != 0)
         info["problems"].push_back("the file of the buffer is cut; give the whole one to see the rest");
@@ -284,11 +286,14 @@ ExitStatus run_dpu_flow(const InputOptions& input, const std::string& format, bo
     if (cut) say("error", opened->cut_text());
     const dpu::Totals& t = done->totals;
     if (!DpuInput::has_content(t)) say("error", "nothing decoded: " + opened->why_nothing());
-    for (const analysis::DpuFinding& loss : analysis::dpu_losses(opened->said(opened->setup(), *done)))
+    const analysis::DpuSaid said = opened->said(opened->setup(), *done);
+    const std::vector<analysis::DpuFinding> losses = analysis::dpu_losses(said);
+    for (const analysis::DpuFinding& loss : losses)
         if (loss.kind != analysis::DpuFinding::Kind::cut) say("warning", loss.what);
+    if (const std::string left_out = analysis::dpu_left_out(said); !left_out.empty()) say("note", left_out);
     if (t.wide != 0) say("warning", differences_too_wide(t));
     if (cut) return unreadable;
-    const bool lost = t.lost != 0 || done->overwritten || t.lost_bytes() != 0 || t.doubtful != 0 || t.wide != 0;
+    const bool lost = !losses.empty() || t.doubtful != 0 || t.wide != 0;
     if (strict && lost)
         say("error", fmt::format("--strict: something was lost or is doubtful; 'waymark dpu health {}' says what",
                                  input.capture));

@@ -21,12 +21,14 @@ void print(const record::DpuCompared& c, Output& out) {
     if (c.compared == 0)
         out.print("{}: there was nothing that could be compared\n", wrong ? "DIFFERENT" : "NOT COMPARED");
     else
-        out.print("{}: {} compared{}\n",
+        out.print("{}: {} compared{}{}\n",
                   wrong     ? "DIFFERENT"
                   : c.whole ? "equal"
                             : "equal as far as the trace goes",
                   counted(c.compared, "figure"),
-                  c.different == 0 ? std::string() : fmt::format(", {} differ", grouped(c.different)));
+                  c.different == 0 ? std::string() : fmt::format(", {} differ", grouped(c.different)),
+                  c.counters_left_out == 0 ? std::string()
+                                           : fmt::format("; {} not compared", counted(c.counters_left_out, "counter")));
 }
 
 ExitStatus print_verified(const DpuInput& input, const record::DpuTruth& truth, Output& out) {
