@@ -213,7 +213,8 @@ void DiffRows::show(View& view) const {
 }
 
 Table DiffRows::table() const {
-    const bool shares = by_share(), with_calls = calls();
+    const bool shares = by_share(), with_calls = calls(), calls_before = !before_.calls.empty(),
+               calls_after = !after_.calls.empty();
     std::vector<const Row*> rows;
     for (const Row* at : order_) {
         const DiffChange& r = at->second;
@@ -247,10 +248,10 @@ Table DiffRows::table() const {
         [this](const DiffChange& r) { return Cell::share(r.before.cost, sum_before_.all); });
     add(Column::real("share_after", "after", "part of all"),
         [this](const DiffChange& r) { return Cell::share(r.after.cost, sum_after_.all); });
-    add(Column::count("calls_before", with_calls ? "calls before" : "", "of it"),
-        [](const DiffChange& r) { return r.before.calls; });
-    add(Column::count("calls_after", with_calls ? "after" : "", "of it"),
-        [](const DiffChange& r) { return r.after.calls; });
+    add(Column::count("calls_before", with_calls ? "calls before" : "", "of it; empty: not known"),
+        [=](const DiffChange& r) { return calls_before ? Cell(r.before.calls) : Cell(); });
+    add(Column::count("calls_after", with_calls ? "after" : "", "of it; empty: not known"),
+        [=](const DiffChange& r) { return calls_after ? Cell(r.after.calls) : Cell(); });
     add(Column::text("what", "what", "new, gone, same, other calls, more, less; within noise: of estimates"),
         [=, this](const DiffChange& r) { return Cell(what(r)).in(colour(r)); });
     add(Column::flag("sure", "", "exact, or the 95 % intervals of both shares do not touch"),
@@ -284,7 +285,8 @@ void DiffRows::call_rows() {
 std::string_view DiffRows::what(const DiffChange& r) const {
     if (!r.before.there) return "new";
     if (!r.after.there) return "gone";
-    if (growth(r) == 0) return r.before.calls == r.after.calls ? "same" : "other calls";
+    const bool both = !before_.calls.empty() && !after_.calls.empty();
+    if (growth(r) == 0) return !both || r.before.calls == r.after.calls ? "same" : "other calls";
     if (!is_sure(r)) return "within noise";
     return growth(r) > 0 ? "more" : "less";
 }

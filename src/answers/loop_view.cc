@@ -59,7 +59,7 @@ Result<View> loop_view(const Answers& answers, const LoopOptions& options) {
         columns.add(Column::bar("share of " + answers.metrics[metric].name),
                     [&](const Loop& l) { return Cell::bar(cost(l), all); });
     columns.add(Column::count(hardware ? "runs" : "entries", "entries",
-                              hardware ? "runs in the trace; an interrupt splits one in two"
+                              hardware ? "runs that jump back; one that an interrupt cuts in two counts once"
                                        : "times control came into it from elsewhere"),
                 [](const Loop& l) { return l.entries; });
     columns.add(Column::count("iterations", "iterations", hardware ? "times its body ran" : "times its head ran"),
@@ -107,7 +107,7 @@ Result<View> exception_view(const Answers& answers, const ViewOptions& options) 
     for (const ExceptionRow& e : answers.exceptions) {
         rows.push_back(&e);
         all = saturating(all, e.times);
-        timed |= e.sum != 0;
+        timed |= e.has_times();
     }
     View view;
     if (options.sort == "time" && !timed)
@@ -121,6 +121,9 @@ Result<View> exception_view(const Answers& answers, const ViewOptions& options) 
     });
     const std::string unit = answers.exceptions.front().unit;
     const auto if_timed = [&](const char* head) { return std::string(timed ? head : ""); };
+    const auto time = [](const ExceptionRow& e, std::uint64_t value) {
+        return e.has_times() ? Cell(value) : Cell::none();
+    };
     Columns<ExceptionRow> columns;
     columns.add(Column::bar("share of exceptions"), [&](const ExceptionRow& e) { return Cell::bar(e.times, all); });
     columns.add(Column::count("times", "times", "taken"), [](const ExceptionRow& e) { return e.times; });
@@ -129,13 +132,13 @@ Result<View> exception_view(const Answers& answers, const ViewOptions& options) 
     columns.add(Column::count("returned", "returned", "whose return is in the trace; times are of these"),
                 [](const ExceptionRow& e) { return e.returned; });
     columns.add(Column::count("least", if_timed("least"), "the shortest time from entry to return", unit),
-                [](const ExceptionRow& e) { return e.least; });
+                [=](const ExceptionRow& e) { return time(e, e.least); });
     columns.add(Column::real("mean", if_timed("mean"), "the mean time", unit),
-                [](const ExceptionRow& e) { return Cell::mean(e.sum, e.returned); });
+                [](const ExceptionRow& e) { return e.has_times() ? Cell::mean(e.sum, e.returned) : Cell::none(); });
     columns.add(Column::count("most", if_timed("most"), "the longest time", unit),
-                [](const ExceptionRow& e) { return e.most; });
+                [=](const ExceptionRow& e) { return time(e, e.most); });
     columns.add(Column::count("sum", if_timed(unit.c_str()), "of all times", unit),
-                [](const ExceptionRow& e) { return e.sum; });
+                [=](const ExceptionRow& e) { return time(e, e.sum); });
     columns.add(Column::text("unit", "", "of these times"), [&](const ExceptionRow&) { return unit; });
     columns.add(Column::count("number", "", "as the architecture numbers them"),
                 [](const ExceptionRow& e) { return std::uint64_t{e.number}; });

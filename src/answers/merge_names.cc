@@ -5,6 +5,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "waymark/answers/metric_sets.h"
 #include "waymark/answers/only.h"
 #include "waymark/answers/parts.h"
 
@@ -16,7 +17,7 @@ namespace {
 auto metric_key(const Metric& m) {
     constexpr std::array<std::string_view, 3> first{"instructions", "cycles", "samples"};
     return std::tuple(std::find(first.begin(), first.end(), m.name) - first.begin(), std::string_view(m.name),
-                      std::string_view(m.unit));
+                      std::string_view(m.unit), std::string_view(m.set));
 }
 
 /// Code without symbols is named after its file, which may have another name in another capture.
@@ -59,7 +60,18 @@ RowMover::Maps MergedNames::add(Answers& a) {
 }
 
 void MergedNames::add_metrics(const Answers& a, RowMover::Maps& maps) {
-    for (const Metric& m : a.metrics) {
+    std::vector<Metric> metrics = a.metrics;
+    // Captures that count the same have one column for each metric.
+    if (std::all_of(metrics.begin(), metrics.end(), [](const Metric& m) { return m.set.empty(); })) {
+        const std::string set = metric_set(metrics);
+        std::uint64_t captures = a.parts.empty() ? 1 : 0;
+        for (const MergedPart& part : a.parts) take_sum(captures, part.times);
+        for (Metric& m : metrics) {
+            m.set = set;
+            m.captures = captures;
+        }
+    }
+    for (const Metric& m : metrics) {
         auto at = std::find_if(metrics_.begin(), metrics_.end(),
                                [&](const Metric& known) { return metric_key(known) == metric_key(m); });
         if (at == metrics_.end()) {
@@ -68,6 +80,7 @@ void MergedNames::add_metrics(const Answers& a, RowMover::Maps& maps) {
             at->exact &= m.exact;
             take_sum(at->stretches, m.stretches);
             take_text(at->note, m.note);
+            take_sum(at->captures, m.captures);
         }
         const auto place = static_cast<std::size_t>(at - metrics_.begin());
         maps.metric.push_back(place);
@@ -255,6 +268,11 @@ RowMover::Maps MergedNames::finish(Answers& out) {
     const IndexMap metric_places = sorted_into(
         metrics_, [&](Index a, Index b) { return metric_key(metrics_[a]) < metric_key(metrics_[b]); },
         [&](Index at) { out.metrics.push_back(metrics_[at]); });
+    if (!out.metrics.empty() && !have_sets(out.metrics) && out.metrics.front().set == metric_set(out.metrics))
+        for (Metric& m : out.metrics) {
+            m.set.clear();
+            m.captures = 0;
+        }
     for (std::size_t m = 0; m < metrics_.size(); ++m) maps.metric[m] = metric_places[m];
     maps.table(IndexedTable::images) = sorted_into(
         images_, [&](Index a, Index b) { return images_[a].key < images_[b].key; },

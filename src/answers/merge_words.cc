@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "merge_timeline.h"
+#include "waymark/answers/metric_sets.h"
 #include "waymark/answers/parts.h"
 
 namespace waymark::answers {
@@ -127,6 +128,8 @@ void MergedWords::finish(Answers& out) {
                      "Some of the merged files have ranges and branches alone (--only-ranges): those are the sums of "
                      "all captures, functions, instructions and lines the sums of the others.",
                      "Write all files with --only-ranges, or none."});
+    if (have_sets(out.metrics))
+        add_note("Not all captures count the same: what only some of them count is an estimate for all.");
     if (some_with_calls_ && some_without_calls_) add_note("The call tree is left out: not all captures have one.");
     out.health = health_.take();
     // "Good" findings of some inputs are dropped if others have problems.

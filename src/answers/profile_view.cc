@@ -22,7 +22,7 @@ struct ProfileRow {
     std::string_view path{};
     std::uint64_t address{};
     std::uint32_t line{};
-    std::uint64_t calls{};
+    std::optional<std::uint64_t> calls{};  ///< of it; nothing: not known, or it is no function
     std::optional<std::uint64_t> times{};  ///< it ran; nothing: not known, or of more than one piece of code
     Costs self{}, inclusive{}, inlined{};
     std::uint64_t places{};  ///< inlined calls
@@ -51,7 +51,7 @@ public:
             by_function(options.by == "image");
         for (ProfileRow& row : rows_) {
             if (options.by != "block") row.self.resize(answers.metrics.size());
-            calls_known_ |= row.calls != 0;
+            calls_known_ |= row.calls.value_or(0) != 0;
             frames_known_ |= !row.frames.empty();
             inclusive_known_ |= !row.inclusive.empty();
         }
@@ -111,8 +111,9 @@ public:
                             const auto found = spreads.find(r.name);
                             return found == spreads.end() ? Cell() : Cell(found->second);
                         });
-        columns.add(Column::count("calls", calls_known_ ? "calls" : "", "times it was called"),
-                    [](const ProfileRow& r) { return r.calls; });
+        columns.add(Column::count("calls", calls_known_ ? "calls" : "",
+                                  "times it was called; empty: not known, as of samples, or it is no function"),
+                    [](const ProfileRow& r) { return r.calls ? Cell(*r.calls) : Cell(); });
         columns.add(Column::count("times", options_.by == "block" ? "times" : "",
                                   "it ran; of a line its most executed instruction; empty: of functions and images, "
                                   "and where the capture does not count executions"),
@@ -186,7 +187,7 @@ private:
             row.path = path_text(answers_, f.source);
             row.line = f.line;
             row.address = f.synthetic ? 0 : f.address;
-            row.calls = c.calls;
+            if (!answers_.calls.empty()) row.calls = c.calls;
             row.self = c.self;
             row.inclusive = c.inclusive;
             rows_.push_back(std::move(row));
@@ -210,7 +211,7 @@ private:
                 row.line = f.line;
                 row.address = f.synthetic ? 0 : f.address;
             }
-            row.calls = calls;
+            if (own && !answers_.calls.empty()) row.calls = calls;
             row.self = c.self;
             row.inlined = c.inlined;
             row.places = c.places;
@@ -313,7 +314,7 @@ private:
             const auto key = [&](const ProfileRow& r) {
                 return !known                         ? r.self[metric_]
                        : options_.sort == "inclusive" ? inclusive(r)
-                       : options_.sort == "calls"     ? r.calls
+                       : options_.sort == "calls"     ? r.calls.value_or(0)
                        : options_.sort == "name"      ? 0
                                                       : r.self[metric_];
             };

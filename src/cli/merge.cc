@@ -60,7 +60,7 @@ ExitStatus merge(const MergeOptions& options) {
                 {Errc::usage, fmt::format("{} is not an answers file; make one from a capture with waymark answers {} "
                                           "-o FILE",
                                           path, path)});
-        auto read = pipeline::read_answers_file(path);
+        auto read = pipeline::read_summand(path);
         if (!read) return fail(not_opened(read.error()));
         if (unit.empty()) unit = read->unit;
         if (const auto error = pipeline::not_of_one_unit(options.files.front(), unit, path, read->unit))

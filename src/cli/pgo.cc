@@ -16,6 +16,7 @@
 #include "trouble.h"
 #include "unit_answers.h"
 #include "views.h"
+#include "waymark/answers/metric_sets.h"
 #include "waymark/analysis/image_answers.h"
 #include "waymark/analysis/profiled_files.h"
 #include "waymark/answers/parts.h"
@@ -170,7 +171,10 @@ private:
         }
         if (lists_.empty() && all.empty()) return std::move(*nothing_in_first);
         say_left_out(left_out_);
-        if (lists_.empty()) return std::move(all.front());
+        if (lists_.empty()) {
+            answers::scale_metrics(all.front());
+            return std::move(all.front());
+        }
         if (!all.empty())
             return Error{Errc::usage,
                          "give branch lists or captures, not both: write the branch lists of the captures "

@@ -1,4 +1,6 @@
 /// Tables of answers: functions, instructions, lines, branches, loops and calls.
+#include <algorithm>
+
 #include "table_cells.h"
 
 namespace waymark::exports {
@@ -19,19 +21,22 @@ constexpr std::array functions_columns{
     Column{"source", integer, "file it begins in", "sources.id"},
     Column{"line", integer, "it begins at"},
     Column{"synthetic", integer, "1: no code of the program, but a task, an interrupt, a gap"},
-    Column{"calls", integer, "times it was entered"},
+    Column{"calls", integer, "times it was entered; null: not known, as of samples"},
     Column{"self", integer, "its own cost in the first metric"},
     Column{"inclusive", integer, "with what it called, recursion counted once; null: who called whom is not known"},
 };
 void functions_rows(const Answers& a, const RowSink& sink) {
     const auto costs = answers::function_costs(a);
     const auto entries = function_entries(a);
+    const bool entries_known = !a.calls.empty() || std::any_of(a.instructions.begin(), a.instructions.end(),
+                                                               [](const auto& each) { return each.times != 0; });
     for (std::size_t i = 0; i < a.functions.size(); ++i) {
         const answers::Function& f = a.functions[i];
-        put_row(sink, {number(i), words(f.name), words(f.linkage_name), index(f.image),
-                       f.synthetic ? nothing() : number(f.address), known(f.bytes), index(f.source), known(f.line),
-                       flag(f.synthetic), number(entries[i]), number(cost_of(costs[i].self, 0)),
-                       costs[i].inclusive.empty() ? nothing() : number(cost_of(costs[i].inclusive, 0))});
+        put_row(sink,
+                {number(i), words(f.name), words(f.linkage_name), index(f.image),
+                 f.synthetic ? nothing() : number(f.address), known(f.bytes), index(f.source), known(f.line),
+                 flag(f.synthetic), entries_known ? number(entries[i]) : nothing(), number(cost_of(costs[i].self, 0)),
+                 costs[i].inclusive.empty() ? nothing() : number(cost_of(costs[i].inclusive, 0))});
     }
 }
 
@@ -193,7 +198,7 @@ constexpr std::array loops_columns{
     Column{"function", integer, "it is in", "functions.id"},
     Column{"source", integer, "file", "sources.id"},
     Column{"line", integer, "it begins at"},
-    Column{"entries", integer, "times it was begun; of a DPU: runs, of which an interrupt makes two"},
+    Column{"entries", integer, "times it was begun; of a DPU: runs that jump back; one that an interrupt cuts in two is one"},
     Column{"iterations", integer, "times its head ran"},
     Column{"cost", integer, "of all its instructions in the first metric"},
     Column{"depth", integer, "1: in no other loop; of a DPU: none"},

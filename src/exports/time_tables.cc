@@ -70,16 +70,17 @@ constexpr std::array exceptions_columns{
     Column{"times", integer, "taken"},
     Column{"nested", integer, "of these while another was handled"},
     Column{"returned", integer, "whose return is in the trace; the following are of these"},
-    Column{"least", integer, "time from entry to return, in unit"},
-    Column{"most", integer, "the longest"},
-    Column{"total", integer, "of all"},
+    Column{"least", integer,
+           "time from entry to return, in unit; null: not known, as of handlers that were not traced"},
+    Column{"most", integer, "the longest; null: as least"},
+    Column{"total", integer, "of all; null: as least"},
     Column{"unit", string, "of these times: instructions or cycles"},
 };
 void exceptions_rows(const Answers& a, const RowSink& sink) {
     for (const auto& e : a.exceptions)
         put_row(sink, {words(e.name), number(e.number), number(e.times), number(e.nested), number(e.returned),
-                       e.returned == 0 ? nothing() : number(e.least), e.returned == 0 ? nothing() : number(e.most),
-                       number(e.sum), words(e.unit)});
+                       e.has_times() ? number(e.least) : nothing(), e.has_times() ? number(e.most) : nothing(),
+                       e.has_times() ? number(e.sum) : nothing(), words(e.unit)});
 }
 
 constexpr std::array levels_columns{

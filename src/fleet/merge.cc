@@ -141,7 +141,7 @@ public:
         return add_file(path);
     }
     Status add_file(const fs::path& path) {
-        WM_ASSIGN_OR_RETURN(answers::Answers answers, pipeline::read_answers_file(path.string()));
+        WM_ASSIGN_OR_RETURN(answers::Answers answers, pipeline::read_summand(path.string()));
         sum_.add(std::move(answers));
         return Nothing{};
     }

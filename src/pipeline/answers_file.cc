@@ -2,7 +2,9 @@
 
 #include <memory>
 
+#include "waymark/analysis/dpu_ratios.h"
 #include "waymark/answers/file.h"
+#include "waymark/answers/metric_sets.h"
 #include "waymark/answers/parts.h"
 #include "waymark/capture/byte_stream.h"
 #include "waymark/capture/placed_file.h"
@@ -10,6 +12,14 @@
 namespace waymark::pipeline {
 
 Result<answers::Answers> read_answers_file(const std::string& path) {
+    WM_ASSIGN_OR_RETURN(answers::Answers out, read_summand(path));
+    if (!answers::have_sets(out.metrics)) return out;
+    answers::scale_metrics(out);
+    if (out.unit == "DPU") analysis::add_dpu_ratios(out);
+    return out;
+}
+
+Result<answers::Answers> read_summand(const std::string& path) {
     WM_ASSIGN_OR_RETURN(const std::unique_ptr<capture::ByteStream> stream, capture::open_bytes(path));
     constexpr std::uint64_t most = std::uint64_t{1} << 36;
     WM_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> bytes, capture::read_all(*stream, most));

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "waymark/analysis/counter_runs.h"
+#include "waymark/answers/metric_sets.h"
 #include "waymark/pipeline/protocols.h"
 
 namespace waymark::pipeline {
@@ -86,6 +87,7 @@ Result<answers::Answers> answers_of_all(const std::vector<std::string>& captures
         return std::move(*first_error);
     }
     const std::size_t read_captures = captures.size() - left_out.size();
+    answers::scale_metrics(*all);
     if (!counters.empty()) all = analysis::merge_counter_runs(std::move(counters));
     // What one of them needs is not unused.
     for (answers::Finding& f : all->health)

@@ -66,11 +66,12 @@ TEST(CounterRuns, EventsOfSomeRunsAreScaledToAll) {
     EXPECT_EQ(all.metrics[1].name, "DC_MISS");
     EXPECT_TRUE(all.metrics[0].exact);
     EXPECT_FALSE(all.metrics[1].exact);
-    EXPECT_EQ(all.metrics[2].note, "counted in 1 of 2 runs, and scaled to all of them by CYCLES");
+    EXPECT_EQ(all.metrics[2].note, "counted in 1 of 2 captures, and scaled to all of them by CYCLES");
     // a had 4000 cycles, of which misses were counted in 1000 and hits in 3000.
     EXPECT_EQ(costs_of(all, "a"), (Costs{4000, 40, 400}));
     EXPECT_EQ(costs_of(all, "b"), (Costs{1000, 0, 100}));
-    EXPECT_EQ(costs_of(all, "c"), (Costs{100, 0, 7}));
+    // c ran where nothing counted misses: as many as of all code, 10 in 1500 cycles.
+    EXPECT_EQ(costs_of(all, "c"), (Costs{100, 1, 7}));
     EXPECT_EQ(all.calls[1].calls, 4U);
     EXPECT_EQ(all.summary[0].value, "5,100");
     EXPECT_NE(all.trust[0].estimated.find("DC_MISS"), std::string::npos);
@@ -101,7 +102,7 @@ TEST(CounterRuns, TheSameEventsAddUp) {
         {counter_run("one", {"DC_HIT"}, {{"a", {10}}}), counter_run("two", {"IC_HIT"}, {{"a", {20}}})});
     EXPECT_EQ(costs_of(apart, "a"), (Costs{10, 20}));
     EXPECT_EQ(apart.metrics[0].note,
-              "counted in 1 of 2 runs, which have no counter in common: it is the sum of those runs alone");
+              "counted in 1 of 2 captures, which have no metric in common: it is the sum of those captures alone");
 }
 
 TEST(DpuRatios, Formulas) {

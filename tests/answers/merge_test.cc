@@ -10,6 +10,7 @@
 #include "support/random.h"
 #include "support/sanitized.h"
 #include "waymark/answers/answers.h"
+#include "waymark/answers/metric_sets.h"
 #include "waymark/answers/parts.h"
 
 namespace waymark::answers {
@@ -180,7 +181,8 @@ TEST(Merging, ABuildIsOneImageHoweverItsIdIsWritten) {
 
 TEST(Merging, CostsOfInlinedCodeAddUpToAll) {
     for (std::uint64_t seed = 0; seed < 200; seed += 2) {
-        const Answers a = merged(random_answers(seed), random_answers(seed + 1));
+        Answers a = merged(random_answers(seed), random_answers(seed + 1));
+        scale_metrics(a);
         std::uint64_t all = 0, wherever = 0, inlined = 0;
         for (const Instruction& i : a.instructions) {
             all += i.times;
@@ -194,6 +196,59 @@ TEST(Merging, CostsOfInlinedCodeAddUpToAll) {
         EXPECT_EQ(wherever, all) << "seed " << seed;
         EXPECT_EQ(of_inlined, inlined) << "seed " << seed;
     }
+}
+
+// Captures with and without a metric: each is kept apart in the sum, in any order, and what only some count says so.
+TEST(Merging, WhatOnlySomeCountIsScaledAndSaysSo) {
+    const auto one = [](const char* capture, std::vector<Metric> metrics, const std::vector<Costs>& costs) {
+        Answers a;
+        a.capture = capture;
+        a.unit = "PTM";
+        a.metrics = std::move(metrics);
+        a.images.push_back({"program", {}, "aa"});
+        a.calls.push_back({none, none, CallNode::Kind::root, 0, {}});
+        a.trust.push_back({.view = "functions", .exact = "all"});
+        for (std::size_t i = 0; i < costs.size(); ++i) {
+            if (costs[i].empty()) continue;
+            const auto f = static_cast<Index>(a.functions.size());
+            a.functions.push_back({"f" + std::to_string(i), "", 0, 0x1000 * (i + 1), 0x100});
+            a.calls.push_back({0, f, CallNode::Kind::call, 1, costs[i]});
+            Instruction instruction;
+            instruction.address = 0x1000 * (i + 1);
+            instruction.function = f;
+            instruction.times = costs[i][0];
+            if (a.metrics.size() > 1) instruction.costs = costs[i];
+            a.instructions.push_back(instruction);
+        }
+        return a;
+    };
+    const Metric instructions{"instructions", "instructions"}, cycles{"cycles", "cycles"};
+    const Answers a = one("a", {instructions, cycles}, {{100, 300}, {200, 200}, {}});
+    const Answers b = one("b", {instructions}, {{300}, {200}, {50}});
+    const Answers c = one("c", {instructions}, {{0}, {200}, {50}});
+    for (Answers sum : {merged(merged(a, b), c), merged(b, merged(c, a)), merged(merged(c, b), a)}) {
+        EXPECT_TRUE(have_sets(sum.metrics));
+        scale_metrics(sum);
+        ASSERT_EQ(sum.metrics.size(), 2U);
+        EXPECT_TRUE(sum.metrics[0].exact);
+        EXPECT_FALSE(sum.metrics[1].exact);
+        EXPECT_EQ(sum.metrics[1].note, "counted in 1 of 3 captures, and scaled to all of them by instructions");
+        EXPECT_EQ(sum.trust.front().estimated, "cycles, which some captures count: scaled to all");
+        EXPECT_EQ(std::count_if(sum.health.begin(), sum.health.end(),
+                                [](const Finding& f) { return f.what.starts_with("Not all captures count the same"); }),
+                  1);
+        std::map<std::string, Costs> of;
+        for (const CallNode& node : sum.calls)
+            if (node.function != none) of[sum.functions[node.function].name] = node.self;
+        EXPECT_EQ(of["f0"], (Costs{400, 1200}));
+        EXPECT_EQ(of["f1"], (Costs{600, 600}));
+        EXPECT_EQ(of["f2"], (Costs{100, 167})) << "it ran where nothing counts cycles: as all code does";
+        for (const Instruction& i : sum.instructions) EXPECT_EQ(i.costs, of[sum.functions[i.function].name]);
+    }
+    // All count the same: nothing is kept apart.
+    const Answers same = merged(a, a);
+    EXPECT_FALSE(have_sets(same.metrics));
+    EXPECT_TRUE(same.metrics[1].exact && same.metrics[1].note.empty() && same.metrics[1].set.empty());
 }
 
 TEST(Merging, ImagesMayShareAddresses) {

@@ -29,6 +29,10 @@ struct Metric {
     std::string note{};  ///< what it leaves out, in a sentence; empty: nothing
     /// The estimate is from so many stretches of the run; 0: from single samples, or it is exact.
     std::uint64_t stretches{};
+    /// Of a sum of captures that do not all count the same (answers/metric_sets.h): the metrics that the captures
+    /// behind this column count, and how many captures these are. Readers get sums without sets: scale_metrics().
+    std::string set{};
+    std::uint64_t captures{};
 };
 /// One value per metric of Answers::metrics.
 using Costs = std::vector<std::uint64_t>;
@@ -299,6 +303,8 @@ struct ExceptionRow {
     /// From entry to return, in `unit`, of those that returned.
     std::uint64_t least{}, most{}, sum{}, returned{};
     std::string unit = "instructions";  ///< or `cycles`
+    /// Without a return, or where nothing that the handler ran is in the trace, the times are unknown.
+    [[nodiscard]] bool has_times() const { return returned != 0 && sum != 0; }
 };
 
 /// What ran at one exception level, in one security state and one execution state.

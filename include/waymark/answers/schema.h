@@ -80,6 +80,8 @@ void fields(W& w, Of<Metric> auto& r) {
     w.number("exact", r.exact, "1: exact; 0: an estimate, from samples or from stretches of the run");
     w.text("note", r.note, "what it leaves out");
     w.number("stretches", r.stretches, "of an estimate from stretches of the run: how many; else 0");
+    w.text("set", r.set, "of a sum of captures that count different metrics: what the captures of this column count");
+    w.number("captures", r.captures, "number of these captures");
 }
 template <class W>
 void fields(W& w, Of<MergedPart> auto& r) {

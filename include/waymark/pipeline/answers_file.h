@@ -11,8 +11,11 @@
 
 namespace waymark::pipeline {
 
-/// All that a file has. Errors: those of reading; `bad_format`: it is none.
+/// All that a file has, for reading: one column a metric (answers::scale_metrics). Errors: those of reading;
+/// `bad_format`: it is none.
 [[nodiscard]] Result<answers::Answers> read_answers_file(const std::string& path);
+/// The same to be added to others: captures that count different metrics are kept apart.
+[[nodiscard]] Result<answers::Answers> read_summand(const std::string& path);
 /// Writes answers; how many bytes. Errors: `usage`: the path is that of an input; `unreadable`: it cannot be written.
 [[nodiscard]] Result<std::uint64_t> write_answers_file(const answers::Answers& answers, const std::string& path,
                                                        const std::vector<std::string>& inputs);
