@@ -1,6 +1,7 @@
 #include "flow_fill.h"
 
 #include <algorithm>
+#include <set>
 
 namespace waymark::analysis {
 
@@ -39,15 +40,26 @@ public:
             if (options_.cycles) out.costs = {code.times, code.cycles};
             if (FlowFunctions::File* file = functions_.file_at(address)) {
                 if (options_.inlined) out.inlined = inlined_at(*file, address, out.function);
+                const auto count = [&](Index source, std::uint32_t line, const Work& work) {
+                    LineSum& sum = lines[{source, line}];
+                    if (sum.function == none) sum.function = out.function;
+                    sum.times = std::max(sum.times, code.times);
+                    sum.work += work;
+                    if (out.seen == Seen::executed || sum.seen == Seen::not_executed) sum.seen = out.seen;
+                };
                 if (const auto line = file->info.line({address - file->bias})) {
                     out.source = functions_.source(line->file);
                     out.line = line->line;
                     out.discriminator = line->discriminator;
-                    LineSum& sum = lines[{out.source, out.line}];
-                    if (sum.function == none) sum.function = out.function;
-                    sum.times = std::max(sum.times, code.times);
-                    sum.work += {code.times, code.cycles};
-                    if (out.seen == Seen::executed || sum.seen == Seen::not_executed) sum.seen = out.seen;
+                    count(out.source, out.line, {code.times, code.cycles});
+                }
+                std::set<std::pair<Index, std::uint32_t>> others;
+                for (const image::SourceLine& line : file->info.statements({address - file->bias}))
+                    others.emplace(functions_.source(line.file), line.line);
+                others.erase({out.source, out.line});
+                for (const auto& [source, line] : others) {
+                    a_.statements.push_back({address, out.function, source, line});
+                    count(source, line, {});
                 }
             }
             put_branch(code, out);

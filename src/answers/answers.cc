@@ -3,13 +3,25 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "waymark/answers/costs.h"
 
 namespace waymark::answers {
 
-std::vector<FunctionCosts> function_costs(const Answers& answers) {
+std::vector<std::pair<Index, std::uint32_t>> lines_of(const Answers& answers, const Instruction& code) {
+    std::vector<std::pair<Index, std::uint32_t>> out;
+    if (code.source != none && code.line != 0) out.emplace_back(code.source, code.line);
+    const auto before = [](const Statement& s, const auto& key) { return std::tuple(s.address, s.function) < key; };
+    for (auto at = std::lower_bound(answers.statements.begin(), answers.statements.end(),
+                                    std::tuple(code.address, code.function), before);
+         at != answers.statements.end() && at->address == code.address && at->function == code.function; ++at)
+        if (at->source != none && at->line != 0) out.emplace_back(at->source, at->line);
+    return out;
+}
+
+std::vector<FunctionCosts> function_costs(const Answers& answers, bool interrupts) {
     std::vector<FunctionCosts> result(answers.functions.size());
     for (FunctionCosts& f : result) f.self.resize(answers.metrics.size());
     if (answers.calls.empty()) {
@@ -23,7 +35,8 @@ std::vector<FunctionCosts> function_costs(const Answers& answers) {
     for (std::size_t i = answers.calls.size(); i-- > 0;) {
         const CallNode& node = answers.calls[i];
         add(sums[i], node.self);
-        if (node.parent != none) add(sums[node.parent], sums[i]);
+        const bool interrupts_it = node.kind == CallNode::Kind::interrupt || node.kind == CallNode::Kind::signal;
+        if (node.parent != none && (interrupts || !interrupts_it)) add(sums[node.parent], sums[i]);
         if (node.function >= result.size()) continue;
         FunctionCosts& f = result[node.function];
         f.calls = saturating(f.calls, node.calls);

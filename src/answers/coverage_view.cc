@@ -34,23 +34,29 @@ struct CoverageRow {
 class Coverage {
 public:
     Coverage(const Answers& answers, const Chosen& chosen, std::string by) : answers_(answers), by_(std::move(by)) {
-        // A line has its own observations, or else those of its instructions.
-        std::map<std::pair<Index, std::uint32_t>, std::pair<Seen, Index>> lines;
+        // A line counts for each row that has code of it, as that code was seen, and once for all rows together.
+        using Place = std::pair<Index, std::uint32_t>;
+        std::map<Place, Seen> lines;
+        std::map<std::pair<CoverageRow*, Place>, Seen> lines_of_rows;
+        const auto count = [](auto& all, const auto& key, Seen seen) {
+            const auto [at, fresh] = all.try_emplace(key, seen);
+            if (!fresh) at->second = better(at->second, seen);
+        };
         for (const Instruction& i : answers.instructions) {
+            for (const Place& place : lines_of(answers, i)) {
+                if (!chosen(i.function, place.first)) continue;
+                with_lines_.insert(i.function < answers.functions.size() ? answers.functions[i.function].image : none);
+                count(lines, place, i.seen);
+                count(lines_of_rows, std::pair(&row(i.function, place.first), place), i.seen);
+            }
             if (!chosen(i.function, i.source)) continue;
             if (i.seen == Seen::executed) ran_.insert(i.function);
             seen_.insert(i.function);
             row(i.function, i.source).instructions.add(i.seen);
             all_.instructions.add(i.seen);
-            if (i.source == none || i.line == 0) continue;
-            with_lines_.insert(i.function < answers.functions.size() ? answers.functions[i.function].image : none);
-            const auto [at, fresh] = lines.try_emplace({i.source, i.line}, i.seen, i.function);
-            if (!fresh) at->second.first = better(at->second.first, i.seen);
         }
-        for (const auto& [line, what] : lines) {
-            row(what.second, line.first).lines.add(what.first);
-            all_.lines.add(what.first);
-        }
+        for (const auto& [place, seen] : lines) all_.lines.add(seen);
+        for (const auto& [key, seen] : lines_of_rows) key.first->lines.add(seen);
         for (const Branch& b : answers.branches) {
             if (b.kind != Branch::Kind::conditional || !chosen(b.function, b.source)) continue;
             for (const auto& [times, seen] :
@@ -194,9 +200,11 @@ std::vector<Uncovered> uncovered(const Answers& answers, const Chosen& chosen) {
             const Instruction& at = answers.instructions[end];
             if (at.seen != first.seen || at.function != first.function || at.address != next) break;
             next = at.address + at.bytes;
-            if (at.line == 0 || at.source != first.source) continue;
-            low = low == 0 ? at.line : std::min(low, at.line);
-            high = std::max(high, at.line);
+            for (const auto& [source, line] : lines_of(answers, at)) {
+                if (source != first.source) continue;
+                low = low == 0 ? line : std::min(low, line);
+                high = std::max(high, line);
+            }
         }
         std::string lines = low == 0 ? std::string() : line_text(answers, first.source, low);
         if (high > low) lines += fmt::format("-{}", high);
@@ -284,6 +292,9 @@ Result<View> coverage_view(const Answers& answers, const CoverageOptions& option
                         counted(coverage.functions(), "function")),
             "directions: each conditional branch has two. seen, never: directions that were and were not taken. "
             "unknown: not seen, but trace was lost where it could have run"};
+        if (options.by != "file" && coverage.all().lines.all() != 0)
+            view.below.emplace_back(
+                fmt::format("lines: a line counts for each {} that has code of it, and once in the sum", options.by));
         if (coverage.all().lines.all() == 0)
             view.below.emplace_back("lines are not known: the images have no debug information");
     }

@@ -74,6 +74,10 @@ void MergedCode::add_instructions(Answers& a, const RowMover::Maps& maps) {
             take_text(to.text, x.text);
         });
     });
+    each_moved(a.statements, a, names_, maps, &Statement::function, [&](Statement&& s, std::uint64_t by) {
+        s.address += by;
+        statements_.add(std::move(s), [](Statement&, const Statement&) {});
+    });
     each_moved(a.lines, a, names_, maps, &Line::function, [&](Line&& l, std::uint64_t) {
         lines_.add(std::move(l), [&](Line& to, const Line& x) {
             if (names_.function_before(x.function, to.function)) to.function = x.function;
@@ -188,6 +192,10 @@ void MergedCode::finish(Answers& out, const RowMover::Maps& maps) {
     out.instructions = instructions_.take([&](Instruction& i) {
         i.address += shift(i);
         schema::fields(mover, i);
+    });
+    out.statements = statements_.take([&](Statement& s) {
+        s.address += shift(s);
+        schema::fields(mover, s);
     });
     out.lines = lines_.take([&](Line& l) { schema::fields(mover, l); });
     out.branches = branches_.take([&](Branch& b) {

@@ -11,6 +11,7 @@
 namespace waymark::answers {
 
 inline auto merge_key(const Instruction& i) { return std::tuple(i.address, i.isa, i.function); }
+inline auto merge_key(const Statement& s) { return std::tuple(s.address, s.function, s.source, s.line); }
 inline auto merge_key(const Line& l) { return std::tuple(l.source, l.line); }
 inline auto merge_key(const Branch& b) { return std::tuple(b.address, b.target, b.function); }
 inline auto merge_key(const Edge& e) { return std::tuple(e.from, e.to, e.kind, e.from_function, e.to_function); }
@@ -40,6 +41,7 @@ private:
 
     const MergedNames& names_;
     MergedRows<Instruction> instructions_;
+    MergedRows<Statement> statements_;
     MergedRows<Line> lines_;
     MergedRows<Branch> branches_;
     MergedRows<Edge> edges_;

@@ -141,6 +141,7 @@ unsigned space_bits(const isa::Space& space) {
 /// Takes what the options say, but for the place of the bytes.
 Status take_options(wm_capture& capture, const wm_options& options) {
     capture.input = options.input;
+    capture.input.code_of_files = true;  // answers with instructions may be asked for
     capture.kallsyms = options.kallsyms;
     if (!options.midr.empty()) {
         WM_ASSIGN_OR_RETURN(const std::uint64_t midr, doctor::read_number(options.midr, "midr", 0xffffffff));

@@ -53,12 +53,13 @@ Result<answers::Answers> answers_of(const AnswersOptions& options) {
     if (!options.kallsyms.empty()) WM_RETURN_IF_ERROR(analysis::check_kallsyms(options.kallsyms));
     InputOptions input = options.input;
     input.kallsyms = options.kallsyms;
+    // A capture may hold only the pages that ran, and a function is longer than what of it lies there.
+    input.code_of_files = options.instructions;
     auto opened = open_session(input);
     if (!opened) return not_opened(opened.error());
     const pipeline::Session session = std::move(*opened);
     warn(session);
     WM_ASSIGN_OR_RETURN(const std::vector<const pipeline::Source*> selected, session.select(options.input.sources));
-    static_cast<void>(decodable(selected));  // says which are left out
     pipeline::FlowAnswersOptions wanted = options;
     wanted.workers = workers(options.jobs);
     ProgressLine progress;

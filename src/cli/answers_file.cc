@@ -25,7 +25,7 @@ ExitStatus write(const WriteOptions& options) {
     wanted.ranges = true;
     if (!options.only_ranges) {
         wanted.calls = wanted.timeline = wanted.instructions = wanted.inlined = wanted.disassembly = true;
-        wanted.all_functions = wanted.input.code_of_files = true;  // as of waymark coverage
+        wanted.all_functions = true;  // as of waymark coverage
     }
     auto answers = answers_of(wanted);
     if (!answers) return fail_answers(answers.error(), {wanted.input.capture});

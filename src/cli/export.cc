@@ -90,8 +90,7 @@ public:
         wanted.ranges = format_->ranges;
         wanted.inlined = is_table_format() || format_->name == "pprof" || format_->name == "llvm-profile";
         // What was never entered was not covered either.
-        wanted.all_functions = format_->name == "lcov" || format_->name == "cobertura";
-        wanted.input.code_of_files = wanted.all_functions;  // as of waymark coverage
+        wanted.all_functions = format_->name == "lcov" || format_->name == "cobertura" || is_table_format();
         // What shows each instruction shows its text too.
         wanted.disassembly = is_table_format();
         const auto answers = answers_of(wanted);

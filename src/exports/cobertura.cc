@@ -1,6 +1,5 @@
 #include "waymark/exports/cobertura.h"
 
-#include <algorithm>
 #include <map>
 
 #include "coverage.h"
@@ -108,16 +107,11 @@ private:
         }
         out_.write("          </lines>\n        </class>\n");
     }
-    /// A function's lines are those from where it begins to where the next one does, as far as they are its own.
     void method(const CoveredFile& file, std::size_t at) {
         const CoveredFunction& f = file.functions[at];
-        std::vector<const Line*> lines;
-        for (const Line& l : file.lines)
-            if (l.function == f.function) lines.push_back(&l);
         Sums sums;
-        sums.lines = lines.size();
-        sums.lines_hit = static_cast<std::uint64_t>(
-            std::count_if(lines.begin(), lines.end(), [](const Line* l) { return hits(*l) != 0; }));
+        sums.lines = f.lines;
+        sums.lines_hit = f.lines_hit;
         for (const Branch* b : file.branches) {
             if (b->function != f.function) continue;
             sums.branches += 2;

@@ -1,7 +1,9 @@
 #include "coverage.h"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
+#include <utility>
 
 #include "look_up.h"
 #include "writer.h"
@@ -56,12 +58,24 @@ Result<std::vector<CoveredFile>> covered_files(const Answers& answers) {
         if (i.seen == Seen::executed && i.function < ran.size()) ran[i.function] = true;
     for (const Line& line : answers.lines)
         if (line.seen == Seen::executed && line.function < ran.size()) ran[line.function] = true;
+    std::map<std::pair<Index, Index>, std::map<std::uint32_t, bool>> lines_of_functions;  // by source, function
+    for (const auto& i : answers.instructions)
+        for (const auto& [source, line] : lines_of(answers, i))
+            lines_of_functions[{source, i.function}][line] |= i.seen == Seen::executed;
+    if (answers.instructions.empty())
+        for (const Line& line : answers.lines)
+            lines_of_functions[{line.source, line.function}][line.line] |= hits(line) != 0;
     const auto entries = function_entries(answers);
     for (Index i = 0; i < answers.functions.size(); ++i) {
         const answers::Function& f = answers.functions[i];
         CoveredFile* file = f.synthetic || f.line == 0 ? nullptr : find(f.source);
-        if (file != nullptr)
-            file->functions.push_back({i, f.line, std::max<std::uint64_t>(entries[i], ran[i] ? 1 : 0)});
+        if (file == nullptr) continue;
+        CoveredFunction covered{i, f.line, std::max<std::uint64_t>(entries[i], ran[i] ? 1 : 0)};
+        for (const auto& [line, hit] : lines_of_functions[{f.source, i}]) {
+            ++covered.lines;
+            covered.lines_hit += hit ? 1 : 0;
+        }
+        file->functions.push_back(covered);
     }
     for (const Branch& b : answers.branches)
         if (b.kind == Branch::Kind::conditional && b.line != 0)

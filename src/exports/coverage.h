@@ -24,7 +24,8 @@ namespace waymark::exports {
 struct CoveredFunction {
     answers::Index function{};
     std::uint32_t line{};
-    std::uint64_t entries{};  ///< at least 1 if any of its code ran
+    std::uint64_t entries{};             ///< at least 1 if any of its code ran
+    std::uint64_t lines{}, lines_hit{};  ///< with code of it
 };
 
 struct CoveredFile {

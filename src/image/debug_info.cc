@@ -74,14 +74,24 @@ struct DebugInfo::State {
         Dwarf_Attribute value;
         Dwarf_Word offset = 0;
         Dwarf_Addr address = 0;
-        Dwarf_Lines* lines = nullptr;
-        std::size_t count = 0;
         if (dwarf_formudata(dwarf_attr(&unit, DW_AT_stmt_list, &value), &offset) != 0) return found;
+        const LineRows& rows = rows_at(offset);
+        if (rows.empty() || dwarf_lineaddr(found, &address) != 0 || !rows.shared(address)) return found;
+        const std::vector<Dwarf_Line*> here = rows_of_address(unit, address);
+        const auto last = rows.last_with_code(address, here.size());
+        return last ? here[*last] : found;
+    }
+    const LineRows& rows_at(Dwarf_Word offset) {
         const auto [rows, fresh] = rows_of.try_emplace(offset);
         if (fresh) rows->second = LineRows(line_section(), offset);
-        if (rows->second.empty() || dwarf_lineaddr(found, &address) != 0 || !rows->second.shared(address) ||
-            dwarf_getsrclines(&unit, &lines, &count) != 0)
-            return found;
+        return rows->second;
+    }
+    /// All rows of a unit's table at an address but those that end a sequence.
+    static std::vector<Dwarf_Line*> rows_of_address(Dwarf_Die& unit, Dwarf_Addr address) {
+        std::vector<Dwarf_Line*> here;
+        Dwarf_Lines* lines = nullptr;
+        std::size_t count = 0;
+        if (dwarf_getsrclines(&unit, &lines, &count) != 0) return here;
         const auto address_of = [&](std::size_t i) {
             Dwarf_Addr at = 0;
             return dwarf_lineaddr(dwarf_onesrcline(lines, i), &at) == 0 ? at : 0;
@@ -94,14 +104,33 @@ struct DebugInfo::State {
             else
                 end = middle;
         }
-        std::vector<Dwarf_Line*> here;
         for (std::size_t i = first; i < count && address_of(i) == address; ++i) {
             Dwarf_Line* const line = dwarf_onesrcline(lines, i);
             bool ends = false;
             if (dwarf_lineendsequence(line, &ends) == 0 && !ends) here.push_back(line);
         }
-        const auto last = rows->second.last_with_code(address, here.size());
-        return last ? here[*last] : found;
+        return here;
+    }
+    std::vector<SourceLine> statements(Dwarf_Die& unit, Dwarf_Addr address) {
+        std::vector<SourceLine> out;
+        Dwarf_Attribute value;
+        Dwarf_Word offset = 0;
+        if (dwarf_formudata(dwarf_attr(&unit, DW_AT_stmt_list, &value), &offset) != 0) return out;
+        const std::vector<Dwarf_Line*> here = rows_of_address(unit, address);
+        for (std::size_t i = 0; i < here.size(); ++i) {
+            bool begins = false;
+            int line = 0;
+            const char* const file = dwarf_linesrc(here[i], nullptr, nullptr);
+            if (dwarf_linebeginstatement(here[i], &begins) != 0 || !begins || file == nullptr ||
+                dwarf_lineno(here[i], &line) != 0 || line <= 0 || !rows_at(offset).has_code(address, i, here.size()))
+                continue;
+            SourceLine found{file, static_cast<std::uint32_t>(line), discriminator(here[i])};
+            if (std::none_of(out.begin(), out.end(), [&](const SourceLine& known) {
+                    return known.line == found.line && known.file == found.file;
+                }))
+                out.push_back(std::move(found));
+        }
+        return out;
     }
     /// .debug_line, decompressed by libdw; empty in a big-endian file.
     Bytes line_section() {
@@ -257,6 +286,18 @@ std::optional<std::uint64_t> DebugInfo::load_bias(Address at, std::uint64_t offs
         if (first < end) return at.value + (first - offset) - (s.address.value + (first - s.offset));
     }
     return std::nullopt;
+}
+
+std::vector<SourceLine> DebugInfo::statements(Address address) {
+    state_->look();
+    const auto at = state_->to_elfutils(address.value);
+    if (!state_->has_dwarf || !at) return {};
+    Dwarf_Addr bias = 0;
+    if (Dwarf_Die* const unit = dwfl_module_addrdie(state_->module, *at, &bias))
+        return state_->statements(*unit, *at - bias);
+    State::Unit* const unit = state_->unit_without_index(*at);
+    if (unit == nullptr) return {};
+    return state_->statements(unit->die, *at - unit->bias);
 }
 
 std::optional<SourceLine> DebugInfo::line(Address address) {

@@ -2,6 +2,7 @@
 
 #include <dwarf.h>
 
+#include <algorithm>
 #include <array>
 #include <unordered_map>
 #include <utility>
@@ -98,19 +99,21 @@ LineRows::LineRows(Bytes section, std::uint64_t offset) {
         if (!rows[i].ends) continue;
         for (std::size_t k = begin_of_sequence; k < i; ++k) {
             if (!ends.contains(rows[k].address)) continue;
-            Here& here = shared_[rows[k].address];
-            if (rows[k].address != rows[i].address) here.last = here.rows;
-            ++here.rows;
+            shared_[rows[k].address].push_back(rows[k].address != rows[i].address);
         }
         begin_of_sequence = i + 1;
     }
-    std::erase_if(shared_,
-                  [](const auto& at) { return !at.second.last.has_value() || *at.second.last + 1 == at.second.rows; });
+    std::erase_if(shared_, [](const auto& at) {
+        const std::vector<bool>& here = at.second;
+        return std::find(here.begin(), here.end(), !here.front()) == here.end();
+    });
 }
 
 std::optional<std::size_t> LineRows::last_with_code(std::uint64_t address, std::size_t rows) const {
     const auto found = shared_.find(address);
-    return found != shared_.end() && found->second.rows == rows ? found->second.last : std::nullopt;
+    if (found == shared_.end() || found->second.size() != rows) return std::nullopt;
+    const std::vector<bool>& code = found->second;
+    return static_cast<std::size_t>(code.rend() - std::find(code.rbegin(), code.rend(), true)) - 1;
 }
 
 }  // namespace waymark::image

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "waymark/core/types.h"
 
@@ -21,18 +22,23 @@ public:
     LineRows(Bytes section, std::uint64_t offset);
 
     [[nodiscard]] bool empty() const { return shared_.empty(); }
-    /// A row without code is the last at an address.
-    [[nodiscard]] bool shared(std::uint64_t address) const { return shared_.contains(address); }
+    /// A row without code is the last at an address, and not the only one.
+    [[nodiscard]] bool shared(std::uint64_t address) const {
+        const auto found = shared_.find(address);
+        return found != shared_.end() && !found->second.back();
+    }
+    /// Of the rows at an address, in the order of the program and without those that end a sequence: whether the n-th
+    /// has code. `rows` is how many the caller has.
+    [[nodiscard]] bool has_code(std::uint64_t address, std::size_t n, std::size_t rows) const {
+        const auto found = shared_.find(address);
+        return found == shared_.end() || found->second.size() != rows || found->second[n];
+    }
     /// Of the rows at an address, in the order of the program and without those that end a sequence, the last that has
     /// code. Nothing: the last of all. `rows` is how many the caller has; nothing if this program has another number.
     [[nodiscard]] std::optional<std::size_t> last_with_code(std::uint64_t address, std::size_t rows) const;
 
 private:
-    struct Here {
-        std::size_t rows{};
-        std::optional<std::size_t> last{};  // that has code
-    };
-    std::map<std::uint64_t, Here> shared_;  // of addresses whose last row has no code
+    std::map<std::uint64_t, std::vector<bool>> shared_;  // by address with rows of both kinds: which rows have code
 };
 
 }  // namespace waymark::image

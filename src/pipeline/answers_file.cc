@@ -55,6 +55,7 @@ void keep_what_is_asked(answers::Answers& a, const FlowAnswersOptions& options) 
     }
     if (!options.instructions) {
         a.instructions.clear();
+        a.statements.clear();
         a.lines.clear();
         a.branches.clear();
         a.blocks.clear();
@@ -66,6 +67,7 @@ void keep_what_is_asked(answers::Answers& a, const FlowAnswersOptions& options) 
             if (i.seen == answers::Seen::executed && i.function < entered.size()) entered[i.function] = true;
         const auto never = [&](const auto& row) { return row.function < entered.size() && !entered[row.function]; };
         std::erase_if(a.instructions, never);
+        std::erase_if(a.statements, never);
         std::erase_if(a.branches, never);
         // A line is that of the first function with code of it, which need not be the one that ran.
         std::erase_if(a.lines, [&](const answers::Line& l) { return l.seen != answers::Seen::executed && never(l); });

@@ -72,6 +72,80 @@ std::size_t row_of(const View& view, std::string_view column, const std::string&
     return 0;
 }
 
+/// Two functions into which line 5 of a.h is inlined: it ran in f, and not in g. At 0x1000 line 3 of f begins, too.
+Answers shared_line() {
+    Answers a;
+    a.capture = "shared";
+    a.unit = "ETMv4";
+    a.metrics.push_back({"instructions", "instructions"});
+    a.sources = {{"/src/a.c"}, {"/src/a.h"}};
+    a.images = {{"program"}};
+    a.functions.resize(2);
+    a.functions[0] = {"f", "f", 0, 0x1000, 8, 0, 2};
+    a.functions[1] = {"g", "g", 0, 0x2000, 8, 0, 9};
+    const auto code = [&](std::uint64_t address, Seen seen, Index function, Index source, std::uint32_t line) {
+        a.instructions.push_back({.address = address,
+                                  .bytes = 4,
+                                  .isa = isa::Isa::a64,
+                                  .seen = seen,
+                                  .function = function,
+                                  .source = source,
+                                  .line = line,
+                                  .times = seen == Seen::executed ? 1U : 0U});
+    };
+    code(0x1000, Seen::executed, 0, 0, 2);
+    code(0x1004, Seen::executed, 0, 1, 5);
+    code(0x2000, Seen::not_executed, 1, 0, 9);
+    code(0x2004, Seen::not_executed, 1, 1, 5);
+    a.statements = {{0x1000, 0, 0, 3}};
+    return a;
+}
+
+TEST(Views, CoverageOfLinesIsThatOfEachRowsCode) {
+    const Answers a = shared_line();
+    const auto row = [&](const std::vector<std::string>& only, const char* by, const char* name) {
+        CoverageOptions options;
+        options.by = by;
+        options.only = only;
+        const auto view = coverage_view(a, options);
+        EXPECT_TRUE(view);
+        const std::size_t at = row_of(*view, by, name);
+        return cell(*view, at, "lines").field() + " " + cell(*view, at, "lines executed").field();
+    };
+    EXPECT_EQ(row({}, "function", "f"), "3 3") << "2 and 3 begin at one address";
+    EXPECT_EQ(row({}, "function", "g"), "2 0") << "what is inlined into it did not run";
+    EXPECT_EQ(row({"f"}, "function", "f"), "3 3");
+    EXPECT_EQ(row({"g"}, "function", "g"), "2 0");
+    EXPECT_EQ(row({}, "function", "all"), "4 3") << "each line once";
+    EXPECT_EQ(row({}, "file", "a.h"), "1 1");
+    EXPECT_EQ(row({}, "file", "a.c"), "3 2");
+    EXPECT_EQ(row({}, "image", "program"), "4 3");
+    EXPECT_EQ(lines_of(a, a.instructions[0]), (std::vector<std::pair<Index, std::uint32_t>>{{0, 2}, {0, 3}}));
+
+    Answers twice = a;
+    merge(twice, a);
+    ASSERT_EQ(twice.statements.size(), 1U);
+    EXPECT_EQ(twice.statements[0].line, 3U);
+}
+
+TEST(Views, ProfileWithoutInterrupts) {
+    Answers a;
+    a.metrics.push_back({"instructions", "instructions"});
+    a.functions.resize(3);
+    a.functions[0].name = "main";
+    a.functions[1].name = "[exception: IRQ]";
+    a.functions[2].name = "handler";
+    a.calls = {{none, none, CallNode::Kind::root, 0, {0}},
+               {0, 0, CallNode::Kind::call, 1, {10}},
+               {1, 1, CallNode::Kind::interrupt, 1, {0}},
+               {2, 2, CallNode::Kind::call, 1, {7}},
+               {1, 2, CallNode::Kind::signal, 1, {5}}};
+    EXPECT_EQ(function_costs(a)[0].inclusive, Costs{22});
+    EXPECT_EQ(function_costs(a, false)[0].inclusive, Costs{10});
+    EXPECT_EQ(function_costs(a, false)[1].inclusive, Costs{7});
+    EXPECT_EQ(function_costs(a, false)[2].inclusive, Costs{12});
+}
+
 TEST(Views, ProfileByLevel) {
     Answers answers = support::small_answers();
     answers.levels.clear();

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "waymark/answers/table.h"
@@ -51,7 +52,7 @@ struct Image {
     bool whole{};
     /// Address in memory minus address in the file. If it was loaded at several addresses, the lowest.
     std::uint64_t load_bias{};
-    /// What of its file is loaded where; empty: not known. Filled with `ranges`.
+    /// What of its file is loaded where; empty: not known. Filled with `ranges`, and of samples.
     struct Segment {
         std::uint64_t address{}, offset{}, bytes{};  ///< in memory without a load bias; in the file; in memory
         bool executable{};
@@ -132,7 +133,15 @@ struct Line {
     Seen seen{};
     Index function = none;  ///< the first one with code of this line
     std::uint64_t times{};  ///< the most often executed instruction of it; flow only
-    Costs costs{};          ///< of its instructions, by metric
+    Costs costs{};          ///< of the instructions whose own line it is, by metric
+};
+
+/// A line that an instruction is a statement of, besides its own: of optimised code several statements begin at one
+/// address, and all of them have run when that has.
+struct Statement {
+    std::uint64_t address{};
+    Index function = none, source = none;
+    std::uint32_t line{};
 };
 
 /// A branch instruction.
@@ -155,7 +164,9 @@ struct Edge {
     Index from_function = none, to_function = none;
     Branch::Kind kind{};
     std::uint64_t times{};
-    Costs inclusive{};  ///< calls only: what passed between call and return, by metric
+    /// Of calls, and of jumps that are tail calls: what passed until the return, by metric. Empty: it is no call, or
+    /// not known.
+    Costs inclusive{};
 };
 
 /// Code that ran from its first instruction to its last without a branch in between.
@@ -212,10 +223,12 @@ struct ImageBranch {
 
 struct CallNode {
     enum class Kind : std::uint8_t {
-        root,           ///< of everything, or of a task or core: the names are of that
-        call,           ///< called, or jumped to as a tail call
-        interrupt,      ///< entered by an exception or interrupt
-        unsynchronised  ///< who called it is not in the trace
+        root,            ///< of everything, or of a task or core: the names are of that
+        call,            ///< called
+        interrupt,       ///< an exception or interrupt, and below it its handler
+        unsynchronised,  ///< resumed: who called it is not in the trace
+        tail_call,       ///< jumped to, in place of a call and the return behind it: returns with its parent
+        signal           ///< entered while an exception lasted that is not traced further: a signal handler
     };
     Index parent = none;  ///< before its children; none: the first node alone
     Index function = none;
@@ -382,6 +395,7 @@ struct Answers {
     std::vector<Function> functions;
     std::vector<InlinedCall> inlined;  ///< parents before children; empty: there are none, or they were not asked for
     std::vector<Instruction> instructions;  ///< by address; of functions with executed code
+    std::vector<Statement> statements;      ///< by address, function, source, line
     std::vector<Line> lines;                ///< by source, line
     std::vector<Branch> branches;           ///< by address
     std::vector<Edge> edges;                ///< by from, to
@@ -404,8 +418,12 @@ struct FunctionCosts {
     std::uint64_t calls{};
     Costs self{}, inclusive{};  ///< by metric; inclusive counts recursion once
 };
-/// By function, from the call tree; where there is none, from instructions, and then inclusive is empty.
-[[nodiscard]] std::vector<FunctionCosts> function_costs(const Answers& answers);
+/// By function, from the call tree; where there is none, from instructions, and then inclusive is empty. Without
+/// `interrupts`, what an interrupt or signal ran is no part of what it interrupted.
+[[nodiscard]] std::vector<FunctionCosts> function_costs(const Answers& answers, bool interrupts = true);
+
+/// Every line that an instruction is a statement of: its own, and those of `Answers::statements`.
+[[nodiscard]] std::vector<std::pair<Index, std::uint32_t>> lines_of(const Answers& answers, const Instruction& code);
 
 /// A function's name without what compilers append to copies and parts of it: `sort.isra.0`, `f() [clone .part.0]`.
 [[nodiscard]] std::string_view without_suffix(std::string_view name);

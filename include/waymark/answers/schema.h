@@ -36,7 +36,8 @@ inline constexpr std::array<std::string_view, 3> seen{"executed", "not executed"
 inline constexpr std::array<std::string_view, 5> isas{"A32", "T32", "TEE", "Jazelle", "A64"};
 inline constexpr std::array<std::string_view, 6> branches{"conditional", "unconditional", "call",
                                                           "indirect",    "indirect call", "return"};
-inline constexpr std::array<std::string_view, 4> nodes{"root", "call", "interrupt", "unsynchronised"};
+inline constexpr std::array<std::string_view, 6> nodes{"root",           "call",      "interrupt",
+                                                       "unsynchronised", "tail call", "signal"};
 inline constexpr std::array<std::string_view, 6> marks{"gap",       "exception", "context",
                                                        "user data", "trigger",   "overflow"};
 inline constexpr std::array<std::string_view, 4> severities{"good", "note", "warning", "bad"};
@@ -152,6 +153,13 @@ void fields(W& w, Of<Instruction> auto& r) {
     w.text("text", r.text, "disassembly");
     w.index("inlined", r.inlined, IndexedTable::inlined, "innermost inlined call that contains it");
     w.number("discriminator", r.discriminator, "discriminator of its line");
+}
+template <class W>
+void fields(W& w, Of<Statement> auto& r) {
+    w.address("address", r.address, "address of the instruction");
+    w.index("function", r.function, IndexedTable::functions, "function that contains it");
+    w.index("source", r.source, IndexedTable::sources, "file");
+    w.number("line", r.line, "line in the source file");
 }
 template <class W>
 void fields(W& w, Of<Line> auto& r) {
@@ -401,6 +409,7 @@ void tables(T&& table, A& a) {
     table("jumps", a.jumps, "branches that were taken, in files");
     table("inlined", a.inlined, "calls whose callees the compiler put in their places");
     table("instructions", a.instructions, "of functions with executed code, by address");
+    table("statements", a.statements, "further lines that an instruction is a statement of, by address");
     table("lines", a.lines, "source lines with code");
     table("branches", a.branches, "branch instructions and their outcomes, by address");
     table("edges", a.edges, "where control went from where");

@@ -23,6 +23,7 @@ struct ProfileOptions : ViewOptions {
     std::string by = "function";
     std::vector<std::string> only{};  ///< functions, sources or images (answers/only.h); empty: all
     bool inlines = false;             ///< what was inlined counts for what was called
+    bool interrupts = true;           ///< with callees: with what interrupts and signals ran
 };
 struct CoverageOptions : ViewOptions {
     std::string by = "file", of = "instructions";

@@ -78,6 +78,9 @@ public:
     [[nodiscard]] std::optional<std::uint64_t> load_bias(Address at, std::uint64_t offset, std::uint64_t bytes) const;
     /// The line an address (without a load bias) was compiled from. Reads debug information when first called.
     [[nodiscard]] std::optional<SourceLine> line(Address address);
+    /// All lines of which a statement begins at an address (without a load bias), in the order of the line table, each
+    /// once. Of optimised code several do, and `line` gives the last row alone.
+    [[nodiscard]] std::vector<SourceLine> statements(Address address);
     /// The inlined calls an address (without a load bias) lies in; `line` is that of the last. The first question about
     /// a unit of compilation reads all there are in it; then each is O(log n).
     [[nodiscard]] InlinedPlace inlined(Address address);

@@ -103,7 +103,7 @@ Result<std::unique_ptr<FleetDecoding>> FleetDecoding::read(const std::vector<std
     out->options_.clear();  // they end with `command`
     AnswersOptions& a = out->answers_;
     a.ranges = true;
-    if (out->contents_ != "ranges") a.calls = a.instructions = a.inlined = a.input.code_of_files = true;
+    if (out->contents_ != "ranges") a.calls = a.instructions = a.inlined = true;
     if (out->contents_ == "all") a.disassembly = a.all_functions = true;
     return out;
 }
