@@ -29,15 +29,18 @@ std::size_t CallStacks::room(const Stack& stack) const {
     return all > stack.settled.size() ? all - stack.settled.size() : 0;
 }
 
-std::uint32_t CallStacks::child(std::uint32_t parent, FunctionId function, std::uint64_t calls) {
+std::uint32_t CallStacks::child(std::uint32_t parent, FunctionId function, Entered how, std::uint64_t calls) {
     Stack& stack = *stack_;
-    std::uint32_t node = stack.tree.child_at_once(parent, function);
-    if (node == CallTree::nowhere) node = stack.tree.child(parent, function, room(stack));
-    const bool no_room = node == parent && stack.tree.node(node).function != function;
+    std::uint32_t node = stack.tree.child_at_once(parent, function, how);
+    if (node == CallTree::nowhere) node = stack.tree.child(parent, function, how, room(stack));
+    const bool no_room =
+        node == parent && (stack.tree.node(node).function != function || stack.tree.node(node).how != how);
     (no_room ? left_out_.calls : stack.tree.node(node).calls) += calls;
     if (watched_) [[unlikely]] {
         if (!stack.tree.is_settled(parent, function)) watched_->give_up();
         if (calls != 0) no_room ? watched_->left_out() : watched_->called(node);
+        // Then the node does not say how many tail calls led to it.
+        if (no_room && how == Entered::by_tail_call) watched_->give_up();
     }
     return node;
 }
@@ -68,7 +71,7 @@ void CallStacks::interrupt(const flow::ExceptionType& exception, std::uint64_t w
         if (open_)
             keep({Go::begin, {}, {}});
         else
-            stack.frames.push_back({.node = stack.root, .caller = stack.root});
+            stack.frames.push_back({.node = stack.root, .caller = stack.root, .nameless = true});
     }
     ExceptionSum& sum = counts.exceptions[exception];
     ++sum.times;
@@ -84,7 +87,8 @@ void CallStacks::interrupt(const flow::ExceptionType& exception, std::uint64_t w
 
 /// A frame for a function that is called, by whatever is on top, or for an exception. It is made in its place: a copy
 /// would wait for its parts.
-CallStacks::Frame& CallStacks::push(FunctionId function, const flow::ExceptionType* exception) {
+CallStacks::Frame& CallStacks::push(FunctionId function, const flow::ExceptionType* exception, Entered how,
+                                    std::uint64_t calls) {
     Stack& stack = current();
     if (stack.empty()) {
         if (open_) {
@@ -93,10 +97,10 @@ CallStacks::Frame& CallStacks::push(FunctionId function, const flow::ExceptionTy
             stack.segments.back().node = stack.tree.add_loose();
             stack.frames.push_back({.node = stack.segments.back().node});
         } else {
-            stack.frames.push_back({.node = stack.root, .caller = stack.root});
+            stack.frames.push_back({.node = stack.root, .caller = stack.root, .nameless = true});
         }
     }
-    const std::uint32_t caller = stack.frames.back().node, node = child(caller, function, 1);
+    const std::uint32_t caller = stack.frames.back().node, node = child(caller, function, how, calls);
     if (exception != nullptr) ++stack.interrupts;
     if (observer_ != nullptr) observer_->enter(now(), stack.depth(stack.frames.size()), function);
     Frame& frame = stack.frames.emplace_back();
@@ -147,6 +151,9 @@ void CallStacks::pop_to(std::size_t size, FlowCounts& counts) {
 /// Flow comes to where a frame waits for it. `lost`: what happened before it is not known, so how long an exception
 /// took is not known, either.
 void CallStacks::return_from(std::size_t index, bool lost, FlowCounts& counts) {
+    for (const std::size_t lowest = std::max(chain_of(index), stack_->bottom + 1); index > lowest; --index)
+        if (const Frame& frame = stack_->frames[index]; frame.edge != no_edge)
+            if (WaySum* way = counts.way(frame.edge, frame.to)) ++way->returns;
     const Frame& frame = stack_->frames[index];
     if (frame.exception != nullptr && !lost) counts.exception_took(*frame.exception, stack_->clock - frame.at);
     if (frame.edge != no_edge)
@@ -178,10 +185,49 @@ void CallStacks::settle(Stack& stack, FlowCounts& counts) {
     stack.cut = false;
 }
 
-void CallStacks::tail(const Arrival& place) {
+/// A jump into another function. That function returns to where the one before would have: their frames wait for one
+/// address, and are left together.
+void CallStacks::tail(const Operation& operation, FlowCounts& counts) {
+    Stack& stack = *stack_;
+    const Arrival& place = operation.place;
+    const std::size_t top = stack.frames.size() - 1, lowest = chain_of(top);
+    // Amid a function that has led here, as where code is divided: it goes on.
+    if (!place.begins)
+        for (std::size_t i = top; i-- > lowest;)
+            if (stack.frames[i].function == place.home) {
+                if (watched_) [[unlikely]]
+                    watched_->give_up();
+                return pop_to(i + 1, counts);
+            }
+    const Frame& before = stack.frames.back();
+    if (top - lowest >= most_tails || before.nameless) return replace(place);
+    if (watched_ && (place.returns_twice || place.unwinds)) [[unlikely]]
+        watched_->give_up();
+    const std::uint64_t waits_for = before.waits_for;
+    const bool returns_twice = before.returns_twice || place.returns_twice, unwinds = before.unwinds || place.unwinds;
+    for (std::size_t i = lowest; i <= top; ++i) {
+        stack.frames[i].returns_twice = returns_twice;
+        stack.frames[i].unwinds = unwinds;
+    }
+    Frame& frame = push(place.entry, nullptr, Entered::by_tail_call, place.begins || place.entry != place.home ? 1 : 0);
+    frame.waits_for = waits_for;
+    frame.function = place.home;
+    frame.edge = operation.edge;
+    frame.named = place.entry == place.home;
+    frame.entered = place.address;
+    frame.to = place.address;
+    frame.returns_twice = returns_twice;
+    frame.unwinds = unwinds;
+    frame.tail = true;
+}
+
+/// The function takes the place of that of the frame on top.
+void CallStacks::replace(const Arrival& place) {
     Stack& stack = *stack_;
     Frame& frame = stack.frames.back();
-    frame.node = child(frame.caller, place.entry, place.begins || place.entry != place.home ? 1 : 0);
+    frame.node = child(frame.caller, place.entry, frame.tail ? Entered::by_tail_call : Entered::by_call,
+                       place.begins || place.entry != place.home ? 1 : 0);
+    frame.nameless = false;
     frame.function = place.home;
     frame.named = place.entry == place.home;
     frame.entered = place.address;
@@ -215,14 +261,22 @@ void CallStacks::report_entered() {
 CallStacks::Aside CallStacks::put_aside(std::size_t from) {
     Stack& stack = *stack_;
     Aside frames;
+    bool returned = true;
     for (std::size_t i = from; i < stack.frames.size(); ++i) {
         Frame& frame = stack.frames[i];
-        frames.push_back({frame, stack.tree.nodes()[frame.node].function});
-        frames.back().frame.at = stack.clock - frame.at;
-        if (i == from) frames.back().frame.edge = no_edge;
-        frames.back().frame.way = 0;
+        returned = i == from || (returned && frame.tail);
+        const CallTree::Node& node = stack.tree.nodes()[frame.node];
+        frames.push_back({frame, node.function, frame.tail ? Entered::by_tail_call : node.how});
+        Frame& kept = frames.back().frame;
+        kept.at = stack.clock - frame.at;
+        kept.way = 0;
         frame.way = 0;
-        if (i != from) frame.edge = no_edge;  // what passes in it is not over
+        if (returned) {
+            kept.edge = no_edge;
+            kept.waits_for = nothing;
+        } else {
+            frame.edge = no_edge;  // what passes in it is not over
+        }
     }
     return frames;
 }
@@ -268,42 +322,53 @@ bool CallStacks::take_back(const Arrival& place, FlowCounts& counts) {
     Aside frames = std::move(stack.aside[found]);
     stack.aside.erase(stack.aside.begin() + static_cast<std::ptrdiff_t>(found));
     stack.frames_aside -= frames.size();
-    const AsideFrame left = frames[index];
-    if (left.frame.edge != no_edge)
-        if (WaySum* way = counts.way(left.frame.edge, left.frame.to)) {
-            ++way->returns;
-            way->inclusive += left.frame.at;
-        }
-    if (index + 1 < frames.size()) {
-        Aside rest(frames.begin() + static_cast<std::ptrdiff_t>(index), frames.end());
-        rest.front().frame.edge = no_edge;
-        keep_aside(std::move(rest), counts);
+    // Those that return together do so.
+    const std::size_t returned = index;
+    while (index > 1 && frames[index].frame.tail) --index;
+    for (std::size_t i = index; i <= returned; ++i) {
+        Frame& left = frames[i].frame;
+        if (left.edge != no_edge)
+            if (WaySum* way = counts.way(left.edge, left.to)) {
+                ++way->returns;
+                way->inclusive += left.at;
+            }
+        left.edge = no_edge;
+        left.waits_for = nothing;
     }
+    if (returned + 1 < frames.size())
+        keep_aside({frames.begin() + static_cast<std::ptrdiff_t>(index), frames.end()}, counts);
     frames.resize(index);
 
-    // They take the place of the frame that switched to them.
+    // They take the place of the frames that switched to them.
     Frame& lowest = frames.front().frame;
     lowest.waits_for = nothing;
     lowest.at = {};
     lowest.way = 0;
+    lowest.tail = false;
     if (stack.frames.size() - stack.bottom > 1) {
-        Frame& switched = stack.frames.back();
+        const std::size_t switching = std::max(chain_of(stack.frames.size() - 1), stack.bottom + 1);
+        Frame& switched = stack.frames[switching];
         lowest.waits_for = switched.waits_for;
         lowest.edge = switched.edge;
         lowest.to = switched.to;
         lowest.at = stack.clock - switched.at;
         lowest.exception = switched.exception;
+        lowest.tail = switched.tail;
+        frames.front().how = stack.tree.node(switched.node).how;
         switched.edge = no_edge;
         switched.way = 0;
-        pop_to(stack.frames.size() - 1, counts);
+        pop_to(switching, counts);
     } else if (stack.empty()) {
-        stack.frames.push_back({.node = stack.root, .caller = stack.root});
+        stack.frames.push_back({.node = stack.root, .caller = stack.root, .nameless = true});
     }
+    bool returns_with_lowest = true;
     for (const AsideFrame& f : frames) {
         Frame frame = f.frame;
+        returns_with_lowest &= &f == &frames.front() || frame.tail;
+        if (returns_with_lowest) frame.waits_for = frames.front().frame.waits_for;
         frame.at = stack.clock - frame.at;
         frame.caller = stack.frames.back().node;
-        frame.node = child(frame.caller, f.entry, 0);
+        frame.node = child(frame.caller, f.entry, f.how, 0);
         if (frame.exception != nullptr) ++stack.interrupts;
         if (observer_ != nullptr) observer_->enter(now(), stack.depth(stack.frames.size()), f.entry);
         stack.frames.push_back(frame);

@@ -31,12 +31,14 @@ bool CallStacks::go_inside(Operation& operation, FlowCounts& counts) {
         case Go::begin: return true;
         case Go::tail:
             if (open_ && top == 0) return false;
-            tail(operation.place);
+            tail(operation, counts);
             return true;
-        case Go::leave:
-            if (at_base) return false;
-            pop_to(top, counts);
+        case Go::leave: {
+            const std::size_t lowest = chain_of(top);
+            if (lowest == stack.bottom) return false;
+            pop_to(lowest, counts);
             return true;
+        }
         case Go::enter: {
             if (open_ && top == 0) return false;
             const bool returned = !at_base && stack.frames[top].waits_for == operation.place.address;
@@ -47,7 +49,8 @@ bool CallStacks::go_inside(Operation& operation, FlowCounts& counts) {
             if (returned) {
                 return_from(top, operation.loss.has_value(), counts);
             } else {
-                Frame& frame = push(operation.place.entry);
+                const bool handles = stack.frames[top].exception != nullptr;
+                Frame& frame = push(operation.place.entry, nullptr, handles ? Entered::by_signal : Entered::by_call);
                 frame.function = operation.place.home;
                 frame.named = true;
                 frame.entered = operation.place.address;
@@ -78,7 +81,7 @@ bool CallStacks::go_inside(Operation& operation, FlowCounts& counts) {
 std::size_t CallStacks::frame_to_jump_back_to(const Arrival& place) const {
     const Stack& stack = *stack_;
     for (std::size_t i = stack.frames.size(); i-- > stack.bottom;)
-        if (stack.frames[i].again == place.address && stack.frames[i].function == place.home) return i;
+        if (stack.frames[i].again == place.address && stack.frames[i].function == place.home && !is_left(i)) return i;
     return stack.frames.size();
 }
 
@@ -102,7 +105,7 @@ bool CallStacks::find_frame(const Operation& operation, FlowCounts& counts) {
                 counts.lost(loss);
             }
             Aside left;
-            if (goes && i < top) left = put_aside(i);
+            if (goes && i < top) left = put_aside(std::max(chain_of(i), last + 1));
             return_from(i, operation.loss.has_value(), counts);
             if (!left.empty()) keep_aside(std::move(left), counts);
             return true;
@@ -110,7 +113,7 @@ bool CallStacks::find_frame(const Operation& operation, FlowCounts& counts) {
         if (open_ && i == 0) return false;  // the base: whose function it is, and what it waits for, is not known
         const bool is_current = operation.go == Go::function_return && i == top;
         const bool done = goes && i < top && stack.frames[i + 1].unwinds;
-        if (!frame.named || frame.function != operation.place.home || is_current || done) continue;
+        if (!frame.named || frame.function != operation.place.home || is_current || done || is_left(i)) continue;
         if (goes && i != again) {
             if (again <= top) continue;
             if (open_) return false;  // of the frames that are not known, one may be marked
@@ -156,7 +159,7 @@ std::size_t CallStacks::nameless_frame_of(const Operation& operation) const {
         const Frame& frame = stack.frames[i];
         const Frame* const above = i + 1 < stack.frames.size() ? &stack.frames[i + 1] : nullptr;
         // A function does not return to itself, and a frame that has called _Unwind_Resume is done.
-        if (above == nullptr ? operation.go == Go::function_return : above->unwinds) continue;
+        if (above == nullptr ? operation.go == Go::function_return : above->unwinds || above->tail) continue;
         if (frame.named || frame.function != operation.place.home) continue;
         for (const std::uint64_t known : {frame.entered, above == nullptr ? nothing : above->waits_for})
             if (known <= operation.place.address && (best == stack.frames.size() || known > nearest)) {
@@ -179,7 +182,7 @@ void CallStacks::go_below(const Operation& operation, FlowCounts& counts) {
             if (stack_->empty())
                 start_anew(operation.place, false, counts);
             else
-                tail(operation.place);
+                tail(operation, counts);
             break;
         case Go::leave:
             pop_to(0, counts);
@@ -239,7 +242,7 @@ void CallStacks::start_anew(const Arrival& place, bool entered, FlowCounts& coun
     Stack& stack = current();
     pop_to(0, counts);
     settle(stack, counts);
-    const std::uint32_t node = child(stack.root, place.home, entered ? 1 : 0);
+    const std::uint32_t node = child(stack.root, place.home, Entered::by_call, entered ? 1 : 0);
     stack.frames.push_back(
         {.node = node, .caller = stack.root, .function = place.home, .named = place.entry == place.home});
     if (observer_ != nullptr) observer_->enter(now(), 0, place.home);

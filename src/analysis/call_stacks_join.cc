@@ -39,7 +39,7 @@ void CallStacks::join_stack(Stack& mine, const Stack& other, bool first, FlowCou
         const Segment& s = other.segments[k];
         if (!first || k != 0) go(s.operation, counts);
         if (mine.empty() && (s.peak > 1 || s.work != Work{}))
-            mine.frames.push_back({.node = mine.root, .caller = mine.root});
+            mine.frames.push_back({.node = mine.root, .caller = mine.root, .nameless = true});
         if (!mine.empty()) {
             CallTree::Node& base = mine.tree.node(mine.frames.back().node);
             at[s.node] = mine.frames.back().node;
@@ -115,8 +115,8 @@ void CallStacks::take_over(const CallStacks& from, StackKey key, const Stack& st
         std::vector<std::uint32_t> up;
         for (; at[node] == CallTree::nowhere; node = nodes[node].parent) up.push_back(node);
         for (; !up.empty(); up.pop_back())
-            at[up.back()] =
-                child(at[nodes[up.back()].parent], code_.known_elsewhere(known[nodes[up.back()].function]), 0);
+            at[up.back()] = child(at[nodes[up.back()].parent], code_.known_elsewhere(known[nodes[up.back()].function]),
+                                  nodes[up.back()].how, 0);
     };
     const auto take = [&](Frame frame) {
         frame.function = code_.known_elsewhere(known[frame.function]);
@@ -138,7 +138,8 @@ void CallStacks::take_over(const CallStacks& from, StackKey key, const Stack& st
     }
     for (const Aside& frames : stack.aside) {
         Aside& aside = mine.aside.emplace_back();
-        for (const AsideFrame& f : frames) aside.push_back({take(f.frame), code_.known_elsewhere(known[f.entry])});
+        for (const AsideFrame& f : frames)
+            aside.push_back({take(f.frame), code_.known_elsewhere(known[f.entry]), f.how});
         mine.frames_aside += aside.size();
     }
     mine.above = stack.above + stack.bottom;

@@ -53,6 +53,7 @@ std::size_t CallStacks::repeat(std::span<const flow::Repeat> repeats, std::uint3
                 *++top = known.pushed;
                 top->at.instructions = instructions + known.pushed.at.instructions;
                 top->at.cycles = cycles;
+                if (top->tail) take_on(*top, *(top - 1));
             }
             instructions += known.instructions;
         } else {
@@ -92,11 +93,11 @@ void CallStacks::forget_ways() {
 void CallStacks::watch_return(const Frame& frame) {
     const Stack& stack = *stack_;
     const std::size_t left = stack.frames.size() - 1;
-    if (left >= watched_->base())
-        watched_->returned({frame.edge, frame.to}, (stack.clock - frame.at).instructions);
-    else
+    if (left < watched_->base())
         watched_->popped(left, {frame.waits_for, frame.caller,
-                                static_cast<std::uint32_t>(stack.clock.instructions - watched_->clock())});
+                                static_cast<std::uint32_t>(stack.clock.instructions - watched_->clock()), frame.tail});
+    else if (frame.edge != no_edge)
+        watched_->returned({frame.edge, frame.to}, (stack.clock - frame.at).instructions);
 }
 
 void CallStacks::remember(std::span<const flow::Range> ranges, std::uint32_t behind, FlowCounts& counts) {

@@ -4,17 +4,17 @@
 
 namespace waymark::analysis {
 
-std::uint32_t CallTree::find_or_add(std::uint32_t parent, FunctionId function, std::size_t most) {
+std::uint32_t CallTree::find_or_add(std::uint32_t parent, FunctionId function, Entered how, std::size_t most) {
     for (std::size_t i = slot(parent, function); slots_[i] != 0; i = (i + 1) & (slots_.size() - 1)) {
         const std::uint32_t found = slots_[i] - 1;
-        if (nodes_[found].parent == parent && nodes_[found].function == function) {
+        if (nodes_[found].parent == parent && nodes_[found].function == function && nodes_[found].how == how) {
             nodes_[parent].recent = found;
             return found;
         }
     }
     if (nodes_.size() >= most) return parent;
     const auto added = static_cast<std::uint32_t>(nodes_.size());
-    nodes_.push_back({.function = function, .parent = parent});
+    nodes_.push_back({.function = function, .parent = parent, .how = how});
     nodes_[parent].recent = added;
     insert(added);
     return added;
@@ -56,9 +56,10 @@ std::uint64_t CallTree::take(const CallTree& other, std::uint32_t first, std::ui
         for (; !up.empty(); up.pop_back()) {
             const Node& from = other.nodes_[up.back()];
             if (from.parent == nowhere || at[from.parent] == nowhere) continue;  // nothing ran there
-            const std::uint32_t parent = at[from.parent], to = child(parent, from.function, most);
+            const std::uint32_t parent = at[from.parent], to = child(parent, from.function, from.how, most);
             at[up.back()] = to;
-            const bool no_room = to == parent && nodes_[parent].function != from.function;
+            const bool no_room =
+                to == parent && (nodes_[parent].function != from.function || nodes_[parent].how != from.how);
             (no_room ? left_out : nodes_[to].calls) += from.calls;
             nodes_[to].self += from.self;
         }

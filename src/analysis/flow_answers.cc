@@ -52,7 +52,8 @@ void fill_edges(FlowFunctions& functions) {
     for (const auto& [key, sum] : sums) {
         const auto& [from, to, kind] = key;
         if (sum.first == 0 && sum.second == Work{}) continue;
-        const bool call = kind == Branch::Kind::call || kind == Branch::Kind::indirect_call;
+        // A jump in which something passed is a tail call.
+        const bool call = kind == Branch::Kind::call || kind == Branch::Kind::indirect_call || sum.second != Work{};
         const bool known = call && functions.streams().front().sink->options().calls;
         functions.answers().edges.push_back({from, to, functions.index_at(from), functions.index_at(to), kind,
                                              sum.first, known ? functions.costs(sum.second) : Costs{}});

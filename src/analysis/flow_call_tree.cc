@@ -224,6 +224,8 @@ private:
                 const CodeFunction& f = known[node.function];
                 const CallNode::Kind kind = f.kind == CodeFunction::Kind::exception ? CallNode::Kind::interrupt
                                             : node.parent == 0                      ? CallNode::Kind::unsynchronised
+                                            : node.how == Entered::by_tail_call     ? CallNode::Kind::tail_call
+                                            : node.how == Entered::by_signal        ? CallNode::Kind::signal
                                                                                     : CallNode::Kind::call;
                 at[i] = node_below(at[node.parent], kind, functions_.index_of(f));
             }

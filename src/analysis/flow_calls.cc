@@ -232,7 +232,8 @@ FlowCalls::Wait FlowCalls::end_wait(bool lost, FlowCounts& counts) {
 /// `amid`: the unit was switched off by nothing that the flow before it shows.
 void FlowCalls::lose(bool switched_off, FlowCounts& counts, bool amid) {
     if (lost_) {
-        switched_off_ = switched_off_ && switched_off;
+        switched_off_ = (switched_off_ || untouched_) && switched_off;
+        untouched_ = false;
         return;
     }
     flush();
@@ -300,6 +301,7 @@ void FlowCalls::arrive_anew(const Arrival& place, FlowCounts& counts) {
     }
     flush();
     const Wait wait = take_wait(place, counts);
+    untouched_ = false;
     const bool lost = std::exchange(lost_, false), off = std::exchange(switched_off_, false);
     const bool switched = std::exchange(switched_stack_, false);
     const bool handed_over = std::exchange(handed_over_, false);
@@ -339,9 +341,20 @@ void FlowCalls::arrive_behind(Wait wait, const Arrival& place, FlowCounts& count
         case Wait::jump:
         case Wait::leaves:
             if (stacks_.is_in(place.home)) break;
-            stacks_.go({wait == Wait::jump && named && !place.begins ? Go::jump : Go::tail, place, {}}, counts);
+            stacks_.go({wait == Wait::jump && named && !place.begins ? Go::jump : Go::tail,
+                        place,
+                        {},
+                        wait == Wait::function_return ? no_edge : taken_edge(counts)},
+                       counts);
             break;
     }
+}
+
+/// That of the last branch, if it was one and was taken.
+std::uint32_t FlowCalls::taken_edge(const FlowCounts& counts) const {
+    if (wait_edge_ == no_edge || (wait_edge_ & 1U) == 0) return no_edge;
+    const flow::End end = counts.known.blocks[wait_edge_ / 2].end;
+    return end == flow::End::direct || end == flow::End::indirect ? wait_edge_ : no_edge;
 }
 
 void FlowCalls::flush() {
@@ -394,6 +407,7 @@ void FlowCalls::hand_over(FlowCalls& next, FlowCounts& counts) {
     next.loss_ = std::exchange(loss_, {});
     next.switched_off_ = switched_off_;
     next.handed_over_ = true;
+    next.untouched_ = false;
 }
 
 }  // namespace waymark::analysis

@@ -143,7 +143,8 @@ public:
                                       options_.by != "function" ? ""
                                       : options_.inlines        ? ", own, wherever it was inlined"
                                       : answers_.calls.empty()  ? ""
-                                                                : ", own and with what it called");
+                                      : options_.interrupts     ? ", own and with what it called"
+                                                                : ", own and with what it called, without interrupts");
         if (!not_sorted_.empty()) out.remark(Finding::Severity::note, not_sorted_);
         return out;
     }
@@ -163,7 +164,7 @@ private:
     void add_to_all(const Costs& self) { all_ = saturating(all_, cost_of(self, metric_)); }
 
     void by_function(bool by_image) {
-        const std::vector<FunctionCosts> costs = function_costs(answers_);
+        const std::vector<FunctionCosts> costs = function_costs(answers_, options_.interrupts);
         std::map<Index, std::size_t> images;
         for (std::size_t i = 0; i < costs.size(); ++i) {
             const FunctionCosts& c = costs[i];
@@ -195,7 +196,7 @@ private:
     }
 
     void by_inlined_function() {
-        const std::vector<FunctionCosts> all = function_costs(answers_);
+        const std::vector<FunctionCosts> all = function_costs(answers_, options_.interrupts);
         for (const InlinedCosts& c : inlined_costs(answers_)) {
             const bool own = c.function < answers_.functions.size();
             const std::uint64_t calls = own ? all[c.function].calls : 0;

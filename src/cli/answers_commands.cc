@@ -180,13 +180,20 @@ Run add_profile(CLI::App& app) {
     command.add_flag("--inlines", options->inlines,
                      "By function: inlined code is attributed to the inlined function. By instruction: show the calls "
                      "it was inlined through. Needs debug information");
+    command
+        .add_flag("--without-interrupts{false}", options->interrupts,
+                  "With callees: leave out what interrupts and signals ran meanwhile")
+        ->default_str("");
     add_only(command, options->only, ". Shares still refer to the whole capture");
     add_metric(command, *options);
     add_sort(command, *options, {"self", "inclusive", "calls", "name"},
              "Sort order of the rows: self, inclusive, calls, name");
     command.footer(
         "The own cost of a function is that of its instructions; 'with callees' adds its callees, recursion counted "
-        "once.\n"
+        "once,\n"
+        "and what interrupts ran meanwhile. A function that is entered by a tail call, a jump in place of a call, is "
+        "a\n"
+        "callee of the function that jumped.\n"
         "Figures of program flow are exact; those of samples are estimates, with the 95 % interval of the share; those "
         "of\n"
         "counters are what the unit counted. Own costs of all rows add up to everything that ran. With --inlines, the "
@@ -217,7 +224,6 @@ Run add_coverage(CLI::App& app) {
     auto options = std::make_shared<answers::CoverageOptions>();
     request->add_to(command);
     request->answers.instructions = request->answers.all_functions = true;
-    request->answers.input.code_of_files = true;
     command
         .add_flag("--entered{false}", request->answers.all_functions,
                   "Only functions that were entered. Otherwise functions that never ran count if their code is known")

@@ -71,7 +71,10 @@ std::map<Pair, Passed> calls_of_tree(const Answers& a) {
     return out;
 }
 
-bool is_call(Branch::Kind kind) { return kind == Branch::Kind::call || kind == Branch::Kind::indirect_call; }
+bool is_call(const Edge& e) {
+    // Of jumps, only a tail call says what passed in it.
+    return e.kind == Branch::Kind::call || e.kind == Branch::Kind::indirect_call || !e.inclusive.empty();
+}
 
 class CallgrindWriter {
 public:
@@ -84,14 +87,17 @@ public:
         // Calls of instructions say where each came from, if what passed in them is known; those of the tree do not.
         bool any = false, all = true;
         for (const Edge& e : answers_.edges)
-            if (is_call(e.kind) && e.times != 0) {
+            if (is_call(e) && e.times != 0) {
                 any = true;
                 all &= !e.inclusive.empty();
             }
         by_edge_ = !answers_.instructions.empty() && any && (all || answers_.calls.empty());
         without_cost_ = by_edge_ && !all;
-        if (by_edge_) return;
         tree_ = calls_of_tree(answers_);
+        // What no branch leads to: exceptions and their handlers, and what was entered while nothing was traced.
+        if (by_edge_)
+            for (const Edge& e : answers_.edges)
+                if (is_call(e) && e.times != 0) tree_.erase({e.from_function, e.to_function});
         // What ran without a call that was seen, such as a task that a switch began. Readers take the line after
         // `calls=0` for the caller's own cost, so that there can be no such line.
         without_call_ = std::erase_if(tree_, [](const auto& call) { return call.second.calls == 0; });
@@ -246,7 +252,7 @@ private:
                 first = false;
                 if (i.function < begun.size()) {
                     begun[i.function] = true;
-                    if (!by_edge_) calls_of(i.function);
+                    calls_of(i.function);
                 }
             }
             in_file(i.source);
@@ -263,7 +269,7 @@ private:
         put_costs_without_place(costs, begun);
         for (Index f = 0; f < costs.size(); ++f) {
             const bool self = std::any_of(costs[f].self.begin(), costs[f].self.end(), [](auto n) { return n != 0; });
-            const auto calls = by_edge_ ? tree_.end() : tree_.lower_bound({f, 0});
+            const auto calls = tree_.lower_bound({f, 0});
             if (begun[f] || (!self && (calls == tree_.end() || calls->first.first != f))) continue;
             begin_function(f);
             out_.print("{:#x} {}", answers_.functions[f].address, answers_.functions[f].line);
@@ -271,7 +277,7 @@ private:
                 totals_[m] += cost_of(costs[f].self, m);
                 return cost_of(costs[f].self, m);
             });
-            if (!by_edge_) calls_of(f);
+            calls_of(f);
         }
     }
 
@@ -327,7 +333,7 @@ private:
                                        [](const Edge&edge, std::uint64_t sought) { return edge.from < sought; });
              e != answers_.edges.end() && e->from == i.address; ++e) {
             if (e->times == 0 || e->from_function != i.function) continue;
-            if (is_call(e->kind)) {
+            if (is_call(*e)) {
                 if (!by_edge_) continue;
                 callee(e->to_function);
                 out_.print("calls={} {:#x} {}\n{:#x} {}", e->times, e->to, line_at(e->to, e->to_function), i.address,

@@ -169,10 +169,10 @@ void edges_rows(const Answers& a, const RowSink& sink) {
 }
 
 constexpr std::array edge_costs_columns{
-    Column{"from_address", address, "of the call"},
+    Column{"from_address", address, "of the call, or of the jump that is a tail call"},
     Column{"to_address", address, "called function"},
     Column{"metric", integer, "what is counted", "metrics.id"},
-    Column{"inclusive", integer, "what passed between call and return"},
+    Column{"inclusive", integer, "what passed between call, or tail call, and return"},
 };
 void edge_costs_rows(const Answers& a, const RowSink& sink) {
     for (const auto& e : a.edges)
@@ -214,9 +214,10 @@ void loops_rows(const Answers& a, const RowSink& sink) {
 
 constexpr std::array calls_columns{
     Column{"id", integer, "of the node of the call tree"},
-    Column{"parent", integer, "node that called it", "calls.id"},
+    Column{"parent", integer, "node that called it, or that it was entered from otherwise", "calls.id"},
     Column{"function", integer, "that was called", "functions.id"},
-    Column{"kind", string, "root, call, interrupt; unsynchronised: who called it is not in the trace"},
+    Column{"kind", string,
+           "root, call, tail call, interrupt, signal; unsynchronised: who called it is not in the trace"},
     Column{"calls", integer, "times this path was called"},
     Column{"self", integer, "cost at its end, in the first metric"},
     Column{"inclusive", integer, "with all below it"},
@@ -258,7 +259,8 @@ constexpr std::array code_table_list{
     TableInfo{"line_costs", "cost of source lines, by metric", line_costs_columns, false, line_costs_rows},
     TableInfo{"branches", "branch instructions and their outcomes", branches_columns, false, branches_rows},
     TableInfo{"edges", "where control went from where", edges_columns, false, edges_rows},
-    TableInfo{"edge_costs", "what passed in calls, by metric", edge_costs_columns, false, edge_costs_rows},
+    TableInfo{"edge_costs", "what passed in calls and tail calls, by metric", edge_costs_columns, false,
+              edge_costs_rows},
     TableInfo{"blocks", "code that ran from end to end without a taken branch; blocks overlap", blocks_columns, false,
               blocks_rows},
     TableInfo{"loops", "code that was repeated", loops_columns, false, loops_rows},

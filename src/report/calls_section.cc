@@ -4,6 +4,7 @@
 
 #include "section_parts.h"
 #include "sections.h"
+#include "waymark/answers/schema.h"
 #include "waymark/core/numbers.h"
 
 namespace waymark::report {
@@ -23,7 +24,7 @@ PageSection calls_section(const Answers& answers, Limit most_calls) {
         std::uint64_t calls;
         Costs self;
     };
-    constexpr int folded = 4;
+    constexpr int folded = static_cast<int>(schema::nodes.size());
     std::vector<Row> rows;
     std::vector<std::size_t> row_of(nodes.size(), nodes.size());
     for (const std::size_t i : kept) {

@@ -169,7 +169,8 @@ std::string name_of(const Program& program, const CodeFunction& f) {
     return "*";
 }
 
-/// `a 1/5; a.b 2/7`: paths with calls and own instructions, in the order nodes were added; all Context IDs.
+/// `a 1/5; a.b 2/7`: paths with calls and own instructions, in the order nodes were added; all Context IDs. `a>b` is a
+/// tail call, `a^b` a signal.
 std::string tree_text(const Program& program, const FlowSink& sink, const char* between = "; ") {
     const std::vector<CodeFunction> functions = sink.code().functions();
     std::string out;
@@ -180,8 +181,11 @@ std::string tree_text(const Program& program, const FlowSink& sink, const char* 
             const bool root = i == 0;
             if (root && node.self == Work{}) continue;
             if (!root)
-                paths[i] =
-                    (node.parent == 0 ? "" : paths[node.parent] + ".") + name_of(program, functions[node.function]);
+                paths[i] = (node.parent == 0 ? ""
+                                             : paths[node.parent] + (node.how == Entered::by_tail_call ? ">"
+                                                                     : node.how == Entered::by_signal  ? "^"
+                                                                                                       : ".")) +
+                           name_of(program, functions[node.function]);
             out += out.empty() ? "" : between;
             if (tree.key.context_id) out += std::to_string(*tree.key.context_id) + ":";
             out += (root ? "*" : paths[i]) + " " + std::to_string(node.calls) + "/" +
@@ -319,14 +323,66 @@ TEST_F(Calls, AReturnToAnotherPlaceOfACallersFunctionGoesOnThere) {
     EXPECT_EQ(run(flow), "a 0/2; a.b 1/7; a.b.c 1/1");
 }
 
-TEST_F(Calls, ATailCallTakesThePlaceOfItsCaller) {
-    flow.call(at('a'), at('b')).jump(at('b'), at('c')).ret(at('c'), 3).plain(at('a', 4), 5);
-    EXPECT_EQ(run(flow), "a 0/6; a.b 1/1; a.c 1/3");
+TEST_F(Calls, ATailCallLiesOnTheFunctionThatJumpedAndReturnsWithIt) {
+    flow.call(at('a'), at('b')).jump(at('b'), at('c')).jump(at('c'), at('d'), 2).call(at('d'), at('e')).ret(at('e'));
+    flow.ret(at('d', 4), 3).plain(at('a', 4), 5);
+    EXPECT_EQ(run(flow), "a 0/6; a.b 1/1; a.b>c 1/2; a.b>c>d 1/4; a.b>c>d.e 1/1");
+    EXPECT_NE(sums.find("way 1 4352 0 1 8 0"), std::string::npos) << sums;  // all that the call of b took
+    EXPECT_NE(sums.find("way 3 4608 0 1 7 0"), std::string::npos) << sums;  // of it from the jump to c on
+    EXPECT_NE(sums.find("way 5 4864 0 1 5 0"), std::string::npos) << sums;
+}
+
+TEST_F(Calls, AFunctionThatIsCalledAndJumpedToIsTwoNodes) {
+    flow.call(at('a'), at('b')).call(at('b'), at('c')).ret(at('c')).jump(at('b', 4), at('c')).ret(at('c'));
+    flow.plain(at('a', 4));
+    EXPECT_EQ(run(flow), "a 0/2; a.b 1/2; a.b.c 1/1; a.b>c 1/1");
+}
+
+TEST_F(Calls, AmidAFunctionThatLedHereByTailCallsItGoesOn) {
+    flow.call(at('a'), at('b')).jump(at('b'), at('c')).jump(at('c'), at('b', 0x40)).ret(at('b', 0x40));
+    flow.plain(at('a', 4));
+    EXPECT_EQ(run(flow), "a 0/2; a.b 1/2; a.b>c 1/1");
+}
+
+TEST_F(Calls, NothingReturnsToAFunctionThatMadeATailCall) {
+    // b calls itself through c, which jumps to b; a longjmp to b goes to the frame that is still there.
+    flow.call(at('a'), at('b')).call(at('b'), at('c')).jump(at('c'), at('b')).jump(at('b'), at('d')).ret(at('d'));
+    flow.ret(at('b', 0x40)).plain(at('a', 4));
+    EXPECT_EQ(run(flow), "a 0/2; a.b 1/2; a.b.c 1/1; a.b.c>b 1/1; a.b.c>b>d 1/1");
+    Flow other{program};
+    other.call(at('a'), at('b')).jump(at('b'), at('c')).call(at('c'), at('d')).ret(at('d')).ret(at('b', 0x40));
+    EXPECT_EQ(run(other), "b 0/1; b.a 0/1; b.a.b 1/1; b.a.b>c 1/1; b.a.b>c.d 1/1");
+}
+
+TEST_F(Calls, OfManyTailCallsOnOneAnotherTheLastReplaceEachOther) {
+    flow.call(at('a'), at('b'));
+    for (int i = 0; i < 100; ++i) flow.jump(at(i % 2 == 0 ? 'b' : 'c'), at(i % 2 == 0 ? 'c' : 'b'));
+    flow.ret(at('b')).plain(at('a', 4));
+    const std::string tree = run(flow);
+    EXPECT_EQ(std::count(tree.begin(), tree.end(), ';'), 1 + std::ptrdiff_t{CallStacks::most_tails}) << tree;
+    EXPECT_TRUE(tree.starts_with("a 0/2; a.b 1/1; a.b>c 1/1; a.b>c>b 1/1; ")) << tree;
+}
+
+TEST_F(Calls, AFunctionThatIsTracedAloneIsCalledTheFirstTimeToo) {
+    for (int i = 0; i < 3; ++i) flow.on(flow::TraceOnReason::enabled).ret(at('g'), 3);
+    EXPECT_EQ(run(flow), "g 3/9");
+    Flow amid{program};
+    amid.gap().on(flow::TraceOnReason::enabled).ret(at('g'), 3);
+    EXPECT_EQ(run(amid), "g 0/3");
+    Flow begins{program};
+    begins.on(flow::TraceOnReason::begin).ret(at('g'), 3);
+    EXPECT_EQ(run(begins), "g 0/3");
+}
+
+TEST_F(Calls, WhatBeginsWhileAnExceptionLastsIsASignal) {
+    flow.plain(at('a')).event(flow::Exception{&synthetic::exception_type(14), Address{at('a', 4)}, {}, {}});
+    flow.on(flow::TraceOnReason::enabled).plain(at('h'), 2).on(flow::TraceOnReason::enabled).plain(at('a', 4));
+    EXPECT_EQ(run(flow), "a 0/2; a.!14 1/0; a.!14^h 1/2");
 }
 
 TEST_F(Calls, AJumpIntoTheMiddleOfAFunctionIsNoCallOfIt) {
     flow.call(at('a'), at('b')).jump(at('b'), at('c', 8)).ret(at('c', 8), 3).plain(at('a', 4), 5);
-    EXPECT_EQ(run(flow), "a 0/6; a.b 1/1; a.c 0/3");
+    EXPECT_EQ(run(flow), "a 0/6; a.b 1/1; a.b>c 0/3");
 }
 
 TEST_F(Calls, TheRareCodeOfAFunctionIsTheFunction) {
@@ -369,7 +425,7 @@ TEST_F(Calls, ACoroutineGoesOnWhereItGaveWay) {
     flow.call(at('a', 4), at('e')).ret(at('e'));
     flow.call(at('a', 8), at('b')).ret(at('b')).ret(at('d', 4)).call(at('c', 4), at('e')).ret(at('e'));
     flow.ret(at('c', 8)).plain(at('a', 12));
-    EXPECT_EQ(run(flow), "a 0/4; a.b 2/2; a.c 1/3; a.c.d 1/2; a.c.d.b 1/1; a.e 1/1; a.c.e 1/1");
+    EXPECT_EQ(run(flow), "a 0/4; a.b 2/2; a.b>c 1/3; a.b>c.d 1/2; a.b>c.d.b 1/1; a.e 1/1; a.b>c.e 1/1");
 }
 
 TEST_F(Calls, CoroutinesThatTakeTurnsGoOnEach) {
@@ -386,7 +442,7 @@ TEST_F(Calls, CoroutinesThatTakeTurnsGoOnEach) {
     EXPECT_NE(text.find("a 0/4;"), std::string::npos) << text;
     EXPECT_NE(text.find("a.e 1/1"), std::string::npos) << text;
     EXPECT_EQ(text.find("e 1/1"), text.find("a.e 1/1") + 2) << text;
-    EXPECT_NE(text.find("a.c 1/2;"), std::string::npos) << text;
+    EXPECT_NE(text.find("a.b>c 1/2;"), std::string::npos) << text;
 }
 
 TEST_F(Calls, ACallerThatBecomesKnownStandsAboveAllThatWas) {
@@ -398,7 +454,7 @@ TEST_F(Calls, AReturnToTheBeginningOfAFunctionIsAJump) {
     // A signal right behind a return is traced so.
     flow.call(at('a'), at('b')).ret(at('b'), 2).call(at('c'), at('d')).ret(at('d'));
     flow.plain(at('c', 4)).on(flow::TraceOnReason::enabled).plain(at('a', 4));
-    EXPECT_EQ(run(flow), "a 0/2; a.b 1/2; a.c 1/2; a.c.d 1/1");
+    EXPECT_EQ(run(flow), "a 0/2; a.b 1/2; a.b>c 1/2; a.b>c.d 1/1");
 }
 
 TEST_F(Calls, AnExceptionIsAFrameThatWaits) {
@@ -1115,6 +1171,7 @@ private:
     struct Frame {
         std::string function;
         std::uint64_t returns_to{};  // 0: the first of a thread
+        bool tail = false;           // of the one below, which it returns with
     };
     struct Thread {
         std::vector<Frame> stack;
@@ -1130,6 +1187,11 @@ private:
         std::set<std::string> on_stack;
         for (const Frame& f : t.stack) on_stack.insert(f.function);
         for (const std::string& function : on_stack) delivered[function].inclusive += n;
+    }
+
+    static void leave(Thread& t) {
+        while (t.stack.back().tail) t.stack.pop_back();
+        t.stack.pop_back();
     }
 
     void step() {
@@ -1173,16 +1235,16 @@ private:
                     work(t, n);
                     flow.ret(t.now, n);
                     t.now = t.stack.back().returns_to;
-                    t.stack.pop_back();
+                    leave(t);
                 }
                 return;
             case 8: {  // a tail call
-                if (handler || t.stack.back().returns_to == 0) return;
+                if (handler || t.stack.back().returns_to == 0 || t.stack.size() > 40) return;
                 const std::string to = any_function();
                 if (to == top) return;
                 work(t, n);
                 flow.jump(t.now, begin(to), n);
-                t.stack.back().function = to;
+                t.stack.push_back({to, t.stack.back().returns_to, true});
                 ++delivered[to].calls;
                 t.now = begin(to);
                 return;
@@ -1191,7 +1253,9 @@ private:
                 std::vector<std::size_t> frames;
                 std::set<std::string> above{top};
                 for (std::size_t i = t.stack.size() - 1; i-- > 0 && t.stack[i].function[0] != '!' && !handler;)
-                    if (above.insert(t.stack[i].function).second && t.stack[i].function[0] < 'o') frames.push_back(i);
+                    if (!t.stack[i + 1].tail && above.insert(t.stack[i].function).second &&
+                        t.stack[i].function[0] < 'o')
+                        frames.push_back(i);
                 if (frames.empty()) return;
                 const std::size_t to = frames[random_.below(static_cast<std::uint32_t>(frames.size()))];
                 work(t, n);
@@ -1230,7 +1294,7 @@ private:
                 if (!loses_ || random_.half()) return;
                 // What runs unseen: returns and calls.
                 random_.half() ? flow.gap().on(flow::TraceOnReason::begin) : flow.on(flow::TraceOnReason::overflow);
-                while (t.stack.size() > 1 && (random_.half() || t.stack.back().function[0] == '!')) t.stack.pop_back();
+                while (t.stack.size() > 1 && (random_.half() || t.stack.back().function[0] == '!')) leave(t);
                 if (random_.half()) t.stack.push_back({any_function(), begin(t.stack.back().function) + 0x40});
                 t.now = begin(t.stack.back().function) + 4 + 4 * random_.below(8);
                 return;

@@ -49,6 +49,8 @@ class CallStacks {
 public:
     /// Frames of a stack; below more than these, the lowest are forgotten.
     static constexpr std::size_t most_frames = 4096;
+    /// Tail calls on one another; of more than these, each takes the place of the last.
+    static constexpr std::size_t most_tails = 16;
     /// Nodes of the tree of the first Context ID; the n-th may have an n-th part of them, but at least `fewest_nodes`.
     static constexpr std::size_t most_nodes = std::size_t{1} << 18, fewest_nodes = 4096;
     /// Context IDs beyond these share one stack.
@@ -78,6 +80,7 @@ public:
         Go go{};
         Arrival place;
         std::optional<Loss> loss;
+        std::uint32_t edge = CallFrame::no_edge;  ///< of a tail call, where its branch was taken
     };
 
     static constexpr std::uint64_t nothing = CallFrame::nothing;
@@ -130,10 +133,14 @@ public:
         if (observer_ != nullptr || stack.frames.size() < stack.bottom + 2) return false;
         const Frame& frame = stack.frames.back();
         if (frame.waits_for != place.address || frame.exception != nullptr || frame.returns_twice) return false;
-        if (frame.edge != no_edge) count_return(frame, counts);
-        if (watched_) [[unlikely]]
-            watch_return(frame);
-        stack.frames.pop_back();
+        for (bool tail = true; tail;) {
+            const Frame& left = stack.frames.back();
+            tail = left.tail && stack.frames.size() > stack.bottom + 2;
+            if (left.edge != no_edge) count_return(left, counts);
+            if (watched_) [[unlikely]]
+                watch_return(left);
+            stack.frames.pop_back();
+        }
         stack.frames.back().function = place.home;
         stack.frames.back().named = place.entry == place.home;
         return true;
@@ -231,6 +238,7 @@ private:
     struct AsideFrame {
         Frame frame;                     ///< `at`: the work done since it was entered
         FunctionId entry = no_function;  ///< its node's
+        Entered how{};                   ///< its node's
     };
     /// Frames that were left together, the lowest first.
     using Aside = std::vector<AsideFrame>;
@@ -287,7 +295,8 @@ private:
     [[nodiscard]] bool is_waited_for_aside(std::uint64_t address) const;
     void go_on_in(std::size_t frame, const Operation& operation, FlowCounts& counts);
     void go_below(const Operation& operation, FlowCounts& counts);
-    Frame& push(FunctionId function, const flow::ExceptionType* exception = nullptr);
+    Frame& push(FunctionId function, const flow::ExceptionType* exception = nullptr, Entered how = Entered::by_call,
+                std::uint64_t calls = 1);
     void count_return(const Frame& frame, FlowCounts& counts) {
         if (WaySum* way = frame.way != 0 ? &counts.sum(frame.way) : counts.way(frame.edge, frame.to)) {
             ++way->returns;
@@ -305,11 +314,21 @@ private:
     void drop_bottom(std::size_t count);
     void find_caller(const Arrival& place, FlowCounts& counts);
     void start_anew(const Arrival& place, bool entered, FlowCounts& counts);
-    void tail(const Arrival& place);
+    void tail(const Operation& operation, FlowCounts& counts);
+    void replace(const Arrival& place);
+    /// The lowest of the frames that return together with this one.
+    [[nodiscard]] std::size_t chain_of(std::size_t frame) const {
+        while (frame > stack_->bottom && stack_->frames[frame].tail) --frame;
+        return frame;
+    }
+    /// A tail call has left it: flow does not come back.
+    [[nodiscard]] bool is_left(std::size_t frame) const {
+        return frame + 1 < stack_->frames.size() && stack_->frames[frame + 1].tail;
+    }
 
     [[nodiscard]] WM_INLINE static bool fits(const Frame& frame, const KnownRepeat::Pop& pop) {
         return frame.waits_for == pop.waits_for && frame.caller == pop.caller && frame.exception == nullptr &&
-               !frame.returns_twice;
+               !frame.returns_twice && frame.tail == pop.tail;
     }
     /// The frames that it takes off are there, and nothing is forgotten by it.
     [[nodiscard]] WM_INLINE bool fits(const KnownRepeat& known) const {
@@ -341,6 +360,7 @@ private:
             const KnownRepeat::Rest& rest = repeats_.rest(known);
             top.node = rest.node;
             top.entered = rest.entered;
+            top.nameless = false;
             top.unwinds |= rest.unwinds;
         }
         if (known.pushes != 0) {
@@ -360,6 +380,13 @@ private:
         Frame& frame = stack_->frames.push_back(known);
         frame.at.instructions = before.instructions + known.at.instructions;
         frame.at.cycles = before.cycles;
+        if (frame.tail) take_on(frame, stack_->frames[stack_->frames.size() - 2]);
+    }
+    /// What a tail call leaves as it was.
+    WM_INLINE static void take_on(Frame& frame, const Frame& below) {
+        frame.waits_for = below.waits_for;
+        frame.returns_twice = below.returns_twice;
+        frame.unwinds = below.unwinds;
     }
     void add(const KnownRepeat& known, const KnownRepeat::Rest& rest, FlowCounts& counts);
     void watch_return(const Frame& frame);
@@ -373,7 +400,7 @@ private:
     }
     [[nodiscard]] Stack& stack_of(StackKey key);
     [[nodiscard]] std::size_t room(const Stack& stack) const;
-    [[nodiscard]] std::uint32_t child(std::uint32_t parent, FunctionId function, std::uint64_t calls);
+    [[nodiscard]] std::uint32_t child(std::uint32_t parent, FunctionId function, Entered how, std::uint64_t calls);
     void join_stack(Stack& mine, const Stack& other, bool first, FlowCounts& counts);
     void report_entered();
     void take_over(const CallStacks& from, StackKey key, const Stack& stack, const FlowCounts& counts);

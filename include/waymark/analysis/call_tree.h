@@ -10,6 +10,13 @@
 
 namespace waymark::analysis {
 
+/// How a function was entered, as far as its place in the tree does not say it.
+enum class Entered : std::uint8_t {
+    by_call,
+    by_tail_call,  ///< by a jump, in place of the call and the return that the function before would have made
+    by_signal      ///< at its beginning, where tracing was switched on again while an exception lasted
+};
+
 /// A function that calls itself directly is one node. At first node 0 is whoever called the others, unknown.
 class CallTree {
 public:
@@ -19,16 +26,17 @@ public:
         std::uint32_t parent = nowhere;
         std::uint32_t recent = 0;  ///< the child asked for last
         bool was_root = false;     ///< whoever called the others, until its own caller was known
+        Entered how{};
         std::uint64_t calls{};
         Work self{};
     };
 
     CallTree() : nodes_(1), slots_(16) { nodes_.front().was_root = true; }
 
-    /// The node of `function` called by `parent`. Where `most` nodes are there, none is added, and it is `parent`.
-    std::uint32_t child(std::uint32_t parent, FunctionId function, std::size_t most) {
-        const std::uint32_t known = child_at_once(parent, function);
-        return known != nowhere ? known : find_or_add(parent, function, most);
+    /// The node of `function` that `parent` led to. Where `most` nodes are there, none is added, and it is `parent`.
+    std::uint32_t child(std::uint32_t parent, FunctionId function, Entered how, std::size_t most) {
+        const std::uint32_t known = child_at_once(parent, function, how);
+        return known != nowhere ? known : find_or_add(parent, function, how, most);
     }
     /// Whether `child` gives the same whatever was asked for before, and whatever becomes known of callers.
     [[nodiscard]] bool is_settled(std::uint32_t parent, FunctionId function) const {
@@ -36,10 +44,10 @@ public:
         return node.function != no_function && !(node.was_root && node.function == function);
     }
     /// The same, if it is the one asked for last, or `parent`; else `nowhere`.
-    [[nodiscard]] std::uint32_t child_at_once(std::uint32_t parent, FunctionId function) const {
+    [[nodiscard]] std::uint32_t child_at_once(std::uint32_t parent, FunctionId function, Entered how) const {
         const std::uint32_t recent = nodes_[parent].recent;
-        if (recent != 0 && nodes_[recent].function == function) return recent;
-        return nodes_[parent].function == function ? parent : nowhere;
+        if (recent != 0 && nodes_[recent].function == function && nodes_[recent].how == how) return recent;
+        return nodes_[parent].function == function && nodes_[parent].how == how ? parent : nowhere;
     }
     /// A node beside the tree, for code whose place in it is not yet known.
     std::uint32_t add_loose() {
@@ -59,7 +67,7 @@ public:
                        std::size_t most);
 
 private:
-    std::uint32_t find_or_add(std::uint32_t parent, FunctionId function, std::size_t most);
+    std::uint32_t find_or_add(std::uint32_t parent, FunctionId function, Entered how, std::size_t most);
     void insert(std::uint32_t node);
     void grow();
     [[nodiscard]] std::size_t slot(std::uint32_t parent, FunctionId function) const {

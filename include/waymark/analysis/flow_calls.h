@@ -16,13 +16,18 @@
 ///   lowest one that was left are kept aside with it. A return, or a branch into the middle of a function, to where no
 ///   frame waits, but one kept aside does, takes them up again: they replace the function that switched.
 ///   Of several that wait for one address, that is the one that has waited longest.
-/// - After any other branch into another function: a tail call. The new function replaces the old one.
+/// - After any other branch into another function: a tail call. Its frame lies on that of the function that jumped, and
+///   waits for what that waits for: both are left by one return, and nothing else comes back to the lower one. Amid a
+///   function that has led here by tail calls alone, that function goes on. Of more than CallStacks::most_tails on one
+///   another, each replaces the last.
 /// - An exception puts a frame on the stack that waits for the preferred return address, and the handler above it.
 ///   Behind an exception return, the topmost such frame is left; if A is not what it waits for, flow resumes as below.
 /// - A change of Context ID parks the stack and takes up the other's; flow resumes there.
 /// - Behind lost flow it resumes: in the topmost frame that waits for A or whose function A lies in; where there is
 ///   none, the stack starts anew with a function whose caller is not known. Where tracing was only switched off for a
-///   while (TraceOn, enabled) and A is where a function begins, that was called by whatever is on top.
+///   while (TraceOn, enabled) and A is where a function begins, that was called by whatever is on top: also at the
+///   first time, where nothing was traced before. On top of an exception it is a signal handler, or a handler whose
+///   vector is not traced.
 ///
 /// A fork does not know the stack its part begins with (call_stacks.h).
 #pragma once
@@ -107,6 +112,7 @@ private:
     void add_stray_cycles(std::uint64_t cycles, FlowCounts& counts);
     void add_event_cycles(std::uint32_t cycles, FlowCounts& counts);
     void flush();
+    [[nodiscard]] std::uint32_t taken_edge(const FlowCounts& counts) const;
 
     FlowCode& code_;
     bool open_;
@@ -120,6 +126,7 @@ private:
     std::uint64_t wait_to_ = nothing;      // where it leads, if that is known; a vector
     bool indirect_ = false;
     bool lost_ = true, switched_off_ = false, switched_stack_ = false;
+    bool untouched_ = true;              // nothing has been traced, and nothing lost
     bool handed_over_ = false;           // nothing has arrived since a source before handed its stacks over
     Loss loss_;                          // while lost
     std::uint32_t last_edge_ = no_edge;  // of the last range, while nothing came between

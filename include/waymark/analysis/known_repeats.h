@@ -32,6 +32,8 @@ struct CallFrame {
     std::uint32_t way = 0;                   ///< the call's (FlowCounts::known_way); 0: not known
     bool named{};                            ///< `function` is a function
     bool returns_twice{}, unwinds{};         ///< as Arrival
+    bool tail{};                             ///< by a tail call of the frame below, which it returns with
+    bool nameless{};                         ///< whose frame it is, is not known: the root's, at the bottom
     std::uint64_t entered = nothing;         ///< where flow entered the function
     std::uint64_t to{};                      ///< the call's
     const flow::ExceptionType* exception{};  ///< of an interrupt; else null
@@ -67,6 +69,7 @@ struct alignas(64) KnownRepeat {
         std::uint64_t waits_for{};
         std::uint32_t caller{};
         std::uint32_t at{};  ///< after so many instructions
+        bool tail{};
     };
     /// What is added to a node.
     struct Visit {

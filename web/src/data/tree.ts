@@ -5,6 +5,8 @@ export const enum Kind {
     call,
     interrupt,
     unsynchronised,
+    tailCall,
+    signal,
     folded,
 }
 
@@ -44,7 +46,7 @@ export function inverted(tree: Tree, metric: number, functions: number, most = 2
         for (let up = leaf; up >= 0; up = tree.parent[up]!) {
             // The root is not a caller.
             if (up === 0 && tree.kind[up] === Kind.root && leaf !== 0) break;
-            const key = (at * (functions + 2) + tree.function[up]! + 1) * 5 + tree.kind[up]!;
+            const key = (at * (functions + 2) + tree.function[up]! + 1) * 7 + tree.kind[up]!;
             let next = children.get(key);
             if (next === undefined) {
                 if (parent.length >= most) break;

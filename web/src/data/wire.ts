@@ -128,7 +128,7 @@ export interface Head {
 export interface CallsPart {
     parent: number[]; // differences
     function: number[];
-    kind: number[]; // root, call, interrupt, unsynchronised; 4: several, folded
+    kind: number[]; // root, call, interrupt, unsynchronised, tail call, signal; 6: several, folded
     calls: number[];
     self: number[][];
 }
