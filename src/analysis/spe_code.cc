@@ -135,6 +135,10 @@ private:
             std::string id;
             for (const std::uint8_t byte : file.build_id) id += fmt::format("{:02x}", byte);
             fill_.out.images.push_back({std::string(Program::short_name(file.name)), file.path, id});
+            if (!file.path.empty())
+                if (const auto info = image::DebugInfo::open(file.path))
+                    for (const image::DebugInfo::Segment& s : info->segments())
+                        fill_.out.images.back().segments.push_back({s.address.value, s.offset, s.bytes, s.executable});
             if (!file.symbols && !file.problem.empty())
                 fill_.say(Severity::note, fmt::format("No names for {}: {}", file.name, file.problem));
         }

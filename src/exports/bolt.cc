@@ -122,15 +122,12 @@ Result<ExportReport> write_bolt(const Answers& answers, const BoltOptions& optio
     std::uint64_t lines = 0, elsewhere = 0;
     bool arm32 = false;
     for (const Edge& e : answers.edges) {
-        if (e.times == 0) continue;
+        if (!is_taken(answers, e)) continue;
         const bool from = image_of(answers, e.from_function) == image, to = image_of(answers, e.to_function) == image;
         if (!from && !to) {
             ++elsewhere;
             continue;
         }
-        const Instruction* i = instruction_at(answers, e.from, e.from_function);
-        // A branch that was not taken: control ran on. Otherwise an edge is of a branch that was.
-        if (e.kind == Branch::Kind::conditional && i != nullptr && e.to == e.from + i->bytes) continue;
         const Branch* branch = row_at(answers, answers.branches, e.from, e.from_function);
         // Of a branch that goes to several places, which of them was mispredicted is not known: each gets its share.
         const std::uint64_t all = branch != nullptr ? branch->taken + branch->not_taken : 0;

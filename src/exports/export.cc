@@ -77,7 +77,7 @@ constexpr std::array all_formats{
     Format{.name = "autofdo-text",
            .what = "exact ranges and branches of one file, as offsets in it",
            .opens = "create_llvm_prof --profiler text",
-           .needs = "program flow in files that are found",
+           .needs = "program flow, or samples, in files that are found",
            .extension = ".autofdo.txt",
            .ranges = true},
     Format{.name = "profgen",

@@ -1,6 +1,7 @@
 #include "waymark/exports/image_profile.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -149,6 +150,51 @@ Result<Index> profile_image(const Answers& answers, const std::string& name, Ind
     return Error{Errc::not_found, fmt::format("no image is called '{}'; there are: {}", name, names)};
 }
 
+namespace {
+
+/// Samples have no ranges: they are of single branches, and of where those led.
+Result<ExportReport> write_sampled_text(const Answers& a, Index image,
+                                        const std::function<std::optional<std::uint64_t>(std::uint64_t)>& offset,
+                                        ByteSink& sink) {
+    const auto is_in = [&](Index function) {
+        const answers::Function* const f = function_at(a, function);
+        return f != nullptr && f->image == image;
+    };
+    std::map<std::uint64_t, std::uint64_t> samples;
+    std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> branches;
+    std::uint64_t left_out = 0;
+    for (const answers::Branch& b : a.branches) {
+        if (!is_in(b.function)) continue;
+        const auto at = offset(b.address);
+        if (at)
+            samples[*at] = saturating(samples[*at], saturating(b.taken, b.not_taken));
+        else
+            ++left_out;
+    }
+    for (const answers::Edge& e : a.edges) {
+        if (!is_in(e.from_function) || !is_taken(a, e)) continue;
+        const auto from = offset(e.from), to = is_in(e.to_function) ? offset(e.to) : std::optional<std::uint64_t>(0);
+        if (!from || !to) continue;
+        std::uint64_t& sum = branches[{*from, *to}];
+        sum = saturating(sum, e.times);
+    }
+    if (samples.empty())
+        return Error{Errc::not_found,
+                     a.images[image].segments.empty()
+                         ? fmt::format("{}: the file is needed for its addresses, and it was not found; --symfs says "
+                                       "where it is",
+                                       a.images[image].name)
+                         : fmt::format("no sampled branch is in {}", a.images[image].name)};
+    Writer out(sink);
+    out.print("0\n{}\n", samples.size());
+    for (const auto& [address, times] : samples) out.print("{:x}:{}\n", address, times);
+    out.print("{}\n", branches.size());
+    for (const auto& [branch, times] : branches) out.print("{:x}->{:x}:{}\n", branch.first, branch.second, times);
+    return report_of(a, image, out.finish(), left_out);
+}
+
+}  // namespace
+
 Result<ExportReport> write_autofdo_text(const Answers& answers, const ImageProfileOptions& options, ByteSink& sink) {
     WM_ASSIGN_OR_RETURN(const Index image, profile_image(answers, options.image, options.index));
     const Image& of = answers.images[image];
@@ -157,6 +203,8 @@ Result<ExportReport> write_autofdo_text(const Answers& answers, const ImageProfi
             if (s.executable && at >= s.address && at - s.address < s.bytes) return at - s.address + s.offset;
         return std::nullopt;
     };
+    if (answers.ranges.empty() && !answers.metrics.empty() && !answers.metrics.front().exact)
+        return write_sampled_text(answers, image, offset, sink);
     const Tables tables(answers, image, offset, 0);
     if (tables.ranges.empty()) return no_ranges(answers, of);
     Writer out(sink);

@@ -56,6 +56,13 @@ template <class Row>
 /// Whether an edge enters a function: by a call, or by a jump from another function to its first instruction.
 [[nodiscard]] bool enters(const answers::Answers& a, const answers::Edge& edge);
 
+/// Whether an edge is of a branch that was taken. Samples have edges of those that were not, where control ran on.
+[[nodiscard]] inline bool is_taken(const answers::Answers& a, const answers::Edge& edge) {
+    if (edge.times == 0 || edge.kind != answers::Branch::Kind::conditional) return edge.times != 0;
+    const answers::Instruction* const branch = instruction_at(a, edge.from, edge.from_function);
+    return branch == nullptr || edge.to != edge.from + branch->bytes;
+}
+
 /// How often each function was entered: from the call tree, or else how often its first instruction ran.
 [[nodiscard]] std::vector<std::uint64_t> function_entries(const answers::Answers& a);
 /// How many samples are of a branch that entered each function.

@@ -19,8 +19,9 @@ struct ImageProfileOptions {
                                                    answers::Index index = answers::none);
 
 /// Google's AutoFDO text, as simpleperf writes it: `create_llvm_prof --profiler text`. Ranges `first-last:count`, no
-/// addresses, branches `from->to:count`, as offsets in the file; 0 is code outside the file. Errors: `not_found`: there
-/// are no ranges of the image, or it is not known what of its file is loaded where.
+/// addresses, branches `from->to:count`, as offsets in the file; 0 is code outside the file. Of samples no ranges, but
+/// the addresses of branches, `address:count`. Errors: `not_found`: there are no ranges or sampled branches of the
+/// image, or it is not known what of its file is loaded where.
 [[nodiscard]] Result<ExportReport> write_autofdo_text(const answers::Answers& answers,
                                                       const ImageProfileOptions& options, ByteSink& sink);
 

@@ -1,11 +1,14 @@
 /// `waymark spe branches`: sampled branches, for readers and for tools that lay out code.
+#include <algorithm>
 #include <memory>
 
 #include "../options.h"
 #include "answers.h"
 #include "commands.h"
 #include "waymark/analysis/file_branches.h"
+#include "waymark/analysis/spe_answers.h"
 #include "waymark/analysis/spe_tables.h"
+#include "waymark/exports/write.h"
 
 namespace waymark::cli {
 
@@ -21,7 +24,7 @@ struct SpeBranchOptions : AnswerOptions {
 
 class BranchReport {
 public:
-    BranchReport(const SpeBranchOptions& options, const Answer& answer, const analysis::Branches& branches)
+    BranchReport(const SpeBranchOptions& options, Answer& answer, const analysis::Branches& branches)
         : options_(options), answer_(answer), branches_(branches) {}
 
     /// `usage` if a file was named that no branch is in.
@@ -66,30 +69,33 @@ public:
     }
 
 private:
-    /// Taken branches inside one file, as addresses of that file.
+    /// The taken branches of one file, as `waymark export` writes them.
     ExitStatus print_profile(Output& out) {
-        const auto found = analysis::branches_of_file(branches_, answer_.program(), options_.file);
-        if (!found) return fail(found.error());
-        const auto& [file, pairs, samples, elsewhere, not_retired] = *found;
-        if (options_.format == "bolt") {
-            for (const auto& [pair, sum] : pairs)
-                out.print("B {:x} {:x} {} {}\n", pair.first, pair.second, sum.taken, sum.mispredicts);
-        } else {
-            out.print("0\n{}\n", samples.size());
-            for (const auto& [address, count] : samples) out.print("{:x}:{}\n", address, count);
-            out.print("{}\n", pairs.size());
-            for (const auto& [pair, sum] : pairs) out.print("{:x}->{:x}:{}\n", pair.first, pair.second, sum.taken);
-        }
-        if (elsewhere != 0)
-            say("note", fmt::format("{} out of {} are left out", counted(elsewhere, "branch", "branches"), file));
-        if (not_retired != 0)
+        const auto file = analysis::file_of_branches(branches_, answer_.program(), options_.file);
+        if (!file) return fail(file.error());
+        analysis::GatheredSamples gathered({});
+        answer_.run(gathered);
+        const answers::Answers answers =
+            analysis::answers_of_samples(answer_.capture(), answer_.totals(), gathered, nullptr, answer_.program(), {});
+        const std::string_view name = options_.format == "bolt" ? "bolt" : "autofdo-text";
+        const auto formats = exports::formats();
+        const auto format =
+            std::find_if(formats.begin(), formats.end(), [&](const auto& each) { return each.name == name; });
+        exports::WriteOptions how;
+        how.image = analysis::Program::short_name(*file);
+        ByteCollector bytes;
+        const auto report = exports::write(*format, answers, how, bytes);
+        if (!report) return fail(report.error());
+        out.write({reinterpret_cast<const char*>(bytes.bytes().data()), bytes.bytes().size()});
+        for (const std::string& note : report->notes) say("note", note);
+        if (const std::uint64_t not_retired = branches_.all().not_retired; not_retired != 0)
             say("note",
                 fmt::format("{} were not retired, but are counted", counted(not_retired, "branch", "branches")));
         return decoded;
     }
 
     const SpeBranchOptions& options_;
-    const Answer& answer_;
+    Answer& answer_;
     const analysis::Branches& branches_;
 };
 
@@ -121,9 +127,10 @@ Run add_spe_branches(CLI::App& spe) {
     command.add_option("--file", options->file, "bolt and autofdo: the program or library the profile is for")
         ->type_name("NAME");
     command.footer(
-        "A sample contains only its own branch, not those before it. bolt and autofdo contain the taken branches "
-        "inside one\n"
-        "file, as addresses of that file, which has to be there (--symfs).\n"
+        "A sample contains only its own branch, not those before it. bolt and autofdo are of one file, as waymark "
+        "export\n"
+        "--to bolt and --to autofdo-text write them: its branches, and where they led; 0 is code outside the file.\n"
+        "autofdo needs the file itself (--symfs).\n"
         "\n"
         "  waymark spe branches perf.data --by pair\n"
         "  waymark spe branches perf.data --format bolt --file server -o server.preagg\n"
