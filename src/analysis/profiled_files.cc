@@ -10,6 +10,7 @@
 
 #include "waymark/analysis/branch_lists.h"
 #include "waymark/answers/costs.h"
+#include "waymark/answers/parts.h"
 #include "waymark/core/numbers.h"
 
 namespace waymark::analysis {
@@ -80,20 +81,37 @@ std::uint64_t executed_in(const answers::Answers& a, answers::Index image) {
     return out;
 }
 
+std::string ProfileCover::text() const {
+    if (not_decoded == 0) return share_text(profiled, everything) + " of all that was decoded";
+    // What did not come as ranges has as many instructions to a range as the rest.
+    const double decoded = static_cast<double>(ranges) / static_cast<double>(ranges + not_decoded);
+    const double share = everything == 0 ? 0 : static_cast<double>(profiled) / static_cast<double>(everything);
+    return fmt::format(
+        "about {:.1f}% of the run as far as it is known, and {} of what was decoded: {} of {} were not decoded, as "
+        "their code is not known",
+        100 * decoded * share, share_text(profiled, everything), grouped(not_decoded),
+        counted(ranges + not_decoded, "range"));
+}
+
 ProfileCover profile_cover(const answers::Answers& answers, const std::function<bool(answers::Index)>& in_profile,
                            const std::map<answers::Index, ImageQuality>& quality) {
     ProfileCover out;
     std::uint64_t in_files = 0;
     for (answers::Index i = 0; i < answers.images.size(); ++i) in_files = saturating(in_files, executed_in(answers, i));
-    for (const answers::Figure& f : answers.summary)
-        if (f.name == "instructions") out.everything = std::strtoull(f.value.c_str(), nullptr, 10);
+    for (const answers::Figure& f : answers.summary) {
+        const std::uint64_t value = std::strtoull(f.value.c_str(), nullptr, 10);
+        if (f.name == "instructions") out.everything = value;
+        if (f.name == "ranges") out.ranges = value;
+        if (f.name == answers::ranges_not_decoded) out.not_decoded = value;
+    }
     out.everything = std::max(out.everything, in_files);
+    const std::string_view decoded = out.not_decoded != 0 ? " that was decoded" : "";
     for (answers::Index i = 0; i < answers.images.size(); ++i) {
         const std::uint64_t executed = executed_in(answers, i);
         if (executed == 0) continue;
         const bool chosen = in_profile(i);
-        std::string text = fmt::format("{}: {} executed, {} of all; {}", answers.images[i].name,
-                                       counted(executed, "instruction"), share_text(executed, out.everything),
+        std::string text = fmt::format("{}: {} executed, {} of all{}; {}", answers.images[i].name,
+                                       counted(executed, "instruction"), share_text(executed, out.everything), decoded,
                                        chosen ? "in the profile" : "not in the profile (add --of-image or --all)");
         std::uint64_t usable = executed;
         if (const auto q = quality.find(i); q != quality.end()) {
@@ -106,9 +124,9 @@ ProfileCover profile_cover(const answers::Answers& answers, const std::function<
         out.sentences.push_back(std::move(text));
     }
     if (out.everything > in_files)
-        out.sentences.push_back(fmt::format("code outside the files that were found: {}, {} of all",
+        out.sentences.push_back(fmt::format("code outside the files that were found: {}, {} of all{}",
                                             counted(out.everything - in_files, "instruction"),
-                                            share_text(out.everything - in_files, out.everything)));
+                                            share_text(out.everything - in_files, out.everything), decoded));
     return out;
 }
 

@@ -108,8 +108,8 @@ void MergedWords::add_trust(const Answers& a) {
 
 /// Figures of the same name that are whole numbers are added, except counts of rows of tables, which are recounted.
 void MergedWords::add_figures(const Answers& a) {
-    constexpr std::array<std::string_view, 7> first{"sources", "instructions", "ranges",   "cycles",
-                                                    "calls",   "exceptions",   "functions"};
+    constexpr std::array<std::string_view, 8> first{"sources", "instructions", "ranges",     ranges_not_decoded,
+                                                    "cycles",  "calls",        "exceptions", "functions"};
     for (const Figure& f : a.summary)
         figures_.add({std::find(first.begin(), first.end(), f.name) - first.begin(), f.name}, f,
                      [](Figure& to, const Figure& x) {

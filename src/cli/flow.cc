@@ -164,7 +164,9 @@ public:
         warn(session);
         const auto selected = session.select(options_.input.sources);
         if (!selected) return fail(selected.error());
-        const std::vector<const pipeline::Source*> sources = decodable(*selected);
+        std::vector<const pipeline::Source*> sources;
+        std::copy_if(selected->begin(), selected->end(), std::back_inserter(sources),
+                     [](const pipeline::Source* source) { return source->has_flow(); });
         auto output = Output::open(options_.input.output, options_.input.files());
         if (!output) return fail(output.error());
         return decode(session, sources, *selected, *output);
@@ -252,6 +254,9 @@ private:
         if (out.close() != decoded) return unreadable;
         const bool read_errors = report_read_errors(session, report);
         report_trouble(report, all);
+        const std::vector<pipeline::Damage> not_decoded = pipeline::not_decoded(session, selected, report);
+        for (const pipeline::Damage& damage : not_decoded)
+            say(damage.severity == pipeline::Severity::note ? "note" : "warning", damage.sentence);
         for (const pipeline::Damage& damage : pipeline::code_damage(session, report)) say("warning", damage.sentence);
         if (const auto filtered = pipeline::filter_note(session, report); filtered && !filtered->nothing_passed)
             say("note", filtered->text);
@@ -270,7 +275,9 @@ private:
             say("error", "nothing decoded: " + why_nothing(session, report, all, selected));
         if (read_errors) return unreadable;
         if (!ranges && !blind) return nothing;
-        bool lost = is_part_of_run(session) || any([](const Decoded& d) { return d.totals.has_gaps(); });
+        bool lost = std::any_of(not_decoded.begin(), not_decoded.end(),
+                                [](const pipeline::Damage& d) { return d.severity != pipeline::Severity::note; });
+        lost |= is_part_of_run(session) || any([](const Decoded& d) { return d.totals.has_gaps(); });
         for (const pipeline::BufferReport& buffer : report.buffers) lost |= lost_in_frames(buffer);
         lost |= !pipeline::uncertain_code(session, report).empty();
         if (options_.strict && lost) {

@@ -168,9 +168,6 @@ std::vector<const pipeline::Source*> chosen(const std::vector<const pipeline::So
 
 }  // namespace
 
-std::vector<const pipeline::Source*> decodable(const std::vector<const pipeline::Source*>& selected) {
-    return chosen(selected, &pipeline::Source::has_flow, "Waymark does not decode their protocol");
-}
 std::vector<const pipeline::Source*> listable(const std::vector<const pipeline::Source*>& selected) {
     return chosen(selected, &pipeline::Source::has_packets, "Waymark does not decode their protocol");
 }

@@ -74,9 +74,7 @@ CLI::Option* add_limit(CLI::App& command, auto& value, const char* help) {
 /// Says an error and gives its status.
 ExitStatus fail(const Error& error);
 
-/// Those of the selected sources whose flow can be decoded; says which are left out.
-[[nodiscard]] std::vector<const pipeline::Source*> decodable(const std::vector<const pipeline::Source*>& selected);
-/// Those whose packets can be listed; says which are left out.
+/// Those of the selected sources whose packets can be listed; says which are left out.
 [[nodiscard]] std::vector<const pipeline::Source*> listable(const std::vector<const pipeline::Source*>& selected);
 
 /// Says the session's problems as warnings.

@@ -308,8 +308,7 @@ private:
         const analysis::ProfileCover cover = analysis::profile_cover(all_, in_profile, quality_);
         for (const std::string& sentence : cover.sentences) say("note", sentence);
         say_head(all_);
-        say("note", fmt::format("the profile covers {} of all that was decoded; next: {}",
-                                share_text(cover.profiled, cover.everything), next()));
+        say("note", fmt::format("the profile covers {}; next: {}", cover.text(), next()));
     }
 
     const PgoOptions& options_;

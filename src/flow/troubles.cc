@@ -42,6 +42,7 @@ Troubles& Troubles::operator+=(const Troubles& later) {
     add(uncommitted, later.uncommitted);
     untraced_unsized += later.untraced_unsized;
     cycles += later.cycles;
+    without_code += later.without_code;
     contexts += later.contexts;
     timestamps += later.timestamps;
     triggers += later.triggers;
@@ -90,7 +91,10 @@ void Troubles::note(const Event& event, const MapOffset& offset) {
         if (last_ && last_->bytes >= implausible_bytes && last_->start + last_->bytes == no->address.value)
             keep(long_walks, event.offset, last_->start);
     } else if (const auto* atoms = std::get_if<Atoms>(&event.what)) {
-        if (without_image_) return;
+        if (without_image_) {
+            without_code += atoms->taken + atoms->not_taken;
+            return;
+        }
         keep(unplaced, event.offset);
         unplaced.amount += atoms->taken + atoms->not_taken;
     } else if (const auto* hidden = std::get_if<Untraced>(&event.what)) {

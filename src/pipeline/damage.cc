@@ -191,6 +191,64 @@ std::optional<std::string> error_of(const BufferReport& buffer) {
                        buffer.bytes == 0 ? "" : fmt::format(" ({} read)", counted(buffer.bytes, "byte")));
 }
 
+namespace {
+
+/// Of a source in a buffer, as far as that tells sources apart.
+std::uint64_t bytes_of(const Source& source, const BufferReport& buffer) {
+    const std::vector<std::string>& names = buffer.buffer->sources;
+    if (std::find(names.begin(), names.end(), source.name) == names.end()) return 0;
+    if (buffer.framed) return source.trace_id ? buffer.frames.data[source.trace_id->value] : 0;
+    return names.size() == 1 ? buffer.bytes : 0;
+}
+
+/// What the unit traces is program flow: ETM and PTM of any version, ETE.
+bool traces_flow(const Source& source) {
+    const std::string_view type = source.type;
+    return type.starts_with("ETM") || type.starts_with("PTM") || type.starts_with("PFT") || type.starts_with("ETE");
+}
+
+}  // namespace
+
+std::vector<Damage> not_decoded(const Session& session, const std::vector<const Source*>& selected,
+                                const Report& report) {
+    struct Sum {
+        std::uint64_t bytes = 0;
+        std::string sources, buffer, source;
+    };
+    Sum flow, others;
+    std::uint64_t all = 0;
+    for (const BufferReport& buffer : report.buffers) {
+        for (const Source& source : session.sources) all += bytes_of(source, buffer);
+        for (const Source* source : selected) {
+            const std::uint64_t bytes = source->has_flow() ? 0 : bytes_of(*source, buffer);
+            if (bytes == 0) continue;
+            Sum& sum = traces_flow(*source) ? flow : others;
+            sum.bytes += bytes;
+            if (sum.buffer.empty()) sum.buffer = buffer.name;
+            const std::string name =
+                fmt::format("{} ({})", source->label(), source->type.empty() ? "of unknown type" : source->type);
+            if (sum.sources.find(name) == sum.sources.npos)
+                sum.sources += fmt::format("{}{}", sum.sources.empty() ? "" : ", ", name);
+        }
+    }
+    std::vector<Damage> out;
+    for (const auto& [sum, severity] : {std::pair(&flow, Severity::warning), std::pair(&others, Severity::note)}) {
+        if (sum->bytes == 0) continue;
+        Damage damage;
+        damage.kind = Kind::not_decoded;
+        damage.severity = severity;
+        damage.buffer = sum->buffer;
+        damage.found =
+            fmt::format("{} of {} of sources ({:.0f} %) are not decoded: Waymark does not decode the protocol of {}",
+                        grouped(sum->bytes), counted(all, "byte"),
+                        100.0 * static_cast<double>(sum->bytes) / static_cast<double>(all), sum->sources);
+        if (sum == &flow) damage.means = "what ran on the cores of these sources is in no figure";
+        damage.sentence = damage.means.empty() ? damage.found : damage.found + "; " + damage.means;
+        out.push_back(std::move(damage));
+    }
+    return out;
+}
+
 std::vector<std::string> file_damage(const Session& session) {
     std::vector<capture::Problem> damaged;
     std::copy_if(session.problems.begin(), session.problems.end(), std::back_inserter(damaged),

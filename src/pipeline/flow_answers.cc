@@ -142,7 +142,7 @@ private:
                                   "Give the program with --image FILE[@ADDRESS]: then this report shows functions, who "
                                   "called whom, source and code with coverage, branches and loops."});
         if (options.stretches != 0) stretches_health(out, options.stretches);
-        health(out, report);
+        health(out, report, selected);
         summarise(out, ranges);
         return out;
     }
@@ -238,7 +238,7 @@ private:
 
     // ---- what to know before trusting the rest
 
-    void health(Answers& out, const Report& report) const {
+    void health(Answers& out, const Report& report, const std::vector<const Source*>& selected) const {
         using enum Finding::Severity;
         const auto add = [&](Finding::Severity severity, std::string what, std::string todo,
                              std::optional<std::uint64_t> offset = {}) {
@@ -270,6 +270,8 @@ private:
                     add(warning, std::move(damage.sentence), "");
             if (auto unread = error_of(buffer)) add(bad, std::move(*unread), "Copy the capture again.");
         }
+        for (const Damage& damage : not_decoded(session_, selected, report))
+            add(damage.severity == Severity::note ? note : warning, damage.sentence + ".", "");
         for (const StreamReport& stream : report.streams) stream_damage(out, stream);
         if (auto filtered = filter_note(session_, report); filtered && !filtered->nothing_passed)
             add(filtered->uncertain ? warning : note, std::move(filtered->text) + ".",
@@ -378,6 +380,13 @@ private:
         if (unseen != 0)
             out.summary.back().note = fmt::format("{} of them unseen: the trace does not say which", grouped(unseen));
         add("ranges", ranges);
+        std::uint64_t not_decoded = 0;
+        for (const SourceStream& s : streams_)
+            not_decoded += s.sink->troubles().without_code + s.sink->troubles().unplaced.amount;
+        if (not_decoded != 0) {
+            add(std::string(answers::ranges_not_decoded), not_decoded);
+            out.summary.back().note = "their code is not known: outcomes of branches have no address";
+        }
         // Ranges alone do not say who called whom.
         const bool calls_known = options_.calls || options_.timeline || options_.instructions;
         if (out.metrics.size() > 1 && calls_known) {

@@ -36,10 +36,14 @@ private:
 /// Instructions that ran in an image, by the exact ranges.
 [[nodiscard]] std::uint64_t executed_in(const answers::Answers& answers, answers::Index image);
 
-/// What of all that was executed a profile covers.
+/// What a profile covers of all that was decoded, and of all that is known to have run.
 struct ProfileCover {
-    std::uint64_t everything{};          ///< instructions
-    std::uint64_t profiled{};            ///< of them in the profile, and usable there
+    std::uint64_t everything{};  ///< instructions
+    std::uint64_t profiled{};    ///< of them in the profile, and usable there
+    /// Ranges that ran: those that were decoded, and those that were not, for want of code.
+    std::uint64_t ranges{}, not_decoded{};
+    /// How much of all that is known to have run it covers.
+    [[nodiscard]] std::string text() const;
     std::vector<std::string> sentences;  ///< of each image that ran, and of code in no file
 };
 /// `in_profile`: whether an image is; `quality`: of those whose lines were looked up.

@@ -79,6 +79,9 @@ void read_sources(Answers& answers, const std::filesystem::path& root);
 /// they are shorter than Timeline::resolution, which is set to the least power of two that does it.
 void bound_slices(Timeline& timeline, std::size_t most);
 
+/// Name of the figure of a summary that counts ranges which ran and were not decoded, as their code is not known.
+inline constexpr std::string_view ranges_not_decoded = "ranges not decoded";
+
 /// The worst first.
 void sort_findings(Answers& answers);
 

@@ -47,6 +47,8 @@ struct Troubles {
     std::uint64_t untraced_unsized{};  ///< of `untraced`, those of an unknown number of instructions
     Trouble long_walks;  ///< no branch in 64 KiB, and then no image: what was walked is no code; `address`: its start
     CycleCounts cycles;
+    std::uint64_t
+        without_code{};  ///< outcomes of branches whose code is not known: each ends a range that is not decoded
     std::uint64_t contexts{}, timestamps{}, triggers{};
     std::uint64_t switched_on{};  ///< times the unit traced again after it was off by its own choice
     std::optional<std::uint64_t> first_timestamp, last_timestamp;

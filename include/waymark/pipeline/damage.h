@@ -42,6 +42,7 @@ struct Damage {
         lost_packets,     ///< bytes that are no packet
         cut_packets,      ///< packets that lost frames cut in two
         last_packet,      ///< the last packet is cut off
+        not_decoded,      ///< bytes of selected sources whose protocol is not decoded
     };
     Kind kind{};
     Severity severity{};
@@ -70,6 +71,11 @@ struct FrameLosses {
 [[nodiscard]] std::optional<Damage> cut_of(const BufferReport& buffer);
 /// What kept a buffer from being read to its end, in one sentence; nothing: it was read, though it may have been cut.
 [[nodiscard]] std::optional<std::string> error_of(const BufferReport& buffer);
+
+/// Bytes of selected sources that were read and that nobody decodes: of units that trace program flow, a warning; of
+/// others, such as those that programs write to, a note.
+[[nodiscard]] std::vector<Damage> not_decoded(const Session& session, const std::vector<const Source*>& selected,
+                                              const Report& report);
 
 /// Sentences on what of the capture's file is cut or damaged (capture::Problem::Kind::damage), gathered.
 [[nodiscard]] std::vector<std::string> file_damage(const Session& session);
