@@ -165,8 +165,13 @@ std::string image_text(const ImageVerdict& v) {
     std::string text = fmt::format("{}{}: {}: {}", name(v.kind), v.trial.proven() ? ", proven" : "", v.image,
                                    doctor::evidence(v.trial));
     if (v.shift) text += fmt::format("; proven as {}: {}", v.argument, doctor::evidence(v.shift->trial));
-    if (v.kind == ImageVerdict::Kind::matches && !v.trial.proven())
+    if (v.kind != ImageVerdict::Kind::matches || v.trial.proven()) return text;
+    if (v.trial.confirmed < doctor::paths_to_prove)
         text += fmt::format(" (too short for a proof, which takes {} different paths)", doctor::paths_to_prove);
+    else if (v.trial.strayed * 10 > v.trial.indirect)
+        text += " (no proof: a tenth of its ways out or more lead where no code is known)";
+    else
+        text += fmt::format(" (no proof: execution went {} right beside its code)", times(v.trial.beside));
     return text;
 }
 

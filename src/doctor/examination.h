@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,6 +29,7 @@ struct Examination {
     std::vector<std::vector<Stretch>> stretches;  ///< of report.sources
     std::vector<const pipeline::Source*> known;   ///< of report.sources; null: not described
     std::vector<Trial> own_memory;                ///< of report.sources: decoded with the capture's own memory
+    std::map<std::string, Trial> processes{};     ///< by source, of several processes: each decoded with its own code
 };
 
 inline std::string bytes_text(std::uint64_t n) { return counted(n, "byte"); }
@@ -154,6 +156,7 @@ public:
     void report() const;
 
 private:
+    void judge_processes(const ExaminedSource& source, ImageVerdict& verdict) const;
     void judge_memory(ExaminedSource& source, const std::vector<Stretch>& stretches, const pipeline::Source& known,
                       ImageVerdict& verdict);
     void find_unseen_code(ExaminedSource& source, const ImageVerdict& verdict);

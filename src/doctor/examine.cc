@@ -228,7 +228,7 @@ std::size_t ExaminationReport::count(Severity severity) const {
 }
 
 ExaminationReport examine(const pipeline::Session& session, bool labelled, const ExamineOptions& options) {
-    Examination examination{session, options, {}, {}, {}, {}, {}};
+    Examination examination{session, options, {}, {}, {}, {}, {}, {}};
     examination.report.labelled = labelled;
     Examiner(examination).run();
     return std::move(examination.report);

@@ -59,7 +59,13 @@ bool fits(const ImageVerdict& verdict) {
 
 void ImageTrials::judge(ExaminedSource& source, const std::vector<Stretch>& stretches, const pipeline::Source* known) {
     Trial& own = own_memory_[index_of(source)];
-    if (known != nullptr && !known->memory->empty()) {
+    if (known != nullptr && session_.capture.spaces != nullptr) {
+        // At one address each process may have another file.
+        ImageVerdict verdict{"the capture's memory", source.name, {}, {}, {}};
+        judge_processes(source, verdict);
+        own = verdict.trial;
+        report_.images.push_back(std::move(verdict));
+    } else if (known != nullptr && !known->memory->empty()) {
         ImageVerdict verdict{"the capture's memory", source.name, {}, {}, {}};
         judge_memory(source, stretches, *known, verdict);
         own = verdict.trial;
@@ -70,6 +76,10 @@ void ImageTrials::judge(ExaminedSource& source, const std::vector<Stretch>& stre
     for (const std::string& argument : options_.images) {
         ImageVerdict verdict{argument, source.name, {}, {}, {}};
         judge_image(source, stretches, argument, verdict);
+        // Of several processes it is part of the memory that is judged above.
+        using Kind = ImageVerdict::Kind;
+        if (session_.capture.spaces != nullptr && verdict.kind != Kind::other_build && verdict.kind != Kind::unreadable)
+            continue;
         report_.images.push_back(std::move(verdict));
     }
     for (ImageVerdict& v : report_.images) {
@@ -106,6 +116,17 @@ void ImageTrials::find_unseen_code(ExaminedSource& source, const ImageVerdict& v
     finding.cause = "the unit sent Q elements, or leaves addresses out";
     finding.advice = "turn Q elements off (TRCCONFIGR.QE): coverage and counts lack what ran unseen";
     add_findings(source, {std::move(finding)});
+}
+
+void ImageTrials::judge_processes(const ExaminedSource& source, ImageVerdict& verdict) const {
+    using Kind = ImageVerdict::Kind;
+    if (const auto found = examination_.processes.find(source.name); found != examination_.processes.end())
+        verdict.trial = found->second;
+    const Trial& trial = verdict.trial;
+    verdict.kind = trial.totals.ranges == 0                          ? Kind::not_reached
+                   : trial.contradictions == 0                       ? Kind::matches
+                   : trial.contradictions * 50 < trial.totals.ranges ? Kind::in_part
+                                                                     : Kind::contradicts;
 }
 
 void ImageTrials::judge_memory(ExaminedSource& source, const std::vector<Stretch>& stretches,
@@ -167,6 +188,7 @@ void ImageTrials::judge_image(ExaminedSource& source, const std::vector<Stretch>
         verdict.why = map.error().message;
         return;
     }
+    if (session_.capture.spaces != nullptr) return;
     SharedConfiguration configuration = source.configuration;
     verdict.trial = best_trial(stretches, configuration, **map, !source.configured);
     const Grid grid = grid_of(argument);

@@ -22,8 +22,15 @@ constexpr std::uint32_t longest_walk = 64 * 1024;
 class TrialSink final : public flow::Sink {
 public:
     explicit TrialSink(Trial& out) : out_(out) {}
-    void begin(const Stretch& stretch) {
-        stretch_ = &stretch;
+    TrialSink(const TrialSink&) = delete;
+    TrialSink& operator=(const TrialSink&) = delete;
+    ~TrialSink() override {
+        out_.totals += summary_.totals();
+        out_.contradicted += places_.size();
+        out_.confirmed += paths_.size();
+    }
+    void begin(const OffsetMap& offsets) {
+        offsets_ = &offsets;
         by_address_ = true;
     }
     void consume(const flow::Batch& batch) override {
@@ -31,11 +38,6 @@ public:
         flow::in_order(
             batch, [&](const flow::Block& block, const flow::Range& range) { count(block, range); },
             [&](const flow::Event& event) { count(event); });
-    }
-    void finish() {
-        out_.totals = summary_.totals();
-        out_.contradicted = places_.size();
-        out_.confirmed = paths_.size();
     }
 
 private:
@@ -53,11 +55,11 @@ private:
             if (what->conflict == flow::Conflict::vmid_missing) return;
             ++out_.contradictions;
             places_.insert(what->found.value);
-            if (!out_.first) out_.first = {stretch_->offsets.capture(event.offset), *what};
+            if (!out_.first) out_.first = {offsets_->capture(event.offset), *what};
             by_address_ = true;
         } else if (const auto* no = std::get_if<flow::NoMemory>(&event.what)) {
             if (!out_.first_no_memory) {
-                out_.first_no_memory = stretch_->offsets.capture(event.offset);
+                out_.first_no_memory = offsets_->capture(event.offset);
                 out_.no_memory = no->address;
             }
             if (!by_address_) ++out_.strayed;
@@ -72,7 +74,7 @@ private:
     }
 
     Trial& out_;
-    const Stretch* stretch_ = nullptr;
+    const OffsetMap* offsets_ = nullptr;
     flow::Summary summary_;
     std::set<std::pair<std::uint64_t, std::uint64_t>> paths_;  // from an address of the trace to the end of a branch
     std::set<std::uint64_t> places_;                           // contradicted
@@ -250,11 +252,11 @@ Trial try_image(const std::vector<Stretch>& stretches, const Configuration& conf
     const std::size_t slice = contradictions == 0 ? 512 : 4096;
     std::uint64_t fed = 0;
     flow::BlockTable table;
-    TrialSink sink(out);
+    auto sink = std::make_unique<TrialSink>(out);
     for (const Stretch& stretch : stretches) {
         if (out.ended || fed >= most_bytes) break;
-        sink.begin(stretch);
-        flow::BatchWriter writer(table, sink);
+        sink->begin(stretch.offsets);
+        flow::BatchWriter writer(table, *sink);
         const auto decoder = configuration.decoder(code, writer, {.max_walk_bytes = longest_walk});
         for (std::size_t at = 0; at < stretch.bytes.size() && !out.ended && fed < most_bytes; at += slice) {
             decoder->feed(Bytes(stretch.bytes).subspan(at, std::min(slice, stretch.bytes.size() - at)));
@@ -265,8 +267,14 @@ Trial try_image(const std::vector<Stretch>& stretches, const Configuration& conf
         decoder->finish();
         writer.flush();
     }
-    sink.finish();
+    sink.reset();
     return out;
+}
+
+std::unique_ptr<flow::Sink> trial_sink(Trial& out, const OffsetMap& offsets) {
+    auto sink = std::make_unique<TrialSink>(out);
+    sink->begin(offsets);
+    return sink;
 }
 
 void count_beside(Trial& trial, const std::vector<follow::CodeExtent>& extents, std::uint64_t shift,

@@ -30,7 +30,10 @@ void ProcessFindings::report() const {
     for (const capture::Problem& problem : session_.problems) report(problem);
     std::vector<const pipeline::Source*> sources;
     for (const pipeline::Source& source : session_.sources) sources.push_back(&source);
-    const pipeline::ProcessSurvey survey = pipeline::survey_processes(session_, sources, options_.most_bytes);
+    const pipeline::ProcessSurvey survey =
+        pipeline::survey_processes(session_, sources, options_.most_bytes, 1, [&](const pipeline::StreamInfo& stream) {
+            return trial_sink(examination_.processes[stream.source.name], stream.offsets);
+        });
     for (const auto* all : {&session_.capture.peculiarities, &survey.peculiarities})
         for (const capture::Peculiarity& p : *all) add_finding(finding_of(p));
     const std::string looked_at = survey.bytes == survey.of ? std::string()

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 #include <variant>
 
 #include "waymark/core/numbers.h"
@@ -35,6 +36,20 @@ public:
     std::uint64_t contexts = 0, with_ids = 0;
 };
 
+/// Gives a batch to one sink after the other.
+class Both final : public flow::Sink {
+public:
+    Both(flow::Sink& first, std::unique_ptr<flow::Sink> second) : first_(first), second_(std::move(second)) {}
+    void consume(const flow::Batch& batch) override {
+        first_.consume(batch);
+        second_->consume(batch);
+    }
+
+private:
+    flow::Sink& first_;
+    std::unique_ptr<flow::Sink> second_;
+};
+
 /// Its parts say which thread ran.
 bool threads_known(const capture::Capture& capture) {
     return std::all_of(capture.buffers.begin(), capture.buffers.end(), [](const capture::Buffer& buffer) {
@@ -61,7 +76,7 @@ void shorten(capture::Capture& capture, std::uint64_t most_bytes) {
 }
 
 ProcessSurvey survey_processes(const Session& session, const std::vector<const Source*>& selected,
-                               std::uint64_t most_bytes, unsigned workers) {
+                               std::uint64_t most_bytes, unsigned workers, const MakeSink& also) {
     ProcessSurvey out;
     if (session.capture.spaces == nullptr) return out;
     Session part = session;
@@ -73,8 +88,11 @@ ProcessSurvey survey_processes(const Session& session, const std::vector<const S
     for (const Source* source : selected)
         if (source->has_flow()) with_flow.push_back(source);
     ContextSink sink;
+    std::vector<std::unique_ptr<Both>> both;
     const Report decoded = run(part, with_flow, [&](const StreamInfo& stream) {
-        return flow_consumer(stream, sink, DecoderKind::fast, workers, Addresses::as_they_were);
+        if (!also) return flow_consumer(stream, sink, DecoderKind::fast, workers, Addresses::as_they_were);
+        both.push_back(std::make_unique<Both>(sink, also(stream)));
+        return flow_consumer(stream, *both.back(), DecoderKind::fast, 1, Addresses::as_they_were);
     });
     out.missing = code_damage(part, decoded);
 

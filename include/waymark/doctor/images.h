@@ -13,8 +13,10 @@
 #include <vector>
 
 #include "waymark/capture/module_map.h"
+#include "waymark/core/offset_map.h"
 #include "waymark/core/result.h"
 #include "waymark/doctor/identify.h"
+#include "waymark/flow/flow.h"
 #include "waymark/flow/summary.h"
 #include "waymark/follow/recover.h"
 #include "waymark/image/memory_map.h"
@@ -69,6 +71,8 @@ struct Trial {
 /// `shift`, modulo `mask` + 1.
 void count_beside(Trial& trial, const std::vector<follow::CodeExtent>& extents, std::uint64_t shift,
                   std::uint64_t mask);
+/// Adds what is decoded of a stream, in order, to `out`, and completes that when it is destroyed. Both are borrowed.
+[[nodiscard]] std::unique_ptr<flow::Sink> trial_sink(Trial& out, const OffsetMap& offsets);
 /// `1,058 ranges, 37.0 % of the trace; 23 different paths confirmed, 0 contradictions`.
 [[nodiscard]] std::string evidence(const Trial& trial);
 /// What a proof needs, as a sentence.

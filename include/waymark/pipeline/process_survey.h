@@ -3,10 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <vector>
 
 #include "waymark/capture/capture.h"
+#include "waymark/flow/flow.h"
 #include "waymark/pipeline/damage.h"
+#include "waymark/pipeline/run.h"
 #include "waymark/pipeline/session.h"
 
 namespace waymark::pipeline {
@@ -21,8 +25,12 @@ struct ProcessSurvey {
 /// beginning on: whole parts, or the beginning of the first. Others stay as they are.
 void shorten(capture::Capture& capture, std::uint64_t most_bytes);
 
-/// Decodes at most `most_bytes` of trace, as `shorten` leaves them. Empty where the capture is of one memory.
+/// A further sink for what is decoded of a stream; it is destroyed at the stream's end.
+using MakeSink = std::function<std::unique_ptr<flow::Sink>(const StreamInfo&)>;
+
+/// Decodes at most `most_bytes` of trace, as `shorten` leaves them, each process with its own code. Empty where the
+/// capture is of one memory. With `also`, which may be empty, on one thread.
 [[nodiscard]] ProcessSurvey survey_processes(const Session& session, const std::vector<const Source*>& selected,
-                                             std::uint64_t most_bytes, unsigned workers = 1);
+                                             std::uint64_t most_bytes, unsigned workers = 1, const MakeSink& also = {});
 
 }  // namespace waymark::pipeline
