@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "waymark/answers/parts.h"
+
 namespace waymark::answers {
 
 namespace {
