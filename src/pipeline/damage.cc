@@ -201,11 +201,8 @@ std::uint64_t bytes_of(const Source& source, const BufferReport& buffer) {
     return names.size() == 1 ? buffer.bytes : 0;
 }
 
-/// What the unit traces is program flow: ETM and PTM of any version, ETE.
-bool traces_flow(const Source& source) {
-    const std::string_view type = source.type;
-    return type.starts_with("ETM") || type.starts_with("PTM") || type.starts_with("PFT") || type.starts_with("ETE");
-}
+/// What the unit traces is program flow: that of a protocol whose packets are known, or an older trace macrocell.
+bool traces_flow(const Source& source) { return source.has_packets() || source.type.starts_with("ETM"); }
 
 }  // namespace
 

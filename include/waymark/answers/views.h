@@ -86,8 +86,7 @@ struct DiffView {
 [[nodiscard]] Result<DiffView> compare(const Answers& before, const Answers& after, const DiffOptions& options);
 
 // Titles of loops, for all that show some.
-inline constexpr std::string_view hardware_loops =
-    "hardware loops: runs that jump back, and iterations of the body";
+inline constexpr std::string_view hardware_loops = "hardware loops: runs that jump back, and iterations of the body";
 inline constexpr std::string_view loops_by_flow = "loops: entries, and iterations (executions of the head)";
 inline constexpr std::string_view no_hardware_loop = "the trace contains no loop";
 
