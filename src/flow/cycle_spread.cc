@@ -81,7 +81,7 @@ void CycleSpread::release() {
         head_given_up_ = true;
         next_->begin_at(begun_in_);
     }
-    window_.lost = true;
+    if (!waiting_.ranges.empty() || !window_.holes.empty()) window_.lost = true;
     pass_on(waiting_.ranges.size(), waiting_.events.size());
 }
 
