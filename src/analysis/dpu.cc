@@ -90,7 +90,7 @@ DpuCosts::~DpuCosts() = default;
 
 void DpuCosts::consume(const dpu::Batch& batch) {
     for (const Element& e : batch.elements) {
-        if (setup_.mode == dpu::TraceMode::eonce_comp) loops_.take(e);
+        if (setup_.mode != dpu::TraceMode::eonce_raw) loops_.take(e);
         const bool known = e.has(Element::id_known) && e.has(Element::privilege_known);
         const std::optional<dpu::TaskContext> context = known ? std::optional(e.context) : std::nullopt;
         if (context && !e.has(Element::doubtful)) show(*context);

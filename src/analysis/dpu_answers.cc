@@ -305,10 +305,9 @@ private:
         for (const auto& [entry, service] : costs_.services()) {
             ExceptionRow row;
             row.name = function_text(code_.function(entry));
-            row.times = service.stays.times;
+            row.times = row.returned = service.stays.times;
             row.unit = "cycles";
             if (said_.cycles) {  // without them no time is known
-                row.returned = service.stays.times;
                 row.least = service.stays.least[*said_.cycles];
                 row.most = service.stays.most[*said_.cycles];
                 row.sum = service.stays.sum[*said_.cycles];

@@ -178,8 +178,11 @@ Trust trust_in(std::string_view view, const DpuSaid& said, const DpuCosts& costs
         }
     }
     if (view == "data") {
-        out.exact = all_there ? "what was written, and in which order"
-                              : "what is shown, and its order; there may have been more";
+        // A literal word may equal those that fill a line which ends with them.
+        const bool filled = said.mode == dpu::TraceMode::user_raw &&
+                            said.totals.count<dpu::Pad>() + said.totals.count<dpu::Closed>() != 0;
+        out.exact = all_there && !filled ? "what was written, and in which order"
+                                         : "what is shown, and its order; there may have been more";
         if (costs.readings() != 0)
             out.estimated = "time: that of the reading before";
         else

@@ -57,14 +57,18 @@ private:
     void add_rest(Answers& a, const RowMover::Maps& maps) {
         for (ExceptionRow& e : a.exceptions) {
             // Without a handler that returned there is no minimum.
-            if (e.returned == 0) e.least = e.most = 0;
+            if (!e.has_times()) e.least = e.most = e.sum = 0;
             exceptions_.add({e.number, e.name, e.unit}, e, [](ExceptionRow& to, const ExceptionRow& x) {
-                if (x.returned != 0) {
-                    to.least = to.returned == 0 ? x.least : std::min(to.least, x.least);
-                    to.most = std::max(to.most, x.most);
-                }
                 take_sum(to.times, x.times);
                 take_sum(to.nested, x.nested);
+                // Times are of those that are known, and these are what returned counts where there are any.
+                if (to.has_times() && !x.has_times()) return;
+                if (!to.has_times() && x.has_times()) {
+                    to.returned = 0;
+                    to.least = x.least;
+                }
+                to.least = std::min(to.least, x.least);
+                to.most = std::max(to.most, x.most);
                 take_sum(to.sum, x.sum);
                 take_sum(to.returned, x.returned);
             });

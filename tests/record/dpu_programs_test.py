@@ -349,6 +349,19 @@ class Programs(unittest.TestCase):
         text = run(WAYMARK, "profile", one, two).stdout
         for words in ("counted in 1 of 2 captures, and scaled to all of them by CYCLES", "spread %", "DC miss rate 0."):
             self.assertIn(words, text)
+        # Files of the runs, merged, give the same figures and say the same.
+        files = [one.parent / "one.answers", one.parent / "two.answers"]
+        for capture, file in zip((one, two), files):
+            self.assertEqual(run(WAYMARK, "answers", capture, "-o", file).returncode, 0)
+        merged = one.parent / "merged.answers"
+        done = run(WAYMARK, "merge", *files, "-o", merged)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("Not all captures count the same", done.stderr)
+        done = run(WAYMARK, "profile", merged, "--format", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        figures = lambda all: {row["function"]: [row[m] for m in ("CYCLES", "DC_MISS", "DC_HIT", "IC_MISS", "VLES")] for row in all}
+        self.assertEqual(figures(json.loads(done.stdout)["rows"]), figures(rows))
+        self.assertIn("counted in 1 of 2 captures, and scaled to all of them by CYCLES", run(WAYMARK, "profile", merged).stdout)
 
     def test_ratios(self):
         """Derived figures are what the truth gives."""
@@ -357,7 +370,7 @@ class Programs(unittest.TestCase):
         for task, sums in (("all", truth.total), ("user 2", truth.contexts["user 2"])):
             self.assertAlmostEqual(rows[task]["DC miss rate"], sums["DC_MISS"] / (sums["DC_HIT"] + sums["DC_MISS"]))
             self.assertAlmostEqual(rows[task]["cycles per set"], sums["CYCLES"] / sums["VLES"])
-            self.assertEqual(rows[task]["load"], 1)
+            self.assertNotIn("load", rows[task], "whether the core waited is not known: nothing drives WAIT")
 
     # ---- loops, and the output of verify
 
