@@ -7,11 +7,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
+#include <cstdlib>
 #include <utility>
 
-#include "waymark/capture/byte_stream.h"
+#include "packed_stream.h"
+#include "waymark/capture/temporary_file.h"
 #include "waymark/core/file_error.h"
+#include "waymark/core/numbers.h"
 
 namespace waymark::capture {
 namespace {
@@ -67,17 +69,35 @@ private:
     std::string name_;
 };
 
-Result<std::unique_ptr<ByteFile>> spool(ByteStream& stream, const std::string& name, std::vector<Error>* damage) {
-    std::FILE* const file = std::tmpfile();
-    if (file == nullptr)
+}  // namespace
+
+Result<int> open_temporary_file(const std::string& what) {
+    std::error_code error;
+    const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
+    const auto failed = [&](int number) {
         return Error{Errc::unreadable,
-                     fmt::format("{}: no temporary file to unpack it into: {}; set TMPDIR to a folder with room", name,
-                                 reason(errno))};
-    const int descriptor = ::dup(::fileno(file));
-    std::fclose(file);
+                     fmt::format("{}: no temporary file can be made in {}: {}; set TMPDIR to a folder "
+                                 "with room",
+                                 what, folder.empty() ? "the folder of TMPDIR" : folder.c_str(), reason(number))};
+    };
+    if (error) return failed(error.value());
+    constexpr mode_t mode = S_IRUSR | S_IWUSR;
+    if (const int file = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, mode); file >= 0) return file;
+    // A file system without such files.
+    std::string path = (folder / "waymark-XXXXXX").string();
+    const int file = ::mkostemp(path.data(), O_CLOEXEC);
+    if (file < 0) return failed(errno);
+    ::unlink(path.c_str());
+    return file;
+}
+
+Result<std::unique_ptr<ByteFile>> spooled(ByteStream& stream, const std::string& name, std::vector<Error>* damage,
+                                          UnpackBounds most) {
+    WM_ASSIGN_OR_RETURN(const int descriptor, open_temporary_file(name));
     auto out = std::make_unique<DiskFile>(descriptor, 0, name);
     std::vector<std::uint8_t> buffer(std::size_t{1} << 20);
     std::uint64_t size = 0;
+    const auto* const packed = dynamic_cast<const PackedStream*>(&stream);
     while (true) {
         auto got = stream.read(buffer);
         if (!got) {
@@ -90,22 +110,29 @@ Result<std::unique_ptr<ByteFile>> spool(ByteStream& stream, const std::string& n
             if (put < 0 && errno == EINTR) continue;
             if (put < 0)
                 return Error{Errc::unreadable,
-                             fmt::format("{}: cannot be unpacked into a temporary file: {}", name, reason(errno))};
+                             fmt::format("{}: cannot be unpacked into a temporary file: {}; set TMPDIR to a folder "
+                                         "with room",
+                                         name, reason(errno))};
             done += static_cast<std::size_t>(put);
         }
         size += *got;
+        if (packed != nullptr && size > most.bytes && size / most.times > packed->taken())
+            return Error{Errc::unsupported,
+                         fmt::format("{}: offset {:#x}: unpacks to more than {} bytes and more than {} times its size, "
+                                     "which no capture does; if this one does, unpack it with zstd -d or gzip -d, and "
+                                     "name the result",
+                                     name, packed->taken(), grouped(most.bytes), grouped(most.times)),
+                         Offset{packed->taken()}};
     }
     const int kept = ::dup(descriptor);
     return std::unique_ptr<ByteFile>(std::make_unique<DiskFile>(kept, size, name));
 }
 
-}  // namespace
-
 Result<std::unique_ptr<ByteFile>> open_byte_file(const std::filesystem::path& path, std::vector<Error>* damage) {
     WM_ASSIGN_OR_RETURN(const std::unique_ptr<ByteStream> stream, open_bytes(path));
     const std::string name = path == "-" ? "standard input" : path.string();
     // A stream that knows its size is a plain file.
-    if (!stream->size()) return spool(*stream, name, damage);
+    if (!stream->size()) return spooled(*stream, name, damage);
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
     struct stat status {};
     if (descriptor < 0 || ::fstat(descriptor, &status) != 0)

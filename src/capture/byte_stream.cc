@@ -15,6 +15,7 @@
 #include <string>
 #include <utility>
 
+#include "packed_stream.h"
 #include "waymark/core/file_error.h"
 #include "waymark/core/regular_file.h"
 
@@ -40,6 +41,8 @@ public:
 
     [[nodiscard]] static Result<File> open(const std::filesystem::path& path) {
         if (path == "-") return File(STDIN_FILENO, "standard input");
+        if (path.native().find('\0') != std::string::npos)
+            return Error{Errc::not_found, fmt::format("{}: no file has a name with a NUL byte", path.c_str())};
         if (const auto error = no_regular_file(path)) return *error;
         const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
         if (descriptor < 0) {
@@ -127,7 +130,7 @@ private:
 
 /// What the two decompressors share: a chunk of compressed input, and an error that is kept back until everything
 /// decompressed before it was handed out.
-class CompressedStream : public ByteStream {
+class CompressedStream : public ByteStream, public PackedStream {
 public:
     explicit CompressedStream(File file) : file_(std::move(file)) {}
 
@@ -138,6 +141,7 @@ public:
         if (count == 0 && failure_) return *failure_;
         return count;
     }
+    [[nodiscard]] std::uint64_t taken() const final { return file_.given(); }
 
 protected:
     /// Writes what it can; 0 when the stream has ended or failed.

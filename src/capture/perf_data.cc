@@ -78,24 +78,13 @@ public:
         return finish();
     }
 
-    /// As perf::auxtrace_type.
-    std::optional<std::uint32_t> find_auxtrace_type() {
-        const auto head = window_.get(0, file_header_bytes);
-        if (!head || !is_perf_data(*head) || (*head)[0] != 'P') return std::nullopt;
-        const RecordFields f(*head);
-        const bool pipe = f.u64(8) == pipe_header_bytes;
-        std::uint64_t at = pipe ? pipe_header_bytes : f.u64(40);
+    /// As perf::auxtrace_type. It reads as `read` does, so both agree about damaged files.
+    std::optional<std::uint32_t> auxtrace_type() {
         // It precedes all recorded data; the search stops early, so that a file without it is not read completely.
-        constexpr unsigned most_records = 1 << 20;
-        for (unsigned i = 0; i < most_records && at < size_; ++i) {
-            const auto record = window_.get(at, auxtrace_bytes);
-            if (!record || record->size() < record_header_bytes) return std::nullopt;
-            const RecordHeader h = header_of(*record);
-            if (h.kind() == Type::auxtrace_info) return RecordFields(*record).u32(8);
-            if (!h.possible() || h.kind() == Type::auxtrace) return std::nullopt;
-            at += h.size;
-        }
-        return std::nullopt;
+        constexpr std::uint64_t most_records = 1 << 20;
+        records_.only_description(most_records);
+        const auto data = read();
+        return data && data->auxtrace_info ? std::optional(data->auxtrace_info->type) : std::nullopt;
     }
 
 private:
@@ -195,6 +184,9 @@ Result<PerfData> read_perf_data(const PerfFile& file, Progress* progress) {
     return Reader(*file.file, progress, file.runs).read();
 }
 
-std::optional<std::uint32_t> auxtrace_type(const ByteFile& file) { return Reader(file, nullptr).find_auxtrace_type(); }
+std::optional<std::uint32_t> auxtrace_type(const ByteFile& file) { return Reader(file, nullptr).auxtrace_type(); }
+std::optional<std::uint32_t> auxtrace_type(const PerfFile& file) {
+    return Reader(*file.file, nullptr, file.runs).auxtrace_type();
+}
 
 }  // namespace waymark::capture::perf

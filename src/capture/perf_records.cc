@@ -27,6 +27,8 @@ Status RecordReader::read(std::uint64_t from, std::uint64_t end, std::uint64_t s
     begin_ = from;
     size_ = size;
     while (at < end) {
+        if (seen_enough()) return Nothing{};
+        if (records_left_) --*records_left_;
         if (progress_ != nullptr) progress_->at(at, size_);
         WM_ASSIGN_OR_RETURN(const Bytes head, window_.get(at, record_header_bytes));
         const RecordHeader h = header_of(head);
@@ -132,7 +134,7 @@ Result<std::uint64_t> RecordReader::take_auxtrace(std::uint64_t at, const Record
 Status RecordReader::measure_packed(Chunk& c) {
     constexpr std::array<std::uint8_t, 4> magic{0x28, 0xb5, 0x2f, 0xfd};
     std::vector<std::uint8_t> piece(magic.size());
-    if (!contents_.data.simpleperf || c.bytes < magic.size()) return Nothing{};
+    if (records_left_ || !contents_.data.simpleperf || c.bytes < magic.size()) return Nothing{};
     WM_ASSIGN_OR_RETURN(const std::size_t first, window_.file().read_at(c.payload, piece));
     if (first < magic.size() || !std::equal(magic.begin(), magic.end(), piece.begin())) return Nothing{};
     c.packed = true;

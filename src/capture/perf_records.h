@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "perf_contents.h"
@@ -66,6 +67,8 @@ public:
     [[nodiscard]] Status read(std::uint64_t from, std::uint64_t end, std::uint64_t size);
     /// Another file of the same recording follows.
     void next_file();
+    /// `read` ends as soon as AUXTRACE_INFO was read, or after so many records; trace is not unpacked to measure it.
+    void only_description(std::uint64_t most_records) { records_left_ = most_records; }
 
 private:
     /// The next place from `at` on where records follow one another, or `end`.
@@ -75,6 +78,9 @@ private:
     Result<std::uint64_t> take_auxtrace(std::uint64_t at, const RecordHeader& h, std::uint64_t end);
     /// simpleperf -z compresses trace without saying so: how many bytes it is (docs/spec/perf-cs-etm.md, section 1.8).
     Status measure_packed(Chunk& c);
+    [[nodiscard]] bool seen_enough() const {
+        return records_left_ && (*records_left_ == 0 || contents_.data.auxtrace_info);
+    }
     void unpack(std::uint64_t at, const RecordHeader& h, Bytes record);
     /// Handles whole records in the unpacked bytes. False: they are invalid, and the bytes are lost.
     bool take_unpacked(std::uint64_t at);
@@ -84,6 +90,7 @@ private:
     PerfContents& contents_;
     std::uint64_t begin_ = 0, size_ = 0;  // of the records; of the file
     bool compressed_ = false;
+    std::optional<std::uint64_t> records_left_;  // where only the description is wanted
     ZSTD_DCtx_s* unpacker_ = nullptr;
     std::vector<std::uint8_t> unpacked_;
     std::uint64_t packed_bytes_ = 0, kept_bytes_ = 0;  // of compressed records; of those unpacked that are kept

@@ -233,6 +233,8 @@ Result<std::unique_ptr<PlacedFile>> PlacedFile::open(const std::string& path, co
         return std::unique_ptr<PlacedFile>(new PlacedFile(file, std::move(temporary), std::move(place)));
     };
     if (path.empty() || path == "-") return made(stdout, {}, {});
+    // The operating system would take the name before it.
+    if (path.find('\0') != path.npos) return cannot_create(path, EINVAL);
     if (const auto error = would_replace(path, inputs)) return *error;
     std::error_code none;
     const fs::path place = fs::is_symlink(path, none) ? fs::weakly_canonical(path, none) : fs::path(path);
@@ -303,6 +305,7 @@ Status FileSink::commit() {
 }
 
 Result<std::unique_ptr<PlacedFolder>> PlacedFolder::open(const std::string& path) {
+    if (path.find('\0') != path.npos) return cannot_create(path, EINVAL);
     std::error_code error;
     fs::path place = fs::weakly_canonical(path, error);
     if (error) return cannot_create(path, error.value());

@@ -18,6 +18,7 @@
 #include "table.h"
 #include "trouble.h"
 #include "waymark/capture/dpu_folder.h"
+#include "waymark/capture/temporary_file.h"
 #include "waymark/core/file_error.h"
 #include "waymark/coresight/guess.h"
 #include "waymark/doctor/sample.h"
@@ -261,7 +262,8 @@ waymark::Status keep_standard_input() {
     const auto failed = [](std::string_view what) {
         return Error{Errc::unreadable, fmt::format("cannot {}: {}", what, reason(errno))};
     };
-    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), &std::fclose);
+    WM_ASSIGN_OR_RETURN(const int descriptor, capture::open_temporary_file("standard input"));
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(::fdopen(descriptor, "w+b"), &std::fclose);
     if (!file) return failed("create a temporary file for standard input");
     std::vector<char> piece(1 << 16);
     for (ssize_t count = 0; (count = ::read(STDIN_FILENO, piece.data(), piece.size())) != 0;) {

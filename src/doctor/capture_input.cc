@@ -32,14 +32,14 @@ bool has_perf_data(const std::string& path) {
 
 std::optional<std::uint32_t> auxtrace_type_of(const std::string& path) {
     const auto file = perf::open_perf_file(path);
-    return file ? perf::auxtrace_type(*file->file) : std::nullopt;
+    return file ? perf::auxtrace_type(*file) : std::nullopt;
 }
 
 Result<capture::Capture> open_file(const CaptureInput& options, perf::Progress* progress, const Note& note) {
     if (options.protocol.empty()) {
         if (options.capture == "-" || is_cs_etm(options.capture)) {
             const auto file = perf::open_perf_file(options.capture);
-            if (file && perf::auxtrace_type(*file->file) == perf::AuxtraceInfo::cs_etm) {
+            if (file && perf::auxtrace_type(*file) == perf::AuxtraceInfo::cs_etm) {
                 if (!options.buffer_format.empty() || !options.trace_ids.empty() || !options.register_option().empty())
                     return Error{Errc::usage,
                                  fmt::format("{} is a perf.data file, which describes its contents and how it was "
@@ -210,9 +210,12 @@ std::optional<Error> trace_taken_out(const std::string& path) {
     const auto file = perf::open_perf_file(path);
     if (!file) return std::nullopt;
     auto data = perf::read_perf_data(*file);
-    if (!data) return std::nullopt;
+    if (!data || data->auxtrace_info) return std::nullopt;
     // There is trace, and nothing that describes it.
-    if (!data->chunks.empty()) return perf::cs_etm_capture(path, file->file, std::move(*data)).error();
+    if (!data->chunks.empty()) {
+        auto capture = perf::cs_etm_capture(path, file->file, std::move(*data));
+        return capture ? std::nullopt : std::optional(std::move(capture.error()));
+    }
     const std::vector<capture::Peculiarity> found = perf::without_cs_trace(*data);
     if (found.empty()) return std::nullopt;
     return Error{Errc::not_found, fmt::format("{}: nothing decoded: {}", path, capture::to_string(found.back()))};

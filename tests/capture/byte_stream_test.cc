@@ -7,10 +7,13 @@
 #include <zstd.h>
 
 #include <array>
+#include <cstdlib>
+#include <filesystem>
 #include <random>
 #include <string>
 
 #include "support/temporary_folder.h"
+#include "waymark/capture/temporary_file.h"
 
 namespace waymark::capture {
 namespace {
@@ -116,6 +119,48 @@ TEST(ByteStream, SeveralMembersAndFrames) {
     const Drained padded = drain(open_bytes(folder.write("d", gzip(a) + Octets(100000, 0))));
     EXPECT_EQ(padded.bytes, a);
     EXPECT_FALSE(padded.error);
+}
+
+TEST(ByteFile, UnpackedFilesAreBounded) {
+    const TemporaryFolder folder;
+    const Octets bytes(1U << 20, 0);
+    for (const Octets& packed : {gzip(bytes), zstd(bytes)}) {
+        const auto path = folder.write("zeros", packed);
+        const auto unpacked = [&](UnpackBounds most) {
+            const auto stream = open_bytes(path);
+            return spooled(**stream, "zeros", nullptr, most);
+        };
+        // Whatever its size, or in proportion to it.
+        EXPECT_TRUE(unpacked({bytes.size(), 1}).has_value());
+        EXPECT_TRUE(unpacked({1, bytes.size() / packed.size() + 2}).has_value());
+        const auto refused = unpacked({bytes.size() / 2, 16});
+        ASSERT_FALSE(refused.has_value());
+        EXPECT_EQ(refused.error().code, Errc::unsupported);
+        EXPECT_NE(refused.error().message.find("unpack it with"), std::string::npos) << refused.error().message;
+    }
+}
+
+TEST(ByteFile, TemporaryFilesGoWhereTmpdirSays) {
+    const TemporaryFolder folder;
+    const auto path = folder.write("packed", zstd(noise(1000)));
+    const char* const set = std::getenv("TMPDIR");
+    const std::string before = set == nullptr ? "" : set;
+    ::setenv("TMPDIR", (folder.path() / "none").c_str(), 1);
+    const auto refused = open_byte_file(path);
+    ::setenv("TMPDIR", folder.path().c_str(), 1);
+    EXPECT_TRUE(open_byte_file(path).has_value());
+    const auto file = open_temporary_file("x");
+    if (before.empty())
+        ::unsetenv("TMPDIR");
+    else
+        ::setenv("TMPDIR", before.c_str(), 1);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_NE(refused.error().message.find("TMPDIR"), std::string::npos) << refused.error().message;
+    ASSERT_TRUE(file.has_value());
+    std::error_code none;
+    const std::string place = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(*file), none).string();
+    ::close(*file);
+    EXPECT_TRUE(place.starts_with(folder.path().string())) << place;
 }
 
 TEST(ByteStream, CompressedNothingIsNoError) {

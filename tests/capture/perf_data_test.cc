@@ -8,6 +8,7 @@
 
 #include "support/perf_file.h"
 #include "support/sanitized.h"
+#include "waymark/capture/perf_file.h"
 #include "waymark/capture/perf_spe.h"
 #include "waymark/capture/perf_writer.h"
 
@@ -260,6 +261,25 @@ TEST(PerfData, AnyDamageEndsWell) {
             for (const Mapping& m : got->mappings) (void)tasks.mapping(m.pid, m.address, m.time);
             for (const Switch& s : got->switches) (void)tasks.running(s.cpu, s.time);
             (void)streams(*got);
+        }
+    }
+}
+
+TEST(PerfData, TheUnitIsThatWhichTheReaderFinds) {
+    for (const auto form : {PerfWriter::Form::file, PerfWriter::Form::pipe}) {
+        const PerfBytes whole = small_perf_file(form);
+        for (const std::uint64_t at : whole.records) {
+            if (whole.bytes[at] == 71) break;
+            for (unsigned bit = 0; bit < 64; ++bit) {
+                SCOPED_TRACE(testing::Message() << at << " bit " << bit);
+                auto bytes = whole.bytes;
+                bytes[at + bit / 8] = static_cast<std::uint8_t>(bytes[at + bit / 8] ^ 1U << bit % 8);
+                const PerfFile file{byte_file_from_memory(std::move(bytes)), {}};
+                const auto got = read_perf_data(file);
+                const auto type = auxtrace_type(file);
+                ASSERT_EQ(type.has_value(), got && got->auxtrace_info);
+                if (type) EXPECT_EQ(*type, got->auxtrace_info->type);
+            }
         }
     }
 }

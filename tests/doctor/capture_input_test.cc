@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "support/perf_file.h"
 #include "support/temporary_folder.h"
 #include "waymark/coresight/formatter.h"
 
@@ -58,6 +59,34 @@ TEST_F(CaptureInputs, FilesOfAnotherKind) {
     EXPECT_TRUE(other_file(write("text", std::vector<std::uint8_t>(64, 'a'))).has_value());
     EXPECT_FALSE(other_file(write("bytes", {1, 2, 3, 4, 5, 6, 7, 8})).has_value());
     EXPECT_EQ(open(named(write("text", std::vector<std::uint8_t>(64, 'a')))).error().code, Errc::usage);
+}
+
+/// A first record with one wrong bit hides neither the unit nor the trace.
+TEST_F(CaptureInputs, ADamagedBeginningKeepsTheUnit) {
+    using capture::perf::PerfWriter;
+    const support::PerfBytes whole = support::small_perf_file(PerfWriter::Form::file);
+    unsigned kept = 0;
+    // The first record, and AUXTRACE_INFO behind it.
+    const std::uint64_t first = whole.bytes[40] | std::uint64_t{whole.bytes[41]} << 8, info = whole.records.front();
+    ASSERT_LT(first, info);
+    ASSERT_EQ(whole.bytes[info], 70);
+    for (const std::uint8_t type : {std::uint8_t{3}, std::uint8_t{4}}) {  // CoreSight, SPE
+        for (unsigned bit = 0; bit < 16; ++bit) {
+            SCOPED_TRACE(testing::Message() << "unit " << int{type} << ", bit " << bit);
+            auto bytes = whole.bytes;
+            bytes[info + 8] = type;
+            std::uint8_t& size = bytes[first + 6 + bit / 8];
+            size = static_cast<std::uint8_t>(size ^ 1U << bit % 8);
+            const std::string file = write("damaged.data", bytes);
+            const auto read = capture::perf::read_perf_data(*capture::byte_file_from_memory(bytes));
+            ASSERT_TRUE(read.has_value());
+            EXPECT_EQ(is_cs_etm(file), read->auxtrace_info && read->auxtrace_info->type == 3);
+            EXPECT_EQ(is_profile(file), !is_cs_etm(file));
+            EXPECT_EQ(trace_taken_out(file).has_value(), !read->auxtrace_info);
+            kept += read->auxtrace_info ? 1U : 0U;
+        }
+    }
+    EXPECT_GT(kept, 0U);
 }
 
 TEST_F(CaptureInputs, ABareFileNeedsItsProtocol) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "waymark/capture/byte_file.h"
@@ -29,5 +30,8 @@ struct PerfFile {
 
 /// As for one file; offsets count from the beginning of the first one.
 [[nodiscard]] Result<PerfData> read_perf_data(const PerfFile& file, Progress* progress = nullptr);
+
+/// As for one file.
+[[nodiscard]] std::optional<std::uint32_t> auxtrace_type(const PerfFile& file);
 
 }  // namespace waymark::capture::perf
