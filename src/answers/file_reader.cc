@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "file_format.h"
+#include "waymark/answers/build_id.h"
 #include "waymark/answers/file.h"
 
 namespace waymark::answers {
@@ -384,6 +385,7 @@ private:
                 t.rows.back().push_back(*cell);
             }
         }
+        if (auto wrong = wrong_name()) return bad(*wrong);
         IndexCheck check(out_);
         schema::tables(
             [&](std::string_view, const auto& rows, std::string_view) {
@@ -394,6 +396,23 @@ private:
             !parents_first(out_.timeline.tracks, false))
             return bad("one of its rows refers to a row that does not exist");
         return std::move(out_);
+    }
+
+    /// What is no build ID, or no path: programs and files are looked for by these, and files are named after them.
+    [[nodiscard]] std::optional<std::string> wrong_name() const {
+        const auto no_path = [](std::string_view text) { return text.find('\0') != text.npos; };
+        if (no_path(out_.capture)) return "the name of its capture has a NUL byte; it is damaged";
+        for (std::size_t i = 0; i < out_.images.size(); ++i) {
+            const Image& image = out_.images[i];
+            if (!is_build_id(image.build_id))
+                return fmt::format("the build ID of its image {} is no hexadecimal number; it is damaged", i);
+            if (no_path(image.name) || no_path(image.path))
+                return fmt::format("the name of its image {} has a NUL byte; it is damaged", i);
+        }
+        for (std::size_t i = 0; i < out_.sources.size(); ++i)
+            if (no_path(out_.sources[i].path))
+                return fmt::format("the name of its source {} has a NUL byte; it is damaged", i);
+        return std::nullopt;
     }
 
     Bytes file_;

@@ -23,6 +23,7 @@
 #include "waymark/capture/byte_stream.h"
 #include "waymark/capture/placed_file.h"
 #include "waymark/core/file_error.h"
+#include "waymark/core/file_name.h"
 #include "waymark/exports/autofdo.h"
 #include "waymark/exports/bolt.h"
 #include "waymark/exports/branch_list.h"
@@ -253,8 +254,7 @@ private:
     /// One file a binary, named by build ID; no two binaries have one.
     [[nodiscard]] std::string path_of(Index image) {
         const answers::Image& of = all_.images[image];
-        std::string name = of.build_id.empty() ? of.name : of.build_id;
-        std::replace(name.begin(), name.end(), '/', '_');
+        const std::string name = file_name(of.build_id.empty() ? of.name : of.build_id);
         std::string one = name;
         for (unsigned n = 2; !files_written_.insert(one).second; ++n) one = fmt::format("{}-{}", name, n);
         return (fs::path(options_.answers.input.output) /

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "look_up.h"
+#include "waymark/answers/build_id.h"
 #include "waymark/exports/image_profile.h"
 #include "writer.h"
 
@@ -119,6 +120,7 @@ bool add_binary(BranchLists& lists, protozero::pbf_message<Binary> binary) {
             }
             default: binary.skip();
         }
+    if (!answers::is_build_id(image.build_id) || image.path.find('\0') != image.path.npos) return false;
     answers::add_image(lists, std::move(image));
     return true;
 }

@@ -285,6 +285,29 @@ TEST(AnswersFile, WhatIsWrongBehindRightChecksumsIsBounded) {
     EXPECT_GT(refused, 0U);
 }
 
+/// Programs are looked for by these, and files named after them.
+TEST(AnswersFile, IdentifiersAreChecked) {
+    const auto wrong = [](auto&& change) {
+        Answers a;
+        a.capture = "c";
+        a.metrics.push_back({"n", "n"});
+        a.images.push_back({"p", "/bin/p", "0123456789abcdef0123456789abcdef01234567"});
+        a.sources.push_back({"/src/p.c"});
+        change(a);
+        return why(written(a));
+    };
+    using namespace std::string_literals;
+    EXPECT_EQ(wrong([](Answers&) {}), "");
+    for (const std::string& id : {"ab\0"s, "\0"s, "../../x"s, "ab cd"s, std::string(129, 'a')})
+        EXPECT_NE(wrong([&](Answers& a) { a.images[0].build_id = id; }).find("the build ID of its image 0"),
+                  std::string::npos)
+            << id;
+    EXPECT_NE(wrong([](Answers& a) { a.images[0].name = "p\0x"s; }).find("NUL"), std::string::npos);
+    EXPECT_NE(wrong([](Answers& a) { a.images[0].path = "p\0x"s; }).find("NUL"), std::string::npos);
+    EXPECT_NE(wrong([](Answers& a) { a.sources[0].path = "p\0x"s; }).find("NUL"), std::string::npos);
+    EXPECT_NE(wrong([](Answers& a) { a.capture = "p\0x"s; }).find("NUL"), std::string::npos);
+}
+
 TEST(AnswersFile, Document) {
     const std::string path = WAYMARK_SOURCE_DIR "/docs/answers-file.md";
     if (std::getenv("WM_UPDATE_APPROVED") != nullptr) std::ofstream(path) << answers_document();
