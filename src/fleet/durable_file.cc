@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -165,6 +166,24 @@ Result<std::string> read_small_file(const fs::path& path, std::uint64_t most) {
         out.append(buffer.data(), static_cast<std::size_t>(have));
         if (out.size() > most) return failed(EFBIG);
     }
+}
+
+Result<FolderLock> FolderLock::take(const fs::path& folder) {
+    const int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (file < 0) return cannot_write(folder, errno);
+    FolderLock lock(file);
+    int done = -1;
+    do done = ::flock(file, LOCK_EX | LOCK_NB);
+    while (done != 0 && errno == EINTR);
+    // Some network file systems have no locks.
+    if (done == 0 || errno != EWOULDBLOCK) return lock;
+    return Error{Errc::usage, fmt::format("{}: another 'waymark fleet plan' or 'fleet add' is writing its plan; wait "
+                                          "until it has ended, or name another folder",
+                                          folder.string())};
+}
+
+FolderLock::~FolderLock() {
+    if (file_ >= 0) ::close(file_);
 }
 
 std::string host_name() {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <string_view>
+#include <utility>
 
 #include "waymark/core/byte_sink.h"
 #include "waymark/core/result.h"
@@ -30,6 +31,21 @@ struct WrittenFile {
 
 /// The whole of a small file. Errors: `not_found`; `unreadable`, also of one above `most` bytes.
 [[nodiscard]] Result<std::string> read_small_file(const std::filesystem::path& path, std::uint64_t most = 16 << 20);
+
+/// Held by whoever writes a job's plan, so that its files are of one writer. The system takes it from a process that
+/// ends, however it ends.
+class FolderLock {
+public:
+    /// `usage`: another process holds it.
+    static Result<FolderLock> take(const std::filesystem::path& folder);
+    FolderLock(FolderLock&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+    FolderLock& operator=(FolderLock&&) = delete;
+    ~FolderLock();
+
+private:
+    explicit FolderLock(int file) : file_(file) {}
+    int file_;
+};
 
 /// The name of this machine, without its domain.
 [[nodiscard]] std::string host_name();

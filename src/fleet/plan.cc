@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "durable_file.h"
 #include "waymark/answers/answers.h"
 #include "waymark/capture/module_map.h"
 #include "waymark/core/numbers.h"
@@ -232,10 +233,13 @@ std::vector<Shard> make_shards(std::vector<PlannedCapture> captures, double targ
 
 Result<PlanSummary> plan_job(const JobFolder& job, const PlanRequest& request) {
     std::error_code error;
-    if (fs::exists(job.manifest(), error))
+    const auto no_plan = [&]() -> Status {
+        if (!fs::exists(job.manifest(), error)) return Nothing{};
         return Error{Errc::usage, fmt::format("{} has a plan already: add captures with waymark fleet add {}, or give "
                                               "another folder",
                                               job.path().string(), job.path().string())};
+    };
+    WM_RETURN_IF_ERROR(no_plan());
     Planner planner(job, request);
     WM_RETURN_IF_ERROR(planner.survey({}));
     if (planner.summary().captures == 0) return nothing_found(planner.summary());
@@ -246,6 +250,9 @@ Result<PlanSummary> plan_job(const JobFolder& job, const PlanRequest& request) {
             return Error{Errc::unreadable, fmt::format("cannot create the folder {}: {}",
                                                        (job.path() / folder).string(), error.message())};
     }
+    WM_ASSIGN_OR_RETURN([[maybe_unused]] const FolderLock lock, FolderLock::take(job.path()));
+    // Another one may have ended meanwhile.
+    WM_RETURN_IF_ERROR(no_plan());
     Manifest manifest;
     manifest.version = request.version;
     manifest.options = request.options;
@@ -262,6 +269,9 @@ Result<PlanSummary> plan_job(const JobFolder& job, const PlanRequest& request) {
 
 Result<PlanSummary> add_to_job(const JobFolder& job, const PlanRequest& request) {
     WM_ASSIGN_OR_RETURN(Manifest manifest, read_manifest(job));
+    WM_ASSIGN_OR_RETURN([[maybe_unused]] const FolderLock lock, FolderLock::take(job.path()));
+    // Now nobody changes it.
+    WM_ASSIGN_OR_RETURN(manifest, read_manifest(job));
     if (manifest.version != request.version)
         return Error{Errc::usage, fmt::format("{} was planned with waymark {}, and this is {}: use that one, or plan a "
                                               "job anew",

@@ -106,7 +106,7 @@ std::uint64_t file_bytes(const fs::path& path) {
 /// The unit's name in answers, by the type of a source.
 std::string unit_of_type(std::string_view type) {
     const pipeline::Protocol* const protocol = pipeline::protocol_of(type);
-    return protocol == nullptr ? std::string() : std::string(protocol->words().unit);
+    return protocol == nullptr ? std::string() : std::string(protocol->unit_of(type));
 }
 
 /// From the first record with a time to the last.

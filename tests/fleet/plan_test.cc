@@ -1,5 +1,8 @@
 // What inputs name, how captures become shards, and what a plan's files contain.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -199,6 +202,42 @@ TEST_F(FleetPlan, RefusesSeveralUnits) {
     ASSERT_FALSE(both);
     EXPECT_EQ(both.error().code, Errc::usage);
     EXPECT_NE(both.error().message.find("unit PTM"), std::string::npos) << both.error().message;
+}
+
+/// Their answers have two units, which nothing adds up: that is said now, and not when all is decoded.
+TEST_F(FleetPlan, RefusesTwoUnitsOfOneProtocol) {
+    const fs::path ete = examples / "capture-aarch64", etm = folder.path() / "in" / "etm";
+    fs::copy(ete, etm, fs::copy_options::recursive);
+    std::string source = contents_of(etm / "source_0.ini");
+    ASSERT_NE(source.find("type=ETE"), std::string::npos);
+    source.replace(source.find("type=ETE"), 8, "type=ETM4.5");
+    folder.write("in/etm/source_0.ini", source);
+    const auto both = plan_job(job, request_of({ete.string(), etm.string()}));
+    ASSERT_FALSE(both);
+    EXPECT_EQ(both.error().code, Errc::usage);
+    EXPECT_NE(both.error().message.find("unit ETE"), std::string::npos) << both.error().message;
+}
+
+TEST_F(FleetPlan, IsOfOneWriter) {
+    copy("x");
+    const PlanRequest request = request_of({(folder.path() / "in").string()});
+    fs::create_directories(job.path());
+    // As another process would.
+    const int other = ::open(job.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ASSERT_EQ(::flock(other, LOCK_EX), 0);
+    const auto refused = plan_job(job, request);
+    ::flock(other, LOCK_UN);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, Errc::usage);
+    EXPECT_NE(refused.error().message.find("another"), std::string::npos) << refused.error().message;
+    EXPECT_FALSE(fs::exists(job.manifest()));
+    ASSERT_TRUE(plan_job(job, request));
+    copy("y");
+    ASSERT_EQ(::flock(other, LOCK_EX), 0);
+    EXPECT_EQ(add_to_job(job, request).error().code, Errc::usage);
+    ::close(other);
+    ASSERT_TRUE(add_to_job(job, request));
+    EXPECT_EQ(shards().size(), 2U);
 }
 
 TEST_F(FleetPlan, DamageIsSaid) {
