@@ -372,7 +372,11 @@ WM_API void wm_decoder_on_progress(wm_decoder* decoder, wm_progress_callback cal
 /// Stops what is decoding at the next opportunity. For any thread, and for signal handlers.
 WM_API void wm_decoder_cancel(wm_decoder* decoder);
 
-/// Decodes everything. WM_UNREADABLE: a file could not be read to its end; what came before it was delivered.
+// A callback of a decoder must not call the four functions below for that decoder, nor free it: WM_USAGE. It may use
+// other decoders.
+
+/// Decodes everything. WM_UNREADABLE: a file could not be read to its end; what came before it was delivered. WM_USAGE:
+/// everything was decoded before.
 WM_API wm_status wm_decoder_run(wm_decoder* decoder, wm_error** error);
 /// Decodes the next `bytes` of the capture, at most. `*more` is 0 when nothing is left: everything is then delivered,
 /// and errors are those of wm_decoder_run. Not for samples.

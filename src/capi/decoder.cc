@@ -71,12 +71,15 @@ struct wm_decoder {
     waymark::Bytes waiting;                  ///< fed, and borrowed for the call
     waymark::capi::FedBytes* fed = nullptr;  ///< reads `waiting`; of `reading`
     std::uint64_t size = 0;                  ///< for progress
+    bool running = false;                    ///< a call of it has not returned
     bool done = false;                       ///< there is a report
     std::optional<waymark::Error> error;     ///< of reading
     std::vector<waymark::capi::Damaged> damage;
     wm_totals totals{};  ///< when done: bytes, packets and samples; else nothing
 
     wm_status begin(wm_error** error_out);
+    /// For a decoder that was finished: it decodes once.
+    wm_status finished(std::string_view function, wm_error** error_out) const;
     wm_status step(std::size_t bytes, bool& more, wm_error** error_out);
     wm_status samples(wm_error** error_out);
 
@@ -139,8 +142,40 @@ wm_status wm_decoder::begin(wm_error** error_out) {
     return WM_OK;
 }
 
+namespace {
+
+/// `guarded`, unless a callback of the decoder's own call is what calls.
+template <class F>
+wm_status entered(wm_decoder& decoder, std::string_view function, wm_error** error, F&& f) noexcept {
+    return waymark::capi::guarded(error, [&] {
+        if (decoder.running)
+            return waymark::capi::fail(
+                error, WM_USAGE,
+                fmt::format("{}: a callback of this decoder called it, or another thread, while the decoder runs; call "
+                            "it after that has returned, or use another decoder",
+                            function));
+        struct Leave {
+            wm_decoder& of;
+            ~Leave() { of.running = false; }
+        } const leave{decoder};
+        decoder.running = true;
+        return std::forward<F>(f)();
+    });
+}
+
+}  // namespace
+
 wm_status wm_decoder::stopped(wm_error** error_out) const {
     return waymark::capi::fail(error_out, WM_CANCELLED, capture.name + ": decoding was cancelled");
+}
+
+wm_status wm_decoder::finished(std::string_view function, wm_error** error_out) const {
+    if (cancelled || callbacks.stopped) return stopped(error_out);
+    if (error) return waymark::capi::fail(error_out, *error);
+    return waymark::capi::fail(
+        error_out, WM_USAGE,
+        fmt::format("{}: {} is decoded, and a decoder decodes once; make another one with wm_decoder_new", function,
+                    capture.name));
 }
 
 wm_status wm_decoder::step(std::size_t bytes, bool& more, wm_error** error_out) {
@@ -193,7 +228,6 @@ void wm_decoder::conclude() {
 
 wm_status wm_decoder::samples(wm_error** error_out) {
     using namespace waymark;
-    if (done) return WM_OK;
     if (callbacks.flow != nullptr || callbacks.counts != nullptr || callbacks.packets != nullptr)
         return capi::fail(error_out, WM_USAGE, fmt::format("{} has samples, and no program flow", capture.name));
     if (!selectors.empty())
@@ -295,9 +329,10 @@ wm_status wm_decoder_step(wm_decoder* decoder, size_t bytes, int* more, wm_error
     if (decoder == nullptr) return waymark::capi::missing(error, "wm_decoder_step", "decoder");
     if (more == nullptr) return waymark::capi::missing(error, "wm_decoder_step", "more");
     *more = 0;
-    return waymark::capi::guarded(error, [&] {
+    return entered(*decoder, "wm_decoder_step", error, [&] {
         if (decoder->capture.live)
             return waymark::capi::fail(error, WM_USAGE, "a live capture is decoded by wm_decoder_feed");
+        if (decoder->done) return decoder->finished("wm_decoder_step", error);
         if (const wm_status begun = decoder->begin(error); begun != WM_OK) return begun;
         bool goes_on = false;
         const wm_status status = decoder->step(bytes, goes_on, error);
@@ -308,21 +343,23 @@ wm_status wm_decoder_step(wm_decoder* decoder, size_t bytes, int* more, wm_error
 
 wm_status wm_decoder_run(wm_decoder* decoder, wm_error** error) {
     if (decoder == nullptr) return waymark::capi::missing(error, "wm_decoder_run", "decoder");
-    return waymark::capi::guarded(error, [&] {
+    return entered(*decoder, "wm_decoder_run", error, [&] {
+        if (decoder->capture.live)
+            return waymark::capi::fail(error, WM_USAGE, "a live capture is decoded by wm_decoder_feed");
+        if (decoder->done) return decoder->finished("wm_decoder_run", error);
         if (decoder->capture.kind == WM_CAPTURE_SAMPLES) return decoder->samples(error);
-        int more = 1;
-        while (more != 0)
-            if (const wm_status status = wm_decoder_step(decoder, waymark::capi::piece_between_progress, &more, error);
-                status != WM_OK)
-                return status;
-        return WM_OK;
+        if (const wm_status begun = decoder->begin(error); begun != WM_OK) return begun;
+        wm_status status = WM_OK;
+        for (bool more = true; more && status == WM_OK;)
+            status = decoder->step(waymark::capi::piece_between_progress, more, error);
+        return status;
     });
 }
 
 wm_status wm_decoder_feed(wm_decoder* decoder, const void* bytes, size_t count, wm_error** error) {
     if (decoder == nullptr) return waymark::capi::missing(error, "wm_decoder_feed", "decoder");
     if (bytes == nullptr && count != 0) return waymark::capi::missing(error, "wm_decoder_feed", "bytes");
-    return waymark::capi::guarded(error, [&] {
+    return entered(*decoder, "wm_decoder_feed", error, [&] {
         if (!decoder->capture.live)
             return waymark::capi::fail(error, WM_USAGE,
                                        decoder->capture.name + ": only a capture of wm_open_live is fed");
@@ -344,7 +381,7 @@ wm_status wm_decoder_feed(wm_decoder* decoder, const void* bytes, size_t count, 
 
 wm_status wm_decoder_finish(wm_decoder* decoder, wm_error** error) {
     if (decoder == nullptr) return waymark::capi::missing(error, "wm_decoder_finish", "decoder");
-    return waymark::capi::guarded(error, [&] {
+    return entered(*decoder, "wm_decoder_finish", error, [&] {
         if (!decoder->capture.live)
             return waymark::capi::fail(error, WM_USAGE,
                                        decoder->capture.name + ": only a capture of wm_open_live is finished");

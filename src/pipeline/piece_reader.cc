@@ -71,8 +71,8 @@ private:
 /// One source's stream while its buffer is read.
 class Stream {
 public:
-    Stream(const Source& source, const capture::Buffer& buffer, const Strays& strays, const MakeConsumer& make)
-        : source_(source), buffer_(buffer), strays_(strays), make_(make) {
+    Stream(const Source& source, const capture::Buffer& buffer, const MakeConsumer& make)
+        : source_(source), buffer_(buffer), make_(make) {
         if (buffer.container == nullptr) start();
     }
 
@@ -87,11 +87,12 @@ public:
         waiting_.insert(waiting_.end(), bytes.begin(), bytes.end());
         last_ = capture + bytes.size();
     }
-    /// Bytes of this ID came here, which may be missing from this stream.
-    void stray(coresight::TraceId id) {
-        // All IDs that come here are damage, so one break at a place is enough.
-        if (!breaks_.empty() && breaks_.back().at == position().value) return;
-        breaks_.push_back({position().value, id});
+    /// Bytes came here under an ID that none can have; they may be missing from this stream, so what follows does not
+    /// continue what came before. One break at a place is enough, also where pieces end between such bytes.
+    void stray() {
+        if (broken_at_ == position().value) return;
+        broken_at_ = position().value;
+        breaks_.push_back(broken_at_);
     }
     void reset() {
         pass_on();
@@ -128,25 +129,16 @@ public:
     }
 
 private:
-    struct Break {
-        std::uint64_t at{};  // in the stream
-        coresight::TraceId id;
-    };
     [[nodiscard]] Offset position() const { return {fed_ - passed_ + waiting_.size()}; }
     void start() {
         started_ = true;
         consumer_ = make_({source_, buffer_, offsets_});
         if (consumer_ && part_ != nullptr) consumer_->begin(*part_);
     }
-    /// Where bytes went astray, what follows does not continue what came before. Whose they were is judged only now,
-    /// when most of what the piece holds of them is known.
     void pass_on() {
-        std::uint64_t begun_anew_at = ~std::uint64_t{0};
-        for (const Break& b : breaks_) {
-            if (b.at == begun_anew_at || !strays_.is_damage(b.id)) continue;
-            pass_on_up_to(b.at);
+        for (const std::uint64_t at : breaks_) {
+            pass_on_up_to(at);
             if (consumer_) consumer_->reset(GapReason::framing);
-            begun_anew_at = b.at;
         }
         breaks_.clear();
         pass_on_up_to(position().value);
@@ -164,15 +156,15 @@ private:
 
     const Source& source_;
     const capture::Buffer& buffer_;
-    const Strays& strays_;
     const MakeConsumer& make_;
     OffsetMap offsets_;
     bool started_ = false;
     const capture::BufferPart* part_ = nullptr;
     std::unique_ptr<Consumer> consumer_;
     std::vector<std::uint8_t> waiting_;
-    std::vector<Break> breaks_;
-    std::size_t passed_ = 0;  // of waiting_
+    std::vector<std::uint64_t> breaks_;            // in the stream
+    std::uint64_t broken_at_ = ~std::uint64_t{0};  // the last of them
+    std::size_t passed_ = 0;                       // of waiting_
     std::uint64_t fed_ = 0;
     Offset last_{};  // one past the last byte, in the buffer
 };
@@ -226,7 +218,7 @@ public:
         strays_.note(id, bytes.size(), first + base_);
         // An ID that is not described may be a source's all the same; that costs the others nothing.
         if (coresight::is_source(id)) return;
-        for (const auto& stream : streams_) stream->stray(id);
+        for (const auto& stream : streams_) stream->stray();
     }
     void trigger(coresight::TraceId id, Offset at, std::uint8_t payload) {
         // 0, or the source that triggered (6.1).
@@ -322,7 +314,7 @@ public:
         report_.framed = of.format != capture::Buffer::Format::source_data;
         for (const std::string& name : of.sources)
             for (const Source* source : selected)
-                if (source->name == name) streams_.push_back(std::make_unique<Stream>(*source, of, strays_, make));
+                if (source->name == name) streams_.push_back(std::make_unique<Stream>(*source, of, make));
     }
 
     /// Makes ready what takes its bytes. False: none are to be read.

@@ -75,6 +75,23 @@ static void live(void) {
     wm_options_free(options);
 }
 
+struct within {
+    wm_decoder* decoder;
+    unsigned calls;
+};
+static int runs_itself(const wm_flow_batch* batch, void* user) {
+    (void)batch;
+    struct within* within = user;
+    int more = 7;
+    ++within->calls;
+    FAILS(WM_USAGE, "wm_decoder_run: a callback", wm_decoder_run(within->decoder, error));
+    FAILS(WM_USAGE, "wm_decoder_step: a callback", wm_decoder_step(within->decoder, 10, &more, error));
+    FAILS(WM_USAGE, "wm_decoder_feed: a callback", wm_decoder_feed(within->decoder, "x", 1, error));
+    FAILS(WM_USAGE, "wm_decoder_finish: a callback", wm_decoder_finish(within->decoder, error));
+    CHECK(more == 0);
+    return 0;
+}
+
 static void order_of_calls(void) {
     wm_capture* capture = NULL;
     wm_decoder* decoder = NULL;
@@ -105,6 +122,17 @@ static void order_of_calls(void) {
     OK(wm_decoder_new(capture, &decoder, error));
     wm_decoder_cancel(decoder);
     FAILS(WM_CANCELLED, "cancelled", wm_decoder_run(decoder, error));
+    wm_decoder_free(decoder);
+
+    /* A decoder decodes once, and not within itself. */
+    OK(wm_decoder_new(capture, &decoder, error));
+    struct within within = {decoder, 0};
+    wm_decoder_on_flow(decoder, runs_itself, &within);
+    OK(wm_decoder_run(decoder, error));
+    CHECK(within.calls > 1);
+    FAILS(WM_USAGE, "decodes once", wm_decoder_run(decoder, error));
+    FAILS(WM_USAGE, "decodes once", wm_decoder_step(decoder, 10, &more, error));
+    CHECK(more == 0);
     wm_decoder_free(decoder);
 
     /* A decoder that is freed in the middle of its work. */

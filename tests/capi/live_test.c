@@ -159,6 +159,9 @@ void live_suite(void) {
     all_chunkings(BARE, bare, bare_size - 9, 100);
     for (size_t i = 90; i + 1 < size; i += 331) framed[i] ^= (unsigned char)(1u + i);
     all_chunkings(FRAMED, framed, size, 10);
+    /* Bytes under IDs that no source can have, across the ends of chunks. */
+    for (size_t i = 0; i < 64; ++i) framed[1000 + i] = (unsigned char)(i * 37 + 11);
+    all_chunkings(FRAMED, framed, size, 10);
     free(bare);
     free(framed);
 }
