@@ -150,7 +150,6 @@ public:
         tables();
         add_dpu_ratios(out_);
         if (times_ != nullptr) timeline();
-        if (options_.sources) read_sources(out_, {});
         sort_findings(out_);
         return std::move(out_);
     }

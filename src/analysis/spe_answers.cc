@@ -112,7 +112,6 @@ Answers answers_of_samples(const SampleCapture& capture, const SampleTotals& tot
     charts(fill);
     if (sharing != nullptr) shared_lines(fill, *sharing);
     threads(fill);
-    if (options.sources) read_sources(fill.out, options.symfs);
     sort_findings(fill.out);
     return std::move(fill.out);
 }

@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <fstream>
 #include <iterator>
 #include <limits>
 #include <utility>
 
 namespace waymark::answers {
-
-namespace fs = std::filesystem;
 
 Index SourceTable::of(const std::string& path) {
     if (path.empty()) return none;
@@ -72,23 +69,6 @@ Index InlinedTable::of(InlinedCall call) {
     const auto [at, fresh] = known_.try_emplace(key(call), static_cast<Index>(answers_.inlined.size()));
     if (fresh) answers_.inlined.push_back(std::move(call));
     return at->second;
-}
-
-void read_sources(Answers& answers, const fs::path& root) {
-    constexpr std::uintmax_t most_bytes = 16 << 20;
-    for (SourceFile& source : answers.sources) {
-        const fs::path path(source.path);
-        std::vector<fs::path> places;
-        if (!root.empty()) places = {root / path.relative_path(), root / path.filename()};
-        places.push_back(path);
-        for (const fs::path& place : places) {
-            std::error_code error;
-            if (!fs::is_regular_file(place, error) || fs::file_size(place, error) > most_bytes) continue;
-            std::ifstream in(place);
-            for (std::string line; std::getline(in, line);) source.lines.push_back(std::move(line));
-            if (!source.lines.empty()) break;
-        }
-    }
 }
 
 namespace {

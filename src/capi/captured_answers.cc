@@ -10,6 +10,7 @@
 #include "waymark/analysis/sampled_code.h"
 #include "waymark/analysis/samples.h"
 #include "waymark/analysis/sharing.h"
+#include "waymark/analysis/source_text.h"
 #include "waymark/analysis/spe_answers.h"
 #include "waymark/doctor/dpu_input.h"
 #include "waymark/doctor/dpu_view.h"
@@ -51,9 +52,7 @@ Result<Answers> of_samples(const wm_capture& capture, const pipeline::FlowAnswer
                         analysis::open_samples(capture.input.capture, capture.midr));
     analysis::Program program(opened, {std::move(files), capture.kallsyms});
     analysis::SampleAnswersOptions wanted;
-    wanted.sources = options.sources;
     wanted.inlined = options.inlined;
-    wanted.symfs = capture.input.symfs;
     wanted.most_slices = options.most_slices;
     analysis::GatheredSamples gathered({options.timeline, options.timeline ? wanted.line_bytes : 0});
     const auto run = [&](analysis::SampleSink& sink) {
@@ -96,9 +95,18 @@ Result<Answers> of_counters(const wm_capture& capture, const pipeline::FlowAnswe
     analysis::DpuSaid said = input.said(setup, sums.decoded);
     said.problems = std::move(problems);
     analysis::DpuAnswersOptions wanted;
-    wanted.sources = options.sources;
     wanted.most_slices = options.most_slices;
     return analysis::answers_of_dpu(*sums.costs, times ? &*times : nullptr, code, said, wanted);
+}
+
+Status add_source_text(const wm_capture& capture, Answers& answers) {
+    auto files = capture.input.file_search();
+    if (!files) return std::move(files.error());
+    analysis::SourceSearch search;
+    if (!capture.input.symfs.empty()) search.roots.emplace_back(capture.input.symfs);
+    search.debug_folders = files->debug_path();
+    analysis::read_sources(answers, search);
+    return Nothing{};
 }
 
 }  // namespace
@@ -108,12 +116,14 @@ Result<Answers> answers_of(const wm_capture& capture, pipeline::FlowAnswersOptio
     if (capture.kind == WM_CAPTURE_ANSWERS) {
         Answers out = *capture.stored;
         pipeline::keep_what_is_asked(out, options);
+        if (options.sources) WM_LEAVE_IF_ERROR(add_source_text(capture, out));
         return out;
     }
     Result<Answers> out = capture.kind == WM_CAPTURE_FLOW      ? of_flow(capture, options, keeps_on)
                           : capture.kind == WM_CAPTURE_SAMPLES ? of_samples(capture, options, keeps_on)
                                                                : of_counters(capture, options);
     if (!out) return capture.named(std::move(out.error()));
+    if (options.sources) WM_LEAVE_IF_ERROR(add_source_text(capture, *out));
     for (answers::Finding& finding : out->health)
         for (std::string* const text : {&finding.what, &finding.todo}) *text = for_callers(std::move(*text));
     out->capture = capture.name;

@@ -7,6 +7,7 @@
 
 #include "answers.h"
 #include "commands.h"
+#include "waymark/analysis/source_text.h"
 #include "waymark/core/numbers.h"
 
 namespace waymark::cli {
@@ -17,6 +18,7 @@ struct ReportCommandOptions {
     AnswersOptions answers;
     double most_megabytes = 10;
     bool no_sources = false;
+    std::vector<std::string> source_roots{};
 };
 
 /// Of a unit whose trace is program flow, and not of samples or counters.
@@ -40,6 +42,29 @@ void note_missing_symbols(answers::Answers& answers) {
                            "has debug information."});
 }
 
+/// Adds the text of source files, and says which were refused.
+Status include_sources(answers::Answers& answers, const ReportCommandOptions& options) {
+    const InputOptions& input = options.answers.input;
+    WM_ASSIGN_OR_RETURN(const image::FileSearch files, input.file_search());
+    analysis::SourceSearch search;
+    for (const std::string& root : options.source_roots) {
+        std::error_code none;
+        if (!std::filesystem::is_directory(root, none))
+            return Error{Errc::usage, fmt::format("--source-root: {} is not a folder", root)};
+        search.roots.emplace_back(root);
+    }
+    if (!input.symfs.empty()) search.roots.emplace_back(input.symfs);
+    search.debug_folders = files.debug_path();
+    const analysis::ReadSources read = analysis::read_sources(answers, search);
+    if (!read.refused.empty())
+        say("note",
+            fmt::format("{} that debug information names {} not in the report, as {} ({}); the report's summary "
+                        "lists more. --source-root names a folder of sources",
+                        counted(read.refused.size(), "file"), read.refused.size() == 1 ? "is" : "are",
+                        read.refused.front().path, read.refused.front().why));
+    return Nothing{};
+}
+
 ExitStatus report(const ReportCommandOptions& options) {
     if (!(options.most_megabytes >= 0.5 && options.most_megabytes <= 500)) {
         say("error", fmt::format("--max-size takes megabytes from 0.5 to 500, not {}", options.most_megabytes));
@@ -51,7 +76,6 @@ ExitStatus report(const ReportCommandOptions& options) {
     }
     AnswersOptions wanted = options.answers;
     wanted.calls = wanted.timeline = wanted.instructions = wanted.disassembly = wanted.inlined = true;
-    wanted.sources = !options.no_sources;
     wanted.without_code = true;
     report::ReportOptions how;
     how.most_bytes = static_cast<std::uint64_t>(options.most_megabytes * 1e6);
@@ -59,6 +83,8 @@ ExitStatus report(const ReportCommandOptions& options) {
     wanted.most_slices = how.most_slices;
     auto answers = answers_of(wanted);
     if (!answers) return fail_answers(answers.error(), {wanted.input.capture});
+    if (!options.no_sources)
+        if (const Status read = include_sources(*answers, options); !read) return fail(read.error());
     const bool no_code = has_flow(*answers) && answers->instructions.empty();
     if (!no_code) note_missing_symbols(*answers);
     // Whole before the first byte of it is written: a report that was there is replaced by one, or stays.
@@ -107,11 +133,21 @@ Run add_report(CLI::App& app) {
     add_timestamp_hz(command, answers);
     add_kallsyms(command, answers.kallsyms);
     command.add_flag("--no-sources", options->no_sources, "Leave out the text of source files");
+    command
+        .add_option(
+            "--source-root", options->source_roots,
+            "Folder of the program's sources, in which files that debug information names are looked for. May be "
+            "repeated")
+        ->type_name("DIR");
     command.footer(
         "The file opens from disk in any browser, without a network, and holds all it needs: how far the capture can\n"
         "be trusted, a flame graph, a timeline, functions, source and disassembly with coverage, branches, loops,\n"
         "exceptions, and whatever else the unit records. It contains names of functions and files, and source text if "
-        "it was\nfound: consider --no-sources before you pass the file on.\n"
+        "it was\nfound: consider --no-sources before you pass the file on. Source files are read only below the "
+        "folders "
+        "in which the\nprogram was compiled, below /usr and where --source-root says; the summary lists what was read "
+        "and "
+        "refused.\n"
         "\n"
         "  waymark report examples/sort/capture --image examples/sort/sort.elf\n"
         "  waymark report perf.data -o monday.html\n"

@@ -78,7 +78,6 @@ void keep_what_is_asked(answers::Answers& a, const FlowAnswersOptions& options) 
     }
     if (!options.disassembly)
         for (answers::Instruction& i : a.instructions) i.text.clear();
-    if (options.sources) answers::read_sources(a, {});
 }
 
 }  // namespace waymark::pipeline

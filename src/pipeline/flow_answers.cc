@@ -125,7 +125,6 @@ private:
         if (session_.capture.spaces) say_which_clock(out);
         name_builds(out);
         if (options_.disassembly) disassemble(out);
-        if (options_.sources) answers::read_sources(out, {});
 
         for (const BufferReport& buffer : report.buffers) out.trace_bytes += buffer.bytes;
         std::uint64_t ranges = 0;

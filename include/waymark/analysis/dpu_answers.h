@@ -106,7 +106,6 @@ struct DpuSaid {
 [[nodiscard]] answers::Trust trust_in(std::string_view view, const DpuSaid& said, const DpuCosts& costs);
 
 struct DpuAnswersOptions {
-    bool sources = false;              ///< SourceFile::lines
     std::size_t most_slices = 200000;  ///< of the timeline
     std::size_t most_rows = 10000;     ///< of the table of user data, and of marks
 };

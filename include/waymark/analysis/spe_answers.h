@@ -80,9 +80,7 @@ private:
 };
 
 struct SampleAnswersOptions {
-    bool sources = false;               ///< SourceFile::lines
     bool inlined = false;               ///< the inlined calls instructions lie in
-    std::filesystem::path symfs{};      ///< looked into for them first
     std::size_t most_slices = 200000;   ///< of the timeline
     std::uint32_t line_bytes = 64;      ///< of cache lines
     std::size_t most_shared = 1000;     ///< cache lines in the table of those that are shared

@@ -72,9 +72,6 @@ private:
     std::map<Key, Index> known_;
 };
 
-/// Fills SourceFile::lines from the files themselves, below `root` where they are there, else where they say.
-void read_sources(Answers& answers, const std::filesystem::path& root);
-
 /// Leaves no more than `most` slices, none of which lies within another: neighbours of a track are put together while
 /// they are shorter than Timeline::resolution, which is set to the least power of two that does it.
 void bound_slices(Timeline& timeline, std::size_t most);

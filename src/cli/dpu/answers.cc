@@ -40,7 +40,6 @@ Result<answers::Answers> answers_of_dpu_folder(const AnswersOptions& options) {
         said.problems.push_back(
             fmt::format("The recording ended {}: what ran afterwards is not in it", capture::limited_run));
     analysis::DpuAnswersOptions wanted;
-    wanted.sources = options.sources;
     wanted.most_slices = options.most_slices;
     return finished(analysis::answers_of_dpu(costs, times ? &*times : nullptr, code, said, wanted), options);
 }

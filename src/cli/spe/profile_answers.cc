@@ -24,9 +24,7 @@ Result<answers::Answers> answers_of_profile(const AnswersOptions& options) {
     if (!opened) return not_opened(opened.error());
     Answer answer = std::move(*opened);
     analysis::SampleAnswersOptions wanted;
-    wanted.sources = options.sources;
     wanted.inlined = options.inlined;
-    wanted.symfs = options.input.symfs;
     wanted.most_slices = options.most_slices;
     analysis::GatheredSamples gathered({options.timeline, options.timeline ? wanted.line_bytes : 0});
     answer.run(gathered);
