@@ -101,7 +101,7 @@ void parse(benchmark::State& state) {
     const Stream& s = stream();
     for (auto _ : state) {
         Counter counter;
-        Parser<Counter> parser(s.config, counter);
+        FastParser<Counter> parser(s.config, counter);
         parser.feed(s.bytes);
         parser.finish();
         if (counter.packets != s.packets.size() || counter.gaps != 0) state.SkipWithError("packets are missing");
@@ -127,7 +127,7 @@ void parse_and_complete(benchmark::State& state) {
     const Stream& s = stream();
     for (auto _ : state) {
         Completer completer{.state = PacketState(s.config)};
-        Parser<Completer> parser(s.config, completer);
+        FastParser<Completer> parser(s.config, completer);
         parser.feed(s.bytes);
         parser.finish();
         if (completer.packets != s.packets.size() || completer.gaps != 0) state.SkipWithError("packets are missing");

@@ -19,7 +19,7 @@ SHARED = {
     # The parts of every protocol, docs/architecture.md: "The shape of a protocol".
     **dict.fromkeys("""
         Config Decoder ElementKind Element Explainer Machine Model ModelBlocks ModelChoices ModelConfig ModelCounts
-        ModelOutput ModelPackets ModelRegisters ModelSession ModelStream Packet Packets ParallelDecoder Parser
+        ModelOutput ModelPackets ModelRegisters ModelSession ModelStream Packet Packets ParallelDecoder Parser FastParser
         ParserRules PathPackets ReferenceDecoder RegisterPlace Registers Retired ExceptionTaken NumberRegister
         TimestampField TimestampState TimestampValue Field Likeness Meaning Totals Batch""".split(),
         "the part of that name that every protocol has"),

@@ -659,7 +659,7 @@ private:
     const bool direct_;  // nothing waits
     Waiting waiting_;
     Synchronisation synchronisation_;
-    Parser<Machine> parser_;
+    FastParser<Machine> parser_;
     struct Report {
         follow::Elements<Out>& elements;
         void operator()(const Gap& gap) const { elements.event(gap.first, gap); }

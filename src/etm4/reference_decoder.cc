@@ -170,7 +170,7 @@ private:
     Assembler assembler_;
     Uncommitted waiting_;
     Synchronisation synchronisation_;
-    Parser<Machine> parser_;
+    FastParser<Machine> parser_;
     struct Report {
         follow::Elements<flow::BatchWriter>& elements;
         void operator()(const Gap& gap) const { elements.event(gap.first, gap); }

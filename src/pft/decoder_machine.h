@@ -150,7 +150,8 @@ public:
         return stopped;
     }
 
-    void operator()(const BranchAddress& p, Extent at) {
+    // Not part of the parser's loop: it would take registers there that atoms need.
+    [[gnu::noinline]] void operator()(const BranchAddress& p, Extent at) {
         ++packets_;
         if (!synced_) return;
         if (vmid_due_) [[unlikely]]
@@ -168,7 +169,7 @@ public:
         go_on(at.first);
     }
 
-    void operator()(const ISync& p, Extent at) {
+    [[gnu::noinline]] void operator()(const ISync& p, Extent at) {
         ++packets_;
         if (!synced_) elements_.waited_for_isync(async_end_, at.first);
         const CoreState state = isync_state(p, follower_.context().vmid, config_);
@@ -488,7 +489,7 @@ private:
     Elements<Out> elements_;
     follow::Follower<Out> follower_;
     Paths paths_;
-    Parser<Machine> parser_;
+    FastParser<Machine> parser_;
     std::uint64_t packets_ = 0;
 };
 

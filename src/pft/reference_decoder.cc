@@ -212,7 +212,7 @@ private:
     flow::BatchWriter& out_;
     Elements<flow::BatchWriter> elements_;
     follow::ReferenceFollower follower_;  // CurrentState, and how the program is walked
-    Parser<Machine> parser_;
+    FastParser<Machine> parser_;
 
     CoreState last_state_;
     bool synced_ = false;

@@ -1,7 +1,9 @@
 #include "waymark/protocol/protocol.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
+#include <utility>
 
 #include "waymark/core/result.h"
 #include "waymark/flow/summary.h"
@@ -55,5 +57,78 @@ std::vector<CaptureFinding> Protocol::health(const Identity&, const Configuratio
     return {};
 }
 std::string Protocol::sentence(const flow::Inconsistency& what) const { return std::string(flow::name(what.conflict)); }
+
+void FieldsText::number(std::string_view name, std::uint64_t value) {
+    std::string digits;
+    wire::append_number(digits, value);
+    text(name, digits);
+}
+void FieldsText::text(std::string_view name, std::string_view value) {
+    if (!out_.empty()) out_ += ' ';
+    out_ += name;
+    out_ += '=';
+    out_ += value;
+}
+
+void Survey::add(std::string_view name, std::uint64_t bytes) {
+    ++packets[std::string(name)];
+    bytes_in_packets += bytes;
+}
+
+void Likeness::gap(const Gap& gap, const Stretch& stretch) {
+    switch (gap.reason) {
+        case GapReason::reserved_header:
+        case GapReason::malformed_packet:
+            ++errors;
+            lost_bytes += gap.bytes();
+            if (!first_error) first_error = stretch.offsets.capture(gap.first);
+            break;
+        case GapReason::padding: padding_bytes += gap.bytes(); break;
+        case GapReason::unsynchronised:
+        case GapReason::framing:
+        case GapReason::missing: unsynchronised_bytes += gap.bytes(); break;
+        case GapReason::incomplete_packet:
+        case GapReason::stopped: break;
+    }
+}
+std::string Likeness::errors_text() const {
+    return counted(errors, "stretch", "stretches") + " (" + counted(lost_bytes, "byte") + ") without packets";
+}
+std::vector<CaptureFinding> Likeness::findings(const Words& words) const {
+    if (errors == 0) return {};
+    return {{Severity::warning,
+             "damaged-packets",
+             {},
+             {},
+             first_error,
+             errors_text(),
+             "packets up to the next " + std::string(words.sync),
+             "bytes were damaged or lost on their way, or " + std::string(words.settings) + " are of another unit",
+             "trace continues at the " + std::string(words.sync) + " after each; get the buffer anew if it matters"}};
+}
+
+std::vector<CaptureFinding> lost_bytes_findings(const Identity& identity, const std::vector<Stretch>& stretches,
+                                                const std::string& one, const std::string& many, std::string expected,
+                                                std::string remedy) {
+    if (identity.lost_bytes == 0) return {};
+    std::uint64_t bytes = 0;
+    for (const Stretch& stretch : stretches) bytes += stretch.bytes.size();
+    return {{Severity::warning,
+             "damaged-" + many,
+             {},
+             {},
+             {},
+             grouped(identity.lost_bytes) + " of " + counted(bytes, "byte") + " " +
+                 std::string(are(identity.lost_bytes)) + " in no " + one + ", or damaged inside one",
+             std::move(expected),
+             "bytes were damaged, or the file begins or ends amid one",
+             std::move(remedy)}};
+}
+
+std::string upper(std::string_view text) {
+    std::string out(text);
+    for (char& c : out) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    return out;
+}
 
 }  // namespace waymark::protocol

@@ -14,6 +14,8 @@
 ///         // Only where packets other than Sync begin with 0: the one of two bytes `0, second`, `second` not 0.
 ///         using AfterZero = wire::PacketList<…>;
 ///         static Parsed parse_after_zero(std::uint8_t second, const Config&, auto&& take);
+///         // Only for SharedParser: an AnyParserOf<Protocol>.
+///         static std::unique_ptr<AnyParser<Protocol>> any_parser(const Config&, const AnyHandler<Packets>&);
 ///     };
 #pragma once
 
@@ -22,6 +24,8 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 #include "waymark/core/cursor.h"
 #include "waymark/core/gap.h"
@@ -141,7 +145,7 @@ public:
 
     /// The next bytes of the stream, borrowed for the call.
     void feed(Bytes chunk) {
-        if (carried_ != 0) chunk = feed_carried(chunk);
+        while (carried_ != 0 && !chunk.empty()) chunk = feed_carried(chunk);
         run(chunk);
     }
 
@@ -317,38 +321,124 @@ private:
         return at + 1;
     }
 
-    /// Completes the packet whose head was carried over; gives back what of the chunk is left.
+    /// Reads what was carried over, and as much behind it as makes the longest packet; gives back what of the chunk is
+    /// left. By the same loop as all packets, so that their handlers are compiled into one function.
     Bytes feed_carried(Bytes chunk) {
-        const std::size_t before = carried_;
-        const std::size_t added = std::min(chunk.size(), carry_.size() - before);
-        std::copy_n(chunk.data(), added, carry_.begin() + static_cast<std::ptrdiff_t>(before));
-        const Offset first = at_ - before;
-        const Parsed parsed = Protocol::parse_one(Bytes(carry_.data(), before + added), config_,
-                                                  [&](const auto& packet, std::size_t bytes) {
-                                                      handler_(packet, Extent{first, bytes});
-                                                  });
-        if (parsed.step == Step::ok) {
-            carried_ = 0;
-            at_ = first + parsed.bytes;
-            return chunk.subspan(parsed.bytes - before);
-        }
-        if (parsed.step == Step::need_more) {  // so the whole chunk is in: no packet is longer than the carry
-            carried_ += added;
-            at_ = at_ + added;
-            return {};
-        }
-        // The bad packet may have eaten the start of the next synchronisation packet: search what was carried, from its
-        // second byte on.
-        const auto again = carry_;
-        carried_ = 0;
-        at_ = first + 1;
-        search(first, parsed.reserved ? GapReason::reserved_header : GapReason::malformed_packet);
-        run(Bytes(again.data() + 1, before - 1));
-        return carried_ != 0 ? feed_carried(chunk) : chunk;
+        auto bytes = carry_;
+        const std::size_t before = std::exchange(carried_, 0);
+        const std::size_t added = std::min(chunk.size(), bytes.size() - before);
+        std::copy_n(chunk.data(), added, bytes.begin() + static_cast<std::ptrdiff_t>(before));
+        at_ = at_ - before;
+        run(Bytes(bytes.data(), before + added));
+        return chunk.subspan(added);
     }
 
     const Config& config_;
     Handler& handler_;
+};
+
+/// Gives packets of any type of a list, and gaps, to a handler whose type it does not show: a table of functions, one
+/// for each type of packet. The handler is borrowed.
+template <class List>
+class AnyHandler;
+template <class... P>
+class AnyHandler<PacketList<P...>> {
+public:
+    template <class Handler>
+    explicit AnyHandler(Handler& handler) : handler_(&handler), functions_(&functions_of<Handler>) {}
+
+    template <class One>
+    void operator()(const One& packet, Extent at) {
+        static_cast<const Function<One>&>(*functions_).packet(handler_, packet, at);
+    }
+    void operator()(const Gap& gap) { functions_->gap(handler_, gap); }
+
+private:
+    template <class One>
+    struct Function {
+        void (*packet)(void* handler, const One& packet, Extent at);
+    };
+    struct Functions : Function<P>... {
+        void (*gap)(void* handler, const Gap& gap);
+    };
+    template <class Handler, class One>
+    static void give(void* handler, const One& packet, Extent at) {
+        (*static_cast<Handler*>(handler))(packet, at);
+    }
+    template <class Handler>
+    static void give_gap(void* handler, const Gap& gap) {
+        (*static_cast<Handler*>(handler))(gap);
+    }
+    template <class Handler>
+    static constexpr Functions functions_of{Function<P>{give<Handler, P>}..., give_gap<Handler>};
+
+    void* handler_;
+    const Functions* functions_;
+};
+
+/// A PacketParser with any handler, as an object that is compiled once for a protocol.
+template <class Protocol>
+class AnyParser {
+public:
+    using Handler = AnyHandler<typename Protocol::Packets>;
+    using Progress = ParserProgress<Protocol>;
+
+    virtual ~AnyParser() = default;
+    virtual void feed(Bytes chunk) = 0;
+    virtual void finish() = 0;
+    virtual void reset() = 0;
+    [[nodiscard]] virtual Offset offset() const = 0;
+    [[nodiscard]] virtual Offset pending() const = 0;
+    [[nodiscard]] virtual const Progress& progress() const = 0;
+    virtual void resume(const Progress& progress) = 0;
+    virtual void resume_at(Offset at) = 0;
+};
+
+/// Of a protocol's one source that compiles its parser: `Protocol::any_parser` gives back such an object.
+template <class Protocol>
+class AnyParserOf final : public AnyParser<Protocol> {
+    using typename AnyParser<Protocol>::Handler;
+    using typename AnyParser<Protocol>::Progress;
+
+public:
+    AnyParserOf(const typename Protocol::Config& config, const Handler& handler)
+        : handler_(handler), parser_(config, handler_) {}
+    void feed(Bytes chunk) override { parser_.feed(chunk); }
+    void finish() override { parser_.finish(); }
+    void reset() override { parser_.reset(); }
+    [[nodiscard]] Offset offset() const override { return parser_.offset(); }
+    [[nodiscard]] Offset pending() const override { return parser_.pending(); }
+    [[nodiscard]] const Progress& progress() const override { return parser_.progress(); }
+    void resume(const Progress& progress) override { parser_.resume(progress); }
+    void resume_at(Offset at) override { parser_.resume_at(at); }
+
+private:
+    Handler handler_;
+    PacketParser<Protocol, Handler> parser_;
+};
+
+/// What PacketParser is, for handlers whose speed does not matter: a call through a pointer for each packet, and
+/// nothing of the parser is compiled again for a handler.
+template <class Protocol, class Handler>
+class SharedParser {
+public:
+    /// Both are borrowed and must outlive the parser.
+    SharedParser(const typename Protocol::Config& config, Handler& handler)
+        : parser_(Protocol::any_parser(config, AnyHandler<typename Protocol::Packets>(handler))) {
+        check_handles<Handler, typename Protocol::Packets>();
+        static_assert(!TakesPackets<Handler>, "packets that a handler takes itself are for a PacketParser");
+    }
+    void feed(Bytes chunk) { parser_->feed(chunk); }
+    void finish() { parser_->finish(); }
+    void reset() { parser_->reset(); }
+    [[nodiscard]] Offset offset() const { return parser_->offset(); }
+    [[nodiscard]] Offset pending() const { return parser_->pending(); }
+    [[nodiscard]] const ParserProgress<Protocol>& progress() const { return parser_->progress(); }
+    void resume(const ParserProgress<Protocol>& progress) { parser_->resume(progress); }
+    void resume_at(Offset at) { parser_->resume_at(at); }
+
+private:
+    std::unique_ptr<AnyParser<Protocol>> parser_;
 };
 
 }  // namespace waymark::wire

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -57,6 +58,8 @@ struct ParserRules {
     using AfterZero = ExtensionPackets;
     static constexpr std::uint64_t sync_zeros = 11;
     static constexpr std::size_t max_bytes = Packets::max_bytes;
+    [[nodiscard]] static std::unique_ptr<wire::AnyParser<ParserRules>> any_parser(
+        const Config& config, const wire::AnyHandler<Packets>& handler);
 
     template <class Take>
     WM_INLINE static Parsed parse_one(Bytes bytes, const Config& config, Take&& take) {
@@ -76,7 +79,10 @@ struct ParserRules {
 
 /// A stream of packets, in chunks of any size; `Handler` takes every packet of `Packets`, and Gap.
 template <class Handler>
-using Parser = wire::PacketParser<ParserRules, Handler>;
+using Parser = wire::SharedParser<ParserRules, Handler>;
+/// The same, compiled for the handler: for decoders.
+template <class Handler>
+using FastParser = wire::PacketParser<ParserRules, Handler>;
 using ParserProgress = wire::ParserProgress<ParserRules>;
 
 }  // namespace waymark::etm4

@@ -304,7 +304,7 @@ public:
     explicit CountWriter(BlockTable& table) : events_(table) {}
 
     [[nodiscard]] BlockTable& table() { return events_.table(); }
-    void range(std::uint32_t edge, Offset, std::uint32_t cycles = no_cycles) {
+    WM_INLINE void range(std::uint32_t edge, Offset, std::uint32_t cycles = no_cycles) {
         reserve(edge | 1U);
         counts_[guard + edge] += step_;
         if (cycles != no_cycles) cycles_ += step_ * cycles;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "waymark/core/packet_parser.h"
 #include "waymark/pft/config.h"
@@ -26,6 +27,8 @@ struct ParserRules {
     using Sync = ASync;
     static constexpr std::uint64_t sync_zeros = 5;
     static constexpr std::size_t max_bytes = Packets::max_bytes;
+    [[nodiscard]] static std::unique_ptr<wire::AnyParser<ParserRules>> any_parser(
+        const Config& config, const wire::AnyHandler<Packets>& handler);
 
     template <class Take>
     WM_INLINE static Parsed parse_one(Bytes bytes, const Config& config, Take&& take) {
@@ -35,7 +38,10 @@ struct ParserRules {
 
 /// A stream of packets, in chunks of any size; `Handler` takes every packet of `Packets`, and Gap.
 template <class Handler>
-using Parser = wire::PacketParser<ParserRules, Handler>;
+using Parser = wire::SharedParser<ParserRules, Handler>;
+/// The same, compiled for the handler: for decoders.
+template <class Handler>
+using FastParser = wire::PacketParser<ParserRules, Handler>;
 using ParserProgress = wire::ParserProgress<ParserRules>;
 
 }  // namespace waymark::pft

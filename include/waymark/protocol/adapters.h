@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <cctype>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -100,27 +99,33 @@ template <class Packets>
     return out;
 }
 
-template <class P, class Config>
+/// A packet of any type, by the function that visits its fields.
+template <class Config>
 class ViewOf final : public PacketView {
 public:
     /// All is borrowed.
+    template <class P>
     ViewOf(const P& packet, const Config& config, const std::string& meaning)
-        : packet_(packet), config_(config), meaning_(meaning) {}
-    [[nodiscard]] std::string_view name() const override { return P::info.name; }
+        : name_(P::info.name), packet_(&packet), visit_(visit_fields<P>), config_(config), meaning_(meaning) {}
+    [[nodiscard]] std::string_view name() const override { return name_; }
     [[nodiscard]] std::string fields_text() const override {
-        std::string out;
-        wire::Printer printer(out);
-        P::fields(printer, packet_, config_);
-        return out;
+        FieldsText text;
+        visit(text);
+        return text.take();
     }
-    void visit(FieldVisitor& visitor) const override {
-        VisitFields walker(visitor);
-        P::fields(walker, packet_, config_);
-    }
+    void visit(FieldVisitor& visitor) const override { visit_(packet_, config_, visitor); }
     [[nodiscard]] const std::string& meaning() const override { return meaning_; }
 
 private:
-    const P& packet_;
+    template <class P>
+    static void visit_fields(const void* packet, const Config& config, FieldVisitor& visitor) {
+        VisitFields walker(visitor);
+        P::fields(walker, *static_cast<const P*>(packet), config);
+    }
+
+    std::string_view name_;
+    const void* packet_;
+    void (*visit_)(const void* packet, const Config& config, FieldVisitor& visitor);
     const Config& config_;
     const std::string& meaning_;
 };
@@ -142,7 +147,7 @@ public:
     template <class P>
     void operator()(const P& packet, Extent at) {
         const std::string meaning = explain_(packet);
-        listener_.packet(ViewOf<P, Config>(packet, config_, meaning), at);
+        listener_.packet(ViewOf<Config>(packet, config_, meaning), at);
     }
     void operator()(const Gap& gap) {
         explain_(gap);
@@ -177,8 +182,7 @@ public:
     // What the parser asks for.
     template <class P>
     void operator()(const P& packet, Extent at) {
-        ++survey_.packets[std::string(P::info.name)];
-        survey_.bytes_in_packets += at.bytes;
+        survey_.add(P::info.name, at.bytes);
         more_.see(packet, at, offsets_, survey_);
     }
     void operator()(const Gap& gap) {
@@ -244,44 +248,15 @@ struct Likeness {
     std::uint64_t bytes{}, packets{}, errors{}, lost_bytes{}, unsynchronised_bytes{}, padding_bytes{};
     std::optional<Offset> first_error{};
 
-    void gap(const Gap& gap, const Stretch& stretch) {
-        switch (gap.reason) {
-            case GapReason::reserved_header:
-            case GapReason::malformed_packet:
-                ++errors;
-                lost_bytes += gap.bytes();
-                if (!first_error) first_error = stretch.offsets.capture(gap.first);
-                break;
-            case GapReason::padding: padding_bytes += gap.bytes(); break;
-            case GapReason::unsynchronised:
-            case GapReason::framing:
-            case GapReason::missing: unsynchronised_bytes += gap.bytes(); break;
-            case GapReason::incomplete_packet:
-            case GapReason::stopped: break;
-        }
-    }
+    void gap(const Gap& gap, const Stretch& stretch);
     /// Bytes that should be in packets.
     [[nodiscard]] std::uint64_t parsed_bytes() const {
         return bytes - lost_bytes - unsynchronised_bytes - padding_bytes;
     }
     /// `2 stretches (17 bytes) without packets`.
-    [[nodiscard]] std::string errors_text() const {
-        return counted(errors, "stretch", "stretches") + " (" + counted(lost_bytes, "byte") + ") without packets";
-    }
+    [[nodiscard]] std::string errors_text() const;
     /// What to say of errors in the bytes of a unit with these words; empty if there are none.
-    [[nodiscard]] std::vector<CaptureFinding> findings(const Words& words) const {
-        if (errors == 0) return {};
-        return {
-            {Severity::warning,
-             "damaged-packets",
-             {},
-             {},
-             first_error,
-             errors_text(),
-             "packets up to the next " + std::string(words.sync),
-             "bytes were damaged or lost on their way, or " + std::string(words.settings) + " are of another unit",
-             "trace continues at the " + std::string(words.sync) + " after each; get the buffer anew if it matters"}};
-    }
+    [[nodiscard]] std::vector<CaptureFinding> findings(const Words& words) const;
 };
 template <class Own>
 struct LikenessCounter {
@@ -308,30 +283,12 @@ template <class Own, template <class> class Parser, class Config>
 
 /// What to say of the bytes of a buffer that are in no entry of a unit, or damaged inside one; nothing if there are
 /// none. `one`, `many`: what its entries are called.
-[[nodiscard]] inline std::vector<CaptureFinding> lost_bytes_findings(const Identity& identity,
-                                                                     const std::vector<Stretch>& stretches,
-                                                                     const std::string& one, const std::string& many,
-                                                                     std::string expected, std::string remedy) {
-    if (identity.lost_bytes == 0) return {};
-    std::uint64_t bytes = 0;
-    for (const Stretch& stretch : stretches) bytes += stretch.bytes.size();
-    return {{Severity::warning,
-             "damaged-" + many,
-             {},
-             {},
-             {},
-             grouped(identity.lost_bytes) + " of " + counted(bytes, "byte") + " " +
-                 std::string(are(identity.lost_bytes)) + " in no " + one + ", or damaged inside one",
-             std::move(expected),
-             "bytes were damaged, or the file begins or ends amid one",
-             std::move(remedy)}};
-}
+[[nodiscard]] std::vector<CaptureFinding> lost_bytes_findings(const Identity& identity,
+                                                              const std::vector<Stretch>& stretches,
+                                                              const std::string& one, const std::string& many,
+                                                              std::string expected, std::string remedy);
 
 /// Upper case, for comparing names that may be written in any case.
-[[nodiscard]] inline std::string upper(std::string_view text) {
-    std::string out(text);
-    for (char& c : out) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    return out;
-}
+[[nodiscard]] std::string upper(std::string_view text);
 
 }  // namespace waymark::protocol

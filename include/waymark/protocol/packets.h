@@ -44,6 +44,17 @@ public:
     virtual void text(std::string_view name, std::string_view value) = 0;
 };
 
+/// Fields as text, as wire::Printer prints them: `target=0x17/1 cycles=12`.
+class FieldsText final : public FieldVisitor {
+public:
+    void number(std::string_view name, std::uint64_t value) override;
+    void text(std::string_view name, std::string_view value) override;
+    [[nodiscard]] std::string take() { return std::move(out_); }
+
+private:
+    std::string out_;
+};
+
 /// One packet. Valid during the call that passes it.
 class PacketView {
 public:
@@ -84,6 +95,9 @@ struct Survey {
     std::map<std::string, std::uint64_t> levels{};
     /// What is wrong with it, beside gaps: sentences without the name of the source.
     std::vector<std::string> troubles{};
+
+    /// Counts a packet.
+    void add(std::string_view name, std::uint64_t bytes);
 };
 
 /// Counts the packets of a stream.
