@@ -26,6 +26,7 @@ set(python_build ${CMAKE_BINARY_DIR}/python/waymark)
 set_target_properties(waymark_python PROPERTIES OUTPUT_NAME _waymark LIBRARY_OUTPUT_DIRECTORY ${python_build}
     CXX_VISIBILITY_PRESET hidden UNITY_BUILD OFF)
 target_include_directories(waymark_python PRIVATE ${PROJECT_SOURCE_DIR}/include)
+target_compile_options(waymark_python PRIVATE ${briefly})
 target_link_libraries(waymark_python PRIVATE waymark-c $<BUILD_INTERFACE:waymark_warnings>)
 # A package as it is installed, for tests: PYTHONPATH=build/python.
 set(copied ${python_build}/.copied)

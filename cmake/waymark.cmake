@@ -23,6 +23,33 @@ function(waymark_layer name)
     endforeach()
 endfunction()
 
+# waymark_fast(<layer> <source>…): sources of a layer whose speed matters, without `.cc`. They have the level WAYMARK_FAST,
+# whatever the layer has; precompiled headers are for that of the layer. Where sources are compiled together, these are one
+# unit, in which what several of them instantiate is compiled once. Empty, all have the level of the build.
+function(waymark_fast name)
+    if(WAYMARK_FAST STREQUAL "")
+        return()
+    endif()
+    list(TRANSFORM ARGN REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/src/${name}/\\1.cc" OUTPUT_VARIABLE sources)
+    foreach(source IN LISTS sources)
+        if(NOT EXISTS ${source})
+            message(FATAL_ERROR "waymark_fast(${name} …): there is no ${source}")
+        endif()
+    endforeach()
+    if(CMAKE_UNITY_BUILD)
+        list(GET ARGN 0 first)
+        set(unit ${PROJECT_BINARY_DIR}/fast/${name}_${first}.cc)
+        list(TRANSFORM sources REPLACE "(.+)" "#include \"\\1\"\n" OUTPUT_VARIABLE lines)
+        string(JOIN "" lines ${lines})
+        file(CONFIGURE OUTPUT ${unit} CONTENT "${lines}" @ONLY)
+        set_source_files_properties(${sources} PROPERTIES HEADER_FILE_ONLY ON)
+        target_sources(waymark_${name} PRIVATE ${unit})
+        set(sources ${unit})
+    endif()
+    set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON
+        SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS "${WAYMARK_FAST}")
+endfunction()
+
 # Third-party libraries are for a layer's sources only; their headers never appear in include/.
 function(waymark_uses name)
     target_link_libraries(waymark_${name} PRIVATE ${ARGN})

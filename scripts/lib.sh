@@ -5,7 +5,7 @@
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 build_packages=(
-    g++ cmake ninja-build pkg-config
+    g++ cmake ninja-build pkg-config ccache
     libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev libzstd-dev libelf-dev libdw-dev liblzma-dev libminizip-dev libcapstone-dev libtbb-dev
     libsqlite3-dev libprotozero-dev libxxhash-dev
 )
@@ -26,7 +26,7 @@ package_packages=(debhelper dpkg-dev fakeroot lintian)
 # and valgrind (callgrind_annotate) read what is exported; Chromium shows reports; zsh and fish try completion, mandoc and man-db
 # check man pages, less pages output; Slurm runs fleets; matplotlib and pandas take what the Python module gives.
 test_packages=(
-    clang clang-format lld libclang-rt-dev ccache libgtest-dev python3 zstd
+    clang clang-format lld libclang-rt-dev libgtest-dev python3 zstd
     libopencsd-bin libopencsd-dev binutils-arm-linux-gnueabihf binutils-aarch64-linux-gnu
     linux-perf
     lcov llvm bolt-16 diff-cover git golang-go protobuf-compiler sqlite3 valgrind chromium
