@@ -163,11 +163,17 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=60 State=UP
         munge = self.folder / "munge"
         self.start("munged", "munged", "--foreground", "--force", f"--socket={munge}/socket", f"--key-file={munge}/key",
                    f"--pid-file={munge}/pid", f"--log-file={munge}/log", f"--seed-file={munge}/seed")
-        wait_for("munged", (munge / "socket").exists)
+        wait_for("munged", lambda: (munge / "socket").exists() or self.check("munged"))
 
     def start_controller(self):
         self.start("slurmctld", "slurmctld", "-D")
-        wait_for("slurmctld", lambda: run("scontrol", "ping", check=False).stdout.find(" UP") >= 0)
+        wait_for("slurmctld", lambda: run("scontrol", "ping", check=False).stdout.find(" UP") >= 0 or self.check("slurmctld"))
+
+    def check(self, name):
+        """What has ended is not waited for."""
+        status = self.processes[name].poll()
+        if status is not None:
+            raise AssertionError(f"{name} ended with {status}; its output is in {self.folder / 'log'}")
 
     def start_node(self, node):
         (self.folder / "spool" / node).mkdir(exist_ok=True)
