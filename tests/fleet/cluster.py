@@ -34,6 +34,9 @@ def why_not():
         return f"no {', '.join(missing)}: install the Debian packages slurmctld, slurmd, slurm-client and munge"
     if subprocess.run([*namespaces(), "true"], capture_output=True).returncode:
         return "namespaces are forbidden here: unshare fails"
+    # slurmctld drops its groups, which only a user with rights may in its namespace.
+    if subprocess.run([*namespaces(), sys.executable, "-c", "import os; os.setgroups([])"], capture_output=True).returncode:
+        return "slurmctld cannot run in a namespace of this user, who may not change groups: run it as root"
     return None
 
 
