@@ -51,13 +51,13 @@ bool has_name_of_source(const fs::path& path) {
 class SourceTextReader {
 public:
     SourceTextReader(answers::Answers& answers, const SourceSearch& search) : answers_(answers) {
-        std::error_code none;
+        std::error_code error;
         for (const fs::path& root : search.roots)
-            if (fs::path real = fs::canonical(root, none); !none) roots_.push_back({root, std::move(real)});
+            if (fs::path real = fs::canonical(root, error); !error) roots_.push_back({root, std::move(real)});
         for (const answers::Image& image : answers.images) {
             if (image.path.empty()) continue;
             for (const fs::path& folder : image::source_folders(image.path, search.debug_folders))
-                if (const fs::path real = fs::canonical(folder, none); !none) folders_.insert(real);
+                if (const fs::path real = fs::canonical(folder, error); !error) folders_.insert(real);
         }
         folders_.insert(installed_sources());
     }
@@ -106,16 +106,16 @@ private:
 
     /// Empty: there is no such file. Nothing: it may be read.
     static std::optional<std::string> refused(const fs::path& place, const auto& allowed) {
-        std::error_code none;
-        const fs::file_status status = fs::status(place, none);
+        std::error_code error;
+        const fs::file_status status = fs::status(place, error);
         if (!fs::exists(status)) return std::string();
-        const fs::path real = fs::canonical(place, none);
-        if (none) return std::string();
+        const fs::path real = fs::canonical(place, error);
+        if (error) return std::string();
         if (!fs::is_regular_file(status)) return "no regular file";
         if (!has_name_of_source(place) || !has_name_of_source(real)) return "its name is not that of a source file";
         if (std::none_of(allowed.begin(), allowed.end(), [&](const fs::path& f) { return is_below_folder(real, f); }))
             return "not below a folder in which the program was compiled";
-        if (fs::file_size(real, none) > most_source_bytes) return "larger than 16 MiB";
+        if (fs::file_size(real, error) > most_source_bytes) return "larger than 16 MiB";
         return std::nullopt;
     }
 
@@ -130,8 +130,8 @@ private:
             source.lines.push_back(std::move(line));
         }
         if (source.lines.empty()) return std::string();
-        std::error_code none;
-        read_below_.insert(fs::canonical(place, none).parent_path().string());
+        std::error_code error;
+        read_below_.insert(fs::canonical(place, error).parent_path().string());
         return std::nullopt;
     }
 

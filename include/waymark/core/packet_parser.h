@@ -386,7 +386,7 @@ public:
     virtual ~AnyParser() = default;
     virtual void feed(Bytes chunk) = 0;
     virtual void finish() = 0;
-    virtual void reset() = 0;
+    virtual void reset(GapReason why) = 0;
     [[nodiscard]] virtual Offset offset() const = 0;
     [[nodiscard]] virtual Offset pending() const = 0;
     [[nodiscard]] virtual const Progress& progress() const = 0;
@@ -405,7 +405,7 @@ public:
         : handler_(handler), parser_(config, handler_) {}
     void feed(Bytes chunk) override { parser_.feed(chunk); }
     void finish() override { parser_.finish(); }
-    void reset() override { parser_.reset(); }
+    void reset(GapReason why) override { parser_.reset(why); }
     [[nodiscard]] Offset offset() const override { return parser_.offset(); }
     [[nodiscard]] Offset pending() const override { return parser_.pending(); }
     [[nodiscard]] const Progress& progress() const override { return parser_.progress(); }
@@ -430,7 +430,7 @@ public:
     }
     void feed(Bytes chunk) { parser_->feed(chunk); }
     void finish() { parser_->finish(); }
-    void reset() { parser_->reset(); }
+    void reset(GapReason why = GapReason::framing) { parser_->reset(why); }
     [[nodiscard]] Offset offset() const { return parser_->offset(); }
     [[nodiscard]] Offset pending() const { return parser_->pending(); }
     [[nodiscard]] const ParserProgress<Protocol>& progress() const { return parser_->progress(); }
