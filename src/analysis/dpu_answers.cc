@@ -279,6 +279,8 @@ private:
         };
         const Index root = node(none, none, Kind::root, 0, {});
         if (said_.mode != dpu::TraceMode::flow) {
+            // Without readings nothing is known of what a task cost.
+            if (costs_.readings() == 0) return;
             for (const auto& [who, task] : costs_.tasks())
                 node(root, synthetic_.of(owner_text(said_, who)), Kind::root, task.entered, task.sum);
             return;

@@ -64,8 +64,8 @@ def table(*arguments):
 
 
 def function(name):
-    """Code without a symbol is named after the symbol before it."""
-    return re.split(r"[+?]", name)[0]
+    """Code without a symbol is named after the symbol before it, or as code of no file."""
+    return re.split(r"[+?]", name)[0].replace("(no symbol) in code of no file", "[no file]")
 
 
 class Flow:

@@ -304,7 +304,7 @@ class System64(unittest.TestCase):
         self.assertEqual(times["FIQ"][0], times["FIQ"][1])
         self.assertEqual(times["Trap"], (2, 2))
         calls = run(WAYMARK, "flow", out, "--format", "calls").stdout
-        self.assertRegex(calls, r"\[exception: FIQ\]\n.*  monitor_fiq\n")
+        self.assertRegex(calls, r"\[exception: FIQ\]\n.*  monitor_vectors\n.*  monitor_fiq\n")
 
     def test_wrong_use(self):
         out = self.folder / "refused"
