@@ -64,8 +64,10 @@ def table(*arguments):
 
 
 def function(name):
-    """Code without a symbol is named after the symbol before it, or as code of no file."""
-    return re.split(r"[+?]", name)[0].replace("(no symbol) in code of no file", "[no file]")
+    """Code without a symbol is named after the symbol before it; the signal trampoline is in no file."""
+    if "no file" in name:
+        return "no file"
+    return re.split(r"[+?]", name)[0]
 
 
 class Flow:
