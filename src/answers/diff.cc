@@ -46,7 +46,8 @@ Result<DiffView> compare(const Answers& before, const Answers& after, const Diff
                                      side->capture)};
     for (const auto& [side, its, place] :
          {std::tuple(&before, &costs[0], metric), std::tuple(&after, &costs[1], *other)})
-        if (std::all_of(its->begin(), its->end(), [&](const FunctionCosts& f) { return cost_of(f.self, place) == 0; }))
+        if (std::all_of(its->begin(), its->end(),
+                        [m = place](const FunctionCosts& f) { return cost_of(f.self, m) == 0; }))
             return Error{Errc::not_found, fmt::format("no function of {} has {}, so there is nothing to compare",
                                                       side->capture, costs_name(what))};
     DiffImages images(before, after);
