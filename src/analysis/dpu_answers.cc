@@ -279,10 +279,11 @@ private:
         };
         const Index root = node(none, none, Kind::root, 0, {});
         if (said_.mode != dpu::TraceMode::flow) {
-            // Without readings nothing is known of what a task cost.
-            if (costs_.readings() == 0) return;
-            for (const auto& [who, task] : costs_.tasks())
+            for (const auto& [who, task] : costs_.tasks()) {
+                // Without readings nothing is known of what a task cost; the counters' first and last values may be.
+                if (costs_.readings() == 0 && task.sum == DpuCounts{}) continue;
                 node(root, synthetic_.of(owner_text(said_, who)), Kind::root, task.entered, task.sum);
+            }
             return;
         }
         std::map<std::uint8_t, Index> tasks;

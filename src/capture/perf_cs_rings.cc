@@ -229,7 +229,7 @@ CsRings cs_rings(const PerfData& data) {
                 part.follows = !range.parts.empty() && a == last;
                 part.from = from;
                 // What happened at that very moment came after the range.
-                part.to = time == 0 ? 0 : time - 1;
+                part.to = std::max(from, time == 0 ? 0 : time - 1);
                 part.lost = std::exchange(gone, false);
                 if (to.cpu == nobody) part.thread = to.tid;
                 ring.covered_bytes += b - a;

@@ -142,7 +142,9 @@ Result<Index> profile_image(const Answers& answers, const std::string& name, Ind
     std::string names;
     for (std::size_t i = 0; i < answers.images.size(); ++i) {
         const Image& image = answers.images[i];
-        const bool is_build = build.size() >= least_digits && answers::build_key(image.build_id).starts_with(build);
+        const std::string key = answers::build_key(image.build_id);
+        const bool is_build =
+            !build.empty() && (key == build || (build.size() >= least_digits && key.starts_with(build)));
         if (image.name == name || image.path == name || image.recorded == name || is_build)
             return static_cast<Index>(i);
         names += (names.empty() ? "" : ", ") + image.name;

@@ -553,7 +553,7 @@ TEST_F(Calls, AfterAGapElsewhereTheStackStartsAnew) {
 TEST_F(Calls, ACallOfCodeThatIsLeftOutOfTheTraceReturns) {
     flow.call(at('a'), at('b')).on(flow::TraceOnReason::enabled).plain(at('a', 4), 3);
     EXPECT_EQ(run(flow), "a 0/4; a.b 1/0");
-    EXPECT_EQ(losses.back(), (Loss{Loss::From::place, at('b'), at('a', 4), true, true}));
+    EXPECT_EQ(losses.back(), (Loss{Loss::From::place, at('b'), at('a', 4), true, true, true}));
 }
 
 TEST_F(Calls, CodeThatIsLeftOutOfTheTraceCallsBack) {

@@ -386,7 +386,8 @@ TEST(Callgrind, CostsCallsAndJumps) {
     for (const char* line :
          {"positions: instr line\n", "events: Ir Cycles\n", "0x8000 10 1 2\n", "calls=2 0x8010 20\n0x8004 11 40 48\n",
           "calls=5 0x8028 40\n0x8014 21 15 16\n", "jcnd=1/2 0x8004 11\n0x8008 11\n", "jcnd=3/5 0x8014 21\n0x801c 22\n",
-          "fi=(2) /src/inline.h\n0x8018 7 5 5\n", "fn=(4) [interrupt 6]\n0x0 0 6 7\n", "totals: 46 57\n"})
+          "fi=(2) /src/inline.h\n0x8018 7 5 5\n", "cfn=(4) [interrupt 6]\ncalls=1 0x0 0\n0x8010 20 6 7\n",
+          "fn=(4)\n0x0 0 6 7\n", "totals: 46 57\n"})
         EXPECT_NE(out.text.find(line), std::string::npos) << line << "\n" << out.text;
     const auto cycles = written([&](ByteSink& sink) { return write_callgrind(answers, {1}, sink); });
     EXPECT_NE(cycles.text.find("events: Cycles Ir\n"), std::string::npos);
