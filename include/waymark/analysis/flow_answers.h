@@ -65,8 +65,8 @@ struct FlowAnswersOptions {
     bool several_sources = false;
     /// The streams are a part of the run: the rest could have run everything, so what did not run is not observed.
     bool partial = false;
-    /// The streams are so many stretches of a run, between which the units did not trace: counts are estimates. 0: the
-    /// streams are no such stretches.
+    /// Number of stretches of the run that the streams contain, where the units did not trace between them: counts are
+    /// then estimates. 0: the streams are no such stretches.
     std::uint64_t stretches = 0;
     /// Of the timestamps: how many ticks are a second; 0: not known.
     std::uint64_t ticks_per_second = 0;

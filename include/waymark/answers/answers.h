@@ -28,7 +28,7 @@ struct Metric {
     std::string unit;    ///< `instructions`, `cycles`, `ns`, `samples`, `count`, `bytes`
     bool exact = true;   ///< false: an estimate from samples or stretches of the run
     std::string note{};  ///< what it leaves out, in a sentence; empty: nothing
-    /// The estimate is from so many stretches of the run; 0: from single samples, or it is exact.
+    /// Number of stretches of the run behind the estimate; 0: it is from single samples, or exact.
     std::uint64_t stretches{};
     /// Of a sum of captures that do not all count the same (answers/metric_sets.h): the metrics that the captures
     /// behind this column count, and how many captures these are. Readers get sums without sets: scale_metrics().
@@ -244,7 +244,7 @@ struct TimeAxis {
     std::string unit = "instructions";  ///< `ns`, `ticks`, `cycles`, `instructions`, `readings`
     std::uint64_t ticks_per_second{};   ///< of `ticks` or `cycles`, where known; else 0
     std::uint64_t begin{}, end{};
-    std::uint64_t uncertainty{};  ///< places of 95 % of what ran are off by so much at most, in the unit
+    std::uint64_t uncertainty{};  ///< largest error of the times of 95 % of what ran, in the unit
     std::string note{};           ///< how it was made, in a sentence
 };
 
