@@ -23,8 +23,35 @@ function(waymark_layer name)
     endforeach()
 endfunction()
 
+# What most sources include.
+set(WAYMARK_COMMON_HEADERS <algorithm> <array> <bit> <charconv> <cstring> <deque> <filesystem> <functional> <limits> <map>
+    <memory> <mutex> <numeric> <optional> <set> <span> <string> <string_view> <tuple> <unordered_map> <utility> <variant>
+    <vector> <fmt/format.h>)
+
+# waymark_headers(<level> <variable>): the target that precompiles these headers for sources with the level, such as -O1.
+# Compilers take no other level's. Empty is the level of the build.
+function(waymark_headers level variable)
+    set(name waymark_headers${level})
+    if(NOT TARGET ${name})
+        file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/headers.cc CONTENT "// The headers are precompiled with this.\n")
+        add_library(${name} OBJECT ${PROJECT_BINARY_DIR}/headers.cc)
+        target_compile_options(${name} PRIVATE ${level})
+        target_link_libraries(${name} PRIVATE fmt::fmt waymark_warnings)
+        target_precompile_headers(${name} PRIVATE ${WAYMARK_COMMON_HEADERS})
+    endif()
+    set(${variable} ${name} PARENT_SCOPE)
+endfunction()
+
+# waymark_precompiled(<layer> <level>): the layer, which has the level, uses them.
+function(waymark_precompiled name level)
+    if(WAYMARK_PRECOMPILE)
+        waymark_headers("${level}" headers)
+        target_precompile_headers(waymark_${name} REUSE_FROM ${headers})
+    endif()
+endfunction()
+
 # waymark_fast(<layer> <source>…): sources of a layer whose speed matters, without `.cc`. They have the level WAYMARK_FAST,
-# whatever the layer has; precompiled headers are for that of the layer. Where sources are compiled together, these are one
+# whatever the layer has. Where sources are compiled together, these are one
 # unit, in which what several of them instantiate is compiled once. Empty, all have the level of the build.
 function(waymark_fast name)
     if(WAYMARK_FAST STREQUAL "")
@@ -46,8 +73,19 @@ function(waymark_fast name)
         target_sources(waymark_${name} PRIVATE ${unit})
         set(sources ${unit})
     endif()
-    set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON
-        SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS "${WAYMARK_FAST}")
+    set(options ${WAYMARK_FAST})
+    if(WAYMARK_PRECOMPILE)
+        waymark_headers(${WAYMARK_FAST} headers)
+        get_target_property(folder ${headers} BINARY_DIR)
+        set(header ${folder}/CMakeFiles/${headers}.dir/cmake_pch.hxx)
+        set(precompiled ${header}${CMAKE_PCH_EXTENSION})
+        string(REPLACE "<PCH_HEADER>" ${header} use "${CMAKE_CXX_COMPILE_OPTIONS_USE_PCH}")
+        string(REPLACE "<PCH_FILE>" ${precompiled} use "${use}")
+        list(APPEND options ${use})
+        set_source_files_properties(${sources} PROPERTIES OBJECT_DEPENDS ${precompiled})
+    endif()
+    set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON SKIP_PRECOMPILE_HEADERS ON
+        COMPILE_OPTIONS "${options}")
 endfunction()
 
 # Third-party libraries are for a layer's sources only; their headers never appear in include/.
