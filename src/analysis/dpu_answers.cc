@@ -189,6 +189,7 @@ private:
 
     void health() {
         out_.cut = said_.cut || said_.missing_bytes != 0;
+        out_.account = dpu_account(said_, costs_);
         for (const std::string& problem : said_.problems) say(Severity::warning, problem);
         std::vector<DpuFinding> found = dpu_losses(said_);
         const bool lost = !found.empty();

@@ -10,6 +10,7 @@ namespace waymark::analysis {
 
 namespace {
 
+using answers::AccountReason;
 using DpuKind = DpuFinding::Kind;
 using enum answers::Finding::Severity;
 
@@ -29,10 +30,16 @@ DpuFinding doubted_readings(const DpuDoubted& doubted, const DpuSaid& said, unsi
                                 ? std::string()
                                 : fmt::format("{} {} ", grouped(doubted.counts[counter]), said.events[counter]),
                             counted(doubted.intervals, "stretch", "stretches"));
-    return {DpuKind::readings, bad, std::move(what),
+    return {DpuKind::readings,
+            bad,
+            std::move(what),
             "The trace was damaged on its way: read the buffer again, or record again; waymark packets shows the "
             "entries",
-            doubted.first};
+            doubted.first,
+            {},
+            std::max(doubted.intervals, std::uint64_t{1}),
+            {},
+            doubted.readings};
 }
 
 /// `lossy`: of intervals in which entries are missing.
@@ -41,7 +48,8 @@ DpuFinding wide_intervals(const DpuWide& wide, std::uint64_t intervals, bool los
     for (unsigned c = 0; c < dpu::counter_count; ++c)
         if ((wide.counters >> c & 1U) != 0)
             names += fmt::format("{}{}", names.empty() ? "" : ", ", dpu::counter_name(c));
-    return {lossy ? DpuKind::wide_lossy : DpuKind::wide, bad,
+    return {lossy ? DpuKind::wide_lossy : DpuKind::wide,
+            bad,
             fmt::format("{} {}in which a counter ({}) went down by 2^30 or more{}: {}. What is said of {} is not to be "
                         "trusted",
                         counted(intervals, "interval"), lossy ? "with entries missing " : "", names,
@@ -50,7 +58,32 @@ DpuFinding wide_intervals(const DpuWide& wide, std::uint64_t intervals, bool los
                         wide_means, pronoun(intervals)),
             lossy ? "Mend what loses entries first: they hold the readings in between"
                   : "Read the counters more often (mode sample with a shorter period)",
-            wide.first};
+            wide.first,
+            {},
+            intervals};
+}
+
+std::optional<AccountReason> reason_of(DpuKind kind) {
+    switch (kind) {
+        case DpuKind::no_room:
+        case DpuKind::no_room_unseen: return AccountReason::overflow;
+        case DpuKind::held:
+        case DpuKind::off:
+        case DpuKind::unplaced: return AccountReason::held;
+        case DpuKind::overwritten: return AccountReason::overwritten;
+        case DpuKind::cut: return AccountReason::cut;
+        case DpuKind::gap:
+        case DpuKind::next_to_gap: return AccountReason::packets;
+        case DpuKind::incomplete: return AccountReason::recorder;
+        case DpuKind::ended: return AccountReason::after_end;
+        case DpuKind::readings:
+        case DpuKind::wide:
+        case DpuKind::wide_lossy:
+        case DpuKind::beyond: return AccountReason::contradiction;
+        case DpuKind::rewritten:
+        case DpuKind::unmoved: return std::nullopt;
+    }
+    return std::nullopt;
 }
 
 }  // namespace
@@ -59,11 +92,17 @@ std::vector<DpuFinding> dpu_losses(const DpuSaid& said) {
     std::vector<DpuFinding> out;
     const dpu::Totals& t = said.totals;
     if (t.lost != 0)
-        out.push_back({DpuKind::no_room, warning,
+        out.push_back({DpuKind::no_room,
+                       warning,
                        fmt::format("{} found no room in the trace write buffer; the intervals around are "
                                    "<unattributed>",
                                    counted(t.lost, "entry", "entries")),
-                       "Trace less: mode task instead of flow, a filter, or an ID"});
+                       "Trace less: mode task instead of flow, a filter, or an ID",
+                       {},
+                       {},
+                       1,
+                       {},
+                       t.lost});
     if (said.lost_unseen)
         out.push_back(
             {DpuKind::no_room_unseen, warning,
@@ -71,35 +110,52 @@ std::vector<DpuFinding> dpu_losses(const DpuSaid& said) {
              "trace",
              "Trace less, or write less to DP_TD"});
     if (t.holds != 0)
-        out.push_back({DpuKind::held, warning,
+        out.push_back({DpuKind::held,
+                       warning,
                        fmt::format("tracing was held (TMPDIS) {}: what happened then is not in the trace; the "
                                    "intervals around are <unattributed>",
                                    counted(t.holds, "time")),
-                       "Hold tracing for a short time, or not at all"});
+                       "Hold tracing for a short time, or not at all",
+                       {},
+                       {},
+                       t.holds});
     const std::uint64_t off = said.off_cycles.value_or(0);
     if (said.offs != 0 || off != 0)
-        out.push_back({DpuKind::off, warning,
+        out.push_back({DpuKind::off,
+                       warning,
                        fmt::format("tracing was off (EN = 0) {}{}: what happened then is not in the trace{}",
                                    said.offs != 0 ? counted(said.offs, "time") : std::string("at an end of the run"),
                                    off != 0 ? fmt::format(", for {} of the run's {}", grouped(off),
                                                           counted(said.run_cycles.value_or(off), "cycle"))
                                             : std::string(),
                                    said.offs != 0 ? "; the intervals around are <unattributed>" : ""),
-                       "Leave tracing on from the first instruction to the last"});
+                       "Leave tracing on from the first instruction to the last",
+                       {},
+                       {},
+                       std::max(said.offs, std::uint64_t{1})});
     if (said.unplaced != 0)
-        out.push_back({DpuKind::unplaced, bad,
+        out.push_back({DpuKind::unplaced,
+                       bad,
                        fmt::format("tracing was off (EN = 0) {}, and where in the trace is not known: everything is "
                                    "read as one stretch of trace",
                                    counted(said.unplaced, "time")),
-                       "Give DP_TSA, DP_TEA and DP_TW in dpu.ini"});
+                       "Give DP_TSA, DP_TEA and DP_TW in dpu.ini",
+                       {},
+                       {},
+                       said.unplaced});
     if (said.overwritten)
         out.push_back({DpuKind::overwritten, warning, "older trace was overwritten; what came before is <before>",
                        "Record into a larger buffer, or stop earlier"});
     if (said.missing_bytes != 0)
         out.push_back(
-            {DpuKind::cut, bad,
+            {DpuKind::cut,
+             bad,
              fmt::format("the file of the buffer lacks {} that were written", counted(said.missing_bytes, "byte")),
-             "Give the whole file"});
+             "Give the whole file",
+             {},
+             {},
+             1,
+             said.missing_bytes});
     else if (said.cut)
         out.push_back({DpuKind::cut, bad, "the file of the buffer is cut", "Give the whole file"});
     for (unsigned r = 0; r < gap_reasons; ++r)
@@ -111,10 +167,16 @@ std::vector<DpuFinding> dpu_losses(const DpuSaid& said) {
                                        reason == GapReason::framing ? "entries that are not all there" : name(reason)),
                            {},
                            {},
-                           reason});
+                           reason,
+                           std::max(t.gaps[r], std::uint64_t{1}),
+                           t.gap_bytes[r]});
     if (!said.complete)
         out.push_back({DpuKind::incomplete, warning, "the unit still held trace when the buffer was read",
                        "Disable tracing and wait for DP_SR.TWBA to clear before reading"});
+    if (!said.ended.empty())
+        out.push_back({DpuKind::ended, warning,
+                       fmt::format("the recording ended {}: what ran afterwards is not in it", said.ended),
+                       "Record with a larger --limit, or without one"});
     return out;
 }
 
@@ -128,9 +190,26 @@ std::string dpu_left_out(const DpuSaid& said) {
                        said.filter);
 }
 
+answers::Account dpu_account(const DpuSaid& said, const DpuCosts& costs) {
+    answers::Account out;
+    if (said.totals.entry_bytes != 0)
+        answers::add(out, {.reason = AccountReason::decoded,
+                           .bytes = said.totals.entry_bytes,
+                           .records = costs.readings() != 0 ? std::optional(costs.readings()) : std::nullopt});
+    std::vector<DpuFinding> found = dpu_losses(said);
+    for (DpuFinding& doubt : dpu_doubts(costs, said, 0)) found.push_back(std::move(doubt));
+    for (const DpuFinding& each : found)
+        if (const auto reason = reason_of(each.kind))
+            answers::add(out, {.reason = *reason, .times = each.times, .bytes = each.bytes, .records = each.records});
+    if (!said.filter.empty())
+        answers::add(out, {.reason = AccountReason::filtered, .of = "others than " + said.filter});
+    return out;
+}
+
 bool is_whole(const DpuSaid& said, const DpuCosts& costs) {
-    return dpu_losses(said).empty() && said.totals.doubtful == 0 && costs.wide().intervals == 0 &&
-           costs.wide().beyond == 0 && costs.doubted().readings == 0 && !costs.has_unattributed();
+    answers::Account account = dpu_account(said, costs);
+    std::erase_if(account, [](const answers::AccountRow& row) { return row.reason == AccountReason::filtered; });
+    return !answers::completeness(account).lower_bounds && !costs.has_unattributed();
 }
 
 std::vector<DpuFinding> dpu_doubts(const DpuCosts& costs, const DpuSaid& said, unsigned counter) {
@@ -140,11 +219,15 @@ std::vector<DpuFinding> dpu_doubts(const DpuCosts& costs, const DpuSaid& said, u
     if (wide.intervals != wide.lossy) out.push_back(wide_intervals(wide, wide.intervals - wide.lossy, false));
     if (wide.lossy != 0) out.push_back(wide_intervals(wide, wide.lossy, true));
     if (wide.beyond != 0)
-        out.push_back({DpuKind::beyond, bad,
+        out.push_back({DpuKind::beyond,
+                       bad,
                        fmt::format("{} in which WAIT or a stall counted more than CYCLES: a damaged word. What is said "
                                    "of {} is not to be trusted",
                                    counted(wide.beyond, "interval"), pronoun(wide.beyond)),
-                       "Read the buffer again, or record again"});
+                       "Read the buffer again, or record again",
+                       {},
+                       {},
+                       wide.beyond});
     for (unsigned c = 0; c < dpu::counter_count; ++c)
         if (said.rewritten[c])
             out.push_back({DpuKind::rewritten, note,
@@ -152,8 +235,15 @@ std::vector<DpuFinding> dpu_doubts(const DpuCosts& costs, const DpuSaid& said, u
                                        "that are no counts",
                                        dpu::counter_name(c))});
     if (said.totals.doubtful != 0)
-        out.push_back({DpuKind::next_to_gap, note,
-                       fmt::format("{} next to damage, left out", counted(said.totals.doubtful, "entry", "entries"))});
+        out.push_back({DpuKind::next_to_gap,
+                       note,
+                       fmt::format("{} next to damage, left out", counted(said.totals.doubtful, "entry", "entries")),
+                       {},
+                       {},
+                       {},
+                       1,
+                       {},
+                       said.totals.doubtful});
     const auto all = costs.reconciled(costs.total());
     bool any = false, moved = false;
     for (unsigned c = 0; c < dpu::counter_count; ++c) {

@@ -118,6 +118,7 @@ std::string how_spread(const flow::CycleCounts& counts) {
 void fill_trust(const FlowFunctions& from) {
     Answers& answers = from.answers();
     Trust functions{.view = "functions", .exact = "instructions and calls of all that was decoded"};
+    if (from.options().lower_bounds) functions.exact += "; of the run they are lower bounds";
     if (from.options().cycles)
         functions.estimated =
             "cycles of single instructions, lines and inlined calls: the trace counts cycles of blocks";

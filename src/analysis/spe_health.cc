@@ -1,5 +1,6 @@
 /// How far samples can be trusted, what they count, and figures of them.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <set>
 
@@ -35,6 +36,9 @@ void metrics(SpeFill& fill) {
     fill.out.metrics.push_back({"mispredictions", "samples", false, "branches that were predicted wrongly"});
 }
 
+/// PERF_RECORD_THROTTLE.
+constexpr std::uint32_t throttle = 5;
+
 void health(SpeFill& fill) {
     const Quality& q = fill.quality;
     fill.out.cut = !fill.capture.damage.empty() || !fill.totals.errors.empty() || q.container_losses != 0;
@@ -66,7 +70,6 @@ void health(SpeFill& fill) {
                              "take long are sampled too seldom",
                              counted(q.collided.stretches, "stretch", "stretches")),
                  "Record with a longer interval (perf record -c)");
-    constexpr std::uint32_t throttle = 5;
     if (const auto found = fill.capture.data->counts.find(throttle); found != fill.capture.data->counts.end())
         fill.say(Severity::warning,
                  fmt::format("The kernel stopped sampling {} for a while: it took too much time",
@@ -116,6 +119,40 @@ void health(SpeFill& fill) {
                  "Record longer, or with a shorter interval (perf record -c)");
 }
 
+void account(SpeFill& fill) {
+    using answers::AccountReason;
+    const Quality& q = fill.quality;
+    const auto add = [&](answers::AccountRow row) {
+        if (row.times != 0) answers::add(fill.out.account, std::move(row));
+    };
+    // Of damage that is known to have a size; no size is 0.
+    const auto known = [](std::uint64_t size) { return size != 0 ? std::optional(size) : std::nullopt; };
+    std::uint64_t bytes = 0, damaged_streams = 0;
+    for (const StreamQuality& s : q.streams) {
+        bytes += s.bytes;
+        damaged_streams += s.lost_bytes + s.damaged_bytes != 0 ? 1 : 0;
+    }
+    if (q.records != 0) {
+        add({.reason = AccountReason::decoded, .bytes = bytes, .records = q.selected});
+        add({.reason = AccountReason::sampled});
+    }
+    for (const Sampling& sampling : q.sampling)
+        if (!sampling.filters.empty())
+            add({.reason = AccountReason::filtered, .of = fmt::format("{}", fmt::join(sampling.filters, ", "))});
+    add({.reason = AccountReason::packets,
+         .times = damaged_streams,
+         .bytes = known(q.lost_bytes() + q.damaged_bytes())});
+    add({.reason = AccountReason::overflow, .times = q.truncated.stretches + q.partial.stretches});
+    add({.reason = AccountReason::collided, .times = q.collided.stretches});
+    add({.reason = AccountReason::frames, .times = q.container_losses, .bytes = known(q.container_lost_bytes)});
+    add({.reason = AccountReason::cut,
+         .times = fill.capture.damage.size() + fill.totals.errors.size() + (q.unfinished ? 1U : 0U)});
+    if (const auto found = fill.capture.data->counts.find(throttle); found != fill.capture.data->counts.end())
+        add({.reason = AccountReason::recorder, .times = found->second});
+    if (!fill.capture.bare && q.without_thread != 0)
+        add({.reason = AccountReason::no_context, .records = q.without_thread});
+}
+
 void summary(SpeFill& fill) {
     const Quality& q = fill.quality;
     const auto figure = [&](const char* name, std::string value, std::string note = {}) {
@@ -147,6 +184,7 @@ void summary(SpeFill& fill) {
 void fill_sample_health(SpeFill& fill) {
     metrics(fill);
     health(fill);
+    account(fill);
     fill.out.trust.push_back({"functions", "how many samples were taken where",
                               "shares of all that ran: with the interval each lies in",
                               "calls, and what ran between samples"});

@@ -52,6 +52,7 @@ private:
         for (const MergedPart& part : a.parts) add_part(part);
         take_sum(out_.trace_bytes, a.trace_bytes);
         out_.cut |= a.cut;
+        waymark::answers::add(out_.account, a.account);
         take_most(out_.version, a.version);
     }
     void add_rest(Answers& a, const RowMover::Maps& maps) {

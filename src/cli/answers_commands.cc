@@ -86,9 +86,9 @@ ExitStatus finish(Output& out, ExitStatus shown, const std::vector<const answers
     for (const answers::Answers* answers : all)
         if (answers->cut) return unreadable;
     if (shown != decoded || !strict) return shown;
-    const auto [of, finding] = pipeline::shortcoming_of(all);
-    if (finding == nullptr) return decoded;
-    say("error", about(of->capture, finding->what) + " (--strict)");
+    const auto [of, what] = pipeline::shortcoming_of(all);
+    if (of == nullptr) return decoded;
+    say("error", about(of->capture, what) + " (--strict)");
     return nothing;
 }
 

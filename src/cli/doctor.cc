@@ -13,6 +13,7 @@
 #include "options.h"
 #include "table.h"
 #include "trouble.h"
+#include "views.h"
 #include "waymark/analysis/kallsyms.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/capture/snapshot.h"
@@ -209,6 +210,8 @@ void print_sources(Output& out, const doctor::ExaminationReport& report) {
 
 void print_text(Output& out, const doctor::ExaminationReport& report) {
     out.print("{}\n", report.verdict);
+    if (!report.account.empty()) out.write("\n");
+    print_account(out, report.account);
     for (const doctor::CaptureFinding& f : report.findings) {
         const std::string where = f.buffer.empty() ? std::string("the description")
                                   : f.offset       ? fmt::format("{:#x} of {}", f.offset->value, f.buffer)
@@ -274,7 +277,9 @@ ordered_json source_json(const doctor::ExaminedSource& s) {
 }
 
 ordered_json report_json(const doctor::ExaminationReport& report) {
-    ordered_json out{{"verdict", report.verdict}, {"findings", to_json(findings_table(report))}};
+    ordered_json out{{"verdict", report.verdict},
+                     {"run", answers::account_sentence(report.account)},
+                     {"findings", to_json(findings_table(report))}};
     out["buffers"] = ordered_json::array();
     for (const doctor::ExaminedBuffer& b : report.buffers)
         out["buffers"].push_back({{"name", b.name},

@@ -16,6 +16,7 @@
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/flow/tee.h"
 #include "waymark/listing/flow.h"
+#include "waymark/pipeline/account.h"
 #include "waymark/pipeline/damage.h"
 #include "waymark/pipeline/diagnosis.h"
 #include "waymark/pipeline/recover.h"
@@ -96,7 +97,8 @@ void print_buffer(Output& out, const pipeline::BufferReport& buffer) {
     out.write("\n");
 }
 
-void print_summary(Output& out, const pipeline::Report& report, const std::vector<Decoded>& all) {
+void print_summary(Output& out, const pipeline::Report& report, const std::vector<Decoded>& all,
+                   const answers::Account& account) {
     for (const pipeline::BufferReport& buffer : report.buffers) print_buffer(out, buffer);
     flow::Totals sum;
     std::uint64_t bytes = 0, packets = 0, padding = 0;
@@ -128,6 +130,8 @@ void print_summary(Output& out, const pipeline::Report& report, const std::vecto
     head(bytes, packets, padding, sum);
     if (all.size() == 1) sum.hash = all.front().totals.hash;
     print_rows(out, sum);
+    out.write("\n");
+    print_account(out, account);
 }
 
 /// What is wrong, at the end, so that nobody has to read the listing to learn it.
@@ -220,16 +224,19 @@ private:
         const pipeline::Report report = pipeline::run(session, sources, make, shown_on(progress));
 
         std::vector<Decoded> all;
+        std::vector<pipeline::DecodedStream> streams_decoded;
         for (const pipeline::StreamReport& stream : report.streams) {
             const capture::Buffer* buffer = session.capture.find_buffer(stream.buffer);
             const flow::Tee& tee = *tees.at({stream.source, buffer});
             all.push_back({stream.source, stream.buffer, stream.bytes, stream.padding,
                            pipeline::packets(*stream.consumer), tee.totals(),
                            pipeline::damage_in(stream, tee.troubles(), tee.totals().ranges)});
+            streams_decoded.push_back({&stream, &tee.troubles(), tee.totals().ranges, tee.totals().instructions});
             if (const auto head = heads_.find({stream.source, buffer}); head != heads_.end())
                 report_head(*stream.source, stream.buffer, head->second);
         }
-        if (options_.format == "summary") print_summary(out, report, all);
+        const answers::Account account = pipeline::flow_account(session, selected, report, streams_decoded);
+        if (options_.format == "summary") print_summary(out, report, all, account);
         for (const pipeline::Source* source : sources) {
             const auto found = calls.find(source);
             if (found == calls.end() || found->second.empty()) continue;
@@ -246,11 +253,12 @@ private:
             pipeline::fill_by_names(answers, streams, names, {});
             print_calls(out, answers);
         }
-        return finish(session, report, all, selected, out);
+        return finish(session, report, all, account, selected, out);
     }
 
     ExitStatus finish(const pipeline::Session& session, const pipeline::Report& report, const std::vector<Decoded>& all,
-                      const std::vector<const pipeline::Source*>& selected, Output& out) {
+                      const answers::Account& account, const std::vector<const pipeline::Source*>& selected,
+                      Output& out) {
         if (out.close() != decoded) return unreadable;
         const bool read_errors = report_read_errors(session, report);
         report_trouble(report, all);
@@ -275,16 +283,8 @@ private:
             say("error", "nothing decoded: " + why_nothing(session, report, all, selected));
         if (read_errors) return unreadable;
         if (!ranges && !blind) return nothing;
-        bool lost = std::any_of(not_decoded.begin(), not_decoded.end(),
-                                [](const pipeline::Damage& d) { return d.severity != pipeline::Severity::note; });
-        lost |= is_part_of_run(session) || any([](const Decoded& d) { return d.totals.has_gaps(); });
-        for (const pipeline::BufferReport& buffer : report.buffers) lost |= lost_in_frames(buffer);
-        lost |= !pipeline::uncertain_code(session, report).empty();
-        if (options_.strict && lost) {
-            say("error",
-                "--strict: trace was lost or contradicts the image, code has no image or an uncertain one, or code ran "
-                "unseen; --format "
-                "summary shows how much");
+        if (options_.strict && answers::completeness(account).strict) {
+            say("error", "--strict: " + answers::account_sentence(account));
             return nothing;
         }
         // Missing names are no loss; a description or an image that is not of what ran is one, as elsewhere.

@@ -47,11 +47,6 @@ void say_gaps(const listing::PacketsListed& listed) {
     }
 }
 
-bool is_part_of_run(const pipeline::Session& session) {
-    return std::any_of(session.problems.begin(), session.problems.end(),
-                       [](const capture::Problem& p) { return p.is_loss(); });
-}
-
 void say_left_out(const std::vector<pipeline::LeftOut>& captures) {
     for (const pipeline::LeftOut& each : captures)
         say("warning",
@@ -60,10 +55,6 @@ void say_left_out(const std::vector<pipeline::LeftOut>& captures) {
 
 ExitStatus with_left_out(const std::vector<pipeline::LeftOut>& captures, ExitStatus status) {
     return status == decoded && !captures.empty() ? nothing : status;
-}
-
-bool lost_in_frames(const pipeline::BufferReport& buffer) {
-    return buffer.framed && (buffer.frames.lost_bytes() != 0 || !buffer.strays.empty());
 }
 
 }  // namespace waymark::cli

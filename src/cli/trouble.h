@@ -43,15 +43,9 @@ void say_damage(const std::vector<pipeline::Damage>& damage);
 /// The same of packets of a unit that is no trace macrocell.
 void say_gaps(const listing::PacketsListed& listed);
 
-/// The capture says that it holds a part of the run only (capture::missing_parts).
-[[nodiscard]] bool is_part_of_run(const pipeline::Session& session);
-
 /// Warns of captures that gave nothing, where others gave something.
 void say_left_out(const std::vector<pipeline::LeftOut>& captures);
 /// The status of a command that did well with the other captures: `nothing` if there are such ones.
 [[nodiscard]] ExitStatus with_left_out(const std::vector<pipeline::LeftOut>& captures, ExitStatus status);
-
-/// Whether bytes were lost at frame level: in damaged frames, or under trace IDs of no source.
-[[nodiscard]] bool lost_in_frames(const pipeline::BufferReport& buffer);
 
 }  // namespace waymark::cli

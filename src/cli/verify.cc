@@ -6,8 +6,10 @@
 #include "dpu/verify.h"
 #include "options.h"
 #include "perf/verify.h"
+#include "views.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/core/regular_file.h"
+#include "waymark/pipeline/account.h"
 #include "waymark/record/truth.h"
 #include "waymark/verify/flow.h"
 
@@ -163,6 +165,7 @@ private:
             else
                 print_source(s, truth.complete, out);
         }
+        print_account(out, pipeline::account_of(session, selected));
         if (selected.empty() || truth.sources.empty()) {
             say("error", "nothing to compare: nothing was recorded");
             return static_cast<ExitStatus>(not_compared);

@@ -1,6 +1,7 @@
 #include "views.h"
 
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "table.h"
@@ -16,6 +17,25 @@ using nlohmann::ordered_json;
 
 namespace {
 
+ordered_json account_json(const answers::Account& account) {
+    ordered_json out = ordered_json::array();
+    for (const answers::AccountRow& row : account) {
+        ordered_json json{{"state", answers::name(answers::account_rule(row.reason).state)},
+                          {"reason", answers::account_reason_words[static_cast<std::size_t>(row.reason)]},
+                          {"of", row.of},
+                          {"times", row.times}};
+        const auto add = [&](const char* name, const std::optional<std::uint64_t>& size) {
+            json[name] = size ? ordered_json(*size) : ordered_json();
+        };
+        add("bytes", row.bytes);
+        add("instructions", row.instructions);
+        add("ranges", row.ranges);
+        add("records", row.records);
+        out.push_back(std::move(json));
+    }
+    return out;
+}
+
 ordered_json head_json(const Answers& answers) {
     ordered_json metrics = ordered_json::array(), health = ordered_json::array();
     for (const answers::Metric& m : answers.metrics)
@@ -24,7 +44,12 @@ ordered_json head_json(const Answers& answers) {
     for (const Finding& f : answers.health)
         health.push_back(
             {{"severity", names[static_cast<std::size_t>(f.severity)]}, {"what", f.what}, {"todo", f.todo}});
-    return {{"capture", answers.capture}, {"unit", answers.unit}, {"metrics", metrics}, {"health", health}};
+    return {{"capture", answers.capture},
+            {"unit", answers.unit},
+            {"metrics", metrics},
+            {"run", answers::account_sentence(answers.account)},
+            {"account", account_json(answers.account)},
+            {"health", health}};
 }
 
 void print_table(Output& out, const View& view, const ViewFormat& how) {
@@ -62,9 +87,16 @@ ExitStatus remark(const View& view) {
 
 }  // namespace
 
+void print_account(Output& out, const answers::Account& account, std::size_t indent) {
+    std::string_view label = "run";
+    for (const std::string& clause : answers::account_clauses(account))
+        out.print("{:<{}}{}\n", std::exchange(label, ""), indent, clause);
+}
+
 void print_head(Output& out, const Answers& answers) {
     const bool colours = out.colours();
     out.print("capture  {} ({})\n", Coloured(answers.capture, Colour::bold, colours), answers.unit);
+    print_account(out, answers.account);
     for (const Finding& f : answers.health) {
         if (f.severity < Finding::Severity::warning) continue;
         const bool bad = f.severity == Finding::Severity::bad;
@@ -80,6 +112,10 @@ void say_head(const Answers& answers, bool named) {
         if (f.severity < Finding::Severity::warning || was_said(f.what) || was_said(about(answers.capture, f.what)))
             continue;
         say("warning", named ? about(answers.capture, head_sentence(f)) : head_sentence(f));
+    }
+    if (answers::is_part_of_run(answers.account)) {
+        const std::string run = "of the run: " + answers::account_sentence(answers.account);
+        say("note", named ? about(answers.capture, run) : run);
     }
 }
 

@@ -18,6 +18,9 @@ struct ViewFormat {
     [[nodiscard]] std::size_t widest() const { return wide ? 0 : 60; }
 };
 
+/// How much of the run a capture shows, a line for each state.
+void print_account(Output& out, const answers::Account& account, std::size_t indent = 9);
+
 /// The head of every view: the capture, and what to know before trusting the rest.
 void print_head(Output& out, const answers::Answers& answers);
 

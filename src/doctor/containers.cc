@@ -319,6 +319,7 @@ Result<ExaminationReport> examine_dpu(const std::filesystem::path& folder) {
         report.buffers.push_back(std::move(buffer));
         const analysis::DpuSaid said = said_of(capture, trace, setup, decoded, dump.size());
         report.cut = said.cut || said.missing_bytes != 0;
+        if (anything) report.account = analysis::dpu_account(said, *sums.costs);
         std::vector<analysis::DpuFinding> found = analysis::dpu_losses(said);
         if (anything)
             for (analysis::DpuFinding& doubt : analysis::dpu_doubts(*sums.costs, said, said.first_counter()))

@@ -67,12 +67,7 @@ Result<std::unique_ptr<DpuView>> DpuView::make(const DpuViewOptions& options, st
 
 std::vector<std::string> DpuView::doubts() const { return sentences(analysis::dpu_doubts(costs(), said_, sorted_by_)); }
 
-std::vector<std::string> DpuView::losses() const {
-    std::vector<std::string> out = sentences(analysis::dpu_losses(said_));
-    if (input_.parameter("ended") == capture::limited_run)
-        out.push_back(fmt::format("the recording ended {}", capture::limited_run));
-    return out;
-}
+std::vector<std::string> DpuView::losses() const { return sentences(analysis::dpu_losses(said_)); }
 
 std::string DpuView::left_out() const { return analysis::dpu_left_out(said_); }
 

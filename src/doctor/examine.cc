@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "examination.h"
+#include "waymark/pipeline/account.h"
 #include "waymark/pipeline/damage.h"
 #include "waymark/pipeline/recover.h"
 
@@ -44,6 +45,7 @@ public:
         for (std::size_t i = 0; i < report_.sources.size(); ++i) judge(report_.sources[i], stretches_[i]);
         ImageTrials(examination_).report();
         MissingMemory(examination_).report();
+        account();
         conclude();
     }
 
@@ -137,6 +139,14 @@ private:
 
     // ---- the sum
 
+    void account() {
+        const bool all = std::all_of(report_.buffers.begin(), report_.buffers.end(), [](const ExaminedBuffer& buffer) {
+            return buffer.bytes && *buffer.bytes == buffer.looked_at;
+        });
+        if (!report_.labelled || !all) return;
+        if (const auto selected = session_.select({})) report_.account = pipeline::account_of(session_, *selected);
+    }
+
     /// Findings of one kind in one buffer, such as one for each of a hundred trace IDs, are one.
     void gather() {
         constexpr std::size_t shown = 3;
@@ -197,6 +207,8 @@ private:
         else if (lacks)
             report_.verdict =
                 fmt::format("This capture decodes in part: memory that it describes is missing{}.", known);
+        else if (answers::completeness(report_.account).strict)
+            report_.verdict = fmt::format("This capture decodes in part{}.", known);
         else if (warnings != 0)
             report_.verdict = fmt::format("This capture decodes{}.", known);
         else if (strangers != 0)

@@ -134,6 +134,8 @@ private:
         totals_.assign(answers_.metrics.size(), 0);
         out_.print("# callgrind format\nversion: 1\ncreator: waymark {}\ncmd: {}\npositions: instr line\n",
                    one_line(answers_.version), one_line(answers_.capture));
+        if (const std::string run = answers::account_sentence(answers_.account); !run.empty())
+            out_.print("desc: Run: {}\n", one_line(run));
         std::string names;
         for (const std::size_t m : order_) {
             const answers::Metric& metric = answers_.metrics[m];

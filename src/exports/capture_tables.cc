@@ -28,6 +28,24 @@ void capture_rows(const Answers& a, const RowSink& sink) {
                    number(axis.uncertainty), number(a.timeline.resolution), words(axis.note)});
 }
 
+constexpr std::array account_columns{
+    Column{"state", string, "observed, not traced, lost, not decoded or uncertain"},
+    Column{"reason", string, "why: docs/account.md"},
+    Column{"of", string, "a protocol or an image"},
+    Column{"times", integer, "stretches"},
+    Column{"bytes", integer, "of trace, where that is known"},
+    Column{"instructions", integer, "that ran, where that is known"},
+    Column{"ranges", integer, "executions of blocks, waypoints or P0 elements, where that is known"},
+    Column{"records", integer, "samples of SPE, readings of a DPU, where that is known"},
+};
+void account_rows(const Answers& a, const RowSink& sink) {
+    const auto size = [](const std::optional<std::uint64_t>& n) { return n ? number(*n) : nothing(); };
+    for (const answers::AccountRow& r : a.account)
+        put_row(sink, {words(answers::name(answers::account_rule(r.reason).state)),
+                       word(answers::account_reason_words, r.reason), words(r.of), number(r.times), size(r.bytes),
+                       size(r.instructions), size(r.ranges), size(r.records)});
+}
+
 constexpr std::array health_columns{
     Column{"severity", string, "bad, warning, note or good"},
     Column{"what", string, "a sentence"},
@@ -95,6 +113,7 @@ void sources_rows(const Answers& a, const RowSink& sink) {
 
 constexpr std::array capture_table_list{
     TableInfo{"capture", "the one capture all the rest is about", capture_columns, false, capture_rows},
+    TableInfo{"account", "how much of the run this is", account_columns, false, account_rows},
     TableInfo{"health", "what to know before trusting the rest, the worst first", health_columns, false, health_rows},
     TableInfo{"summary", "figures, as they are printed", summary_columns, false, summary_rows},
     TableInfo{"trust", "how far figures can be believed", trust_columns, false, trust_rows},

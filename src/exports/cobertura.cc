@@ -10,6 +10,13 @@ namespace waymark::exports {
 
 namespace {
 
+/// A comment of XML contains no two hyphens in a row, and does not end with one.
+std::string comment_text(std::string text) {
+    for (char& c : text)
+        if (c == '-' || static_cast<unsigned char>(c) < ' ') c = ' ';
+    return text;
+}
+
 using answers::Answers;
 using answers::Branch;
 using answers::Line;
@@ -58,8 +65,10 @@ public:
             all.lines_hit, all.lines, all.branches_hit, all.branches);
         out_.xml(answers_.version);
         // In milliseconds, as readers take it.
-        out_.print("\" timestamp=\"{}\">\n  <sources>\n    <source>.</source>\n  </sources>\n  <packages>\n",
-                   time * 1000);
+        out_.print("\" timestamp=\"{}\">\n", time * 1000);
+        if (const std::string run = answers::account_sentence(answers_.account); !run.empty())
+            out_.print("  <!-- run: {} -->\n", comment_text(run));
+        out_.write("  <sources>\n    <source>.</source>\n  </sources>\n  <packages>\n");
         for (const auto& [folder, files] : packages) package(folder, files);
         out_.write("  </packages>\n</coverage>\n");
         return out_.finish();

@@ -43,6 +43,8 @@ void write_branches(Writer& out, const CoveredFile& file) {
 Result<ExportReport> write_lcov(const Answers& answers, ByteSink& sink) {
     WM_ASSIGN_OR_RETURN(const std::vector<CoveredFile> files, covered_files(answers));
     Writer out(sink);
+    if (const std::string run = answers::account_sentence(answers.account); !run.empty())
+        out.print("# run: {}\n", one_line(run));
     for (const CoveredFile& file : files) {
         out.print("TN:\nSF:{}\n", one_line(path_text(answers, file.source)));
         if (!file.not_observed.empty()) out.print("# not observed: {}\n", line_list(file.not_observed));

@@ -62,6 +62,8 @@ public:
         pbf_writer p(out_);
         p.add_int64(profile::default_sample_type, string(answers_.metrics[metric_].name));
         p.add_int64(profile::comment, string("waymark " + answers_.version + ", " + answers_.capture));
+        if (const std::string run = answers::account_sentence(answers_.account); !run.empty())
+            p.add_int64(profile::comment, string("run: " + run));
         for (const std::string& s : strings_) p.add_string(profile::strings, utf8(s));
         flush();
         return samples_ != 0;

@@ -46,7 +46,8 @@ Troubles& Troubles::operator+=(const Troubles& later) {
     contexts += later.contexts;
     timestamps += later.timestamps;
     triggers += later.triggers;
-    switched_on += later.switched_on;
+    resumptions += later.resumptions;
+    (last_ ? resumptions : early_resumptions_) += later.early_resumptions_;
     if (!first_timestamp) first_timestamp = later.first_timestamp;
     if (later.last_timestamp) last_timestamp = later.last_timestamp;
     if (later.last_) last_ = later.last_;
@@ -80,7 +81,7 @@ void Troubles::note(const Event& event, const MapOffset& offset) {
     } else if (const auto* on = std::get_if<TraceOn>(&event.what)) {
         without_image_ = false;
         if (on->reason == TraceOnReason::overflow) keep(overflows, event.offset);
-        if (on->reason == TraceOnReason::enabled) ++switched_on;
+        if (on->reason == TraceOnReason::enabled) ++(last_ || event.before != 0 ? resumptions : early_resumptions_);
     } else if (const auto* what = std::get_if<Inconsistency>(&event.what)) {
         without_image_ = false;
         keep(contradictions[static_cast<unsigned>(what->conflict)], event.offset, what->found.value,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <iterator>
 #include <map>
 #include <set>
@@ -47,7 +48,13 @@ constexpr std::array all_words{
           "described"},
 };
 
-Damage of_buffer(Kind kind, Severity severity, Offset first, std::string_view buffer, std::string found,
+/// How often something was met, and how many bytes of trace it concerns.
+struct Size {
+    std::uint64_t times = 1;
+    std::optional<std::uint64_t> bytes{};
+};
+
+Damage of_buffer(Kind kind, Severity severity, Offset first, std::string_view buffer, Size size, std::string found,
                  std::string means, std::string sentence) {
     return {kind,
             severity,
@@ -56,7 +63,9 @@ Damage of_buffer(Kind kind, Severity severity, Offset first, std::string_view bu
             {},
             std::move(found),
             std::move(means),
-            fmt::format("buffer {}: {}", buffer, sentence)};
+            fmt::format("buffer {}: {}", buffer, sentence),
+            size.times,
+            size.bytes};
 }
 
 }  // namespace
@@ -86,8 +95,8 @@ std::vector<Damage> stray_damage(const BufferReport& buffer) {
         const std::string what = fmt::format(
             "{}{}", words.found, words.kind == Kind::padding ? std::string() : fmt::format(" ({})", sum.ids));
         out.push_back(
-            of_buffer(words.kind, Severity::warning, sum.first, buffer.name, fmt::format("{} {}", how_many, what),
-                      std::string(words.means),
+            of_buffer(words.kind, Severity::warning, sum.first, buffer.name, {sum.stretches, sum.bytes},
+                      fmt::format("{} {}", how_many, what), std::string(words.means),
                       fmt::format("{}, first at offset {:#x}, {}: {}", how_many, sum.first.value, what, words.means)));
     }
     const Sum& others = sums[static_cast<std::size_t>(Kind::undescribed_ids)];
@@ -96,9 +105,10 @@ std::vector<Damage> stray_damage(const BufferReport& buffer) {
         const std::string what = fmt::format("of trace IDs that no described source has ({})", others.ids);
         const std::string means = fmt::format("to decode them add sources with that {}, unless the frames are damaged",
                                               trace_id_register({}, {}));
-        out.push_back(of_buffer(
-            Kind::undescribed_ids, Severity::warning, others.first, buffer.name, fmt::format("{} {}", bytes, what),
-            means, fmt::format("{}, first at offset {:#x}, {}; {}", bytes, others.first.value, what, means)));
+        out.push_back(
+            of_buffer(Kind::undescribed_ids, Severity::warning, others.first, buffer.name,
+                      {others.stretches, others.bytes}, fmt::format("{} {}", bytes, what), means,
+                      fmt::format("{}, first at offset {:#x}, {}; {}", bytes, others.first.value, what, means)));
     }
     return out;
 }
@@ -113,11 +123,14 @@ std::vector<Damage> damage_in(const FrameLosses& frames) {
         const auto gap =
             std::find_if(frames.gaps.begin(), frames.gaps.end(), [&](const Gap& g) { return g.reason == reason; });
         const bool known = gap != frames.gaps.end();
+        const auto stretches = static_cast<std::uint64_t>(std::max<std::ptrdiff_t>(
+            1,
+            std::count_if(frames.gaps.begin(), frames.gaps.end(), [&](const Gap& g) { return g.reason == reason; })));
         const auto [found, means, sentence] =
             words(counted(lost(reason), "byte"),
                   known ? fmt::format(" from offset {:#x} on", gap->first.value) : std::string());
-        out.push_back(
-            of_buffer(kind, Severity::warning, known ? gap->first : Offset{}, frames.buffer, found, means, sentence));
+        out.push_back(of_buffer(kind, Severity::warning, known ? gap->first : Offset{}, frames.buffer,
+                                {stretches, lost(reason)}, found, means, sentence));
     };
     struct Texts {
         std::string found, means, sentence;
@@ -148,8 +161,10 @@ std::optional<Damage> cut_of(const BufferReport& buffer) {
     const auto& written = buffer.buffer->length;
     const auto damage = [&](std::string found, std::string means) {
         std::string sentence = fmt::format("{}; {}", found, means);
-        return of_buffer(Kind::cut, Severity::error, {buffer.bytes}, buffer.name, std::move(found), std::move(means),
-                         std::move(sentence));
+        Size size;
+        if (buffer.bytes < *written) size.bytes = *written - buffer.bytes;
+        return of_buffer(Kind::cut, Severity::error, {buffer.bytes}, buffer.name, size, std::move(found),
+                         std::move(means), std::move(sentence));
     };
     if (written && !buffer.error && buffer.bytes < *written)
         return damage(fmt::format("{} of the {} that were written are missing at its end (length in trace.ini)",
@@ -235,6 +250,8 @@ std::vector<Damage> not_decoded(const Session& session, const std::vector<const 
         damage.kind = Kind::not_decoded;
         damage.severity = severity;
         damage.buffer = sum->buffer;
+        damage.bytes = sum->bytes;
+        damage.of = sum->sources;
         damage.found =
             fmt::format("{} of {} of sources ({:.0f} %) are not decoded: Waymark does not decode the protocol of {}",
                         grouped(sum->bytes), counted(all, "byte"),
@@ -288,8 +305,18 @@ Damage of_source(Kind kind, Severity severity, const Source& source, std::string
                  std::string_view then) {
     std::string sentence = fmt::format("source {}: {}{} at offset {:#x} of buffer {}{}{}", source.label(), found, how,
                                        trouble.offset, buffer, then, means);
-    return {kind,        severity,         Offset{trouble.offset}, std::string(buffer),
-            source.name, std::move(found), std::move(means),       std::move(sentence)};
+    // Only gaps have bytes.
+    const std::optional<std::uint64_t> bytes = trouble.bytes != 0 ? std::optional(trouble.bytes) : std::nullopt;
+    return {kind,
+            severity,
+            Offset{trouble.offset},
+            std::string(buffer),
+            source.name,
+            std::move(found),
+            std::move(means),
+            std::move(sentence),
+            trouble.times,
+            bytes};
 }
 
 /// Which image holds an address.
@@ -365,12 +392,15 @@ std::vector<Damage> damage_in(const StreamReport& stream, const flow::Troubles& 
             Kind::no_image, Severity::warning, source, buffer, no,
             fmt::format("execution went {} where no image is known, first to {:#010x}", times(no.times), no.address),
             "give what is there with --image FILE[@ADDRESS]", {}, "; "));
+    if (troubles.no_memory.times != 0 && source.code == nullptr && troubles.without_code != 0)
+        out.back().ranges = troubles.without_code;
     if (const flow::Trouble& unplaced = troubles.unplaced; unplaced.times != 0)
         out.push_back(of_source(
             Kind::unplaced, Severity::warning, source, buffer, unplaced,
             fmt::format("flow is unknown in {}: {} without an address", counted(unplaced.times, "stretch", "stretches"),
                         counted(unplaced.amount, "waypoint")),
             "what ran there is in no figure", ", first", "; "));
+    if (troubles.unplaced.times != 0) out.back().ranges = troubles.unplaced.amount;
     if (const flow::Trouble& hidden = troubles.untraced; hidden.times != 0)
         out.push_back(
             of_source(Kind::untraced, Severity::warning, source, buffer, hidden,
@@ -381,11 +411,14 @@ std::vector<Damage> damage_in(const StreamReport& stream, const flow::Troubles& 
                                       : fmt::format(", and an unknown number in {} of these",
                                                     counted(troubles.untraced_unsized, "stretch", "stretches"))),
                       "turn Q elements off (TRCCONFIGR.QE) to see all that runs", ", first", "; "));
+    if (troubles.untraced.times != 0 && troubles.untraced_unsized == 0)
+        out.back().instructions = troubles.untraced.amount;
     if (const flow::Trouble& open = troubles.uncommitted; open.times != 0)
         out.push_back(of_source(Kind::uncommitted, Severity::warning, source, buffer, open,
                                 fmt::format("{} neither committed nor cancelled where flow ends: left out",
                                             counted(open.amount, "P0 element is", "P0 elements are")),
                                 "whether these ran is unknown", ", first", "; "));
+    if (troubles.uncommitted.times != 0) out.back().ranges = troubles.uncommitted.amount;
     if (const flow::Trouble& full = troubles.overflows; full.times != 0)
         out.push_back(of_source(
             Kind::overflow, Severity::warning, source, buffer, full,
@@ -459,6 +492,7 @@ std::vector<Damage> missing_code(const Session& session, const Report& report, s
         Damage damage;
         damage.kind = Damage::Kind::missing_code;
         damage.severity = Severity::warning;
+        damage.times = code.times;
         if (!code.name) {
             const std::set<std::uint32_t> threads(code.threads.begin(), code.threads.end());
             const std::string whose = threads.empty() ? ""
@@ -480,6 +514,7 @@ std::vector<Damage> missing_code(const Session& session, const Report& report, s
         } else {
             const capture::AddressSpaces::Name& name = session.capture.spaces->names()[*code.name];
             const std::string id = capture::hex_text(name.build_id);
+            damage.of = std::filesystem::path(name.file).filename().string();
             damage.found = fmt::format("the code of {}{} is not known: {}", name.file,
                                        id.empty() ? "" : fmt::format(" (build ID {})", id), cost);
             const bool file = name.file.starts_with('/') && !name.file.starts_with("//");
@@ -538,6 +573,10 @@ std::vector<Damage> uncertain_code(const Session& session, const Report& report)
         Damage damage;
         damage.kind = Damage::Kind::uncertain_code;
         damage.severity = Severity::warning;
+        damage.instructions = code.instructions;
+        damage.ranges = code.ranges;
+        damage.of = fmt::format("{} or {}", std::filesystem::path(names[code.name].file).filename().string(),
+                                std::filesystem::path(names[code.other].file).filename().string());
         damage.found = fmt::format(
             "{} ran at {:#x} and other addresses at which {} and {} were mapped within one AUX range: they are counted "
             "as those of {}, but which file they are of is uncertain",

@@ -17,6 +17,7 @@
 #include "waymark/answers/costs.h"
 #include "waymark/answers/parts.h"
 #include "waymark/image/disassembly.h"
+#include "waymark/pipeline/account.h"
 #include "waymark/pipeline/damage.h"
 #include "waymark/pipeline/diagnosis.h"
 #include "waymark/pipeline/gathered.h"
@@ -118,7 +119,10 @@ private:
         const analysis::StretchesOff off = analysis::stretches_off(streams);
         if (session_.capture.strobed || off.not_by_address != 0)
             options.stretches = std::max(stretches(off), std::uint64_t{1});
-        options.partial = cut || has_part_only() || options.stretches != 0;
+        out.account = account(report, selected);
+        options.partial =
+            answers::completeness(out.account).hides == answers::Hides::anything || options.stretches != 0;
+        options.lower_bounds = answers::completeness(out.account).lower_bounds;
         options.most_slices = options_.most_slices;
         if (session_.capture.spaces) options.context_name = [this](std::uint32_t thread) { return name_of(thread); };
         fill_by_names(out, streams, names, options);
@@ -149,7 +153,7 @@ private:
     /// How many stretches the trace has. Without calls every time that tracing began again counts for one.
     [[nodiscard]] std::uint64_t stretches(const analysis::StretchesOff& off) const {
         std::uint64_t out = 0;
-        for (const SourceStream& s : streams_) out += s.sink->options().calls ? 1 : s.sink->troubles().switched_on;
+        for (const SourceStream& s : streams_) out += s.sink->options().calls ? 1 : s.sink->troubles().resumptions + 1;
         return off.all + out;
     }
     void stretches_health(Answers& out, std::uint64_t stretches) const {
@@ -212,14 +216,6 @@ private:
             }
     }
 
-    /// The run has more than the streams: the capture says so, or a stream begins amid trace.
-    [[nodiscard]] bool has_part_only() const {
-        return std::any_of(session_.problems.begin(), session_.problems.end(),
-                           [](const capture::Problem& p) { return p.is_loss(); }) ||
-               std::any_of(streams_.begin(), streams_.end(), [](const SourceStream& s) {
-                   return s.sink->troubles().gaps[static_cast<unsigned>(GapReason::unsynchronised)].times != 0;
-               });
-    }
     [[nodiscard]] bool went_nowhere_known() const {
         return std::any_of(streams_.begin(), streams_.end(),
                            [](const SourceStream& s) { return s.sink->troubles().no_memory.times != 0; });
@@ -282,9 +278,16 @@ private:
                                      : static_cast<char>(std::toupper(static_cast<unsigned char>(damage.means[0]))) +
                                            damage.means.substr(1) + ".");
         for (const SourceStream& s : streams_) stream_health(s, add);
-        if (std::none_of(out.health.begin(), out.health.end(),
+        if (!answers::completeness(out.account).strict &&
+            std::none_of(out.health.begin(), out.health.end(),
                          [](const Finding& f) { return f.severity >= warning && !f.of_names; }))
-            add(good, "Nothing was lost, and trace and image agree everywhere.", "");
+            add(good,
+                std::any_of(
+                    out.account.begin(), out.account.end(),
+                    [](const answers::AccountRow& row) { return row.reason != answers::AccountReason::decoded; })
+                    ? "Nothing of what was traced was lost, and trace and image agree everywhere."
+                    : "Nothing was lost, and trace and image agree everywhere.",
+                "");
         answers::sort_findings(out);
     }
 
@@ -310,6 +313,30 @@ private:
         for (const analysis::FlowCounts* counts : s.sink->counts())
             for (const std::uint64_t times : counts->times) ranges += times;
         return ranges;
+    }
+
+    [[nodiscard]] answers::Account account(const Report& report, const std::vector<const Source*>& selected) const {
+        std::vector<DecodedStream> decoded;
+        for (const StreamReport& stream : report.streams)
+            for (const SourceStream& s : streams_)
+                if (s.source == stream.source && s.buffer == stream.buffer)
+                    decoded.push_back({&stream, &s.sink->troubles(), ranges_in(s), instructions_in(s)});
+        answers::Account out = flow_account(session_, selected, report, decoded);
+        for (const SourceStream& s : streams_) {
+            const analysis::FlowCalls::LeftOut& left = s.sink->calls().left_out();
+            std::uint64_t losses = left.contexts;
+            for (const analysis::FlowCounts* counts : s.sink->counts())
+                losses += counts->ways_left_out + counts->losses_left_out;
+            if (losses != 0) answers::add(out, {.reason = answers::AccountReason::not_kept});
+        }
+        return out;
+    }
+    [[nodiscard]] static std::uint64_t instructions_in(const SourceStream& s) {
+        std::uint64_t instructions = 0;
+        for (const analysis::FlowCounts* counts : s.sink->counts())
+            for (std::size_t edge = 0; edge < counts->times.size(); ++edge)
+                instructions += counts->times[edge] * counts->known.edges[edge].instructions;
+        return instructions;
     }
 
     template <class Add>

@@ -98,8 +98,11 @@ Result<answers::Answers> answers_of_all(const std::vector<std::string>& captures
 
 Shortcoming shortcoming_of(const std::vector<const answers::Answers*>& all) {
     for (const answers::Answers* answers : all)
-        if (const answers::Finding* lost = loss(*answers)) return {answers, lost};
-    if (const answers::Finding* unused = unused_by(all)) return {all.front(), unused};
+        if (const answers::Finding* lost = loss(*answers)) return {answers, lost->what};
+    for (const answers::Answers* answers : all)
+        if (answers::completeness(answers->account).strict)
+            return {answers, answers::account_sentence(answers->account)};
+    if (const answers::Finding* unused = unused_by(all)) return {all.front(), unused->what};
     return {};
 }
 

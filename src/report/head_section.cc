@@ -122,6 +122,7 @@ PageSection head_section(const Answers& answers, Limit most_rows, const std::vec
     json.key("unit").string(answers.unit);
     json.key("version").string(answers.version);
     json.key("traceBytes").number(answers.trace_bytes);
+    json.key("run").string(answers::account_sentence(answers.account));
     json.key("summary").begin_array();
     for (const Figure& figure : answers.summary) {
         json.begin_object();

@@ -81,9 +81,15 @@ TEST_F(Several, LossesComeBeforeUnusedFiles) {
     const Answers other = capture_of("ETE", {unused("x")});
     const Answers whole = capture_of("ETE");
     EXPECT_EQ(shortcoming_of({&other, &lossy}).of, &lossy);
-    EXPECT_EQ(shortcoming_of({&other, &lossy}).finding->what, "lost");
-    EXPECT_EQ(shortcoming_of({&other, &other}).finding->unused_file, "x");
-    EXPECT_EQ(shortcoming_of({&other, &whole}).finding, nullptr);
+    EXPECT_EQ(shortcoming_of({&other, &lossy}).what, "lost");
+    EXPECT_EQ(shortcoming_of({&other, &other}).what, "x is of nothing that ran");
+    EXPECT_EQ(shortcoming_of({&other, &whole}).of, nullptr);
+    // A part of the run that no finding names.
+    Answers part = whole;
+    answers::add(part.account, {.reason = answers::AccountReason::no_address, .times = 2});
+    EXPECT_EQ(shortcoming_of({&part, &lossy}).of, &lossy);
+    EXPECT_EQ(shortcoming_of({&part, &other}).of, &part);
+    EXPECT_EQ(shortcoming_of({&part, &other}).what, "not decoded: 2 stretches without an address");
 }
 
 }  // namespace

@@ -81,6 +81,7 @@ struct DpuSaid {
     std::string program{}, cycles_note{}, layout{};  ///< cycles_note: how cycles came to be
     dpu::Totals totals{};
     bool overwritten = false, cut = false, complete = true;
+    std::string ended{};       ///< how the recording ended before the run did: `by --limit, and the program ran on`
     bool all_changes = true;   ///< every change of flow makes an entry: TCHOF, TINT and TLOOP of the EOnCE were on
     bool lost_unseen = false;  ///< the unit says that entries were lost (TLOST), and none of the trace says which
     std::uint64_t offs{};      ///< times that tracing was off (EN = 0) between two stretches of trace

@@ -27,6 +27,7 @@ struct DpuFinding {
         cut,             ///< the file of the buffer is shorter than what was written
         gap,             ///< bytes that are no entry
         incomplete,      ///< the unit still held trace
+        ended,           ///< the recording ended before the run did
         // doubts
         readings,     ///< readings that cannot be true
         wide,         ///< differences of 2^30 or more
@@ -40,14 +41,19 @@ struct DpuFinding {
     answers::Finding::Severity severity{};
     std::string what;  ///< a sentence without its capital and its end
     std::string todo{};
-    std::optional<Offset> first{};  ///< in the trace
-    GapReason reason{};             ///< of `gap`
+    std::optional<Offset> first{};           ///< in the trace
+    GapReason reason{};                      ///< of `gap`
+    std::uint64_t times = 1;                 ///< stretches, at least 1
+    std::optional<std::uint64_t> bytes{};    ///< of trace; absent: not known
+    std::optional<std::uint64_t> records{};  ///< entries or readings; absent: not known
 };
 
 /// What is missing from the trace: it was lost, or not traced on purpose, for a part of the run.
 [[nodiscard]] std::vector<DpuFinding> dpu_losses(const DpuSaid& said);
 /// What IDFLT leaves out on purpose, in one sentence; empty: nothing.
 [[nodiscard]] std::string dpu_left_out(const DpuSaid& said);
+/// How much of the run the trace is: from `dpu_losses`, `dpu_doubts` and what IDFLT leaves out.
+[[nodiscard]] answers::Account dpu_account(const DpuSaid& said, const DpuCosts& costs);
 /// All that the unit was asked to trace is there, and nothing of it is in doubt.
 [[nodiscard]] bool is_whole(const DpuSaid& said, const DpuCosts& costs);
 /// What there is but cannot be so, or hardly. `counter`: whose counts sentences give.

@@ -65,6 +65,7 @@ struct FlowAnswersOptions {
     bool several_sources = false;
     /// The streams are a part of the run: the rest could have run everything, so what did not run is not observed.
     bool partial = false;
+    bool lower_bounds = false;  ///< something of the run is missing, so that what was decoded is less than what ran
     /// Number of stretches of the run that the streams contain, where the units did not trace between them: counts are
     /// then estimates. 0: the streams are no such stretches.
     std::uint64_t stretches = 0;

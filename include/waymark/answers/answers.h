@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "waymark/answers/account.h"
 #include "waymark/answers/table.h"
 #include "waymark/isa/isa.h"
 
@@ -385,6 +386,7 @@ struct Answers {
     std::uint64_t trace_bytes{};
     bool cut{};  ///< the capture could not be read to its end: `health` says why
 
+    Account account;              ///< how much of the run this is
     std::vector<Finding> health;  ///< the worst first
     std::vector<Trust> trust;     ///< of each kind of figure that is here, or that the unit could have delivered
     std::vector<Figure> summary;

@@ -85,6 +85,16 @@ void fields(W& w, Of<Metric> auto& r) {
     w.number("captures", r.captures, "number of these captures");
 }
 template <class W>
+void fields(W& w, Of<AccountRow> auto& r) {
+    w.choice("reason", r.reason, account_reason_words, "what became of a part of the run (account.md)");
+    w.text("of", r.of, "a protocol or an image; empty: none in particular");
+    w.number("times", r.times, "stretches");
+    w.maybe("bytes", r.bytes, "bytes of trace");
+    w.maybe("instructions", r.instructions, "instructions that ran");
+    w.maybe("ranges", r.ranges, "executions of blocks; of `no address`: waypoints; of `uncommitted`: P0 elements");
+    w.maybe("records", r.records, "samples of SPE, readings of a DPU");
+}
+template <class W>
 void fields(W& w, Of<MergedPart> auto& r) {
     w.text("capture", r.capture, "its name");
     w.number("times", r.times, "how often it is among the answers");
@@ -398,6 +408,7 @@ void fields(W& w, Of<AnswersHead> auto& r) {
 template <class T, class A>
 void tables(T&& table, A& a) {
     table("parts", a.parts, "the merged captures; empty: only the capture named in the head");
+    table("account", a.account, "how much of the run this is: a row for each reason why a part of it is not there");
     table("health", a.health, "what to know before trusting the rest, the worst first");
     table("trust", a.trust, "how far figures can be believed");
     table("summary", a.summary, "figures, as they are printed");

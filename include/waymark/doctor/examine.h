@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "waymark/answers/account.h"
 #include "waymark/core/result.h"
 #include "waymark/coresight/deformatter.h"
 #include "waymark/coresight/guess.h"
@@ -84,6 +85,9 @@ struct ExaminationReport {
     std::vector<ImageVerdict> images;
     std::vector<CaptureFinding> findings;  ///< most severe first, then by place
     std::string verdict;                   ///< one sentence
+    /// How much of the run the capture is, decoded as described. Empty: what decodes it is not described, or not all of
+    /// it was examined.
+    answers::Account account;
     bool labelled = false;
     bool recognised = false;  ///< there is trace of a protocol that Waymark knows
     bool cut = false;         ///< something could not be read, or not to its end: a finding says what

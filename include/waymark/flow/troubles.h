@@ -50,7 +50,7 @@ struct Troubles {
     std::uint64_t
         without_code{};  ///< outcomes of branches whose code is not known: each ends a range that is not decoded
     std::uint64_t contexts{}, timestamps{}, triggers{};
-    std::uint64_t switched_on{};  ///< times the unit traced again after it was off by its own choice
+    std::uint64_t resumptions{};  ///< times trace began again after a filter or the unit's programming had ended it
     std::optional<std::uint64_t> first_timestamp, last_timestamp;
 
     /// Counts the events of the next batch; `offset` is called for the first of each kind.
@@ -66,8 +66,9 @@ struct Troubles {
 
 private:
     void note(const Event& event, const MapOffset& offset);
-    std::optional<Block> last_;   // that ran
-    bool without_image_ = false;  // execution is where no image is known
+    std::optional<Block> last_;          // that ran
+    bool without_image_ = false;         // execution is where no image is known
+    std::uint64_t early_resumptions_{};  // before anything ran: no resumptions unless something ran in an earlier part
 };
 
 }  // namespace waymark::flow

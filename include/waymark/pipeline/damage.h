@@ -51,6 +51,12 @@ struct Damage {
     std::string found, means;    ///< `21 bytes in 1 stretch have reserved trace IDs (0x70)`; what follows from it
     /// One sentence with place: `buffer ETB_0: 21 bytes in 1 stretch, first at offset 0x1b, have …: …`.
     std::string sentence;
+    std::uint64_t times = 1;               ///< stretches, at least 1
+    std::optional<std::uint64_t> bytes{};  ///< of trace; absent: not known
+    /// What ran, or was to run: executions of blocks, waypoints or P0 elements (answers::AccountRow). Absent: not
+    /// known.
+    std::optional<std::uint64_t> instructions{}, ranges{};
+    std::string of{};  ///< a file or the sources that it concerns, where that is known
 };
 
 /// Frames of one buffer, as far as their damage is described by them.

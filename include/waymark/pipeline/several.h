@@ -34,10 +34,11 @@ struct LeftOut {
                                                    const std::string& capture, const std::string& unit);
 
 /// Why none of these may be trusted to be whole, the worst first: trace that is missing, damaged or contradicted; then
-/// a file that was given and that no capture needs. Null: there is nothing.
+/// a part of the run that its account names; then a file that was given and that no capture needs. `of` is null where
+/// there is nothing.
 struct Shortcoming {
     const answers::Answers* of{};
-    const answers::Finding* finding{};
+    std::string what{};  ///< a sentence
 };
 [[nodiscard]] Shortcoming shortcoming_of(const std::vector<const answers::Answers*>& all);
 

@@ -36,9 +36,6 @@ Result<answers::Answers> answers_of_dpu_folder(const AnswersOptions& options) {
                      fmt::format("{}: nothing was decoded: {}", options.input.capture, input.why_nothing())};
     analysis::DpuSaid said = input.said(setup, decoded);
     said.problems = std::move(problems);
-    if (input.parameter("ended") == capture::limited_run)
-        said.problems.push_back(
-            fmt::format("The recording ended {}: what ran afterwards is not in it", capture::limited_run));
     analysis::DpuAnswersOptions wanted;
     wanted.most_slices = options.most_slices;
     return finished(analysis::answers_of_dpu(costs, times ? &*times : nullptr, code, said, wanted), options);

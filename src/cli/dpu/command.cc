@@ -12,6 +12,7 @@
 #include "../table.h"
 #include "../views.h"
 #include "input.h"
+#include "waymark/analysis/dpu_findings.h"
 #include "waymark/analysis/dpu_lanes.h"
 #include "waymark/core/numbers.h"
 #include "waymark/doctor/dpu_view.h"
@@ -88,6 +89,7 @@ void print_head(const DpuView& a, Output& out) {
     else
         out.print(
             "time      no counter counts CYCLES: places in time are numbers of readings, and there are no rates\n");
+    print_account(out, analysis::dpu_account(a.said(), a.costs()), 10);
     const auto troubles = a.losses();
     if (troubles.empty()) out.write("lost      nothing\n");
     for (const std::string& trouble : troubles) out.print("lost      {}\n", trouble);
@@ -123,6 +125,7 @@ ordered_json json_head(const DpuView& a) {
             {"nothing_decoded", a.has_content() ? std::string() : a.input().why_nothing()},
             {"time", a.has_content() ? ordered_json(a.costs().time()) : ordered_json()},
             {"time_in", a.costs().knows_time() ? "cycles" : "readings"},
+            {"run", a.has_content() ? answers::account_sentence(analysis::dpu_account(a.said(), a.costs())) : ""},
             {"lost", a.losses()},
             {"left_out", a.has_content() ? a.left_out() : std::string()},
             {"doubtful", a.has_content() ? a.doubts() : std::vector<std::string>()},

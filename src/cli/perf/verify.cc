@@ -7,7 +7,9 @@
 #include <filesystem>
 
 #include "../dpu/verify.h"
+#include "../views.h"
 #include "waymark/core/numbers.h"
+#include "waymark/pipeline/account.h"
 #include "waymark/record/perf_file.h"
 #include "waymark/record/truth.h"
 #include "waymark/verify/perf.h"
@@ -67,6 +69,7 @@ ExitStatus verify_perf(const InputOptions& options) {
     for (const pipeline::Damage& damage : all.missing) say("warning", damage.sentence);
     if (all.together) out->write("threads are not in the trace: what all executed together is compared\n");
     for (const VerifiedThread& thread : all.threads) print_thread(thread, all.partial, *out);
+    print_account(*out, pipeline::account_of(session, *selected));
     if (all.instructions == 0 && all.verdict() == verify::Verdict::not_compared)
         say("error", "nothing to compare: no instruction is decoded");
     using verify::Verdict;

@@ -77,6 +77,7 @@ export interface Head {
     unit: string;
     version: string;
     traceBytes: number;
+    run: string; // how much of the run this is
     health: Finding[];
     summary: Figure[];
     metrics: Metric[];

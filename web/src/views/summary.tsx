@@ -33,6 +33,7 @@ export function SummaryView({ report, metric }: ViewProps) {
             <h1 tabIndex={-1}>Summary</h1>
             <section aria-labelledby="health">
                 <h2 id="health">Can this capture be trusted?</h2>
+                {head.run && <p>Of the run: {spaced(head.run)}.</p>}
                 {findings.length === 0 ? (
                     <p class="empty">Nothing is known against it.</p>
                 ) : (

@@ -1,0 +1,34 @@
+/// The account of decoded program flow (answers/account.h): what of the run the capture shows, and what became of the
+/// rest. All commands that decode flow take it from here.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "waymark/answers/account.h"
+#include "waymark/flow/troubles.h"
+#include "waymark/pipeline/damage.h"
+#include "waymark/pipeline/run.h"
+#include "waymark/pipeline/session.h"
+
+namespace waymark::pipeline {
+
+/// One source in one buffer, decoded.
+struct DecodedStream {
+    const StreamReport* stream{};
+    const flow::Troubles* troubles{};
+    std::uint64_t ranges{}, instructions{};  ///< that were delivered
+};
+
+/// The account of a capture. `selected`: the sources that were asked for. `streams`: those of `report` that were
+/// decoded.
+[[nodiscard]] answers::Account flow_account(const Session& session, const std::vector<const Source*>& selected,
+                                            const Report& report, std::span<const DecodedStream> streams);
+
+/// Decodes what `selected` sources sent and gives the account of it.
+[[nodiscard]] answers::Account account_of(const Session& session, const std::vector<const Source*>& selected,
+                                          const Progress& progress = {});
+
+}  // namespace waymark::pipeline

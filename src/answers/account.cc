@@ -1,0 +1,235 @@
+#include "waymark/answers/account.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <tuple>
+
+#include "waymark/core/numbers.h"
+
+namespace waymark::answers {
+namespace {
+
+using enum AccountState;
+using Reason = AccountReason;
+
+constexpr std::array<std::string_view, 3> hides_words{"not executed", "not observed where it can be reached",
+                                                      "not observed"};
+constexpr std::array<std::string_view, account_states> state_names{"observed", "not traced", "lost", "not decoded",
+                                                                   "uncertain"};
+
+/// What the reasons of one effect have in common.
+constexpr AccountRule left_out(Reason reason, std::string_view one, std::string_view many, std::string_view what,
+                               bool strict) {
+    return {reason, not_traced, one, many, what, true, false, Hides::anything, strict};
+}
+constexpr AccountRule loss(Reason reason, Hides hides, std::string_view one, std::string_view many,
+                           std::string_view what) {
+    return {reason, lost, one, many, what, true, false, hides, true};
+}
+constexpr AccountRule gap(Reason reason, Hides hides, std::string_view one, std::string_view many,
+                          std::string_view what) {
+    return {reason, not_decoded, one, many, what, true, false, hides, true};
+}
+constexpr AccountRule doubt(Reason reason, std::string_view one, std::string_view many, std::string_view what) {
+    return {reason, uncertain, one, many, what, false, true, Hides::anything, true};
+}
+
+constexpr std::array<AccountRule, account_reasons> rules{{
+    {Reason::decoded, observed, "", "", "decoded, and attributed to the code that ran", false, false, Hides::nothing,
+     false},
+    left_out(Reason::before_start, "part before the recording began", "parts before the recording began",
+             "the recording began later than the program (`begins=`, `record --start-at`)", true),
+    left_out(Reason::after_end, "part after the recording ended", "parts after the recording ended",
+             "the recording ended earlier than the program (`ends=`, `record --limit`, `--stop-at`)", true),
+    // Whoever programmed the unit asked for a part, and has it whole.
+    {Reason::off, not_traced, "stretch in which the unit was off", "stretches in which the unit was off",
+     "filters, exception levels, start/stop logic or enable bits turned trace off, and on again", true, false,
+     Hides::reachable, false},
+    left_out(Reason::held, "stretch in which software held trace", "stretches in which software held trace",
+             "software held the trace of a DPU (TMPDIS), or turned it off (EN = 0)", true),
+    {Reason::strobing, not_traced, "pause of strobing", "pauses of strobing",
+     "the unit was switched on and off periodically, so the capture is a sample of the run", true, true,
+     Hides::anything, true},
+    left_out(Reason::filtered, "what the filter leaves out", "",
+             "the unit recorded what its filter lets by alone (SPE filters, IDFLT of a DPU)", false),
+    {Reason::sampled, not_traced, "what ran between samples", "", "the unit takes one operation in an interval", false,
+     true, Hides::anything, false},
+    left_out(Reason::discarded, "stretch of discarded samples", "stretches of discarded samples",
+             "the unit was told to discard what it sampled", true),
+    loss(Reason::overflow, Hides::reachable, "overflow", "overflows", "the unit's FIFO or buffer was full"),
+    loss(Reason::packets, Hides::reachable, "stretch of damaged packets", "stretches of damaged packets",
+         "bytes that are no packet, up to the next synchronisation"),
+    loss(Reason::frames, Hides::reachable, "stretch of damaged frames", "stretches of damaged frames",
+         "frames that cannot be, and packets that they cut in two"),
+    loss(Reason::strays, Hides::anything, "stretch of bytes of no source", "stretches of bytes of no source",
+         "bytes under trace IDs that no source has, so they are missing from the stream of another"),
+    loss(Reason::unsynchronised, Hides::anything, "stretch before a synchronisation",
+         "stretches before a synchronisation", "the trace of a source begins inside a packet"),
+    {Reason::collided, lost, "stretch with collided samples", "stretches with collided samples",
+     "a sample came due while the unit was busy with the one before, so long operations are too seldom", true, true,
+     Hides::anything, false},
+    loss(Reason::overwritten, Hides::anything, "overwritten buffer", "overwritten buffers",
+         "a buffer wrapped, so its beginning is gone"),
+    loss(Reason::cut, Hides::anything, "cut or unreadable place", "cut or unreadable places",
+         "a file lacks its end, or could not be read there"),
+    loss(Reason::recorder, Hides::anything, "loss of the recorder", "losses of the recorder",
+         "the recorder dropped trace, or read the unit before all had left it"),
+    loss(Reason::silence, Hides::anything, "source that fell silent", "sources that fell silent",
+         "a source ended inside a packet while others went on"),
+    gap(Reason::protocol, Hides::anything, "source that is not decoded", "sources that are not decoded",
+        "no decoder for the protocol of a source, or its description is missing"),
+    gap(Reason::no_image, Hides::reachable, "stretch without an image", "stretches without an image",
+        "execution went where no image is known"),
+    gap(Reason::no_address, Hides::reachable, "stretch without an address", "stretches without an address",
+        "the outcomes of branches are known, but not their addresses"),
+    gap(Reason::untraced_way, Hides::reachable, "stretch whose way the trace omits",
+        "stretches whose way the trace omits", "the trace states that code ran, but not which code (Q elements)"),
+    gap(Reason::uncommitted, Hides::reachable, "end of speculation", "ends of speculation",
+        "instructions were speculative when the trace ended"),
+    gap(Reason::contradiction, Hides::reachable, "contradiction", "contradictions",
+        "trace and image, or two parts of the trace, contradict each other"),
+    gap(Reason::no_code, Hides::reachable, "walk through what is no code", "walks through what is no code",
+        "no branch within 64 KiB, and then no image"),
+    gap(Reason::not_kept, Hides::anything, "full table", "full tables", "the analysis met more than its tables hold"),
+    doubt(Reason::shared_address, "stretch at an address of several files", "stretches at an address of several files",
+          "several files were mapped at one address while it ran"),
+    doubt(Reason::same_name, "name of several files", "names of several files", "several files have one name"),
+    doubt(Reason::no_context, "stretch whose process is uncertain", "stretches whose process is uncertain",
+          "the trace does not carry which process or thread ran"),
+}};
+
+constexpr bool in_order() {
+    for (std::size_t i = 0; i < rules.size(); ++i)
+        if (static_cast<std::size_t>(rules[i].reason) != i) return false;
+    return true;
+}
+static_assert(in_order());
+
+std::uint64_t sum(std::uint64_t a, std::uint64_t b) {
+    return a > std::numeric_limits<std::uint64_t>::max() - b ? std::numeric_limits<std::uint64_t>::max() : a + b;
+}
+void add_size(std::optional<std::uint64_t>& to, const std::optional<std::uint64_t>& size) {
+    to = to && size ? std::optional(sum(*to, *size)) : std::nullopt;
+}
+
+/// `3 overflows (21 bytes)`.
+std::string clause(const AccountRow& row) {
+    const AccountRule& rule = account_rule(row.reason);
+    std::string out = rule.many.empty() ? std::string(rule.one) : counted(row.times, rule.one, rule.many);
+    std::string sizes = row.of;
+    const auto add = [&](const std::optional<std::uint64_t>& size, std::string_view one) {
+        if (size) sizes += fmt::format("{}{}", sizes.empty() ? "" : ", ", counted(*size, one));
+    };
+    add(row.bytes, "byte");
+    add(row.instructions, "instruction");
+    add(row.records, "record");
+    add(row.ranges, row.reason == Reason::no_address    ? "waypoint"
+                    : row.reason == Reason::uncommitted ? "P0 element"
+                                                        : "range");
+    return sizes.empty() ? out : fmt::format("{} ({})", out, sizes);
+}
+
+}  // namespace
+
+std::string_view name(AccountState state) { return state_names[static_cast<std::size_t>(state)]; }
+
+std::span<const AccountRule> account_rules() { return rules; }
+
+const AccountRule& account_rule(AccountReason reason) { return rules[static_cast<std::size_t>(reason)]; }
+
+void add(Account& to, AccountRow row) {
+    const auto at = std::lower_bound(to.begin(), to.end(), row, [](const AccountRow& a, const AccountRow& b) {
+        return std::tie(a.reason, a.of) < std::tie(b.reason, b.of);
+    });
+    if (at == to.end() || at->reason != row.reason || at->of != row.of) {
+        to.insert(at, std::move(row));
+        return;
+    }
+    at->times = sum(at->times, row.times);
+    add_size(at->bytes, row.bytes);
+    add_size(at->instructions, row.instructions);
+    add_size(at->ranges, row.ranges);
+    add_size(at->records, row.records);
+}
+
+void add(Account& to, const Account& other) {
+    for (const AccountRow& row : other) add(to, row);
+}
+
+std::string_view Completeness::word() const { return estimates ? "estimate" : lower_bounds ? "lower bound" : "exact"; }
+
+Completeness completeness(const Account& account) {
+    Completeness out;
+    for (const AccountRow& row : account) {
+        const AccountRule& rule = account_rule(row.reason);
+        out.lower_bounds |= rule.lowers_sums;
+        out.estimates |= rule.estimates;
+        out.hides = std::max(out.hides, rule.hides);
+        out.strict |= rule.strict;
+    }
+    return out;
+}
+
+bool is_part_of_run(const Account& account) {
+    return std::any_of(account.begin(), account.end(),
+                       [](const AccountRow& row) { return row.reason != Reason::decoded; });
+}
+
+std::vector<std::string> account_clauses(const Account& account) {
+    std::vector<std::string> out;
+    for (std::size_t state = 0; state < account_states; ++state) {
+        std::string parts;
+        for (const AccountRow& row : account) {
+            if (account_rule(row.reason).state != static_cast<AccountState>(state)) continue;
+            if (row.reason == Reason::decoded)
+                parts = row.instructions ? counted(*row.instructions, "instruction")
+                        : row.records    ? counted(*row.records, "record")
+                        : row.bytes      ? counted(*row.bytes, "byte") + " of trace"
+                                         : counted(row.times, "stretch", "stretches");
+            else
+                parts += fmt::format("{}{}", parts.empty() ? "" : ", ", clause(row));
+        }
+        const bool is_observed = static_cast<AccountState>(state) == observed;
+        if (!parts.empty()) out.push_back(fmt::format("{}{} {}", state_names[state], is_observed ? "" : ":", parts));
+    }
+    return out;
+}
+
+std::string account_sentence(const Account& account) {
+    return fmt::format("{}", fmt::join(account_clauses(account), "; "));
+}
+
+std::string account_document() {
+    std::string out =
+        "# How much of the run this is\n"
+        "\n"
+        "A capture shows a part of what ran. The *account* of a capture states what became of the rest: a row for "
+        "each\n"
+        "reason, with its size where that is known (`answers::Account`, `include/waymark/answers/account.h`). Every\n"
+        "command reads its statements from the account, and from nothing else: the sentence in the head of a view, "
+        "the\n"
+        "words *exact*, *lower bound* and *estimate*, *not observed* in place of *not executed*, and the status "
+        "under\n"
+        "`--strict`. Answers files contain the account, and `waymark merge` adds accounts up.\n"
+        "\n"
+        "This document is generated from the table that the program uses. The columns:\n"
+        "\n"
+        "- *counts*: what the counts of instructions, calls and costs are if a part of the run has this reason.\n"
+        "- *code that was not seen*: whether it is called *not executed*, or *not observed* because it may have run.\n"
+        "- *`--strict`*: whether the command exits with status 1.\n"
+        "\n"
+        "| state | reason | meaning | counts | code that was not seen | `--strict` |\n"
+        "|---|---|---|---|---|---|\n";
+    for (const AccountRule& rule : rules)
+        out += fmt::format("| {} | {} | {} | {} | {} | {} |\n", name(rule.state),
+                           account_reason_words[static_cast<std::size_t>(rule.reason)], rule.what,
+                           Completeness{rule.lowers_sums, rule.estimates, {}, false}.word(),
+                           hides_words[static_cast<std::size_t>(rule.hides)], rule.strict ? "fails" : "passes");
+    return out;
+}
+
+}  // namespace waymark::answers

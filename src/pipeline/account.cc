@@ -1,0 +1,140 @@
+#include "waymark/pipeline/account.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "waymark/flow/tee.h"
+#include "waymark/pipeline/flow_filter.h"
+
+namespace waymark::pipeline {
+
+namespace {
+
+using answers::Account;
+using answers::AccountReason;
+
+std::optional<AccountReason> reason_of(Damage::Kind kind) {
+    using Kind = Damage::Kind;
+    switch (kind) {
+        case Kind::reserved_ids:
+        case Kind::trigger_ids:
+        case Kind::padding:
+        case Kind::damaged_ids: return AccountReason::strays;
+        case Kind::lost_frames:
+        case Kind::partial_frame: return AccountReason::frames;
+        case Kind::undescribed_ids:
+        case Kind::not_decoded: return AccountReason::protocol;
+        case Kind::silence: return AccountReason::silence;
+        case Kind::cut: return AccountReason::cut;
+        case Kind::no_frame_sync:
+        case Kind::unsynchronised: return AccountReason::unsynchronised;
+        case Kind::contradiction: return AccountReason::contradiction;
+        case Kind::no_branch: return AccountReason::no_code;
+        case Kind::no_image:
+        case Kind::missing_code: return AccountReason::no_image;
+        case Kind::uncertain_code: return AccountReason::shared_address;
+        case Kind::unplaced: return AccountReason::no_address;
+        case Kind::untraced: return AccountReason::untraced_way;
+        case Kind::uncommitted: return AccountReason::uncommitted;
+        case Kind::overflow: return AccountReason::overflow;
+        case Kind::lost_packets: return AccountReason::packets;
+        case Kind::cut_packets:  // the gaps of streams are counted whether they cut a packet or not
+        case Kind::last_packet: return std::nullopt;
+    }
+    return std::nullopt;
+}
+
+void add(Account& to, const Damage& damage) {
+    const auto reason = reason_of(damage.kind);
+    // A note is of nothing that ran on a traced core.
+    if (!reason || damage.severity == Severity::note) return;
+    answers::add(to, {*reason, damage.of, damage.times, damage.bytes, damage.instructions, damage.ranges});
+}
+
+void add_stream(Account& to, const Session& session, const DecodedStream& s) {
+    const flow::Troubles& troubles = *s.troubles;
+    if (s.ranges != 0) answers::add(to, {AccountReason::decoded, {}, 1, s.stream->bytes, s.instructions, s.ranges});
+    if (troubles.resumptions != 0)
+        answers::add(to, {.reason = session.capture.strobed ? AccountReason::strobing : AccountReason::off,
+                          .times = troubles.resumptions});
+    if (const flow::Trouble& gap = troubles.gaps[static_cast<unsigned>(GapReason::missing)]; gap.times != 0)
+        answers::add(to, {.reason = AccountReason::recorder, .times = gap.times});
+    for (const Damage& damage : damage_in(*s.stream, troubles, s.ranges)) add(to, damage);
+}
+
+/// What the capture's description states about the part of the run that it contains.
+void add_parts(Account& to, const Session& session) {
+    std::uint64_t described = 0;
+    for (const capture::Buffer& buffer : session.capture.buffers) {
+        if (buffer.overwritten != 0)
+            answers::add(to, {.reason = AccountReason::overwritten, .bytes = buffer.overwritten});
+        if (!buffer.begins.empty()) answers::add(to, {.reason = AccountReason::before_start});
+        if (!buffer.ends.empty()) answers::add(to, {.reason = AccountReason::after_end});
+        described += missing_parts(buffer).size();
+    }
+    std::uint64_t parts = 0, damaged = 0;
+    bool not_traced = false;
+    for (const capture::Problem& problem : session.problems) {
+        parts += problem.kind == capture::Problem::Kind::part ? 1 : 0;
+        damaged += problem.kind == capture::Problem::Kind::damage ? 1 : 0;
+        not_traced |= problem.kind == capture::Problem::Kind::not_traced;
+    }
+    // A snapshot's parts are those of its buffers; what else is missing, the recorder did not keep.
+    if (parts > described) answers::add(to, {.reason = AccountReason::recorder, .times = parts - described});
+    if (damaged != 0) answers::add(to, {.reason = AccountReason::cut, .times = damaged});
+    const bool strobing = std::any_of(
+        to.begin(), to.end(), [](const answers::AccountRow& row) { return row.reason == AccountReason::strobing; });
+    if (not_traced && !strobing) answers::add(to, {.reason = AccountReason::strobing});
+}
+
+}  // namespace
+
+answers::Account flow_account(const Session& session, const std::vector<const Source*>& selected, const Report& report,
+                              std::span<const DecodedStream> streams) {
+    Account out;
+    for (const DecodedStream& s : streams) add_stream(out, session, s);
+    for (const BufferReport& buffer : report.buffers) {
+        for (const Damage& damage : damage_in(buffer)) add(out, damage);
+        if (buffer.error) answers::add(out, {.reason = AccountReason::cut});
+    }
+    // Damaged frames are those of a buffer; where a buffer knows of none, those that its streams met.
+    if (std::none_of(out.begin(), out.end(), [](const answers::AccountRow& row) {
+            return row.reason == AccountReason::frames || row.reason == AccountReason::strays;
+        }))
+        for (const DecodedStream& s : streams)
+            if (const flow::Trouble& gap = s.troubles->gaps[static_cast<unsigned>(GapReason::framing)]; gap.times != 0)
+                answers::add(out, {.reason = AccountReason::frames, .times = gap.times});
+    for (const Damage& damage : not_decoded(session, selected, report)) add(out, damage);
+    for (const Damage& damage : code_damage(session, report)) add(out, damage);
+    if (const auto filtered = filter_note(session, report); filtered && filtered->uncertain)
+        answers::add(out, {.reason = AccountReason::no_context});
+    add_parts(out, session);
+    return out;
+}
+
+answers::Account account_of(const Session& session, const std::vector<const Source*>& selected,
+                            const Progress& progress) {
+    std::vector<const Source*> sources;
+    std::copy_if(selected.begin(), selected.end(), std::back_inserter(sources),
+                 [](const Source* source) { return source->has_flow(); });
+    std::map<std::pair<const Source*, std::string>, std::unique_ptr<flow::Tee>> tees;
+    const auto make = [&](const StreamInfo& stream) {
+        auto& tee = tees[{&stream.source, stream.buffer.name}];
+        tee = std::make_unique<flow::Tee>([&offsets = stream.offsets](Offset at) { return offsets.capture(at).value; },
+                                          nullptr);
+        return flow_consumer(stream, *tee, DecoderKind::fast);
+    };
+    const Report report = run(session, sources, make, progress);
+    std::vector<DecodedStream> streams;
+    for (const StreamReport& stream : report.streams) {
+        const flow::Tee& tee = *tees.at({stream.source, stream.buffer});
+        streams.push_back({&stream, &tee.troubles(), tee.totals().ranges, tee.totals().instructions});
+    }
+    return flow_account(session, selected, report, streams);
+}
+
+}  // namespace waymark::pipeline
