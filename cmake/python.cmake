@@ -24,7 +24,7 @@ list(FILTER package EXCLUDE REGEX "__pycache__")
 pybind11_add_module(waymark_python MODULE NO_EXTRAS ${sources})
 set(python_build ${CMAKE_BINARY_DIR}/python/waymark)
 set_target_properties(waymark_python PROPERTIES OUTPUT_NAME _waymark LIBRARY_OUTPUT_DIRECTORY ${python_build}
-    CXX_VISIBILITY_PRESET hidden UNITY_BUILD OFF)
+    CXX_VISIBILITY_PRESET hidden)
 target_include_directories(waymark_python PRIVATE ${PROJECT_SOURCE_DIR}/include)
 target_compile_options(waymark_python PRIVATE ${briefly})
 target_link_libraries(waymark_python PRIVATE waymark-c $<BUILD_INTERFACE:waymark_warnings>)

@@ -25,8 +25,8 @@ endfunction()
 
 # What most sources include.
 set(WAYMARK_COMMON_HEADERS <algorithm> <array> <bit> <charconv> <cstring> <deque> <filesystem> <functional> <limits> <map>
-    <memory> <mutex> <numeric> <optional> <set> <span> <string> <string_view> <tuple> <unordered_map> <utility> <variant>
-    <vector> <fmt/format.h>)
+    <memory> <mutex> <numeric> <optional> <random> <set> <span> <string> <string_view> <tuple> <unordered_map> <utility>
+    <variant> <vector> <fmt/format.h>)
 
 # waymark_headers(<level> <variable>): the target that precompiles these headers for sources with the level, such as -O1.
 # Compilers take no other level's. Empty is the level of the build.

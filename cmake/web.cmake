@@ -21,5 +21,5 @@ add_custom_target(waymark_web
     SOURCES ${web_sources}
     VERBATIM)
 target_sources(waymark_report PRIVATE $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/web/page.cc>)
-set_source_files_properties(${PROJECT_BINARY_DIR}/web/page.cc PROPERTIES GENERATED ON COMPILE_OPTIONS -O0)
+set_source_files_properties(${PROJECT_BINARY_DIR}/web/page.cc PROPERTIES GENERATED ON SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS -O0)
 add_dependencies(waymark_report waymark_web)
