@@ -101,9 +101,10 @@ install_packages() {
     return 1
 }
 
-# build_preset <preset> [cmake options…]: configures and builds a preset of CMakePresets.json.
+# build_preset <preset> [cmake options…]: configures and builds a preset of CMakePresets.json: all of it, or $build_targets.
+build_targets=()
 build_preset() {
     local preset=$1
     step "$preset-configure" "configuring $preset" cmake --preset "$@" &&
-        step "$preset-build" "building $preset" cmake --build --preset "$preset"
+        step "$preset-build" "building $preset" cmake --build --preset "$preset" ${build_targets:+--target "${build_targets[@]}"}
 }
