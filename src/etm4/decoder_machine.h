@@ -274,13 +274,11 @@ private:
         } else {
             const std::uint64_t depth = waiting_.depth();
             const std::uint64_t excess = depth > config_.max_speculation ? depth - config_.max_speculation : 0;
+            if (waiting_.size() > most_waiting) waiting_.settle(Deliver{committed_});
             possible = possible && waiting_.size() <= most_waiting && waiting_.commit(std::max(request.commit, excess));
             if (possible && request.count) waiting_.add_before_waiting(at.first, *request.count);
             possible = possible && waiting_.cancel(request.cancel) && (!request.mispredict || waiting_.mispredict());
-            if (possible)
-                deliver_waiting();
-            else
-                waiting_.deliver_due(Deliver{committed_});
+            if (possible) deliver_waiting();
         }
         if (possible) [[likely]]
             return;
@@ -569,6 +567,7 @@ private:
 
     /// What is due and released.
     void deliver_waiting() {
+        waiting_.hold();
         do {
             if (!waiting_.empty() && follows_links()) follow_waiting();
         } while (waiting_.deliver_first(Deliver{committed_}));

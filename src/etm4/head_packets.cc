@@ -42,7 +42,7 @@ std::vector<HeadPackets::Entry> HeadPackets::committed() {
     // How many of the newest the loss discarded is not known: as many as can wait.
     if (lost_) (void)queue_.waiting.cancel(config_.max_speculation);
     (void)queue_.waiting.commit(queue_.waiting.depth(), take);
-    queue_.waiting.release(take);
+    queue_.waiting.settle(take);
     return out;
 }
 

@@ -208,14 +208,18 @@ protected:
             lose_element();
             return false;
         }
-        // Lost or sent as a whole: a wrong outcome that stays must not be committed.
+        // Lost or sent as a whole: a wrong outcome must not stay.
         begin_group();
         send(Atom{{1, w.passed ? 0U : 1U}}, 1);
+        const std::uint32_t commits = choices_.mispredict_committed && one_in(2) ? depth() + 1 : 0;
+        const bool at_once = commits != 0 && one_in(2);
+        if (at_once) send(Commit{commits});
         if (!w.passed && broadcasts(w.address)) send_address({w.instruction.target, w.instruction.target_isa}, {});
         for (std::uint32_t n = 0; n < wrong; ++n) {
             send(Atom{{1, one_in(2) ? 1U : 0U}}, 1);
             if (one_in(4)) send_address({w.instruction.target, w.instruction.target_isa}, {});
         }
+        if (commits != 0 && !at_once) send(Commit{commits});
         if (wrong == 0) {
             send(Mispredict{0});
         } else if (wrong == 1 && one_in(2)) {
@@ -233,6 +237,7 @@ protected:
             return false;
         }
         counts_.cancelled += wrong;
+        committed(commits);
         cancelled(wrong);
         return true;
     }

@@ -122,15 +122,18 @@ private:
         const std::uint64_t depth = waiting_.depth();
         const std::uint64_t excess = depth > config_.max_speculation ? depth - config_.max_speculation : 0;
         const std::uint64_t commit = std::max(request.commit, excess);
+        if (waiting_.size() > most_waiting) waiting_.settle(committed_);
         if (request.impossible || waiting_.size() > most_waiting || !waiting_.commit(commit, committed_))
             return sequence_error(at);
-        if (request.count) {
-            waiting_.release(committed_);
-            committed_.commit(at.first, *request.count);
-        }
-        if (!waiting_.cancel(request.cancel) || (request.mispredict && !waiting_.mispredict()))
+        if (request.count) waiting_.add_before_waiting(at.first, *request.count);
+        // A unit that does not speculate never mispredicts: what it committed is settled.
+        const bool speculates = config_.max_speculation != 0;
+        if (!waiting_.cancel(request.cancel) || (request.mispredict && !(speculates && waiting_.mispredict())))
             return sequence_error(at);
-        waiting_.release(committed_);
+        if (speculates)
+            waiting_.release(committed_);
+        else
+            waiting_.settle(committed_);
     }
 
     /// The packet cannot be here: nothing is known until the next A-sync and Trace Info.

@@ -109,6 +109,18 @@ std::vector<Class> classes() {
                 c.branch_broadcast = true;
                 m.mispredict_one_in = 4;
             });
+            make((name + "_committed").c_str(), [&](C& c, M& m, O&) {
+                c.max_speculation = speculation;
+                c.return_stack = c.branch_broadcast = true;
+                m.mispredict_one_in = 3;
+                m.mispredict_committed = true;
+            });
+            make((name + "_committed_cycles").c_str(), [&](C& c, M& m, O&) {
+                c.max_speculation = speculation;
+                c.cycle_counting = c.timestamps = c.return_stack = true;
+                m.mispredict_one_in = 3;
+                m.mispredict_committed = true;
+            });
             for (const bool mode_1 : {false, true})
                 make((name + (mode_1 ? "_cycles_mode_1" : "_cycles_mode_0")).c_str(), [&](C& c, M& m, O&) {
                     c.max_speculation = speculation;

@@ -154,8 +154,8 @@ TEST(Etm4Speculation, AtomsOfMispredictFillTheUnit) {
     EXPECT_EQ(mark->b, 2U);
 }
 
-// What a packet commits before it turns out to be impossible is delivered, and nothing after that.
-TEST(Etm4Speculation, AnImpossiblePacketReleasesNothing) {
+// What a packet commits before it turns out to be impossible is delivered, and what nothing could cancel behind it.
+TEST(Etm4Speculation, AnImpossiblePacketSettlesWhatWasCommitted) {
     Begun stream(1);
     Context context;
     context.has_payload = context.sf = context.ns = true;
@@ -163,8 +163,39 @@ TEST(Etm4Speculation, AnImpossiblePacketReleasesNothing) {
     stream.packets.insert(stream.packets.end(), {Atom{{1, 1}}, context, CancelF3{3, true}});
     const std::vector<Element> elements = stream.elements();
     EXPECT_EQ(count(elements, Kind::range), 1U);
-    EXPECT_EQ(count(elements, Kind::context), 1U);
+    EXPECT_EQ(count(elements, Kind::context), 2U);
     EXPECT_EQ(count(elements, Kind::gap), 1U);
+}
+
+// docs/spec/etm4-registers.md, 2.16: Mispredict turns the newest atom that was not cancelled, even if it was committed.
+TEST(Etm4Speculation, ACommittedAtomMayBeMispredicted) {
+    const auto outcomes = [](const std::vector<Packet>& packets) {
+        Begun stream(8);
+        stream.packets.insert(stream.packets.end(), packets.begin(), packets.end());
+        std::string out;
+        for (const Element& e : stream.elements()) {
+            if (e.kind == Kind::range) out += e.taken ? 'E' : 'N';
+            if (e.kind == Kind::gap && e.c == static_cast<std::uint64_t>(GapReason::malformed_packet)) out += '?';
+        }
+        return out;
+    };
+    // Up to a branch that may go either way.
+    const std::vector<Packet> none{};
+    ASSERT_EQ(outcomes(none), "");
+    const Packet e = Atom{{1, 1}}, n = Atom{{1, 0}};
+    const std::string as_it_is = outcomes({n, Commit{1}});
+    ASSERT_EQ(as_it_is, "N");
+    EXPECT_EQ(outcomes({e, Commit{1}, Mispredict{0}}), "N");
+    EXPECT_EQ(outcomes({n, Commit{1}, Mispredict{0}, Mispredict{0}}), "N");
+    // Of what was cancelled nothing counts.
+    EXPECT_EQ(outcomes({e, n, Commit{1}, CancelF2{0}}), "N");
+    EXPECT_EQ(outcomes({e, Commit{1}, e, e, CancelF3{0, false}}), "N");
+    EXPECT_EQ(outcomes({e, e, e, Commit{1}, CancelF1{2, true}}), "N");
+    // What was committed cannot be cancelled, and without an atom nothing is mispredicted.
+    EXPECT_EQ(outcomes({n, Commit{1}, CancelF1{1, false}}), "N?");
+    EXPECT_EQ(outcomes({Mispredict{0}}), "?");
+    // The unit's depth commits, too.
+    EXPECT_EQ(outcomes({n, Commit{1}, Timestamp{}, Mispredict{0}, Mispredict{0}, Commit{0}}), "N");
 }
 
 // Cut after any packet, a stream gives what was committed up to there, and says how much was not.

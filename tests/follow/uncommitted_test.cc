@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <ostream>
 #include <string>
 #include <type_traits>
@@ -33,7 +34,7 @@ std::string committed(Queue& queue, std::size_t count) {
 std::string rest(Queue& queue) {
     Delivered out;
     EXPECT_TRUE(queue.commit(queue.depth(), out));
-    queue.release(out);
+    queue.settle(out);
     EXPECT_TRUE(queue.empty());
     return out.text;
 }
@@ -44,14 +45,52 @@ TEST(Uncommitted, CommitsTheOldest) {
     queue.add({2}, Kind::kept, "time");
     queue.add({3}, Kind::p0, "exception");
     EXPECT_EQ(queue.depth(), 5U);
-    EXPECT_EQ(committed(queue, 3), "N E E ");
+    // The newest outcome stays, until a newer one is committed.
+    EXPECT_EQ(committed(queue, 3), "N E ");
     EXPECT_EQ(queue.depth(), 2U);
     EXPECT_EQ(queue.first(), Offset{1});
-    // A commit ends right at the last P0 element; what comes after waits for the next.
-    EXPECT_EQ(committed(queue, 1), "N ");
-    EXPECT_EQ(queue.first(), Offset{2});
-    EXPECT_EQ(committed(queue, 1), "time exception ");
+    EXPECT_EQ(committed(queue, 1), "E ");
+    EXPECT_EQ(queue.first(), Offset{1});
+    EXPECT_EQ(committed(queue, 1), "");
+    queue.add({4}, Outcomes{0b1, 1});
+    EXPECT_EQ(committed(queue, 1), "N time exception ");
+    Delivered out;
+    queue.settle(out);
+    EXPECT_EQ(out.text, "E ");
     EXPECT_TRUE(queue.empty());
+    // Without an outcome nothing has to stay.
+    queue.add({5}, Kind::p0, "exception");
+    EXPECT_EQ(committed(queue, 1), "exception ");
+}
+
+// The newest outcome may turn out to be mispredicted after it was committed, not after a newer one was.
+TEST(Uncommitted, ACommittedOutcomeMayBeMispredicted) {
+    Queue queue;
+    queue.add({1}, Outcomes{0b11, 2});
+    queue.add({2}, Kind::address, "wrong");
+    queue.add({3}, Kind::kept, "time");
+    EXPECT_EQ(committed(queue, 2), "E ");
+    queue.add({4}, Outcomes{0b1, 1});
+    EXPECT_FALSE(queue.cancel(2));
+    EXPECT_TRUE(queue.cancel(1));
+    EXPECT_TRUE(queue.mispredict());
+    queue.add({5}, Kind::address, "right");
+    queue.add({6}, Outcomes{0b1, 1});
+    EXPECT_EQ(committed(queue, 1), "N ");
+    EXPECT_EQ(rest(queue), "time right E ");
+    EXPECT_FALSE(queue.mispredict());
+}
+
+// What came with a commit lies behind what it committed, and before all that waits.
+TEST(Uncommitted, AddsBehindWhatWasCommitted) {
+    Queue queue;
+    queue.add({1}, Outcomes{0b0110, 4});
+    EXPECT_EQ(committed(queue, 2), "N ");
+    queue.add_before_waiting({2}, "count");  // amid the outcomes of one entry
+    EXPECT_EQ(queue.depth(), 2U);
+    EXPECT_EQ(committed(queue, 2), "E count E ");
+    queue.add_before_waiting({3}, "count");
+    EXPECT_EQ(rest(queue), "N count ");
 }
 
 TEST(Uncommitted, TellsWhereAnOutcomeStood) {
@@ -59,7 +98,9 @@ TEST(Uncommitted, TellsWhereAnOutcomeStood) {
     queue.add({5}, Outcomes{0b11, 2});
     queue.add({9}, Outcomes{0b1, 1});
     std::vector<std::uint64_t> at;
-    EXPECT_TRUE(queue.commit(3, [&](Offset offset, const auto&) { at.push_back(offset.value); }));
+    const auto take = [&](Offset offset, const auto&) { at.push_back(offset.value); };
+    EXPECT_TRUE(queue.commit(3, take));
+    queue.settle(take);
     EXPECT_EQ(at, (std::vector<std::uint64_t>{5, 9}));
 }
 
@@ -100,7 +141,8 @@ TEST(Uncommitted, OutcomesHaveOnlyTheirBits) {
     };
     EXPECT_TRUE(queue.commit(1, take));
     EXPECT_TRUE(queue.commit(2, take));
-    EXPECT_EQ(delivered, (std::vector<Outcomes>{{0b1, 1}, {0b11, 2}}));
+    queue.settle(take);
+    EXPECT_EQ(delivered, (std::vector<Outcomes>{{0b11, 2}, {0b1, 1}}));
 }
 
 TEST(Uncommitted, AMispredictedOutcomeLosesItsAddress) {
@@ -165,10 +207,12 @@ TEST(Uncommitted, CountsWhatNeverCommitted) {
     EXPECT_EQ(discarded.text, "time1 time2 ");
     EXPECT_TRUE(queue.empty());
     EXPECT_EQ(queue.depth(), 0U);
+    // What was committed is settled first.
     fill();
-    Delivered finished;
-    EXPECT_EQ(queue.finish(finished), 6U);
-    EXPECT_EQ(finished.text, "time1 time2 ");
+    Delivered settled;
+    EXPECT_TRUE(queue.commit(2, settled));
+    EXPECT_EQ(queue.discard(settled), 4U);
+    EXPECT_EQ(settled.text, "time1 N N time2 ");
     EXPECT_TRUE(queue.empty());
 }
 
@@ -177,21 +221,34 @@ class Plain {
 public:
     enum class Is : std::uint8_t { p0, address, dropped, kept, outcome };
     void add(const Outcomes& o) {
-        for (unsigned i = 0; i < o.count; ++i) list_.push_back({Is::outcome, (o.e >> i & 1) != 0 ? "E" : "N"});
+        for (unsigned i = 0; i < o.count; ++i) list_.push_back({Is::outcome, (o.e >> i & 1) != 0 ? "E" : "N", false});
     }
-    void add(Kind kind, const std::string& name) { list_.push_back({static_cast<Is>(kind), name}); }
+    void add(Kind kind, const std::string& name) { list_.push_back({static_cast<Is>(kind), name, false}); }
     [[nodiscard]] std::size_t depth() const {
         std::size_t n = 0;
-        for (const Entry& e : list_) n += counts(e) ? 1 : 0;
+        for (const Entry& e : list_) n += counts(e) && !e.committed ? 1 : 0;
         return n;
     }
     bool commit(std::size_t count, std::string& text) {
         if (count > depth()) return false;
-        for (; count != 0; list_.erase(list_.begin())) {
+        std::size_t last = 0, newest = 0, i = 0;  // committed P0 element, outcome of them: index + 1
+        for (Entry& e : list_) {
+            ++i;
+            if (counts(e) && !e.committed && count != 0) e.committed = true, --count;
+            if (e.committed) last = i;
+            if (e.committed && e.is == Is::outcome) newest = i;
+        }
+        for (std::size_t n = newest != 0 ? newest - 1 : last; n != 0; --n) {
+            // Up to the last P0 element before the newest outcome.
+            if (std::none_of(list_.begin(), list_.begin() + static_cast<std::ptrdiff_t>(n), counts)) break;
             text += list_.front().name + ' ';
-            count -= counts(list_.front()) ? 1 : 0;
+            list_.erase(list_.begin());
         }
         return true;
+    }
+    void settle(std::string& text) {
+        for (; !list_.empty() && (!counts(list_.front()) || list_.front().committed); list_.erase(list_.begin()))
+            text += list_.front().name + ' ';
     }
     bool cancel(std::size_t count) {
         if (count > depth()) return false;
@@ -216,6 +273,7 @@ private:
     struct Entry {
         Is is;
         std::string name;
+        bool committed = false;
     };
     static bool counts(const Entry& e) { return e.is == Is::p0 || e.is == Is::outcome; }
     std::vector<Entry> list_;
@@ -261,6 +319,9 @@ TEST(Uncommitted, DoesWhatAPlainListDoes) {
         }
         ASSERT_TRUE(queue.commit(queue.depth(), out));
         ASSERT_TRUE(plain.commit(plain.depth(), expected));
+        ASSERT_EQ(out.text, expected);
+        queue.settle(out);
+        plain.settle(expected);
         ASSERT_EQ(out.text, expected);
     }
     EXPECT_GT(refused, 0U);

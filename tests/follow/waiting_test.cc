@@ -36,6 +36,13 @@ std::string delivered(Queue& queue) {
     return out.text;
 }
 
+/// The newest outcome that was committed, too.
+std::string settled(Queue& queue) {
+    Delivered out;
+    queue.settle(out);
+    return out.text;
+}
+
 TEST(Waiting, DeliversWhatIsDueAndWhatNothingCanCancel) {
     Queue queue;
     queue.add({1}, Outcomes{0b0110, 4});
@@ -45,57 +52,66 @@ TEST(Waiting, DeliversWhatIsDueAndWhatNothingCanCancel) {
     EXPECT_TRUE(queue.commit(3));
     EXPECT_EQ(queue.depth(), 2U);
     EXPECT_EQ(queue.due(), 3U);
-    EXPECT_EQ(delivered(queue), "1:N 1:E 1:E ");
+    // The newest outcome stays.
+    EXPECT_EQ(delivered(queue), "1:N 1:E ");
+    EXPECT_EQ(queue.due(), 0U);
     EXPECT_EQ(queue.first(), Offset{1});
+    EXPECT_TRUE(queue.commit(2));
+    EXPECT_EQ(delivered(queue), "1:E ");
+    queue.add({5}, Outcomes{0b1, 1});
     EXPECT_TRUE(queue.commit(1));
-    EXPECT_EQ(delivered(queue), "1:N 2:time ");
-    EXPECT_EQ(queue.first(), Offset{3});
-    EXPECT_TRUE(queue.commit(1));
-    EXPECT_EQ(delivered(queue), "3:exception 4:#64 ");
+    EXPECT_EQ(delivered(queue), "1:N 2:time 3:exception 4:#64 ");
+    EXPECT_EQ(settled(queue), "5:E ");
     EXPECT_TRUE(queue.empty());
+    // Without an outcome nothing has to stay.
+    queue.add({6}, Kind::p0, "exception");
+    EXPECT_TRUE(queue.commit(1));
+    EXPECT_EQ(delivered(queue), "6:exception ");
 }
 
-// What is committed can be neither cancelled nor mispredicted, though it is still in the queue.
-TEST(Waiting, WhatIsDueIsSettled) {
+// What is committed cannot be cancelled, and of it the newest outcome alone may be mispredicted.
+TEST(Waiting, OnlyTheNewestOutcomeOfWhatIsCommittedIsNotSettled) {
     Queue queue;
     queue.add({1}, Outcomes{0b11, 2});
     queue.add({2}, PackedAddress{8});
     EXPECT_TRUE(queue.commit(2));
     EXPECT_FALSE(queue.commit(1));
     EXPECT_FALSE(queue.cancel(1));
-    EXPECT_FALSE(queue.mispredict());
     queue.add({3}, Outcomes{0b111, 3});
     EXPECT_TRUE(queue.commit(1));
     EXPECT_FALSE(queue.cancel(3));
     EXPECT_TRUE(queue.cancel(1));
     EXPECT_TRUE(queue.mispredict());
     EXPECT_TRUE(queue.commit(1));
-    EXPECT_EQ(delivered(queue), "1:E 1:E 2:#8 3:E 3:N ");
+    EXPECT_EQ(delivered(queue), "1:E 1:E 2:#8 3:E ");
+    EXPECT_TRUE(queue.mispredict());
+    EXPECT_EQ(settled(queue), "3:E ");
+    EXPECT_FALSE(queue.mispredict());
 }
 
-TEST(Waiting, AMispredictedOutcomeIsTheNewestThatWaits) {
+TEST(Waiting, ACommittedOutcomeMayBeMispredicted) {
     Queue queue;
     queue.add({1}, Outcomes{0b1, 1});
-    queue.add({2}, Kind::p0, "exception");
-    EXPECT_TRUE(queue.commit(1));
-    // Only the exception waits, which has no outcome.
-    EXPECT_FALSE(queue.mispredict());
-    EXPECT_EQ(delivered(queue), "1:E ");
+    queue.add({2}, PackedAddress{8});
+    queue.add({3}, Kind::p0, "exception");
+    EXPECT_TRUE(queue.commit(2));
+    EXPECT_EQ(delivered(queue), "");
+    EXPECT_TRUE(queue.mispredict());
+    EXPECT_EQ(settled(queue), "1:N 3:exception ");
 }
 
-// Of a packet that fails, what it committed is delivered, and nothing after the last of it.
-TEST(Waiting, DeliversWhatIsDueAlone) {
+// When nothing more is committed, all that was is delivered, and of the rest what happened anyway.
+TEST(Waiting, SettlesWhatItDiscards) {
     Queue queue;
     queue.add({1}, Outcomes{0b1, 1});
     queue.add({2}, PackedAddress{8});
     queue.add({3}, Kind::kept, "time");
     queue.add({4}, Outcomes{0b0, 1});
+    queue.add({5}, PackedAddress{16});
     EXPECT_TRUE(queue.commit(1));
     Delivered out;
-    queue.deliver_due(out);
-    EXPECT_EQ(out.text, "1:E ");
     EXPECT_EQ(queue.discard(out), 1U);
-    EXPECT_EQ(out.text, "1:E 3:time ");
+    EXPECT_EQ(out.text, "1:E 2:#8 3:time ");
     EXPECT_TRUE(queue.empty());
     EXPECT_EQ(queue.depth(), 0U);
 }
@@ -110,17 +126,19 @@ TEST(Waiting, AddsBehindWhatWasCommitted) {
     queue.add_before_waiting({4}, "count");  // amid the outcomes of one row
     EXPECT_TRUE(queue.commit(1));
     queue.add_before_waiting({5}, "count");  // behind released elements
-    EXPECT_EQ(delivered(queue), "1:N 1:E 1:E 4:count 1:N 2:time 5:count ");
+    EXPECT_EQ(delivered(queue), "1:N 1:E 1:E 4:count ");
     EXPECT_EQ(queue.depth(), 1U);
     queue.add_before_waiting({6}, "count");
     EXPECT_TRUE(queue.commit(1));
     queue.add_before_waiting({7}, "count");
-    EXPECT_EQ(delivered(queue), "6:count 3:E 7:count ");
+    EXPECT_EQ(delivered(queue), "1:N 2:time 5:count 6:count ");
+    EXPECT_EQ(settled(queue), "3:E 7:count ");
     EXPECT_TRUE(queue.empty());
     queue.add_unseen({8}, 5);
     EXPECT_TRUE(queue.commit(2));
     queue.add_before_waiting({9}, "count");
-    EXPECT_EQ(delivered(queue), "9:count ");
+    EXPECT_EQ(delivered(queue), "");
+    EXPECT_EQ(settled(queue), "9:count ");
     EXPECT_EQ(queue.depth(), 3U);
 }
 
@@ -138,7 +156,10 @@ TEST(Waiting, WhatCameBeforeTheSyncIsCountedOnly) {
     EXPECT_TRUE(queue.cancel(1));
     EXPECT_TRUE(queue.commit(1));
     EXPECT_EQ(delivered(queue), "");
+    EXPECT_TRUE(queue.mispredict());  // it is still the newest
+    EXPECT_EQ(settled(queue), "");
     EXPECT_TRUE(queue.empty());
+    EXPECT_FALSE(queue.mispredict());
 }
 
 TEST(Waiting, AnInnerLoopPutsAndTakesRows) {
@@ -160,7 +181,8 @@ TEST(Waiting, AnInnerLoopPutsAndTakesRows) {
     EXPECT_EQ(queue.first(), Offset{2});
     EXPECT_EQ(delivered(queue), "");
     EXPECT_TRUE(queue.commit(1));
-    EXPECT_EQ(delivered(queue), "2:E 3:#24 ");
+    EXPECT_EQ(delivered(queue), "");
+    EXPECT_EQ(settled(queue), "2:E 3:#24 ");
 }
 
 TEST(Waiting, DoesWhatUncommittedDoes) {
@@ -207,8 +229,7 @@ TEST(Waiting, DoesWhatUncommittedDoes) {
                     const bool fits = plain.commit(5 * count, expected);
                     ASSERT_EQ(queue.commit(5 * count), fits);
                     if (!fits || random.half()) break;
-                    plain.release(expected);
-                    expected({i}, name);
+                    plain.add_before_waiting({i}, name);
                     queue.add_before_waiting({i}, name);
                     break;
                 }
@@ -256,9 +277,9 @@ TEST(Waiting, DoesWhatUncommittedDoes) {
             }
         }
         ASSERT_TRUE(plain.commit(plain.depth(), expected));
-        plain.release(expected);
+        plain.settle(expected);
         ASSERT_TRUE(queue.commit(queue.depth()));
-        queue.deliver(out);
+        queue.settle(out);
         ASSERT_EQ(out.text, expected.text);
     }
     EXPECT_GT(refused, 0U);

@@ -49,8 +49,11 @@ struct ModelChoices {
     /// `commit_group`: P0 elements that wait for a Commit packet at most; 0: half of MAXSPEC.
     std::uint32_t commit_after = 0;
     /// The core mispredicts one in so many conditional branches, chosen by `seed`; 0: none. Takes MAXSPEC of 2 or more.
-    /// The wrong path is invented, and cancelled before the branch is committed: what executed stays as it is.
+    /// The wrong path is invented, and cancelled: what executed stays as it is.
     std::uint32_t mispredict_one_in = 0;
+    /// Some of these branches are committed before the Mispredict packet turns their outcome round, which 2.16 allows.
+    /// OpenCSD 1.3.3 takes that for an error.
+    bool mispredict_committed = false;
     std::uint64_t seed = 1;
 
     /// `overflow_bytes`: the FIFO holds so many bytes, at least 64; 0: it never fills. What does not fit is lost, and

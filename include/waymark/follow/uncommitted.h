@@ -1,6 +1,8 @@
 /// Elements of a unit that traces speculatively executed instructions (ETMv4, ETE): they wait here, in order, until the
 /// trace says that they were committed, and are forgotten if it says that they were cancelled. Nothing uncommitted is
-/// ever delivered. A unit that never speculates needs no such queue: its decoder delivers at once.
+/// ever delivered. The newest outcome that was committed stays until a newer one is, for it may turn out to be
+/// mispredicted (docs/spec/etm4-registers.md, 2.16), and what comes behind it stays with it. A unit that never
+/// speculates needs no such queue: its decoder delivers at once.
 ///
 /// The P0 elements are those that commits and cancels count: outcomes, exceptions and the like. The kind of
 /// a protocol's other elements determines what happens to them when P0 elements are cancelled.
@@ -60,31 +62,41 @@ public:
     /// Offset of the oldest packet that waits. Precondition: not empty.
     [[nodiscard]] Offset first() const { return entries_.front().at; }
 
-    /// The `count` oldest P0 elements were committed: delivers them and the other elements before them, by
-    /// `deliver(at, outcomes)` and `deliver(at, element)`. False, and nothing is done: there are not so many.
+    /// An element that comes behind what was committed: before the oldest P0 element that waits.
+    void add_before_waiting(Offset at, T element) {
+        std::size_t to = entries_.size(), waits = depth_;
+        while (waits != 0 && entries_[to - 1].weight <= waits) waits -= entries_[--to].weight;
+        const auto place = [&] { return entries_.begin() + static_cast<std::ptrdiff_t>(to); };
+        if (waits != 0) {
+            // The oldest P0 elements of this entry are committed.
+            Entry& older = entries_[to - 1];
+            const std::size_t due = older.weight - waits;
+            Entry newer{older.at, older.is, waits, static_cast<std::uint32_t>(std::uint64_t{older.e} >> due), {}};
+            older.weight = due;
+            if (older.is == Is::outcomes) older.e &= low_bits(due);
+            entries_.insert(place(), std::move(newer));
+        }
+        entries_.insert(place(), {at, Is::kept, 0, {}, std::move(element)});
+    }
+
+    /// The `count` oldest P0 elements were committed. Delivers them and the other elements before them, by
+    /// `deliver(at, outcomes)` and `deliver(at, element)`, but for the newest outcome and what comes behind it: the
+    /// trace may still say that it was mispredicted. False, and nothing is done: there are not so many.
     template <class Deliver>
     [[nodiscard]] bool commit(std::size_t count, Deliver&& deliver) {
         if (count > depth_) return false;
-        while (count != 0) {
-            Entry& entry = entries_.front();
-            if (entry.weight <= count) {
-                count -= entry.weight;
-                depth_ -= entry.weight;
-                deliver_front(deliver);
-                continue;
-            }
-            entry.weight -= count;
-            depth_ -= count;
-            if (entry.is == Is::outcomes) {
-                const Outcomes now{entry.e & low_bits(count), static_cast<std::uint8_t>(count)};
-                entry.e >>= count;
-                deliver(entry.at, now);
-            }
-            break;
-        }
+        depth_ -= count;
+        committed_ += count;
+        deliver_oldest(committed_ - held(), deliver);
         return true;
     }
-    /// Delivers the elements before the oldest P0 element: they can no longer be cancelled.
+    /// Delivers what was committed, the newest outcome too, and the elements that nothing can cancel.
+    template <class Deliver>
+    void settle(Deliver&& deliver) {
+        deliver_oldest(committed_, deliver);
+        release(deliver);
+    }
+    /// Delivers the elements before the oldest P0 element that is left: nothing changes them any more.
     template <class Deliver>
     void release(Deliver&& deliver) {
         while (!entries_.empty() && entries_.front().weight == 0) deliver_front(deliver);
@@ -111,8 +123,9 @@ public:
         return true;
     }
 
-    /// The newest outcome was the opposite; addresses after it belong to the wrong path and are discarded. False: there
-    /// is no outcome, and no P0 element from before the synchronisation point that could be one.
+    /// The newest outcome was the opposite, even if it was committed; addresses after it belong to the wrong path and
+    /// are discarded. False: there is no outcome, and no P0 element from before the synchronisation point that could be
+    /// one.
     [[nodiscard]] bool mispredict() {
         std::size_t i = entries_.size();
         while (i != 0 && entries_[i - 1].is != Is::outcomes && entries_[i - 1].is != Is::unseen) --i;
@@ -124,22 +137,15 @@ public:
         return true;
     }
 
-    /// Nothing that waits will be committed: delivers elements of Kind::kept and discards the rest. Returns how many
-    /// P0 elements were discarded.
+    /// Nothing that waits will be committed: settles what was, then delivers elements of Kind::kept and discards the
+    /// rest. Returns how many P0 elements were discarded.
     template <class Deliver>
     std::size_t discard(Deliver&& deliver) {
+        settle(deliver);
         for (Entry& entry : entries_)
             if (entry.is == Is::kept) deliver(entry.at, std::move(entry.element));
         entries_.clear();
         return std::exchange(depth_, 0);
-    }
-    /// The trace ends: delivers the elements before the oldest P0 element, and of the rest those of Kind::kept, which
-    /// are there whatever becomes of the others. Returns how many P0 elements were discarded: whether they were
-    /// committed is unknown.
-    template <class Deliver>
-    std::size_t finish(Deliver&& deliver) {
-        release(deliver);
-        return discard(deliver);
     }
 
 private:
@@ -155,6 +161,36 @@ private:
     static constexpr std::uint32_t low_bits(std::size_t count) {
         return static_cast<std::uint32_t>((std::uint64_t{1} << count) - 1);
     }
+    /// Of the committed P0 elements, those from the newest outcome on.
+    [[nodiscard]] std::size_t held() const {
+        std::size_t held = 0, left = committed_;
+        for (auto entry = entries_.begin(); left != 0; ++entry) {
+            const std::size_t committed = std::min(entry->weight, left);
+            if (committed != 0 && (entry->is == Is::outcomes || entry->is == Is::unseen)) held = left - committed + 1;
+            left -= committed;
+        }
+        return held;
+    }
+    /// The `count` oldest P0 elements, and the other elements before them. Precondition: they are committed.
+    template <class Deliver>
+    void deliver_oldest(std::size_t count, Deliver& deliver) {
+        committed_ -= count;
+        while (count != 0) {
+            Entry& entry = entries_.front();
+            if (entry.weight <= count) {
+                count -= entry.weight;
+                deliver_front(deliver);
+                continue;
+            }
+            entry.weight -= count;
+            if (entry.is == Is::outcomes) {
+                const Outcomes now{entry.e & low_bits(count), static_cast<std::uint8_t>(count)};
+                entry.e = static_cast<std::uint32_t>(std::uint64_t{entry.e} >> count);
+                deliver(entry.at, now);
+            }
+            break;
+        }
+    }
     template <class Deliver>
     void deliver_front(Deliver& deliver) {
         Entry entry = std::move(entries_.front());
@@ -166,7 +202,7 @@ private:
     }
 
     std::deque<Entry> entries_;
-    std::size_t depth_ = 0;
+    std::size_t depth_ = 0, committed_ = 0;  // P0 elements that wait; that are held
 };
 
 }  // namespace waymark::follow

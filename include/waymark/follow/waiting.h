@@ -4,19 +4,19 @@
 ///
 /// A commit is an addition here: committed elements stay in the queue, as those that are due, until `deliver` or an
 /// inner loop takes them, many at once. So a decoder can read many packets, then follow what they have committed, and
-/// neither loop has to wait for the other. From head to tail the rows are
+/// neither loop has to wait for the other. `hold` takes the newest outcome out of what is due. From head to tail the
+/// rows are
 ///
 ///     due:       the oldest P0 elements, `due()` of them, and the elements before each of them
+///     held:      the newest outcome that was committed, and what was committed behind it
 ///     released:  elements before the oldest P0 element that waits, which nothing can cancel any more
 ///     waiting:   `depth()` P0 elements, and the elements after the oldest of them
 ///
-/// One row, the first or the last that is due, may hold outcomes of the first and the last kind: its oldest ones are
-/// due.
+/// A row may hold outcomes of several kinds: its oldest ones are due, its newest ones wait.
 #pragma once
 
 #include <algorithm>
 #include <bit>
-#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -149,8 +149,9 @@ public:
         remove_from(from, [](const Row& row) { return row.is != Is::kept; });
         return true;
     }
-    /// The newest outcome was the opposite; addresses after it belong to the wrong path and are discarded. False: no
-    /// outcome waits, and no P0 element from before the synchronisation point that could be one.
+    /// The newest outcome was the opposite, even if it was committed; addresses after it belong to the wrong path and
+    /// are discarded. False: there is no outcome, and no P0 element from before the synchronisation point that could be
+    /// one.
     [[nodiscard]] bool mispredict() {
         const std::size_t i = newest_outcome(0);
         if (i == 0) return false;
@@ -158,17 +159,31 @@ public:
         remove_from(i, [](const Row& r) { return r.is == Is::address || r.is == Is::packed_address; });
         return true;
     }
-    /// mispredict() would be true after cancel(`count`).
+    /// mispredict() would be true after cancel(`count`). Precondition: `count` P0 elements wait.
     [[nodiscard]] bool outcome_before(std::uint64_t count) const { return newest_outcome(count) != 0; }
 
+    /// Of what was committed, the newest outcome and what comes behind it are not due: the trace may still say that it
+    /// was mispredicted.
+    void hold() {
+        const std::uint64_t committed = due_ + std::exchange(held_, 0);
+        std::uint64_t left = committed;
+        for (std::size_t i = head_; left != 0; ++i) {
+            const Row& row = rows_[i];
+            const std::uint64_t of_row = std::min<std::uint64_t>(row.weight, left);
+            if (of_row != 0 && (row.is == Is::outcomes || row.is == Is::unseen)) held_ = left - of_row + 1;
+            left -= of_row;
+        }
+        due_ = committed - held_;
+    }
     /// Delivers what is due and released, by `deliver(at, outcomes)`, `deliver(at, packed address)` and
     /// `deliver(at, element)`, which add nothing to the queue.
     template <class Deliver>
     void deliver(Deliver&& deliver) {
+        hold();
         while (deliver_first(deliver)) {
         }
     }
-    /// The first row of that. False: there is no further one.
+    /// The first row of that, after hold(). False: there is no further one.
     template <class Deliver>
     bool deliver_first(Deliver&& deliver) {
         if (head_ == tail_) return false;
@@ -189,18 +204,18 @@ public:
         }
         return false;
     }
-    /// Delivers what is due alone, up to the last P0 element of it. Precondition: it was called after the last
-    /// deliver(), and since then everything was committed by one call.
+    /// Delivers what was committed, the newest outcome too, and what nothing can cancel.
     template <class Deliver>
-    void deliver_due(Deliver&& deliver) {
-        while (due_ != 0 && deliver_first(deliver)) {
+    void settle(Deliver&& deliver) {
+        due_ += std::exchange(held_, 0);
+        while (deliver_first(deliver)) {
         }
     }
-    /// Nothing that waits will be committed: delivers elements of Kind::kept and discards the rest. Returns how many
-    /// P0 elements were discarded. Precondition: nothing is due.
+    /// Nothing that waits will be committed: settles what was, then delivers elements of Kind::kept and discards the
+    /// rest. Returns how many P0 elements were discarded.
     template <class Deliver>
     std::uint64_t discard(Deliver&& deliver) {
-        assert(due_ == 0);
+        settle(deliver);
         for (; head_ != tail_; ++head_)
             if (rows_[head_].is == Is::kept) give(rows_[head_], deliver);
         slots_.clear();
@@ -210,25 +225,26 @@ public:
 
     // ---- for inner loops
 
-    /// P0 elements that were committed and not yet delivered.
+    /// P0 elements that were committed and not yet delivered; after hold(), without those that are held.
     [[nodiscard]] std::uint64_t due() const { return due_; }
     /// Where an inner loop puts rows, and the P0 elements there are.
     struct Room {
         Row* row;
         std::uint64_t depth;
-        std::uint64_t undelivered;  ///< depth and those that are due
+        std::uint64_t undelivered;  ///< depth, and what was committed and not yet delivered
     };
     /// For up to `count` rows. The next call of anything but `added` ends that.
     [[nodiscard]] Room room(std::size_t count) {
         if (tail_ + count >= rows_.size()) [[unlikely]]
             make_room(count);
-        return {rows_.data() + tail_, depth_, depth_ + due_};
+        return {rows_.data() + tail_, depth_, depth_ + due_ + held_};
     }
     /// It has put rows there, up to `now.row`.
     void added(const Room& now) {
         tail_ = static_cast<std::size_t>(now.row - rows_.data());
         depth_ = now.depth;
         due_ = now.undelivered - now.depth;
+        held_ = 0;
     }
     /// The first row. One that is neither outcomes nor a packed address comes after the last one.
     [[nodiscard]] Row* rows() {
@@ -262,11 +278,11 @@ private:
         }
         if (tail_ + count >= rows_.size()) rows_.resize(2 * (tail_ + count) + 1);
     }
-    /// The row that has the newest outcome, or unseen P0 element, that waits and is older than the `count` newest P0
-    /// elements: index + 1, or 0.
+    /// The row that has the newest outcome, or unseen P0 element, that is older than the `count` newest P0 elements:
+    /// index + 1, or 0.
     [[nodiscard]] std::size_t newest_outcome(std::uint64_t count) const {
         std::uint64_t after = 0;  // P0 elements
-        for (std::size_t i = tail_; i != head_ && std::max(after, count) < depth_; --i) {
+        for (std::size_t i = tail_; i != head_; --i) {
             const Row& row = rows_[i - 1];
             after += row.weight;
             if (after > count && (row.is == Is::outcomes || row.is == Is::unseen)) return i;
@@ -301,7 +317,7 @@ private:
 
     std::vector<Row> rows_ = std::vector<Row>(16);
     std::size_t head_ = 0, tail_ = 0;  // tail_ < rows_.size()
-    std::uint64_t depth_ = 0, due_ = 0;
+    std::uint64_t depth_ = 0, due_ = 0, held_ = 0;
     std::vector<T> slots_;             // of rows that have one
     std::vector<std::uint32_t> free_;  // slots that no row has
 };
