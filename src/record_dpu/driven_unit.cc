@@ -79,14 +79,8 @@ DrivenUnit::DrivenUnit(const DpuOptions& options, std::uint8_t initial_id) : opt
     config.eonce = options_.eonce;
     config.choices = options_.choices;
     model_ = std::make_unique<dpu::Model>(config);
-    context_ = now_ = {false, initial_id, initial_id};
-    id_before_ = initial_id;
     next_sample_ = options_.sample_every;
     dpu::Registers registers;
-    for (; next_write_ < options_.program->size() && (*options_.program)[next_write_].cycle == 0; ++next_write_) {
-        const dpu::RegisterWrite& w = (*options_.program)[next_write_];
-        model_->write(w.offset, w.value);
-    }
     // The kind of buffer is that of tracing, whatever is written to turn it off.
     bool single = true;
     for (const dpu::RegisterWrite& w : *options_.program) {
@@ -94,16 +88,36 @@ DrivenUnit::DrivenUnit(const DpuOptions& options, std::uint8_t initial_id) : opt
         if (w.offset == dpu::DpTc::offset && registers.tc.en)
             single &= registers.tc.vtb_mode() == dpu::VtbMode::single_address;
     }
-    // Writes act in the unit's first cycle, the program runs from the next one on.
-    dpu::CycleInput in;
-    in.ctx = now_;
-    give(model_->step(in));
-    programmed_ = model_->registers();
     if (!single) ring_ = std::make_unique<dpu::VirtualTraceBuffer>(to_value(registers.tsa), to_value(registers.tea));
+    program_unit({false, initial_id, initial_id});
     if (reads_out()) readout_.emplace(to_value(registers.tsa), to_value(registers.tea), to_value(programmed_.tw));
 }
 
+/// The unit's first cycle, in which the writes of cycle 0 act. The program runs from the next one on.
+void DrivenUnit::program_unit(const dpu::CoreContext& context) {
+    context_ = now_ = context;
+    id_before_ = context.pid;
+    dpu::CycleInput in;
+    in.ctx = context;
+    for (next_write_ = 0; next_write_ < options_.program->size() && (*options_.program)[next_write_].cycle == 0;
+         ++next_write_) {
+        const dpu::RegisterWrite& w = (*options_.program)[next_write_];
+        model_->write(w.offset, w.value);
+    }
+    give(model_->step(in));
+    programmed_ = model_->registers();
+}
+
 void DrivenUnit::begin(const dpu::CoreContext& context, std::uint32_t place) {
+    if (!first_ && context != now_) {
+        // Another thread than expected runs first, and the unit is programmed while that one waits to run.
+        model_->reset();
+        period_lines_.clear();
+        errors_.clear();
+        nexus_.clear();
+        nexus_bytes_ = 0;
+        program_unit(context);
+    }
     now_ = context_ = context;
     id_before_ = context.pid;
     interval_context_ = now_;

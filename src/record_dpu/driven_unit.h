@@ -20,7 +20,7 @@ namespace waymark::record {
 
 class DrivenUnit {
 public:
-    /// Borrows `options`. Writes of cycle 0 are made; `initial_id` is the task before the first thread.
+    /// Borrows `options`. Writes of cycle 0 are made; `initial_id` is the task that is expected to run first.
     DrivenUnit(const DpuOptions& options, std::uint8_t initial_id);
 
     // ---- what happens
@@ -76,6 +76,7 @@ public:
     [[nodiscard]] std::string truth_text() const;
 
 private:
+    void program_unit(const dpu::CoreContext& context);
     void end_interval(std::uint32_t start);
     void advance();
     void give(const dpu::CycleOutput& out);

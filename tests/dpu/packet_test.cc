@@ -107,6 +107,12 @@ TEST(Packet, UserRaw) {
     same(line + "FFF0AA01 FFF0AA01 00000003", with({UserRaw{0xFFF0AA01}, UserRaw{0xFFF0AA01}, UserRaw{3}}), format);
     same(line + "FFF0AA01 FFF0A001 00000003", with({UserRaw{0xFFF0AA01}, Pad{}, UserRaw{3}}), format);
     same(line + "FFF0A001", with({UserRaw{0xFFF0A001}}), format);
+    // No line is of such filling alone where tracing ends: the first word is one of the program's.
+    const std::string closed = " FFF0AA01 FFF0AA01 FFF0AA01 FFF0AA01 FFF0AA01 FFF0AA01 FFF0AA01 FFF0AA01";
+    same(line + "00000007 00000008" + closed,
+         with({UserRaw{7}, UserRaw{8}, UserRaw{0xFFF0AA01}, Closed{}, Closed{}, Closed{}, Closed{}, Closed{}, Closed{},
+               Closed{}}),
+         format);
 }
 
 // A counter at zero is a word of zero.

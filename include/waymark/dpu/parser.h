@@ -162,9 +162,14 @@ private:
     [[nodiscard]] bool line_is_full() const { return (at_.value + 4 * filling_) % line_bytes == 0; }
     /// Words that may fill a line: they do if `fills` and they reach its end; else they are data.
     void end_filling(bool fills) {
-        // A line that is full when tracing ends is not followed by one of filling alone (5.10).
+        fills = fills && line_is_full();
+        // A line that is full when tracing ends is not followed by one of filling alone (5.10): its first word is one
+        // of the program's.
         const bool closed = filler_ == closed_word();
-        fills = fills && line_is_full() && !(closed && filling_ == line_bytes / 4);
+        if (fills && closed && filling_ == line_bytes / 4) {
+            literal(UserRaw{filler_});
+            --filling_;
+        }
         for (; filling_ != 0; --filling_) {
             if (!fills)
                 literal(UserRaw{filler_});
