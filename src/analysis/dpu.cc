@@ -211,16 +211,18 @@ void DpuCosts::reading(const Element& e, const Reading& sent) {
     }
     add(intervals_, counts);
     if (who.kind == DpuOwner::Kind::unattributed) lose_stacks();
-    book(who, counts, e.kind == ElementKind::sample ? std::nullopt : std::optional(code_.at(e.from, e.offset)),
-         !r.has(Reading::first));
+    const bool changed = e.kind != ElementKind::sample;
+    book(who, counts, changed ? last_place(e) : std::nullopt, !r.has(Reading::first));
     time_ += setup_.cycles ? counts[*setup_.cycles] : 1;
     ++readings_;
     lossy_ = mixed_ = false;
 
-    const bool changed = e.kind != ElementKind::sample;
     // Which context is left is known where its interval is its own.
     if (changed) calls_.change(e, who.is_context() ? context_ : std::nullopt);
-    if (changed) run_ = code_.at(e.to, e.offset);
+    if (changed) {
+        run_ = code_.at(e.to, e.offset);
+        run_came_from_ = e.from;
+    }
     const bool stays = stays_shown(e.context, e.offset.value);
     if (!stay_ || stay_->context != e.context) {
         // Behind what a filter leaves out, the entry is there because its context begins to match.
@@ -233,6 +235,16 @@ void DpuCosts::reading(const Element& e, const Reading& sent) {
     }
     context_ = e.context;
     reading_at_ = e.offset.value;
+}
+
+/// Where the code of the interval before a change of flow ended. An interrupt names the last instruction before it
+/// (docs/spec/dpu.md, 9). Behind a call or return that has led elsewhere this is the call or return itself: nothing ran
+/// where it led.
+std::optional<DpuCode::Place> DpuCosts::last_place(const Element& e) const {
+    const Place place = code_.at(e.from, e.offset);
+    const bool interrupt = context_ && !context_->supervisor && e.context.supervisor;
+    if (!interrupt || !run_ || run_came_from_ != e.from || code_.home(*run_) == code_.home(place)) return place;
+    return run_;
 }
 
 void DpuCosts::lose_stacks() {

@@ -554,8 +554,8 @@ protected:
             {"f", f, 0x80},         {"g@plt", g_plt, 12}, {"g", g, 0x40}, {"thunk", thunk, 8},
             {"maybe", maybe, 0x30}, {"k", k, 0x20},       {"d", d, 8},    {"d", other_d, 8, STT_FUNC, STB_LOCAL},
             {"d@plt", d_plt, 12}};
-        const std::filesystem::path file = folder_.write("jumps.elf", elf.build());
-        ASSERT_EQ(script.code.add_image(file.string(), 0, "/usr/lib/program"), "");
+        file_ = folder_.write("jumps.elf", elf.build());
+        ASSERT_EQ(script.code.add_image(file_.string(), 0, "/usr/lib/program"), "");
         change(0x8000, f, 1);
     }
 
@@ -570,6 +570,7 @@ protected:
     }
     Script script{setup(dpu::TraceMode::flow)};
     const DpuCosts* costs = nullptr;
+    std::filesystem::path file_;
 
 private:
     static void word(std::vector<std::uint8_t>& code, std::uint32_t at, std::uint32_t opcode) {
@@ -614,6 +615,42 @@ TEST_F(Jumps, AHandlerOfASignalIsCalledByWhatItInterrupts) {
     EXPECT_EQ((*this)["f"].activations.sum[0], 2U + 4 + 8 + 16 + 32 + 64 + 128);
     EXPECT_EQ(costs->jumps(), 0U);
     expect_reconciled(*costs);
+}
+
+// An interrupt between a change of flow and the first instruction behind it names that change as the last instruction.
+// Wherever one comes, functions are called as often and cost as much as without it.
+TEST_F(Jumps, AnInterruptAtABorderChangesNoCall) {
+    struct Change {
+        std::uint32_t from, to;
+    };
+    const std::vector<Change> run{
+        {f + 0x10, g_plt}, {g + 0x3c, f + 0x14}, {f + 0x18, thunk},     {g + 0x3c, f + 0x1c},   {f + 0x20, k},
+        {k + 0x8, g},      {g + 0x3c, k + 0xc},  {k + 0x10, k},         {k + 0x1c, k + 0x14},   {k + 0x1c, f + 0x24},
+        {f + 0x28, maybe}, {maybe + 4, g},       {g + 0x3c, maybe + 8}, {maybe + 0xc, f + 0x2c}};
+    std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> without;
+    for (std::size_t where = 0; where <= run.size() + 1; ++where) {
+        SCOPED_TRACE(where);
+        // Nowhere, behind one of them, behind each of them.
+        const auto interrupts = [&](std::size_t i) { return where == i + 1 || where == run.size() + 1; };
+        Script each(setup(dpu::TraceMode::flow));
+        ASSERT_EQ(each.code.add_image(file_.string(), 0, "/usr/lib/program"), "");
+        each.change(ElementKind::flow, 0x8000, f, user5, 1);
+        for (std::size_t i = 0; i < run.size(); ++i) {
+            each.change(ElementKind::flow, run[i].from, run[i].to, user5, 1U << i);
+            if (!interrupts(i)) continue;
+            each.change(ElementKind::flow, run[i].from, 0x200, os5, 0);
+            each.change(ElementKind::flow, 0x240, run[i].to, user5, 1000);
+        }
+        std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> found;
+        for (const auto& [function, cost] : each.finish(1).functions())
+            if (function.address != 0x200) found[function.name] = {cost.calls, cost.self[0]};
+        if (where == 0) {
+            EXPECT_EQ(found["g"].first, 4U);
+            EXPECT_EQ(found["k"].first, 2U);
+            without = found;
+        }
+        EXPECT_EQ(found, without);
+    }
 }
 
 TEST_F(Jumps, OfSeveralFunctionsOfANameNoneIsGuessed) {

@@ -8,6 +8,7 @@ which the recorder counts without the unit.
 """
 import collections
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -64,8 +65,9 @@ LIBRARY = """
 """
 
 
-def run(*arguments):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS)
+def run(*arguments, **more):
+    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS,
+                          env={**os.environ, **more})
 
 
 class DpuNames(unittest.TestCase):
@@ -93,9 +95,9 @@ class DpuNames(unittest.TestCase):
     def library(cls, name, *options, file=None):
         return cls.build(f"{file or name}.so", LIBRARY.replace("NAME", name), "-shared", "-fPIC", *options)
 
-    def record(self, *turns, options=()):
+    def record(self, *turns, options=(), **environment):
         out = pathlib.Path(tempfile.mkdtemp(dir=self.folder)) / "out"
-        done = run(WAYMARK, "record", "--unit", "dpu", "-o", out, *options, "--", self.loads, *turns)
+        done = run(WAYMARK, "record", "--unit", "dpu", "-o", out, *options, "--", self.loads, *turns, **environment)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         places = set(re.findall(r" at (0x\w+)", done.stdout))
         self.assertEqual(len(places), 1, "the libraries should come to lie at one address")
@@ -225,6 +227,17 @@ class DpuNames(unittest.TestCase):
                         ("--nexus", "only"), ("--nexus", "mirror")):
             with self.subTest(options=options):
                 self.check(self.record(*self.turns, options=options))
+
+    def test_borders_of_buffers(self):
+        """The interrupt that reads a buffer out comes anywhere, also between a call and the first instruction behind it.
+        The environment moves the stack, and so the borders of buffers."""
+        for buffer in ("256", "1024", "4096"):
+            for pad in range(0, 40, 8):
+                with self.subTest(buffer=buffer, pad=pad):
+                    out = self.record(*self.turns, options=("--buffer", buffer, "--buffer-mode", "request"),
+                                      PAD="x" * pad)
+                    self.check(out)
+                    self.assertIn("\nequal:", self.waymark("verify", out).stdout)
 
     def test_threads_that_load_and_unload(self):
         """Many turns, some while another thread runs in a library that lies beside."""

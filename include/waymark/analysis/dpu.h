@@ -223,6 +223,7 @@ private:
     void book(const DpuOwner& who, const DpuCounts& counts, std::optional<Place> last_pc, bool known);
     void show(const dpu::TaskContext& context);
     void stay(const std::optional<dpu::TaskContext>& context, bool begins, bool ended);
+    [[nodiscard]] std::optional<Place> last_place(const dpu::Element& element) const;
     void lose_stacks();
 
     DpuSetup setup_;
@@ -234,6 +235,7 @@ private:
     std::optional<dpu::TaskContext> shown_;    ///< the last that was, before something was missing too
     std::optional<dpu::TaskContext> context_;  ///< shown by the reading before
     std::optional<Place> run_;                 ///< where the run behind that reading began
+    std::uint32_t run_came_from_{};            ///< source of the change of flow that led there
     DpuReadings readings_checked_;
     std::optional<dpu::Counters> first_values_;
     std::optional<std::uint64_t> reading_at_;  ///< offset of the reading before
