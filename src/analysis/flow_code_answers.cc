@@ -98,6 +98,12 @@ private:
         return happened ? Seen::executed : unobserved ? Seen::not_observed : Seen::not_executed;
     }
 
+    /// A branch that may have run unseen led nowhere that did not run.
+    [[nodiscard]] bool may_have_run(std::uint64_t address) const {
+        const auto number = code_.number(address);
+        return !number || code_.list()[*number]->times != 0 || code_.list()[*number]->unobserved;
+    }
+
     void put_branch(const FlowInstructions::Code& code, const Instruction& at) {
         const isa::Instruction& i = code.what;
         const bool direct = i.waypoint == isa::Waypoint::direct;
@@ -115,8 +121,8 @@ private:
         b.line = at.line;
         b.taken = code.taken;
         b.not_taken = code.not_taken;
-        b.seen_taken = seen(code.taken != 0, code.unobserved);
-        b.seen_not_taken = seen(code.not_taken != 0, code.unobserved);
+        b.seen_taken = seen(code.taken != 0, code.unobserved && (!direct || may_have_run(i.target.value)));
+        b.seen_not_taken = seen(code.not_taken != 0, code.unobserved && may_have_run(at.address + at.bytes));
         a_.branches.push_back(b);
     }
 

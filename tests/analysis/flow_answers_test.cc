@@ -239,6 +239,25 @@ TEST_F(FlowToAnswers, WhatLeadsToWhereFlowIsRegainedCouldHaveRunUnseen) {
     EXPECT_EQ(is[0x1008], Seen::not_executed);
 }
 
+// As of the branches before a system call that makes a thread, whose trace begins behind it.
+TEST_F(FlowToAnswers, ABranchThatMayHaveRunUnseenLedNowhereThatDidNotRun) {
+    Part first, second;
+    for (Part* p : {&first, &second}) {
+        if (p == &first) {
+            call_f(*p);
+            choose(*p, false);
+        }
+        first_way(*p);  // the trace of the second begins here
+        count(*p, false, false);
+        return_f(*p);
+        after(*p);
+    }
+    const Answers a = answers({first, second});
+    EXPECT_EQ(seen(a)[0x1010], Seen::not_executed);
+    EXPECT_EQ(branch(a, 0x1004).seen_taken, Seen::not_executed);
+    EXPECT_EQ(branch(a, 0x1004).seen_not_taken, Seen::executed);
+}
+
 TEST_F(FlowToAnswers, CapturesAddUpToWhatOneWouldSay) {
     Part second;
     call_f(second);
