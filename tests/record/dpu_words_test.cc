@@ -127,12 +127,15 @@ private:
             ++calls[base_of(f + 1)];
             execute(to, f + 1);
         }
-        // Words that the unit fills lines with are data, too.
-        const std::uint32_t value = chance(20)   ? 0xfff0aa01
-                                    : chance(20) ? 0xfff0a001
-                                                 : static_cast<std::uint32_t>(random_());
-        to.push_back({block_of(f, datum), words::system_call | words::user_data_call, words::half | (value & 0xffff),
-                      words::half | value >> 16});
+        // Now and then more than the unit has room for.
+        for (std::uint32_t n = chance(4) ? 60 + below(140) : 1; n != 0; --n) {
+            // Words that the unit fills lines with are data, too.
+            const std::uint32_t value = chance(20)   ? 0xfff0aa01
+                                        : chance(20) ? 0xfff0a001
+                                                     : static_cast<std::uint32_t>(random_());
+            to.push_back({block_of(f, datum), words::system_call | words::user_data_call,
+                          words::half | (value & 0xffff), words::half | value >> 16});
+        }
         to.push_back({block_of(f, system), words::system_call | 4});
         to.push_back({block_of(f, leave)});
     }
