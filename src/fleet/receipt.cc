@@ -151,16 +151,17 @@ Result<Receipt> finished_shard(const JobFolder& job, const Shard& shard, bool th
     return receipt;
 }
 
+bool is_as_planned(const Shard& shard, const NotDecoded& left_out) {
+    const auto planned = std::find_if(shard.captures.begin(), shard.captures.end(),
+                                      [&](const PlannedCapture& c) { return c.path == left_out.what; });
+    if (planned == shard.captures.end()) return false;
+    const auto now = file_state(planned->path);
+    return now && now->bytes == planned->bytes && now->sample == planned->sample;
+}
+
 bool is_worth_running_again(const Shard& shard, const Receipt& receipt) {
-    const auto is_as_planned = [&](const NotDecoded& n) {
-        const auto planned = std::find_if(shard.captures.begin(), shard.captures.end(),
-                                          [&](const PlannedCapture& c) { return c.path == n.what; });
-        if (planned == shard.captures.end()) return false;
-        const auto now = file_state(planned->path);
-        return now && now->bytes == planned->bytes && now->sample == planned->sample;
-    };
     return std::any_of(receipt.not_decoded.begin(), receipt.not_decoded.end(),
-                       [&](const NotDecoded& n) { return n.worth_retrying || (n.changed && is_as_planned(n)); });
+                       [&](const NotDecoded& n) { return n.worth_retrying || (n.changed && is_as_planned(shard, n)); });
 }
 
 Status write_last_words(const JobFolder& job, std::uint32_t shard, LastWords words) {

@@ -11,7 +11,8 @@ Result<JobStatus> read_status(const JobFolder& job) {
     WM_ASSIGN_OR_RETURN(out.manifest, read_manifest(job));
     out.not_decoded = out.manifest.unreadable;
     WM_RETURN_IF_ERROR(read_shards(job, out.manifest, [&](Shard&& shard) {
-        if (auto receipt = finished_shard(job, shard, false)) {
+        auto receipt = finished_shard(job, shard, true);
+        if (receipt) {
             ++out.done;
             out.captures_done += receipt->captures;
             out.trace_bytes_done += receipt->trace_bytes;
@@ -19,16 +20,24 @@ Result<JobStatus> read_status(const JobFolder& job) {
             out.planned_seconds += shard.seconds;
             out.answers_bytes += receipt->answers_bytes;
             out.memory_bytes = std::max(out.memory_bytes, receipt->memory_bytes);
-            std::move(receipt->not_decoded.begin(), receipt->not_decoded.end(), std::back_inserter(out.not_decoded));
+            for (NotDecoded& n : receipt->not_decoded) {
+                if (n.changed && is_as_planned(shard, n))
+                    n.why += "; it is as planned again: fleet local and fleet resume decode it";
+                out.not_decoded.push_back(std::move(n));
+            }
             std::move(receipt->cut.begin(), receipt->cut.end(), std::back_inserter(out.cut));
             return;
         }
         out.planned_left += shard.seconds;
-        const auto words = read_last_words(job, shard.number);
+        // It was done, and what it wrote is no longer there or not what it was.
+        const bool damaged = receipt.error().code == Errc::bad_format;
+        const bool failed = damaged || read_last_words(job, shard.number).has_value();
         auto progress = read_progress(job, shard.number);
-        if (words) out.failures.push_back({shard.number, shard.captures.size(), why_missing(job, shard)});
-        if (progress) out.running.push_back({shard.number, std::move(*progress), words.has_value()});
-        ++(words ? out.failed : progress ? out.begun : out.waiting);
+        if (failed)
+            out.failures.push_back(
+                {shard.number, shard.captures.size(), damaged ? receipt.error().message : why_missing(job, shard)});
+        if (progress) out.running.push_back({shard.number, std::move(*progress), failed});
+        ++(failed ? out.failed : progress ? out.begun : out.waiting);
     }));
     std::error_code none;
     out.has_result = std::filesystem::exists(job.result(), none);

@@ -127,7 +127,10 @@ TEST(FleetShard, RunsAgainWhereACaptureIsAsPlannedAgain) {
     job.temporary().write("capture1", planned + "more");
     EXPECT_EQ(run(job.folder(), 0).receipt.captures, 1U);
     EXPECT_EQ(shards_to_run(job.folder(), true)->size(), 0U) << "it is still another file";
+    const auto why = [&] { return read_status(job.folder())->not_decoded.at(0).why; };
+    EXPECT_EQ(why().find("as planned again"), std::string::npos) << why();
     job.temporary().write("capture1", planned);
+    EXPECT_NE(why().find("as planned again"), std::string::npos) << why();
     EXPECT_EQ(shards_to_run(job.folder(), true)->size(), 1U);
     EXPECT_EQ(run(job.folder(), 0).receipt.captures, 2U);
     EXPECT_EQ(shards_to_run(job.folder(), true)->size(), 0U);
@@ -140,10 +143,18 @@ TEST(FleetShard, DamagedAnswersAreMadeAnew) {
     const std::string good = contents_of(answers);
     std::string bad = good;
     bad[bad.size() / 2] = static_cast<char>(bad[bad.size() / 2] ^ 1);
+    EXPECT_TRUE(read_status(job.folder())->complete());
     std::ofstream(answers, std::ios::binary) << bad;
+    // The size is as it was.
+    const auto status = read_status(job.folder());
+    EXPECT_EQ(status->done, 0U);
+    EXPECT_EQ(status->captures_done, 0U);
+    ASSERT_EQ(status->failures.size(), 1U);
+    EXPECT_NE(status->failures[0].why.find("its hash is another"), std::string::npos) << status->failures[0].why;
     EXPECT_EQ(shards_to_run(job.folder(), false)->size(), 1U);
     run(job.folder(), 0);
     EXPECT_EQ(contents_of(answers), good);
+    EXPECT_TRUE(read_status(job.folder())->complete());
     EXPECT_EQ(shards_to_run(job.folder(), false)->size(), 0U);
 }
 

@@ -1,4 +1,4 @@
-/// How far a job is, from the files in its folder alone.
+/// How far a job is, from the files in its folder, and from captures that were left out.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct RunningShard {
 struct JobStatus {
     Manifest manifest;
     std::uint64_t done{};                 ///< shards
-    std::uint64_t failed{};               ///< shards with last words, not done
-    std::uint64_t begun{};                ///< not done, with a progress and without last words
+    std::uint64_t failed{};               ///< not done, with last words, or what they wrote is damaged
+    std::uint64_t begun{};                ///< of the others, those with a progress
     std::uint64_t waiting{};              ///< the rest
     std::uint64_t captures_done{};        ///< decoded
     std::uint64_t trace_bytes_done{};     ///< of these
@@ -32,7 +32,7 @@ struct JobStatus {
     std::uint64_t answers_bytes{};        ///< of all answers files
     std::uint64_t memory_bytes{};         ///< the most that a task took
     std::vector<RunningShard> running;    ///< those with a progress
-    std::vector<MissingShard> failures;   ///< shards with last words
+    std::vector<MissingShard> failures;   ///< those of `failed`
     std::vector<NotDecoded> not_decoded;  ///< captures that shards left out, and unreadable inputs
     std::vector<NotDecoded> cut;          ///< captures that were decoded as far as they can be read
     bool has_result{};                    ///< a merge wrote the result
@@ -48,7 +48,7 @@ struct JobStatus {
     [[nodiscard]] bool complete() const { return done == manifest.shards && not_decoded.empty() && cut.empty(); }
 };
 
-/// Errors: those of the plan.
+/// Reads all answers, whose hashes their receipts have. Errors: those of the plan.
 [[nodiscard]] Result<JobStatus> read_status(const JobFolder& job);
 
 /// Numbers of shards to run: those that are not done, and, if `retry`, those that left out captures which may be
