@@ -20,7 +20,6 @@ using answers::Branch;
 using answers::ImageBranch;
 using answers::ImageRange;
 using answers::Index;
-using answers::saturating;
 
 using Place = std::pair<std::uint64_t, isa::Isa>;
 

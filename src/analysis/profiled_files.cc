@@ -17,8 +17,6 @@ namespace waymark::analysis {
 
 namespace {
 
-using answers::saturating;
-
 /// Of a build ID; empty: it is none.
 std::vector<std::uint8_t> bytes_of(std::string_view hex) {
     std::vector<std::uint8_t> out;
@@ -77,7 +75,7 @@ Result<answers::Answers> expanded(const answers::BranchLists& lists, const Profi
 std::uint64_t executed_in(const answers::Answers& a, answers::Index image) {
     std::uint64_t out = 0;
     for (const answers::ImageRange& r : a.ranges)
-        if (r.image == image) out = saturating(out, answers::saturating_product(r.times, r.instructions));
+        if (r.image == image) out = saturating(out, saturating_product(r.times, r.instructions));
     return out;
 }
 

@@ -1,4 +1,5 @@
 #include "waymark/exports/autofdo.h"
+#include "waymark/core/saturating.h"
 
 #include <algorithm>
 #include <cctype>
@@ -113,13 +114,13 @@ public:
         for (Index f = 0; f < answers_.functions.size(); ++f)
             if (const auto found = functions_.find(compiler_name(answers_, f));
                 found != functions_.end() && !is_part(linkage_name(answers_, f)))
-                bodies_[found->second].head += entries[f];
+                add_saturating(bodies_[found->second].head, entries[f]);
         // Calls come after what they are made in.
         std::vector<std::size_t> order;
         for (std::size_t n = bodies_.size(); n-- > 0;) {
             Body& b = bodies_[n];
-            for (const auto& [at, here] : b.places) b.total += here.samples;
-            for (const auto& [at, call] : b.inlined) b.total += bodies_[call].total;
+            for (const auto& [at, here] : b.places) add_saturating(b.total, here.samples);
+            for (const auto& [at, call] : b.inlined) add_saturating(b.total, bodies_[call].total);
         }
         for (const auto& [name, n] : functions_)
             if (bodies_[n].total != 0) order.push_back(n);
@@ -199,14 +200,14 @@ private:
         // That code did not run is worth as much to a compiler as how often other code did; samples do not show it.
         if (times == 0 && (i.seen != Seen::not_executed || answers_.metrics.empty() || !answers_.metrics[0].exact))
             return;
-        all_ += times;
-        if (i.line == 0) without_line_ += times;
+        add_saturating(all_, times);
+        if (i.line == 0) add_saturating(without_line_, times);
         const auto found = find(i);
         if (!found) return;
-        own_ += times;
-        if (i.inlined < answers_.inlined.size()) inlined_ += times;
+        add_saturating(own_, times);
+        if (i.inlined < answers_.inlined.size()) add_saturating(inlined_, times);
         std::uint64_t& samples = bodies_[found->body].places[found->at].samples;
-        samples = std::max(samples, times * found->copies);
+        samples = std::max(samples, saturating_product(times, found->copies));
     }
 
     void add(const Edge& e) {
@@ -218,7 +219,7 @@ private:
         const Instruction* from = instruction_at(answers_, e.from, e.from_function);
         if (callee.empty() || is_part(to->linkage_name) || from == nullptr || weight(*from) == 0) return;
         if (const auto found = find(*from))
-            bodies_[found->body].places[found->at].callees[std::string(callee)] += e.times;
+            add_saturating(bodies_[found->body].places[found->at].callees[std::string(callee)], e.times);
     }
 
     // ---- text

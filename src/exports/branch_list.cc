@@ -25,7 +25,6 @@ namespace {
 
 using answers::BranchListImage;
 using answers::BranchLists;
-using answers::saturating;
 
 constexpr std::string_view list_magic = "simpleperf:EtmBranchList";
 constexpr std::uint32_t latest_version = 1;

@@ -1,4 +1,5 @@
 #include "waymark/exports/callgrind.h"
+#include "waymark/core/saturating.h"
 
 #include <algorithm>
 #include <cctype>
@@ -50,9 +51,9 @@ std::map<Pair, Passed> calls_of_tree(const Answers& a) {
     const std::size_t metrics = a.metrics.size();
     std::vector<Costs> sums(a.calls.size(), Costs(metrics));
     for (Index i = static_cast<Index>(a.calls.size()); i-- > 0;) {
-        for (std::size_t m = 0; m < metrics; ++m) sums[i][m] += cost_of(a.calls[i].self, m);
+        for (std::size_t m = 0; m < metrics; ++m) add_saturating(sums[i][m], cost_of(a.calls[i].self, m));
         if (const Index up = parent_of(a, i); up != answers::none)
-            for (std::size_t m = 0; m < metrics; ++m) sums[up][m] += sums[i][m];
+            for (std::size_t m = 0; m < metrics; ++m) add_saturating(sums[up][m], sums[i][m]);
     }
     std::map<Pair, Passed> out;
     for (Index i = 0; i < a.calls.size(); ++i) {
@@ -61,12 +62,12 @@ std::map<Pair, Passed> calls_of_tree(const Answers& a) {
         const Pair pair{a.calls[up].function, a.calls[i].function};
         if (pair.first >= a.functions.size() || pair.second >= a.functions.size()) continue;
         Passed& passed = out[pair];
-        passed.calls += a.calls[i].calls;
+        add_saturating(passed.calls, a.calls[i].calls);
         passed.inclusive.resize(metrics);
         bool outermost = true;
         for (Index at = up; outermost && parent_of(a, at) != answers::none; at = parent_of(a, at))
             outermost = Pair{a.calls[parent_of(a, at)].function, a.calls[at].function} != pair;
-        for (std::size_t m = 0; outermost && m < metrics; ++m) passed.inclusive[m] += sums[i][m];
+        for (std::size_t m = 0; outermost && m < metrics; ++m) add_saturating(passed.inclusive[m], sums[i][m]);
     }
     return out;
 }
@@ -216,7 +217,7 @@ private:
             if (any) {
                 out_.print("{:#x} {}", f.address, f.line);
                 numbers([&](std::size_t m) {
-                    totals_[m] += cost_of(costs[i].self, m);
+                    add_saturating(totals_[m], cost_of(costs[i].self, m));
                     return cost_of(costs[i].self, m);
                 });
             }
@@ -260,7 +261,7 @@ private:
             in_file(i.source);
             out_.print("{:#x} {}", i.address, i.line);
             numbers([&](std::size_t m) {
-                totals_[m] += cost_of(i, m);
+                add_saturating(totals_[m], cost_of(i, m));
                 return cost_of(i, m);
             });
             leaves(i);
@@ -276,7 +277,7 @@ private:
             begin_function(f);
             out_.print("{:#x} {}", answers_.functions[f].address, answers_.functions[f].line);
             numbers([&](std::size_t m) {
-                totals_[m] += cost_of(costs[f].self, m);
+                add_saturating(totals_[m], cost_of(costs[f].self, m));
                 return cost_of(costs[f].self, m);
             });
             calls_of(f);
@@ -290,12 +291,12 @@ private:
         std::vector<Costs> placed(costs.size(), Costs(metrics));
         for (const Instruction& i : answers_.instructions)
             for (std::size_t m = 0; i.function < placed.size() && m < metrics; ++m)
-                placed[i.function][m] += cost_of(i, m);
+                add_saturating(placed[i.function][m], cost_of(i, m));
         Costs lacking(metrics);
         for (std::size_t m = 0; m < metrics; ++m) {
             std::uint64_t all = 0;
             for (std::size_t f = 0; f < costs.size(); ++f)
-                if (begun[f]) all += cost_of(costs[f].self, m);
+                if (begun[f]) add_saturating(all, cost_of(costs[f].self, m));
             lacking[m] = all - std::min(all, totals_[m]);
         }
         for (Index f = 0; f < costs.size(); ++f) {
@@ -306,7 +307,7 @@ private:
                 const std::uint64_t self = cost_of(costs[f].self, m);
                 more[m] = std::min(self - std::min(self, placed[f][m]), lacking[m]);
                 lacking[m] -= more[m];
-                totals_[m] += more[m];
+                add_saturating(totals_[m], more[m]);
                 any |= more[m] != 0;
             }
             if (!any) continue;

@@ -21,7 +21,6 @@ using answers::Image;
 using answers::ImageBranch;
 using answers::ImageRange;
 using answers::Index;
-using answers::saturating;
 
 /// Shared libraries, the dynamic linker and the kernel, by their names.
 bool is_library(std::string_view name) {

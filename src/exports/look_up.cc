@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "waymark/core/saturating.h"
+
 namespace waymark::exports {
 
 using answers::Answers;
@@ -31,7 +33,7 @@ bool enters(const Answers& a, const answers::Edge& e) {
 std::vector<std::uint64_t> sampled_entries(const Answers& a) {
     std::vector<std::uint64_t> entries(a.functions.size());
     for (const answers::Edge& e : a.edges)
-        if (enters(a, e)) entries[e.to_function] += e.times;
+        if (enters(a, e)) add_saturating(entries[e.to_function], e.times);
     return entries;
 }
 
@@ -45,7 +47,7 @@ std::vector<std::uint64_t> function_entries(const Answers& a) {
         return entries;
     }
     for (const CallNode& node : a.calls)
-        if (node.function < entries.size()) entries[node.function] += node.calls;
+        if (node.function < entries.size()) add_saturating(entries[node.function], node.calls);
     return entries;
 }
 

@@ -1,4 +1,5 @@
 #include "waymark/exports/speedscope.h"
+#include "waymark/core/saturating.h"
 
 #include "look_up.h"
 #include "timeline.h"
@@ -129,7 +130,7 @@ private:
         std::uint64_t sum = 0;
         const std::string& unit = answers_.metrics[metric_].unit;
         const std::string_view known = unit == "ns" ? "nanoseconds" : unit == "bytes" ? "bytes" : "none";
-        stacks([&](const auto&, std::uint64_t weight) { sum += weight; });
+        stacks([&](const auto&, std::uint64_t weight) { add_saturating(sum, weight); });
         out_.write("{\"type\":\"sampled\",\"name\":");
         out_.json(answers_.calls.empty() ? answers_.metrics[metric_].name + " by function"
                                          : answers_.metrics[metric_].name + " by call path");

@@ -33,8 +33,8 @@ ProgramSpread spread_of_program(const std::vector<const CaptureProfile*>& profil
     std::uint64_t cost = 0;
     std::vector<std::uint64_t> costs;
     for (const CaptureProfile* p : profiles) {
-        for (std::size_t g = 0; g < all.size(); ++g) all[g] = answers::saturating(all[g], p->by_group[g]);
-        cost = answers::saturating(cost, p->cost);
+        for (std::size_t g = 0; g < all.size(); ++g) all[g] = saturating(all[g], p->by_group[g]);
+        cost = saturating(cost, p->cost);
         costs.push_back(p->cost);
     }
     std::sort(costs.begin(), costs.end());
@@ -68,8 +68,8 @@ CaptureProfile profile_of(const answers::Answers& answers, const PlannedCapture&
         hasher.add(answers.functions[n].linkage_name.empty() ? answers.functions[n].name
                                                              : answers.functions[n].linkage_name);
         const std::size_t group = std::stoul(hasher.text().substr(0, 2), nullptr, 16) % CaptureProfile::groups;
-        out.by_group[group] = answers::saturating(out.by_group[group], costs[n].self[0]);
-        out.cost = answers::saturating(out.cost, costs[n].self[0]);
+        out.by_group[group] = saturating(out.by_group[group], costs[n].self[0]);
+        out.cost = saturating(out.cost, costs[n].self[0]);
     }
     return out;
 }

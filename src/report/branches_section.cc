@@ -5,6 +5,7 @@
 #include "section_parts.h"
 #include "sections.h"
 #include "waymark/core/numbers.h"
+#include "waymark/core/saturating.h"
 
 namespace waymark::report {
 
@@ -46,7 +47,7 @@ PageSection branches_section(const Answers& answers, Limit most_branches) {
     };
     std::map<std::pair<Index, Index>, Pair> pairs;
     for (const Edge& edge : answers.edges)
-        if (is_call(edge)) pairs[{edge.from_function, edge.to_function}].times += edge.times;
+        if (is_call(edge)) add_saturating(pairs[{edge.from_function, edge.to_function}].times, edge.times);
 
     Json json;
     json.begin_object();

@@ -6,6 +6,7 @@
 #include "sections.h"
 #include "waymark/answers/schema.h"
 #include "waymark/core/numbers.h"
+#include "waymark/core/saturating.h"
 
 namespace waymark::report {
 
@@ -44,9 +45,8 @@ PageSection calls_section(const Answers& answers, Limit most_calls) {
         above[i] = nodes[i].parent == none ? 0 : above[nodes[i].parent];
         Row& row =
             rest.try_emplace(above[i], Row{static_cast<std::int64_t>(above[i]), -1, folded, 0, {}}).first->second;
-        row.calls += nodes[i].calls;
-        if (row.self.size() < nodes[i].self.size()) row.self.resize(nodes[i].self.size());
-        for (std::size_t metric = 0; metric < nodes[i].self.size(); ++metric) row.self[metric] += nodes[i].self[metric];
+        add_saturating(row.calls, nodes[i].calls);
+        add(row.self, nodes[i].self);
     }
     for (auto& [parent, row] : rest) rows.push_back(std::move(row));
 

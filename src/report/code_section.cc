@@ -5,6 +5,7 @@
 #include "section_parts.h"
 #include "sections.h"
 #include "waymark/core/numbers.h"
+#include "waymark/core/saturating.h"
 
 namespace waymark::report {
 
@@ -22,7 +23,7 @@ std::vector<bool> costly_functions(const Answers& answers, Limit most) {
     for (std::size_t i = 0; i < sums.size(); ++i) sums[i].function = i;
     for (const Instruction& i : answers.instructions) {
         if (i.function >= sums.size()) continue;
-        sums[i.function].cost += i.costs.empty() ? i.times : i.costs[0];
+        add_saturating(sums[i.function].cost, i.costs.empty() ? i.times : i.costs[0]);
         ++sums[i.function].instructions;
     }
     std::stable_sort(sums.begin(), sums.end(), [](const Sum& a, const Sum& b) { return a.cost > b.cost; });

@@ -12,6 +12,7 @@
 #include "exports/some_answers.h"
 #include "exports/tools.h"
 #include "support/sanitized.h"
+#include "waymark/exports/autofdo.h"
 #include "waymark/exports/callgrind.h"
 #include "waymark/exports/firefox.h"
 #include "waymark/exports/folded.h"
@@ -428,6 +429,40 @@ TEST(Callgrind, RecursionIsCountedOnce) {
     const auto out = written([&](ByteSink& sink) { return write_callgrind(a, {0}, sink); });
     EXPECT_NE(out.text.find("calls=1 0x8010 20\n0x8000 10 30 30\n"), std::string::npos) << out.text;
     EXPECT_NE(out.text.find("calls=2 0x8010 20\n0x8010 20 20 20\n"), std::string::npos) << out.text;
+}
+
+// Counts that stopped at the largest number stay there in every sum: a sum that wrapped would be one of few.
+TEST(AllProfiles, SumsOfSaturatedCountsStaySaturated) {
+    constexpr std::uint64_t most = ~std::uint64_t{0};
+    const std::string text = std::to_string(most);
+    auto a = small_answers();
+    for (auto& i : a.instructions) i.times = most, i.costs.assign(2, most);
+    for (auto& c : a.calls) c.calls = most, c.self.assign(2, most);
+    for (auto& e : a.edges) e.times = most, e.inclusive.assign(2, most);
+    const auto callgrind = written([&](ByteSink& sink) { return write_callgrind(a, {0}, sink); });
+    EXPECT_NE(callgrind.text.find("totals: " + text), std::string::npos) << callgrind.text;
+    for (std::size_t at = 0; (at = callgrind.text.find("calls=", at)) != std::string::npos; ++at) {
+        std::istringstream lines(callgrind.text.substr(at));
+        std::string calls, cost;
+        std::getline(lines, calls);
+        std::getline(lines, cost);
+        EXPECT_TRUE(cost.ends_with(' ' + text)) << calls << '\n' << cost;
+    }
+    const auto speedscope = json::parse(written([&](ByteSink& sink) { return write_speedscope(a, {0}, sink); }).text);
+    for (const json& profile : speedscope["profiles"])
+        if (profile["type"] == "sampled") {
+            EXPECT_EQ(profile["endValue"], most);
+        }
+    const auto autofdo = written([&](ByteSink& sink) { return write_autofdo(a, sink); });
+    std::istringstream lines(autofdo.text);
+    std::size_t functions = 0;
+    for (std::string line; std::getline(lines, line);) {
+        // FUNCTION:TOTAL:HEAD
+        if (line.starts_with(' ')) continue;
+        EXPECT_NE(line.find(':' + text + ':'), std::string::npos) << line;
+        ++functions;
+    }
+    EXPECT_EQ(functions, 3U);
 }
 
 /// What a counter unit says: a task runs without a call, so that its node counts none. callgrind_annotate takes the

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "waymark/answers/answers.h"
+#include "waymark/core/saturating.h"
 
 namespace waymark::answers {
 
@@ -18,18 +19,9 @@ namespace waymark::answers {
     return !i.costs.empty() ? cost_of(i.costs, metric) : metric == 0 ? i.times : 0;
 }
 
-/// A sum that stops at the largest number there is.
-[[nodiscard]] inline std::uint64_t saturating(std::uint64_t a, std::uint64_t b) {
-    constexpr std::uint64_t most = ~std::uint64_t{0};
-    return a > most - b ? most : a + b;
-}
-[[nodiscard]] inline std::uint64_t saturating_product(std::uint64_t a, std::uint64_t b) {
-    constexpr std::uint64_t most = ~std::uint64_t{0};
-    return a != 0 && b > most / a ? most : a * b;
-}
 inline void add(Costs& to, const Costs& costs) {
     if (to.size() < costs.size()) to.resize(costs.size());
-    for (std::size_t i = 0; i < costs.size(); ++i) to[i] = saturating(to[i], costs[i]);
+    for (std::size_t i = 0; i < costs.size(); ++i) add_saturating(to[i], costs[i]);
 }
 
 /// Parent of a node of the call tree; none: it has no parent, or one that does not precede it.
