@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string_view>
@@ -42,7 +43,11 @@ std::string ini_text(std::string text) {
 
 namespace {
 
-void remove_flow_recording(const fs::path& folder) {
+/// Where an earlier recording waits until it is known that the new one has something.
+constexpr const char* set_aside_folder = ".before";
+
+/// What a recording of a unit of program flow wrote.
+std::vector<fs::path> flow_files(const fs::path& folder) {
     std::error_code error;
     std::vector<fs::path> own;
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
@@ -56,24 +61,70 @@ void remove_flow_recording(const fs::path& folder) {
             name == capture::module_map_file || name == ".new" || name == ".trace")
             own.push_back(entry.path());
     }
-    for (const fs::path& path : own) fs::remove_all(path, error);
+    return own;
+}
+
+/// What a recording of a DPU wrote.
+std::vector<fs::path> dpu_files(const fs::path& folder) {
+    std::error_code error;
+    std::vector<fs::path> own;
+    for (const auto& name : {std::string(capture::dpu_ini), std::string(dpu_buffer_file), std::string(dpu_nexus_file),
+                             std::string(truth_file), std::string(capture::module_map_file)})
+        if (fs::exists(folder / name, error)) own.push_back(folder / name);
+    for (unsigned i = 0; fs::exists(folder / fmt::format("{}{}.elf", dpu_image_prefix, i), error); ++i)
+        own.push_back(folder / fmt::format("{}{}.elf", dpu_image_prefix, i));
+    return own;
+}
+
+std::vector<fs::path> recorded_files(const fs::path& folder) {
+    std::error_code error;
+    std::vector<fs::path> out;
+    if (fs::exists(folder / truth_file, error)) out = flow_files(folder);
+    if (fs::exists(folder / capture::dpu_ini, error))
+        for (fs::path& path : dpu_files(folder))
+            if (std::find(out.begin(), out.end(), path) == out.end()) out.push_back(std::move(path));
+    return out;
 }
 
 }  // namespace
 
 void remove_dpu_recording(const fs::path& folder) {
     std::error_code error;
-    for (const auto& name : {std::string(capture::dpu_ini), std::string(dpu_buffer_file), std::string(dpu_nexus_file),
-                             std::string(truth_file), std::string(capture::module_map_file)})
-        fs::remove(folder / name, error);
-    for (unsigned i = 0; fs::remove(folder / fmt::format("{}{}.elf", dpu_image_prefix, i), error); ++i) {
-    }
+    for (const fs::path& path : dpu_files(folder)) fs::remove(path, error);
 }
 
 void remove_recordings(const fs::path& folder) {
     std::error_code error;
-    if (fs::exists(folder / truth_file, error)) remove_flow_recording(folder);
-    if (fs::exists(folder / capture::dpu_ini, error)) remove_dpu_recording(folder);
+    for (const fs::path& path : recorded_files(folder)) fs::remove_all(path, error);
+    fs::remove_all(folder / set_aside_folder, error);
+}
+
+bool set_recordings_aside(const fs::path& folder) {
+    std::error_code error;
+    const std::vector<fs::path> files = recorded_files(folder);
+    fs::remove_all(folder / set_aside_folder, error);
+    if (files.empty() || !fs::create_directory(folder / set_aside_folder, error)) {
+        remove_recordings(folder);
+        return false;
+    }
+    for (const fs::path& path : files) fs::rename(path, folder / set_aside_folder / path.filename(), error);
+    return true;
+}
+
+void take_recordings_back(const fs::path& folder) {
+    std::error_code error;
+    for (const fs::path& path : recorded_files(folder)) fs::remove_all(path, error);
+    for (const fs::path& path : flow_files(folder)) fs::remove_all(path, error);
+    std::vector<fs::path> files;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder / set_aside_folder, error))
+        files.push_back(entry.path());
+    for (const fs::path& path : files) fs::rename(path, folder / path.filename(), error);
+    fs::remove_all(folder / set_aside_folder, error);
+}
+
+void forget_recordings_aside(const fs::path& folder) {
+    std::error_code error;
+    fs::remove_all(folder / set_aside_folder, error);
 }
 
 Result<OutputLock> lock_folder(const fs::path& folder, const std::function<bool()>& holds_recording, const char* what,

@@ -19,8 +19,11 @@ namespace {
 /// Sums of the recorded execution.
 void summarise(const FlowRecording& options, const Recorded& r, RecordOutcome& out) {
     const std::string& folder = options.folder;
-    if (r.replaced) out.summary(fmt::format("{}: replaced the recording that was there", folder));
-    if (r.decodable)
+    if (r.replaced)
+        out.summary(r.kept_earlier
+                        ? fmt::format("{}: the recording that was there is kept, because nothing was recorded", folder)
+                        : fmt::format("{}: replaced the recording that was there", folder));
+    if (r.decodable && !r.kept_earlier)
         out.summary(fmt::format("{}: {} instructions in {} ranges, {} {}{}, {} bytes of trace, {} bytes of code{}",
                                 folder, grouped(r.instructions), grouped(r.ranges), r.threads,
                                 options.system ? "core" : "thread", r.threads == 1 ? "" : "s", grouped(r.trace_bytes),

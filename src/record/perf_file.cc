@@ -113,7 +113,8 @@ RecordedPerfFile::~RecordedPerfFile() = default;
 Result<std::unique_ptr<RecordedPerfFile>> RecordedPerfFile::create(const fs::path& path,
                                                                    std::vector<perf::Attr> attrs) {
     std::error_code none;
-    if (fs::is_regular_file(path, none) && fs::file_size(path, none) != 0) {
+    const bool replaces = fs::is_regular_file(path, none) && fs::file_size(path, none) != 0;
+    if (replaces) {
         std::array<char, 8> head{};
         std::ifstream(path, std::ios::binary).read(head.data(), head.size());
         if (!perf::is_perf_data({reinterpret_cast<const std::uint8_t*>(head.data()), head.size()}))
@@ -133,6 +134,7 @@ Result<std::unique_ptr<RecordedPerfFile>> RecordedPerfFile::create(const fs::pat
     WM_RETURN_IF_ERROR(OutputLock::of_file(file, path));
     if (ftruncate(file, 0) != 0) return cannot("write", path);
     std::unique_ptr<RecordedPerfFile> out(new RecordedPerfFile(path, std::move(owned), std::move(attrs)));
+    out->replaced_ = replaces;
     WM_RETURN_IF_ERROR(out->status());
     return out;
 }

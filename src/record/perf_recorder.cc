@@ -52,6 +52,7 @@ Result<std::unique_ptr<PerfRecorder>> PerfRecorder::create(PerfRecorderOptions o
     std::unique_ptr<PerfRecorder> recorder(new PerfRecorder(std::move(options)));
     PerfRecorder& r = *recorder;
     r.file_ = std::move(file);
+    r.recorded_.replaced = r.file_->replaced();
     r.file_->writer().time_conversion(r.conversion_);
     r.file_->writer().auxtrace_info(info);
     WM_RETURN_IF_ERROR(r.file_->status());

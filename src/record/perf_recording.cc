@@ -65,6 +65,7 @@ struct Asked {
 RecordOutcome perf_outcome(const Asked& asked, const PerfRecorded& r, const Ending& ending, const Status& finished) {
     using Kind = RecordOutcome::Kind;
     RecordOutcome out;
+    if (r.replaced) out.summary(asked.file + ": replaced the recording that was there");
     if (!finished) return out.not_finished(finished.error(), ending);
     if (!r.began)
         return out.failed(Kind::nothing,

@@ -54,7 +54,9 @@ void Recorder::place_unit() {
     selected_ = options_.units->selects(options_.unit);
 }
 
-Recorder::~Recorder() = default;
+Recorder::~Recorder() {
+    if (earlier_aside_) take_recordings_back(options_.folder);
+}
 
 Result<std::unique_ptr<Recorder>> Recorder::create(RecorderOptions options) {
     WM_CHECK(options.units != nullptr);
@@ -72,12 +74,13 @@ Result<std::unique_ptr<Recorder>> Recorder::create(RecorderOptions options) {
     WM_ASSIGN_OR_RETURN(OutputLock lock, lock_folder(folder, holds_recording, "a recording", options.force));
     std::error_code none;
     const bool replaced = holds_recording() || fs::exists(folder / capture::dpu_ini, none);
-    remove_recordings(folder);
+    const bool aside = set_recordings_aside(folder);
     std::unique_ptr<Recorder> recorder(new Recorder(std::move(options)));
     if (!recorder->options_.ranges.empty() || recorder->options_.trigger_at || recorder->options_.unit.programmed())
         recorder->place_unit();
     recorder->lock_ = std::move(lock);
     recorder->recorded_.replaced = replaced;
+    recorder->earlier_aside_ = aside;
     recorder->map_system_image();
     if (Status described = recorder->describe(false); !described) {
         fs::remove_all(recorder->options_.folder / ".new", none);
@@ -432,6 +435,15 @@ Status Recorder::finish(bool complete) {
     fail_if(write_ram());
     // Even where trace could not be written: the sums may still fit.
     fail_if(describe(complete && !failure_));
+    if (earlier_aside_) {
+        // The recording that was there goes only for one that has something.
+        recorded_.kept_earlier = recorded().ranges == 0;
+        if (recorded_.kept_earlier)
+            take_recordings_back(options_.folder);
+        else
+            forget_recordings_aside(options_.folder);
+        earlier_aside_ = false;
+    }
     return failure_ ? Status(*failure_) : Status(Nothing{});
 }
 

@@ -24,6 +24,7 @@ from scratch import Folder, HANGS, wait_for  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 SORT = SOURCE / "examples/sort/sort.elf"
+SORT64 = SOURCE / "examples/sort/sort-aarch64.elf"
 LISTER = shutil.which("trc_pkt_lister")
 SYSTEM = shutil.which("qemu-system-arm")
 
@@ -298,6 +299,22 @@ class Circle(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertIn("replaced the recording that was there", done.stderr)
                 self.assertEqual(run(WAYMARK, "verify", self.out).returncode, 0)
+
+    def test_an_earlier_recording_goes_for_one_that_has_something(self):
+        contents = lambda: {p.name: p.read_bytes() for p in self.out.iterdir()}  # noqa: E731
+        self.record()
+        before = contents()
+        done = run(WAYMARK, "record", "-o", self.out, "--start-at", "0x4", "--", SORT)  # which is never reached
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("the recording that was there is kept", done.stderr)
+        self.assertEqual(contents(), before)
+        self.verify()
+        self.assertIn("replaced the recording that was there", self.record().stderr)
+        perf = self.out.with_name("perf.data")
+        for replaced in (False, True):
+            done = run(WAYMARK, "record", "--as", "perf", "--unit", "etmv4", "-o", perf, "--", SORT64)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual("replaced the recording that was there" in done.stderr, replaced)
 
     def test_what_a_folder_holds_stays(self):
         self.out.mkdir()

@@ -35,6 +35,11 @@ inline constexpr const char *dpu_buffer_file = "vtb.bin", *dpu_nexus_file = "nex
 /// Remove what an earlier recording wrote, of a DPU or of any unit, and nothing else that is in the folder.
 void remove_dpu_recording(const std::filesystem::path& folder);
 void remove_recordings(const std::filesystem::path& folder);
+/// Move it to a folder of its own in `folder` until it is known that the new one has something; false: there is none.
+/// Then either take it back in place of what was written since, or forget it.
+[[nodiscard]] bool set_recordings_aside(const std::filesystem::path& folder);
+void take_recordings_back(const std::filesystem::path& folder);
+void forget_recordings_aside(const std::filesystem::path& folder);
 
 /// Makes the folder of a recording where there is none, and locks it. `holds_recording` says whether what is in it is
 /// `what`, which may be replaced; anything else is refused without `force`.

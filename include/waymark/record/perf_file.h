@@ -36,6 +36,8 @@ public:
     RecordedPerfFile& operator=(const RecordedPerfFile&) = delete;
 
     [[nodiscard]] capture::perf::PerfWriter& writer() { return *writer_; }
+    /// Another perf.data file was there before.
+    [[nodiscard]] bool replaced() const { return replaced_; }
 
     /// MMAP2 records for the executable pieces of a mapping of process `at.pid`, but for those it has had since the
     /// file was mapped; `name` empty: of no file.
@@ -65,6 +67,7 @@ private:
     RecordedPerfFile(std::filesystem::path path, std::unique_ptr<File> file, std::vector<capture::perf::Attr> attrs);
 
     std::filesystem::path path_;
+    bool replaced_ = false;
     std::unique_ptr<File> file_;
     std::unique_ptr<capture::perf::PerfWriter> writer_;
     struct Mapped {

@@ -75,6 +75,7 @@ struct PerfRecorded {
     std::uint32_t processes{}, threads{}, cpus{};
     bool began{}, stopped{};  ///< `start_at` was reached; a limit or `stop_at` was
     bool start_known{}, stop_known{};
+    bool replaced{};  ///< another file was there before
 };
 
 class PerfRecorder final : public Recording {

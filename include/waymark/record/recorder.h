@@ -78,9 +78,10 @@ struct Recorded {
     bool wrapped{};           ///< trace was replaced by later trace: `buffer_bytes`
     bool start_known{}, stop_known{};           ///< where `start_at` and `stop_at` lie
     std::vector<std::string> unknown_places{};  ///< of `ranges` and `trigger_at`: in no file that ran
-    bool decodable{};  ///< the folder has a description of something recorded; else it could not be written
-    bool replaced{};   ///< another recording was in the folder before
-    bool stopped{};    ///< by a limit or `stop_at`
+    bool decodable{};     ///< the folder has a description of something recorded; else it could not be written
+    bool replaced{};      ///< another recording was in the folder before
+    bool kept_earlier{};  ///< it is there again, because nothing was recorded
+    bool stopped{};       ///< by a limit or `stop_at`
     bool changed_too_often{};
     std::optional<Address> lost_way{};        ///< see Tracker: recording stopped there
     std::optional<Address> stuck{};           ///< recording stopped at this vector: only exceptions, no instruction
@@ -192,6 +193,7 @@ private:
     [[nodiscard]] Status describe(bool complete);
 
     OutputLock lock_;
+    bool earlier_aside_ = false;  ///< files.h: an earlier recording waits
     RecorderOptions options_;
     RecordedExtent extent_;
     std::optional<flow::SelectedBlocks> selected_ = flow::SelectedBlocks{};  ///< none: only the unit knows
