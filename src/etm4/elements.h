@@ -472,8 +472,9 @@ public:
             out.preferred_return = to.address;
             if (e.at_branch_target) {
                 if (context_known) go(at);
-            } else if (follower_.known() && follower_.place().address != to.address) {
-                follower_.walk_to(to.address, follow::Stop::before, at);
+            } else if (follower_.known()) {
+                const Address reached = instruction_of(to);
+                if (follower_.place().address != reached) follower_.walk_to(reached, follow::Stop::before, at);
             }
         }
         if (out.preferred_return) follower_.interrupted(*out.preferred_return);
@@ -581,6 +582,19 @@ private:
         for (unsigned i = from; i < outcomes.count; ++i)
             ++((outcomes.e >> i & 1U) != 0 ? count.taken : count.not_taken);
         elements_.unplaced(at, count);
+    }
+
+    /// Where the instruction begins that is executed again on return to `to`. A core of the M profile may interrupt a
+    /// load or store of several registers, and gives an address within it: the rest of it is executed on return.
+    [[nodiscard]] Address instruction_of(const follow::Place& to) const {
+        const follow::Place from = follower_.place();
+        if (config_.profile != CoreProfile::m || to.isa != isa::Isa::t32 || to.address <= from.address)
+            return to.address;
+        const follow::Walk way =
+            follow::walk_to(code_, context.space(), from, to.address, follow::Stop::before, rules_.walk);
+        const bool within =
+            way.end == follow::WalkEnd::passed && way.instruction.bytes == 4 && way.last.value + 2 == to.address.value;
+        return within ? way.last : to.address;
     }
 
     /// Follows exactly `count` instructions to `to`, if no outcome is needed for that but the last one's. False:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "head_packets.h"
@@ -74,22 +75,34 @@ private:
     std::optional<KnownAddress> address_;
 };
 
-std::optional<FirstSync> find_sync(const Config& config, Bytes stream) {
-    std::size_t zeros = 0, at = 0;
-    for (; at < stream.size(); ++at) {
-        if (stream[at] == 0x80 && zeros >= async_zeros) break;
+/// The first A-sync from `at` on: the place of its last byte, and the zeros before that.
+std::optional<std::pair<std::size_t, std::size_t>> find_async(Bytes stream, std::size_t at) {
+    for (std::size_t zeros = 0; at < stream.size(); ++at) {
+        if (stream[at] == 0x80 && zeros >= async_zeros) return std::pair{at, zeros};
         zeros = stream[at] == 0 ? zeros + 1 : 0;
     }
-    if (at == stream.size()) return {};
-    SyncReader reader(config);
-    reader.sync.mark = at;
-    reader.sync.zeros = at - zeros;
-    for (++at; at < stream.size() && stream[at] != 0;) {
-        const Parsed parsed =
-            parse_one(stream.subspan(at), config, [&](const auto& packet, std::size_t) { reader(packet); });
-        if (parsed.step != Step::ok || reader.wrong) return {};
-        if (reader.done()) return reader.sync;
-        at += parsed.bytes;
+    return {};
+}
+
+/// Units send syncs while nothing is traced too, with an address and no context: execution begins after a later one.
+std::optional<FirstSync> find_sync(const Config& config, Bytes stream) {
+    const auto first = find_async(stream, 0);
+    bool idle = false;
+    for (auto sync = first; sync; idle = true) {
+        SyncReader reader(config);
+        std::size_t at = sync->first + 1;
+        while (at < stream.size() && stream[at] != 0) {
+            const Parsed parsed =
+                parse_one(stream.subspan(at), config, [&](const auto& packet, std::size_t) { reader(packet); });
+            if (parsed.step != Step::ok || reader.wrong) return {};
+            at += parsed.bytes;
+            if (!reader.done()) continue;
+            reader.sync.mark = first->first;
+            reader.sync.zeros = first->first - first->second;
+            if (idle) reader.sync.continues = false;
+            return reader.sync;
+        }
+        sync = find_async(stream, at);
     }
     return {};
 }
@@ -135,15 +148,16 @@ HeadRecovery recover_head(const Config& config, const isa::CodeReader& code,
                           std::span<const follow::CodeExtent> extents, Bytes stream,
                           const follow::RecoverLimits& limits) {
     HeadRecovery out;
-    const auto sync = find_sync(config, stream);
     const auto without = [&](HeadOutcome why) {
         out.outcome = why;
         return out;
     };
+    if (const auto async = find_async(stream, 0); async && async->first == async_zeros)
+        return without(HeadOutcome::no_head);
+    const auto sync = find_sync(config, stream);
     if (!sync) return without(HeadOutcome::no_sync);
     const std::size_t last_end = sync->mark - async_zeros;
     out.sync = out.first = out.async = {last_end};
-    if (last_end == 0) return without(HeadOutcome::no_head);
     if (extents.empty()) return without(HeadOutcome::no_code);
     if (config.p0_loads || config.p0_stores || config.conditional != 0) return without(HeadOutcome::unsupported);
 
