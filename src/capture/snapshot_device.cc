@@ -254,6 +254,11 @@ void DeviceReader::check_dump_range(const IniSection& section, const IniEntry& f
                 dump.file);
         return;
     }
+    if ((dump.address.value & 1U) != 0)
+        problem(section.line,
+                fmt::format("[{}] begins at the odd address {:#x}. If bit 0 is that of a Thumb function's "
+                            "address, the dump lies at {:#x}: correct 'address'.",
+                            section.name, dump.address.value, dump.address.value - 1));
     const std::uint64_t rest = dump.offset < *bytes ? *bytes - dump.offset : 0;
     if (rest == 0)
         problem(section.line,
