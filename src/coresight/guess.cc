@@ -40,7 +40,9 @@ FramingGuess guess_without_footers(Bytes head) {
     // full syncs too, but then so are all.
     const Totals aligned = totals_as(Framing::aligned, head);
     const Totals tpiu = totals_as(Framing::tpiu, head);
-    if (tpiu.fsyncs > aligned.fsyncs && tpiu.frames > 0 && reserved_bytes(tpiu) == 0 &&
+    // A port that is idle between frames sends syncs there; as barriers, each would take the ID from what follows.
+    const bool idle_between = tpiu.fsyncs == aligned.fsyncs && tpiu.unassociated < aligned.unassociated;
+    if ((tpiu.fsyncs > aligned.fsyncs || idle_between) && tpiu.frames > 0 && reserved_bytes(tpiu) == 0 &&
         tpiu.sync_losses * 16 <= tpiu.fsyncs) {
         return {BufferKind::tpiu, tpiu.fsyncs >= 3 ? Confidence::high : Confidence::low, FramingEvidence::full_syncs};
     }
