@@ -38,6 +38,12 @@ foreach(seed IN ITEMS 1 4)
         ${CMAKE_CURRENT_LIST_DIR}/doctor/pairs_test.py $<TARGET_FILE:waymark>)
     set_tests_properties(long.pairs_${seed} PROPERTIES SKIP_RETURN_CODE 77)
 endforeach()
+# Nothing that doctor calls proven of bare files is wrong.
+foreach(seed IN ITEMS 1 2)
+    waymark_long_test(dumps_${seed} "WAYMARK_DUMPS=200;WAYMARK_SEED=${seed}" ${Python3_EXECUTABLE}
+        ${CMAKE_CURRENT_LIST_DIR}/doctor/dumps_test.py $<TARGET_FILE:waymark> ${PROJECT_SOURCE_DIR})
+    set_tests_properties(long.dumps_${seed} PROPERTIES SKIP_RETURN_CODE 77)
+endforeach()
 # A thousand random trees of merging, of answers at random and of recordings with four units; and every fault of a cluster.
 waymark_long_test(fleet_trees WAYMARK_PROPERTY_ROUNDS=1000 ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/fleet/trees_test.py
     $<TARGET_FILE:waymark> ${PROJECT_SOURCE_DIR} $<TARGET_FILE:fleet_test>)

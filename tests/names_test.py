@@ -21,7 +21,7 @@ SHARED = {
         Config Decoder ElementKind Element Explainer Machine Model ModelBlocks ModelChoices ModelConfig ModelCounts
         ModelOutput ModelPackets ModelRegisters ModelSession ModelStream Packet Packets ParallelDecoder Parser FastParser
         ParserRules PathPackets ReferenceDecoder RegisterPlace Registers Retired ExceptionTaken NumberRegister
-        TimestampField TimestampState TimestampValue Field Likeness Meaning Totals Batch""".split(),
+        TimestampField TimestampState TimestampValue Field Likeness Meaning Recognised Totals Batch""".split(),
         "the part of that name that every protocol has"),
     # Packets and elements that specifications of several units name alike, and what they become in the flow.
     **dict.fromkeys("""

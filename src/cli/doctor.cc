@@ -26,6 +26,7 @@ namespace fs = std::filesystem;
 using doctor::ImageVerdict;
 using doctor::Severity;
 using nlohmann::ordered_json;
+using protocol::name;
 
 struct DoctorOptions {
     std::vector<std::string> captures, images;
@@ -48,7 +49,8 @@ Result<pipeline::Session> bare_session(const std::vector<std::string>& files) {
     capture::Capture capture;
     capture.path = files.front();
     for (const std::string& file : files) {
-        if (auto error = doctor::other_file(file)) return std::move(*error);
+        // A text may hold the bytes as digits, which is looked into.
+        if (auto error = doctor::other_file(file, false)) return std::move(*error);
         capture::Buffer buffer;
         buffer.name = file == "-" ? "standard input" : fs::path(file).filename().string();
         const auto taken = std::count_if(capture.buffers.begin(), capture.buffers.end(),
@@ -182,9 +184,9 @@ void print_source(Output& out, const doctor::ExaminationReport& report, const do
     if (s.identity.protocol == nullptr)
         for (const doctor::Tried& tried : s.identity.tried) line(out, "tried", tried.what + ": " + tried.result);
     for (const doctor::InferredField& fact : s.identity.facts)
-        line(out, fact.proven ? "proven" : "assumed", fmt::format("{}: {} ({})", fact.what, fact.value, fact.proof));
-    if (!report.labelled && s.image)
-        for (const std::string& proven : s.configuration->proven_by_program()) line(out, "proven", proven);
+        line(out, name(fact.certainty), fmt::format("{}: {} ({})", fact.what, fact.value, fact.proof));
+    for (const doctor::InferredField& fact : s.program_facts)
+        line(out, name(fact.certainty), fmt::format("{}: {} ({})", fact.what, fact.value, fact.proof));
     for (const auto& [head, sentence] : s.identity.remarks) line(out, head, sentence);
     for (const ImageVerdict& v : report.images)
         if (v.source == s.name) line(out, "image", image_text(v));
@@ -224,7 +226,8 @@ void print_text(Output& out, const doctor::ExaminationReport& report) {
         line(out, "do", f.advice);
     }
     for (const doctor::ExaminedBuffer& b : report.buffers) {
-        out.print("\nbuffer {}  {}, {}\n", b.name, framing_text(b.format), looked_at(b));
+        out.print("\nbuffer {}  {}, {}\n", b.name,
+                  b.no_trace.empty() ? framing_text(b.format) : std::string_view("no trace"), looked_at(b));
         if (!b.not_frames.empty()) line(out, "tried", b.not_frames);
     }
     print_sources(out, report);
@@ -265,8 +268,13 @@ ordered_json source_json(const doctor::ExaminedSource& s) {
     out["tried"] = ordered_json::array();
     for (const doctor::Tried& t : s.identity.tried) out["tried"].push_back({{"what", t.what}, {"result", t.result}});
     out["facts"] = ordered_json::array();
-    for (const doctor::InferredField& f : s.identity.facts)
-        out["facts"].push_back({{"what", f.what}, {"value", f.value}, {"proven", f.proven}, {"proof", f.proof}});
+    for (const auto* const facts : {&s.identity.facts, &s.program_facts})
+        for (const doctor::InferredField& f : *facts)
+            out["facts"].push_back({{"what", f.what},
+                                    {"value", f.value},
+                                    {"proven", f.certainty == protocol::Certainty::proven},
+                                    {"certainty", name(f.certainty)},
+                                    {"proof", f.proof}});
     if (s.head && s.head->outcome == follow::HeadOutcome::recovered)
         out["head"] = {{"bytes", s.head->async.value},     {"recovered_bytes", s.head->bytes_before_async()},
                        {"first", s.head->first.value},     {"packets", s.head->packets},
@@ -288,7 +296,8 @@ ordered_json report_json(const doctor::ExaminationReport& report) {
                                   {"looked_at", b.looked_at},
                                   {"pieces", b.pieces},
                                   {"skipped", b.skipped},
-                                  {"not_frames", b.not_frames.empty() ? ordered_json() : ordered_json(b.not_frames)}});
+                                  {"not_frames", b.not_frames.empty() ? ordered_json() : ordered_json(b.not_frames)},
+                                  {"no_trace", b.no_trace.empty() ? ordered_json() : ordered_json(b.no_trace)}});
     out["sources"] = ordered_json::array();
     for (const doctor::ExaminedSource& s : report.sources) out["sources"].push_back(source_json(s));
     out["images"] = ordered_json::array();
@@ -325,7 +334,12 @@ ExitStatus run_doctor(const DoctorOptions& options) {
     if (!options.snapshot.empty()) {
         const auto written = doctor::write_inferred(report, options.snapshot);
         if (!written) return fail(written.error());
-        say("note", fmt::format("{} is written; waymark flow {} reads it", options.snapshot, options.snapshot));
+        const auto result = doctor::decode_written(options.snapshot);
+        if (!result) return fail(result.error());
+        say("note", fmt::format("{} is written; waymark flow {} decodes {}, {} and {} from it", options.snapshot,
+                                options.snapshot, counted(result->totals.ranges, "range"),
+                                counted(result->totals.instructions, "instruction"),
+                                counted(result->contradictions, "contradiction")));
     }
     if (report.cut) {
         say("error", "the capture cannot be read completely; see the findings on standard output");

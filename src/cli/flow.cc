@@ -140,16 +140,23 @@ void report_trouble(const pipeline::Report& report, const std::vector<Decoded>& 
     for (const Decoded& d : all) say_damage(d.damage);
 }
 
-/// Why a run gave nothing at all.
-std::string why_nothing(const pipeline::Session& session, const pipeline::Report& report,
-                        const std::vector<Decoded>& all, const std::vector<const pipeline::Source*>& selected) {
+/// What a run gave that gave no instruction.
+pipeline::Gave gave_of(const std::vector<Decoded>& all) {
     pipeline::Gave gave;
     for (const Decoded& d : all) {
         gave.packets += d.packets;
         gave.no_memory += d.totals.no_memory;
         for (unsigned i = 0; i < gap_reasons; ++i) gave.gaps[i] += d.totals.gaps[i].times;
     }
-    return pipeline::why_nothing(session, selected, report, gave);
+    return gave;
+}
+
+/// The trace is sound, and has no branch: the cores were idle.
+bool ran_nothing(const pipeline::Gave& gave, const std::vector<Decoded>& all) {
+    for (unsigned i = 0; i < gap_reasons; ++i)
+        if (gave.gaps[i] != 0 && i != static_cast<unsigned>(GapReason::padding)) return false;
+    return gave.packets != 0 && gave.no_memory == 0 &&
+           std::none_of(all.begin(), all.end(), [](const Decoded& d) { return d.totals.unplaced != 0; });
 }
 
 class FlowCommand {
@@ -279,10 +286,14 @@ private:
                 "all "
                 "there is (addresses, exceptions, contexts, counts of atoms); give the program with --image "
                 "FILE[@ADDRESS]");
-        else if (!ranges)
-            say("error", "nothing decoded: " + why_nothing(session, report, all, selected));
+        const pipeline::Gave gave = gave_of(all);
+        const bool idle = !ranges && !blind && ran_nothing(gave, all);
+        if (idle)
+            say("note", "nothing ran while it was traced: the trace has synchronisations, and no branch between them");
+        else if (!ranges && !blind)
+            say("error", "nothing decoded: " + pipeline::why_nothing(session, selected, report, gave));
         if (read_errors) return unreadable;
-        if (!ranges && !blind) return nothing;
+        if (!ranges && !blind && !idle) return nothing;
         if (options_.strict && answers::completeness(account).strict) {
             say("error", "--strict: " + answers::account_sentence(account));
             return nothing;

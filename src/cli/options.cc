@@ -52,6 +52,14 @@ void InputOptions::add_to(CLI::App& command) {
         ->group("Bare trace files");
     for (const protocol::RegisterOption& option : doctor::register_options())
         raw(std::string(option.option), registers[std::string(option.option)], std::string(option.help), "VALUE");
+    command
+        .add_option("--register", named_registers,
+                    "Value of a register of the unit, by the name of the register. May be repeated")
+        ->type_name("NAME=VALUE")
+        ->allow_extra_args(false)
+        ->take_all()
+        ->group("Bare trace files");
+    raw("--core", core, "Type of the traced core, where packets depend on it: Cortex-M33", "TYPE");
 }
 
 void InputOptions::add_folders_to(CLI::App& command) {

@@ -14,10 +14,21 @@
 #include "waymark/coresight/guess.h"
 #include "waymark/doctor/identify.h"
 #include "waymark/pipeline/protocols.h"
+#include "waymark/protocol/adapters.h"
 
 namespace waymark::doctor {
 
 namespace {
+
+/// What the bytes of a file without frames are; null: nothing that is known.
+const pipeline::Protocol* protocol_in(std::vector<std::uint8_t> head) {
+    const coresight::FramingGuess guess = coresight::guess_framing(head);
+    if (guess.kind != coresight::BufferKind::raw && guess.confidence != coresight::Confidence::low) return nullptr;
+    Stretch stretch;
+    stretch.bytes = std::move(head);
+    stretch.head = true;
+    return identify({std::move(stretch)}).protocol;
+}
 
 Result<capture::Buffer::Format> given_format(const CaptureInput& options, const Note& note) {
     if (!options.buffer_format.empty()) {
@@ -32,7 +43,10 @@ Result<capture::Buffer::Format> given_format(const CaptureInput& options, const 
     if (options.capture == "-") return capture::Buffer::Format::source_data;
     WM_ASSIGN_OR_RETURN(const auto head, file_head(options.capture));
     const coresight::FramingGuess guess = coresight::guess_framing(head);
-    const auto format = guess.footers                                  ? capture::Buffer::Format::dstream_coresight
+    // A few bytes may look like frames by chance, and hardly like trace.
+    const bool bare = guess.confidence == coresight::Confidence::low && protocol_in(head) != nullptr;
+    const auto format = bare                                           ? capture::Buffer::Format::source_data
+                        : guess.footers                                ? capture::Buffer::Format::dstream_coresight
                         : guess.kind == coresight::BufferKind::aligned ? capture::Buffer::Format::coresight
                         : guess.kind == coresight::BufferKind::tpiu    ? capture::Buffer::Format::dstream_coresight
                                                                        : capture::Buffer::Format::source_data;
@@ -42,7 +56,7 @@ Result<capture::Buffer::Format> given_format(const CaptureInput& options, const 
                          : format == capture::Buffer::Format::source_data ? "the bytes of one source (source_data)"
                          : guess.footers ? "the blocks of a DSTREAM, with CoreSight frames (dstream_coresight)"
                                          : "CoreSight frames with syncs (dstream_coresight)",
-                         guess.confidence == coresight::Confidence::low ? ", with low confidence" : ""));
+                         guess.confidence == coresight::Confidence::low && !bare ? ", with low confidence" : ""));
     return format;
 }
 
@@ -97,16 +111,6 @@ Result<std::vector<std::uint8_t>> ids_in(const std::string& path, capture::Buffe
     return handler.ids();
 }
 
-/// What the bytes of a file without frames are; null: nothing that is known.
-const pipeline::Protocol* protocol_in(std::vector<std::uint8_t> head) {
-    const coresight::FramingGuess guess = coresight::guess_framing(head);
-    if (guess.kind != coresight::BufferKind::raw && guess.confidence != coresight::Confidence::low) return nullptr;
-    Stretch stretch;
-    stretch.bytes = std::move(head);
-    stretch.head = true;
-    return identify({std::move(stretch)}).protocol;
-}
-
 }  // namespace
 
 Result<std::vector<std::uint8_t>> file_head(const std::string& path) {
@@ -138,24 +142,45 @@ Error what_it_takes(const CaptureInput& options) {
     if (protocol != nullptr)
         if (std::string how = protocol->how_to_read(options.capture); !how.empty())
             return {Errc::usage, std::move(how)};
-    // The first protocol serves as the example.
+    // Where nothing is recognised, the first protocol serves as the example.
     std::string registers;
-    const pipeline::Protocol* const of = pipeline::protocols().front();
+    const bool known = protocol != nullptr && !protocol->option_names().empty();
+    const pipeline::Protocol* const of = known ? protocol : pipeline::protocols().front();
     const std::string_view unit = of->words().unit, names = of->option_names();
     for (const protocol::RegisterOption& option : of->register_options())
         registers += fmt::format("{}{} VALUE", registers.empty() ? "" : " ", option.option);
+    if (registers.empty()) registers = "--register NAME=VALUE";
     return {Errc::usage,
             fmt::format(
                 "{} is not a capture folder, which would contain snapshot.ini or dpu.ini{}. To decode it as the "
-                "bare trace of a {}, give its protocol (--protocol {}), how the {} was programmed ({}), and what ran "
+                "bare trace of one {}, give its protocol (--protocol {}), how the {} was programmed ({}), and what ran "
                 "(--image FILE[@ADDRESS]){}",
                 is_stream ? "standard input" : options.capture, is_stream ? "" : ", and no perf.data file", unit,
-                names.substr(0, names.find(' ')), unit, registers,
+                names.substr(0, names.find_first_of(" ,")), unit, registers,
                 is_stream ? std::string() : fmt::format("; waymark doctor {} infers these values", options.capture))};
 }
 
+namespace {
+
+/// The unit has a register of this name.
+bool has_register(const pipeline::Protocol& protocol, const std::string& name) {
+    class Any final : public protocol::FieldVisitor {
+    public:
+        void number(std::string_view, std::uint64_t) override { any = true; }
+        void text(std::string_view, std::string_view) override { any = true; }
+        bool any = false;
+    } fields;
+    protocol.visit_register({name, ~std::uint64_t{0}}, fields);
+    return fields.any;
+}
+
+}  // namespace
+
 Result<capture::Capture> bare_capture(const CaptureInput& options, const Note& note) {
     const pipeline::Protocol* const protocol = pipeline::protocol_of_option(options.protocol);
+    for (const pipeline::Protocol* other : pipeline::protocols())
+        if (protocol == nullptr && protocol::upper(options.protocol) == other->words().unit)
+            return Error{Errc::usage, other->how_to_read(options.capture)};
     if (protocol == nullptr)
         return Error{Errc::usage, fmt::format("--protocol '{}' is not known; known are {}", options.protocol,
                                               protocol_option_names())};
@@ -170,6 +195,17 @@ Result<capture::Capture> bare_capture(const CaptureInput& options, const Note& n
                             read_number(given->second, std::string(option.option), 0xffffffff));
         raw.registers.push_back({std::string(option.register_name), value});
     }
+    for (const std::string& text : options.named_registers) {
+        WM_ASSIGN_OR_RETURN(RegisterValue value, read_register(text));
+        if (!has_register(*protocol, value.name))
+            return Error{Errc::usage,
+                         fmt::format("--register {}: {} has no register of that name; how its bytes are read depends "
+                                     "on {}",
+                                     text, protocol->words().unit_title, protocol->words().settings)};
+        std::erase_if(raw.registers, [&](const RegisterValue& r) { return r.name == value.name; });
+        raw.registers.push_back(std::move(value));
+    }
+    raw.core_type = options.core;
     const auto id_register = [&](std::uint8_t id) {
         const protocol::TraceIdField field = protocol->trace_id().value_or(protocol::TraceIdField{});
         return capture::Register{std::string(field.register_name), std::uint64_t{id} << field.lowest_bit};
@@ -194,6 +230,8 @@ Result<capture::Capture> bare_capture(const CaptureInput& options, const Note& n
                          "be read only once"};
         WM_ASSIGN_OR_RETURN(ids, ids_in(options.capture, format));
     }
+    if (!ids.empty())
+        std::erase_if(raw.registers, [&](const RegisterValue& r) { return r.name == id_register(0).name; });
     const std::vector<capture::Register> registers = raw.registers;
     if (!ids.empty()) raw.registers.push_back(id_register(ids.front()));
     raw.source_name = ids.empty() ? "source" : fmt::format("source_{:02x}", ids.front());

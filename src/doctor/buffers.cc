@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "contents.h"
 #include "examination.h"
 #include "waymark/pipeline/damage.h"
 #include "waymark/pipeline/id_register.h"
@@ -74,11 +75,97 @@ void Buffers::look_at(const Buffer& buffer) {
                      "the file was cut",
                      "copy the whole file again"});
     }
-    const Taken taken = FramingChoice(examination_).choose(buffer, *sample, out);
+    if (look_beyond(buffer, *sample, out)) {
+        report_.buffers.push_back(std::move(out));
+        samples_.emplace_back();
+        return;
+    }
+    const Taken taken = choose_reading(buffer, *sample, out);
     report_frames(buffer, out, taken);
     find_sources(buffer, out, taken);
     report_.buffers.push_back(std::move(out));
     samples_.push_back(std::move(*sample));
+}
+
+/// True: it holds no trace. A text of digits is replaced by the bytes that they stand for.
+bool Buffers::look_beyond(const Buffer& buffer, BufferSample& sample, ExaminedBuffer& out) {
+    std::vector<DecodedText> readings;
+    if (sample.whole() && sample.pieces.size() == 1) readings = decode_text(sample.pieces.front().bytes);
+    if (!readings.empty()) {
+        auto best = readings.begin();
+        for (auto reading = readings.begin(); reading != readings.end(); ++reading) {
+            Stretch stretch;
+            stretch.bytes = reading->bytes;
+            stretch.head = true;
+            ExaminedBuffer tried = out;
+            BufferSample bytes;
+            bytes.pieces.push_back({{}, reading->bytes});
+            bytes.size_bytes = reading->bytes.size();
+            tried.looked_at = reading->bytes.size();
+            if (FramingChoice(examination_).recognises(buffer, bytes, tried)) {
+                best = reading;
+                break;
+            }
+        }
+        add_finding({Severity::warning,
+                     "text-of-bytes",
+                     buffer.name,
+                     {},
+                     Offset{},
+                     fmt::format("a text with {}: {}", best->how, bytes_text(best->bytes.size())),
+                     "the bytes themselves",
+                     "a debugger or tool printed the buffer, or wrote it for another tool",
+                     "--write-snapshot DIR writes the bytes; all below is about them"});
+        out.decoded = std::make_shared<const std::vector<std::uint8_t>>(best->bytes);
+        out.looked_at = best->bytes.size();
+        sample.pieces.front().bytes = std::move(best->bytes);
+        sample.size_bytes = out.looked_at;
+        out.bytes = out.looked_at;
+    }
+    auto no_trace = no_trace_in(sample);
+    if (!no_trace) return false;
+    out.format = Buffer::Format::unknown;
+    out.no_trace = no_trace->found;
+    add_finding({Severity::error,
+                 std::move(no_trace->kind),
+                 buffer.name,
+                 {},
+                 Offset{},
+                 "no trace: " + no_trace->found,
+                 "bytes of a trace unit",
+                 std::move(no_trace->cause),
+                 std::move(no_trace->advice)});
+    return true;
+}
+
+/// As the bytes are, or with their words turned round where only that gives anything.
+Taken Buffers::choose_reading(const Buffer& buffer, BufferSample& sample, ExaminedBuffer& out) {
+    const FramingChoice choice(examination_);
+    const ExaminedBuffer before = out;
+    Taken taken = choice.choose(buffer, sample, out);
+    if (report_.labelled || !sample.whole() || sample.pieces.size() != 1 || choice.recognised_bytes(taken) != 0)
+        return taken;
+    for (const std::size_t word_size : {std::size_t{4}, std::size_t{8}, std::size_t{2}}) {
+        BufferSample swapped = sample;
+        swap_words(swapped.pieces.front().bytes, word_size);
+        ExaminedBuffer as_swapped = before;
+        if (!choice.recognises(buffer, swapped, as_swapped)) continue;
+        add_finding({Severity::warning,
+                     "byte-order",
+                     buffer.name,
+                     {},
+                     Offset{},
+                     fmt::format("nothing known as the bytes stand; with each word of {} bits turned round there is",
+                                 word_size * 8),
+                     "the byte at the lowest address first",
+                     "memory was saved by words, or read by a debugger of the other byte order",
+                     "--write-snapshot DIR writes the bytes in order; all below is about them"});
+        out = before;
+        sample = std::move(swapped);
+        out.decoded = std::make_shared<const std::vector<std::uint8_t>>(sample.pieces.front().bytes);
+        return choice.choose(buffer, sample, out);
+    }
+    return taken;
 }
 
 void Buffers::report_frames(const Buffer& buffer, ExaminedBuffer& out, const Taken& taken) {

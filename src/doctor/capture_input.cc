@@ -17,6 +17,7 @@
 #include "waymark/core/wire.h"
 #include "waymark/image/memory_map.h"
 #include "waymark/pipeline/protocols.h"
+#include "waymark/protocol/adapters.h"
 
 namespace waymark::doctor {
 
@@ -40,7 +41,7 @@ Result<capture::Capture> open_file(const CaptureInput& options, perf::Progress* 
         if (options.capture == "-" || is_cs_etm(options.capture)) {
             const auto file = perf::open_perf_file(options.capture);
             if (file && perf::auxtrace_type(*file) == perf::AuxtraceInfo::cs_etm) {
-                if (!options.buffer_format.empty() || !options.trace_ids.empty() || !options.register_option().empty())
+                if (!options.bare_option().empty())
                     return Error{Errc::usage,
                                  fmt::format("{} is a perf.data file, which describes its contents and how it was "
                                              "recorded; leave out {}",
@@ -107,6 +108,8 @@ std::string CaptureInput::bare_option() const {
     if (!protocol.empty()) return "--protocol";
     if (!buffer_format.empty()) return "--buffer-format";
     if (!trace_ids.empty()) return "--trace-id";
+    if (!named_registers.empty()) return "--register";
+    if (!core.empty()) return "--core";
     return register_option();
 }
 
@@ -132,6 +135,15 @@ Result<image::FileSearch> CaptureInput::file_search() const {
     for (const std::string& folder : symbol_folders) WM_RETURN_IF_ERROR(check("--symdir", folder));
     WM_RETURN_IF_ERROR(out.add_symbol_folders({symbol_folders.begin(), symbol_folders.end()}));
     return out;
+}
+
+Result<RegisterValue> read_register(const std::string& text) {
+    const std::size_t sign = text.find('=');
+    std::uint64_t value = 0;
+    if (sign == std::string::npos || sign == 0 || !wire::scan_number(std::string_view(text).substr(sign + 1), value))
+        return Error{Errc::usage,
+                     fmt::format("--register takes NAME=VALUE with a number (0x for hexadecimal), not '{}'", text)};
+    return RegisterValue{protocol::upper(text.substr(0, sign)), value};
 }
 
 Result<std::uint64_t> read_number(const std::string& text, std::string_view option, std::uint64_t most) {
@@ -178,7 +190,7 @@ Error answers_file_instead(const std::string& path) {
 
 }  // namespace
 
-std::optional<Error> other_file(const std::string& path) {
+std::optional<Error> other_file(const std::string& path, bool text_too) {
     if (path == "-" && answers::is_answers_file(capture::peek_standard_input(8)))
         return answers_file_instead("standard input");
     if (path == "-" || no_regular_file(path)) return {};
@@ -197,11 +209,12 @@ std::optional<Error> other_file(const std::string& path) {
     const bool readable = std::all_of(
         text.begin(), text.end(), [](char c) { return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t'; });
     // A perf.data file that was cut behind its first word is one all the same.
-    if (readable && text.size() >= least_bytes && !is_profile(path))
+    if (text_too && readable && text.size() >= least_bytes && !is_profile(path))
         return Error{Errc::usage,
                      fmt::format("{} is a text file and contains no trace. Name a capture folder, a perf.data "
-                                 "file, or the file of a trace buffer",
-                                 path)};
+                                 "file, or the file of a trace buffer; if it holds bytes as digits, waymark doctor {} "
+                                 "reads them",
+                                 path, path)};
     return {};
 }
 

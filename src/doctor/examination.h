@@ -93,6 +93,10 @@ public:
     using Part::Part;
     /// What the description says of `buffer`, if it is labelled, is checked; a framing that differs is reported.
     [[nodiscard]] Taken choose(const capture::Buffer& buffer, const BufferSample& sample, ExaminedBuffer& out) const;
+    /// There is trace of a known protocol in it. Reports nothing.
+    [[nodiscard]] bool recognises(const capture::Buffer& buffer, const BufferSample& sample, ExaminedBuffer& out) const;
+    /// Bytes of sources whose protocol is recognised.
+    [[nodiscard]] static std::uint64_t recognised_bytes(const Taken& taken);
 
 private:
     [[nodiscard]] Taken hold_against(const capture::Buffer& buffer, const BufferSample& sample,
@@ -106,6 +110,8 @@ public:
     void look_at(const capture::Buffer& buffer);
 
 private:
+    bool look_beyond(const capture::Buffer& buffer, BufferSample& sample, ExaminedBuffer& out);
+    [[nodiscard]] Taken choose_reading(const capture::Buffer& buffer, BufferSample& sample, ExaminedBuffer& out);
     void report_frames(const capture::Buffer& buffer, ExaminedBuffer& out, const Taken& taken);
     void report_frame_damage(pipeline::Damage damage, const ExaminedBuffer& buffer);
     void find_sources(const capture::Buffer& buffer, const ExaminedBuffer& out, const Taken& taken);
@@ -160,6 +166,9 @@ private:
     void judge_memory(ExaminedSource& source, const std::vector<Stretch>& stretches, const pipeline::Source& known,
                       ImageVerdict& verdict);
     void find_unseen_code(ExaminedSource& source, const ImageVerdict& verdict);
+    [[nodiscard]] bool try_without_thumb_bits(const ExaminedSource& source, const std::vector<Stretch>& stretches,
+                                              const pipeline::Source& known, ImageVerdict& verdict) const;
+    void find_program_facts(ExaminedSource& source, const std::vector<Stretch>& stretches) const;
     void judge_image(ExaminedSource& source, const std::vector<Stretch>& stretches, const std::string& argument,
                      ImageVerdict& verdict);
     void report_image(const ExaminedSource& source, const ImageVerdict& v, const std::string& right) const;

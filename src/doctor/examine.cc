@@ -191,14 +191,24 @@ private:
                                                    [](const CaptureFinding& f) { return f.kind == not_recognised; }));
         const std::string known =
             warnings == 0 ? std::string() : fmt::format("; it has {}", counted(warnings, "warning"));
+        const auto flows = std::count_if(report_.sources.begin(), report_.sources.end(),
+                                         [](const ExaminedSource& s) { return s.has_flow(); });
+        const auto idle = std::count_if(report_.findings.begin(), report_.findings.end(),
+                                        [](const CaptureFinding& f) { return f.kind == "idle-source"; });
+        const auto empty = std::find_if(report_.buffers.begin(), report_.buffers.end(),
+                                        [](const ExaminedBuffer& b) { return !b.no_trace.empty(); });
         if (!report_.recognised)
             report_.verdict =
-                report_.sources.empty()
+                empty != report_.buffers.end() && report_.buffers.size() == 1
+                    ? fmt::format("There is no trace in it: {}.", empty->no_trace)
+                : report_.sources.empty()
                     ? "The capture contains no trace to diagnose."
                     : "No trace protocol that Waymark knows was recognised; the list below shows what was tried.";
         else if (errors != 0)
             report_.verdict =
                 fmt::format("This capture needs {} before it can be trusted.", counted(errors, "correction"));
+        else if (flow && !code && idle == flows && warnings == 0)
+            report_.verdict = "Nothing is wrong with this capture, but no core ran while it was traced.";
         else if (flow && !code)
             report_.verdict = fmt::format("The packets of this capture can be read, but not decoded{}{}.",
                                           session_.capture.spaces ? ": the code of what ran is not known"

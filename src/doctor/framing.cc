@@ -197,6 +197,15 @@ Taken FramingChoice::choose(const Buffer& buffer, const BufferSample& sample, Ex
     return taken;
 }
 
+std::uint64_t FramingChoice::recognised_bytes(const Taken& taken) { return recognised(taken); }
+
+bool FramingChoice::recognises(const Buffer& buffer, const BufferSample& sample, ExaminedBuffer& out) const {
+    const std::size_t findings = report_.findings.size();
+    const Taken taken = choose(buffer, sample, out);
+    report_.findings.resize(findings);
+    return recognised(taken) != 0;
+}
+
 /// The description says how the buffer is framed. Is it?
 Taken FramingChoice::hold_against(const Buffer& buffer, const BufferSample& sample, ExaminedBuffer& out) const {
     Taken declared = take_apart(sample, buffer.format, 0);

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "examination.h"
+#include "waymark/image/program_file.h"
+#include "waymark/image/program_kind.h"
 
 namespace waymark::doctor {
 
@@ -36,6 +38,18 @@ std::optional<Offset> first_contradiction(const std::vector<Stretch>& stretches,
                                           const isa::CodeReader& code) {
     const Trial trial = try_image(stretches, configuration, code);
     return trial.first ? std::optional(trial.first->offset) : std::nullopt;
+}
+/// The unit of a core that this program was built for; null: the program says nothing that changes it.
+SharedConfiguration beside_core_of(const std::string& argument, const Configuration& configuration) {
+    const auto image = image::parse_image_argument(argument);
+    if (!image) return nullptr;
+    const auto kind = image::program_kind(image->path);
+    if (!kind || kind->architecture.empty()) return nullptr;
+    return configuration.beside(kind->architecture);
+}
+/// The trace has synchronisation, and no branch that was taken or not.
+bool ran_nothing(const ExaminedSource& source) {
+    return source.identity.waypoints == 0 && source.identity.first_sync.has_value();
 }
 /// Atoms and branch packets of the trace.
 std::uint64_t waypoints_of(const ExaminedSource& source) { return source.identity.waypoints; }
@@ -98,6 +112,56 @@ void ImageTrials::judge(ExaminedSource& source, const std::vector<Stretch>& stre
         if (!source.image || rank(i) > rank(*source.image)) source.image = i;
     }
     if (source.image) find_unseen_code(source, report_.images[*source.image]);
+    if (!source.configured) find_program_facts(source, stretches);
+}
+
+/// Settings that bytes alone do not show: each is proven if the image contradicts the other values.
+void ImageTrials::find_program_facts(ExaminedSource& source, const std::vector<Stretch>& stretches) const {
+    using protocol::Certainty;
+    const std::vector<SharedConfiguration> variants = source.configuration->variants();
+    std::shared_ptr<const image::MemoryMap> map;
+    const ImageVerdict* const v = source.image ? &report_.images[*source.image] : nullptr;
+    if (v != nullptr && !v->argument.empty())
+        if (auto loaded = load_argument(v->argument)(0)) map = std::move(*loaded);
+    constexpr std::uint64_t enough_bytes = std::uint64_t{1} << 18, many = 8;
+    const Trial mine = map ? try_image(stretches, *source.configuration, *map, enough_bytes, many) : Trial{};
+    std::vector<Trial> trials;
+    for (const SharedConfiguration& variant : variants)
+        trials.push_back(map ? try_image(stretches, *variant, *map, enough_bytes, many) : Trial{});
+    const std::vector<protocol::Setting> settings = source.configuration->settings();
+    for (std::size_t i = 0; i < settings.size(); ++i) {
+        const Trial* other = nullptr;  // the best with another value
+        std::string value;
+        for (std::size_t k = 0; k < variants.size(); ++k) {
+            const std::vector<protocol::Setting> theirs = variants[k]->settings();
+            if (theirs[i] == settings[i]) continue;
+            if (other != nullptr && other->contradictions <= trials[k].contradictions) continue;
+            other = &trials[k];
+            value = protocol::value_words(theirs[i]);
+        }
+        if (other == nullptr) continue;
+        InferredField fact{
+            protocol::setting_words(settings[i]), protocol::value_words(settings[i]), Certainty::assumed, {}};
+        if (map == nullptr) {
+            fact.proof = "only a program shows it (--image)";
+        } else if (other->contradictions > mine.contradictions && mine.totals.ranges != 0) {
+            fact.certainty = v->trial.proven() || (v->shift && v->shift->trial.proven()) || other->contradictions >= 2
+                                 ? Certainty::proven
+                                 : Certainty::likely;
+            fact.proof = fmt::format("with '{}' the image is contradicted: {}{}", value, other->ended ? "over " : "",
+                                     counted(other->contradictions, "contradiction"));
+        } else {
+            fact.proof = fmt::format("with '{}' the image agrees as well", value);
+        }
+        source.program_facts.push_back(std::move(fact));
+    }
+    const Configuration& configuration = *source.configuration;
+    if (!configuration.equals(*source.identity.configuration) && v != nullptr)
+        if (SharedConfiguration beside = beside_core_of(v->argument, *source.identity.configuration))
+            source.program_facts.push_back(
+                {"core", beside->core_type(),
+                 v->trial.proven() || (v->shift && v->shift->trial.proven()) ? Certainty::proven : Certainty::likely,
+                 fmt::format("the attributes of {}", v->image)});
 }
 
 /// Code ran that the trace does not show, though image and trace agree.
@@ -151,8 +215,9 @@ void ImageTrials::judge_memory(ExaminedSource& source, const std::vector<Stretch
         add_findings(source, std::move(wrong));
     }
     classify(verdict, waypoints_of(source));
-    if (fits(verdict)) return;
+    if (fits(verdict) || ran_nothing(source)) return;
     const auto& dumps = session_.capture.dumps;
+    if (try_without_thumb_bits(source, stretches, known, verdict)) return;
     const bool one = std::count_if(dumps.begin(), dumps.end(), [&](const capture::MemoryDump& d) {
                          return d.core.empty() || d.core == known.core;
                      }) == 1;
@@ -170,6 +235,28 @@ void ImageTrials::judge_memory(ExaminedSource& source, const std::vector<Stretch
         }
     }
 }
+/// The address of a Thumb function has bit 0 set, and so have the dumps whose addresses were taken from one.
+bool ImageTrials::try_without_thumb_bits(const ExaminedSource& source, const std::vector<Stretch>& stretches,
+                                         const pipeline::Source& known, ImageVerdict& verdict) const {
+    constexpr std::uint64_t thumb = 1;
+    image::MemoryMap map;
+    const capture::MemoryDump* odd = nullptr;
+    for (const capture::MemoryDump& dump : session_.capture.dumps) {
+        if (!dump.core.empty() && dump.core != known.core) continue;
+        if (odd == nullptr && (dump.address.value & thumb) != 0) odd = &dump;
+        (void)map.add_file(dump.file, {dump.address.value & ~thumb}, dump.offset, dump.length);
+    }
+    if (odd == nullptr) return false;
+    ImageVerdict even = verdict;
+    even.trial = try_image(stretches, *source.configuration, map);
+    classify(even, waypoints_of(source));
+    if (!fits(even)) return false;
+    verdict.kind = ImageVerdict::Kind::shifted;
+    verdict.shift = Shift{.bytes = ~std::uint64_t{0}, .mask = ~std::uint64_t{0}, .trial = std::move(even.trial)};
+    verdict.argument = fmt::format("{}@{:#x}", odd->file.string(), odd->address.value & ~thumb);
+    return true;
+}
+
 void ImageTrials::judge_image(ExaminedSource& source, const std::vector<Stretch>& stretches,
                               const std::string& argument, ImageVerdict& verdict) {
     const LoadImage load = load_argument(argument);
@@ -190,6 +277,9 @@ void ImageTrials::judge_image(ExaminedSource& source, const std::vector<Stretch>
     }
     if (session_.capture.spaces != nullptr) return;
     SharedConfiguration configuration = source.configuration;
+    if (!source.configured)
+        if (SharedConfiguration beside = beside_core_of(argument, *configuration)) configuration = std::move(beside);
+    const SharedConfiguration unvaried = configuration;
     verdict.trial = best_trial(stretches, configuration, **map, !source.configured);
     const Grid grid = grid_of(argument);
     if (grid.granule == page_bytes) count_beside(verdict.trial, extents_of(**map, true), 0, ~std::uint64_t{0});
@@ -199,11 +289,26 @@ void ImageTrials::judge_image(ExaminedSource& source, const std::vector<Stretch>
         if (!source.configured) source.configuration = configuration;
         return;
     }
-    if (mapping.load_bias) return;  // no other address comes into question
-    std::vector<SharedConfiguration> configurations{source.configuration};
+    if (mapping.load_bias || ran_nothing(source)) return;  // no other address comes into question
+    if (const auto given = image::parse_image_argument(argument);
+        given && given->address && (given->address->value & 1U) != 0 && grid.granule == word_bytes) {
+        const std::string even = fmt::format("{}@{:#x}", given->path.string(), given->address->value - 1);
+        if (const auto even_map = load_argument(even)(0)) {
+            ImageVerdict other = verdict;
+            other.trial = try_image(stretches, *unvaried, **even_map);
+            classify(other, waypoints_of(source));
+            if (fits(other)) {
+                verdict.kind = ImageVerdict::Kind::shifted;
+                verdict.shift =
+                    Shift{.bytes = ~std::uint64_t{0}, .mask = ~std::uint64_t{0}, .trial = std::move(other.trial)};
+                verdict.argument = even;
+                return;
+            }
+        }
+    }
+    std::vector<SharedConfiguration> configurations{unvaried};
     if (!source.configured)
-        for (SharedConfiguration& variant : source.configuration->variants())
-            configurations.push_back(std::move(variant));
+        for (SharedConfiguration& variant : unvaried->variants()) configurations.push_back(std::move(variant));
     verdict.shift = find_shift(stretches, configurations, **map, grid);
     if (verdict.shift) source.configuration = configurations[verdict.shift->configuration];
     if (!verdict.shift) return;
@@ -216,6 +321,14 @@ void ImageTrials::judge_image(ExaminedSource& source, const std::vector<Stretch>
 void ImageTrials::report() const {
     for (const ExaminedSource& source : report_.sources) {
         if (!source.has_flow()) continue;
+        if (ran_nothing(source)) {
+            add_finding(source, Severity::note, "idle-source", source.identity.first_sync,
+                        fmt::format("{} of synchronisation, and no branch", bytes_text(source.bytes)),
+                        "trace of what ran",
+                        "the core ran nothing while it was traced, or was outside of what is traced",
+                        "nothing, if the core was idle");
+            continue;
+        }
         std::string right;
         if (source.image) {
             const ImageVerdict& v = report_.images[*source.image];
@@ -248,6 +361,15 @@ void ImageTrials::report_image(const ExaminedSource& source, const ImageVerdict&
                     "damaged trace, another program or version, another load address, or code that was modified in "
                     "memory",
                     other);
+    if (v.kind == Kind::shifted && v.shift->distance() == -1) {
+        add_finding(source, Severity::error, "thumb-bit", v.trial.first_no_memory.value_or(Offset{}),
+                    fmt::format("{} begins at an odd address, and does not fit there", v.image),
+                    fmt::format("{}: there {}", v.argument, evidence(v.shift->trial)),
+                    "bit 0 of a Thumb function's address is no part of it: it says which instruction set the code has",
+                    v.argument == v.image || !report_.labelled ? fmt::format("--image {}", v.argument)
+                                                               : "correct 'address' of each dump that has an odd one");
+        return;
+    }
     if (v.kind == Kind::shifted) {
         const std::int64_t distance = v.shift->distance();
         const bool raw = v.trial.first == std::nullopt && ranges == 0;
@@ -266,8 +388,10 @@ void ImageTrials::report_image(const ExaminedSource& source, const ImageVerdict&
     if (v.kind == Kind::not_reached)
         add_finding(source, right.empty() ? Severity::warning : Severity::note, "image-not-reached",
                     v.trial.first_no_memory.value_or(Offset{}),
-                    ranges == 0 ? fmt::format("{} does not fit: it contains no address of the trace (first {:#010x})",
-                                              v.image, v.trial.no_memory.value)
+                    ranges == 0 ? fmt::format("{} does not fit: it contains no address of the trace{}", v.image,
+                                              v.trial.first_no_memory
+                                                  ? fmt::format(" (first {:#010x})", v.trial.no_memory.value)
+                                                  : std::string())
                                 : fmt::format("{} does not fit: {}", v.image, evidence(v.trial)),
                     fmt::format("the program that ran: {}% of the trace explained, or a proof, also at another "
                                 "address; {}",

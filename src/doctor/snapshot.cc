@@ -12,6 +12,10 @@
 #include "waymark/capture/snapshot.h"
 #include "waymark/core/file_error.h"
 #include "waymark/doctor/examine.h"
+#include "waymark/flow/summary.h"
+#include "waymark/image/debug_info.h"
+#include "waymark/image/program_file.h"
+#include "waymark/pipeline/run.h"
 
 namespace waymark::doctor {
 
@@ -36,6 +40,9 @@ Status write_bytes(const fs::path& path, Bytes bytes) {
 /// The trace itself, without the bytes before its first frame.
 Status bring(const ExaminedBuffer& buffer, const fs::path& to) {
     std::error_code error;
+    if (buffer.decoded != nullptr)
+        return write_bytes(
+            to, Bytes(*buffer.decoded).subspan(std::min<std::size_t>(buffer.skipped, buffer.decoded->size())));
     if (buffer.container == nullptr && buffer.skipped == 0 && buffer.files.size() == 1 && buffer.bytes &&
         *buffer.bytes > most_copied_bytes) {
         fs::create_symlink(fs::absolute(buffer.files.front()), to, error);
@@ -96,9 +103,46 @@ Status add_memory(capture::Capture& capture, const std::string& argument, const 
     return Nothing{};
 }
 
+/// The ELF file itself, whose symbols and lines name the code; nothing for a raw dump.
+Status add_program(capture::Capture& capture, const std::string& argument, const fs::path& folder) {
+    WM_ASSIGN_OR_RETURN(const image::ImageArgument image, image::parse_image_argument(argument));
+    const auto kind = image::recognise(image.path);
+    if (!kind || *kind != image::ImageKind::elf) return Nothing{};
+    WM_ASSIGN_OR_RETURN(const image::DebugInfo info, image::DebugInfo::open(image.path));
+    std::string name = image.path.filename().string();
+    std::replace_if(
+        name.begin(), name.end(), [](char c) { return c == ' ' || c == '\t'; }, '_');
+    std::error_code error;
+    for (unsigned n = 2; fs::exists(folder / name, error); ++n) name = fmt::format("{}_{}", n, name);
+    if (!fs::copy_file(image.path, folder / name, error)) return cannot_write(folder / name, error.message());
+    const std::string file = fs::absolute(image.path, error).lexically_normal().string();
+    const std::uint64_t bias = image.address.value_or(Address{}).value;
+    capture.modules.clock = capture::instructions_clock;
+    for (const image::DebugInfo::Segment& segment : info.segments())
+        if (segment.executable && segment.bytes != 0)
+            capture.modules.modules.push_back(
+                {0, segment.address + bias, segment.bytes, segment.offset, file, info.build_id(), 0, {}});
+    capture.modules.copies.push_back({name, info.build_id(), file});
+    return Nothing{};
+}
+
 Status write_into(const ExaminationReport& report, const fs::path& folder);
 
 }  // namespace
+
+Result<Decoded> decode_written(const fs::path& folder) {
+    WM_ASSIGN_OR_RETURN(capture::Capture capture, capture::read_snapshot(folder));
+    WM_ASSIGN_OR_RETURN(const pipeline::Session session, pipeline::make_session(std::move(capture), {}));
+    WM_ASSIGN_OR_RETURN(const auto selected, session.select({}));
+    std::map<std::string, flow::Summary> sums;
+    const pipeline::Report report = pipeline::run(session, selected, [&](const pipeline::StreamInfo& stream) {
+        return pipeline::flow_consumer(stream, sums[stream.source.id_text()], pipeline::DecoderKind::fast);
+    });
+    Decoded out;
+    for (const auto& [name, sum] : sums) out.totals += sum.totals();
+    for (const std::uint64_t n : out.totals.inconsistencies) out.contradictions += n;
+    return out;
+}
 
 Status write_inferred(const ExaminationReport& report, const fs::path& folder) {
     if (std::none_of(report.sources.begin(), report.sources.end(),
@@ -148,7 +192,7 @@ Status write_into(const ExaminationReport& report, const fs::path& folder) {
             buffer.sources.push_back(name);
             if (!names.insert(name).second) continue;  // the same source in another buffer
             const std::string core = "cpu" + name.substr(std::string_view("source").size());
-            const std::string core_type(source.configuration->protocol().words().core_type);
+            const std::string core_type = source.configuration->core_type();
             capture.cores.push_back({core, core_type});
             capture::Source described;
             described.name = name;
@@ -157,8 +201,12 @@ Status write_into(const ExaminationReport& report, const fs::path& folder) {
             described.core_type = core_type;
             described.registers = registers_of(source);
             capture.sources.push_back(std::move(described));
-            if (source.image && !report.images[*source.image].argument.empty())
-                WM_RETURN_IF_ERROR(add_memory(capture, report.images[*source.image].argument, core, folder, written));
+            if (source.image && !report.images[*source.image].argument.empty()) {
+                const std::string& argument = report.images[*source.image].argument;
+                const bool first = !written.contains(argument);
+                WM_RETURN_IF_ERROR(add_memory(capture, argument, core, folder, written));
+                if (first) WM_RETURN_IF_ERROR(add_program(capture, argument, folder));
+            }
         }
         if (buffer.sources.empty()) continue;
         WM_RETURN_IF_ERROR(bring(from, buffer.files.front()));

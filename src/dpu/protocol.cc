@@ -9,6 +9,7 @@
 #include "waymark/dpu/decoder.h"
 #include "waymark/dpu/nexus.h"
 #include "waymark/dpu/packet.h"
+#include "waymark/dpu/parser.h"
 #include "waymark/protocol/adapters.h"
 
 namespace waymark::dpu {
@@ -42,10 +43,11 @@ public:
     }
 
     [[nodiscard]] bool identify(const std::vector<Stretch>& stretches, protocol::Identity& out) const override {
-        std::uint64_t best_entries = 0, best_bytes = 0, best_lost = 0;
+        std::uint64_t best_entries = 0, best_bytes = 0, best_lost = 0, best_flags = 0, other_flags = 0, words_there = 0;
         std::string order;
         for (const ByteOrder o : {ByteOrder::big, ByteOrder::little}) {
-            std::uint64_t entries = 0, in_entries = 0, lost = 0;
+            std::uint64_t entries = 0, in_entries = 0, lost = 0, flags = 0;
+            words_there = 0;
             for (const Stretch& stretch : stretches) {
                 NoElements sink;
                 TraceFormat format;
@@ -57,8 +59,12 @@ public:
                 for (const std::uint64_t n : t.entries) entries += n;
                 in_entries += t.entry_bytes;
                 lost += t.lost_bytes();
+                for (std::size_t at = 0; at + 4 <= stretch.bytes.size(); at += 4, ++words_there)
+                    flags += (load_word(stretch.bytes.data() + at, o) & ~(flag_page_bytes - 1)) == format.dpu_base;
             }
-            if (order.empty() || in_entries > best_bytes) {
+            other_flags = flags > best_flags ? best_flags : flags;
+            if (order.empty() || flags > best_flags) {
+                best_flags = flags;
                 best_entries = entries;
                 best_bytes = in_entries;
                 best_lost = lost;
@@ -66,13 +72,19 @@ public:
             }
         }
         out.tried.push_back({"Debug and Profiling Unit words (layout WL-1, base 0xfff0a000)",
-                             fmt::format("{} in {} {}, {} in none", counted(best_entries, "entry", "entries"),
-                                         counted(best_bytes, "byte"), order, counted(best_lost, "byte"))});
+                             fmt::format("{} in {} {}, {} in none, {}", counted(best_entries, "entry", "entries"),
+                                         counted(best_bytes, "byte"), order, counted(best_lost, "byte"),
+                                         counted(best_flags, "trace flag"))});
+        // Nearly any words are entries. A trace flag is what no other word can be, and nearly every entry has one.
+        constexpr std::uint64_t least_flags = 4, most_words_a_flag = 16;
+        if (best_flags < least_flags || best_flags * most_words_a_flag < words_there) return false;
         if (best_entries < 4 || best_lost * 4 > best_bytes) return false;
         out.protocol = this;
         out.entries = best_entries;
         out.lost_bytes = best_lost;
-        out.facts.push_back({"byte order", order, true, counted(best_entries, "entry", "entries")});
+        out.facts.push_back({"byte order", order,
+                             other_flags * 16 < best_flags ? protocol::Certainty::proven : protocol::Certainty::assumed,
+                             fmt::format("{}, in the other order {}", counted(best_flags, "trace flag"), other_flags)});
         return true;
     }
     [[nodiscard]] std::vector<CaptureFinding> health(const protocol::Identity& identity, const protocol::Configuration*,

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "recognise.h"
 #include "waymark/core/numbers.h"
 #include "waymark/etm4/decoder.h"
 #include "waymark/etm4/parallel_decoder.h"
@@ -119,62 +120,6 @@ private:
     bool returns_ = false;
 };
 
-/// How bytes parse under one configuration.
-struct Likeness : protocol::Likeness {
-    std::uint64_t asyncs{}, trace_infos{}, atoms{};
-    std::uint64_t cancelled{};  ///< P0 elements, most of which are atoms
-    std::optional<Offset> first_async{};
-
-    template <class P>
-    void see(const P& p, Extent at, const Stretch& stretch) {
-        if constexpr (std::is_same_v<P, ASync>) {
-            ++asyncs;
-            if (!first_async) first_async = stretch.offsets.capture(at.first);
-        } else if constexpr (std::is_same_v<P, TraceInfo>) {
-            ++trace_infos;
-        } else if constexpr (std::is_same_v<P, Atom>) {
-            atoms += p.atoms.count;
-        } else if constexpr (std::is_same_v<P, CancelF1>) {
-            cancelled += p.count;
-        } else if constexpr (std::is_same_v<P, CancelF2>) {
-            ++cancelled;
-            atoms += p.atoms == 2 ? 2 : p.atoms != 0;
-        } else if constexpr (std::is_same_v<P, CancelF3>) {
-            cancelled += p.count + 2U;
-            atoms += p.atom;
-        } else if constexpr (std::is_same_v<P, Mispredict>) {
-            atoms += p.atoms == 2 ? 2 : p.atoms != 0;
-        }
-    }
-    [[nodiscard]] std::uint64_t waypoints() const { return atoms - std::min(atoms, cancelled); }
-    /// An A-sync is followed by a Trace Info, and damage here and there is no reason to doubt.
-    [[nodiscard]] bool enough() const {
-        return asyncs != 0 && trace_infos != 0 && errors * 4 <= asyncs + trace_infos &&
-               lost_bytes * 4 <= parsed_bytes();
-    }
-};
-
-Likeness likeness(const std::vector<Stretch>& stretches, const Config& config) {
-    return protocol::likeness<Likeness, Parser>(stretches, config);
-}
-
-/// No register says which profile the traced core has. Cores of the M and R profiles are named after it (Cortex-M33),
-/// as are their architectures (ARMv8.1-M, ARMv7E-M).
-CoreProfile profile_of(std::string_view core_type) {
-    const std::string core = protocol::upper(core_type);
-    const bool architecture = core.starts_with("ARMV");
-    const auto of = [&](std::string_view cores, std::string_view end) {
-        return core.starts_with(cores) || (architecture && core.find(end) != core.npos);
-    };
-    if (of("CORTEX-M", "-M") || core.starts_with("STAR-MC")) return CoreProfile::m;
-    return of("CORTEX-R", "-R") ? CoreProfile::r : CoreProfile::a;
-}
-
-std::string version_text(const Config& c) {
-    if (c.ete()) return fmt::format("ETE 1.{}", c.version & 0xfU);
-    return fmt::format("ETMv{}.{}", c.version >> 4, c.version & 0xfU);
-}
-
 /// The registers that configure a unit, by name. `Values` is RegisterValues, const or not.
 template <class Values>
 [[nodiscard]] auto named(Values& r) {
@@ -191,6 +136,75 @@ template <class Values>
                                                                {"TRCIDR12", &r.idr12},
                                                                {"TRCIDR13", &r.idr13},
                                                                {"TRCDEVARCH", &r.devarch}}};
+}
+
+/// The registers of the description against what the bytes show. What the bytes do not contradict is believed.
+protocol::Settled settle_on(const Recognised& found, const Config& described, const std::vector<Stretch>& stretches,
+                            std::string_view source) {
+    const Likeness parse = likeness(stretches, described);
+    const std::uint64_t conflicts = parse.lost_bytes == 0 ? depth_conflicts(stretches, described) : 0;
+    const bool lost = parse.lost_bytes > found.likeness.lost_bytes, worse = conflicts > found.conflicts;
+    if (!lost && !worse) return {configuration(described), {}};
+    Config config = described;
+    std::vector<CaptureFinding> findings;
+    const auto wrong = [&](auto member, std::string_view kind, std::string_view register_name) {
+        if (config.*member == found.config.*member) return;
+        findings.push_back(
+            {Severity::error,
+             std::string(kind),
+             {},
+             {},
+             lost ? parse.first_error : parse.first_async,
+             fmt::format(
+                 "{} says {}; read so, {}", register_name, config.*member,
+                 lost ? fmt::format("{} {} in no packet", counted(parse.lost_bytes, "byte"), are(parse.lost_bytes))
+                      : fmt::format("packets contradict each other {} on what is committed", times(conflicts))),
+             fmt::format("{}", found.config.*member),
+             "the registers were read before or after another setting was in force, or from another unit",
+             fmt::format("correct {} of {}", register_name, source)});
+        config.*member = found.config.*member;
+    };
+    if (lost) {
+        if (described.ete() != found.config.ete()) {
+            findings.push_back(
+                {Severity::error,
+                 "version",
+                 {},
+                 {},
+                 parse.first_error,
+                 fmt::format("the registers are of {}; read so, {} {} in no packet", version_text(described),
+                             counted(parse.lost_bytes, "byte"), are(parse.lost_bytes)),
+                 version_text(found.config),
+                 "the registers are of another unit",
+                 fmt::format("correct TRCIDR1 and TRCDEVARCH of {}", source)});
+            config.version = found.config.version;
+        }
+        if (found.likeness.vmids != 0) wrong(&Config::vmid_bytes, "vmid-size", "TRCIDR2.VMIDSIZE");
+        if (found.likeness.context_ids != 0) wrong(&Config::context_id_bytes, "context-id-size", "TRCIDR2.CIDSIZE");
+        if (found.likeness.qs != 0) wrong(&Config::q_elements, "q-elements", "TRCCONFIGR.QE with TRCIDR0.QSUPP");
+        if (found.likeness.m_only != 0 && described.profile != found.config.profile) {
+            config.profile = found.config.profile;
+            findings.push_back({Severity::error,
+                                "profile",
+                                {},
+                                {},
+                                parse.first_error,
+                                fmt::format("the core is described as one without packets of the M profile; {} {} in "
+                                            "no packet",
+                                            counted(parse.lost_bytes, "byte"), are(parse.lost_bytes)),
+                                "a core of the M profile",
+                                "type= of the core is missing or wrong",
+                                "give the core's type: type=Cortex-M33"});
+        }
+    }
+    if (found.likeness.cycle_counts != 0) wrong(&Config::commit_mode_1, "commit-mode", "TRCIDR0.COMMOPT");
+    if (worse || findings.empty()) wrong(&Config::max_speculation, "speculation", "TRCIDR8");
+    const Likeness corrected = likeness(stretches, config);
+    const std::uint64_t left = corrected.lost_bytes == 0 ? depth_conflicts(stretches, config) : 0;
+    // Damage remains under every setting.
+    if (lost ? corrected.lost_bytes * 4 > parse.lost_bytes : left * 4 > conflicts)
+        return {configuration(described), {}};
+    return {configuration(config), std::move(findings)};
 }
 
 using Base = protocol::FlowConfigurationOf<protocol::ConfigurationOf<Config, Parser, Explainer, More>, Parser,
@@ -245,9 +259,25 @@ public:
         etm4::decode_head(head, config_, code, stream, out);
     }
     [[nodiscard]] std::vector<std::shared_ptr<const protocol::Configuration>> variants() const override {
+        std::vector<std::shared_ptr<const protocol::Configuration>> out;
+        for (const auto& [stack, waits] : {std::pair(true, false), {false, true}, {true, true}}) {
+            Config c = config_;
+            if (waits && c.version < 0x43) continue;
+            c.return_stack ^= stack;
+            c.wfx_p0 ^= waits;
+            out.push_back(configuration(c));
+        }
+        return out;
+    }
+    [[nodiscard]] std::string core_type() const override {
+        if (config_.profile == CoreProfile::r) return "ARMv8-R";
+        return config_.profile == CoreProfile::m ? "ARMv8-M" : std::string(protocol().words().core_type);
+    }
+    [[nodiscard]] std::shared_ptr<const protocol::Configuration> beside(std::string_view core) const override {
         Config c = config_;
-        c.return_stack = !c.return_stack;
-        return {configuration(c)};
+        c.profile = profile_of(core);
+        if (c.profile == CoreProfile::m && c.ete()) return nullptr;
+        return c.profile == config_.profile ? nullptr : configuration(c);
     }
 };
 
@@ -278,6 +308,12 @@ public:
         return is_extension ? extension : words().unit;
     }
 
+    [[nodiscard]] std::string type_of_option(std::string_view option) const override {
+        std::string name = protocol::upper(option);
+        if (name.starts_with("ETMV4")) name.erase(3, 1);
+        return is_type(name) ? name : std::string();
+    }
+    [[nodiscard]] std::string_view option_names() const override { return "etmv4, etm4.0 to etm4.6, ete"; }
     [[nodiscard]] std::optional<protocol::TraceIdField> trace_id() const override {
         return protocol::TraceIdField{Trctraceidr::name, 0, {}};
     }
@@ -298,6 +334,7 @@ public:
         for (const auto& [name, value] : named(values))
             if (const RegisterValue* r = find_register(source.registers, name))
                 *value = static_cast<std::uint32_t>(r->value);
+        if (source.from_command_line && !values.devarch && !values.idr1) take_version(source.type, values);
         const ReadConfig read = read_config(values, profile_of(source.core_type));
         for (const std::string& note : read.notes)
             out.problems.push_back(fmt::format("source '{}': {}", source.name, note));
@@ -316,43 +353,18 @@ public:
     [[nodiscard]] std::vector<std::string> packet_names() const override { return protocol::names_of<Packets>(); }
 
     [[nodiscard]] bool identify(const std::vector<Stretch>& stretches, protocol::Identity& out) const override {
-        // What changes the length of packets; the rest of a configuration does not show in bytes.
-        std::optional<std::pair<Likeness, Config>> best;
-        unsigned tried = 0;
-        for (const std::uint8_t version : {std::uint8_t{0x46}, std::uint8_t{0x53}})
-            for (const unsigned i : {0U, 1U, 2U, 3U}) {
-                Config config;
-                config.version = version;
-                config.commit_mode_1 = i >= 2;
-                config.vmid_bytes = i % 2 == 0 ? 1 : 4;
-                config.q_elements = true;
-                config.timestamp_markers = version >= 0x51;
-                const Likeness p = likeness(stretches, config);
-                ++tried;
-                if (!best || p.lost_bytes < best->first.lost_bytes) best = {p, config};
-                if (p.asyncs == 0) break;  // which no configuration changes
-            }
-        const Likeness& p = best->first;
-        out.tried.push_back(
-            {p.asyncs == 0 ? "ETMv4 and ETE" : fmt::format("ETMv4 and ETE, {}", counted(tried, "configuration")),
-             p.asyncs == 0 ? fmt::format("no A-sync ({})", words().sync_bytes)
-                           : fmt::format("{}, {}, {}, {}", counted(p.packets, "packet"), counted(p.asyncs, "A-sync"),
-                                         counted(p.trace_infos, "Trace Info", "Trace Infos"), p.errors_text())});
-        if (!p.enough()) return false;
-        // Without a Q packet the unit sent none, so an address that lacks is a contradiction.
-        Config without_q = best->second;
-        without_q.q_elements = false;
-        if (likeness(stretches, without_q).lost_bytes <= p.lost_bytes) best->second = without_q;
+        const auto recognised = recognise(stretches, words().sync_bytes, out);
+        if (!recognised) return false;
         out.protocol = this;
-        out.configuration = configuration(best->second);
-        out.first_sync = p.first_async;
-        out.waypoints = p.waypoints();
-        out.remarks.emplace_back("syncs", counted(p.asyncs, "A-sync"));
+        out.configuration = configuration(recognised->config);
+        out.evidence = recognised;
         return true;
     }
-    [[nodiscard]] protocol::Settled settle(const protocol::Identity&, const protocol::Configuration& described,
-                                           const std::vector<Stretch>&, std::string_view) const override {
-        return {configuration(config_of(described)), {}};
+    [[nodiscard]] protocol::Settled settle(const protocol::Identity& identity, const protocol::Configuration& described,
+                                           const std::vector<Stretch>& stretches,
+                                           std::string_view source) const override {
+        if (identity.evidence == nullptr) return {configuration(config_of(described)), {}};
+        return settle_on(static_cast<const Recognised&>(*identity.evidence), config_of(described), stretches, source);
     }
     [[nodiscard]] std::vector<CaptureFinding> health(const protocol::Identity&,
                                                      const protocol::Configuration* configuration,
@@ -398,9 +410,22 @@ public:
     [[nodiscard]] std::string how_to_read(std::string_view) const override { return {}; }
     [[nodiscard]] std::string next_step(std::string_view file) const override {
         return fmt::format(
-            "put {} into a snapshot folder with the registers TRCCONFIGR and TRCIDR0 to TRCIDR13 of its "
-            "trace unit",
+            "waymark doctor {} --image PROGRAM --write-snapshot DIR makes a folder that every command reads; or say "
+            "how the unit was programmed (--protocol etmv4 --register TRCCONFIGR=VALUE …)",
             file);
+    }
+
+private:
+    /// The version that the type names, as `ETM4.2` and `ETE` do.
+    static void take_version(std::string_view type, RegisterValues& values) {
+        const std::size_t dot = type.find('.');
+        const bool digit = dot != type.npos && dot + 1 < type.size() && type[dot + 1] >= '0' && type[dot + 1] <= '9';
+        const std::uint32_t minor = digit ? static_cast<std::uint32_t>(type[dot + 1] - '0') : 0;
+        constexpr std::uint32_t ete_1_0 = 0x47705a13, etm_4_0 = 0x4100f400;
+        if (protocol::upper(type).starts_with("ETE"))
+            values.devarch = ete_1_0 | minor << 16;
+        else if (digit)
+            values.idr1 = etm_4_0 | minor << 4;
     }
 };
 

@@ -304,11 +304,10 @@ Result<ElfFile> ElfFile::open(SharedBytes file, std::string name) {
     if (s.elf == nullptr || elf_kind(s.elf.get()) != ELF_K_ELF || gelf_getehdr(s.elf.get(), &s.header) == nullptr)
         return result.damaged(fmt::format("its header cannot be read ({})", elf_errmsg(-1)));
     if (s.header.e_machine != EM_ARM && s.header.e_machine != EM_AARCH64)
-        return Error{
-            Errc::unsupported,
-            fmt::format("{}: is an ELF file for {}, but Arm ({}) or AArch64 ({}) was expected; name the program "
-                        "that was traced",
-                        s.name, machine_name(s.header.e_machine), EM_ARM, EM_AARCH64)};
+        return Error{Errc::unsupported,
+                     fmt::format("{}: is an ELF file for {}, but Arm ({}) or AArch64 ({}) was expected; name a program "
+                                 "for one of these",
+                                 s.name, machine_name(s.header.e_machine), EM_ARM, EM_AARCH64)};
     if (s.header.e_ident[EI_DATA] != ELFDATA2LSB)
         return Error{Errc::unsupported,
                      fmt::format("{}: is a big-endian ELF file; only little-endian programs can be read", s.name)};
@@ -669,6 +668,17 @@ std::optional<ElfFile::BuildId> ElfFile::build_id() const {
         }
     }
     return std::nullopt;
+}
+
+Bytes ElfFile::attributes() const {
+    const Bytes file = state_->file.bytes;
+    for (const auto& section : state_->sections()) {
+        const auto& h = section.header;
+        if (h.sh_type != SHT_ARM_ATTRIBUTES || h.sh_offset > file.size()) continue;
+        const Bytes rest = file.subspan(static_cast<std::size_t>(h.sh_offset));
+        return rest.first(static_cast<std::size_t>(std::min<std::uint64_t>(h.sh_size, rest.size())));
+    }
+    return {};
 }
 
 }  // namespace waymark::image

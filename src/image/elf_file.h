@@ -111,6 +111,8 @@ public:
     [[nodiscard]] std::vector<CodePiece> code() const;
     /// Nothing: it has none that memory could hold.
     [[nodiscard]] std::optional<BuildId> build_id() const;
+    /// Of section .ARM.attributes (type SHT_ARM_ATTRIBUTES); empty: there is none.
+    [[nodiscard]] Bytes attributes() const;
 
 private:
     struct State;

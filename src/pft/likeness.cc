@@ -16,6 +16,7 @@ namespace waymark::pft {
 
 namespace {
 
+using protocol::Certainty;
 using protocol::Identity;
 using protocol::Stretch;
 
@@ -176,7 +177,7 @@ void find_facts(Identity& to, Recognised& out, const std::vector<Alternative>& a
     const auto compare = [&](auto&& field, std::string what, std::string value, auto&& other_value) {
         const Alternative* other = best_other(all, best, field);
         const bool proven = other->parse.against() > best.parse.against();
-        to.facts.push_back({std::move(what), std::move(value), proven,
+        to.facts.push_back({std::move(what), std::move(value), proven ? Certainty::proven : Certainty::assumed,
                             proven ? fmt::format("{}: {}, here {}", other_value(other->config),
                                                  counted(other->parse.against(), "contradiction"), best.parse.against())
                                    : fmt::format("{} would parse as well", other_value(other->config))});
@@ -195,12 +196,12 @@ void find_facts(Identity& to, Recognised& out, const std::vector<Alternative>& a
             compare([](const Config& c) { return c.timestamp_bytes; }, "timestamps", bits(best.config), bits);
         out.encoding_proven = p.backwards_gray != p.backwards_binary;
         to.facts.push_back({"timestamp encoding", out.config.gray_timestamps ? "Gray" : "natural binary",
-                            out.encoding_proven,
+                            out.encoding_proven ? Certainty::proven : Certainty::assumed,
                             out.encoding_proven ? fmt::format("as Gray code {} of {} go backwards, as binary {}",
                                                               p.backwards_gray, p.timestamps, p.backwards_binary)
                                                 : "too few timestamps to decide"});
     } else {
-        to.facts.push_back({"timestamps", "none", true, "no timestamp packet"});
+        to.facts.push_back({"timestamps", "none", Certainty::likely, "no timestamp packet"});
     }
     std::string why;
     if (p.vmids != 0) why = counted(p.vmids, "VMID packet");
@@ -212,7 +213,8 @@ void find_facts(Identity& to, Recognised& out, const std::vector<Alternative>& a
         out.config.minor_version = 1;
     else
         out.config.minor_version = p.timestamps != 0 && out.config.gray_timestamps && out.encoding_proven ? 0 : 1;
-    to.facts.push_back({"version", fmt::format("PFT v1.{}", out.config.minor_version), out.version_proven,
+    to.facts.push_back({"version", fmt::format("PFT v1.{}", out.config.minor_version),
+                        out.version_proven ? Certainty::proven : Certainty::assumed,
                         !why.empty()                    ? why + ", which only v1.1 has"
                         : out.config.minor_version == 0 ? "Gray code, and nothing that only v1.1 has"
                                                         : "nothing in the bytes distinguishes v1.0 from v1.1"});

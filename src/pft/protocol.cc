@@ -186,10 +186,6 @@ public:
                                                           std::string_view source) const override {
         return differences_of(config_, config_of(described), source);
     }
-    [[nodiscard]] std::vector<std::string> proven_by_program() const override {
-        if (!config_.return_stack) return {};
-        return {"return stack: in use (the image agrees only so)"};
-    }
 };
 
 class ProtocolRow final : public protocol::Protocol {

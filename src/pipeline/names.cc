@@ -133,7 +133,7 @@ Status NameFinder::open() {
         Mapped& m = mapped_[i];
         auto found = m.file.starts_with(kernel)       ? find_kernel(m)
                      : is_module_without_path(m.file) ? find_module(m)
-                                                      : image::find_file(m.file, m.build_id, options_.files);
+                                                      : find_mapped(m);
         if (found) {
             m.found.emplace(std::move(*found));
             if (capture_.spaces && m.build_id.empty() && !is_given(i))
@@ -173,6 +173,17 @@ Status NameFinder::open() {
     }
     make_groups();
     return open_generated();
+}
+
+/// The copy that lies beside the capture, or else the file by its name or build ID.
+Result<image::FoundFile> NameFinder::find_mapped(const Mapped& m) const {
+    std::error_code error;
+    const fs::path folder = fs::is_directory(capture_.path, error) ? capture_.path : capture_.path.parent_path();
+    for (const capture::CopiedFile& copied : capture_.modules.copies) {
+        if (copied.file != m.file || copied.build_id != m.build_id) continue;
+        if (auto found = image::open_first({folder / copied.copy}, m.build_id, options_.files)) return found;
+    }
+    return image::find_file(m.file, m.build_id, options_.files);
 }
 
 /// By build ID, or as `vmlinux` among the files of the machine that was recorded.

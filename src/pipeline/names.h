@@ -76,6 +76,7 @@ private:
     using Modules = std::vector<std::size_t>;  // of the map, by index
 
     Status add_given(const image::ImageArgument& argument, bool only_names);
+    [[nodiscard]] Result<image::FoundFile> find_mapped(const Mapped& mapped) const;
     [[nodiscard]] Result<image::FoundFile> find_kernel(const Mapped& mapped) const;
     [[nodiscard]] Result<image::FoundFile> find_module(const Mapped& mapped) const;
     [[nodiscard]] std::vector<std::filesystem::path> module_files(const std::string& name) const;

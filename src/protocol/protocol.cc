@@ -37,7 +37,35 @@ follow::HeadRecovery Configuration::recover_head(const isa::CodeReader&, std::sp
 void Configuration::decode_head(const follow::HeadRecovery&, const isa::CodeReader&, Bytes, flow::BatchWriter&) const {
     not_there();
 }
-std::vector<CaptureFinding> Configuration::differences(const Configuration&, std::string_view) const { return {}; }
+std::vector<CaptureFinding> Configuration::differences(const Configuration& described, std::string_view source) const {
+    std::vector<CaptureFinding> out;
+    const std::vector<Setting> mine = settings(), theirs = described.settings();
+    for (std::size_t i = 0; i < mine.size() && i < theirs.size(); ++i) {
+        if (mine[i] == theirs[i]) continue;
+        CaptureFinding finding;
+        finding.kind = mine[i].name;
+        std::replace(finding.kind.begin(), finding.kind.end(), '_', '-');
+        const std::string what = setting_words(mine[i]);
+        finding.found =
+            "the description says " + what + ": " + value_words(theirs[i]) + "; decoded so, the image is contradicted";
+        finding.expected = what + ": " + value_words(mine[i]);
+        finding.cause = "the registers were read before or after another setting was in force, or from another unit";
+        finding.advice = "correct " + std::string(protocol().words().settings) + " of " + std::string(source);
+        out.push_back(std::move(finding));
+    }
+    return out;
+}
+std::string Configuration::core_type() const { return std::string(protocol().words().core_type); }
+std::string setting_words(const Setting& setting) {
+    std::string out = setting.name;
+    std::replace(out.begin(), out.end(), '_', ' ');
+    return out;
+}
+std::string value_words(const Setting& setting) {
+    if (const auto* flag = std::get_if<bool>(&setting.value)) return *flag ? "yes" : "no";
+    if (const auto* number = std::get_if<std::uint64_t>(&setting.value)) return grouped(*number);
+    return std::get<std::string>(setting.value);
+}
 void Configuration::named_addresses(Bytes, const std::function<void(const follow::Place&)>&) const {}
 
 bool Protocol::is_type(std::string_view source_type) const {

@@ -62,7 +62,7 @@ TEST(Etm4Recognition, NeedsAnASyncATraceInfoAndLittleDamage) {
     };
     EXPECT_EQ(refused("f7 f7"), "ETMv4 and ETE: no A-sync (00 00 00 00 00 00 00 00 00 00 00 80)");
     EXPECT_EQ(refused(std::string(async) + "f7"),
-              "ETMv4 and ETE, 8 configurations: 2 packets, 1 A-sync, 0 Trace Infos, 0 stretches (0 bytes) without "
+              "ETMv4 and ETE, 18 configurations: 2 packets, 1 A-sync, 0 Trace Infos, 0 stretches (0 bytes) without "
               "packets");
     // One damaged stretch for four synchronisation packets, and one more.
     const auto damaged = [](unsigned times) {
@@ -73,7 +73,7 @@ TEST(Etm4Recognition, NeedsAnASyncATraceInfoAndLittleDamage) {
     EXPECT_EQ(identified(damaged(2)).tried.front().result,
               "88 packets, 4 A-syncs, 4 Trace Infos, 2 stretches (2 bytes) without packets");
     EXPECT_EQ(refused(damaged(3)),
-              "ETMv4 and ETE, 8 configurations: 88 packets, 4 A-syncs, 4 Trace Infos, 3 stretches (3 bytes) without "
+              "ETMv4 and ETE, 18 configurations: 88 packets, 4 A-syncs, 4 Trace Infos, 3 stretches (3 bytes) without "
               "packets");
     // A quarter of what was parsed is lost, and one byte more. What came before an A-sync counts neither way, nor do
     // zeros at the end. 44 bytes are packets.
@@ -117,11 +117,109 @@ TEST(Etm4Recognition, TakesTheConfigurationUnderWhichTheLeastIsLost) {
     // Only an ETE has Transaction Start (11).
     c = found_in(identified(sync + "0a f7"));
     EXPECT_EQ(c.version, 0x53);
-    EXPECT_TRUE(c.timestamp_markers);
     c = found_in(identified(sync + "0a 81 f1 05 00 00 00 78 42 42 42 0e 01 02 42"));
     EXPECT_EQ(c.version, 0x53);
     EXPECT_TRUE(c.commit_mode_1);
     EXPECT_EQ(c.vmid_bytes, 4);
+}
+
+std::string fact(const Identity& identity, std::string_view what) {
+    for (const protocol::InferredField& f : identity.facts)
+        if (f.what == what) return f.value + ", " + std::string(name(f.certainty));
+    return "none";
+}
+
+TEST(Etm4Recognition, InfersWhetherTheUnitSpeculates) {
+    const std::string begins = sync + "04 85 00 00 40 00 00 00 00 00 30 ";
+    // A unit that commits: two elements wait at once (8).
+    Identity identity = identified(begins + repeated("f7 f7 2d 02 ", 30));
+    EXPECT_EQ(found_in(identity).max_speculation, 2U);
+    EXPECT_EQ(fact(identity, "speculation"), "yes, proven");
+    EXPECT_EQ(fact(identity, "speculation depth"), "at least 2, likely");
+    // One that does not: with speculation, elements would wait at the second Trace Info.
+    const std::string atoms_and_sync = repeated("f7 ", 20) + sync + "85 00 00 40 00 00 00 00 00 30 ";
+    identity = identified(begins + atoms_and_sync + atoms_and_sync);
+    EXPECT_EQ(found_in(identity).max_speculation, 0U);
+    EXPECT_EQ(fact(identity, "speculation"), "no, proven");
+    // With one Trace Info nothing contradicts it.
+    EXPECT_EQ(fact(identified(begins + "f7 f7 "), "speculation"), "no, likely");
+    // What exceeds MAXSPEC is committed without a packet, and the Trace Info says how many wait: 4.
+    const std::string waits_4 = std::string(async) + "01 04 04 85 00 00 40 00 00 00 00 00 30 ";
+    identity = identified(begins + repeated("f7 ", 20) + waits_4 + repeated("f7 ", 20) + waits_4);
+    EXPECT_EQ(found_in(identity).max_speculation, 4U);
+    EXPECT_EQ(fact(identity, "speculation depth"), "4, proven");
+}
+
+TEST(Etm4Recognition, CommitsDecideTheCommitMode) {
+    // Cycle counts that commit what came before them (mode 0): format 3, AA = 0 commits one element.
+    const std::string begins = std::string(async) + "01 09 01 00 04 85 00 00 40 00 00 00 00 00 30 ";
+    const std::string again = std::string(async) + "01 09 01 00 85 00 00 40 00 00 00 00 00 30 ";
+    Identity identity = identified(begins + repeated("f7 10 ", 20) + again + repeated("f7 f7 14 ", 20) + again);
+    EXPECT_TRUE(found_in(identity).cycle_counting);
+    EXPECT_EQ(fact(identity, "cycle counts"), "yes, proven");
+    // Counts of mode 0 and elements agree, and so do counts of mode 1 in a unit that does not speculate.
+    EXPECT_NE(fact(identity, "cycle counts commit"), "none");
+    // Commit packets beside counts: only if counts commit nothing does each Commit find its elements.
+    identity = identified(begins + repeated("f7 f7 10 2d 02 ", 20) + again + "f7 ");
+    EXPECT_TRUE(found_in(identity).commit_mode_1);
+    EXPECT_EQ(found_in(identity).max_speculation, 2U);
+    EXPECT_EQ(fact(identity, "cycle counts commit"), "no, proven");
+}
+
+TEST(Etm4Recognition, InfersTheProfile) {
+    // An SVC of a Cortex-M33: the exception return is an element there, so that the Commit finds its four (9).
+    const std::string m33 =
+        sync + "04 83 20 01 00 10 00 06 17 96 25 02 60 83 2a 01 00 10 03 f7 07 91 81 00 f7 2d 04 00 03 ";
+    const auto svc = [&](unsigned times) { return identified(repeated(sync + m33, times)); };
+    Identity identity = svc(3);
+    EXPECT_EQ(found_in(identity).profile, CoreProfile::m);
+    EXPECT_EQ(fact(identity, "profile"), "M, proven");
+    EXPECT_EQ(configuration(found_in(identity))->core_type(), "ARMv8-M");
+    EXPECT_EQ(fact(svc(1), "profile"), "M, likely");  // once may be damage
+    // Only T32 code, and nothing that another profile has not.
+    identity = identified(sync + "04 83 20 01 00 10 00 f7 f7 ");
+    EXPECT_EQ(fact(identity, "profile"), "M, assumed");
+    // AArch64 is of the A profile.
+    identity = identified(sync + repeated("04 85 00 00 40 00 00 00 00 00 30 f7 ", 2));
+    EXPECT_EQ(found_in(identity).profile, CoreProfile::a);
+    EXPECT_EQ(fact(identity, "profile"), "A, proven");
+    // Function Return is a packet of the M profile alone (5).
+    EXPECT_EQ(fact(identified(repeated(sync + "04 83 20 01 00 10 00 f7 05 f7 f7 f7 ", 3)), "profile"), "M, proven");
+    // The core that a program was built for decides where the bytes do not.
+    const auto unit = configuration(found_in(identity));
+    EXPECT_EQ(unit->beside("Cortex-A53"), nullptr);
+    ASSERT_NE(unit->beside("ARMv8-M.main"), nullptr);
+    EXPECT_EQ(unit->beside("ARMv8-M.main")->core_type(), "ARMv8-M");
+}
+
+TEST(Etm4Recognition, SaysHowSureItIs) {
+    const std::string begins = sync + "04 85 00 00 40 00 00 00 00 00 30 ";
+    Identity identity = identified(begins + "f7 f7 ");
+    EXPECT_EQ(fact(identity, "unit"), "ETMv4, assumed");
+    EXPECT_EQ(fact(identity, "Q elements"), "no, likely");
+    EXPECT_EQ(fact(identity, "timestamps"), "no, likely");
+    EXPECT_EQ(fact(identity, "Context ID"), "not traced, likely");
+    // An ETE has no Exception Return (9), an ETMv4 no Transaction Start (11).
+    EXPECT_EQ(fact(identified(repeated(begins + "f7 07 f7 f7 ", 3)), "unit"), "ETMv4, proven");
+    EXPECT_EQ(fact(identified(repeated(begins + "f7 0a f7 f7 ", 3)), "unit"), "ETE, proven");
+    EXPECT_EQ(fact(identified(begins + "f7 0a f7 f7 "), "unit"), "ETE, likely");  // once may be damage
+    identity = identified(begins + "f7 a5 10 03 f7 a5 10 03 f7 ");
+    EXPECT_TRUE(found_in(identity).q_elements);
+    EXPECT_EQ(fact(identity, "Q elements"), "yes, proven");
+}
+
+TEST(Etm4Description, IsHeldAgainstTheBytes) {
+    const auto stream = stretch_of(sync + "04 85 00 00 40 00 00 00 00 00 30 " + repeated("f7 f7 2d 02 ", 30));
+    Identity identity;
+    ASSERT_TRUE(row().identify(stream, identity));
+    Config described = found_in(identity);
+    EXPECT_TRUE(row().settle(identity, *configuration(described), stream, "cpu_0.ini").findings.empty());
+    described.max_speculation = 0;
+    const protocol::Settled settled = row().settle(identity, *configuration(described), stream, "cpu_0.ini");
+    ASSERT_EQ(settled.findings.size(), 1U);
+    EXPECT_EQ(settled.findings[0].kind, "speculation");
+    EXPECT_NE(settled.findings[0].advice.find("TRCIDR8"), std::string::npos);
+    EXPECT_EQ(config_of(*settled.configuration).max_speculation, 2U);
 }
 
 TEST(Etm4Health, SaysWhereBytesAreDamaged) {
@@ -201,11 +299,23 @@ TEST(Etm4Description, DecidesWhichInstructionsAreWaypoints) {
     EXPECT_TRUE(configuration(c)->cycle_counts());
     c.cycle_counting = false;
     EXPECT_FALSE(configuration(c)->cycle_counts());
-    // Only a program shows whether there is a return stack.
-    const auto variants = configuration(c)->variants();
-    ASSERT_EQ(variants.size(), 1U);
-    c.return_stack = !c.return_stack;
-    EXPECT_EQ(config_of(*variants[0]), c);
+    // Only a program shows whether there is a return stack, and whether WFI and WFE are waypoints (from ETMv4.3 on).
+    const auto variants_of = [](const Config& config) {
+        std::string out;
+        for (const auto& variant : configuration(config)->variants()) {
+            Config v = config_of(*variant);
+            out += std::to_string(v.return_stack) + std::to_string(v.wfx_p0) + ' ';
+            v.return_stack = config.return_stack;
+            v.wfx_p0 = config.wfx_p0;
+            EXPECT_EQ(v, config);
+        }
+        return out;
+    };
+    c.return_stack = true;
+    c.wfx_p0 = false;
+    EXPECT_EQ(variants_of(c), "00 11 01 ");
+    c.version = 0x42;
+    EXPECT_EQ(variants_of(c), "00 ");
 }
 
 TEST(Etm4Description, TheCoreDecidesTheProfile) {

@@ -123,10 +123,7 @@ TEST(PftConfiguration, VariesInWhatOnlyAProgramShows) {
         EXPECT_EQ(v, c);
     }
     EXPECT_EQ(stacks_and_barriers, "00 01 11 ");
-    EXPECT_EQ(configuration(c)->proven_by_program(),
-              (std::vector<std::string>{"return stack: in use (the image agrees only so)"}));
     c.return_stack = false;
-    EXPECT_TRUE(configuration(c)->proven_by_program().empty());
     EXPECT_FALSE(configuration(c)->waypoints().dmb_dsb_waypoints);
     EXPECT_TRUE(configuration(c)->cycle_counts());
     c.cycle_accurate = false;

@@ -83,7 +83,7 @@ const InferredField* fact(const Identity& identity, std::string_view what) {
     return found == identity.facts.end() ? nullptr : &*found;
 }
 std::string text_of(const InferredField& f) {
-    return f.what + ": " + f.value + (f.proven ? ", proven: " : ": ") + f.proof;
+    return f.what + ": " + f.value + (f.certainty == protocol::Certainty::proven ? ", proven: " : ": ") + f.proof;
 }
 std::string kinds(const std::vector<CaptureFinding>& findings) {
     std::string out;
@@ -331,7 +331,7 @@ TEST(PftRecognition, FindsEveryConfigurationThatTheBytesShow) {
         EXPECT_EQ(found.version_proven, wide);
         for (const InferredField& f : identity.facts) {
             if (f.what == "version") continue;
-            EXPECT_TRUE(f.proven) << f.what << ": " << f.proof;
+            EXPECT_EQ(f.certainty, protocol::Certainty::proven) << f.what << ": " << f.proof;
         }
     }
 }
@@ -358,9 +358,9 @@ TEST(PftRecognition, TellsTheVersionByWhatOnlyOneHas) {
     const auto version = [](const Packed& p) {
         const Identity identity = identified(p.stretches());
         const InferredField& f = *fact(identity, "version");
-        EXPECT_EQ(f.proven, evidence(identity).version_proven);
+        EXPECT_EQ(f.certainty == protocol::Certainty::proven, evidence(identity).version_proven);
         EXPECT_EQ(f.value, "PFT v1." + std::to_string(config_of(*identity.configuration).minor_version));
-        return f.value + (f.proven ? ", proven: " : ": ") + f.proof;
+        return f.value + (f.certainty == protocol::Certainty::proven ? ", proven: " : ": ") + f.proof;
     };
     const Config c;
     EXPECT_EQ(version(Packed(c).sync().add(Vmid{3})), "PFT v1.1, proven: 1 VMID packet, which only v1.1 has");

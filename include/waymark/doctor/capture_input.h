@@ -38,6 +38,8 @@ struct CaptureInput {
     std::vector<std::string> trace_ids;
     /// Registers of the source, by the option that gives them (protocol::RegisterOption): `--etmcr`.
     std::map<std::string, std::string, std::less<>> registers;
+    std::vector<std::string> named_registers{};  ///< any others, as `NAME=VALUE`
+    std::string core{};                          ///< type of the traced core: `Cortex-M33`
 
     /// The first option of `registers` that was given; empty: none.
     [[nodiscard]] std::string register_option() const;
@@ -55,6 +57,8 @@ struct CaptureInput {
 /// Every option that gives a register of a bare trace file, protocol by protocol.
 [[nodiscard]] std::vector<protocol::RegisterOption> register_options();
 
+/// `TRCCONFIGR=0x41`. `usage`: it is none.
+[[nodiscard]] Result<RegisterValue> read_register(const std::string& text);
 /// The number from 0 to `most` that an option (`--midr`) was given, decimal or hexadecimal. `usage`: it is none.
 [[nodiscard]] Result<std::uint64_t> read_number(const std::string& text, std::string_view option, std::uint64_t most);
 
@@ -69,8 +73,9 @@ struct CaptureInput {
 /// The capture is a file, or standard input, without a description: neither a folder nor with options that say what
 /// it holds.
 [[nodiscard]] bool is_bare(const CaptureInput& input);
-/// The error for a file that is of another kind altogether, a program, a text or answers, and so no trace of any unit.
-[[nodiscard]] std::optional<Error> other_file(const std::string& path);
+/// The error for a file that is of another kind altogether, a program, a text (unless `text_too` is false) or answers,
+/// and so no trace of any unit.
+[[nodiscard]] std::optional<Error> other_file(const std::string& path, bool text_too = true);
 
 /// Reads what is named. Problems that did not keep it from being read are in the session. `progress` may be null,
 /// `note` empty; it takes what was guessed. Errors: those of reading; `usage`: options that the capture does not go

@@ -35,7 +35,10 @@ struct ExaminedBuffer {
     capture::Buffer::Format format{};                    ///< as inferred
     coresight::FramingGuess guess{};
     std::string not_frames{};  ///< what speaks against frames, where `format` is unknown
-    std::uint64_t skipped{};   ///< bytes before the first frame, of a dump that begins inside one
+    std::string no_trace{};    ///< what it holds instead of trace: `4,096 bytes, all of them 0xff`
+    /// The bytes that were meant, of a file that holds them as digits or with its words turned round; else null.
+    std::shared_ptr<const std::vector<std::uint8_t>> decoded{};
+    std::uint64_t skipped{};  ///< bytes before the first frame, of a dump that begins inside one
     std::uint64_t looked_at{};
     std::optional<std::uint64_t> bytes{};
     unsigned pieces{};
@@ -73,6 +76,8 @@ struct ExaminedSource {
     /// bytes are of no protocol with configurations.
     std::shared_ptr<const Configuration> configuration;
     std::optional<std::size_t> image;  ///< that of `ExaminationReport::images` which explains it best
+    /// Settings that only a program shows; where the description gives them, none.
+    std::vector<InferredField> program_facts{};
     std::optional<follow::HeadRecovery> head;
     /// Program flow can be decoded: images can be judged by it.
     [[nodiscard]] bool has_flow() const { return configuration != nullptr && configuration->protocol().decodes_flow(); }
@@ -103,10 +108,18 @@ struct ExaminationReport {
 [[nodiscard]] Result<ExaminationReport> examine_dpu(const std::filesystem::path& folder);
 [[nodiscard]] Result<ExaminationReport> examine_perf(const std::filesystem::path& file);
 
-/// Writes what was inferred as a snapshot folder, which `waymark flow` then reads: ini files, the trace and the images
-/// that match. Trace of more than 64 MiB is linked, not copied. `folder` must not exist, or be empty. Errors: `usage`:
-/// there is no source whose flow can be decoded, or the folder holds something; `unreadable`: something cannot be
-/// written.
+/// Writes what was inferred as a snapshot folder, which `waymark flow` then reads: ini files, the trace, the memory of
+/// the images that match, and ELF files themselves for the names of their code. Trace of more than 64 MiB is linked,
+/// not copied. `folder` must not exist, or be empty. Errors: `usage`: there is no source whose flow can be decoded, or
+/// the folder holds something; `unreadable`: something cannot be written.
 [[nodiscard]] Status write_inferred(const ExaminationReport& report, const std::filesystem::path& folder);
+
+/// What decoding a snapshot folder gives.
+struct Decoded {
+    flow::Totals totals;
+    std::uint64_t contradictions{};
+};
+/// Decodes all of a folder that was written. Errors: those of reading it.
+[[nodiscard]] Result<Decoded> decode_written(const std::filesystem::path& folder);
 
 }  // namespace waymark::doctor

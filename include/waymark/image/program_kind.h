@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "waymark/core/result.h"
 #include "waymark/core/types.h"
@@ -13,6 +14,8 @@ struct ProgramKind {
     bool position_independent{};  ///< loaded anywhere: its type is ET_DYN
     bool dynamic{};               ///< it has a dynamic segment, so other files may be mapped when it runs
     Address entry{};              ///< where execution begins, before the load bias; without the Thumb bit
+    /// Of the cores that it was built for, by its attributes (.ARM.attributes): `ARMv7E-M`; empty: it has none.
+    std::string architecture{};
 };
 
 /// Errors: `not_found`, `unreadable`; `bad_format`: no ELF file, or its tables are damaged; `unsupported`: of another

@@ -89,7 +89,11 @@ struct Configured {
 struct Setting {
     std::string name;
     std::variant<bool, std::uint64_t, std::string> value;
+    friend bool operator==(const Setting&, const Setting&) = default;
 };
+/// `return stack`, and its value as `yes`, `no`, a number or words.
+[[nodiscard]] std::string setting_words(const Setting& setting);
+[[nodiscard]] std::string value_words(const Setting& setting);
 
 // ---- decoding
 
@@ -126,10 +130,20 @@ struct Tried {
     friend bool operator==(const Tried&, const Tried&) = default;
 };
 
+/// How sure a setting is that was inferred.
+enum class Certainty : std::uint8_t {
+    assumed,  ///< nothing speaks for it: the value that most units have
+    likely,   ///< something speaks for it, and other values are possible
+    proven,   ///< the other values were tried, and are contradicted
+};
+[[nodiscard]] constexpr std::string_view name(Certainty certainty) {
+    return certainty == Certainty::proven ? "proven" : certainty == Certainty::likely ? "likely" : "assumed";
+}
+
 /// A field of the configuration.
 struct InferredField {
     std::string what, value;
-    bool proven{};      ///< the bytes contradict every other value
+    Certainty certainty{};
     std::string proof;  ///< why, or what is missing
     friend bool operator==(const InferredField&, const InferredField&) = default;
 };
@@ -187,6 +201,8 @@ public:
     [[nodiscard]] virtual std::vector<RegisterValue> registers() const = 0;
     /// For reading, in the order in which they are shown.
     [[nodiscard]] virtual std::vector<Setting> settings() const = 0;
+    /// Of the traced core, as far as the trace shows: `ARMv7-A`.
+    [[nodiscard]] virtual std::string core_type() const;
 
     /// `listener` is borrowed and must outlive the reader.
     [[nodiscard]] virtual std::unique_ptr<Reader> list(PacketListener& listener) const = 0;
@@ -223,12 +239,15 @@ public:
 
     /// Configurations that differ in nothing but what bytes without a program do not show, such as a return stack.
     [[nodiscard]] virtual std::vector<std::shared_ptr<const Configuration>> variants() const { return {}; }
+    /// The same unit beside a core of another name (`Cortex-M33`) or architecture (`ARMv8-M`); null: nothing of it
+    /// depends on the core.
+    [[nodiscard]] virtual std::shared_ptr<const Configuration> beside([[maybe_unused]] std::string_view core) const {
+        return nullptr;
+    }
     /// A program agrees with `*this` and not with `described`, of which `*this` is a variant: what is wrong with the
-    /// description of `source`. Without place.
+    /// description of `source`. Without place. As given: each setting that differs is an error.
     [[nodiscard]] virtual std::vector<CaptureFinding> differences(const Configuration& described,
                                                                   std::string_view source) const;
-    /// Sentences on what a program has proven of an inferred configuration.
-    [[nodiscard]] virtual std::vector<std::string> proven_by_program() const { return {}; }
     /// Addresses at which the trace says that execution goes on: those of branches and synchronisation.
     virtual void named_addresses(Bytes stream, const std::function<void(const follow::Place&)>& take) const;
 };

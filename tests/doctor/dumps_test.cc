@@ -1,0 +1,277 @@
+// What bare files are: no trace at all, trace that a tool printed as text, and trace of ETMv4 whose unit is found out
+// down to what the snapshot that is written decodes to. Streams are written byte by byte (docs/spec/etm4.md).
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "support/bytes.h"
+#include "support/temporary_folder.h"
+#include "waymark/capture/capture.h"
+#include "waymark/capture/snapshot.h"
+#include "waymark/doctor/examine.h"
+#include "waymark/etm4/protocol.h"
+#include "waymark/flow/summary.h"
+
+namespace waymark::doctor {
+namespace {
+
+namespace fs = std::filesystem;
+using FileBytesOf = std::vector<std::uint8_t>;
+
+class Dumps : public testing::Test {
+protected:
+    fs::path write(const std::string& name, const FileBytesOf& bytes) {
+        const fs::path path = folder_.path() / name;
+        std::ofstream(path, std::ios::binary)
+            .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+        return path;
+    }
+    ExaminationReport examined(const FileBytesOf& bytes, std::vector<std::string> images = {}) {
+        const fs::path file = write("dump.bin", bytes);
+        capture::Capture capture;
+        capture.path = file;
+        capture.buffers.push_back({.name = "dump.bin", .format = capture::Buffer::Format::unknown});
+        capture.buffers.front().files = {file};
+        auto session = pipeline::make_session(std::move(capture), {});
+        EXPECT_TRUE(session.has_value());
+        return examine(*session, false, {std::move(images), sample_bytes});
+    }
+    /// The kind of the only finding, where nothing is recognised.
+    std::string no_trace(const FileBytesOf& bytes) {
+        const ExaminationReport report = examined(bytes);
+        EXPECT_TRUE(report.sources.empty());
+        EXPECT_FALSE(report.recognised);
+        EXPECT_TRUE(report.verdict.starts_with("There is no trace in it: ")) << report.verdict;
+        EXPECT_EQ(report.findings.size(), 1U);
+        return report.findings.empty() ? "" : report.findings.front().kind;
+    }
+    TemporaryFolder folder_;
+};
+
+FileBytesOf repeated(const FileBytesOf& what, std::size_t times) {
+    FileBytesOf out;
+    for (std::size_t i = 0; i < times; ++i) out.insert(out.end(), what.begin(), what.end());
+    return out;
+}
+FileBytesOf characters(std::string_view text) { return {text.begin(), text.end()}; }
+
+TEST_F(Dumps, EmptySinksHoldNoTrace) {
+    EXPECT_EQ(no_trace(FileBytesOf(4096, 0xff)), "erased");
+    EXPECT_EQ(no_trace(FileBytesOf(4096, 0)), "never-written");
+    EXPECT_EQ(no_trace(FileBytesOf(4096, 0xa5)), "pattern");
+    EXPECT_EQ(no_trace(repeated({0xde, 0xad, 0xbe, 0xef}, 1024)), "pattern");
+    EXPECT_EQ(no_trace(repeated({0xff, 0xff, 0xff, 0x7f}, 1024)), "idle-port");
+    EXPECT_EQ(no_trace(repeated({0xff, 0x7f}, 1024)), "idle-port");
+    EXPECT_EQ(no_trace(characters("The quick brown fox jumps over the lazy dog.\n")), "text");
+    FileBytesOf zip(512, 3);
+    std::copy_n("PK\x03\x04", 4, zip.begin());
+    EXPECT_EQ(no_trace(zip), "other-file");
+}
+
+TEST_F(Dumps, NoiseIsNoCounterTrace) {
+    std::mt19937 random(1);
+    unsigned recognised = 0;
+    for (unsigned file = 0; file < 192; ++file) {
+        FileBytesOf bytes(256 + 64 * (file % 16));
+        for (std::uint8_t& byte : bytes) {
+            byte = static_cast<std::uint8_t>(random());
+            if (file % 3 == 1) byte |= static_cast<std::uint8_t>(random() | random());  // as unused SRAM
+        }
+        if (file % 3 == 2)
+            for (std::size_t at = 1; at < bytes.size(); ++at)
+                if (at % 4 != 0) bytes[at] = 0;  // small words
+        recognised += examined(bytes).recognised ? 1U : 0U;
+    }
+    EXPECT_EQ(recognised, 0U);
+}
+
+// Forty calls and returns at 0x400000: each function is called by BL and returns with RET.
+constexpr std::uint64_t code_address = 0x400000;
+constexpr std::uint32_t nop = 0xd503201f, ret = 0xd65f03c0;
+constexpr std::uint32_t branch(int bytes) { return 0x14000000U | (static_cast<std::uint32_t>(bytes / 4) & 0x3ffffffU); }
+constexpr std::uint32_t call(int bytes) { return branch(bytes) | 0x80000000U; }
+FileBytesOf words(const std::vector<std::uint32_t>& all) {
+    FileBytesOf out;
+    for (const std::uint32_t word : all)
+        for (unsigned i = 0; i < 4; ++i) out.push_back(static_cast<std::uint8_t>(word >> 8 * i));
+    return out;
+}
+FileBytesOf calls() {
+    std::vector<std::uint32_t> code;
+    for (int i = 0; i < 40; ++i) code.push_back(call(0x400 - 4 * i));
+    code.push_back(branch(0));
+    code.resize(256, nop);
+    code.push_back(nop);
+    code.push_back(ret);
+    return words(code);
+}
+const std::string begins = "00 00 00 00 00 00 00 00 00 00 00 80 01 00 04 85 00 00 40 00 00 00 00 00 30 ";
+FileBytesOf stream(const std::string& packets, unsigned times) {
+    std::string text = begins;
+    for (unsigned i = 0; i < times; ++i) text += packets;
+    return test::hex(text);
+}
+
+std::string fact(const std::vector<InferredField>& facts, std::string_view what) {
+    for (const InferredField& f : facts)
+        if (f.what == what) return f.value + ", " + std::string(name(f.certainty));
+    return "none";
+}
+
+TEST_F(Dumps, AnEtmIsConfiguredAndItsSnapshotDecodes) {
+    // Returns whose addresses are not traced: only the program shows the return stack.
+    const std::string image = write("code.bin", calls()).string() + "@0x400000";
+    const FileBytesOf trace = stream("db ", 40);
+    ExaminationReport report = examined(trace);
+    ASSERT_EQ(report.sources.size(), 1U);
+    EXPECT_EQ(report.sources.front().identity.protocol, &etm4::row());
+    EXPECT_EQ(fact(report.sources.front().program_facts, "return stack"), "no, assumed");
+    report = examined(trace, {image});
+    EXPECT_EQ(fact(report.sources.front().program_facts, "return stack"), "yes, proven");
+    const fs::path out = folder_.path() / "snapshot";
+    ASSERT_TRUE(write_inferred(report, out).has_value());
+    const auto decoded = decode_written(out);
+    ASSERT_TRUE(decoded.has_value()) << decoded.error().message;
+    EXPECT_EQ(decoded->totals.ranges, 80U);
+    EXPECT_EQ(decoded->contradictions, 0U);
+    const auto written = capture::read_snapshot(out);
+    ASSERT_TRUE(written.has_value());
+    EXPECT_EQ(capture::find_register(written->sources.front().registers, "TRCIDR0")->value >> 15 & 3U, 0U);  // QSUPP
+}
+
+TEST_F(Dumps, CommitsShowThatTheUnitSpeculates) {
+    std::vector<std::uint32_t> code;
+    for (int i = 0; i < 64; ++i) code.insert(code.end(), {nop, nop, nop, branch(4)});
+    const std::string image = write("code.bin", words(code)).string() + "@0x400000";
+    const ExaminationReport report = examined(stream("f7 f7 2d 02 ", 30), {image});
+    ASSERT_TRUE(report.sources.front().image.has_value()) << report.verdict;
+    const fs::path out = folder_.path() / "snapshot";
+    ASSERT_TRUE(write_inferred(report, out).has_value());
+    EXPECT_EQ(decode_written(out)->totals.ranges, 60U);
+    EXPECT_EQ(decode_written(out)->totals.instructions, 240U);
+}
+
+std::string digits(std::uint64_t value, unsigned width) {
+    static constexpr std::string_view hex = "0123456789abcdef";
+    std::string out(width, '0');
+    for (unsigned i = 0; i < width; ++i) out[width - 1 - i] = hex[value >> 4 * i & 15U];
+    return out;
+}
+
+TEST_F(Dumps, TextThatHoldsTraceIsReadAsTheTrace) {
+    FileBytesOf bytes = stream("f7 db ", 60);
+    while (bytes.size() % 16 != 0) bytes.push_back(0xf7);
+    const auto word = [&](std::size_t at, bool big) {
+        std::uint64_t value = 0;
+        for (std::size_t i = 0; i < 4; ++i) value |= std::uint64_t{bytes[at + i]} << 8 * (big ? 3 - i : i);
+        return digits(value, 8);
+    };
+    std::string xxd, dump, debugger = "", coe = "memory_initialization_radix=16;\nmemory_initialization_vector=\n",
+                           verilog = "// from the simulator\n@00000000\n", bits;
+    for (std::size_t at = 0; at < bytes.size(); at += 16) {
+        xxd += digits(at, 8) + ":";
+        dump += digits(at, 8) + " ";
+        debugger += "0x" + digits(0x20000000 + at, 8) + ":";
+        for (std::size_t i = at; i < at + 16; ++i) {
+            xxd += (i % 2 == 0 ? " " : "") + digits(bytes[i], 2);
+            dump += " " + digits(bytes[i], 2);
+            for (int bit = 7; bit >= 0; --bit) bits += (bytes[i] >> bit & 1) != 0 ? '1' : '0';
+            bits += '\n';
+        }
+        for (std::size_t i = at; i < at + 16; i += 4) {
+            debugger += "\t0x" + word(i, false);
+            coe += word(i, false) + (i + 4 == bytes.size() ? ";\n" : ",\n");
+            verilog += word(i, false) + "\n";
+        }
+        xxd += "  ................\n";
+        dump += "  |................|\n";
+        debugger += "\n";
+    }
+    for (const auto& [what, text] : {std::pair{"xxd", xxd},
+                                     {"hexdump -C", dump},
+                                     {"a debugger", debugger},
+                                     {".coe", coe},
+                                     {"$readmemh", verilog},
+                                     {"bits", bits}}) {
+        SCOPED_TRACE(what);
+        const ExaminationReport report = examined(characters(text));
+        ASSERT_EQ(report.sources.size(), 1U) << report.verdict;
+        EXPECT_EQ(report.sources.front().identity.protocol, &etm4::row());
+        ASSERT_NE(report.buffers.front().decoded, nullptr);
+        EXPECT_EQ(*report.buffers.front().decoded, bytes);
+        ASSERT_FALSE(report.findings.empty());
+        EXPECT_EQ(report.findings.front().kind, "text-of-bytes");
+    }
+    FileBytesOf swapped = bytes;
+    for (std::size_t at = 0; at < swapped.size(); at += 4) {
+        std::swap(swapped[at], swapped[at + 3]);
+        std::swap(swapped[at + 1], swapped[at + 2]);
+    }
+    const ExaminationReport report = examined(swapped);
+    ASSERT_EQ(report.sources.size(), 1U);
+    EXPECT_EQ(report.sources.front().identity.protocol, &etm4::row());
+    ASSERT_NE(report.buffers.front().decoded, nullptr);
+    EXPECT_EQ(*report.buffers.front().decoded, bytes);
+}
+
+TEST_F(Dumps, AnIdleUnitIsANote) {
+    // A sync with an address and no context, as units send while nothing is traced (section 4).
+    const std::string idle = "00 00 00 00 00 00 00 00 00 00 00 80 01 01 00 9d 30 43 8e 08 00 80 ff ff ";
+    const std::string image = write("code.bin", calls()).string() + "@0x400000";
+    ExaminationReport report = examined(test::hex(idle + idle), {image});
+    ASSERT_EQ(report.findings.size(), 1U) << report.findings[1].kind;
+    EXPECT_EQ(report.findings.front().kind, "idle-source");
+    EXPECT_EQ(report.findings.front().severity, Severity::note);
+    // Such a sync before the trace ends no head recovery.
+    FileBytesOf trace = test::hex(idle);
+    const FileBytesOf rest = stream("db ", 40);
+    trace.insert(trace.end(), rest.begin(), rest.end());
+    report = examined(trace, {image});
+    ASSERT_TRUE(report.sources.front().head.has_value());
+    EXPECT_EQ(report.sources.front().head->outcome, follow::HeadOutcome::no_head);
+}
+
+TEST_F(Dumps, AThumbBitInAnAddressIsNoticed) {
+    const auto half = [](std::initializer_list<unsigned> all) {
+        FileBytesOf out;
+        for (const unsigned h : all)
+            out.insert(out.end(), {static_cast<std::uint8_t>(h), static_cast<std::uint8_t>(h >> 8)});
+        return out;
+    };
+    // movs r0, #10; 1: subs r0, #1; bne 1b; bl f; b .; f: bx lr
+    const fs::path code = write("firmware.bin", half({0x200a, 0x3801, 0xd1fd, 0xf000, 0xf801, 0xe7fe, 0x4770}));
+    const FileBytesOf trace =
+        test::hex("00 00 00 00 00 00 00 00 00 00 00 80 01 00 04 83 5e 69 02 70 00 f7 f7 f7 f7 f7 f7 f7 f7 f7 f6 ");
+    const ExaminationReport even = examined(trace, {code.string() + "@0x700269bc"});
+    ASSERT_EQ(even.images.size(), 1U);
+    EXPECT_EQ(even.images.front().kind, ImageVerdict::Kind::matches) << even.verdict;
+    const ExaminationReport odd = examined(trace, {code.string() + "@0x700269bd"});
+    ASSERT_EQ(odd.images.size(), 1U);
+    EXPECT_EQ(odd.images.front().argument, code.string() + "@0x700269bc");
+    ASSERT_FALSE(odd.findings.empty());
+    EXPECT_EQ(odd.findings.front().kind, "thumb-bit");
+}
+
+// A core of the M profile interrupts a load of several registers, and returns into it.
+TEST_F(Dumps, AReturnIntoAnInstructionIsNoContradiction) {
+    const FileBytesOf code = test::hex("b0 e8 fe 01 fe e7 00 bf 00 bf 00 bf 00 bf 00 bf 00 bf 00 bf 70 47 00 bf ");
+    const std::string image = write("code.bin", code).string() + "@0x10000140";
+    const ExaminationReport report = examined(
+        test::hex(
+            "00 00 00 00 00 00 00 00 00 00 00 80 01 00 04 83 20 01 00 10 00 06 05 96 21 83 2a 01 00 10 03 f7 07 83 "
+            "20 01 00 10 00 f7 2d 04 00 03 "),
+        {image});
+    ASSERT_EQ(report.images.size(), 1U);
+    EXPECT_EQ(report.images.front().trial.contradictions, 0U) << report.verdict;
+    EXPECT_GT(report.images.front().trial.totals.ranges, 0U);
+}
+
+}  // namespace
+}  // namespace waymark::doctor
