@@ -364,7 +364,17 @@ std::vector<Damage> damage_in(const StreamReport& stream, const flow::Troubles& 
     const Source& source = *stream.source;
     const std::string& buffer = stream.buffer;
     const protocol::Words& words = source.protocol->words();
-    if (const flow::Trouble all = troubles.contradicted(); all.times != 0) {
+    // A VMID that is missing is no matter of the image.
+    flow::Troubles of_image = troubles;
+    const flow::Trouble no_vmid =
+        std::exchange(of_image.contradictions[static_cast<unsigned>(flow::Conflict::vmid_missing)], {});
+    if (no_vmid.times != 0)
+        out.push_back(of_source(
+            Kind::contradiction, Severity::error, source, buffer, no_vmid,
+            fmt::format("VMIDs are traced, and {} none came after an I-sync", times(no_vmid.times)),
+            fmt::format("The bytes are damaged, or {} are not the values in force while tracing", words.settings),
+            ", first", ". "));
+    if (const flow::Trouble all = of_image.contradicted(); all.times != 0) {
         const std::string image = image_at(*source.memory, all.address);
         // A wrong image contradicts everywhere; damage and modified code here and there.
         const bool rare = all.times * 50 < ranges;
@@ -376,7 +386,7 @@ std::vector<Damage> damage_in(const StreamReport& stream, const flow::Troubles& 
         out.push_back(of_source(Kind::contradiction, Severity::error, source, buffer, all,
                                 fmt::format("trace and image contradict each other {}", times(all.times)),
                                 std::move(means), ", first",
-                                fmt::format(": {}. ", source.protocol->sentence(troubles.first_contradiction()))));
+                                fmt::format(": {}. ", source.protocol->sentence(of_image.first_contradiction()))));
     }
     if (const flow::Trouble& far = troubles.long_walks; far.times != 0)
         out.push_back(

@@ -226,7 +226,13 @@ private:
             source.protocol->configure({source.name, source.type, source.core_type, source.registers, file.empty()});
         source.configuration = std::move(configured.configuration);
         for (std::string& text : configured.problems) problem(file, std::move(text));
-        if (source.trace_id && !coresight::is_source(*source.trace_id))
+        // The bytes of one source carry no ID.
+        const auto framed = [&](const capture::Buffer& buffer) {
+            return buffer.format != capture::Buffer::Format::source_data &&
+                   std::find(buffer.sources.begin(), buffer.sources.end(), source.name) != buffer.sources.end();
+        };
+        if (source.trace_id && !coresight::is_source(*source.trace_id) &&
+            std::any_of(session_.capture.buffers.begin(), session_.capture.buffers.end(), framed))
             problem(file,
                     fmt::format("source '{}': trace ID {:#04x} in {} is not one a source can have (0x01 to 0x6f); "
                                 "no bytes of a formatted buffer can belong to it.",
