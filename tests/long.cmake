@@ -27,7 +27,8 @@ endif()
 waymark_long_test(etm4_damaged_paths WAYMARK_PROPERTY_PROGRAMS=10000 etm4_test
     --gtest_filter=Etm4Paths.OfDamaged*:Etm4Speculation.AgreeOnDamaged*:Etm4Cycles.AgreeOnDamaged*)
 waymark_long_test(ground_truth WAYMARK_PROPERTY_ROUNDS=25 pft_test --gtest_filter=GroundTruth*)
-waymark_long_test(call_stacks WAYMARK_PROPERTY_PROGRAMS=10000 analysis_test --gtest_filter=FlowPrograms.*)
+waymark_long_test(call_stacks WAYMARK_PROPERTY_PROGRAMS=10000 analysis_test
+    --gtest_filter=FlowPrograms.*:FlowParts.OfSmall*:FlowSources.OfSmall*)
 waymark_long_test(perf_damage WAYMARK_PROPERTY_ROUNDS=5000 pipeline_test --gtest_filter=PerfCapture.DamagedFiles)
 waymark_long_test(spe_model WAYMARK_PROPERTY_ROUNDS=10000 spe_test --gtest_filter=*Property*)
 waymark_long_test(dpu_model WAYMARK_PROPERTY_ROUNDS=10000 dpu_test --gtest_filter=*Property*)

@@ -45,8 +45,9 @@ std::uint32_t CallStacks::child(std::uint32_t parent, FunctionId function, Enter
     return node;
 }
 
-bool CallStacks::is_just_called(const Arrival& place) {
-    const Stack& stack = current();
+/// The topmost frame is that of a call of this place, and nothing has run in it.
+bool CallStacks::is_just_called(const Arrival& place) const {
+    const Stack& stack = *stack_;
     return !stack.empty() && stack.frames.back().edge != no_edge && stack.frames.back().to == place.address &&
            stack.frames.back().at == stack.clock;
 }

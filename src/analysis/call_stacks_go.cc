@@ -11,6 +11,7 @@ void CallStacks::go(Operation operation, FlowCounts& counts) {
     Stack& stack = current();
     if (watched_ && operation.go != Go::tail) [[unlikely]]
         watched_->give_up();
+    if (operation.goes_on && is_just_called(operation.place)) return counts.lost(*operation.loss);
     if (stack.empty() || !go_inside(operation, counts)) {
         if (open_)
             keep(operation);

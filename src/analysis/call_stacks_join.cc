@@ -11,6 +11,7 @@ void CallStacks::join(const CallStacks& fork, FlowCounts& counts) {
         join_stack(mine, *other, other == fork.order_.front().second, counts);
     }
     total_ += fork.total_;
+    stray_ += fork.stray_;
     use(fork.key_);
 }
 

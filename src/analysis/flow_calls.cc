@@ -295,7 +295,7 @@ FlowCalls::Wait FlowCalls::take_wait(const Arrival& place, FlowCounts& counts) {
 void FlowCalls::arrive_anew(const Arrival& place, FlowCounts& counts) {
     if (open_ && !first_) {
         first_ = place;
-        lost_ = false;
+        lost_ = untouched_ = false;
         stacks_.keep({Go::begin, place, {}});
         return;
     }
@@ -313,10 +313,7 @@ void FlowCalls::arrive_anew(const Arrival& place, FlowCounts& counts) {
         // The call that the source before ended with is the one that this source begins in; and where flow comes back
         // is where it was about to go, so nothing ran in between.
         const bool goes_on = handed_over || (loss_.how == Loss::From::place && loss_.from == place.address);
-        if (goes_on && stacks_.is_just_called(place))
-            counts.lost(loss_);
-        else
-            stacks_.go({off && place.begins ? Go::enter : Go::resume, place, loss_}, counts);
+        stacks_.go({off && place.begins ? Go::enter : Go::resume, place, loss_, no_edge, goes_on}, counts);
     } else if (switched) {
         stacks_.go({Go::take_up, place, {}}, counts);
     } else {
@@ -407,7 +404,7 @@ void FlowCalls::hand_over(FlowCalls& next, FlowCounts& counts) {
     next.loss_ = std::exchange(loss_, {});
     next.switched_off_ = switched_off_;
     next.handed_over_ = true;
-    next.untouched_ = false;
+    next.untouched_ = untouched_;
 }
 
 }  // namespace waymark::analysis

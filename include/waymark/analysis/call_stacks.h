@@ -81,6 +81,7 @@ public:
         Arrival place;
         std::optional<Loss> loss;
         std::uint32_t edge = CallFrame::no_edge;  ///< of a tail call, where its branch was taken
+        bool goes_on = false;  ///< after a loss: in the call of this place that came last, if nothing has run in it
     };
 
     static constexpr std::uint64_t nothing = CallFrame::nothing;
@@ -147,8 +148,6 @@ public:
     }
     /// An exception, whose type is in static storage, interrupts what is on top; it returns to `waits_for`.
     void interrupt(const flow::ExceptionType& exception, std::uint64_t waits_for, FlowCounts& counts);
-    /// The topmost frame is that of a call of this place, and nothing has run in it.
-    [[nodiscard]] bool is_just_called(const Arrival& place);
     /// Flow is in the function or section.
     [[nodiscard]] bool is_in(FunctionId function) {
         const Stack& stack = current();
@@ -288,6 +287,7 @@ private:
         [[nodiscard]] std::uint32_t depth(std::size_t frame) const { return static_cast<std::uint32_t>(above + frame); }
     };
 
+    [[nodiscard]] bool is_just_called(const Arrival& place) const;
     [[nodiscard]] bool go_inside(Operation& operation, FlowCounts& counts);
     [[nodiscard]] bool find_frame(const Operation& operation, FlowCounts& counts);
     [[nodiscard]] std::size_t frame_to_jump_back_to(const Arrival& place) const;
