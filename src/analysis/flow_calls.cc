@@ -3,6 +3,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "waymark/flow/breaks_flow.h"
+
 namespace waymark::analysis {
 
 FlowCalls::FlowCalls(FlowCode& code, bool open, const Limits& limits)
@@ -133,9 +135,7 @@ void FlowCalls::event(const flow::What& what, FlowCounts& counts) {
             } else if constexpr (std::is_same_v<T, flow::NoMemory>) {
                 lose(true, counts);
             } else if constexpr (std::is_same_v<T, flow::Inconsistency>) {
-                if (e.conflict == flow::Conflict::no_return_address ||
-                    e.conflict == flow::Conflict::undefined_reached || e.conflict == flow::Conflict::runaway_walk ||
-                    e.conflict == flow::Conflict::sync_disagrees)
+                if (flow::breaks_flow(what))
                     lose(false, counts);
                 else if (e.conflict != flow::Conflict::vmid_missing)
                     go_on_anywhere();
@@ -163,7 +163,7 @@ void FlowCalls::event(const flow::What& what, FlowCounts& counts) {
                 if (!lost_) lose(false, counts);
             } else if constexpr (std::is_same_v<T, flow::Mark>) {
                 if (e.kind == flow::Mark::Kind::transaction_failed) go_on_anywhere();
-                if (e.kind == flow::Mark::Kind::uncommitted && !lost_) {
+                if (flow::breaks_flow(what) && !lost_) {
                     lose(false, counts);
                     counts.lost(loss_);
                 }

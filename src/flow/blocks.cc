@@ -4,6 +4,8 @@
 #include <bit>
 #include <mutex>
 
+#include "waymark/flow/breaks_flow.h"
+
 namespace waymark::flow {
 
 namespace {
@@ -120,12 +122,7 @@ void CountWriter::before_event(const What& what) {
     } else if (const auto* exception = std::get_if<Exception>(&what)) {
         if (exception->preferred_return) arrived(EdgeWay::no_block);
         state_.from = 0;
-    } else if (const auto* wrong = std::get_if<Inconsistency>(&what)) {
-        if (wrong->conflict == Conflict::no_return_address || wrong->conflict == Conflict::undefined_reached ||
-            wrong->conflict == Conflict::runaway_walk || wrong->conflict == Conflict::sync_disagrees)
-            state_.from = 0;
-    } else if (std::holds_alternative<Gap>(what) || std::holds_alternative<TraceOn>(what) ||
-               std::holds_alternative<NoMemory>(what)) {
+    } else if (breaks_flow(what)) {
         state_.from = 0;
     }
 }

@@ -6,6 +6,8 @@
 
 #include <map>
 #include <string>
+#include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "support/measured_a64.h"
@@ -14,6 +16,7 @@
 #include "support/sanitized.h"
 #include "waymark/analysis/flow_sink.h"
 #include "waymark/etm4/parallel_decoder.h"
+#include "waymark/flow/blocks.h"
 #include "waymark/flow/way_counts.h"
 #include "waymark/image/memory_map.h"
 #include "waymark/image/symbols.h"
@@ -131,6 +134,78 @@ TEST(Ways, OfEtm4) {
         for (const auto& part : synthetic::measured_a64_stream(*which, sized(60000U, 20000U)).parts)
             expect_same_when_damaged<etm4::ParallelDecoder>(part, *which);
     }
+}
+
+/// Every kind of event. (At an exception that interrupts the target of a branch, the decoder itself reports the way.)
+std::vector<flow::What> all_events() {
+    static_assert(std::variant_size_v<flow::What> == 14, "a new kind of event belongs to this list");
+    std::vector<flow::What> all{flow::Context{},
+                                flow::Context{.ns = true},
+                                flow::Context{.context_id = 2},
+                                flow::Context{.vmid = 3},
+                                flow::Timestamp{},
+                                flow::Exception{},
+                                flow::ExceptionReturn{},
+                                flow::NoMemory{},
+                                flow::Trigger{},
+                                flow::Cycles{.cycles = 3},
+                                flow::Atoms{1, 2},
+                                flow::Reached{},
+                                flow::Untraced{{0x2000}, {0x2000}, 4, true},
+                                flow::Untraced{{}, {0x2000}, 0, false}};
+    for (unsigned reason = 0; reason <= static_cast<unsigned>(GapReason::stopped); ++reason)
+        all.emplace_back(Gap{{10}, {20}, static_cast<GapReason>(reason)});
+    for (unsigned reason = 0; reason <= static_cast<unsigned>(flow::TraceOnReason::recovered); ++reason)
+        all.emplace_back(flow::TraceOn{static_cast<flow::TraceOnReason>(reason)});
+    for (unsigned conflict = 0; conflict <= static_cast<unsigned>(flow::Conflict::vmid_missing); ++conflict)
+        all.emplace_back(flow::Inconsistency{static_cast<flow::Conflict>(conflict), {}, {}});
+    for (unsigned kind = 0; kind <= static_cast<unsigned>(flow::Mark::Kind::uncommitted); ++kind)
+        all.emplace_back(flow::Mark{static_cast<flow::Mark::Kind>(kind), 1, 0});
+    return all;
+}
+
+/// How often a branch led to the block at 0x2000, which runs after it and this event.
+template <class Writer>
+std::uint64_t times_there(const flow::What& event) {
+    constexpr bool by_counts = std::is_same_v<Writer, flow::CountWriter>;
+    const image::Symbols symbols;
+    const image::MemoryMap memory;
+    analysis::FlowCode code(symbols, memory);
+    analysis::FlowSink sink(code, [](Offset at) { return at.value; }, {.calls = !by_counts, .ways = by_counts});
+    flow::BlockTable blocks;
+    Writer out(blocks, sink);
+    if constexpr (by_counts) out.count_ways();
+    flow::Block block{.start = 0x1000, .bytes = 4, .instructions = 1, .end = flow::End::indirect, .last_bytes = 4};
+    const std::uint32_t branch = blocks.intern(block);
+    block.start = 0x2000;
+    block.end = flow::End::not_a_waypoint;
+    const std::uint32_t there = blocks.intern(block);
+    out.range(2 * branch + 1, {1});
+    out.event({2}, event);
+    out.range(2 * there, {3});
+    out.flush();
+    if constexpr (by_counts) {
+        const std::vector<flow::EdgeWay> ways = out.ways().all();
+        sink.take_counts({blocks.blocks(), out.counts(), out.cycles(), ways, 0});
+    }
+    sink.finish();
+    std::uint64_t times = 0;
+    for (const analysis::FlowCounts* counts : sink.counts())
+        for (std::size_t i = 0; i < counts->ways().size(); ++i)
+            if (counts->ways()[i].to == 0x2000) times += counts->way_sums()[i].times;
+    return times;
+}
+
+TEST(Ways, EndAtTheSameEventsWhoeverCountsThem) {
+    std::map<std::uint64_t, unsigned> counted;
+    const std::vector<flow::What> events = all_events();
+    for (std::size_t i = 0; i < events.size(); ++i) {
+        const std::uint64_t times = times_there<flow::BatchWriter>(events[i]);
+        EXPECT_EQ(times_there<flow::CountWriter>(events[i]), times) << "event " << i << ", kind " << events[i].index();
+        ++counted[times];
+    }
+    EXPECT_GT(counted[0], 10U);
+    EXPECT_GT(counted[1], 10U);
 }
 
 TEST(WayCounts, MoreThanItsFirstTableHasRoomFor) {
