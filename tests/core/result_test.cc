@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <utility>
 
 namespace waymark {
 namespace {
@@ -30,6 +31,15 @@ TEST(Result, ValueOrError) {
     EXPECT_EQ(wrong.error().offset, Offset{3});
     EXPECT_TRUE(check(4).has_value());
     EXPECT_FALSE(check(5).has_value());
+}
+
+// Whoever asks for what is not there is stopped where he asks.
+TEST(ResultDeathTest, ChecksWhatIsAskedFor) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    auto good = quarter(8), wrong = quarter(6);
+    EXPECT_DEATH((void)good.error(), "a result without an error");
+    EXPECT_DEATH((void)wrong.value(), "a result without a value");
+    EXPECT_DEATH((void)*std::as_const(wrong), "a result without a value");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 /// trace is not an error but a `Gap` (core/gap.h); a broken invariant of ours is `WM_CHECK`.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -29,6 +30,12 @@ struct Error {
     std::optional<Offset> offset{};  ///< in the file the message names, where there is one
 };
 
+/// The half of a result that is not there was asked for: a mistake of ours, which ends the process where it was made.
+[[noreturn, gnu::cold, gnu::noinline]] inline void end_without(const char* what) {
+    std::fprintf(stderr, "broken invariant: a result without %s was asked for it\n", what);
+    std::abort();
+}
+
 /// A value or the reason there is none. The members are those of `std::expected`, which C++20 lacks.
 template <class T>
 class [[nodiscard]] Result {
@@ -40,19 +47,27 @@ public:
     [[nodiscard]] bool has_value() const { return state_.index() == 0; }
     explicit operator bool() const { return has_value(); }
 
-    /// Precondition: `has_value()`.
-    T& value() { return *std::get_if<0>(&state_); }
-    const T& value() const { return *std::get_if<0>(&state_); }
+    /// Precondition: `has_value()`, which is checked, in release builds too.
+    T& value() { return *get<0>(state_, "a value"); }
+    const T& value() const { return *get<0>(state_, "a value"); }
     T& operator*() { return value(); }
     const T& operator*() const { return value(); }
     T* operator->() { return &value(); }
     const T* operator->() const { return &value(); }
 
-    /// Precondition: `!has_value()`.
-    Error& error() { return *std::get_if<1>(&state_); }
-    [[nodiscard]] const Error& error() const { return *std::get_if<1>(&state_); }
+    /// Precondition: `!has_value()`, which is checked.
+    Error& error() { return *get<1>(state_, "an error"); }
+    [[nodiscard]] const Error& error() const { return *get<1>(state_, "an error"); }
 
 private:
+    template <std::size_t half, class State>
+    static auto* get(State& state, const char* what) {
+        auto* const found = std::get_if<half>(&state);
+        if (found == nullptr) [[unlikely]]
+            end_without(what);
+        return found;
+    }
+
     std::variant<T, Error> state_;
 };
 
