@@ -5,6 +5,9 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -37,6 +40,7 @@ struct Debuginfod {
     void* (*begin)() = nullptr;
     void (*end)(void*) = nullptr;
     int (*find)(void*, const unsigned char*, int, char**) = nullptr;
+    void (*watch)(void*, int (*)(void*, long, long)) = nullptr;
 
     Debuginfod() {
         void* const library = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -44,8 +48,11 @@ struct Debuginfod {
         get(library, begin, "debuginfod_begin");
         get(library, end, "debuginfod_end");
         get(library, find, "debuginfod_find_executable");
+        get(library, watch, "debuginfod_set_progressfn");
     }
-    [[nodiscard]] bool is_there() const { return begin != nullptr && end != nullptr && find != nullptr; }
+    [[nodiscard]] bool is_there() const {
+        return begin != nullptr && end != nullptr && find != nullptr && watch != nullptr;
+    }
 
 private:
     template <class F>
@@ -54,15 +61,47 @@ private:
     }
 };
 
+/// How long a server may send nothing before it is given up, as the client's own documentation calls it.
+std::chrono::seconds patience() {
+    const char* const set = std::getenv("DEBUGINFOD_TIMEOUT");
+    const long seconds = set == nullptr ? 0 : std::strtol(set, nullptr, 10);
+    return std::chrono::seconds(seconds > 0 ? std::min(seconds, 3600L) : 10L);
+}
+/// A server was given up, and none is asked again: each file would wait as long.
+std::atomic<bool> servers_silent = false;
+
+/// One question to the servers.
+struct Question {
+    std::chrono::steady_clock::time_point heard = std::chrono::steady_clock::now();
+    long last = 0;
+
+    /// The client calls it again and again: with the bytes received and all there are, or, without such a number, with
+    /// how often it has called. Not 0: it ends.
+    static int goes_on(void*, long count, long all) {
+        Question& q = asked;
+        const bool received = all != 0 ? count != q.last : count != q.last && count != q.last + 1;
+        q.last = count;
+        const auto now = std::chrono::steady_clock::now();
+        if (received) q.heard = now;
+        if (now - q.heard < patience()) return 0;
+        servers_silent = true;
+        return 1;
+    }
+    static thread_local Question asked;
+};
+thread_local Question Question::asked;
+
 /// The executable of this build from a debuginfod server, as it lies in the user's cache; nothing: none has it, none is
 /// to be asked (DEBUGINFOD_URLS), or the client is not installed.
 std::optional<fs::path> from_server(const std::vector<std::uint8_t>& build_id) {
     const char* const urls = std::getenv("DEBUGINFOD_URLS");
-    if (build_id.empty() || urls == nullptr || *urls == '\0') return std::nullopt;
+    if (build_id.empty() || urls == nullptr || *urls == '\0' || servers_silent) return std::nullopt;
     static const Debuginfod library;
     if (!library.is_there()) return std::nullopt;
     const std::unique_ptr<void, void (*)(void*)> client(library.begin(), library.end);
     if (!client) return std::nullopt;
+    Question::asked = {};
+    library.watch(client.get(), Question::goes_on);
     char* path = nullptr;
     const int file = library.find(client.get(), build_id.data(), static_cast<int>(build_id.size()), &path);
     const std::unique_ptr<char, void (*)(void*)> owner(path, std::free);
@@ -72,6 +111,10 @@ std::optional<fs::path> from_server(const std::vector<std::uint8_t>& build_id) {
 }
 
 }  // namespace
+
+fs::path place_below(const fs::path& folder, const fs::path& recorded) {
+    return folder / ("/" / recorded).lexically_normal().relative_path();
+}
 
 std::vector<fs::path> FileSearch::debug_path() const {
     std::vector<fs::path> out = debug_folders;
@@ -96,11 +139,12 @@ std::vector<fs::path> FileSearch::places(std::string_view file, const std::vecto
     if (symfs.empty()) {
         out.emplace_back(file);
     } else {
-        out.push_back(symfs / fs::path(file).relative_path());
+        out.push_back(place_below(symfs, file));
         // Of a file in a package the package, too.
         if (const std::size_t in = file.find(in_package); in != file.npos)
-            out.push_back(symfs / (fs::path(file.substr(0, in)).filename().string() + std::string(file.substr(in))));
-        out.push_back(symfs / fs::path(file).filename());
+            out.push_back(
+                place_below(symfs, fs::path(file.substr(0, in)).filename().string() + std::string(file.substr(in))));
+        out.push_back(place_below(symfs, fs::path(file).filename()));
     }
     const std::string id = id_text(build_id);
     if (id.size() > 2)
@@ -168,10 +212,16 @@ Result<FoundFile> find_file(std::string_view file, const std::vector<std::uint8_
         if (const auto path = from_server(build_id))
             if (auto served = open_first({*path}, build_id, search)) return served;
     if (!found && found.error().message.empty())
-        return Error{Errc::not_found,
-                     fmt::format("{} was not found{}{}", file,
-                                 search.symfs.empty() ? " on this machine" : " in " + search.symfs.string(),
-                                 build_id.empty() ? "" : ", nor a file with its build ID " + id_text(build_id))};
+        return Error{
+            Errc::not_found,
+            fmt::format("{} was not found{}{}{}", file,
+                        search.symfs.empty() ? " on this machine" : " in " + search.symfs.string(),
+                        build_id.empty() ? "" : ", nor a file with its build ID " + id_text(build_id),
+                        servers_silent
+                            ? fmt::format("; the debuginfod servers sent nothing for {} s (DEBUGINFOD_TIMEOUT) and are "
+                                          "not asked again",
+                                          patience().count())
+                            : "")};
     return found;
 }
 

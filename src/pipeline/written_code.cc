@@ -21,8 +21,8 @@ std::optional<fs::path> find(const std::string& file, const fs::path& capture, c
     if (search.symfs.empty()) {
         places.push_back(recorded);
     } else {
-        places.push_back(search.symfs / recorded.relative_path());
-        places.push_back(search.symfs / recorded.filename());
+        places.push_back(image::place_below(search.symfs, recorded));
+        places.push_back(image::place_below(search.symfs, recorded.filename()));
     }
     std::error_code none;
     const fs::path folder = fs::is_directory(capture, none) ? capture : capture.parent_path();

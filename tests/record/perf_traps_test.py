@@ -11,6 +11,7 @@ import os
 import pathlib
 import re
 import shutil
+import socket
 import struct
 import subprocess
 import sys
@@ -327,6 +328,23 @@ class Traps(PerfCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(wanted, asked)
             self.assertNotIn("is not known", done.stdout)
+        finally:
+            hidden.rename(self.program)
+
+    @unittest.skipUnless(ctypes.util.find_library("debuginfod"),
+                         "no libdebuginfod.so: install the Debian package libdebuginfod1")
+    def test_server_that_is_silent(self):
+        """A debuginfod server that takes the question and says nothing is given up, with a word."""
+        path = self.recording("--unit", "ete").write(self.folder / "edited.data")
+        hidden = self.folder / "elsewhere"
+        self.program.rename(hidden)
+        try:
+            with socket.create_server(("127.0.0.1", 0)) as server, unittest.mock.patch.dict(os.environ):
+                os.environ.update({"DEBUGINFOD_URLS": f"http://127.0.0.1:{server.getsockname()[1]}",
+                                   "DEBUGINFOD_CACHE_PATH": str(self.folder / "debuginfod"), "DEBUGINFOD_TIMEOUT": "1"})
+                done = run(WAYMARK, "profile", path)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("debuginfod servers sent nothing for 1 s", " ".join((done.stdout + done.stderr).split()))
         finally:
             hidden.rename(self.program)
 

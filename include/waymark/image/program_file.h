@@ -40,6 +40,11 @@ struct FileSearch {
                                                             const std::vector<std::uint8_t>& build_id) const;
 };
 
+/// Where a file of the recorded machine lies in a folder with a copy of its files: never outside, however often its
+/// path goes up.
+[[nodiscard]] std::filesystem::path place_below(const std::filesystem::path& folder,
+                                                const std::filesystem::path& recorded);
+
 /// An ELF file whose names and lines hold at its addresses plus `load_bias`.
 struct LoadedFile {
     std::string path;
@@ -60,7 +65,8 @@ struct FoundFile {
                                            const std::vector<std::uint8_t>& build_id, const FileSearch& search);
 
 /// The file that was mapped under this name. If and only if the environment variable DEBUGINFOD_URLS names servers,
-/// they are asked for a build that is nowhere else. Errors: as `open_first`, with a message that says where was looked.
+/// they are asked for a build that is nowhere else; not again once they were silent for DEBUGINFOD_TIMEOUT seconds, or
+/// ten. Errors: as `open_first`, with a message that says where was looked.
 [[nodiscard]] Result<FoundFile> find_file(std::string_view file, const std::vector<std::uint8_t>& build_id,
                                           const FileSearch& search);
 
