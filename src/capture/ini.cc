@@ -11,8 +11,8 @@
 namespace waymark::capture {
 
 void ProblemList::add(const std::filesystem::path& file, unsigned line, std::string message,
-                      const std::filesystem::path& lacks) {
-    if (count_[file]++ < limit) problems_.push_back({file, line, std::move(message), lacks});
+                      const std::filesystem::path& lacks, Problem::Kind kind) {
+    if (count_[file]++ < limit) problems_.push_back({file, line, std::move(message), lacks, kind});
 }
 
 std::string ProblemList::suggestion(const std::filesystem::path& file, std::string_view word,

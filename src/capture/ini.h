@@ -21,7 +21,7 @@ public:
     static constexpr std::size_t limit = 100;
 
     void add(const std::filesystem::path& file, unsigned line, std::string message,
-             const std::filesystem::path& lacks = {});
+             const std::filesystem::path& lacks = {}, Problem::Kind kind = {});
     /// ` Did you mean …?`, or nothing when no candidate is near. Costs nothing once the file's limit is reached.
     [[nodiscard]] std::string suggestion(const std::filesystem::path& file, std::string_view word,
                                          const std::vector<std::string_view>& candidates) const;

@@ -42,7 +42,9 @@ std::optional<Ini> SnapshotReader::open(const IniEntry& entry, std::string_view 
     const fs::path path = resolve(entry, entry.value);
     auto text = parts_.files.text(path, max_ini_bytes);
     if (!text) {
-        problem(entry.line, fmt::format("{} '{}' is left out: {}.", what, entry.value, text.error().message));
+        parts_.problems.add(ini_.file(), entry.line,
+                            fmt::format("{} '{}' is left out: {}.", what, entry.value, text.error().message), {},
+                            Problem::Kind::damage);
         return std::nullopt;
     }
     return Ini(path, *text, parts_.problems);

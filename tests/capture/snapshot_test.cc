@@ -479,6 +479,22 @@ TEST(Snapshot, ManyProblemsInOneFileAreCounted) {
               "s/core_b.ini: 4900 more problems in this file are not listed. Mend the first ones and read it again.");
 }
 
+// What is listed and not there is a part of the input that could not be read; a mistake in the text is not.
+TEST(Snapshot, AListedFileThatIsMissingIsDamage) {
+    Texts files = example();
+    replace(files.texts["s/snapshot.ini"], "[trace]", "device9=gone.ini\n[trace]");
+    replace(files.texts["s/trace.ini"], "core_b=flow_b", "core_c=flow_b");
+    const auto capture = files.read();
+    ASSERT_TRUE(capture.has_value());
+    unsigned damage = 0;
+    for (const Problem& problem : capture->problems) {
+        const bool missing = to_string(problem).find("gone.ini") != std::string::npos;
+        EXPECT_EQ(problem.kind == Problem::Kind::damage, missing) << to_string(problem);
+        damage += missing ? 1 : 0;
+    }
+    EXPECT_EQ(damage, 1U);
+}
+
 TEST(Snapshot, TooManyDevices) {
     Texts files = example();
     std::string list = "[device_list]\n";
