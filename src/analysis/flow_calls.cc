@@ -137,7 +137,7 @@ void FlowCalls::event(const flow::What& what, FlowCounts& counts) {
             } else if constexpr (std::is_same_v<T, flow::Inconsistency>) {
                 if (flow::breaks_flow(what))
                     lose(false, counts);
-                else if (e.conflict != flow::Conflict::vmid_missing)
+                else if (flow::concerns_flow(e.conflict))
                     go_on_anywhere();
             } else if constexpr (std::is_same_v<T, flow::Context>) {
                 change_context(e, counts);

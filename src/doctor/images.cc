@@ -52,7 +52,7 @@ private:
     void count(const flow::Event& event) {
         if (const auto* what = std::get_if<flow::Inconsistency>(&event.what)) {
             // A contradiction within the trace says nothing about the image.
-            if (what->conflict == flow::Conflict::vmid_missing) return;
+            if (!flow::concerns_flow(what->conflict)) return;
             ++out_.contradictions;
             places_.insert(what->found.value);
             if (!out_.first) out_.first = {offsets_->capture(event.offset), *what};

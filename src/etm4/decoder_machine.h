@@ -209,6 +209,7 @@ public:
         committed.context_known = true;
         committed.sf = state.fields.sf;
         committed.last = state.place;
+        committed.times.begin_inside();
         committed_.resume(committed);
         synchronisation_.resume_synchronised();
         elements_.resume({.context = committed.context});
@@ -231,9 +232,15 @@ public:
     [[nodiscard]] static Carried carried(const Snapshot& s) {
         return {s.committed.context.context_id, s.committed.context.vmid};
     }
-    struct Late {};
-    [[nodiscard]] Late late() const { return {}; }
-    static void complete_late(const Config&, const Snapshot&, const Late&, const follow::Batches&, Snapshot&) {}
+    using Late = follow::TimeOrder;
+    [[nodiscard]] Late late() const { return committed_.state().times; }
+    [[nodiscard]] static bool late_contradicts(const Config&, const Snapshot& before, const Late& late) {
+        return late.contradicts(before.committed.times);
+    }
+    static void complete_late(const Config&, const Snapshot& before, const Late&, const follow::Batches&,
+                              Snapshot& end) {
+        end.committed.times.join(before.committed.times);
+    }
 
 private:
     /// Where the assembler's elements go: at once to the follower, or to those that wait.
@@ -338,7 +345,11 @@ private:
     WM_INLINE unsigned take_timestamp(const std::uint8_t* at, Run& run) {
         Timestamp p;
         const unsigned bytes = read_timestamp(at, p);
-        if (bytes != 0) run.event(at, assembler_.timestamp(p));
+        if (bytes == 0) return 0;
+        const flow::Timestamp timestamp = assembler_.timestamp(p);
+        if (!committed_.plain(timestamp)) [[unlikely]]
+            return 0;
+        run.event(at, timestamp);
         return bytes;
     }
 
@@ -447,6 +458,9 @@ private:
                     further_bytes += bytes - 1;
                     if (atom_follows()) run.goes_on_at(now);
                     continue;
+                } else if (!repeats(addresses, at, a64, targets, now)) [[unlikely]] {
+                    // Nothing leads away from where execution is: it has to be that place.
+                    break;
                 }
                 const unsigned bytes = addresses.take(at);
                 at += bytes;
@@ -467,6 +481,13 @@ private:
         if (now >= 0) follower_.set_position(static_cast<Position>(now));
         packets_ += static_cast<std::uint64_t>(at - first - further_bytes);
         return at;
+    }
+
+    /// The address packet at `at` names the block at `now`.
+    [[nodiscard, gnu::noinline]] static bool repeats(RecentAddresses addresses, const std::uint8_t* at, bool a64,
+                                                     TargetFinder targets, std::ptrdiff_t now) {
+        addresses.take(at);
+        return targets.find({addresses.newest(), a64}) == now;
     }
 
     /// The place of execution is known, and links lead on from there.
@@ -629,8 +650,12 @@ private:
                 now = next;
                 if (next < 0) run.branched(last);
             } else if (row->is == Is::packed_address) {
+                const Position found = targets.find({row->value, a64});
+                // Where nothing leads away from where execution is, it has to be that place.
+                if (now >= 0 && found != now) [[unlikely]]
+                    break;
                 moved = row;
-                now = targets.find({row->value, a64});
+                now = found;
                 if (now < 0) [[unlikely]] {
                     ++row;
                     break;

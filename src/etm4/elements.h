@@ -14,6 +14,7 @@
 #include "waymark/etm4/state.h"
 #include "waymark/follow/elements.h"
 #include "waymark/follow/follower.h"
+#include "waymark/follow/time_order.h"
 #include "waymark/follow/uncommitted.h"
 #include "waymark/follow/walk.h"
 
@@ -395,6 +396,7 @@ struct CommittedState {
     bool overflowed = false;     ///< prev_overflow: the next Trace On follows an overflow
     bool begins = false;         ///< synchronised, and neither Trace On nor an address came since
     bool may_push = true;        ///< the follower's
+    follow::TimeOrder times;
 };
 
 /// `Follower`: follow::ReferenceFollower or follow::Follower<Out>.
@@ -433,11 +435,13 @@ public:
     void commit(Offset at, const element::Address& e) {
         last = e.place;
         address_waits = !context_known;
-        if (context_known) go(at);
+        if (!context_known) return;
+        follower_.expect(place_of(last, sf), at);
+        go(at);
     }
     void commit(Offset at, const element::Context& e) { set_context(at, e.fields); }
     void commit(Offset at, const element::TraceOn&) {
-        begins = false;
+        begins = address_waits = false;
         follower_.lose();
         elements_.event(at, flow::TraceOn{std::exchange(overflowed, false) ? flow::TraceOnReason::overflow
                                                                            : flow::TraceOnReason::enabled,
@@ -448,9 +452,19 @@ public:
         follower_.forbid_pushes();
         may_push = false;
     }
-    void commit(Offset at, const element::ExceptionReturn&) { elements_.event(at, flow::ExceptionReturn{}); }
+    void commit(Offset at, const element::ExceptionReturn&) {
+        if (const std::optional<Address> other = no_exception_return())
+            elements_.event(at, flow::Inconsistency{flow::Conflict::no_exception_return, *other, {}});
+        elements_.event(at, flow::ExceptionReturn{});
+    }
     void commit(Offset, const element::FunctionReturn&) {}
-    void commit(Offset at, const element::Timestamp& e) { elements_.event(at, e.timestamp); }
+    void commit(Offset at, const element::Timestamp& e) {
+        if (const auto before = times.take(e.timestamp))
+            elements_.event(at, flow::Inconsistency{flow::Conflict::time_goes_back, {*before}, {e.timestamp.value}});
+        elements_.event(at, e.timestamp);
+    }
+    /// For inner loops: it needs nothing but to be delivered. False: nothing was done.
+    [[nodiscard]] WM_INLINE bool plain(const flow::Timestamp& timestamp) { return times.plain(timestamp); }
     void commit(Offset at, const element::CycleCount& e) { elements_.event(at, flow_of(e)); }
     void commit(Offset at, const element::Mark& e) {
         if (e.mark.kind == flow::Mark::Kind::transaction_failed) follower_.leave();
@@ -471,7 +485,10 @@ public:
             const follow::Place to = place_of(last, sf);
             out.preferred_return = to.address;
             if (e.at_branch_target) {
-                if (context_known) go(at);
+                if (context_known) {
+                    follower_.expect(to, at);
+                    go(at);
+                }
             } else if (follower_.known()) {
                 const Address reached = instruction_of(to);
                 if (follower_.place().address != reached) follower_.walk_to(reached, follow::Stop::before, at);
@@ -499,6 +516,7 @@ public:
             else
                 elements_.event(at, flow::Untraced{{}, to.address, count, false});
         }
+        follower_.leave();
         if (e.context) set_context(at, *e.context);
         commit(at, element::Address{*e.address});
     }
@@ -577,7 +595,17 @@ private:
         follower_.set_context(context, at);
         if (width_changes && follower_.known()) go(at);
     }
+    /// The branch that was taken last, if it is no exception return. Units also send the address it goes to first, and
+    /// then it is not known here.
+    [[nodiscard]] std::optional<Address> no_exception_return() const {
+        const std::optional<follow::Place> branch = follower_.branch_that_waits();
+        // In the M profile any branch to EXC_RETURN is one.
+        if (!branch || config_.profile == CoreProfile::m) return {};
+        const auto i = isa::decode_at(code_, context.space(), branch->address, branch->isa, rules_.walk.decode);
+        return i && !i->exception_return ? std::optional(branch->address) : std::nullopt;
+    }
     void unplaced(Offset at, const follow::Outcomes& outcomes, unsigned from) {
+        address_waits = false;  // execution has left it
         flow::Atoms count;
         for (unsigned i = from; i < outcomes.count; ++i)
             ++((outcomes.e >> i & 1U) != 0 ? count.taken : count.not_taken);

@@ -401,6 +401,16 @@ public:
                 return fmt::format("an atom, but no branch up to {}, farther than any block goes", hex(what.found));
             case Conflict::update_disagrees:
                 return fmt::format("the trace names {}, but the walk ends at {}", hex(what.expected), hex(what.found));
+            case Conflict::always_taken:
+                return fmt::format("an atom says that the branch at {} was not taken, and it has no condition",
+                                   hex(what.found));
+            case Conflict::address_disagrees:
+                return fmt::format("the trace goes on at {}, and nothing leads there from {}", hex(what.expected),
+                                   hex(what.found));
+            case Conflict::no_exception_return:
+                return fmt::format("an exception return, but the instruction at {} is none", hex(what.found));
+            case Conflict::time_goes_back:
+                return fmt::format("a timestamp of {} after one of {}", what.expected.value, what.found.value);
             case Conflict::sync_disagrees:
             case Conflict::branch_disagrees:
             case Conflict::vmid_missing: break;

@@ -15,7 +15,7 @@ bool loses_flow(const What& what) {
     if (const auto* on = std::get_if<TraceOn>(&what))
         return on->reason != TraceOnReason::enabled && on->reason != TraceOnReason::debug_restart;
     if (const auto* conflict = std::get_if<Inconsistency>(&what))
-        return conflict->conflict != Conflict::branch_disagrees && conflict->conflict != Conflict::vmid_missing;
+        return concerns_flow(conflict->conflict) && conflict->conflict != Conflict::branch_disagrees;
     if (const auto* untraced = std::get_if<Untraced>(&what)) return untraced->instructions == 0;
     if (const auto* mark = std::get_if<Mark>(&what)) return mark->kind == Mark::Kind::uncommitted;
     return std::holds_alternative<NoMemory>(what) || std::holds_alternative<Atoms>(what) ||

@@ -16,8 +16,9 @@ std::string_view name(TraceOnReason reason) {
 
 std::string_view name(Conflict conflict) {
     constexpr std::array<std::string_view, conflicts> names{
-        "sync disagrees",        "branch disagrees", "update behind",    "no return address",
-        "undefined instruction", "runaway walk",     "update disagrees", "VMID missing"};
+        "sync disagrees",        "branch disagrees",  "update behind",       "no return address",
+        "undefined instruction", "runaway walk",      "update disagrees",    "VMID missing",
+        "always taken",          "address disagrees", "no exception return", "time goes back"};
     return names[static_cast<unsigned>(conflict)];
 }
 

@@ -12,6 +12,11 @@ bool ReferenceFollower::ready(Offset at) {
 bool ReferenceFollower::atom(bool e, Offset at, std::uint32_t cycles) {
     const Walk walked = walk_to_waypoint(at);
     if (walked.end != WalkEnd::waypoint) return false;
+    if (!e && always_taken(walked, code_, state_.context.space())) {
+        elements_.event(at, flow::Inconsistency{flow::Conflict::always_taken, walked.last, {}});
+        lose();
+        return false;
+    }
     out_.range(out_.table().intern(walked.block()) * 2 + (e ? 1U : 0U), at, cycles);
     const isa::Instruction& instruction = walked.instruction;
     const Place next{walked.after, walked.start.isa};
@@ -49,6 +54,12 @@ bool ReferenceFollower::branch(const Place& to, Offset at, std::uint32_t cycles,
         elements_.event(at, flow::Inconsistency{flow::Conflict::branch_disagrees, instruction.target, to.address});
     if (instruction.link && may_push && state_.may_push) push({{walked.after, walked.start.isa}, state_.context.ns});
     return true;
+}
+
+std::optional<BranchInstruction> ReferenceFollower::next_branch() const {
+    const Walk ahead = walk(code_, state_.context.space(), state_.place, rules_.walk);
+    if (ahead.end != WalkEnd::waypoint) return {};
+    return BranchInstruction{ahead.last, ahead.instruction.exception_return};
 }
 
 bool ReferenceFollower::source(Address source, Offset at) {
@@ -105,6 +116,12 @@ void ReferenceFollower::confirm(const Place& to, const flow::Context& context, O
     const flow::Context& now = state_.context;
     if (to != state_.place || (now.context_id && context.context_id != now.context_id))
         elements_.event(at, flow::Inconsistency{flow::Conflict::sync_disagrees, state_.place.address, to.address});
+}
+
+void ReferenceFollower::expect(const Place& to, Offset at) {
+    if (!state_.known || to == state_.place) return;
+    elements_.event(at, flow::Inconsistency{flow::Conflict::address_disagrees, state_.place.address, to.address});
+    leave();
 }
 
 void ReferenceFollower::push(const ReturnStack::Entry& entry) {

@@ -4,6 +4,7 @@
 
 namespace waymark::follow {
 
+using isa::Isa;
 using isa::Waypoint;
 
 namespace {
@@ -71,6 +72,21 @@ Walk walk_on(const isa::CodeReader& code, const isa::Space& space, const Place& 
 
 Walk walk(const isa::CodeReader& code, const isa::Space& space, const Place& from, const WalkRules& rules) {
     return walk_on<false>(code, space, from, {}, {}, rules);
+}
+
+bool always_taken(const Walk& walk, const isa::CodeReader& code, const isa::Space& space) {
+    const isa::Instruction& i = walk.instruction;
+    if (i.conditional || (i.waypoint != Waypoint::direct && i.waypoint != Waypoint::indirect)) return false;
+    if (i.waypoint == Waypoint::direct && i.target == walk.after && i.target_isa == walk.start.isa) return false;
+    if (walk.start.isa == Isa::a32 || walk.start.isa == Isa::a64) return true;
+    for (unsigned before = 2; before <= isa::longest_it_block; before += 2) {
+        if (walk.last.value < before) return false;
+        const isa::Code there = code.at({walk.last.value - before}, space);
+        if (there.bytes.size() < 2 || there.section != walk.section) return false;
+        const auto halfword = static_cast<std::uint32_t>(there.bytes[0] | there.bytes[1] << 8);
+        if (isa::it_block_bytes(halfword) >= before) return false;
+    }
+    return true;
 }
 
 Walk walk_to(const isa::CodeReader& code, const isa::Space& space, const Place& from, Address to, Stop stop,

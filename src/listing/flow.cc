@@ -43,12 +43,6 @@ std::optional<std::uint32_t> known_cycles(std::uint32_t cycles) {
 }
 
 /// Whether flow is unknown after it.
-bool resumes(flow::Conflict conflict) {
-    using flow::Conflict;
-    return conflict == Conflict::no_return_address || conflict == Conflict::undefined_reached ||
-           conflict == Conflict::runaway_walk;
-}
-
 EventText describe_mark(const flow::Mark& mark) {
     using Kind = flow::Mark::Kind;
     const auto transaction = [](const char* detail, const char* sentence) {
@@ -172,9 +166,9 @@ EventText describe(const flow::What& what, const pipeline::StreamInfo& stream) {
             } else {
                 static_assert(std::is_same_v<T, flow::Inconsistency>);
                 return {"inconsistency", e.found, std::string(name(e.conflict)),
-                        fmt::format(
-                            "contradiction: {}; {}", stream.source.protocol->sentence(e),
-                            resumes(e.conflict) ? "flow resumes at the next traced address" : "the trace is believed")};
+                        fmt::format("contradiction: {}; {}", stream.source.protocol->sentence(e),
+                                    loses_place(e.conflict) ? "flow resumes at the next traced address"
+                                                            : "the trace is believed")};
             }
         },
         what);

@@ -28,6 +28,7 @@ struct MachineState {
     Offset async_end_{};
     bool plain_context_ = false;  // last_context_ is the follower's
     Offset isync_end_{};          // behind the last I-sync
+    ReturningPacket returning_;
 };
 
 template <class Out>
@@ -97,11 +98,20 @@ public:
     using Carried = std::optional<std::uint32_t>;  ///< the VMID
     [[nodiscard]] static Carried carried(const Snapshot& s) { return s.follower.context.vmid; }
     using Late = LateTimestamps;
-    [[nodiscard]] const Late& late() const { return elements_.late(); }
+    [[nodiscard]] Late late() const { return elements_.late(); }
+    [[nodiscard]] static bool late_contradicts(const Config& config, const Snapshot& before, const Late& late) {
+        TimestampState last = before.elements.timestamps;
+        follow::TimeOrder times = before.elements.times;
+        return late.contradict(config, last, times);
+    }
     static void complete_late(const Config& config, const Snapshot& before, const Late& late,
                               const follow::Batches& batches, Snapshot& end) {
         const TimestampState last = complete_timestamps(config, before.elements.timestamps, late, batches);
         if (late.to_the_end) end.elements.timestamps = last;
+        TimestampState behind = before.elements.timestamps;
+        follow::TimeOrder times = before.elements.times;
+        (void)late.contradict(config, behind, times);
+        end.elements.times.join(times);
     }
 
     [[nodiscard]] Offset offset() const { return parser_.offset(); }
@@ -118,6 +128,7 @@ public:
 private:
     /// The outcomes of an atom packet, but for the first ones.
     void place(const Atom& p, unsigned first, Extent at) {
+        returning_.atoms_until(at.end());
         const std::uint32_t count = elements_.cycles(p.outcome.cycles);
         for (unsigned i = first; i < p.outcome.atoms.count; ++i)
             if (!follower_.known() || !follower_.atom(p.outcome.atoms.e(i), at.first, count)) [[unlikely]] {
@@ -141,6 +152,8 @@ public:
                                                            : take_plain<false, true>(at, end, here, followed))
                                  : (config_.cycle_accurate ? take_plain<true, false>(at, end, here, followed)
                                                            : take_plain<false, false>(at, end, here, followed));
+        if (stopped != at && stopped < end && *stopped == ExceptionReturn::info.value) [[unlikely]]
+            note_returning(stopped, here + static_cast<std::uint64_t>(stopped - at));
         if (followed != 0) [[unlikely]] {
             Cursor cursor(Bytes(stopped - 1, 1));
             Atom atom;
@@ -164,8 +177,12 @@ public:
             // As above, without copies of the state: most branches say nothing but an address.
             last_ = plain_target(p.target);
         }
+        const std::optional<follow::BranchInstruction> branch =
+            follower_.known() ? follower_.next_branch() : std::nullopt;
         if (!follower_.known() || !follower_.branch(last_, at.first, elements_.cycles(p.cycles)))
             elements_.stray_cycles(at.first, p.cycles);
+        else if (branch)
+            returning_.branch_until(at.end(), branch->address, branch->exception_return);
         go_on(at.first);
     }
 
@@ -219,7 +236,12 @@ public:
         last_context_.vmid = context.vmid = p.vmid;
         follower_.set_context(context, at.first);
     }
-    void operator()(const pft::ExceptionReturn&, Extent at) { plain_event(at, flow::ExceptionReturn{}); }
+    void operator()(const pft::ExceptionReturn&, Extent at) {
+        if (synced_ && follower_.known())
+            if (const auto other = returning_.contradicts(at.first, follower_.place().address, config_))
+                elements_.event(at.first, flow::Inconsistency{flow::Conflict::no_exception_return, *other, {}});
+        plain_event(at, flow::ExceptionReturn{});
+    }
     void operator()(const pft::Trigger&, Extent at) { plain_event(at, flow::Trigger{}); }
     void operator()(const Ignore&, Extent) { ++packets_; }
     void operator()(const ASync&, Extent at) {
@@ -242,6 +264,18 @@ private:
         last_context_ = {};
         last_ = {};
         last_alt_isa_ = false;
+    }
+
+    /// Packets were taken up to an exception return packet.
+    [[gnu::noinline]] void note_returning(const std::uint8_t* until, Offset end) {
+        follow::Position branched = paths_.branched(until);
+        if (until == branched_until_) branched = branched_;
+        if (branched >= 0) {
+            const follow::Node& node = follower_.cache().node(branched & ~1);
+            returning_.branch_until(end, node.last().address, node.exception_return);
+        } else if (until != timed_until_) {
+            returning_.atoms_until(end);
+        }
     }
 
     void plain_event(Extent at, flow::What what) {
@@ -294,7 +328,10 @@ private:
                 return {};
             bytes += count_bytes;
         }
-        return {bytes, elements_.complete(p)};
+        const flow::Timestamp timestamp = elements_.complete(p);
+        if (!elements_.plain(timestamp)) [[unlikely]]
+            return {};
+        return {bytes, timestamp};
     }
 
     /// Atoms before `until` whose cycle counts have one or two bytes, along known links, as far as there is room for
@@ -339,6 +376,8 @@ private:
         const std::uint8_t* at = first;
         std::ptrdiff_t now = follower_.position();
         std::ptrdiff_t further_bytes = 0;  // of packets, after their first ones
+        const std::uint8_t *branched_until = nullptr, *timed_until = nullptr;
+        Position branched = follow::nowhere;
         // Branch packets are read only where nothing but the address decides where they go.
         const bool branches = plain_context_ && !last_alt_isa_ && LastTarget::holds(last_);
         LastTarget last(branches ? last_ : Place{});
@@ -356,6 +395,7 @@ private:
         };
         // Paths may contain branch packets, and have no cycle counts.
         const bool has_paths = branches && !cycle_accurate;
+        if (has_paths) paths_.begin();
         const auto outcome_at = [](const std::uint8_t* packet) { return atom_bytes[*packet].count != 0; };
         const auto find_target = [starts](const LastTarget& target) { return starts.find(target.key()); };
         const std::uint8_t* until = stop + 1;
@@ -418,6 +458,7 @@ private:
                     if (timestamp.bytes == 0) break;
                     run.event(at, timestamp.event);
                     at += timestamp.bytes;
+                    timed_until = at;
                     further_bytes += timestamp.bytes - 1;
                     if (atom_follows()) run.goes_on_at(now);
                     continue;
@@ -441,6 +482,8 @@ private:
                 if (calls && link == follow::indirect_call) follower_.push_call(static_cast<Position>(now));
                 last = target;
                 at += bytes;
+                branched = static_cast<Position>(now);
+                branched_until = at;
                 further_bytes += bytes - 1;
                 now = starts.find(last.key());
                 if (now < 0) [[unlikely]]
@@ -450,6 +493,9 @@ private:
             goes_on = at >= until && now >= 0 && followed == 0;
         }
         if (has_paths) paths_.stopped(at, until);
+        branched_ = branched;
+        branched_until_ = branched_until;
+        timed_until_ = timed_until;
         if (branches) last_ = last.place();
         if (now >= 0)
             follower_.set_position(static_cast<Position>(now));
@@ -491,6 +537,9 @@ private:
     Paths paths_;
     FastParser<Machine> parser_;
     std::uint64_t packets_ = 0;
+    // Of take_plain: where the last plain branch packet, of which block, and the last timestamp ended.
+    const std::uint8_t *branched_until_ = nullptr, *timed_until_ = nullptr;
+    follow::Position branched_ = follow::nowhere;
 };
 
 }  // namespace waymark::pft

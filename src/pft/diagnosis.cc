@@ -171,6 +171,13 @@ std::string sentence_of(const flow::Inconsistency& what) {
             return fmt::format("the waypoint update names {}, but the walk ends at {}", expected, found);
         case Conflict::vmid_missing:
             return "VMIDs are traced (ETMCR bit 30), but none came between an I-sync and the packet here";
+        case Conflict::always_taken:
+            return fmt::format("an atom says that the branch at {} was not taken, and it has no condition", found);
+        case Conflict::address_disagrees: return fmt::format("the trace goes on at {}, from {}", expected, found);
+        case Conflict::no_exception_return:
+            return fmt::format("an exception return, but the instruction at {} is none", found);
+        case Conflict::time_goes_back:
+            return fmt::format("a timestamp of {} after one of {}", what.expected.value, what.found.value);
     }
     return {};
 }

@@ -10,6 +10,7 @@
 #include "waymark/follow/block_cache.h"
 #include "waymark/follow/elements.h"
 #include "waymark/follow/parallel.h"
+#include "waymark/follow/time_order.h"
 #include "waymark/pft/parser.h"
 #include "waymark/pft/state.h"
 
@@ -67,10 +68,47 @@ struct CoreState {
     return to;
 }
 
+/// The packet before an exception return packet, as far as that belongs to it: the return is the branch it reports.
+struct ReturningPacket {
+    Offset end{};  ///< of the packet
+    enum class Is : std::uint8_t {
+        other,
+        atoms,   ///< of waypoint instructions that need no address: none is an exception return
+        branch,  ///< a branch packet whose instruction is an exception return
+        no_return
+    } is = Is::other;
+    Address branch{};  ///< Is::no_return: which is none
+
+    void atoms_until(Offset until) { *this = {until, Is::atoms, {}}; }
+    void branch_until(Offset until, Address at, bool returns) {
+        *this = {until, returns ? Is::branch : Is::no_return, at};
+    }
+    /// An exception return packet at `at`, where execution is at `here`, is not of what was executed before it: the
+    /// instruction that cannot be one.
+    [[nodiscard]] std::optional<Address> contradicts(Offset at, Address here, const Config& config) const {
+        if (at != end) return {};
+        if (is == Is::no_return) return branch;
+        // Of what matches the return stack there is no branch packet.
+        return is == Is::atoms && !config.return_stack ? std::optional(here) : std::nullopt;
+    }
+};
+
 /// Values of timestamps that were reported without the last timestamp before them.
 struct LateTimestamps {
     std::vector<TimestampValue> sent;
     bool to_the_end = false;  ///< no timestamp since was complete
+    follow::TimeOrder times;  ///< of those that were
+
+    /// A decoder that has read all before would have reported one of them. `last`, `before`: at the end of what came
+    /// before; afterwards, behind the incomplete ones.
+    [[nodiscard]] bool contradict(const Config& config, TimestampState& last, follow::TimeOrder& before) const {
+        bool any = false;
+        for (const TimestampValue& value : sent) {
+            last.update(value, config);
+            any |= before.take({.value = last.value(config), .known = last.known()}).has_value();
+        }
+        return any || times.contradicts(before);
+    }
 };
 
 /// Puts events into the output, each in its place. `Out` is flow::BatchWriter or flow::CountWriter.
@@ -109,7 +147,14 @@ public:
               flow::TraceOn{reasons[static_cast<unsigned>(p.reason)], counted ? cycles(p.cycles) : flow::no_cycles});
     }
 
-    void timestamp(Offset at, const Timestamp& p) { event(at, complete(p)); }
+    void timestamp(Offset at, const Timestamp& p) {
+        const flow::Timestamp now = complete(p);
+        if (const auto before = times_.take(now))
+            event(at, flow::Inconsistency{flow::Conflict::time_goes_back, {*before}, {now.value}});
+        event(at, now);
+    }
+    /// For inner loops: it needs nothing but to be delivered. False: nothing was done, and it is complete.
+    [[nodiscard]] WM_INLINE bool plain(const flow::Timestamp& timestamp) { return times_.plain(timestamp); }
     /// A timestamp as its element, with the bits that were sent before.
     [[nodiscard]] WM_INLINE flow::Timestamp complete(const Timestamp& p) {
         timestamps_.update(p.value, config_);
@@ -134,6 +179,7 @@ public:
     void forget() {
         Base::forget();
         timestamps_.forget();
+        times_.forget();
         late_.to_the_end = false;
     }
 
@@ -141,24 +187,28 @@ public:
     struct State {
         typename Base::State base;
         TimestampState timestamps;
+        follow::TimeOrder times;
     };
-    [[nodiscard]] State state() const { return {Base::state(), timestamps_}; }
+    [[nodiscard]] State state() const { return {Base::state(), timestamps_, times_}; }
     void resume(const State& state) {
         Base::resume(state.base);
         timestamps_ = state.timestamps;
+        times_ = state.times;
         late_.to_the_end = false;
         late_.sent.clear();
     }
     /// Begins inside a stream, where this was the last context reported, and the last timestamp is not known.
     void begin_inside(const flow::Context& context) {
-        resume({{.context = context}, {}});
+        resume({{.context = context}, {}, {}});
+        times_.begin_inside();
         late_.to_the_end = true;
     }
-    [[nodiscard]] const LateTimestamps& late() const { return late_; }
+    [[nodiscard]] LateTimestamps late() const { return {late_.sent, late_.to_the_end, times_}; }
 
 private:
     const Config& config_;
     TimestampState timestamps_;
+    follow::TimeOrder times_;
     LateTimestamps late_;
 };
 

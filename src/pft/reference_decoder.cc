@@ -111,6 +111,7 @@ private:
     bool begin(Extent at) {
         ++packets_;
         at_ = at.first;
+        end_ = at.end();
         return synced_;
     }
 
@@ -136,8 +137,11 @@ private:
         // modified or the image is wrong. The packet is right either way.
         const CoreState target = branch_target(p, last_state_, config_);
         const std::uint32_t cycles = elements_.cycles(p.cycles);
+        const auto branch = follower_.known() ? follower_.next_branch() : std::nullopt;
         if (!follower_.known() || !follower_.branch(target.place(), at_, cycles))  // steps 2 to 5, and 6b
             elements_.stray_cycles(at_, p.cycles);
+        else if (branch)
+            returning_.branch_until(end_, branch->address, branch->exception_return);
         set_both_states(target);  // step 6a
     }
 
@@ -154,6 +158,7 @@ private:
     }
 
     void analyze_atomheader(const Atom& p) {
+        returning_.atoms_until(end_);
         const std::uint32_t cycles = elements_.cycles(p.outcome.cycles);
         for (unsigned i = 0; i < p.outcome.atoms.count; ++i)
             if (!follower_.known() || !follower_.atom(p.outcome.atoms.e(i), at_, cycles)) {
@@ -187,7 +192,12 @@ private:
         follower_.walk_to(place.address, follow::Stop::after, at_);
     }
 
-    void analyze_eret() { elements_.event(at_, flow::ExceptionReturn{}); }
+    void analyze_eret() {
+        if (follower_.known())
+            if (const auto other = returning_.contradicts(at_, follower_.place().address, config_))
+                elements_.event(at_, flow::Inconsistency{flow::Conflict::no_exception_return, *other, {}});
+        elements_.event(at_, flow::ExceptionReturn{});
+    }
 
     /// Section 4.3.
     void analyze_isync(const ISync& p) {
@@ -219,7 +229,8 @@ private:
     bool vmid_due_ = false;    // an I-sync came, and no VMID since, though VMIDs are traced
     bool async_seen_ = false;  // not synced: an A-sync has come, its I-sync not yet
     Offset async_end_{};
-    Offset at_{};  // of the packet at hand
+    Offset at_{}, end_{};  // of the packet at hand
+    ReturningPacket returning_;
     std::uint64_t packets_ = 0;
 };
 

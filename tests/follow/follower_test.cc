@@ -265,17 +265,28 @@ TEST(Followers, AgreeOnRandomProgramsAndCalls) {
 
 // ---- what the calls mean
 
-//  8000  bl 8010      8010  bx lr
-//  8004  mov r0, r0   8014  blx r3
+//  8000  bl 8010      8010  bxne lr
+//  8004  mov r0, r0   8014  blxne r3
 //  8008  b 8008       8018  udf
 constexpr std::uint8_t code[] = {0x02, 0x00, 0x00, 0xeb, 0x00, 0x00, 0xa0, 0xe1, 0xfe, 0xff, 0xff, 0xea, 0x00, 0x00,
-                                 0xa0, 0xe1, 0x1e, 0xff, 0x2f, 0xe1, 0x33, 0xff, 0x2f, 0xe1, 0xf0, 0x00, 0xf0, 0xe7};
+                                 0xa0, 0xe1, 0x1e, 0xff, 0x2f, 0x11, 0x33, 0xff, 0x2f, 0x11, 0xf0, 0x00, 0xf0, 0xe7};
 synthetic::Memory memory() {
     synthetic::Memory m;
     m.sections.push_back({0x8000, {std::begin(code), std::end(code)}});
     return m;
 }
 Place a32(std::uint64_t address) { return {{address}, Isa::a32}; }
+
+/// 0x1000: add, b.eq 0x100c, add, bl 0x1018, add, eret, ret
+synthetic::Memory a64_memory() {
+    synthetic::Memory m;
+    auto& bytes = m.sections.emplace_back(synthetic::Memory::Section{0x1000, {}}).bytes;
+    for (const std::uint32_t word :
+         {0x91000400U, 0x54000040U, 0x91000400U, 0x94000003U, 0x91000400U, 0xd69f03e0U, 0xd65f03c0U})
+        for (unsigned i = 0; i < 4; ++i) bytes.push_back(static_cast<std::uint8_t>(word >> 8 * i));
+    return m;
+}
+Place a64(std::uint64_t address) { return {{address}, Isa::a64}; }
 
 template <class S>
 class Calls : public testing::Test {
@@ -335,6 +346,76 @@ TEST(Links, LeadOverNothingButPlainOutcomes) {
         for (const Position hub : {nowhere, indirect, call, indirect_call})
             for (const int e : {0, 1}) EXPECT_EQ(cache.links()[hub + e], hub);
     }
+}
+
+// Nor past a branch that is always taken, though the call there has returned to what is behind it.
+TEST(Links, LeadNowherePastABranchWithoutACondition) {
+    const synthetic::Memory m = a64_memory();
+    for (const bool return_stack : {false, true}) {
+        Fast side({.return_stack = return_stack, .indirect = Indirect::waits}, m);
+        auto& f = side.follower;
+        for (unsigned times = 0; times < 2; ++times) {
+            f.go(a64(0x1010), {}, {1});
+            EXPECT_TRUE(f.atom(true, {1}));
+            f.go(a64(0x1008), {}, {2});
+            EXPECT_TRUE(f.atom(true, {2}));
+            EXPECT_TRUE(f.atom(true, {3}));
+        }
+        const BlockCache& cache = f.cache();
+        const Position call_at = cache.peek(a64(0x1008)), back = cache.peek(a64(0x1010));
+        if (return_stack) {
+            EXPECT_EQ(f.pop_return(), back);
+            EXPECT_EQ(cache.return_target(call_at), back);
+        }
+        EXPECT_EQ(cache.links()[call_at], nowhere);
+        EXPECT_EQ(cache.links()[cache.peek(a64(0x1018))], nowhere);
+    }
+}
+
+// What cannot have happened is not delivered: it is reported, and the place is unknown.
+TYPED_TEST(Calls, ABranchWithoutAConditionIsTaken) {
+    const synthetic::Memory m = a64_memory();
+    TypeParam side({.return_stack = true, .indirect = Indirect::waits}, m);
+    auto& f = side.follower;
+    std::uint64_t at = 0;
+    for (unsigned times = 0; times < 2; ++times)  // the second time from the cache
+        for (const auto& [start, branch] : {std::pair{0x1008U, 0x100cU}, {0x1010U, 0x1014U}, {0x1018U, 0x1018U}}) {
+            f.go(a64(start), {}, {++at});
+            EXPECT_FALSE(f.atom(false, {++at}));
+            EXPECT_FALSE(f.known());
+            EXPECT_FALSE(f.ready({at}));
+        }
+    f.go(a64(0x1000), {}, {++at});
+    EXPECT_TRUE(f.atom(false, {++at}));  // b.eq
+    std::vector<std::uint64_t> found;
+    unsigned ranges = 0;
+    for (const auto& e : side.finish()) {
+        ranges += e.kind == Kind::range ? 1 : 0;
+        if (e.kind == Kind::inconsistency) found.push_back(e.offset);
+    }
+    EXPECT_EQ(found, (std::vector<std::uint64_t>{2, 4, 6, 8, 10, 12}));
+    EXPECT_EQ(ranges, 1U);
+}
+
+TYPED_TEST(Calls, AnAddressThatNothingLeadsToIsReported) {
+    const synthetic::Memory m = a64_memory();
+    TypeParam side({.return_stack = true, .indirect = Indirect::waits}, m);
+    auto& f = side.follower;
+    f.expect(a64(0x1000), {1});  // nothing is known yet
+    f.go(a64(0x1008), {}, {1});
+    f.expect(a64(0x1008), {2});
+    EXPECT_TRUE(f.atom(true, {3}));  // bl 0x1018
+    f.expect(a64(0x1018), {4});
+    EXPECT_TRUE(f.known());
+    EXPECT_TRUE(f.atom(true, {5}));  // ret
+    EXPECT_EQ(f.branch_that_waits(), a64(0x1018));
+    f.expect(a64(0x1000), {6});
+    f.go(a64(0x1000), {}, {6});
+    EXPECT_EQ(f.branch_that_waits(), std::nullopt);
+    f.expect(a64(0x1010), {7});
+    EXPECT_FALSE(f.known());
+    EXPECT_EQ(side.finish().back(), synthetic::event_element(7, flow::Inconsistency{flow::Conflict::address_disagrees,
+                                                                                    Address{0x1000}, Address{0x1010}}));
 }
 
 TYPED_TEST(Calls, AReturnWaitsForAnAddress) {
@@ -477,17 +558,6 @@ TYPED_TEST(Calls, FollowA64OverABoundaryOf4GB) {
     }
     EXPECT_EQ(ranges, 3U * 9);
 }
-
-/// 0x1000: add, b.eq 0x100c, add, bl 0x1018, add, eret, ret
-synthetic::Memory a64_memory() {
-    synthetic::Memory m;
-    auto& bytes = m.sections.emplace_back(synthetic::Memory::Section{0x1000, {}}).bytes;
-    for (const std::uint32_t word :
-         {0x91000400U, 0x54000040U, 0x91000400U, 0x94000003U, 0x91000400U, 0xd69f03e0U, 0xd65f03c0U})
-        for (unsigned i = 0; i < 4; ++i) bytes.push_back(static_cast<std::uint8_t>(word >> 8 * i));
-    return m;
-}
-Place a64(std::uint64_t address) { return {{address}, Isa::a64}; }
 
 // Waypoint instructions before the source were not taken. What the image contradicts leaves flow unknown.
 TYPED_TEST(Calls, ASourceAddressTakesTheWaypointThere) {
@@ -639,7 +709,7 @@ TEST(Links, LeadOverNoExceptionReturnThatIsReported) {
         auto& f = side.follower;
         for (const std::uint64_t start : {0x1010U, 0x1018U}) {  // add, eret; ret
             f.go(a64(start), {}, {1});
-            EXPECT_TRUE(f.atom(false, {2}));
+            EXPECT_TRUE(f.atom(true, {2}));
         }
         const BlockCache& cache = f.cache();
         EXPECT_EQ(cache.links()[cache.peek(a64(0x1010)) + 1], reported ? nowhere : indirect);

@@ -68,6 +68,51 @@ TEST(Walk, EndsBehindTheNextWaypoint) {
                                         .flags = flow::Block::link}));
 }
 
+/// The branch at the end of a walk from the n-th of these halfwords on.
+bool always(const std::vector<std::uint16_t>& halfwords, std::size_t first, Isa isa = Isa::t32) {
+    synthetic::Memory m;
+    auto& bytes = m.sections.emplace_back(synthetic::Memory::Section{base, {}}).bytes;
+    for (const std::uint16_t h : halfwords) {
+        bytes.push_back(static_cast<std::uint8_t>(h));
+        bytes.push_back(static_cast<std::uint8_t>(h >> 8));
+    }
+    const Walk w = walk(m, {}, {{base + 2 * first}, isa}, {});
+    EXPECT_EQ(w.end, WalkEnd::waypoint);
+    return always_taken(w, m, {});
+}
+
+TEST(Walk, KnowsBranchesThatAreAlwaysTaken) {
+    EXPECT_TRUE(always({0xff1e, 0xe12f}, 0, Isa::a32));   // bx lr
+    EXPECT_FALSE(always({0xff1e, 0x112f}, 0, Isa::a32));  // bxne lr
+    EXPECT_TRUE(always({0x0002, 0xea00}, 0, Isa::a32));   // b
+    EXPECT_FALSE(always({0xffff, 0xeaff}, 0, Isa::a32));  // b to the next instruction
+    EXPECT_TRUE(always({0x0002, 0x1400}, 0, Isa::a64));   // b
+    EXPECT_FALSE(always({0x0040, 0x5400}, 0, Isa::a64));  // b.eq
+    EXPECT_FALSE(always({0x3fdf, 0xd503}, 0, Isa::a64));  // isb
+}
+
+// An IT instruction covers up to four instructions of two or four bytes. Where a walk begins behind it, it is not seen.
+TEST(Walk, LooksForItInstructionsBeforeABranch) {
+    constexpr std::uint16_t nop = 0xbf00, bx_lr = 0x4770, it_eq = 0xbf08, ite_eq = 0xbf0c, it_al = 0xbfe8;
+    constexpr std::uint16_t itttt_eq = 0xbf01;
+    const std::vector<std::uint16_t> nops(7, nop);
+    const auto after = [&](std::size_t halfword, std::uint16_t it) {
+        std::vector<std::uint16_t> all = nops;
+        all[halfword] = it;
+        all.push_back(bx_lr);
+        return always(all, 7);
+    };
+    EXPECT_TRUE(after(0, nop));
+    EXPECT_FALSE(after(6, it_eq));
+    EXPECT_TRUE(after(5, it_eq)) << "it covers one instruction";
+    EXPECT_FALSE(after(5, ite_eq));
+    EXPECT_FALSE(after(4, ite_eq)) << "an instruction of four bytes may be between";
+    EXPECT_TRUE(after(3, ite_eq));
+    EXPECT_FALSE(after(0, itttt_eq));
+    EXPECT_TRUE(after(6, it_al));
+    EXPECT_FALSE(always({nop, nop, nop, nop, nop, nop, bx_lr}, 6)) << "what is before it is not known";
+}
+
 TEST(Walk, TakesBarriersAsTheUnitDoes) {
     EXPECT_EQ(from(0x8028, Isa::t32).last, Address{0x802c});
     const Walk barrier = from(0x8028, Isa::t32, {.decode = {.dmb_dsb_waypoints = true}});

@@ -35,6 +35,7 @@ std::uint32_t Memory::section_of(std::uint64_t address) const {
 
 namespace {
 
+constexpr std::uint32_t it_eq = 0xbf08;
 constexpr std::uint8_t conditional = Block::conditional, link = Block::link, fn_return = Block::function_return,
                        exc_return = Block::exception_return;
 
@@ -333,6 +334,7 @@ private:
             b.may_fail = followed && (ending.flags & conditional) != 0 ? true : followed && random_.chance(1000);
             if (ending.opcode == enterx.opcode || ending.opcode == leavex.opcode) b.may_fail = false;
             if (ending.form == Form::t32_blx && !options_.blx_may_fail) b.may_fail = false;
+            if (b.may_fail && (ending.flags & conditional) == 0) append(section, b.block.isa, it_eq, 2);
         }
         if (next) b.block.target = sections_[section].address + sections_[section].bytes.size() + ending.bytes;
         const auto index = static_cast<std::uint32_t>(program_.blocks.size());

@@ -306,9 +306,10 @@ struct EventText {
         return "mark " + std::to_string(static_cast<unsigned>(mark.kind)) + " " + hex(mark.value);
     }
     std::string operator()(const flow::Inconsistency& what) const {
-        constexpr std::string_view kinds[] = {"sync_disagrees",    "branch_disagrees",  "update_behind",
-                                              "no_return_address", "undefined_reached", "runaway_walk",
-                                              "update_disagrees",  "vmid_missing"};
+        constexpr std::string_view kinds[] = {"sync_disagrees",    "branch_disagrees",    "update_behind",
+                                              "no_return_address", "undefined_reached",   "runaway_walk",
+                                              "update_disagrees",  "vmid_missing",        "always_taken",
+                                              "address_disagrees", "no_exception_return", "time_goes_back"};
         return "inconsistency " + std::string(kinds[static_cast<std::size_t>(what.conflict)]) +
                " found=" + hex(what.found.value) + " expected=" + hex(what.expected.value);
     }

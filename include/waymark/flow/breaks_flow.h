@@ -10,9 +10,7 @@ namespace waymark::flow {
 /// Behind this event flow goes on at a place that does not follow from what ran before it. Exceptions and changes of
 /// context are no such events: they have rules of their own.
 [[nodiscard]] inline bool breaks_flow(const What& what) {
-    if (const auto* wrong = std::get_if<Inconsistency>(&what))
-        return wrong->conflict == Conflict::no_return_address || wrong->conflict == Conflict::undefined_reached ||
-               wrong->conflict == Conflict::runaway_walk || wrong->conflict == Conflict::sync_disagrees;
+    if (const auto* wrong = std::get_if<Inconsistency>(&what)) return cuts_flow(wrong->conflict);
     if (const auto* mark = std::get_if<Mark>(&what)) return mark->kind == Mark::Kind::uncommitted;
     return std::holds_alternative<Gap>(what) || std::holds_alternative<TraceOn>(what) ||
            std::holds_alternative<NoMemory>(what) || std::holds_alternative<Untraced>(what) ||

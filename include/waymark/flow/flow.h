@@ -176,7 +176,38 @@ enum class Conflict : std::uint8_t {
     runaway_walk,       ///< no waypoint within the longest plausible block
     update_disagrees,   ///< as before, but it is beyond a waypoint instruction, amid an instruction, or not a waypoint
     vmid_missing,       ///< VMIDs are traced, but none came between an I-sync and the next atom or branch packet
+    always_taken,       ///< an outcome says of a branch without a condition that it was not taken
+    address_disagrees,  ///< an address names another place than the one that nothing before it leads away from
+    no_exception_return,  ///< an exception return is reported, and what was executed last is none
+    time_goes_back,  ///< a timestamp is less than the one before it (`found`: the one before; `expected`: this one)
 };
+/// What was executed before it and what is executed after it do not belong together.
+[[nodiscard]] constexpr bool cuts_flow(Conflict conflict) {
+    switch (conflict) {
+        case Conflict::sync_disagrees:
+        case Conflict::no_return_address:
+        case Conflict::undefined_reached:
+        case Conflict::runaway_walk:
+        case Conflict::always_taken:
+        case Conflict::address_disagrees: return true;
+        case Conflict::branch_disagrees:
+        case Conflict::update_behind:
+        case Conflict::update_disagrees:
+        case Conflict::vmid_missing:
+        case Conflict::no_exception_return:
+        case Conflict::time_goes_back: break;
+    }
+    return false;
+}
+/// Where execution goes on is unknown until the trace names a place.
+[[nodiscard]] constexpr bool loses_place(Conflict conflict) {
+    return cuts_flow(conflict) && conflict != Conflict::sync_disagrees && conflict != Conflict::address_disagrees;
+}
+/// It says something about flow, and not only about the trace.
+[[nodiscard]] constexpr bool concerns_flow(Conflict conflict) {
+    return conflict != Conflict::vmid_missing && conflict != Conflict::no_exception_return &&
+           conflict != Conflict::time_goes_back;
+}
 struct Inconsistency {
     Conflict conflict{};
     Address found{};     ///< the address the walk has reached or the image gives

@@ -12,7 +12,7 @@
 namespace waymark::flow {
 
 inline constexpr unsigned trace_on_reasons = 5;
-inline constexpr unsigned conflicts = 8;
+inline constexpr unsigned conflicts = 12;
 
 /// What a reason or conflict is called in reports.
 [[nodiscard]] std::string_view name(TraceOnReason reason);

@@ -51,8 +51,9 @@ struct Node {
     flow::End end{};
     WalkEnd walk_end{};
     bool link{}, exception_return{};
-    bool whole{};             ///< all of it is in one section
-    std::uint32_t section{};  ///< of the first instruction
+    bool whole : 1 = false;         ///< all of it is in one section
+    bool always_taken : 1 = false;  ///< follow::always_taken: its other outcome has no link
+    std::uint32_t section{};        ///< of the first instruction
 
     [[nodiscard]] Place start() const { return {start_address, isa}; }
     /// Where a direct branch or barrier goes.
@@ -219,7 +220,12 @@ public:
     [[nodiscard]] WM_INLINE const Position* links() const { return links_.data() + hubs; }
     /// Where the direct branch with link at the end of this block goes. Precondition: links()[at + 1] is `call`.
     [[nodiscard]] WM_INLINE Position call_target(Position at) const {
-        return call_targets_[static_cast<std::size_t>(at) / 2];
+        return calls_[static_cast<std::size_t>(at) / 2].target;
+    }
+    /// Where execution goes on when the call at the end of this block returns; below 0: not known. Precondition: there
+    /// is a return stack.
+    [[nodiscard]] WM_INLINE Position return_target(Position at) const {
+        return calls_[static_cast<std::size_t>(at) / 2].back;
     }
     [[nodiscard]] const Node& node(Position at) const { return nodes_[index_[static_cast<std::size_t>(at) / 2]]; }
     /// Precondition: `at` is below `nowhere`, as `add` gave it.
@@ -245,7 +251,7 @@ public:
         if (id >= index_.size()) {
             index_.resize(std::max<std::size_t>({1024, id + 1, 2 * index_.size()}), no_node);
             links_.resize(hubs + 2 * index_.size(), nowhere);
-            if (rules_.return_stack) call_targets_.resize(index_.size(), nowhere);
+            if (rules_.return_stack) calls_.resize(index_.size());
         }
         index_[id] = index;
         if (node.end == flow::End::indirect && !(node.exception_return && rules_.report_exception_returns))
@@ -290,11 +296,15 @@ private:
     static constexpr std::uint32_t no_node = 0xffffffff;
 
     void set_link(std::uint32_t edge, Position to) {
-        const bool calls = rules_.return_stack && (edge & 1U) != 0 && nodes_[index_[edge / 2]].link;
-        if (calls) call_targets_[edge / 2] = to;
-        links_[hubs + edge] = calls ? call : to;
+        const Node& from = nodes_[index_[edge / 2]];
+        const bool taken = (edge & 1U) != 0, calls = rules_.return_stack && from.link;
+        if (calls) (taken ? calls_[edge / 2].target : calls_[edge / 2].back) = to;
+        if (taken || !from.always_taken) links_[hubs + edge] = calls && taken ? call : to;
     }
 
+    struct Call {
+        Position target = nowhere, back = nowhere;
+    };
     struct InSection {
         std::uint32_t section{};
         Place start{};
@@ -307,8 +317,8 @@ private:
     const Rules rules_;
     const std::uint32_t serial_ = next_serial();
     std::vector<Position> links_{indirect_call, indirect_call, call, call, indirect, indirect, nowhere, nowhere};
-    std::vector<Position> call_targets_;  // by block id, if there is a return stack
-    std::vector<std::uint32_t> index_;    // by block id: index in nodes_, or no_node
+    std::vector<Call> calls_;           // by block id, if there is a return stack
+    std::vector<std::uint32_t> index_;  // by block id: index in nodes_, or no_node
     std::vector<Node> nodes_;
     std::unordered_map<InSection, Position, InSectionHash> by_section_;  // whole blocks, if spaces share them
     std::size_t starts_ = 0;
@@ -345,6 +355,7 @@ public:
     }
     [[nodiscard]] WM_INLINE const Position* links() const { return store_->links(); }
     [[nodiscard]] WM_INLINE Position call_target(Position at) const { return store_->call_target(at); }
+    [[nodiscard]] WM_INLINE Position return_target(Position at) const { return store_->return_target(at); }
     [[nodiscard]] const Node& node(Position at) const { return store_->node(at); }
     /// Outcome `e` of the block leads to that one, in this space. Where spaces share blocks, the link is kept only if
     /// that holds in all: both are in one section, which is there as a whole or not at all.
@@ -474,6 +485,7 @@ private:
             node.exception_return = w.instruction.exception_return;
             node.target_address = w.instruction.target;
             node.target_isa = w.instruction.target_isa;
+            node.always_taken = always_taken(w, code_, space_);
             if (shared_) node.whole = code_.at(node.last().address, space_).section == w.section;
         }
         return node;

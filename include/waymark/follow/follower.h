@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -28,6 +29,12 @@ struct FollowerState {
     bool pop_due = false;  ///< Rules::Indirect::waits: a taken indirect branch whose target no packet has named yet
     bool may_push = true;  ///< see Follower::forbid_pushes
     ReturnStack stack{};
+};
+
+/// A waypoint instruction that is about to be reported.
+struct BranchInstruction {
+    Address address{};
+    bool exception_return{};
 };
 
 template <class Out>
@@ -55,6 +62,10 @@ public:
             pop(at);
         return state_.known;
     }
+    /// The indirect branch that was taken last, if no packet has named its target yet (Rules::Indirect::waits).
+    [[nodiscard]] std::optional<Place> branch_that_waits() const {
+        return state_.pop_due ? std::optional(state_.place) : std::nullopt;
+    }
     /// An indirect branch was taken, no packet has named its target, and the return stack has one.
     [[nodiscard]] bool returns() const { return state_.pop_due && !state_.stack.empty(); }
     /// The place of execution. Precondition: known().
@@ -69,6 +80,11 @@ public:
         const Node& node = here();
         if (!node.passable()) [[unlikely]] {
             give_up(node, at);
+            return false;
+        }
+        if (!e && node.always_taken) [[unlikely]] {
+            elements_.event(at, flow::Inconsistency{flow::Conflict::always_taken, node.last().address, {}});
+            lose();
             return false;
         }
         out_.range(node.edge | (e ? 1U : 0U), at, cycles);
@@ -111,8 +127,15 @@ public:
                 lose();
                 return false;
             }
-            atom(false, at);
+            if (!atom(false, at)) return false;
         }
+    }
+
+    /// The waypoint instruction that is executed next, if the way to it is known. Precondition: known().
+    [[nodiscard]] std::optional<BranchInstruction> next_branch() {
+        const Node& node = here();
+        if (!node.passable()) return {};
+        return BranchInstruction{node.last().address, node.exception_return};
     }
 
     /// Execution continues there, in this context.
@@ -179,6 +202,15 @@ public:
             elements_.event(at, flow::Inconsistency{flow::Conflict::sync_disagrees, reached.address, to.address});
     }
 
+    /// An address says that execution is there, though nothing before it leads away from where it was: if that is
+    /// another place, reports so, and flow before and after do not belong together; `go` comes next. The return stack
+    /// stays: where code was changed while it ran, the unit's own does.
+    void expect(const Place& to, Offset at) {
+        if (!state_.known || place() == to) return;
+        elements_.event(at, flow::Inconsistency{flow::Conflict::address_disagrees, place().address, to.address});
+        leave();
+    }
+
     /// The unit's return stack is empty from here on.
     void clear_return_stack() { state_.stack.clear(); }
     /// Nothing is pushed until execution's place is given by `go` (ETMv4: Trace Info).
@@ -242,7 +274,7 @@ public:
         const Position called = caller(0);
         if (called < 0) [[unlikely]]
             return nowhere;
-        Position to = cache_->links()[called];
+        Position to = cache_->return_target(called);
         if (to < 0) [[unlikely]] {
             to = cache_->peek(state_.stack.top().place);
             if (to < 0) return nowhere;

@@ -80,6 +80,9 @@ using Batches = std::vector<std::unique_ptr<flow::BatchWriter::Owned>>;
 ///         Carried, carried(snapshot)    what a cut does not give and rarely changes; `state.carry(carried)`
 ///                                       assumes it
 ///         Late, late()                  the elements delivered since begin_at that are not complete
+///         late_contradicts(config, before, late)   a decoder that has read all before the cut would have reported that
+///         they
+///                                       contradict what came before
 ///         complete_late(config, before, late, batches, end)
 ///                                       completes them in `batches` and in the snapshot `end`, from the snapshot
 ///                                       at the end of the piece before
@@ -375,7 +378,8 @@ private:
         Slot& s = slot(committed_);
         lock.unlock();
         s.in_order = !s.assumes;
-        if (s.put_off || (s.assumes && !Decoder::continues(committed_state_, first_ + s.from, s.assumed)))
+        if (s.put_off || (s.assumes && (!Decoder::continues(committed_state_, first_ + s.from, s.assumed) ||
+                                        Decoder::late_contradicts(config_, committed_state_, s.late))))
             again(worker, s);
         else if (s.assumes)
             continue_with(worker, s);

@@ -150,13 +150,21 @@ public:
             at += path->size;
             further_bytes += path->size - path->packets;
             if (path->ends_with_branch()) {
-                run.branched(static_cast<Position>(path->ranges[path->count - 1U].edge));
+                branched_ = static_cast<Position>(path->ranges[path->count - 1U].edge);
+                branched_until_ = at;
+                run.branched(branched_);
                 if (outcome_at(at)) run.goes_on_at(now);
             }
         }
         const std::size_t read = std::min(wait_, static_cast<std::size_t>(end - at));
         if (!options_.none) wait_ -= read;
         return at + read;
+    }
+    /// Packets of other memory come.
+    void begin() { branched_until_ = nullptr; }
+    /// The edge of the taken indirect branch that the last path ended with, if it ended here; else below 0.
+    [[nodiscard]] Position branched(const std::uint8_t* until) const {
+        return until == branched_until_ ? branched_ : nowhere;
     }
     /// Packets were read up to here only.
     void stopped(const std::uint8_t* at, const std::uint8_t* until) {
@@ -326,7 +334,7 @@ private:
             }
             if (caller < 0) return false;
             path_.branches |= 1U << (path_.count - 1);
-            now_ = follower_.cache().links()[caller];
+            now_ = follower_.cache().return_target(caller);
             return now_ >= 0;
         }
 
@@ -374,6 +382,8 @@ private:
     std::vector<std::uint16_t> missed_;  // tags of those missed last, four for each slot
     unsigned shift_ = 63;                // a hash shifted so is a slot
     Path* last_ = paths_.data();         // taken last
+    const std::uint8_t* branched_until_ = nullptr;
+    Position branched_ = nowhere;
     std::size_t hits_ = 0, misses_ = 0, rest_ = 0, wait_ = 0;
     std::uint64_t number_ = 0;
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "waymark/flow/blocks.h"
 #include "waymark/follow/follower.h"
@@ -19,17 +20,22 @@ public:
 
     [[nodiscard]] bool known() const { return state_.known; }
     [[nodiscard]] bool ready(Offset at);
+    [[nodiscard]] std::optional<Place> branch_that_waits() const {
+        return state_.pop_due ? std::optional(state_.place) : std::nullopt;
+    }
     [[nodiscard]] bool returns() const { return state_.pop_due && !state_.stack.empty(); }
     [[nodiscard]] Place place() const { return state_.place; }
     [[nodiscard]] const flow::Context& context() const { return state_.context; }
 
     bool atom(bool e, Offset at, std::uint32_t cycles = flow::no_cycles);
     bool branch(const Place& to, Offset at, std::uint32_t cycles = flow::no_cycles, bool may_push = true);
+    [[nodiscard]] std::optional<BranchInstruction> next_branch() const;
     bool source(Address source, Offset at);
     void go(const Place& to, const flow::Context& context, Offset at);
     void set_context(const flow::Context& context, Offset at);
     void exception(flow::Exception e, Offset at);
     void walk_to(Address to, Stop stop, Offset at);
+    void expect(const Place& to, Offset at);
     void confirm(const Place& to, const flow::Context& context, Offset at);
 
     void clear_return_stack() { state_.stack.clear(); }

@@ -78,6 +78,11 @@ struct Walk {
 [[nodiscard]] Walk walk(const isa::CodeReader& code, const isa::Space& space, const Place& from,
                         const WalkRules& rules);
 
+/// The waypoint instruction that ends this walk is a branch that leads elsewhere whenever it is executed: nothing keeps
+/// it from being taken, and it does not lead to what comes after it. False too where an IT instruction before it may
+/// make it conditional, or what is before it is not known. Precondition: it ends with one.
+[[nodiscard]] bool always_taken(const Walk& walk, const isa::CodeReader& code, const isa::Space& space);
+
 /// Where `walk_to` stops.
 enum class Stop : std::uint8_t {
     before,  ///< before the instruction at the address

@@ -9,6 +9,16 @@
 
 namespace waymark::isa {
 
+/// From an IT instruction up to the last instruction that it covers, where all are as long as they can be.
+inline constexpr unsigned longest_it_block = 2 + 3 * 4;
+/// How far from its own address an IT instruction reaches, at most, as the start of what it makes conditional. 0: the
+/// halfword is none, or makes nothing conditional.
+[[nodiscard]] constexpr unsigned it_block_bytes(std::uint32_t halfword) {
+    const std::uint32_t mask = halfword & 0xfU;
+    if ((halfword & 0xff00U) != 0xbf00U || mask == 0 || (halfword >> 4 & 0xfU) >= 0xe) return 0;
+    return 2 + 4 * (3U - static_cast<unsigned>(std::countr_zero(mask)));
+}
+
 /// Which instructions of a walk depend on a condition of an IT instruction before them. A walk that begins inside an IT
 /// block does not know of it.
 class ItBlock {
