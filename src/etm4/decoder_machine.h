@@ -458,9 +458,8 @@ private:
                     further_bytes += bytes - 1;
                     if (atom_follows()) run.goes_on_at(now);
                     continue;
-                } else if (!repeats(addresses, at, a64, targets, now)) [[unlikely]] {
-                    // Nothing leads away from where execution is: it has to be that place.
-                    break;
+                } else {
+                    break;  // nothing leads away from where execution is
                 }
                 const unsigned bytes = addresses.take(at);
                 at += bytes;
@@ -471,6 +470,16 @@ private:
                 if (atom_follows()) run.goes_on_at(now);
             }
             goes_on = at >= until && now >= 0 && rest.count == 0;
+            // An address that repeats where execution is, as with branch broadcast. Another one is left to the call for
+            // single packets. Not in the loop above, which would have less registers.
+            if (!goes_on && now >= 0 && rest.count == 0 && at < stop && is_address(*at) &&
+                repeats(addresses, at, a64, targets, now)) {
+                const unsigned bytes = addresses.take(at);
+                at += bytes;
+                further_bytes += bytes - 1;
+                if (atom_follows()) run.goes_on_at(now);
+                goes_on = true;
+            }
         }
         if constexpr (!times) paths_.stopped(at, until);
         if (addresses.moved()) {

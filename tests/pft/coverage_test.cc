@@ -46,7 +46,7 @@ const Section sections[] = {
      {"missing at the start of a block", "missing inside a block", "branch packet into missing code",
       "update into missing code", "atoms afterwards", "update sets the base while the address is unknown",
       "branch packet restores the address", "other packets while the address is unknown", "runaway walk",
-      "undefined instruction reached", "no image, branch broadcast"}},
+      "undefined instruction reached", "branch without a condition not taken", "no image, branch broadcast"}},
     {"4.5",
      {"atom E on an indirect branch pops", "pop before push", "every taken link pushes", "branch packet does not pop",
       "sixteen entries", "full stack throws the oldest away", "entry holds the instruction set",
