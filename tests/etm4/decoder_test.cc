@@ -334,38 +334,44 @@ TEST_F(Etm4Elements, FlowThatCannotBeIsReported) {
     for (const std::uint32_t speculation : {0U, 8U}) {
         Config config = test::etmv4();
         config.max_speculation = speculation;
-        const auto decoded = [&](const auto& more) {
+        const auto decoded = [&](std::uint32_t outcomes, const auto& more) {
             begin(config);
             more();
-            if (speculation != 0) add(Commit{3});
+            if (speculation != 0) add(Commit{outcomes});
             return lines();
         };
         // bl at 0x100c is always taken; then nothing can be placed before an address.
-        EXPECT_EQ(decoded([&] {
-                      atoms({false, false, true});
-                  }),
+        EXPECT_EQ(decoded(3,
+                          [&] {
+                              atoms({false, false, true});
+                          }),
                   (Lines{range(0x1000, 0x1008, "N"), "inconsistency 0x8 0x100c 0x0 0x0", "atoms 0x1 0x1 0x0 0x0"}));
         // After bl 0x1020 an address repeats the target, or is wrong.
-        EXPECT_EQ(decoded([&] {
-                      atoms({false, true});
-                      address(0x1020);
-                      atoms({true});
-                  }),
+        EXPECT_EQ(decoded(3,
+                          [&] {
+                              atoms({false, true});
+                              address(0x1020);
+                              atoms({true});
+                          }),
                   (Lines{range(0x1000, 0x1008, "N"), range(0x1008, 0x1010, "E"), range(0x1020, 0x1024, "E")}));
-        EXPECT_EQ(decoded([&] {
-                      atoms({false, true});
-                      address(0x1028);
-                      atoms({false});
-                  }).at(2),
+        EXPECT_EQ(decoded(3,
+                          [&] {
+                              atoms({false, true});
+                              address(0x1028);
+                              atoms({false});
+                          })
+                      .at(2),
                   elsewhere(0x1020, 0x1028));
         // Of an indirect branch that is no exception return.
-        EXPECT_EQ(decoded([&] {
-                      address(0x1010);
-                      atoms({true});
-                      add(ExceptionReturn{});
-                      address(0x1000);
-                      atoms({false});
-                  }).at(2),
+        EXPECT_EQ(decoded(2,
+                          [&] {
+                              address(0x1010);
+                              atoms({true});
+                              add(ExceptionReturn{});
+                              address(0x1000);
+                              atoms({false});
+                          })
+                      .at(2),
                   "inconsistency 0xa 0x1010 0x0 0x0");
     }
 }
