@@ -243,10 +243,11 @@ def table(counts, damages):
 def check_document(path, counts, damages, write):
     text = path.read_text()
     stated = int(re.search(r"(\d+) damages of each kind", text)[1])
-    found = [line for line in text.splitlines() if line.startswith("|")]
     made = table(counts, damages)
+    rows = re.search(r"^\| unit .*\n(?:\|.*\n)+", text, re.M)
+    found = rows[0].splitlines() if rows else []
     if write:
-        text = re.sub(r"(?:^\|.*\n)+", "\n".join(made) + "\n", text, count=1, flags=re.M)
+        text = text.replace(rows[0], "\n".join(made) + "\n")
         path.write_text(re.sub(r"\d+ damages of each kind", f"{damages} damages of each kind", text))
         return []
     if len(found) != len(made) or found[:2] != made[:2]:
