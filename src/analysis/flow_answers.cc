@@ -148,10 +148,12 @@ void fill_trust(const FlowFunctions& from) {
     if (counts.apart != 0) add_unknown(fmt::format("what ran in {} of the sum", counted(counts.apart, "cycle")));
     answers.trust.push_back(functions);
     if (from.options().instructions)
-        answers.trust.push_back({"coverage", "what was executed, and which way branches went", "",
-                                 from.options().partial
-                                     ? "whether the rest ran: " + part + " could have run all of it"
-                                     : "what is not observed: flow was lost where it could have run"});
+        answers.trust.push_back(
+            {"coverage", "what was executed, and which way branches went", "",
+             from.options().partial
+                 ? "whether the rest ran: " + part + " could have run all of it"
+                 : "what is not observed: flow was lost where it could have run; and what interrupts "
+                   "or signals ran where flow was lost"});
     if (answers.timeline.tracks.empty()) return;
     Trust time{.view = "timeline"};
     if (answers.timeline.axis.unit == "ns" || answers.timeline.axis.unit == "ticks") {

@@ -16,7 +16,7 @@ namespace {
 using enum AccountState;
 using Reason = AccountReason;
 
-constexpr std::array<std::string_view, 3> hides_words{"not executed", "not observed where it can be reached",
+constexpr std::array<std::string_view, 3> hides_words{"not executed", "not observed where it can be reached from there",
                                                       "not observed"};
 constexpr std::array<std::string_view, account_states> state_names{"observed", "not traced", "lost", "not decoded",
                                                                    "uncertain"};
@@ -45,17 +45,21 @@ constexpr std::array<AccountRule, account_reasons> rules{{
              "the recording began later than the program (`begins=`, `record --start-at`)", true),
     left_out(Reason::after_end, "part after the recording ended", "parts after the recording ended",
              "the recording ended earlier than the program (`ends=`, `record --limit`, `--stop-at`)", true),
+    {Reason::handlers, not_traced, "exception whose handler the unit left out",
+     "exceptions whose handlers the unit left out", "exception levels or filters turned trace off at an exception",
+     true, false, Hides::reachable, false},
     // Whoever programmed the unit asked for a part, and has it whole.
     {Reason::off, not_traced, "stretch in which the unit was off", "stretches in which the unit was off",
-     "filters, exception levels, start/stop logic or enable bits turned trace off, and on again", true, false,
-     Hides::reachable, false},
+     "filters, start/stop logic or enable bits turned trace off, and on again", true, false, Hides::anything, false},
     left_out(Reason::held, "stretch in which software held trace", "stretches in which software held trace",
              "software held the trace of a DPU (TMPDIS), or turned it off (EN = 0)", true),
     {Reason::strobing, not_traced, "pause of strobing", "pauses of strobing",
      "the unit was switched on and off periodically, so the capture is a sample of the run", true, true,
      Hides::anything, true},
     left_out(Reason::filtered, "what the filter leaves out", "",
-             "the unit recorded what its filter lets by alone (SPE filters, IDFLT of a DPU)", false),
+             "the unit recorded what its filter lets by alone (address filters, start and stop, SPE filters, IDFLT of "
+             "a DPU)",
+             false),
     {Reason::sampled, not_traced, "what ran between samples", "", "the unit takes one operation in an interval", false,
      true, Hides::anything, false},
     left_out(Reason::discarded, "stretch of discarded samples", "stretches of discarded samples",
@@ -220,6 +224,9 @@ std::string account_document() {
         "\n"
         "- *counts*: what the counts of instructions, calls and costs are if a part of the run has this reason.\n"
         "- *code that was not seen*: whether it is called *not executed*, or *not observed* because it may have run.\n"
+        "  From where flow was lost, the code that can be reached is known. *Not executed* is then said of other "
+        "code;\n"
+        "  an interrupt or a signal that came and went in what was lost may have run it all the same.\n"
         "- *`--strict`*: whether the command exits with status 1.\n"
         "\n"
         "| state | reason | meaning | counts | code that was not seen | `--strict` |\n"

@@ -328,6 +328,20 @@ public:
             decltype(one)::fields(walker, one);
         });
     }
+    [[nodiscard]] std::vector<std::string> filters(const std::vector<RegisterValue>& registers) const override {
+        std::vector<std::string> out;
+        const auto look = [&]<class R>(R, auto&& leaves_out) {
+            const RegisterValue* value = find_register(registers, R::name);
+            if (value != nullptr && leaves_out(from_value<R>(static_cast<RegisterNumber<R>>(value->value))))
+                out.emplace_back(R::name);
+        };
+        // The resource selector 1 is always true.
+        look(Trcvictlr{}, [](const Trcvictlr& r) { return r.type || r.sel != 1; });
+        look(Trcviiectlr{}, [](const Trcviiectlr& r) { return (r.include | r.exclude) != 0; });
+        look(Trcvissctlr{}, [](const Trcvissctlr& r) { return (r.start | r.stop) != 0; });
+        look(Trcvipcssctlr{}, [](const Trcvipcssctlr& r) { return (r.start | r.stop) != 0; });
+        return out;
+    }
     [[nodiscard]] protocol::Configured configure(const protocol::Description& source) const override {
         protocol::Configured out;
         RegisterValues values;

@@ -51,6 +51,8 @@ public:
     void reset(GapReason why) { parser_.reset(why); }
     void finish() {
         parser_.finish();
+        if (committed_.overflow_pending())
+            elements_.event(parser_.offset(), flow::Mark{flow::Mark::Kind::overflow_at_end, 0, 0});
         end_of_flow(parser_.offset(), false);
         synchronisation_.lost_until(parser_.offset(), report_);
         synchronisation_.lose(parser_.offset(), GapReason::unsynchronised);

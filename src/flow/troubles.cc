@@ -46,8 +46,12 @@ Troubles& Troubles::operator+=(const Troubles& later) {
     contexts += later.contexts;
     timestamps += later.timestamps;
     triggers += later.triggers;
+    handlers_left_out += later.handlers_left_out;
     resumptions += later.resumptions;
+    if (later.early_on_) began_again(last_.has_value());
+    (last_ ? handlers_left_out : early_handlers_) += later.early_handlers_;
     (last_ ? resumptions : early_resumptions_) += later.early_resumptions_;
+    if (later.after_exception_) after_exception_ = later.after_exception_;
     if (!first_timestamp) first_timestamp = later.first_timestamp;
     if (later.last_timestamp) last_timestamp = later.last_timestamp;
     if (later.last_) last_ = later.last_;
@@ -55,18 +59,29 @@ Troubles& Troubles::operator+=(const Troubles& later) {
     return *this;
 }
 
+/// `ran`: something ran before.
+void Troubles::began_again(bool ran) {
+    if (!after_exception_)
+        early_on_ = true;
+    else if (*after_exception_)
+        ++(ran ? handlers_left_out : early_handlers_);
+    else
+        ++(ran ? resumptions : early_resumptions_);
+    after_exception_ = false;
+}
+
 void Troubles::consume(const Batch& batch, const MapOffset& offset) {
     const auto block = [&](std::size_t range) { return batch.blocks[batch.ranges[range].block()]; };
     std::size_t ranges = 0;
     for (const Event& event : batch.events) {
-        if (event.before > ranges) without_image_ = false;
+        if (event.before > ranges) without_image_ = false, after_exception_ = false;
         ranges = event.before;
         if (std::holds_alternative<NoMemory>(event.what) && event.before != 0 && event.before <= batch.ranges.size())
             last_ = block(event.before - 1);
         note(event, offset);
     }
     if (!batch.ranges.empty()) last_ = block(batch.ranges.size() - 1);
-    if (ranges < batch.ranges.size()) without_image_ = false;
+    if (ranges < batch.ranges.size()) without_image_ = false, after_exception_ = false;
 }
 
 void Troubles::note(const Event& event, const MapOffset& offset) {
@@ -81,13 +96,14 @@ void Troubles::note(const Event& event, const MapOffset& offset) {
     } else if (const auto* on = std::get_if<TraceOn>(&event.what)) {
         without_image_ = false;
         if (on->reason == TraceOnReason::overflow) keep(overflows, event.offset);
-        if (on->reason == TraceOnReason::enabled) ++(last_ || event.before != 0 ? resumptions : early_resumptions_);
+        if (on->reason == TraceOnReason::enabled) began_again(last_.has_value() || event.before != 0);
     } else if (const auto* what = std::get_if<Inconsistency>(&event.what)) {
         without_image_ = false;
         keep(contradictions[static_cast<unsigned>(what->conflict)], event.offset, what->found.value,
              what->expected.value);
     } else if (const auto* no = std::get_if<NoMemory>(&event.what)) {
         without_image_ = true;
+        after_exception_ = false;
         keep(no_memory, event.offset, no->address.value);
         if (last_ && last_->bytes >= implausible_bytes && last_->start + last_->bytes == no->address.value)
             keep(long_walks, event.offset, last_->start);
@@ -102,8 +118,9 @@ void Troubles::note(const Event& event, const MapOffset& offset) {
         keep(untraced, event.offset, hidden->from.value, hidden->to.value);
         untraced.amount += hidden->instructions;
         if (hidden->instructions == 0) ++untraced_unsized;
-    } else if (const auto* mark = std::get_if<Mark>(&event.what);
-               mark != nullptr && mark->kind == Mark::Kind::uncommitted) {
+    } else if (const auto* mark = std::get_if<Mark>(&event.what)) {
+        if (mark->kind == Mark::Kind::overflow_at_end) keep(overflows, event.offset);
+        if (mark->kind != Mark::Kind::uncommitted) return;
         keep(uncommitted, event.offset);
         uncommitted.amount += mark->value;
     } else if (const auto* count = std::get_if<Cycles>(&event.what)) {
@@ -113,6 +130,8 @@ void Troubles::note(const Event& event, const MapOffset& offset) {
         if (count->of == Cycles::Of::unknown) cycles.apart += count->cycles.value_or(0);
         if (count->several) ++cycles.spread;
         if (count->off) ++cycles.off;
+    } else if (std::holds_alternative<Exception>(event.what)) {
+        after_exception_ = true;
     } else if (std::holds_alternative<Context>(event.what)) {
         ++contexts;
     } else if (const auto* time = std::get_if<Timestamp>(&event.what)) {

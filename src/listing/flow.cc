@@ -72,6 +72,8 @@ EventText describe_mark(const flow::Mark& mark) {
                     fmt::format("{}", mark.value),
                     fmt::format("{} neither committed nor cancelled when the trace ended: left out",
                                 counted(mark.value, "P0 element"))};
+        case Kind::overflow_at_end:
+            return {"overflow", {}, {}, "the unit's FIFO overflowed: what ran after this is not in the trace"};
     }
     return {};
 }

@@ -236,6 +236,17 @@ public:
             decltype(one)::fields(walker, one);
         });
     }
+    [[nodiscard]] std::vector<std::string> filters(const std::vector<RegisterValue>& registers) const override {
+        std::vector<std::string> out;
+        constexpr std::uint64_t always = 0x6f;  // resource A alone, which is true (docs/spec/pft.md, 3)
+        if (const RegisterValue* r = find_register(registers, "ETMTEEVR"); r != nullptr && r->value != always)
+            out.emplace_back("ETMTEEVR");
+        if (const RegisterValue* value = find_register(registers, Etmtecr1::name)) {
+            const auto r = from_value<Etmtecr1>(static_cast<std::uint32_t>(value->value));
+            if (r.start_stop || r.ranges != 0 || !r.exclude) out.emplace_back(Etmtecr1::name);
+        }
+        return out;
+    }
     [[nodiscard]] protocol::Configured configure(const protocol::Description& source) const override;
 
     [[nodiscard]] bool decodes_flow() const override { return true; }

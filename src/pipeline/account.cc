@@ -1,5 +1,8 @@
 #include "waymark/pipeline/account.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -58,6 +61,8 @@ void add(Account& to, const Damage& damage) {
 void add_stream(Account& to, const Session& session, const DecodedStream& s) {
     const flow::Troubles& troubles = *s.troubles;
     if (s.ranges != 0) answers::add(to, {AccountReason::decoded, {}, 1, s.stream->bytes, s.instructions, s.ranges});
+    if (troubles.handlers_left_out != 0)
+        answers::add(to, {.reason = AccountReason::handlers, .times = troubles.handlers_left_out});
     if (troubles.resumptions != 0)
         answers::add(to, {.reason = session.capture.strobed ? AccountReason::strobing : AccountReason::off,
                           .times = troubles.resumptions});
@@ -97,6 +102,11 @@ answers::Account flow_account(const Session& session, const std::vector<const So
                               std::span<const DecodedStream> streams) {
     Account out;
     for (const DecodedStream& s : streams) add_stream(out, session, s);
+    for (const Source* source : selected)
+        if (source->has_flow())
+            if (const auto filters = source->protocol->filters(source->registers); !filters.empty())
+                answers::add(out,
+                             {.reason = AccountReason::filtered, .of = fmt::format("{}", fmt::join(filters, ", "))});
     for (const BufferReport& buffer : report.buffers) {
         for (const Damage& damage : damage_in(buffer)) add(out, damage);
         if (buffer.error) answers::add(out, {.reason = AccountReason::cut});

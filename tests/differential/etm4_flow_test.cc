@@ -252,6 +252,9 @@ std::vector<Line> from_ours(const std::vector<Element>& elements, const Source& 
                     case flow::Mark::Kind::uncommitted:
                         ++quirks["elements that never were committed: not reported"];
                         continue;
+                    case flow::Mark::Kind::overflow_at_end:
+                        ++quirks["an overflow with which the trace ends: not reported"];
+                        continue;
                 }
                 break;
             case Kind::inconsistency: ++quirks["contradictions between trace and image: not reported"]; continue;

@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -31,6 +32,7 @@ public:
         std::function<bool(const std::vector<std::uint64_t>& starts, const flow::Context&)> view{};
         bool unknown_handlers = true;  ///< some exceptions lead to where nobody looks
         unsigned most_cycles = 40;     ///< from one P0 element to the next
+        bool interrupts = true;        ///< exceptions, debug state, and jumps of whatever else runs on the core
         /// The unit is disabled now and then, and enabled again later; this programs it meanwhile, and gives what
         /// `view` is from then on.
         std::function<decltype(view)(Model&, std::uint64_t cycle, wire::Random&)> program{};
@@ -52,6 +54,9 @@ public:
           model_(config, trace_) {}
 
     std::vector<Ran> truth;
+    /// All that ran, traced or not.
+    std::uint64_t instructions_run = 0;
+    std::set<std::uint64_t> addresses_run;
     [[nodiscard]] const std::vector<std::uint8_t>& bytes() const { return trace_.bytes(); }
     [[nodiscard]] const ModelCounts& counts() const { return model_.counts(); }
     [[nodiscard]] Model& model() { return model_; }
@@ -65,7 +70,8 @@ public:
         if (view_) traced_ = active_at_first();
         for (unsigned i = 0; i < steps; ++i) {
             cycle_ += below(options_.most_cycles);
-            switch (below(60)) {
+            const std::uint64_t what = below(60);
+            switch (options_.interrupts || what > 8 || (what > 3 && what < 7) ? what : 59) {
                 case 0: leave(); break;
                 case 1:
                 case 2:
@@ -99,6 +105,8 @@ public:
         model_.finish();
         // No element comes after those that waited.
         mark_lost(true);
+        // What ran after the last session that traced something is no part of the recording.
+        if (!enabled_ || begins_) std::tie(instructions_run, addresses_run) = run_when_disabled_;
     }
 
 private:
@@ -118,11 +126,16 @@ private:
         return {{address}, isa};
     }
     [[nodiscard]] Piece piece() const { return ahead(place_); }
+    void runs(const Piece& piece, std::size_t instructions) {
+        instructions_run += instructions;
+        addresses_run.insert(piece.starts.begin(), piece.starts.begin() + static_cast<std::ptrdiff_t>(instructions));
+    }
 
     void step() {
         const Piece p = piece();
         const isa::Instruction& last = p.last;
         const std::uint64_t size = last.bytes;
+        runs(p, p.starts.size());
         const bool passed = last.waypoint != isa::Waypoint::direct || !last.conditional || one_in(2);
         isa::Place next{{p.end}, place_.isa};
         if (passed && last.waypoint == isa::Waypoint::direct) next = {last.target, last.target_isa};
@@ -172,6 +185,7 @@ private:
         const flow::Context interrupted = context_;
         const Piece p = piece();
         const std::size_t before = below(p.starts.size());
+        runs(p, before);
         Ran ran{{}, context_, cycle_};
         if (before != 0) ran.lines.push_back(range_line(p.starts.front(), p.starts[before], before, "cut"));
         constexpr std::uint32_t types[] = {0x02, 0x03, 0x04, 0x06, 0x07, 0x0a, 0x0b, 0x0c, 0x0e, 0x0f};
@@ -215,6 +229,7 @@ private:
             EXPECT_EQ(model_.write(Trcprgctlr::offset, 0, cycle_), AccessResult::done);
             enabled_ = false;
             mark_lost(true);
+            run_when_disabled_ = {instructions_run, addresses_run};
             return;
         }
         constexpr unsigned most_waiting = 1'000'000;
@@ -308,6 +323,7 @@ private:
     const Options options_;
     decltype(Options::view) view_;
     bool enabled_ = true, begins_ = false;
+    std::pair<std::uint64_t, std::set<std::uint64_t>> run_when_disabled_;
     ByteCollector trace_;
     Model model_;
     flow::Context context_;

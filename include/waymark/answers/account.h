@@ -33,6 +33,7 @@ enum class AccountReason : std::uint8_t {
     // not traced
     before_start,  ///< ran before the recording began
     after_end,     ///< ran after the recording ended
+    handlers,      ///< the unit did not trace from an exception on: exception levels, filters
     off,           ///< the unit did not trace for a while: filters, exception levels, start/stop, enable bits
     held,          ///< software held the trace of a DPU (TMPDIS), or turned it off (EN = 0)
     strobing,      ///< the unit was switched on and off periodically
@@ -64,14 +65,14 @@ enum class AccountReason : std::uint8_t {
     same_name,       ///< several files have one name
     no_context,      ///< the trace does not carry which process ran
 };
-inline constexpr std::size_t account_reasons = 30;
+inline constexpr std::size_t account_reasons = 31;
 /// The words of the reasons in files and tables, in their order. They never change.
 inline constexpr std::array<std::string_view, account_reasons> account_reason_words{
-    "decoded",    "before start", "after end",   "off",           "held",    "strobing",    "filtered",
-    "sampled",    "discarded",    "overflow",    "packets",       "frames",  "stray bytes", "not in sync",
-    "collided",   "overwritten",  "cut",         "recorder",      "silence", "protocol",    "no image",
-    "no address", "way omitted",  "uncommitted", "contradiction", "no code", "not kept",    "shared address",
-    "same name",  "no context"};
+    "decoded",        "before start", "after end",   "handlers",    "off",           "held",    "strobing",
+    "filtered",       "sampled",      "discarded",   "overflow",    "packets",       "frames",  "stray bytes",
+    "not in sync",    "collided",     "overwritten", "cut",         "recorder",      "silence", "protocol",
+    "no image",       "no address",   "way omitted", "uncommitted", "contradiction", "no code", "not kept",
+    "shared address", "same name",    "no context"};
 
 /// Which code that was not seen may have run all the same.
 enum class Hides : std::uint8_t {

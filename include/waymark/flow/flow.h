@@ -145,7 +145,8 @@ struct Mark {
         transaction_committed,
         transaction_failed,  ///< what ran since it started had no effect; an address follows
         instrumentation,     ///< `value` from the program, which ran at exception level `level`
-        uncommitted          ///< `value` P0 elements before this were neither committed nor cancelled when trace ended
+        uncommitted,         ///< `value` P0 elements before this were neither committed nor cancelled when trace ended
+        overflow_at_end      ///< the FIFO overflowed, and trace ended before it could go on
     } kind{};
     std::uint64_t value{};
     std::uint8_t level{};

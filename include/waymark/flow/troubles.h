@@ -50,7 +50,9 @@ struct Troubles {
     std::uint64_t
         without_code{};  ///< outcomes of branches whose code is not known: each ends a range that is not decoded
     std::uint64_t contexts{}, timestamps{}, triggers{};
-    std::uint64_t resumptions{};  ///< times trace began again after a filter or the unit's programming had ended it
+    /// Times that trace began again after the unit's own choice had ended it: at an exception, whose handler it left
+    /// out; and elsewhere.
+    std::uint64_t handlers_left_out{}, resumptions{};
     std::optional<std::uint64_t> first_timestamp, last_timestamp;
 
     /// Counts the events of the next batch; `offset` is called for the first of each kind.
@@ -66,9 +68,12 @@ struct Troubles {
 
 private:
     void note(const Event& event, const MapOffset& offset);
-    std::optional<Block> last_;          // that ran
-    bool without_image_ = false;         // execution is where no image is known
-    std::uint64_t early_resumptions_{};  // before anything ran: no resumptions unless something ran in an earlier part
+    void began_again(bool ran);
+    std::optional<Block> last_;            // that ran
+    bool without_image_ = false;           // execution is where no image is known
+    std::optional<bool> after_exception_;  // nothing ran since an exception; not known: nothing came yet
+    std::uint64_t early_handlers_{}, early_resumptions_{};  // these count if something ran in an earlier part
+    bool early_on_ = false;                                 // trace began as the first of all
 };
 
 }  // namespace waymark::flow

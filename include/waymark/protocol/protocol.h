@@ -278,6 +278,14 @@ public:
     /// Never fails: what a description lacks is assumed, with a problem. Only where is_type() can be true.
     [[nodiscard]] virtual Configured configure(const Description& source) const;
 
+    /// The registers that were programmed to leave code out of the trace, by address or by a condition: `TRCVIIECTLR`.
+    /// Filters of exception levels are not among them: what these leave out shows in the trace. Registers that the
+    /// description lacks are taken for such that leave nothing out.
+    [[nodiscard]] virtual std::vector<std::string> filters(
+        [[maybe_unused]] const std::vector<RegisterValue>& registers) const {
+        return {};
+    }
+
     // What it can do.
 
     /// There are decoders: Configuration::decoder and parallel_decoder.
