@@ -269,7 +269,9 @@ void TraceWriter::timestamp(bool whole) {
     const std::uint64_t late = config_.minor_version == 0 ? random_.below(4) : 0;
     const std::uint64_t now = std::max(count_base_, last_waypoint_cycle_ + late);
     const std::uint64_t width_mask = config_.timestamp_bytes == 9 ? ~std::uint64_t{0} : (std::uint64_t{1} << 48) - 1;
-    const std::uint64_t value = (timestamp_base_ + now / 2) & width_mask;
+    // What is late does not make time go back.
+    const std::uint64_t before = config_.gray_timestamps ? pft::from_gray(sent_timestamp_) : sent_timestamp_;
+    const std::uint64_t value = std::max((timestamp_base_ + now / 2) & width_mask, before);
     const std::uint64_t sent = config_.gray_timestamps ? pft::to_gray(value) : value;
     pft::Timestamp p;
     p.value = pft::compress_timestamp(sent, sent_timestamp_, whole, config_);
