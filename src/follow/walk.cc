@@ -79,6 +79,9 @@ bool always_taken(const Walk& walk, const isa::CodeReader& code, const isa::Spac
     if (i.conditional || (i.waypoint != Waypoint::direct && i.waypoint != Waypoint::indirect)) return false;
     if (i.waypoint == Waypoint::direct && i.target == walk.after && i.target_isa == walk.start.isa) return false;
     if (walk.start.isa == Isa::a32 || walk.start.isa == Isa::a64) return true;
+    // Whether an IT instruction covers an indirect branch, recorders cannot tell from where execution goes: one that
+    // leads to the instruction after it may have been written as not taken.
+    if (i.waypoint == Waypoint::indirect) return false;
     for (unsigned before = 2; before <= isa::longest_it_block; before += 2) {
         if (walk.last.value < before) return false;
         const isa::Code there = code.at({walk.last.value - before}, space);

@@ -79,8 +79,9 @@ struct Walk {
                         const WalkRules& rules);
 
 /// The waypoint instruction that ends this walk is a branch that leads elsewhere whenever it is executed: nothing keeps
-/// it from being taken, and it does not lead to what comes after it. False too where an IT instruction before it may
-/// make it conditional, or what is before it is not known. Precondition: it ends with one.
+/// it from being taken, and it does not lead to what comes after it. False too of indirect
+/// branches of T32, and where an IT instruction before it may make it conditional, or what is before it is not known.
+/// Precondition: it ends with one.
 [[nodiscard]] bool always_taken(const Walk& walk, const isa::CodeReader& code, const isa::Space& space);
 
 /// Where `walk_to` stops.
