@@ -439,13 +439,15 @@ bool is_of_the_end(const Element& e) {
 }
 
 /// Elements at or after `from`, with offsets counted from there. Contexts are reported when they change, and a
-/// beginning where none was known: both depend on what came before.
+/// beginning where none was known: both depend on what came before; so does whether time went back.
 std::vector<Element> elements_from(const std::vector<Element>& elements, std::uint64_t from) {
     std::vector<Element> out;
     for (Element e : elements) {
         const bool begins =
             e.kind == Kind::trace_on && static_cast<flow::TraceOnReason>(e.a) == flow::TraceOnReason::begin;
-        if (e.offset < from || e.kind == Kind::context || begins) continue;
+        const bool time =
+            e.kind == Kind::inconsistency && static_cast<flow::Conflict>(e.a) == flow::Conflict::time_goes_back;
+        if (e.offset < from || e.kind == Kind::context || begins || time) continue;
         e.offset -= from;
         if (e.kind == Kind::gap) e.a -= from, e.b -= from;
         out.push_back(e);

@@ -341,7 +341,7 @@ class Traps(PerfCase):
         try:
             with socket.create_server(("127.0.0.1", 0)) as server, unittest.mock.patch.dict(os.environ):
                 os.environ.update({"DEBUGINFOD_URLS": f"http://127.0.0.1:{server.getsockname()[1]}",
-                                   "DEBUGINFOD_CACHE_PATH": str(self.folder / "debuginfod"), "DEBUGINFOD_TIMEOUT": "1"})
+                                   "DEBUGINFOD_CACHE_PATH": str(self.folder / "debuginfod-silent"), "DEBUGINFOD_TIMEOUT": "1"})
                 done = run(WAYMARK, "profile", path)
             self.assertEqual(done.returncode, 1)
             self.assertIn("debuginfod servers sent nothing for 1 s", " ".join((done.stdout + done.stderr).split()))
