@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "elf_file.h"
+#include "waymark/image/debuginfod.h"
 #include "waymark/image/package.h"
 
 namespace waymark::image {
@@ -205,6 +206,14 @@ Result<FoundFile> open_first(const std::vector<fs::path>& places, const std::vec
     return refused;
 }
 
+std::string silent_servers() {
+    return servers_silent ? fmt::format(
+                                "the debuginfod servers sent nothing for {} s (DEBUGINFOD_TIMEOUT) and are not "
+                                "asked again",
+                                patience().count())
+                          : std::string();
+}
+
 Result<FoundFile> find_file(std::string_view file, const std::vector<std::uint8_t>& build_id,
                             const FileSearch& search) {
     auto found = open_first(search.places(file, build_id), build_id, search);
@@ -212,16 +221,11 @@ Result<FoundFile> find_file(std::string_view file, const std::vector<std::uint8_
         if (const auto path = from_server(build_id))
             if (auto served = open_first({*path}, build_id, search)) return served;
     if (!found && found.error().message.empty())
-        return Error{
-            Errc::not_found,
-            fmt::format("{} was not found{}{}{}", file,
-                        search.symfs.empty() ? " on this machine" : " in " + search.symfs.string(),
-                        build_id.empty() ? "" : ", nor a file with its build ID " + id_text(build_id),
-                        servers_silent
-                            ? fmt::format("; the debuginfod servers sent nothing for {} s (DEBUGINFOD_TIMEOUT) and are "
-                                          "not asked again",
-                                          patience().count())
-                            : "")};
+        return Error{Errc::not_found,
+                     fmt::format("{} was not found{}{}{}", file,
+                                 search.symfs.empty() ? " on this machine" : " in " + search.symfs.string(),
+                                 build_id.empty() ? "" : ", nor a file with its build ID " + id_text(build_id),
+                                 silent_servers().empty() ? "" : "; " + silent_servers())};
     return found;
 }
 

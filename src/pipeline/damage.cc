@@ -13,6 +13,7 @@
 
 #include "kernel_modules.h"
 #include "waymark/core/numbers.h"
+#include "waymark/image/debuginfod.h"
 #include "waymark/pipeline/gathered.h"
 #include "waymark/pipeline/protocols.h"
 
@@ -552,6 +553,8 @@ std::vector<Damage> missing_code(const Session& session, const Report& report, s
                         ? fmt::format("DIR/.build-id/{}/{}/elf (--debug-dir DIR) or to ", id.substr(0, 2), id.substr(2))
                         : "",
                     name.file);
+            if (const std::string silent = image::silent_servers(); file && !silent.empty())
+                damage.means += fmt::format(" ({})", silent);
         }
         damage.sentence = damage.found + "; " + damage.means;
         out.push_back(std::move(damage));

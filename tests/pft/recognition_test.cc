@@ -21,6 +21,7 @@ namespace waymark::pft {
 namespace {
 
 using protocol::CaptureFinding;
+using protocol::Certainty;
 using protocol::Identity;
 using protocol::InferredField;
 using protocol::Severity;
@@ -260,12 +261,13 @@ TEST(PftRecognition, ProvesNothingWithBytesThatParseAnyWay) {
     p.sync(ISyncReason::periodic);
     for (unsigned i = 0; i < 12; ++i) p.atom();
     const Identity identity = identified(p.stretches());
-    EXPECT_EQ(identity.facts, (std::vector<InferredField>{
-                                  {"cycle counts", "no", false, "with them would parse as well"},
-                                  {"Context ID", "not traced", false, "1 byte would parse as well"},
-                                  {"timestamps", "none", true, "no timestamp packet"},
-                                  {"version", "PFT v1.1", false, "nothing in the bytes distinguishes v1.0 from v1.1"},
-                              }));
+    EXPECT_EQ(identity.facts,
+              (std::vector<InferredField>{
+                  {"cycle counts", "no", Certainty::assumed, "with them would parse as well"},
+                  {"Context ID", "not traced", Certainty::assumed, "1 byte would parse as well"},
+                  {"timestamps", "none", Certainty::likely, "no timestamp packet"},
+                  {"version", "PFT v1.1", Certainty::assumed, "nothing in the bytes distinguishes v1.0 from v1.1"},
+              }));
     EXPECT_FALSE(evidence(identity).cycle_accurate_proven);
     EXPECT_FALSE(evidence(identity).context_id_proven);
     EXPECT_FALSE(evidence(identity).timestamp_size_proven);
