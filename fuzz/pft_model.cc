@@ -197,7 +197,11 @@ private:
                 at_ = behind;
                 continue;
             }
-            pft::Retired w{at_.address, at_.isa, i, (what & 1U) == 0, (input_.byte() & 1U) != 0, behind, ns_, hyp_, {}};
+            // A branch without a condition is taken; an indirect one of T32 may be in an IT block.
+            const bool always = !i.conditional && (i.waypoint == Waypoint::direct ||
+                                                   (i.waypoint == Waypoint::indirect && at_.isa == isa::Isa::a32));
+            const bool passed = always || (what & 1U) == 0;
+            pft::Retired w{at_.address, at_.isa, i, passed, (input_.byte() & 1U) != 0, behind, ns_, hyp_, {}};
             if (i.waypoint == Waypoint::direct) w.next = {i.target, i.target_isa};
             if (i.waypoint == Waypoint::indirect) {
                 w.next = somewhere();

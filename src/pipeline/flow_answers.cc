@@ -153,7 +153,9 @@ private:
     /// How many stretches the trace has. Without calls every time that tracing began again counts for one.
     [[nodiscard]] std::uint64_t stretches(const analysis::StretchesOff& off) const {
         std::uint64_t out = 0;
-        for (const SourceStream& s : streams_) out += s.sink->options().calls ? 1 : s.sink->troubles().resumptions + s.sink->troubles().handlers_left_out + 1;
+        for (const SourceStream& s : streams_)
+            out +=
+                s.sink->options().calls ? 1 : s.sink->troubles().resumptions + s.sink->troubles().handlers_left_out + 1;
         return off.all + out;
     }
     void stretches_health(Answers& out, std::uint64_t stretches) const {

@@ -98,8 +98,8 @@ TEST(GuessFraming, UpToEightSourcesArePlausible) {
     }
 }
 
-// IDs that no data follows, since a barrier does, name no source.
-TEST(GuessFraming, IdsWithoutData) {
+// IDs that barriers follow name no source. Where syncs between frames are those of an idle port, data follows the IDs.
+TEST(GuessFraming, IdsBeforeSyncs) {
     Buffer out;
     for (unsigned i = 0; i < 20; ++i) {
         Buffer frame(frame_bytes, 0);
@@ -107,9 +107,9 @@ TEST(GuessFraming, IdsWithoutData) {
         out.insert(out.end(), frame.begin(), frame.end());
         out.insert(out.end(), barrier_frame.begin(), barrier_frame.end());
     }
-    EXPECT_EQ(guess_framing(out), (FramingGuess{BufferKind::raw, Confidence::low, FramingEvidence::scattered_ids}));
+    EXPECT_EQ(guess_framing(out), (FramingGuess{BufferKind::tpiu, Confidence::high, FramingEvidence::full_syncs}));
     EXPECT_EQ(guess_framing(Bytes(out).first(8 * frame_bytes)),
-              (FramingGuess{BufferKind::raw, Confidence::low, FramingEvidence::scattered_ids}));
+              (FramingGuess{BufferKind::tpiu, Confidence::high, FramingEvidence::full_syncs}));
 }
 
 TEST(GuessFraming, TracePort) {

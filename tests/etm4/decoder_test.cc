@@ -785,7 +785,7 @@ TEST_F(Etm4Elements, WhatWaitsForItsAddressAtTheEndIsReported) {
     begin(test::etmv4());
     exception(0x0e);
     add(Overflow{});
-    EXPECT_EQ(lines(), Lines{mark(flow::Mark::Kind::uncommitted, 1)});
+    EXPECT_EQ(lines(), (Lines{mark(flow::Mark::Kind::uncommitted, 1), mark(flow::Mark::Kind::overflow_at_end, 0)}));
 }
 
 // Section 6: T32 code may have its addresses with 64 bits, too.

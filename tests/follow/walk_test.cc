@@ -93,13 +93,13 @@ TEST(Walk, KnowsBranchesThatAreAlwaysTaken) {
 
 // An IT instruction covers up to four instructions of two or four bytes. Where a walk begins behind it, it is not seen.
 TEST(Walk, LooksForItInstructionsBeforeABranch) {
-    constexpr std::uint16_t nop = 0xbf00, bx_lr = 0x4770, it_eq = 0xbf08, ite_eq = 0xbf0c, it_al = 0xbfe8;
+    constexpr std::uint16_t nop = 0xbf00, b = 0xe002, bx_lr = 0x4770, it_eq = 0xbf08, ite_eq = 0xbf0c, it_al = 0xbfe8;
     constexpr std::uint16_t itttt_eq = 0xbf01;
     const std::vector<std::uint16_t> nops(7, nop);
     const auto after = [&](std::size_t halfword, std::uint16_t it) {
         std::vector<std::uint16_t> all = nops;
         all[halfword] = it;
-        all.push_back(bx_lr);
+        all.push_back(b);
         return always(all, 7);
     };
     EXPECT_TRUE(after(0, nop));
@@ -110,7 +110,8 @@ TEST(Walk, LooksForItInstructionsBeforeABranch) {
     EXPECT_TRUE(after(3, ite_eq));
     EXPECT_FALSE(after(0, itttt_eq));
     EXPECT_TRUE(after(6, it_al));
-    EXPECT_FALSE(always({nop, nop, nop, nop, nop, nop, bx_lr}, 6)) << "what is before it is not known";
+    EXPECT_FALSE(always({nop, nop, nop, nop, nop, nop, b}, 6)) << "what is before it is not known";
+    EXPECT_FALSE(always({nop, nop, nop, nop, nop, nop, nop, bx_lr}, 7)) << "an indirect branch";
 }
 
 TEST(Walk, TakesBarriersAsTheUnitDoes) {

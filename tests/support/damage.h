@@ -47,14 +47,16 @@ inline Damage damage(const std::vector<std::uint8_t>& bytes, Random& random) {
 }
 
 /// Flow from behind offset `from` on, each element with the context it ran in: what must be right again after a
-/// synchronisation. The VMID may stay unknown up to its packet.
+/// synchronisation. The VMID may stay unknown up to its packet. Whether time went back depends on what came before.
 inline std::vector<Element> flow_after(const std::vector<Element>& elements, std::uint64_t from, std::uint64_t add,
                                        std::uint64_t subtract) {
     std::vector<Element> out;
     std::uint64_t context = 0;
     for (const Element& e : elements) {
         if (e.kind == Kind::context) context = e.a | e.b << 1 | e.c << 2;
-        if (e.offset <= from || e.kind == Kind::context) continue;
+        const bool time =
+            e.kind == Kind::inconsistency && static_cast<flow::Conflict>(e.a) == flow::Conflict::time_goes_back;
+        if (e.offset <= from || e.kind == Kind::context || time) continue;
         Element next = e;
         next.offset = e.offset + add - subtract;
         if (e.kind == Kind::range || e.kind == Kind::exception || e.kind == Kind::exception_return) next.d = context;
