@@ -305,4 +305,4 @@ if __name__ == "__main__":
     if shutil.which("qemu-arm") is None or shutil.which("qemu-aarch64") is None:
         print("SKIPPED: qemu-arm and qemu-aarch64 are not installed")
         sys.exit(77)
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=sys.argv[:1], verbosity=2)
