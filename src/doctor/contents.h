@@ -26,13 +26,13 @@ struct DecodedText {
     std::vector<std::uint8_t> bytes;
 };
 /// The ways to read a text of hexadecimal digits or bits, the likeliest first: what xxd, hexdump, od and debuggers
-/// print, .coe files and those of $readmemh. Empty: it is no such text.
+/// print, .coe files and files for $readmemh. Empty: it is no such text.
 [[nodiscard]] std::vector<DecodedText> decode_text(Bytes text);
 
 /// Whether these are characters and no bytes of trace.
 [[nodiscard]] bool is_text(Bytes bytes);
 
-/// Each word of so many bytes turned round; what does not fill a word stays.
+/// Reverses the bytes of each word; a last word that is not whole stays as it is.
 void swap_words(std::vector<std::uint8_t>& bytes, std::size_t word_size);
 
 }  // namespace waymark::doctor

@@ -124,7 +124,7 @@ private:
 };
 [[nodiscard]] Likeness likeness(const std::vector<protocol::Stretch>& stretches, const Config& config);
 
-/// Places where packets contradict each other on how many P0 elements wait, if so many may (MAXSPEC): a Commit or
+/// Places where packets contradict each other on how many P0 elements wait, for a given MAXSPEC: a Commit or
 /// Cancel of more than there are, a Trace Info with another number. At most the first million packets are looked at.
 [[nodiscard]] std::uint64_t depth_conflicts(const std::vector<protocol::Stretch>& stretches, const Config& config);
 
@@ -136,7 +136,7 @@ struct Recognised final : protocol::Evidence {
     std::vector<protocol::InferredField> facts{};
 };
 
-/// protocol::Protocol::identify, but for `out.protocol` and `out.configuration`. `sync_bytes`: those of an A-sync.
+/// protocol::Protocol::identify, but for `out.protocol` and `out.configuration`. `sync_bytes`: the bytes of an A-sync.
 [[nodiscard]] std::shared_ptr<const Recognised> recognise(const std::vector<protocol::Stretch>& stretches,
                                                           std::string_view sync_bytes, protocol::Identity& out);
 

@@ -16,10 +16,10 @@ class Attributes {
 public:
     explicit Attributes(Bytes bytes) : bytes_(bytes) {}
 
-    /// `ARMv7E-M`; empty: nothing is said.
+    /// `ARMv7E-M`; empty: the file does not name an architecture.
     [[nodiscard]] std::string architecture() {
         if (byte() != 'A') return {};
-        // One subsection by its vendor, in it those of the whole file (tag 1).
+        // The vendor has one subsection, which contains the attributes of the whole file (tag 1).
         const std::size_t first = at_;
         const std::uint32_t bytes = word();
         if (text() != "aeabi") return {};

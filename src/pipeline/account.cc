@@ -88,7 +88,7 @@ void add_parts(Account& to, const Session& session) {
         damaged += problem.kind == capture::Problem::Kind::damage ? 1 : 0;
         not_traced |= problem.kind == capture::Problem::Kind::not_traced;
     }
-    // A snapshot's parts are those of its buffers; what else is missing, the recorder did not keep.
+    // Each missing part of a snapshot is described by a buffer; the recorder did not keep what else is missing.
     if (parts > described) answers::add(to, {.reason = AccountReason::recorder, .times = parts - described});
     if (damaged != 0) answers::add(to, {.reason = AccountReason::cut, .times = damaged});
     const bool strobing = std::any_of(
@@ -111,7 +111,7 @@ answers::Account flow_account(const Session& session, const std::vector<const So
         for (const Damage& damage : damage_in(buffer)) add(out, damage);
         if (buffer.error) answers::add(out, {.reason = AccountReason::cut});
     }
-    // Damaged frames are those of a buffer; where a buffer knows of none, those that its streams met.
+    // Buffers count damaged frames. Only where no buffer counts any are the gaps of its streams counted.
     if (std::none_of(out.begin(), out.end(), [](const answers::AccountRow& row) {
             return row.reason == AccountReason::frames || row.reason == AccountReason::strays;
         }))

@@ -898,7 +898,7 @@ std::uint64_t small_flows() {
     return many == nullptr ? 100 : std::strtoull(many, nullptr, 10);
 }
 
-/// In three parts, divided at each pair of places: whatever a part ends with, the next knows nothing of it.
+/// In three parts, divided at each pair of places: a part knows nothing of how the part before it ended.
 TEST(FlowParts, OfSmallFlowsDividedAnywhereGiveWhatOnePassGives) {
     const auto offset = [](Offset at) { return at.value; };
     for (std::uint64_t seed = 1; seed <= small_flows(); ++seed) {

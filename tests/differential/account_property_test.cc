@@ -147,7 +147,7 @@ struct Outcome {
 
 class AccountProperty : public testing::Test {
 protected:
-    /// Nothing: not one range was decoded, and the reason is told.
+    /// Empty: no range was decoded, and flow_answers gave an error.
     [[nodiscard]] std::optional<Outcome> run(const Case& c, std::uint64_t seed) const {
         Execution execution(c.model, seed, c.options);
         execution.run(c.steps);
@@ -196,7 +196,7 @@ std::uint64_t instructions_in(const Account& account) {
     return 0;
 }
 
-/// What is said of a run beyond what was observed; empty: nothing.
+/// The first statement that claims more than was observed; empty: there is none.
 /// What can be reached from where flow was lost is known of code whose calls are well nested (docs/account.md), which
 /// random code is not: tests of analysis have such programs (FlowPrograms).
 std::string wrong_in(const Answers& a, const Account& account, const Truth& truth) {

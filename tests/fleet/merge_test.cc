@@ -114,7 +114,7 @@ TEST(FleetMerge, AnyDivisionIntoShardsGivesTheSameBytes) {
     run_all(job);
     const auto first = merge_job(job.folder(), {});
     ASSERT_TRUE(first) << first.error().message;
-    // Answers at random may be those of captures that were cut.
+    // Random answers may come from captures that were cut.
     EXPECT_TRUE(first->missing.empty() && first->not_decoded.empty());
     const std::string expected = contents_of(job.folder().result());
     for (unsigned round = 0; round < sized(20U, 2U); ++round) {

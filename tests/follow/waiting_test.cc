@@ -69,7 +69,7 @@ TEST(Waiting, DeliversWhatIsDueAndWhatNothingCanCancel) {
     EXPECT_EQ(delivered(queue), "6:exception ");
 }
 
-// What is committed cannot be cancelled, and of it the newest outcome alone may be mispredicted.
+// Committed elements cannot be cancelled. Only the newest committed outcome may be mispredicted.
 TEST(Waiting, OnlyTheNewestOutcomeOfWhatIsCommittedIsNotSettled) {
     Queue queue;
     queue.add({1}, Outcomes{0b11, 2});

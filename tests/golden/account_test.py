@@ -3,9 +3,9 @@
 
 usage: account_test.py WAYMARK SOURCE_FOLDER
 
-Of every capture there is (the examples', those that the tests of the command line have, and those of real hardware where
-the folder of captures is), the sentence of `flow --format summary` or `dpu tasks`, of the views in JSON, of `doctor`, of
-an answers file, of an export, and of a recording's `verify` is one sentence.
+The captures are those in examples/ and, where the folder is there, captures of real hardware. Of each capture one sentence
+is expected from `flow --format summary` or `dpu tasks`, the views in text and JSON, `doctor`, an answers file, a callgrind
+export, and, if it is a recording, `verify`.
 """
 import json
 import os

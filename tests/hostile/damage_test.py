@@ -7,12 +7,12 @@ A program is recorded with each unit of program flow, its trace is damaged in on
 A damage is
 
     reported   the status is not 0: a gap, a contradiction, code that no image has
-    harmless   no word is said, and the elements are the same, but for their offsets
-    possible   no word is said, and the elements are others, but objdump finds nothing in them that cannot be: each range
+    harmless   no command warns, and the elements are the same, but for their offsets
+    possible   no command warns, and the elements are others, but objdump finds nothing in them that cannot be: each range
                begins where the one before it leads, branches without a condition are taken, returns from exceptions are
                such instructions, and time does not go back. A decoder that sees this trace alone has to accept it
-    wrong      no word is said, and the elements cannot be; or, from the next synchronisation on, they differ from the
-               undamaged ones, whatever was said
+    wrong      no command warns, and the elements cannot be; or, from the next synchronisation on, they differ from the
+               undamaged ones, with or without a warning
 
 None may be wrong. docs/damage.md has the table of a long run, which --write renews; every run checks that the table is of this
 form, and a run with as many damages that its shares are the same within 6 points.

@@ -1,4 +1,4 @@
-/// The account of a run: what of it a capture shows, and what became of the rest, each part with its reason and its
+/// The account of a run: which part a capture shows, and what became of the rest, each part with its reason and its
 /// size. Producers write one row for each reason; every statement about completeness is read from these rows: the
 /// sentence in the head of a view, the words "exact" and "lower bound", "not observed" in place of "not executed", and
 /// the status under --strict. docs/account.md contains the table of reasons, made from `account_rules`.

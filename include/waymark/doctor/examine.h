@@ -119,7 +119,7 @@ struct Decoded {
     flow::Totals totals;
     std::uint64_t contradictions{};
 };
-/// Decodes all of a folder that was written. Errors: those of reading it.
+/// Decodes a whole folder that write_inferred wrote. Errors: the folder cannot be read.
 [[nodiscard]] Result<Decoded> decode_written(const std::filesystem::path& folder);
 
 }  // namespace waymark::doctor

@@ -60,7 +60,7 @@ struct ShardProgress {
 /// plan, or damaged, with the reason. `thorough`: the answers file is read and its hash compared, not its size alone.
 [[nodiscard]] Result<Receipt> finished_shard(const JobFolder& job, const Shard& shard, bool thorough);
 
-/// A capture that a shard left out is what the plan says, whatever it was when the shard ran.
+/// A capture that a shard left out is now as the plan describes it; it may have been another when the shard ran.
 [[nodiscard]] bool is_as_planned(const Shard& shard, const NotDecoded& left_out);
 /// Of a shard that is done: a capture that it lacks may be decoded now.
 [[nodiscard]] bool is_worth_running_again(const Shard& shard, const Receipt& receipt);

@@ -32,7 +32,7 @@ struct JobStatus {
     std::uint64_t answers_bytes{};        ///< of all answers files
     std::uint64_t memory_bytes{};         ///< the most that a task took
     std::vector<RunningShard> running;    ///< those with a progress
-    std::vector<MissingShard> failures;   ///< those of `failed`
+    std::vector<MissingShard> failures;   ///< one for each shard that `failed` counts
     std::vector<NotDecoded> not_decoded;  ///< captures that shards left out, and unreadable inputs
     std::vector<NotDecoded> cut;          ///< captures that were decoded as far as they can be read
     bool has_result{};                    ///< a merge wrote the result
@@ -48,7 +48,7 @@ struct JobStatus {
     [[nodiscard]] bool complete() const { return done == manifest.shards && not_decoded.empty() && cut.empty(); }
 };
 
-/// Reads all answers, whose hashes their receipts have. Errors: those of the plan.
+/// Reads all answers and compares their hashes with the receipts. Errors: the plan cannot be read.
 [[nodiscard]] Result<JobStatus> read_status(const JobFolder& job);
 
 /// Numbers of shards to run: those that are not done, and, if `retry`, those that left out captures which may be

@@ -81,7 +81,7 @@ public:
 
     /// The `count` oldest P0 elements were committed. Delivers them and the other elements before them, by
     /// `deliver(at, outcomes)` and `deliver(at, element)`, but for the newest outcome and what comes behind it: the
-    /// trace may still say that it was mispredicted. False, and nothing is done: there are not so many.
+    /// trace may still say that it was mispredicted. False, and nothing is done: fewer wait.
     template <class Deliver>
     [[nodiscard]] bool commit(std::size_t count, Deliver&& deliver) {
         if (count > depth_) return false;
@@ -103,7 +103,7 @@ public:
     }
 
     /// The `count` newest P0 elements were cancelled, and with them all elements after the oldest of them, except
-    /// Kind::kept. False, and nothing is done: there are not so many.
+    /// Kind::kept. False, and nothing is done: fewer wait.
     [[nodiscard]] bool cancel(std::size_t count) {
         if (count > depth_) return false;
         depth_ -= count;

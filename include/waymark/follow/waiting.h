@@ -123,7 +123,7 @@ public:
     /// Offset of the oldest packet in the queue. Precondition: not empty.
     [[nodiscard]] Offset first() const { return rows_[head_].at; }
 
-    /// The `count` oldest P0 elements were committed: they are due. False, and nothing is done: there are not so many.
+    /// The `count` oldest P0 elements were committed: they are due. False, and nothing is done: fewer wait.
     [[nodiscard]] bool commit(std::uint64_t count) {
         if (count > depth_) return false;
         depth_ -= count;
@@ -131,7 +131,7 @@ public:
         return true;
     }
     /// The `count` newest P0 elements were cancelled, and with them all elements after the oldest of them, except
-    /// Kind::kept. False, and nothing is done: there are not so many.
+    /// Kind::kept. False, and nothing is done: fewer wait.
     [[nodiscard]] bool cancel(std::uint64_t count) {
         if (count > depth_) return false;
         depth_ -= count;
