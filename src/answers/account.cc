@@ -62,8 +62,6 @@ constexpr std::array<AccountRule, account_reasons> rules{{
              false),
     {Reason::sampled, not_traced, "what ran between samples", "", "the unit takes one operation in an interval", false,
      true, Hides::anything, false},
-    left_out(Reason::discarded, "stretch of discarded samples", "stretches of discarded samples",
-             "the unit was told to discard what it sampled", true),
     loss(Reason::overflow, Hides::reachable, "overflow", "overflows", "the unit's FIFO or buffer was full"),
     loss(Reason::packets, Hides::reachable, "stretch of damaged packets", "stretches of damaged packets",
          "bytes that are no packet, up to the next synchronisation"),
@@ -101,7 +99,6 @@ constexpr std::array<AccountRule, account_reasons> rules{{
     gap(Reason::not_kept, Hides::anything, "full table", "full tables", "the analysis met more than its tables hold"),
     doubt(Reason::shared_address, "stretch at an address of several files", "stretches at an address of several files",
           "several files were mapped at one address while it ran"),
-    doubt(Reason::same_name, "name of several files", "names of several files", "several files have one name"),
     doubt(Reason::no_context, "stretch whose process is uncertain", "stretches whose process is uncertain",
           "the trace does not carry which process or thread ran"),
 }};

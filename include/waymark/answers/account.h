@@ -39,7 +39,6 @@ enum class AccountReason : std::uint8_t {
     strobing,      ///< the unit was switched on and off periodically
     filtered,      ///< the unit recorded what its filter lets by alone (SPE filters, IDFLT)
     sampled,       ///< the unit takes one operation in an interval
-    discarded,     ///< the unit was told to discard what it sampled
     // lost
     overflow,        ///< the unit's FIFO or buffer overflowed
     packets,         ///< bytes that are no packet, up to the next synchronisation
@@ -62,17 +61,16 @@ enum class AccountReason : std::uint8_t {
     not_kept,       ///< a table of the analysis was full
     // uncertain
     shared_address,  ///< several files were mapped at one address while it ran
-    same_name,       ///< several files have one name
     no_context,      ///< the trace does not carry which process ran
 };
-inline constexpr std::size_t account_reasons = 31;
+inline constexpr std::size_t account_reasons = 29;
 /// The words of the reasons in files and tables, in their order. They never change.
 inline constexpr std::array<std::string_view, account_reasons> account_reason_words{
-    "decoded",        "before start", "after end",   "handlers",    "off",           "held",    "strobing",
-    "filtered",       "sampled",      "discarded",   "overflow",    "packets",       "frames",  "stray bytes",
-    "not in sync",    "collided",     "overwritten", "cut",         "recorder",      "silence", "protocol",
-    "no image",       "no address",   "way omitted", "uncommitted", "contradiction", "no code", "not kept",
-    "shared address", "same name",    "no context"};
+    "decoded",       "before start", "after end", "handlers",       "off",         "held",
+    "strobing",      "filtered",     "sampled",   "overflow",       "packets",     "frames",
+    "stray bytes",   "not in sync",  "collided",  "overwritten",    "cut",         "recorder",
+    "silence",       "protocol",     "no image",  "no address",     "way omitted", "uncommitted",
+    "contradiction", "no code",      "not kept",  "shared address", "no context"};
 
 /// Which code that was not seen may have run all the same.
 enum class Hides : std::uint8_t {
