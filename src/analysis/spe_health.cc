@@ -119,40 +119,6 @@ void health(SpeFill& fill) {
                  "Record longer, or with a shorter interval (perf record -c)");
 }
 
-void account(SpeFill& fill) {
-    using answers::AccountReason;
-    const Quality& q = fill.quality;
-    const auto add = [&](answers::AccountRow row) {
-        if (row.times != 0) answers::add(fill.out.account, std::move(row));
-    };
-    // Of damage that is known to have a size; no size is 0.
-    const auto known = [](std::uint64_t size) { return size != 0 ? std::optional(size) : std::nullopt; };
-    std::uint64_t bytes = 0, damaged_streams = 0;
-    for (const StreamQuality& s : q.streams) {
-        bytes += s.bytes;
-        damaged_streams += s.lost_bytes + s.damaged_bytes != 0 ? 1 : 0;
-    }
-    if (q.records != 0) {
-        add({.reason = AccountReason::decoded, .bytes = bytes, .records = q.selected});
-        add({.reason = AccountReason::sampled});
-    }
-    for (const Sampling& sampling : q.sampling)
-        if (!sampling.filters.empty())
-            add({.reason = AccountReason::filtered, .of = fmt::format("{}", fmt::join(sampling.filters, ", "))});
-    add({.reason = AccountReason::packets,
-         .times = damaged_streams,
-         .bytes = known(q.lost_bytes() + q.damaged_bytes())});
-    add({.reason = AccountReason::overflow, .times = q.truncated.stretches + q.partial.stretches});
-    add({.reason = AccountReason::collided, .times = q.collided.stretches});
-    add({.reason = AccountReason::frames, .times = q.container_losses, .bytes = known(q.container_lost_bytes)});
-    add({.reason = AccountReason::cut,
-         .times = fill.capture.damage.size() + fill.totals.errors.size() + (q.unfinished ? 1U : 0U)});
-    if (const auto found = fill.capture.data->counts.find(throttle); found != fill.capture.data->counts.end())
-        add({.reason = AccountReason::recorder, .times = found->second});
-    if (!fill.capture.bare && q.without_thread != 0)
-        add({.reason = AccountReason::no_context, .records = q.without_thread});
-}
-
 void summary(SpeFill& fill) {
     const Quality& q = fill.quality;
     const auto figure = [&](const char* name, std::string value, std::string note = {}) {
@@ -181,10 +147,44 @@ void summary(SpeFill& fill) {
 
 }  // namespace
 
+answers::Account samples_account(const SampleCapture& capture, const SampleTotals& totals, const Quality& q) {
+    using answers::AccountReason;
+    answers::Account out;
+    const auto add = [&](answers::AccountRow row) {
+        if (row.times != 0) answers::add(out, std::move(row));
+    };
+    // Of damage that is known to have a size; no size is 0.
+    const auto known = [](std::uint64_t size) { return size != 0 ? std::optional(size) : std::nullopt; };
+    std::uint64_t bytes = 0, damaged_streams = 0;
+    for (const StreamQuality& s : q.streams) {
+        bytes += s.bytes;
+        damaged_streams += s.lost_bytes + s.damaged_bytes != 0 ? 1 : 0;
+    }
+    if (q.records != 0) {
+        add({.reason = AccountReason::decoded, .bytes = bytes, .records = q.selected});
+        add({.reason = AccountReason::sampled});
+    }
+    for (const Sampling& sampling : q.sampling)
+        if (!sampling.filters.empty())
+            add({.reason = AccountReason::filtered, .of = fmt::format("{}", fmt::join(sampling.filters, ", "))});
+    add({.reason = AccountReason::packets,
+         .times = damaged_streams,
+         .bytes = known(q.lost_bytes() + q.damaged_bytes())});
+    add({.reason = AccountReason::overflow, .times = q.truncated.stretches + q.partial.stretches});
+    add({.reason = AccountReason::collided, .times = q.collided.stretches});
+    add({.reason = AccountReason::frames, .times = q.container_losses, .bytes = known(q.container_lost_bytes)});
+    add({.reason = AccountReason::cut,
+         .times = capture.damage.size() + totals.errors.size() + (q.unfinished ? 1U : 0U)});
+    if (const auto found = capture.data->counts.find(throttle); found != capture.data->counts.end())
+        add({.reason = AccountReason::recorder, .times = found->second});
+    if (!capture.bare && q.without_thread != 0) add({.reason = AccountReason::no_context, .records = q.without_thread});
+    return out;
+}
+
 void fill_sample_health(SpeFill& fill) {
     metrics(fill);
     health(fill);
-    account(fill);
+    fill.out.account = samples_account(fill.capture, fill.totals, fill.quality);
     fill.out.trust.push_back({"functions", "how many samples were taken where",
                               "shares of all that ran: with the interval each lies in",
                               "calls, and what ran between samples"});

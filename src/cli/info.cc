@@ -17,11 +17,13 @@
 #include "options.h"
 #include "table.h"
 #include "trouble.h"
+#include "waymark/answers/account.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/capture/temporary_file.h"
 #include "waymark/core/file_error.h"
 #include "waymark/coresight/guess.h"
 #include "waymark/doctor/sample.h"
+#include "waymark/pipeline/account.h"
 #include "waymark/pipeline/diagnosis.h"
 #include "waymark/pipeline/packet_counter.h"
 #include "waymark/pipeline/problems.h"
@@ -112,6 +114,19 @@ std::uint64_t whole_bytes(const pipeline::BufferReport& report, const pipeline::
     return whole == nullptr || whole->parts.empty() ? report.bytes : capture::bytes_in(whole->parts);
 }
 
+/// How many bytes of trace were read.
+struct Looked {
+    std::uint64_t bytes{}, of{};
+};
+Looked looked_at(const pipeline::Session& session, const pipeline::Report& report) {
+    Looked out;
+    for (const pipeline::BufferReport& buffer : report.buffers) {
+        out.bytes += buffer.bytes;
+        out.of += buffer.error ? buffer.bytes : whole_bytes(buffer, session);
+    }
+    return out;
+}
+
 ordered_json buffer_json(const pipeline::BufferReport& report, const pipeline::Session& session) {
     const capture::Buffer& buffer = *report.buffer;
     ordered_json files = ordered_json::array();
@@ -194,9 +209,10 @@ void add_processes(ordered_json& info, const pipeline::Session& session,
 }
 
 ordered_json describe(const pipeline::Session& session, const std::vector<const pipeline::Source*>& selected,
-                      const pipeline::Report& report) {
+                      const pipeline::Report& report, const answers::Account& account) {
     ordered_json info{{"capture", session.capture.path.string()}};
     if (!session.capture.description.empty()) info["description"] = session.capture.description;
+    info["run"] = answers::account_sentence(account);
     info["cores"] = ordered_json::array();
     for (const capture::Core& core : session.capture.cores)
         info["cores"].push_back({{"name", core.name}, {"type", core.type}});
@@ -225,16 +241,11 @@ ordered_json describe(const pipeline::Session& session, const std::vector<const 
     info["problems"] = gathered(session.problems);
     for (const std::string& problem : pipeline::problems_in(session, selected, report))
         info["problems"].push_back(problem);
-    std::uint64_t counted_bytes = 0, all_bytes = 0;
-    for (const pipeline::BufferReport& buffer : report.buffers) {
-        counted_bytes += buffer.bytes;
-        all_bytes += buffer.error ? buffer.bytes : whole_bytes(buffer, session);
-    }
-    if (counted_bytes < all_bytes)
+    if (const Looked looked = looked_at(session, report); looked.bytes < looked.of)
         info["problems"].push_back(fmt::format(
             "frames and packets were counted in {} of {} bytes of trace, from the beginning of each buffer on; "
             "--sample 0 counts all",
-            grouped(counted_bytes), grouped(all_bytes)));
+            grouped(looked.bytes), grouped(looked.of)));
     if (session.capture.spaces != nullptr) add_processes(info, session, selected);
     return info;
 }
@@ -307,9 +318,13 @@ ExitStatus run_info(const InfoOptions& options) {
     if (options.sample_mib != 0 && session.capture.spaces != nullptr)
         pipeline::shorten(part.emplace(session).capture, options.sample_mib << 20);
     const pipeline::Report report = pipeline::run(part ? *part : session, *selected, make, shown_on(progress));
-    const ordered_json info = describe(session, *selected, report);
+    // A part of the trace gives no account of the whole run.
+    answers::Account account;
+    if (const Looked looked = looked_at(session, report); looked.bytes == looked.of)
+        account = pipeline::account_of(session, *selected, shown_on(progress));
+    const ordered_json info = describe(session, *selected, report, account);
     if (options.format == "text")
-        print_snapshot_info(*out, info, {session, *selected, report});
+        print_snapshot_info(*out, info, account, {session, *selected, report});
     else
         print_info_for_programs(*out, info, options.format);
     if (out->close() != decoded) return unreadable;

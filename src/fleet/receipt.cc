@@ -36,6 +36,39 @@ std::vector<NotDecoded> captures_in(const json& value) {
     return out;
 }
 
+json to_json(const answers::Account& account) {
+    json out = json::array();
+    const auto put = [](json& row, const char* name, const std::optional<std::uint64_t>& size) {
+        if (size) row[name] = *size;
+    };
+    for (const answers::AccountRow& row : account) {
+        json& each = out.emplace_back(json{
+            {"reason", answers::account_reason_words[static_cast<std::size_t>(row.reason)]}, {"times", row.times}});
+        if (!row.of.empty()) each["of"] = row.of;
+        put(each, "bytes", row.bytes);
+        put(each, "instructions", row.instructions);
+        put(each, "ranges", row.ranges);
+        put(each, "records", row.records);
+    }
+    return out;
+}
+answers::Account account_in(const json& value) {
+    answers::Account out;
+    const auto size = [](const json& row, const char* name) {
+        return row.contains(name) ? std::optional(row.at(name).get<std::uint64_t>()) : std::nullopt;
+    };
+    for (const json& row : value) {
+        const auto& words = answers::account_reason_words;
+        const auto reason = std::find(words.begin(), words.end(), row.at("reason").get<std::string>());
+        // A reason of another version, whose receipts have another identity (finished_shard).
+        if (reason == words.end()) continue;
+        answers::add(out, {static_cast<answers::AccountReason>(reason - words.begin()), row.value("of", std::string()),
+                           row.at("times").get<std::uint64_t>(), size(row, "bytes"), size(row, "instructions"),
+                           size(row, "ranges"), size(row, "records")});
+    }
+    return out;
+}
+
 json to_json(const std::vector<CaptureProfile>& profiles) {
     json out = json::array();
     for (const CaptureProfile& p : profiles)
@@ -87,6 +120,7 @@ Status write_receipt(const JobFolder& job, std::uint32_t shard, const Receipt& r
                                                                 {"not_decoded", to_json(r.not_decoded)},
                                                                 {"cut", to_json(r.cut)},
                                                                 {"nameless", r.nameless},
+                                                                {"account", to_json(r.account)},
                                                                 {"profiles", to_json(r.profiles)},
                                                                 {"input_hash", r.input_hash},
                                                                 {"host", r.host},
@@ -112,6 +146,7 @@ Result<Receipt> read_receipt(const JobFolder& job, std::uint32_t shard) {
         out.not_decoded = captures_in(value.at("not_decoded"));
         out.cut = captures_in(value.value("cut", json::array()));
         out.nameless = value.at("nameless").get<std::map<std::string, std::string>>();
+        out.account = account_in(value.value("account", json::array()));
         for (const json& profile : value.at("profiles"))
             out.profiles.push_back({profile.at("capture").get<std::string>(), profile.at("program").get<std::string>(),
                                     profile.at("cost").get<std::uint64_t>(),

@@ -125,6 +125,7 @@ public:
         receipt_.input_hash = inputs.text();
         if (!sum_.empty()) {
             const answers::Answers sum = sum_.take();
+            receipt_.account = sum.account;
             WM_ASSIGN_OR_RETURN(const WrittenFile file,
                                 write_durably(job_.of_shard(shard_.number, "answers"),
                                               [&](ByteSink& sink) { answers::write_answers(sum, sink); }));

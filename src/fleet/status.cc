@@ -19,6 +19,7 @@ Result<JobStatus> read_status(const JobFolder& job) {
             out.seconds += receipt->seconds;
             out.planned_seconds += shard.seconds;
             out.answers_bytes += receipt->answers_bytes;
+            answers::add(out.account, receipt->account);
             out.memory_bytes = std::max(out.memory_bytes, receipt->memory_bytes);
             for (NotDecoded& n : receipt->not_decoded) {
                 if (n.changed && is_as_planned(shard, n))

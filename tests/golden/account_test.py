@@ -3,22 +3,31 @@
 
 usage: account_test.py WAYMARK SOURCE_FOLDER
 
-The captures are those in examples/ and, where the folder is there, captures of real hardware. Of each capture one sentence
-is expected from `flow --format summary` or `dpu tasks`, the views in text and JSON, `doctor`, an answers file, a callgrind
-export, and, if it is a recording, `verify`.
+The captures are those in examples/ and tests/cli/fixtures and, where the folder is there, captures of real hardware. Of
+each capture one sentence is expected from `info`, `flow --format summary`, the views in text and JSON, `doctor`, an answers
+file, an export, the report's page, a fleet of this one capture, and, if it is a recording, `verify`. A command that gives
+results without the sentence fails.
 """
+import base64
+import collections
 import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import unittest
+import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+from cli_test import use  # noqa: E402
 from scratch import HANGS, Folder  # noqa: E402
 
 WAYMARK = SOURCE = None
+COMMANDS = {"answers file", "callgrind", "coverage, json", "doctor", "dpu tasks", "dpu tasks, json", "fleet status", "flow",
+            "info", "info, json", "page", "profile", "profile, json", "spe quality"}
 
 
 def run(*arguments):
@@ -28,7 +37,7 @@ def run(*arguments):
 
 def of_text(text):
     """The sentence of a head or a summary: a clause a line."""
-    clauses = re.search(r"^run +(\S.*(?:\n +(?:observed|not traced|lost|not decoded|uncertain)\b.*)*)", text, re.M)
+    clauses = re.search(r"^ *run +(\S.*(?:\n +(?:observed|not traced|lost|not decoded|uncertain)\b.*)*)", text, re.M)
     return "; ".join(line.strip() for line in clauses[1].splitlines()) if clauses else ""
 
 
@@ -39,10 +48,15 @@ def of_json(text):
         return ""
 
 
-def captures():
+def of_page(page):
+    packed = re.search(r'id="waymark-head">([^<]*)<', page)
+    return json.loads(zlib.decompress(base64.b64decode(packed[1]), -15))["run"] if packed else ""
+
+
+def captures(fixtures):
     """Folders and files that commands take, with what they need besides."""
     corpus = pathlib.Path(os.environ.get("WAYMARK_CORPUS", SOURCE / ".." / "shared" / "corpus"))
-    for root in (SOURCE / "examples", corpus):
+    for root in (SOURCE / "examples", fixtures, corpus):
         for ini in sorted(root.glob("**/snapshot.ini")):
             if "build" not in ini.relative_to(root).parts:
                 yield ini.parent
@@ -57,46 +71,66 @@ def images(capture):
 
 class Account(unittest.TestCase):
     def sentences(self, capture, folder):
-        """By command, where it gives one."""
+        """By command that gave a result."""
         out = {}
         dpu = capture.name == "dpu.ini"
         capture = capture.parent if dpu else capture
         given = [] if dpu else images(capture)
+
+        def take(name, read, *command):
+            done = run(*command)
+            if done.returncode == 0:
+                out[name] = read(done.stdout)
+
         if dpu:
-            out["dpu tasks"] = of_text(run("dpu", "tasks", capture).stdout)
-            out["dpu tasks, json"] = of_json(run("dpu", "tasks", capture, "--format", "json").stdout)
+            take("dpu tasks", of_text, "dpu", "tasks", capture)
+            take("dpu tasks, json", of_json, "dpu", "tasks", capture, "--format", "json")
         else:
-            out["flow"] = of_text(run("flow", capture, *given, "--format", "summary").stdout)
-        out["profile, json"] = of_json(run("profile", capture, *given, "--format", "json").stdout)
-        out["profile"] = of_text(run("profile", capture, *given).stdout)
-        if not dpu:
-            out["coverage, json"] = of_json(run("coverage", capture, *given, "--format", "json").stdout)
+            take("coverage, json", of_json, "coverage", capture, *given, "--format", "json")
+        take("spe quality", of_text, "spe", "quality", capture)
+        take("flow", of_text, "flow", capture, *given, "--format", "summary")
+        take("info", of_text, "info", capture, *given, "--sample", "0")
+        take("info, json", of_json, "info", capture, *given, "--sample", "0", "--format", "json")
+        take("profile, json", of_json, "profile", capture, *given, "--format", "json")
+        take("profile", of_text, "profile", capture, *given)
         answers = folder / "all.answers"
         answers.unlink(missing_ok=True)
         run("answers", capture, *given, "-o", answers)
         if answers.exists():
-            out["answers file"] = of_text(run("profile", answers).stdout)
-            exported = run("export", answers, "--to", "callgrind").stdout
-            desc = re.search(r"^desc: Run: (.*)", exported, re.M)
-            out["callgrind"] = desc[1] if desc else ""
-        out["doctor"] = of_json(run("doctor", capture, *given, "--format", "json").stdout)
+            take("answers file", of_text, "profile", answers)
+            take("callgrind", lambda text: re.search(r"^desc: Run: (.*)", text, re.M)[1],
+                 "export", answers, "--to", "callgrind")
+            page = folder / "page.html"
+            take("page", lambda _: of_page(page.read_text()), "report", answers, "-o", page)
+            job = folder / "job"
+            shutil.rmtree(job, ignore_errors=True)
+            if run("fleet", "plan", capture, *given, "-o", job).returncode == 0:
+                run("fleet", "local", job)
+                take("fleet status", of_text, "fleet", "status", job)
+        # A doctor who looked at a part of the trace says so and gives no sentence.
+        if doctor := of_json(run("doctor", capture, *given, "--format", "json").stdout):
+            out["doctor"] = doctor
         if (capture / "truth.txt").exists():
-            out["verify"] = of_text(run("verify", capture).stdout)
-        return {name: sentence for name, sentence in out.items() if sentence}
+            take("verify", of_text, "verify", capture)
+        return out
 
     def test_all_commands_say_the_same(self):
-        compared = 0
+        compared = collections.Counter()
         with Folder() as folder:
-            for capture in captures():
+            fixtures = pathlib.Path(folder) / "fixtures"
+            for fixture in sorted((SOURCE / "tests/cli/fixtures").iterdir()):
+                use(fixture.parent, fixtures, fixture.name, fixture.name)
+            for capture in captures(fixtures):
                 with self.subTest(capture=str(capture)):
                     said = self.sentences(capture, pathlib.Path(folder))
                     by_sentence = {}
                     for command, sentence in said.items():
                         by_sentence.setdefault(sentence, []).append(command)
                     self.assertLessEqual(len(by_sentence), 1, json.dumps(by_sentence, indent=1))
-                    compared += len(said) > 1
-        self.assertGreater(compared, 10)
-        print(f"{compared} captures compared")
+                    compared.update(list(said) if len(said) > 1 else [])
+        print(", ".join(f"{command} of {n}" for command, n in sorted(compared.items())), "captures")
+        self.assertGreater(compared["profile"], 4)
+        self.assertLessEqual(COMMANDS, compared.keys())
 
 
 if __name__ == "__main__":

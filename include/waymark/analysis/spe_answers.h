@@ -87,6 +87,10 @@ struct SampleAnswersOptions {
     std::size_t most_thread_rows = 64;  ///< of the timeline: threads with the most samples
 };
 
+/// How much of the run the samples show. `quality`: of these `totals`. Empty: the capture contains no record.
+[[nodiscard]] answers::Account samples_account(const SampleCapture& capture, const SampleTotals& totals,
+                                               const Quality& quality);
+
 /// Everything but `capture` and `version`. The result does not depend on how the samples were shared out. `sharing` may
 /// be null.
 [[nodiscard]] answers::Answers answers_of_samples(const SampleCapture& capture, const SampleTotals& totals,

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "waymark/answers/account.h"
 #include "waymark/core/result.h"
 #include "waymark/fleet/manifest.h"
 #include "waymark/fleet/spread.h"
@@ -27,6 +28,7 @@ struct Receipt {
     std::vector<NotDecoded> cut{};  ///< decoded as far as they can be read
     /// Programs without a build ID, which answers identify by their names: hash of the file by name.
     std::map<std::string, std::string> nameless{};
+    answers::Account account{};              ///< how much of the decoded captures' runs the answers are of
     std::vector<CaptureProfile> profiles{};  ///< of the decoded captures
     std::string input_hash{};                ///< of all bytes of all captures, in the order of the shard
     std::string host{};                      ///< that decoded it

@@ -35,6 +35,7 @@ struct JobStatus {
     std::vector<MissingShard> failures;   ///< one for each shard that `failed` counts
     std::vector<NotDecoded> not_decoded;  ///< captures that shards left out, and unreadable inputs
     std::vector<NotDecoded> cut;          ///< captures that were decoded as far as they can be read
+    answers::Account account{};           ///< how much of their runs the decoded captures show
     bool has_result{};                    ///< a merge wrote the result
 
     /// Bytes of trace that a core decodes in a second; 0: not known yet.

@@ -10,9 +10,12 @@
 #include "../info_others.h"
 #include "../maps_listing.h"
 #include "../trouble.h"
+#include "../views.h"
 #include "input.h"
 #include "waymark/analysis/dpu.h"
 #include "waymark/analysis/dpu_findings.h"
+#include "waymark/answers/account.h"
+#include "waymark/doctor/dpu.h"
 #include "waymark/dpu/nexus.h"
 #include "waymark/dpu/parser.h"
 #include "waymark/dpu/registers.h"
@@ -56,7 +59,19 @@ class NoElements final : public dpu::ElementSink {
     void consume(const dpu::Batch&) override {}
 };
 
-ordered_json describe(const DpuInput& input, const pipeline::DpuDecoded& d, const MessageCounts& messages) {
+/// How much of the run the trace is; empty: nothing was decoded.
+answers::Account account_of(const DpuInput& input, const doctor::DpuSums& sums) {
+    if (!DpuInput::has_content(sums.decoded.totals)) return {};
+    return analysis::dpu_account(input.said(input.setup(), sums.decoded), *sums.costs);
+}
+
+Result<doctor::DpuSums> added_up(const DpuInput& input) {
+    analysis::DpuSetup setup = input.setup();
+    return doctor::add_up(input.trace(), input.trace_bytes(), setup, {});
+}
+
+ordered_json describe(const DpuInput& input, const doctor::DpuSums& sums, const MessageCounts& messages) {
+    const pipeline::DpuDecoded& d = sums.decoded;
     const capture::DpuCapture& c = input.capture();
     ordered_json info{{"capture", c.path.string()},
                       {"unit", "DPU"},
@@ -64,7 +79,8 @@ ordered_json describe(const DpuInput& input, const pipeline::DpuDecoded& d, cons
                       {"layout_note", dpu::layout_note},
                       {"dpu_base", fmt::format("{:#010x}", c.dpu_base)},
                       {"byte_order", c.little_endian ? "little" : "big"},
-                      {"mode", input.mode() ? ordered_json(input.mode_text()) : ordered_json()}};
+                      {"mode", input.mode() ? ordered_json(input.mode_text()) : ordered_json()},
+                      {"run", answers::account_sentence(account_of(input, sums))}};
     info["buffer"] = {{"file", c.buffer.string()},
                       {"bytes", input.dump().size()},
                       {"bytes_of_trace", d.totals.bytes},
@@ -145,13 +161,14 @@ ordered_json describe(const DpuInput& input, const pipeline::DpuDecoded& d, cons
     return info;
 }
 
-void print_info(Output& out, const ordered_json& info) {
+void print_info(Output& out, const ordered_json& info, const answers::Account& account) {
     const auto text = [&](const ordered_json& v) {
         return v.is_string() ? v.get<std::string>() : v.is_null() ? "not known" : v.dump();
     };
     out.print("capture {}\n  Debug and Profiling Unit, mode {}, base {}, {}-endian words\n  {}\n",
               text(info["capture"]), text(info["mode"]), text(info["dpu_base"]), text(info["byte_order"]),
               text(info["layout_note"]));
+    print_account(out, account, 10);
     const ordered_json& b = info["buffer"];
     if (!b["file"].get<std::string>().empty())
         out.print("\nbuffer {}\n  {}, {} of them trace{}{}{}\n", text(b["file"]),
@@ -206,17 +223,17 @@ ExitStatus run_dpu_info(const InputOptions& input, const std::string& format) {
     if (!not_for_dpu(input).empty()) return refuse(input);
     const auto opened = DpuInput::open(input.capture);
     if (!opened) return fail(opened.error());
-    NoElements nothing_to_do;
-    const auto done = pipeline::decode_dpu(opened->trace(), opened->trace_bytes(), nothing_to_do);
-    if (!done) return fail(done.error());
+    const auto sums = added_up(*opened);
+    if (!sums) return fail(sums.error());
+    const pipeline::DpuDecoded* const done = &sums->decoded;
     auto out = Output::open(input.output, input.files());
     if (!out) return fail(out.error());
     const auto nexus = nexus_bytes(*opened);
     if (!nexus) return fail(nexus.error());
     const MessageCounts messages = count_messages(nexus->bytes());
-    const ordered_json info = describe(*opened, *done, messages);
+    const ordered_json info = describe(*opened, *sums, messages);
     if (format == "text")
-        print_info(*out, info);
+        print_info(*out, info, account_of(*opened, *sums));
     else
         print_info_for_programs(*out, info, format);
     if (const ExitStatus status = out->close(); status != decoded) return status;
@@ -279,7 +296,9 @@ ExitStatus run_dpu_flow(const InputOptions& input, const std::string& format, bo
     if (format == "summary") {
         const auto nexus = nexus_bytes(*opened);
         if (!nexus) return fail(nexus.error());
-        print_info(*out, describe(*opened, *done, count_messages(nexus->bytes())));
+        const auto sums = added_up(*opened);
+        if (!sums) return fail(sums.error());
+        print_info(*out, describe(*opened, *sums, count_messages(nexus->bytes())), account_of(*opened, *sums));
     }
     if (const ExitStatus status = out->close(); status != decoded) return status;
     const bool cut = opened->is_cut(*done);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "../trouble.h"
+#include "../views.h"
 #include "commands.h"
 #include "waymark/fleet/slurm.h"
 #include "waymark/fleet/status.h"
@@ -36,6 +37,7 @@ void print_text(Output& out, const fleet::JobStatus& s, const std::vector<fleet:
     if (s.waiting != 0) out.print(", {} waiting", grouped(s.waiting));
     out.print("\ncaptures  {} of {} decoded, {} of {} of trace\n", grouped(s.captures_done),
               grouped(s.manifest.captures), size_text(s.trace_bytes_done), size_text(s.manifest.trace_bytes));
+    print_account(out, s.account, 10);
     if (s.done != 0)
         out.print("rate      {} MB/s on a core; the largest task took {}\n", decimal_text(s.bytes_per_second() / 1e6),
                   size_text(s.memory_bytes));
@@ -93,6 +95,7 @@ ordered_json status_json(const fleet::JobStatus& s, const std::vector<fleet::Que
             {"waiting", s.waiting},
             {"captures", s.manifest.captures},
             {"captures_decoded", s.captures_done},
+            {"run", answers::account_sentence(s.account)},
             {"trace_bytes", s.manifest.trace_bytes},
             {"trace_bytes_decoded", s.trace_bytes_done},
             {"bytes_per_second", s.bytes_per_second()},

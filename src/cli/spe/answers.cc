@@ -7,9 +7,11 @@
 #include "../info_others.h"
 #include "../options.h"
 #include "../trouble.h"
+#include "../views.h"
 #include "commands.h"
 #include "waymark/analysis/kallsyms.h"
 #include "waymark/analysis/profile.h"
+#include "waymark/analysis/spe_answers.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/core/numbers.h"
 #include "waymark/core/wire.h"
@@ -231,6 +233,7 @@ void Answer::print_quality(Output& out, bool all) const {
             "cores     {}{}{}\n", cores,
             q.modelled ? ": latencies, data sources and events of caches, TLBs and prediction are the model's" : "",
             midrs.contains(0) ? ": data sources have no names; --midr VALUE says which core it was" : "");
+    print_account(out, account(), 10);
     if (q.sampling.empty() && !capture_->bare) out.print("interval  not in the file\n");
     if (capture_->bare) out.print("interval  not known, nor filters and threads: bare bytes of a buffer\n");
     for (const analysis::Sampling& s : q.sampling) {
@@ -282,6 +285,8 @@ void Answer::print_quality(Output& out, bool all) const {
         "collided, cut short: stretches of the buffer so marked. damaged: records with bytes that are no packet.\n"
         "odd: records with packets their operation cannot have.\n");
 }
+
+answers::Account Answer::account() const { return analysis::samples_account(*capture_, totals_, quality_); }
 
 Table Answer::streams_table() const {
     const auto known = [](std::uint32_t v) { return v == perf::nobody ? answers::Value() : answers::Value(v); };
@@ -337,7 +342,8 @@ ordered_json Answer::quality_json() const {
                             {"filters", s.filters}});
     for (const auto& [midr, erratum] : q.errata)
         errata.push_back({{"midr", midr}, {"number", erratum.number}, {"text", erratum.text}});
-    return {{"samples", q.selected},
+    return {{"run", answers::account_sentence(account())},
+            {"samples", q.selected},
             {"records", q.records},
             {"without_thread", q.without_thread},
             {"with_context", q.with_context},

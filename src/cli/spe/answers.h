@@ -16,6 +16,7 @@
 #include "waymark/analysis/program.h"
 #include "waymark/analysis/quality.h"
 #include "waymark/analysis/samples.h"
+#include "waymark/answers/account.h"
 
 namespace waymark::cli {
 
@@ -53,6 +54,8 @@ public:
     [[nodiscard]] analysis::Program& program() const { return *program_; }
     [[nodiscard]] const analysis::Quality& quality() const { return quality_; }
     [[nodiscard]] const analysis::SampleTotals& totals() const { return totals_; }
+    /// How much of the run the samples show.
+    [[nodiscard]] answers::Account account() const;
     /// Name of a thread, and process; `unknown` where it is not known.
     [[nodiscard]] std::string thread_text(std::uint32_t pid, std::uint32_t tid) const;
     [[nodiscard]] std::string thread_name(std::uint32_t tid) const;

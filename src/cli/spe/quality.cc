@@ -56,7 +56,8 @@ ExitStatus run_profile_info(const InputOptions& input, const std::string& format
     const std::uintmax_t bytes = std::filesystem::file_size(input.capture, error);
     nlohmann::ordered_json info{{"capture", input.capture},
                                 {"kind", "perf.data, samples of the Statistical Profiling Extension (SPE)"},
-                                {"bytes", error ? nlohmann::ordered_json() : nlohmann::ordered_json(bytes)}};
+                                {"bytes", error ? nlohmann::ordered_json() : nlohmann::ordered_json(bytes)},
+                                {"run", answers::account_sentence(answer->account())}};
     if (format == "text") {
         out->print("capture {}\n  {}, {}\n\n", input.capture, info["kind"].get<std::string>(),
                    error ? "of unknown size" : counted(bytes, "byte"));
