@@ -51,6 +51,8 @@ Troubles& Troubles::operator+=(const Troubles& later) {
     if (later.early_on_) began_again(last_.has_value());
     (last_ ? handlers_left_out : early_handlers_) += later.early_handlers_;
     (last_ ? resumptions : early_resumptions_) += later.early_resumptions_;
+    if (last_) untraced_unsized += later.early_resets_.times;
+    add(last_ ? untraced : early_resets_, later.early_resets_);
     if (later.after_exception_) after_exception_ = later.after_exception_;
     if (!first_timestamp) first_timestamp = later.first_timestamp;
     if (later.last_timestamp) last_timestamp = later.last_timestamp;
@@ -130,8 +132,12 @@ void Troubles::note(const Event& event, const MapOffset& offset) {
         if (count->of == Cycles::Of::unknown) cycles.apart += count->cycles.value_or(0);
         if (count->several) ++cycles.spread;
         if (count->off) ++cycles.off;
-    } else if (std::holds_alternative<Exception>(event.what)) {
+    } else if (const auto* exception = std::get_if<Exception>(&event.what)) {
         after_exception_ = true;
+        if (exception->type->kind != ExceptionClass::reset) return;
+        const bool ran = last_.has_value() || event.before != 0;
+        keep(ran ? untraced : early_resets_, event.offset);
+        if (ran) ++untraced_unsized;
     } else if (std::holds_alternative<Context>(event.what)) {
         ++contexts;
     } else if (const auto* time = std::get_if<Timestamp>(&event.what)) {

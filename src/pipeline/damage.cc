@@ -421,7 +421,9 @@ std::vector<Damage> damage_in(const StreamReport& stream, const flow::Troubles& 
                                       ? ""
                                       : fmt::format(", and an unknown number in {} of these",
                                                     counted(troubles.untraced_unsized, "stretch", "stretches"))),
-                      "turn Q elements off (TRCCONFIGR.QE) to see all that runs", ", first", "; "));
+                      hidden.amount != 0 ? "turn Q elements off (TRCCONFIGR.QE) to see all that runs"
+                                         : "units leave out what ran between the last waypoint and a reset",
+                      ", first", "; "));
     if (troubles.untraced.times != 0 && troubles.untraced_unsized == 0)
         out.back().instructions = troubles.untraced.amount;
     if (const flow::Trouble& open = troubles.uncommitted; open.times != 0)

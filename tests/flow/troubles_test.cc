@@ -86,6 +86,23 @@ TEST(Troubles, WhatRanUnseen) {
         EXPECT_EQ(counted(std::span(steps).subspan(cut), cut, counted(std::span(steps).first(cut), 0)), t) << cut;
 }
 
+// Nobody knows what ran between the last waypoint and a reset; before a reset that comes first, nothing did.
+TEST(Troubles, AResetHidesWhatRanBeforeIt) {
+    constexpr ExceptionType reset{.number = 8, .kind = ExceptionClass::reset};
+    const std::vector<Step> steps{
+        {.what = Exception{&reset, {}, {}}}, {.block = 0}, {.what = Exception{&reset, {}, {}}}, {.block = 0}};
+    const Troubles whole = counted(steps, 0);
+    EXPECT_EQ(whole.untraced, (Trouble{.times = 1, .offset = shift + 2}));
+    EXPECT_EQ(whole.untraced_unsized, 1U);
+    for (std::size_t cut = 0; cut <= steps.size(); ++cut) {
+        const std::span<const Step> all(steps);
+        Troubles parts = counted(all.first(cut), 0);
+        parts += counted(all.subspan(cut), cut);
+        EXPECT_EQ(parts.untraced, whole.untraced) << cut;
+        EXPECT_EQ(parts.untraced_unsized, 1U) << cut;
+    }
+}
+
 TEST(Troubles, PartsOneAfterAnotherGiveTheWhole) {
     const Troubles whole = counted(stream, 0);
     for (std::size_t cut = 0; cut <= stream.size(); ++cut) {

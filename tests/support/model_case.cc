@@ -420,38 +420,6 @@ void complete(ModelCase& c) {
     c.program.barrier_waypoints = r.ccer.barrier_waypoints;
 }
 
-/// Sets the comparators to places in the program.
-void place_comparators(ModelCase& c, const Program& program) {
-    pft::Registers& r = c.model.registers;
-    Random random(c.places);
-    const auto somewhere = [&]() -> const flow::Block& {
-        return program.blocks[random.below(static_cast<std::uint32_t>(program.blocks.size()))].block;
-    };
-    for (unsigned i = 0; i < c.ranges; ++i) {
-        const std::uint64_t from = somewhere().start & ~std::uint64_t{0xff};
-        c.driver.ranges.emplace_back(from, from + 0x100 + random.below(0x2000));
-        r.acvr[2 * i].value = static_cast<std::uint32_t>(c.driver.ranges.back().first);
-        r.acvr[2 * i + 1].value = static_cast<std::uint32_t>(c.driver.ranges.back().second);
-    }
-    r.tecr1.exclude = c.ranges == 0 || c.driver.exclude;
-    r.tecr1.ranges = static_cast<std::uint8_t>((1U << c.ranges) - 1);
-    unsigned comparator = 15;
-    const auto at = [&](std::vector<std::uint64_t>& addresses, std::uint16_t& comparators) {
-        const flow::Block& b = somewhere();
-        addresses.push_back(b.start + random.below(b.bytes));
-        r.acvr[comparator].value = static_cast<std::uint32_t>(addresses.back());
-        comparators = static_cast<std::uint16_t>(comparators | 1U << comparator);
-        --comparator;
-    };
-    r.tecr1.start_stop = c.starts + c.stops != 0;
-    for (unsigned i = 0; i < c.starts; ++i) at(c.driver.start_at, r.tsscr.start);
-    for (unsigned i = 0; i < c.stops; ++i) at(c.driver.stop_at, r.tsscr.stop);
-    if (c.starts != 0 && random.half()) {  // both in one block, now and then at one place
-        c.driver.stop_at.front() = c.driver.start_at.front() + 4 * random.below(2);
-        r.acvr[15U - c.starts].value = static_cast<std::uint32_t>(c.driver.stop_at.front());
-    }
-}
-
 // ---- checks
 
 template <class D>
@@ -602,6 +570,37 @@ std::string wrong_packets(const ModelCase& c, Bytes bytes) {
 }
 
 }  // namespace
+
+void place_comparators(ModelCase& c, const Program& program) {
+    pft::Registers& r = c.model.registers;
+    Random random(c.places);
+    const auto somewhere = [&]() -> const flow::Block& {
+        return program.blocks[random.below(static_cast<std::uint32_t>(program.blocks.size()))].block;
+    };
+    for (unsigned i = 0; i < c.ranges; ++i) {
+        const std::uint64_t from = somewhere().start & ~std::uint64_t{0xff};
+        c.driver.ranges.emplace_back(from, from + 0x100 + random.below(0x2000));
+        r.acvr[2 * i].value = static_cast<std::uint32_t>(c.driver.ranges.back().first);
+        r.acvr[2 * i + 1].value = static_cast<std::uint32_t>(c.driver.ranges.back().second);
+    }
+    r.tecr1.exclude = c.ranges == 0 || c.driver.exclude;
+    r.tecr1.ranges = static_cast<std::uint8_t>((1U << c.ranges) - 1);
+    unsigned comparator = 15;
+    const auto at = [&](std::vector<std::uint64_t>& addresses, std::uint16_t& comparators) {
+        const flow::Block& b = somewhere();
+        addresses.push_back(b.start + random.below(b.bytes));
+        r.acvr[comparator].value = static_cast<std::uint32_t>(addresses.back());
+        comparators = static_cast<std::uint16_t>(comparators | 1U << comparator);
+        --comparator;
+    };
+    r.tecr1.start_stop = c.starts + c.stops != 0;
+    for (unsigned i = 0; i < c.starts; ++i) at(c.driver.start_at, r.tsscr.start);
+    for (unsigned i = 0; i < c.stops; ++i) at(c.driver.stop_at, r.tsscr.stop);
+    if (c.starts != 0 && random.half()) {  // both in one block, now and then at one place
+        c.driver.stop_at.front() = c.driver.start_at.front() + 4 * random.below(2);
+        r.acvr[15U - c.starts].value = static_cast<std::uint32_t>(c.driver.stop_at.front());
+    }
+}
 
 std::uint64_t longest_zeros(const Collected& packets, Bytes bytes) {
     std::uint64_t longest = 0, run = 0;

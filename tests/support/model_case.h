@@ -49,6 +49,9 @@ inline constexpr std::uint64_t long_cases = 12;
 
 [[nodiscard]] ModelCase make_case(const CaseName& name);
 
+/// Sets the comparators of TraceEnable to places in the program, as `ranges`, `starts` and `stops` of the case ask.
+void place_comparators(ModelCase& c, const Program& program);
+
 struct CaseTotals {
     pft::ModelCounts counts;
     std::uint64_t elements = 0, timestamps = 0;

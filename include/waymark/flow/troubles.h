@@ -42,7 +42,8 @@ struct Troubles {
     std::array<Trouble, conflicts> contradictions{};
     Trouble no_memory, overflows;
     Trouble unplaced;     ///< waypoints without an address, though images are there; `amount`: waypoints
-    Trouble untraced;     ///< stretches whose way the trace omits; `amount`: instructions, as far as it says how many
+    Trouble untraced;     ///< stretches whose way the trace omits; `amount`: instructions, as far as it says how many.
+                          ///< What ran between the last waypoint and a reset is such a stretch (pft.md, 4.7)
     Trouble uncommitted;  ///< ends of flow with P0 elements of which nobody knows whether they ran; `amount`: of these
     std::uint64_t untraced_unsized{};  ///< of `untraced`, those of an unknown number of instructions
     Trouble long_walks;  ///< no branch in 64 KiB, and then no image: what was walked is no code; `address`: its start
@@ -73,6 +74,7 @@ private:
     bool without_image_ = false;           // execution is where no image is known
     std::optional<bool> after_exception_;  // nothing ran since an exception; not known: nothing came yet
     std::uint64_t early_handlers_{}, early_resumptions_{};  // these count if something ran in an earlier part
+    Trouble early_resets_;                                  // and these
     bool early_on_ = false;                                 // trace began as the first of all
 };
 
