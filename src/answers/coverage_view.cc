@@ -11,6 +11,7 @@
 #include "columns.h"
 #include "waymark/answers/only.h"
 #include "waymark/core/numbers.h"
+#include "waymark/core/quote.h"
 
 namespace waymark::answers {
 
@@ -269,7 +270,7 @@ Result<View> coverage_view(const Answers& answers, const CoverageOptions& option
     const Coverage coverage(answers, chosen, options.by);
     if (answers.instructions.empty())
         return nothing(fmt::format("{}: no instruction of a known image ran; waymark flow {} shows what did",
-                                   answers.capture, answers.capture));
+                                   answers.capture, shell_file(answers.capture)));
     // A word that names nothing is a mistake even where others name something: a gate must not pass without it.
     if (std::string unknown = chosen.unknown(); !unknown.empty()) return nothing(std::move(unknown));
     if (coverage.empty()) return nothing(fmt::format("--only: {}: no code matches it", answers.capture));

@@ -1,4 +1,5 @@
 /// `waymark doctor`: what a capture is, what is wrong with it, and what to do.
+#include "waymark/core/quote.h"
 #include "waymark/doctor/examine.h"
 
 #include <algorithm>
@@ -337,7 +338,7 @@ ExitStatus run_doctor(const DoctorOptions& options) {
         const auto result = doctor::decode_written(options.snapshot);
         if (!result) return fail(result.error());
         say("note", fmt::format("{} is written; waymark flow {} decodes {}, {} and {} from it", options.snapshot,
-                                options.snapshot, counted(result->totals.ranges, "range"),
+                                shell_file(options.snapshot), counted(result->totals.ranges, "range"),
                                 counted(result->totals.instructions, "instruction"),
                                 counted(result->contradictions, "contradiction")));
     }
@@ -382,7 +383,7 @@ std::string next_step(const std::string& capture, const doctor::ExaminationRepor
     for (const pipeline::Protocol* protocol : pipeline::protocols())
         if (std::any_of(report.sources.begin(), report.sources.end(),
                         [&](const doctor::ExaminedSource& s) { return s.identity.protocol == protocol; }))
-            return protocol->next_step(capture);
+            return protocol->next_step(shell_file(capture));
     return "";
 }
 

@@ -12,6 +12,7 @@
 #include "unit_answers.h"
 #include "waymark/answers/answers.h"
 #include "waymark/answers/sum.h"
+#include "waymark/core/quote.h"
 #include "waymark/pipeline/answers_file.h"
 #include "waymark/pipeline/several.h"
 
@@ -59,7 +60,7 @@ ExitStatus merge(const MergeOptions& options) {
             return fail(
                 {Errc::usage, fmt::format("{} is not an answers file; make one from a capture with waymark answers {} "
                                           "-o FILE",
-                                          path, path)});
+                                          path, shell_file(path))});
         auto read = pipeline::read_summand(path);
         if (!read) return fail(not_opened(read.error()));
         if (unit.empty()) unit = read->unit;

@@ -24,6 +24,7 @@
 #include "waymark/capture/placed_file.h"
 #include "waymark/core/file_error.h"
 #include "waymark/core/file_name.h"
+#include "waymark/core/quote.h"
 #include "waymark/exports/autofdo.h"
 #include "waymark/exports/bolt.h"
 #include "waymark/exports/branch_list.h"
@@ -296,7 +297,8 @@ private:
         for (const std::string& note : report.notes) say("note", note);
     }
     [[nodiscard]] std::string next() const {
-        return fmt::format(fmt::runtime(target_->then), options_.all ? "FILE" : options_.answers.input.output);
+        return fmt::format(fmt::runtime(target_->then),
+                           options_.all ? "FILE" : shell_file(options_.answers.input.output));
     }
 
     /// How good the profile is.

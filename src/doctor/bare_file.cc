@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "waymark/capture/byte_stream.h"
+#include "waymark/core/quote.h"
 #include "waymark/core/wire.h"
 #include "waymark/coresight/deformatter.h"
 #include "waymark/coresight/dstream.h"
@@ -136,11 +137,11 @@ Error what_it_takes(const CaptureInput& options) {
             return {Errc::usage, fmt::format("{}: this perf.data file has no CoreSight trace. waymark info {} shows "
                                              "what it has, "
                                              "waymark spe report its SPE samples",
-                                             options.capture, options.capture)};
+                                             options.capture, shell_file(options.capture))};
         protocol = protocol_in(std::move(*head));
     }
     if (protocol != nullptr)
-        if (std::string how = protocol->how_to_read(options.capture); !how.empty())
+        if (std::string how = protocol->how_to_read(shell_file(options.capture)); !how.empty())
             return {Errc::usage, std::move(how)};
     // Where nothing is recognised, the first protocol serves as the example.
     std::string registers;
@@ -157,7 +158,8 @@ Error what_it_takes(const CaptureInput& options) {
                 "(--image FILE[@ADDRESS]){}",
                 is_stream ? "standard input" : options.capture, is_stream ? "" : ", and no perf.data file", unit,
                 names.substr(0, names.find_first_of(" ,")), unit, registers,
-                is_stream ? std::string() : fmt::format("; waymark doctor {} infers these values", options.capture))};
+                is_stream ? std::string()
+                          : fmt::format("; waymark doctor {} infers these values", shell_file(options.capture)))};
 }
 
 namespace {
@@ -180,7 +182,7 @@ Result<capture::Capture> bare_capture(const CaptureInput& options, const Note& n
     const pipeline::Protocol* const protocol = pipeline::protocol_of_option(options.protocol);
     for (const pipeline::Protocol* other : pipeline::protocols())
         if (protocol == nullptr && protocol::upper(options.protocol) == other->words().unit)
-            return Error{Errc::usage, other->how_to_read(options.capture)};
+            return Error{Errc::usage, other->how_to_read(shell_file(options.capture))};
     if (protocol == nullptr)
         return Error{Errc::usage, fmt::format("--protocol '{}' is not known; known are {}", options.protocol,
                                               protocol_option_names())};

@@ -13,6 +13,7 @@
 #include "waymark/capture/perf_cs_etm.h"
 #include "waymark/capture/perf_file.h"
 #include "waymark/capture/snapshot.h"
+#include "waymark/core/quote.h"
 #include "waymark/core/regular_file.h"
 #include "waymark/core/wire.h"
 #include "waymark/image/memory_map.h"
@@ -214,7 +215,7 @@ std::optional<Error> other_file(const std::string& path, bool text_too) {
                      fmt::format("{} is a text file and contains no trace. Name a capture folder, a perf.data "
                                  "file, or the file of a trace buffer; if it holds bytes as digits, waymark doctor {} "
                                  "reads them",
-                                 path, path)};
+                                 path, shell_file(path))};
     return {};
 }
 

@@ -6,6 +6,7 @@
 
 #include "waymark/analysis/dpu_doubts.h"
 #include "waymark/core/numbers.h"
+#include "waymark/core/quote.h"
 #include "waymark/core/wire.h"
 #include "waymark/dpu/parser.h"
 #include "waymark/dpu/registers.h"
@@ -97,8 +98,8 @@ std::string why_nothing(const capture::DpuCapture& capture, const pipeline::DpuT
     const auto mode = mode_of(trace);
     const std::string parent = capture.path.parent_path().string(), folder = parent.empty() ? "." : parent;
     const auto messages = [&](std::string_view before) {
-        return fmt::format("{}; 'waymark packets {}' lists its messages, and --nexus mirror records both", before,
-                           folder);
+        return fmt::format("{}; waymark packets {} lists its messages, and --nexus mirror records both", before,
+                           shell_file(folder));
     };
     if (trace.nexus)
         return messages("the messages of the Nexus interface hold nothing but padding and what is not understood");

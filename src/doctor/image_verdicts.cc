@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "examination.h"
+#include "waymark/core/quote.h"
 #include "waymark/image/program_file.h"
 #include "waymark/image/program_kind.h"
 
@@ -366,7 +367,7 @@ void ImageTrials::report_image(const ExaminedSource& source, const ImageVerdict&
                     fmt::format("{} begins at an odd address, and does not fit there", v.image),
                     fmt::format("{}: there {}", v.argument, evidence(v.shift->trial)),
                     "bit 0 of a Thumb function's address is no part of it: it says which instruction set the code has",
-                    v.argument == v.image || !report_.labelled ? fmt::format("--image {}", v.argument)
+                    v.argument == v.image || !report_.labelled ? fmt::format("--image {}", shell_word(v.argument))
                                                                : "correct 'address' of each dump that has an odd one");
         return;
     }
@@ -383,7 +384,7 @@ void ImageTrials::report_image(const ExaminedSource& source, const ImageVerdict&
                         distance < 0 ? "lower" : "higher", evidence(v.shift->trial)),
             fmt::format("wrong load address; shift found by {}, and proven by decoding ({})",
                         counted(v.shift->votes, "agreeing address", "agreeing addresses"), proof_needs()),
-            fmt::format("--image {}", v.argument));
+            fmt::format("--image {}", shell_word(v.argument)));
     }
     if (v.kind == Kind::not_reached)
         add_finding(source, right.empty() ? Severity::warning : Severity::note, "image-not-reached",

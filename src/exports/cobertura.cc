@@ -4,18 +4,12 @@
 
 #include "coverage.h"
 #include "look_up.h"
+#include "waymark/core/quote.h"
 #include "writer.h"
 
 namespace waymark::exports {
 
 namespace {
-
-/// A comment of XML contains no two hyphens in a row, and does not end with one.
-std::string comment_text(std::string text) {
-    for (char& c : text)
-        if (c == '-' || static_cast<unsigned char>(c) < ' ') c = ' ';
-    return text;
-}
 
 using answers::Answers;
 using answers::Branch;
@@ -67,7 +61,7 @@ public:
         // In milliseconds, as readers take it.
         out_.print("\" timestamp=\"{}\">\n", time * 1000);
         if (const std::string run = answers::account_sentence(answers_.account); !run.empty())
-            out_.print("  <!-- run: {} -->\n", comment_text(run));
+            out_.print("  <!-- run: {} -->\n", xml_comment(run));
         out_.write("  <sources>\n    <source>.</source>\n  </sources>\n  <packages>\n");
         for (const auto& [folder, files] : packages) package(folder, files);
         out_.write("  </packages>\n</coverage>\n");

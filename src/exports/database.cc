@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "waymark/core/quote.h"
 #include "waymark/core/regular_file.h"
 #include "waymark/core/types.h"
 #include "waymark/exports/tables.h"
@@ -188,9 +189,7 @@ Result<std::vector<KnownTable>> Database::tables() const {
                                out.push_back({s.text(0), {}, s.text(1) == "view"});
                            }));
     for (KnownTable& table : out) {
-        std::string quoted = table.name;
-        for (std::size_t at = 0; (at = quoted.find('"', at)) != quoted.npos; at += 2) quoted.insert(at, "\"");
-        add_columns(db_.get(), "SELECT * FROM \"" + quoted + "\"", table);
+        add_columns(db_.get(), "SELECT * FROM " + sql_name(table.name), table);
         // A file that is none of Waymark's has no such table, or another one.
         static_cast<void>(ask("SELECT column_name, refers_to, what FROM schema WHERE table_name = ?", table.name,
                               [&](const DatabaseRows& s) {
@@ -202,7 +201,7 @@ Result<std::vector<KnownTable>> Database::tables() const {
                                       }
                               }));
         if (table.view && table.what.empty()) continue;
-        WM_RETURN_IF_ERROR(ask("SELECT count(*) FROM \"" + quoted + "\"", {},
+        WM_RETURN_IF_ERROR(ask("SELECT count(*) FROM " + sql_name(table.name), {},
                                [&](const DatabaseRows& s) { table.rows = std::stoull(s.text(0)); }));
     }
     return out;

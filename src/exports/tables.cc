@@ -7,6 +7,7 @@
 
 #include "table_cells.h"
 #include "waymark/answers/answers.h"
+#include "waymark/core/quote.h"
 #include "writer.h"
 
 namespace waymark::exports {
@@ -14,44 +15,6 @@ namespace waymark::exports {
 using answers::Answers;
 
 namespace {
-
-/// Whether a spreadsheet would take a text for a formula and run it. Some of them leave out white space before it.
-bool is_formula(std::string_view text) {
-    if (text.empty()) return false;
-    if (text[0] == '\t' || text[0] == '\r' || text[0] == '\n') return true;
-    const auto first = text.find_first_not_of(" \t\r\n");
-    if (first == text.npos) return false;
-    // The same signs in the width of East Asian characters.
-    static constexpr std::array<std::string_view, 8> signs{"=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20"};
-    return std::any_of(signs.begin(), signs.end(),
-                       [&](std::string_view sign) { return text.substr(first).starts_with(sign); });
-}
-
-/// A decimal number as text: `-12.5`, `+3`. No spreadsheet runs it.
-bool is_decimal(std::string_view text) {
-    if (!text.empty() && (text[0] == '-' || text[0] == '+')) text.remove_prefix(1);
-    bool digits = false, point = false;
-    for (const char c : text) {
-        if (c == '.' && !point)
-            point = true;
-        else if (c >= '0' && c <= '9')
-            digits = true;
-        else
-            return false;
-    }
-    return digits;
-}
-
-void csv_text(Writer& out, std::string_view value) {
-    std::string text = utf8(value);
-    // The mark by which spreadsheets know text; also before text that begins so itself, so that it can be taken away.
-    const bool marked = (is_formula(text) && !is_decimal(text)) || text.starts_with('\'');
-    if (marked) text.insert(text.begin(), '\'');
-    if (!marked && text.find_first_of(",\"\r\n") == text.npos) return out.write(text);
-    out.write("\"");
-    for (const char c : text) out.write(c == '"' ? std::string_view("\"\"") : std::string_view(&c, 1));
-    out.write("\"");
-}
 
 /// Numbers as both formats have them; false: it is none.
 bool write_number(Writer& out, const Column& column, const Cell& cell) {
@@ -91,7 +54,7 @@ ExportReport write_csv(const Answers& answers, const TableInfo& table, ByteSink&
             if (i != 0) out.write(",");
             if (write_number(out, table.columns[i], row[i])) continue;
             if (const auto* n = std::get_if<std::uint64_t>(&row[i])) out.print("{:#x}", *n);
-            if (const auto* t = std::get_if<std::string_view>(&row[i])) csv_text(out, *t);
+            if (const auto* t = std::get_if<std::string_view>(&row[i])) out.write(csv_field(*t));
         }
         out.write("\n");
     });

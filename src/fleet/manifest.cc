@@ -8,6 +8,7 @@
 
 #include "durable_file.h"
 #include "hasher.h"
+#include "waymark/core/quote.h"
 
 namespace waymark::fleet {
 
@@ -155,7 +156,7 @@ Result<Manifest> read_manifest(const JobFolder& job) {
         return Error{Errc::not_found,
                      fmt::format("{} is not the folder of a job: it contains no manifest.json; make one "
                                  "with waymark fleet plan CAPTURE… -o {}",
-                                 job.path().string(), job.path().string())};
+                                 job.path().string(), shell_file(job.path().string()))};
     if (!text) return std::move(text.error());
     try {
         const json value = json::parse(*text);

@@ -20,6 +20,7 @@
 #include "command.h"
 #include "durable_file.h"
 #include "waymark/core/numbers.h"
+#include "waymark/core/quote.h"
 #include "waymark/fleet/merge.h"
 #include "waymark/fleet/status.h"
 
@@ -75,7 +76,7 @@ Result<SubmissionState> read_state_of_submission(const JobFolder& job) {
     auto text = read_small_file(state_file(job));
     if (!text && text.error().code == Errc::not_found)
         return Error{Errc::not_found, fmt::format("the job in {} was not submitted; waymark fleet submit {} does that",
-                                                  job.path().string(), job.path().string())};
+                                                  job.path().string(), shell_file(job.path().string()))};
     if (!text) return std::move(text.error());
     try {
         const json value = json::parse(*text);
@@ -274,9 +275,10 @@ private:
                                std::string_view script, const std::vector<std::string>& arguments) {
         const fs::path file = folder_ / "slurm" / fmt::format("{}.sh", what);
         WM_RETURN_IF_ERROR(write_durably(file, script));
-        std::vector<std::string> words{"sbatch", "--parsable", fmt::format("--job-name=waymark-{}", what),
-                                       fmt::format("--output={}", (folder_ / "slurm" / "output.txt").string()),
-                                       "--open-mode=append"};
+        std::vector<std::string> words{
+            "sbatch", "--parsable", fmt::format("--job-name=waymark-{}", what),
+            fmt::format("--output={}", slurm_output((folder_ / "slurm" / "output.txt").string())),
+            "--open-mode=append"};
         words.insert(words.end(), state_.options.sbatch.begin(), state_.options.sbatch.end());
         words.insert(words.end(), options.begin(), options.end());
         words.insert(words.end(), {file.string(), state_.options.program, folder_.string()});

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "waymark/core/quote.h"
 #include "waymark/image/memory_map.h"
 #include "waymark/image/symbols.h"
 #include "waymark/record/a64_system.h"
@@ -58,7 +59,7 @@ Status read_program(const FlowRecording& options, image::MemoryMap& map) {
         return Error{Errc::bad_format,
                      fmt::format("{} is a script, which QEMU cannot run; name the Arm program that interprets it, and "
                                  "give it the script: waymark record -o DIR -- INTERPRETER {}",
-                                 program, program)};
+                                 program, shell_file(program))};
     const auto added = map.add_elf(program);
     if (!added) return added.error();
     return Nothing{};

@@ -19,6 +19,7 @@
 #include <sstream>
 #include <thread>
 
+#include "waymark/core/quote.h"
 #include "waymark/record/qemu_log.h"
 #include "waymark/record/ring.h"
 
@@ -151,13 +152,6 @@ private:
     static constexpr std::array<int, 3> signals{SIGINT, SIGTERM, SIGHUP};
     std::array<struct sigaction, 3> before_{};
 };
-
-/// Commas end an option; QEMU reads two as one.
-std::string escaped(const std::string& text) {
-    std::string out;
-    for (const char c : text) out += c == ',' ? ",," : std::string(1, c);
-    return out;
-}
 
 /// Standard input is empty. False: it cannot be.
 bool close_input() {
@@ -292,8 +286,8 @@ Result<fs::path> find_plugin() {
 Result<Ending> run_qemu(const QemuOptions& options, Recording& recording, const RecordProgress& progress) {
     WM_ASSIGN_OR_RETURN(const SharedRing shared, SharedRing::create());
     Ring& ring = *shared;
-    std::string plugin = fmt::format("{},ring={},exact={},memory={}", escaped(options.plugin.string()),
-                                     escaped(shared.path()), options.exact ? "on" : "off",
+    std::string plugin = fmt::format("{},ring={},exact={},memory={}", qemu_value(options.plugin.string()),
+                                     qemu_value(shared.path()), options.exact ? "on" : "off",
                                      options.sized    ? "sized"
                                      : options.memory ? "on"
                                                       : "off");
@@ -310,14 +304,14 @@ Result<Ending> run_qemu(const QemuOptions& options, Recording& recording, const 
             plugin += fmt::format(",watch={:x}-{:x}", first.value, end.value);
             filter += fmt::format("{}{:#x}+{:#x}", filter.empty() ? "" : ",", first.value, end - first);
         }
-        plugin += ",log=" + escaped(log->path());
+        plugin += ",log=" + qemu_value(log->path());
         command.insert(command.end(), {"-d", "int,exec,cpu", "-dfilter", filter, "-D", log->path()});
     }
     std::optional<TemporaryFolder> signals;
     if (options.signals) {
         WM_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::create());
         signals.emplace(std::move(folder));
-        plugin += ",signals=" + escaped(signals->path());
+        plugin += ",signals=" + qemu_value(signals->path());
         command.insert(command.end(), {"-d", fmt::format("tid,{}", SignalLog::events), "-D", signals->path() + "/%d"});
     }
     command.insert(command.end(), {"-plugin", plugin});

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include "waymark/core/quote.h"
 
 namespace waymark::report {
 
@@ -101,9 +103,8 @@ private:
         if (!first_) out_ += ',';
         first_ = false;
     }
-    /// Names come from files: whatever is not UTF-8 in them is replaced rather than refused.
     void text(std::string_view value) {
-        out_ += nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+        json_pieces(value, [&](std::string_view piece) { out_ += piece; });
     }
 
     std::string out_;

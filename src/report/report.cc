@@ -9,6 +9,7 @@
 
 #include "pack.h"
 #include "sections.h"
+#include "waymark/core/quote.h"
 
 namespace waymark::report {
 
@@ -21,18 +22,6 @@ constexpr std::string_view title_place = "<title>Waymark report</title>";
 constexpr std::string_view data_place = "<script type=\"text/plain\" id=\"waymark-data\"></script>";
 
 Bytes as_bytes(std::string_view text) { return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}; }
-
-std::string escaped(std::string_view text) {
-    std::string out;
-    for (const char c : text) switch (c) {
-            case '&': out += "&amp;"; break;
-            case '<': out += "&lt;"; break;
-            case '>': out += "&gt;"; break;
-            case '"': out += "&quot;"; break;
-            default: out += c;
-        }
-    return out;
-}
 
 /// A part of the data, and how much it may hold.
 struct Part {
@@ -81,7 +70,7 @@ Result<ReportSize> write_report(const Answers& answers, const ReportOptions& opt
     head.remake();
 
     // The largest part is cut, by half at a time, until all fit.
-    const std::uint64_t frame = options.page.size() + escaped(answers.capture).size() + 1000;
+    const std::uint64_t frame = options.page.size() + xml_text(answers.capture).size() + 1000;
     const std::uint64_t room = options.most_bytes > frame ? options.most_bytes - frame : 0;
     const auto used = [&] {
         std::uint64_t sum = head.packed.size();
@@ -109,7 +98,7 @@ Result<ReportSize> write_report(const Answers& answers, const ReportOptions& opt
         sink.write(as_bytes(text));
     };
     write(options.page.substr(0, title));
-    write(fmt::format("<title>{} – Waymark report</title>", escaped(answers.capture)));
+    write(fmt::format("<title>{} – Waymark report</title>", xml_text(answers.capture)));
     write(options.page.substr(title + title_place.size(), data - title - title_place.size()));
     write(element(head.id, head.packed));
     for (const Part& part : parts) write(element(part.id, part.packed));

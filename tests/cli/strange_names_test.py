@@ -9,6 +9,8 @@ every line as in the first, exports must be what their format asks for, text mus
 must be UTF-8. On a terminal the only escape sequences are Waymark's own colours.
 """
 import csv
+import html.parser
+import io
 import json
 import os
 import pathlib
@@ -16,6 +18,7 @@ import pty
 import re
 import shutil
 import sqlite3
+import struct
 import subprocess
 import sys
 import xml.etree.ElementTree
@@ -333,6 +336,85 @@ def check_query(checks, folder):
                  done.stdout)
 
 
+# Names of functions, each for a place where it would be more than a name.
+WORST = (b"$(touch owned)`touch owned`; touch owned", b"\"; touch owned; '; touch owned #\n-rf ../../../owned",
+         b"=1+cmd|' /C calc'!A0", b"-->]]><script>alert(1)</script>&lt;'\"\xef\xbf\xbe\xef\xbf\xbf", b"\x1b]0;owned\x07\x1b[31m\x01\x7f\xc2\x9b",
+         b"\xff\xfe\xc3(\xed\xa0\x80\xe2\x80\xaegnp.exe", b"--output=owned", b"a;b;c 12\tfn=(1) x\r\nDA:1,1", b"x" * 70000 + b"'")
+
+
+def with_names(content, names):
+    """An ELF file (32 bits) whose functions have these names, in turn: its symbols have a new table of names at the end."""
+    out = bytearray(content)
+    at, size, count = struct.unpack_from("<I", out, 32)[0], *struct.unpack_from("<HH", out, 46)
+    sections = [struct.unpack_from("<10I", out, at + i * size) for i in range(count)]
+    symbols = next(s for s in sections if s[1] == 2)
+    texts = sections[symbols[6]]
+    table, given = bytearray(out[texts[4]:texts[4] + texts[5]]), 0
+    for entry in range(symbols[4], symbols[4] + symbols[5], 16):
+        if out[entry + 12] & 15 == 2:
+            struct.pack_into("<I", out, entry, len(table))
+            table += names[given % len(names)] + b"\0"
+            given += 1
+    struct.pack_into("<II", out, at + symbols[6] * size + 16, len(out), len(table))
+    return bytes(out + table)
+
+
+class Elements(html.parser.HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.seen = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append((tag, [name for name, _ in attrs]))
+
+
+def check_worst(checks, source, folder):
+    """The worst names in every output, each read by its own reader; nothing they name comes into being."""
+    place = folder / "worst"
+    place.mkdir()
+    capture, content = source / "examples" / "sort" / "capture", (source / "examples" / "sort" / "sort.elf").read_bytes()
+    reports = {}
+    for first in range(0, len(WORST), 3):
+        names = WORST[first:first + 3]
+        elf = place / "worst.elf"
+        elf.write_bytes(with_names(content, names))
+        with_image = [capture, "--image", elf]
+        for form in (["flow"], ["profile"], ["coverage", "--by", "function"], ["branches"], ["loops"]):
+            checks.command(*form, *with_image, formats=["tsv"] if form == ["flow"] else ("json", "tsv"))
+        for form, reads in {**EXPORTS, **WITH_LINES, "pprof": len, "perfetto": len}.items():
+            if form not in WITH_LINES:
+                checks.export(form, reads, place, *with_image)
+        table, database = place / "functions.csv", place / "names.sqlite"
+        run(checks.waymark, "export", *with_image, "--to", "csv", "--table", "functions", "-o", table)
+        run(checks.waymark, "export", *with_image, "--to", "sqlite", "-o", database)
+        with sqlite3.connect(database) as opened:
+            kept = {name for (name,) in opened.execute("SELECT name FROM functions")}
+        fields = {row["name"] for row in csv.DictReader(io.StringIO(table.read_bytes().decode(), newline=""))}
+        checks.check("names of CSV are those of SQLite, and no formulas", lambda _, kept=kept, fields=fields: check_fields(kept, fields), b"")
+        page = place / "page.html"
+        run(checks.waymark, "report", *with_image, "-o", page)
+        reports[first] = Elements(page.read_text()).seen
+    checks.check("names are no elements of a page", lambda _: assert_equal(len({str(seen) for seen in reports.values()}), 1), b"")
+    job = place / "job $(touch owned); '\"`touch owned`"
+    done = run(checks.waymark, "fleet", "plan", capture, "-o", job)
+    word = done.stderr.decode().partition("waymark fleet local ")[2].partition(", or waymark")[0]
+    shown = subprocess.run(["sh", "-c", f"printf %s {word}"], capture_output=True, text=True, cwd=place)
+    checks.check("a command that is named can be copied", lambda _: assert_equal(shown.stdout, str(job)), b"")
+    checks.check("nothing was run", lambda _: assert_equal([str(p) for p in folder.rglob("owned*")], []), b"")
+
+
+def check_fields(kept, fields):
+    def plain(name):
+        return "".join("\ufffd" if (ord(c) < 0x20 and c not in "\t\r\n") or 0x7f <= ord(c) < 0xa0 else c for c in name)
+    for name in kept:
+        name = plain(name)
+        if name not in fields and "'" + name not in fields:
+            raise ValueError(f"{name!r} is not in {sorted(fields)!r}")
+    if wrong := [name for name in fields if name.startswith(("=", "+", "-", "@"))]:
+        raise ValueError(f"formulas: {wrong}")
+
+
 HOSTILE = os.fsdecode(b"x\x1b]0;title\x07\xff\xc2\x9b31m\x7f\x08y")
 
 
@@ -375,6 +457,7 @@ def main():
         check_query(checks, folder)
         check_terminal(checks, source, folder)
         check_messages(checks, source, folder)
+        check_worst(checks, source, folder)
         if checks.failed:
             scratch.failed()
     print(f"{checks.done} outputs read, {checks.failed} failed")

@@ -15,6 +15,7 @@
 #include "waymark/analysis/dpu.h"
 #include "waymark/analysis/dpu_findings.h"
 #include "waymark/answers/account.h"
+#include "waymark/core/quote.h"
 #include "waymark/doctor/dpu.h"
 #include "waymark/dpu/nexus.h"
 #include "waymark/dpu/parser.h"
@@ -273,9 +274,9 @@ ExitStatus run_dpu_flow(const InputOptions& input, const std::string& format, bo
     if (!not_for_dpu(input).empty()) return refuse(input);
     if (format == "calls")
         return fail(
-            {Errc::usage, fmt::format("--format calls is of instruction trace; 'waymark dpu paths {}' has the calls "
+            {Errc::usage, fmt::format("--format calls is of instruction trace; waymark dpu paths {} has the calls "
                                       "of a DPU",
-                                      input.capture)});
+                                      shell_file(input.capture))});
     const auto opened = DpuInput::open(input.capture);
     if (!opened) return fail(opened.error());
     warn(*opened);
@@ -314,8 +315,8 @@ ExitStatus run_dpu_flow(const InputOptions& input, const std::string& format, bo
     if (cut) return unreadable;
     const bool lost = !losses.empty() || t.doubtful != 0 || t.wide != 0;
     if (strict && lost)
-        say("error", fmt::format("--strict: something was lost or is doubtful; 'waymark dpu health {}' says what",
-                                 input.capture));
+        say("error", fmt::format("--strict: something was lost or is doubtful; waymark dpu health {} says what",
+                                 shell_file(input.capture)));
     return !DpuInput::has_content(t) || (strict && lost) ? nothing : decoded;
 }
 

@@ -12,6 +12,7 @@
 #include "../options.h"
 #include "../table.h"
 #include "waymark/capture/text_file.h"
+#include "waymark/core/quote.h"
 #include "waymark/dpu/program_effects.h"
 #include "waymark/dpu/register_program.h"
 #include "waymark/dpu/registers.h"
@@ -33,8 +34,8 @@ Result<std::string> read(const std::string& path) {
     if (std::error_code error; std::filesystem::is_directory(path, error))
         return Error{Errc::unreadable,
                      fmt::format("{} is a folder; name a file of register writes. What a capture's registers held "
-                                 "'waymark info {}' shows",
-                                 path, path)};
+                                 "waymark info {} shows",
+                                 path, shell_file(path))};
     return capture::read_text_file(path, capture::most_settings_bytes);
 }
 

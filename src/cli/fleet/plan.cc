@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "commands.h"
+#include "waymark/core/quote.h"
 
 namespace waymark::cli {
 
@@ -92,7 +93,8 @@ ExitStatus finish(const Result<PlanSummary>& summary, const PlanRequest& request
     for (const std::string& folder : summary->barren) say("warning", folder + " contains no capture");
     if (summary->answers_bytes > summary->free_bytes && summary->free_bytes != 0)
         say("warning", "the disk may be too small for the answers");
-    say("note", fmt::format("next: waymark fleet local {}, or waymark fleet submit {}", job, job));
+    say("note",
+        fmt::format("next: waymark fleet local {}, or waymark fleet submit {}", shell_file(job), shell_file(job)));
     return summary->unreadable.empty() ? decoded : unreadable;
 }
 

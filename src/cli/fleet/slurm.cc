@@ -4,6 +4,7 @@
 #include <string>
 
 #include "commands.h"
+#include "waymark/core/quote.h"
 #include "waymark/fleet/slurm.h"
 
 namespace waymark::cli {
@@ -27,8 +28,8 @@ ExitStatus report(const fleet::JobFolder& job, const Result<fleet::Submission>& 
     if (submission->merge_now) return merge_and_report(job, {});
     for (const fleet::SlurmJob& j : submission->jobs)
         say("note", fmt::format("submitted {} as job {}: {}", j.what, j.id, counted(j.tasks, "task")));
-    say("note", fmt::format("waymark fleet status {} shows how far it is; the result will be {}", job.path().string(),
-                            job.result().string()));
+    say("note", fmt::format("waymark fleet status {} shows how far it is; the result will be {}",
+                            shell_file(job.path().string()), job.result().string()));
     return submission->problems.empty() ? decoded : nothing;
 }
 

@@ -7,6 +7,7 @@
 #include "../options.h"
 #include "answers.h"
 #include "commands.h"
+#include "waymark/core/quote.h"
 
 namespace waymark::cli {
 
@@ -62,7 +63,7 @@ ExitStatus run_profile_info(const InputOptions& input, const std::string& format
         out->print("capture {}\n  {}, {}\n\n", input.capture, info["kind"].get<std::string>(),
                    error ? "of unknown size" : counted(bytes, "byte"));
         answer->print_quality(*out, true);
-        out->print("\nnext: waymark spe report {} explains what the samples mean\n", input.capture);
+        out->print("\nnext: waymark spe report {} explains what the samples mean\n", shell_file(input.capture));
     } else {
         info["samples"] = answer->quality_json();
         print_info_for_programs(*out, info, format);
