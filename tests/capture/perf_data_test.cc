@@ -278,7 +278,9 @@ TEST(PerfData, TheUnitIsThatWhichTheReaderFinds) {
                 const auto got = read_perf_data(file);
                 const auto type = auxtrace_type(file);
                 ASSERT_EQ(type.has_value(), got && got->auxtrace_info);
-                if (type) EXPECT_EQ(*type, got->auxtrace_info->type);
+                if (type) {
+                    EXPECT_EQ(*type, got->auxtrace_info->type);
+                }
             }
         }
     }
