@@ -52,6 +52,10 @@ waymark_long_test(fleet_trees WAYMARK_PROPERTY_ROUNDS=1000 ${Python3_EXECUTABLE}
 waymark_long_test(fleet_faults "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/fleet/slurm_test.py $<TARGET_FILE:waymark>
     ${PROJECT_SOURCE_DIR} all)
 set_tests_properties(long.fleet_trees long.fleet_faults PROPERTIES SKIP_RETURN_CODE 77)
+# Each command that writes, with each of its system calls failing.
+waymark_long_test(writers "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/hostile/writers_test.py $<TARGET_FILE:waymark>
+    ${PROJECT_SOURCE_DIR} --all)
+set_tests_properties(long.writers PROPERTIES SKIP_RETURN_CODE 77)
 foreach(folder isa coresight spe pft etm4 dpu follow)
     waymark_long_test(mutation_${folder} "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/mutation/campaign.py
         --build ${PROJECT_BINARY_DIR}/mutation-${folder} ${folder})

@@ -3,28 +3,25 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "waymark/capture/byte_stream.h"
+#include "waymark/capture/placed_file.h"
 #include "waymark/capture/snapshot.h"
 #include "waymark/core/file_error.h"
 
 namespace waymark::capture {
 
-/// Writes a file of text. `unreadable`: it cannot be written, with what the operating system says of it.
+/// Writes a file of text, whole or not at all. `unreadable`: it cannot be written, with what the operating system says
+/// of it.
 [[nodiscard]] inline Status save_text(const std::filesystem::path& path, std::string_view text) {
-    errno = 0;
-    std::ofstream out(path, std::ios::binary | std::ios::trunc);
-    out << text;
-    out.close();
-    if (out) return Nothing{};
-    return Error{Errc::unreadable, fmt::format("cannot write {}: {}", path.string(), reason(errno))};
+    WM_ASSIGN_OR_RETURN(const auto file, FileSink::open(path.string(), {}));
+    file->write({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+    return file->commit();
 }
 
 class DiskAccess final : public FileAccess {

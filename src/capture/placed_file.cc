@@ -33,7 +33,7 @@ namespace {
 std::array<std::atomic<const char*>, 64> names_in_use;
 static_assert(std::atomic<const char*>::is_always_lock_free);
 
-/// Removes a file, or a folder of files. Calls only what a signal handler may call.
+/// Removes a file, or a folder of files and empty folders. Calls only what a signal handler may call.
 void remove_now(const char* path) {
     if (::unlink(path) == 0 || errno != EISDIR) return;
     // Another thread may still be writing a file into it.
@@ -52,7 +52,8 @@ void remove_now(const char* path) {
             for (long at = 0; at < count;) {
                 Entry head{};
                 std::memcpy(&head, entries + at, sizeof head);
-                ::unlinkat(folder, entries + at + offsetof(Entry, name), 0);
+                if (const char* const name = entries + at + offsetof(Entry, name); ::unlinkat(folder, name, 0) != 0)
+                    ::unlinkat(folder, name, AT_REMOVEDIR);
                 at += head.bytes;
             }
         ::close(folder);
@@ -98,20 +99,24 @@ pid_t maker_of(std::string_view name, const std::string& place) {
     return static_cast<pid_t>(std::stol(std::string(name.substr(0, dash))));
 }
 
-/// A file, or a folder of nothing but files.
+/// A file, or a folder of nothing but files, links and empty folders.
 bool has_our_shape(const fs::path& path) {
     std::error_code error;
     const auto status = fs::symlink_status(path, error);
     if (fs::is_regular_file(status)) return true;
     if (!fs::is_directory(status)) return false;
     for (const fs::directory_entry& entry : fs::directory_iterator(path, error))
-        if (!entry.is_regular_file(error) || entry.is_symlink(error)) return false;
+        if (!entry.is_symlink(error) && !entry.is_regular_file(error) &&
+            !(entry.is_directory(error) && fs::is_empty(entry.path(), error)))
+            return false;
     return !error;
 }
 
-/// Removes temporary files and folders of `place` whose process is gone: it is no process of this machine, and nobody
-/// holds the lock, which a process of another container would.
-void remove_stale(const fs::path& place) {
+}  // namespace
+
+/// Those whose process is gone: it is no process of this machine, and nobody holds the lock, which a process of another
+/// container or machine would.
+void TemporaryName::remove_leftovers(const fs::path& place) {
     std::error_code error;
     const fs::path folder = place.has_parent_path() ? place.parent_path() : fs::path(".");
     std::vector<fs::path> stale;
@@ -126,11 +131,9 @@ void remove_stale(const fs::path& place) {
     for (const fs::path& path : stale) fs::remove_all(path, error);
 }
 
-}  // namespace
-
-TemporaryName::TemporaryName(const fs::path& place) {
+TemporaryName::TemporaryName(const fs::path& place, Leftovers leftovers) {
     remove_on_signals();
-    remove_stale(place);
+    if (leftovers == Leftovers::remove) remove_leftovers(place);
     std::error_code none;
     for (unsigned i = 0; path_.empty() || fs::exists(fs::symlink_status(path_, none)); ++i) {
         path_ = place;
@@ -228,7 +231,8 @@ std::optional<Error> would_replace(const std::string& path, const std::vector<st
     return Error{Errc::usage, fmt::format("{} is the input; give another file for the output", path)};
 }
 
-Result<std::unique_ptr<PlacedFile>> PlacedFile::open(const std::string& path, const std::vector<std::string>& inputs) {
+Result<std::unique_ptr<PlacedFile>> PlacedFile::open(const std::string& path, const std::vector<std::string>& inputs,
+                                                     Placing how) {
     const auto made = [](std::FILE* file, TemporaryName temporary, fs::path place) {
         return std::unique_ptr<PlacedFile>(new PlacedFile(file, std::move(temporary), std::move(place)));
     };
@@ -253,13 +257,19 @@ Result<std::unique_ptr<PlacedFile>> PlacedFile::open(const std::string& path, co
         out = made(unnamed, {}, place);
         out->unnamed_ = true;
     } else {
-        TemporaryName temporary(place);
-        std::FILE* const file = std::fopen(temporary.path().c_str(), "wbxe");
+        TemporaryName temporary(place, how.leftovers);
+        std::FILE* file = std::fopen(temporary.path().c_str(), "wbxe");
+        // A process of another machine may have the same number, and be first.
+        for (unsigned tries = 0; file == nullptr && errno == EEXIST && tries < 100; ++tries) {
+            temporary = TemporaryName(place, TemporaryName::Leftovers::leave);
+            file = std::fopen(temporary.path().c_str(), "wbxe");
+        }
         if (file == nullptr && (errno == EACCES || errno == EPERM) && fs::exists(there)) return in_place();
         if (file == nullptr) return cannot_create(path, errno);
         temporary.lock();
         out = made(file, std::move(temporary), place);
     }
+    out->how_ = how;
     if (fs::exists(there))
         static_cast<void>(::fchmod(::fileno(out->file_), static_cast<mode_t>(there.permissions() & fs::perms::all)));
     return out;
@@ -273,8 +283,11 @@ PlacedFile::~PlacedFile() {
 
 int PlacedFile::commit(int error) {
     if (std::fflush(file_) != 0 && error == 0) error = errno;
+    if (error == 0 && how_.synced && file_ != stdout && ::fsync(::fileno(file_)) != 0) error = errno;
     if (error == 0 && unnamed_) {
-        TemporaryName name(place_);
+        TemporaryName name(place_, how_.leftovers);
+        // While it has the temporary name, others see that it is in use.
+        static_cast<void>(::flock(::fileno(file_), LOCK_EX | LOCK_NB));
         if (::linkat(AT_FDCWD, by_descriptor(::fileno(file_)).c_str(), AT_FDCWD, name.path().c_str(),
                      AT_SYMLINK_FOLLOW) != 0)
             error = errno;
@@ -286,6 +299,15 @@ int PlacedFile::commit(int error) {
     if (error != 0 || temporary_.empty()) return error;
     if (std::rename(temporary_.path().c_str(), place_.c_str()) != 0) return errno;
     temporary_.release();
+    if (how_.synced) {
+        // Some network file systems cannot sync a folder, and need not.
+        const int folder =
+            ::open(place_.has_parent_path() ? place_.parent_path().c_str() : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (folder >= 0) {
+            static_cast<void>(::fsync(folder));
+            ::close(folder);
+        }
+    }
     return 0;
 }
 
@@ -315,12 +337,29 @@ Result<std::unique_ptr<PlacedFolder>> PlacedFolder::open(const std::string& path
     TemporaryName temporary(place);
     if (!fs::create_directory(temporary.path(), error)) return cannot_create(place, error.value());
     temporary.lock();
-    return std::unique_ptr<PlacedFolder>(new PlacedFolder(std::move(temporary), std::move(place)));
+    return std::unique_ptr<PlacedFolder>(new PlacedFolder(std::move(temporary), std::move(place), path));
 }
 
 PlacedFolder::~PlacedFolder() {
     std::error_code none;
     if (!temporary_.empty()) fs::remove_all(temporary_.path(), none);
+}
+
+Error PlacedFolder::as_placed(Error error) const {
+    const std::string temporary = folder().string();
+    if (const std::size_t at = error.message.find(temporary); at != error.message.npos)
+        error.message.replace(at, temporary.size(), given_);
+    return error;
+}
+
+Status PlacedFolder::commit_new() {
+    if (std::rename(temporary_.path().c_str(), place_.c_str()) == 0) {
+        temporary_.release();
+        return Nothing{};
+    }
+    if (errno == ENOTEMPTY || errno == EEXIST)
+        return Error{Errc::usage, fmt::format("{} exists and is not empty; name another folder", place_.string())};
+    return Error{Errc::unreadable, fmt::format("cannot write {}: {}", place_.string(), reason(errno))};
 }
 
 Status PlacedFolder::commit(const std::string& last, const std::function<bool(const fs::path& name)>& of_earlier) {

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +8,7 @@
 #include <set>
 
 #include "waymark/capture/byte_stream.h"
+#include "waymark/capture/placed_file.h"
 #include "waymark/capture/snapshot.h"
 #include "waymark/core/file_error.h"
 #include "waymark/doctor/examine.h"
@@ -154,21 +154,10 @@ Status write_inferred(const ExaminationReport& report, const fs::path& folder) {
     std::error_code error;
     if (fs::exists(folder, error) && !(fs::is_directory(folder, error) && fs::is_empty(folder, error)))
         return Error{Errc::usage, fmt::format("{} exists and is not empty; name another folder", folder.string())};
-    fs::path place = fs::weakly_canonical(folder, error);
-    if (place.filename().empty()) place = place.parent_path();
-    // All of it or none: written beside its place and moved there.
-    fs::path beside = place;
-    beside += fmt::format(".{}.part", ::getpid());
-    if (!fs::create_directory(beside, error)) return cannot_create(place, error ? error.value() : EEXIST);
-    Status written = write_into(report, beside);
-    if (written) {
-        fs::rename(beside, place, error);
-        if (error) written = cannot_write(place, error.message());
-    } else if (auto& said = written.error().message; said.find(beside.string()) != said.npos) {
-        said.replace(said.find(beside.string()), beside.string().size(), folder.string());
-    }
-    if (!written) fs::remove_all(beside, error);
-    return written;
+    WM_ASSIGN_OR_RETURN(const auto placed, capture::PlacedFolder::open(folder.string()));
+    if (Status written = write_into(report, placed->folder()); !written)
+        return placed->as_placed(std::move(written.error()));
+    return placed->commit_new();
 }
 
 namespace {

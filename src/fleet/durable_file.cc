@@ -2,20 +2,19 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <climits>
+#include <cstdio>
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "hasher.h"
+#include "waymark/capture/placed_file.h"
 
 namespace waymark::fleet {
 
@@ -32,8 +31,6 @@ public:
         if (number_ >= 0) ::close(number_);
     }
     [[nodiscard]] int get() const { return number_; }
-    /// Errors of the last writes come here on some file systems.
-    [[nodiscard]] int close() { return ::close(std::exchange(number_, -1)) == 0 ? 0 : errno; }
 
 private:
     int number_;
@@ -43,69 +40,34 @@ Error cannot_write(const fs::path& path, int error) {
     return {Errc::unreadable, fmt::format("cannot write {}: {}", path.string(), std::strerror(error))};
 }
 
-class DescriptorSink final : public ByteSink {
+/// What goes to a file, and its hash.
+class HashedFile final : public ByteSink {
 public:
-    explicit DescriptorSink(int file) : file_(file) { buffer_.reserve(most); }
+    explicit HashedFile(std::FILE* file) : file_(file) {}
     void write(Bytes bytes) override {
         hasher_.add(bytes);
         count_ += bytes.size();
-        if (buffer_.size() + bytes.size() > most) flush();
-        if (bytes.size() > most)
-            put(bytes);
-        else
-            buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+        if (error_ == 0 && std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size()) error_ = errno;
     }
     /// 0, or the first error.
-    [[nodiscard]] int finish() {
-        flush();
-        return error_;
-    }
+    [[nodiscard]] int error() const { return error_; }
     [[nodiscard]] WrittenFile written() const { return {count_, hasher_.text()}; }
 
 private:
-    static constexpr std::size_t most = 1 << 18;
-    void flush() {
-        put(buffer_);
-        buffer_.clear();
-    }
-    void put(Bytes bytes) {
-        while (!bytes.empty() && error_ == 0) {
-            const ssize_t done = ::write(file_, bytes.data(), bytes.size());
-            if (done < 0 && errno == EINTR) continue;
-            if (done < 0)
-                error_ = errno;
-            else
-                bytes = bytes.subspan(static_cast<std::size_t>(done));
-        }
-    }
-    int file_, error_ = 0;
+    std::FILE* file_;
+    int error_ = 0;
     std::uint64_t count_ = 0;
-    std::vector<std::uint8_t> buffer_;
     Hasher hasher_;
 };
 
-std::string part_suffix() { return fmt::format(".{}.{}.part", host_name(), ::getpid()); }
-
 Result<WrittenFile> place_file(const fs::path& place, const std::function<void(ByteSink&)>& write, bool sync) {
-    fs::path part = place;
-    part += part_suffix();
-    Descriptor file(::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-    if (file.get() < 0) return cannot_write(place, errno);
-    DescriptorSink sink(file.get());
+    // Folders of a job hold a file for each of many shards, so no writer lists them.
+    WM_ASSIGN_OR_RETURN(const auto file, capture::PlacedFile::open(
+                                             place.string(), {},
+                                             {.leftovers = capture::TemporaryName::Leftovers::leave, .synced = sync}));
+    HashedFile sink(file->file());
     write(sink);
-    int error = sink.finish();
-    if (error == 0 && sync && ::fsync(file.get()) != 0) error = errno;
-    if (const int at_close = file.close(); error == 0) error = at_close;
-    if (error == 0 && std::rename(part.c_str(), place.c_str()) != 0) error = errno;
-    if (error != 0) {
-        ::unlink(part.c_str());
-        return cannot_write(place, error);
-    }
-    if (sync) {
-        const Descriptor folder(::open(place.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-        // Some network file systems cannot sync a folder, and need not.
-        if (folder.get() >= 0) static_cast<void>(::fsync(folder.get()));
-    }
+    if (const int error = file->commit(sink.error()); error != 0) return cannot_write(place, error);
     return sink.written();
 }
 
@@ -191,22 +153,6 @@ std::string host_name() {
     if (::gethostname(name.data(), name.size() - 1) != 0 || name[0] == 0) return "host";
     std::string out(name.data());
     return out.substr(0, out.find('.'));
-}
-
-void remove_leftovers(const fs::path& place) {
-    std::error_code none;
-    const std::string front = fmt::format("{}.{}.", place.filename().string(), host_name());
-    constexpr std::string_view back = ".part";
-    for (const fs::directory_entry& entry : fs::directory_iterator(place.parent_path(), none)) {
-        const std::string name = entry.path().filename().string();
-        if (!name.starts_with(front) || !name.ends_with(back)) continue;
-        pid_t maker = 0;
-        const char* const first = name.data() + front.size();
-        const char* const last = name.data() + name.size() - back.size();
-        const auto [end, error] = std::from_chars(first, last, maker);
-        if (error != std::errc{} || end != last || maker <= 0) continue;
-        if (::kill(maker, 0) != 0 && errno == ESRCH) fs::remove(entry.path(), none);
-    }
 }
 
 }  // namespace waymark::fleet

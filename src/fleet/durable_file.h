@@ -1,5 +1,5 @@
-/// Files that are there whole or not at all, whatever is killed, also where several machines see one folder: written
-/// under a name of their own, synced, renamed.
+/// Files that are there whole or not at all, whatever is killed, also where several machines see one folder
+/// (capture/placed_file.h), and their hashes.
 #pragma once
 
 #include <filesystem>
@@ -18,8 +18,8 @@ struct WrittenFile {
     std::string hash;  ///< of the contents (hasher.h)
 };
 
-/// Writes a file beside its place (`PLACE.HOST.PID.part`), syncs it, renames it, and syncs the folder. An earlier file
-/// is replaced. Errors: `unreadable`: it cannot be written; then nothing is left of it.
+/// Writes a file beside its place, syncs it, renames it, and syncs the folder. An earlier file is replaced. Errors:
+/// `unreadable`: it cannot be written; then nothing is left of it.
 [[nodiscard]] Result<WrittenFile> write_durably(const std::filesystem::path& place,
                                                 const std::function<void(ByteSink&)>& write);
 [[nodiscard]] Status write_durably(const std::filesystem::path& place, std::string_view text);
@@ -49,8 +49,5 @@ private:
 
 /// The name of this machine, without its domain.
 [[nodiscard]] std::string host_name();
-
-/// Removes what writers of this machine that no longer run left beside a place.
-void remove_leftovers(const std::filesystem::path& place);
 
 }  // namespace waymark::fleet

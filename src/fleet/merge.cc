@@ -15,6 +15,7 @@
 #include "waymark/answers/file.h"
 #include "waymark/answers/parts.h"
 #include "waymark/answers/sum.h"
+#include "waymark/capture/placed_file.h"
 #include "waymark/core/numbers.h"
 #include "waymark/fleet/receipt.h"
 #include "waymark/pipeline/answers_file.h"
@@ -173,6 +174,7 @@ public:
         say_what_is_missing(sum);
         say_what_is_behind(sum);
         const fs::path place = output.empty() ? job_.result() : fs::absolute(output);
+        capture::TemporaryName::remove_leftovers(place);
         WM_ASSIGN_OR_RETURN(const WrittenFile file,
                             write_durably(place, [&](ByteSink& sink) { answers::write_answers(sum, sink); }));
         outcome_.answers_bytes = file.bytes;

@@ -14,7 +14,10 @@
 #include "durable_file.h"
 #include "waymark/answers/answers.h"
 #include "waymark/capture/module_map.h"
+#include "waymark/capture/placed_file.h"
+#include "waymark/core/file_error.h"
 #include "waymark/core/numbers.h"
+#include "waymark/core/quote.h"
 #include "waymark/fleet/inputs.h"
 #include "waymark/fleet/survey.h"
 #include "waymark/image/debug_info.h"
@@ -237,22 +240,13 @@ Result<PlanSummary> plan_job(const JobFolder& job, const PlanRequest& request) {
         if (!fs::exists(job.manifest(), error)) return Nothing{};
         return Error{Errc::usage, fmt::format("{} has a plan already: add captures with waymark fleet add {}, or give "
                                               "another folder",
-                                              job.path().string(), job.path().string())};
+                                              job.path().string(), shell_file(job.path().string()))};
     };
     WM_RETURN_IF_ERROR(no_plan());
     Planner planner(job, request);
     WM_RETURN_IF_ERROR(planner.survey({}));
     if (planner.summary().captures == 0) return nothing_found(planner.summary());
     WM_RETURN_IF_ERROR(one_unit(planner.summary().units));
-    for (const char* folder : {"", "shards", "merged", "logs"}) {
-        fs::create_directories(job.path() / folder, error);
-        if (error)
-            return Error{Errc::unreadable, fmt::format("cannot create the folder {}: {}",
-                                                       (job.path() / folder).string(), error.message())};
-    }
-    WM_ASSIGN_OR_RETURN([[maybe_unused]] const FolderLock lock, FolderLock::take(job.path()));
-    // Another one may have ended meanwhile.
-    WM_RETURN_IF_ERROR(no_plan());
     Manifest manifest;
     manifest.version = request.version;
     manifest.options = request.options;
@@ -263,7 +257,18 @@ Result<PlanSummary> plan_job(const JobFolder& job, const PlanRequest& request) {
     manifest.trace_bytes = summary.trace_bytes;
     manifest.seconds = summary.seconds;
     manifest.unreadable = summary.unreadable;
-    WM_RETURN_IF_ERROR(write_plan(job, manifest, 0, shards));
+    if (const fs::path above = fs::path(job.path()).parent_path(); !above.empty()) fs::create_directories(above, error);
+    // All of it or none, and of one writer: a folder of its own becomes the job's.
+    WM_ASSIGN_OR_RETURN(const auto folder, capture::PlacedFolder::open(job.path().string()));
+    for (const char* name : {"shards", "merged", "logs"})
+        if (!fs::create_directory(folder->folder() / name, error))
+            return cannot_create(job.path() / name, error ? error.value() : EEXIST);
+    if (Status written = write_plan(JobFolder(folder->folder()), manifest, 0, shards); !written)
+        return folder->as_placed(std::move(written.error()));
+    const Status placed = folder->commit_new();
+    // Another one may have ended meanwhile.
+    if (!placed) WM_RETURN_IF_ERROR(no_plan());
+    WM_RETURN_IF_ERROR(placed);
     return std::move(planner.summary());
 }
 

@@ -28,6 +28,7 @@
 #include "hasher.h"
 #include "waymark/answers/file.h"
 #include "waymark/answers/sum.h"
+#include "waymark/capture/placed_file.h"
 #include "waymark/core/numbers.h"
 #include "waymark/fleet/survey.h"
 
@@ -287,7 +288,7 @@ Result<ShardOutcome> run_shard(const JobFolder& job, std::uint32_t number, const
             return out;
         }
     }
-    for (const char* kind : {"answers", "json"}) remove_leftovers(job.of_shard(number, kind));
+    for (const char* kind : {"answers", "json"}) capture::TemporaryName::remove_leftovers(job.of_shard(number, kind));
     std::map<std::uint32_t, NotDecoded> left_out;
     const SharedNote note;
     const auto failed = [&](std::string why) -> Result<ShardOutcome> {

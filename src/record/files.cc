@@ -45,6 +45,8 @@ namespace {
 
 /// Where an earlier recording waits until it is known that the new one has something.
 constexpr const char* set_aside_folder = ".before";
+/// Where it is on its way there and back. Only what is complete has the other name.
+constexpr const char* moving_folder = ".moving";
 
 /// What a recording of a unit of program flow wrote.
 std::vector<fs::path> flow_files(const fs::path& folder) {
@@ -86,40 +88,73 @@ std::vector<fs::path> recorded_files(const fs::path& folder) {
     return out;
 }
 
+/// Moves all files of `from` to `to`, and removes `from`.
+Status move_all(const fs::path& from, const fs::path& to) {
+    std::error_code error;
+    std::vector<fs::path> files;
+    for (const fs::directory_entry& entry : fs::directory_iterator(from, error)) files.push_back(entry.path());
+    for (const fs::path& path : files) {
+        fs::rename(path, to / path.filename(), error);
+        if (error) return Error{Errc::unreadable, fmt::format("cannot move {}: {}", path.string(), error.message())};
+    }
+    fs::remove_all(from, error);
+    return Nothing{};
+}
+
+/// Whether there is a recording, and trace in it.
+bool has_trace(const fs::path& folder) {
+    std::error_code error;
+    const bool described = (fs::exists(folder / truth_file, error) && fs::exists(folder / "snapshot.ini", error)) ||
+                           fs::exists(folder / capture::dpu_ini, error);
+    if (!described) return false;
+    for (const fs::path& path : recorded_files(folder)) {
+        const std::string name = path.filename().string();
+        const bool trace = name.starts_with("trace") || name == dpu_buffer_file || name == dpu_nexus_file;
+        if (trace && path.extension() == ".bin" && fs::file_size(path, error) != 0 && !error) return true;
+    }
+    return false;
+}
+
+/// What a recording that was killed left undone. It stays if it has trace; else the one before it is there again.
+void recover_recordings(const fs::path& folder) {
+    std::error_code error;
+    if (fs::exists(folder / moving_folder, error)) static_cast<void>(move_all(folder / moving_folder, folder));
+    if (!fs::exists(folder / set_aside_folder, error)) return;
+    if (has_trace(folder))
+        forget_recordings_aside(folder);
+    else
+        take_recordings_back(folder);
+}
+
 }  // namespace
 
-void remove_dpu_recording(const fs::path& folder) {
-    std::error_code error;
-    for (const fs::path& path : dpu_files(folder)) fs::remove(path, error);
-}
-
-void remove_recordings(const fs::path& folder) {
-    std::error_code error;
-    for (const fs::path& path : recorded_files(folder)) fs::remove_all(path, error);
-    fs::remove_all(folder / set_aside_folder, error);
-}
-
-bool set_recordings_aside(const fs::path& folder) {
+Result<bool> set_recordings_aside(const fs::path& folder) {
     std::error_code error;
     const std::vector<fs::path> files = recorded_files(folder);
     fs::remove_all(folder / set_aside_folder, error);
-    if (files.empty() || !fs::create_directory(folder / set_aside_folder, error)) {
-        remove_recordings(folder);
-        return false;
+    if (files.empty()) return false;
+    if (!fs::create_directory(folder / moving_folder, error))
+        return cannot_create(folder / moving_folder, error ? error.value() : EEXIST);
+    for (const fs::path& path : files) {
+        fs::rename(path, folder / moving_folder / path.filename(), error);
+        if (!error) continue;
+        const Error why{Errc::unreadable, fmt::format("cannot move {}: {}", path.string(), error.message())};
+        static_cast<void>(move_all(folder / moving_folder, folder));
+        return why;
     }
-    for (const fs::path& path : files) fs::rename(path, folder / set_aside_folder / path.filename(), error);
+    fs::rename(folder / moving_folder, folder / set_aside_folder, error);
     return true;
 }
 
 void take_recordings_back(const fs::path& folder) {
     std::error_code error;
-    for (const fs::path& path : recorded_files(folder)) fs::remove_all(path, error);
+    // A recording without its truth is none, and not taken for one if this is killed on the way.
+    fs::remove(folder / truth_file, error);
+    fs::remove(folder / capture::dpu_ini, error);
+    for (const fs::path& path : dpu_files(folder)) fs::remove_all(path, error);
     for (const fs::path& path : flow_files(folder)) fs::remove_all(path, error);
-    std::vector<fs::path> files;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder / set_aside_folder, error))
-        files.push_back(entry.path());
-    for (const fs::path& path : files) fs::rename(path, folder / path.filename(), error);
-    fs::remove_all(folder / set_aside_folder, error);
+    fs::rename(folder / set_aside_folder, folder / moving_folder, error);
+    if (!error) static_cast<void>(move_all(folder / moving_folder, folder));
 }
 
 void forget_recordings_aside(const fs::path& folder) {
@@ -134,6 +169,7 @@ Result<OutputLock> lock_folder(const fs::path& folder, const std::function<bool(
         return Error{Errc::usage, fmt::format("{} is no folder; name one that is new or empty", folder.string())};
     WM_RETURN_IF_ERROR(make_folder(folder));
     WM_ASSIGN_OR_RETURN(OutputLock lock, OutputLock::of_folder(folder));
+    recover_recordings(folder);
     if (!fs::is_empty(folder, error) && !holds_recording() && !force)
         return Error{Errc::usage,
                      fmt::format("{} exists and is not {}; give a folder that is new or empty, or one that "

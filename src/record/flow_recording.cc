@@ -83,8 +83,9 @@ RecordOutcome flow_outcome(const FlowRecording& options, const QemuOptions& how,
         return out.failed(
             Kind::cut_off,
             fmt::format("{}{}{}", finished.error().message, ending.killed ? "; the program was ended" : "",
-                        r.decodable ? "; what was written before can be decoded"
-                                    : "; nothing of the recording can be decoded: make room and record again"));
+                        r.decodable && !r.kept_earlier
+                            ? "; what was written before can be decoded"
+                            : "; nothing of the recording can be decoded: make room and record again"));
     if (!r.began)
         return out.failed(Kind::nothing,
                           fmt::format("nothing recorded: {} --start-at {}{}",

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <utility>
 
@@ -103,12 +104,18 @@ private:
     std::vector<std::uint8_t> buffer_;
 };
 
-RecordedPerfFile::RecordedPerfFile(fs::path path, std::unique_ptr<File> file, std::vector<perf::Attr> attrs)
+RecordedPerfFile::RecordedPerfFile(fs::path path, fs::path part, OutputLock lock, std::unique_ptr<File> file,
+                                   std::vector<perf::Attr> attrs)
     : path_(std::move(path)),
+      part_(std::move(part)),
+      lock_(std::move(lock)),
       file_(std::move(file)),
       writer_(std::make_unique<perf::PerfWriter>(*file_, std::move(attrs))) {}
 
-RecordedPerfFile::~RecordedPerfFile() = default;
+RecordedPerfFile::~RecordedPerfFile() {
+    std::error_code none;
+    fs::remove_all(part_, none);
+}
 
 Result<std::unique_ptr<RecordedPerfFile>> RecordedPerfFile::create(const fs::path& path,
                                                                    std::vector<perf::Attr> attrs) {
@@ -122,21 +129,78 @@ Result<std::unique_ptr<RecordedPerfFile>> RecordedPerfFile::create(const fs::pat
                 Errc::usage,
                 fmt::format("{} exists and is not a perf.data file; name another file, or remove it", path.string())};
     }
-    // The header is written last, which a pipe or terminal does not support; opening a pipe would block forever.
-    if (fs::exists(path, none) && !fs::is_regular_file(path, none) && !fs::is_directory(path, none))
+    if (fs::is_directory(path, none)) return cannot_create(path, EISDIR);
+    if (fs::exists(path, none) && !fs::is_regular_file(path, none))
         return Error{
             Errc::usage,
             fmt::format("{} is no regular file, which perf.data needs: its header is written last. Name a file",
                         path.string())};
-    const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (file < 0) return cannot_create(path, errno);
-    auto owned = std::make_unique<File>(file);
-    WM_RETURN_IF_ERROR(OutputLock::of_file(file, path));
-    if (ftruncate(file, 0) != 0) return cannot("write", path);
-    std::unique_ptr<RecordedPerfFile> out(new RecordedPerfFile(path, std::move(owned), std::move(attrs)));
+    if (fs::exists(path, none) && access(path.c_str(), W_OK) != 0) return cannot_create(path, errno);
+    const fs::path place = fs::is_symlink(path, none) ? fs::weakly_canonical(path, none) : path;
+    fs::path part = place;
+    part += ".part";
+    WM_ASSIGN_OR_RETURN(OutputLock lock, OutputLock::of_new_folder(part, path));
+    // Of a recording that was killed.
+    for (const fs::directory_entry& entry : fs::directory_iterator(part, none)) fs::remove(entry.path(), none);
+    const int file = open((part / place.filename()).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (file < 0) {
+        const Error error = cannot_create(path, errno);
+        fs::remove_all(part, none);
+        return error;
+    }
+    std::unique_ptr<RecordedPerfFile> out(
+        new RecordedPerfFile(place, std::move(part), std::move(lock), std::make_unique<File>(file), std::move(attrs)));
     out->replaced_ = replaces;
     WM_RETURN_IF_ERROR(out->status());
     return out;
+}
+
+fs::path RecordedPerfFile::beside(std::string_view suffix) const {
+    return part_ / (path_.filename().string() + std::string(suffix));
+}
+
+Error RecordedPerfFile::as_placed(Error error) const {
+    const std::string within = part_.string() + "/", folder = path_.parent_path().string();
+    if (const std::size_t at = error.message.find(within); at != error.message.npos)
+        error.message.replace(at, within.size(), folder.empty() || folder == "/" ? folder : folder + "/");
+    return error;
+}
+
+Status RecordedPerfFile::finish_with_truth(std::string_view truth) {
+    const fs::path file = beside(".truth.txt");
+    errno = 0;
+    std::ofstream out(file, std::ios::binary);
+    if (!(out << truth).flush()) return as_placed(cannot("write", file));
+    return place();
+}
+
+Status RecordedPerfFile::place() {
+    std::error_code error;
+    const auto move = [&](const fs::path& name) -> Status {
+        fs::rename(part_ / name, path_.parent_path() / name, error);
+        if (!error) return Nothing{};
+        return Error{Errc::unreadable,
+                     fmt::format("cannot write {}: {}", (path_.parent_path() / name).string(), error.message())};
+    };
+    // What truly ran is never beside trace of another recording: the earlier truth goes first, the new one comes last.
+    const fs::path truth = perf_truth_file(path_);
+    fs::remove(truth, error);
+    const std::string ranges = path_.filename().string() + ".truth_";
+    const fs::path folder = path_.has_parent_path() ? path_.parent_path() : fs::path(".");
+    std::vector<fs::path> earlier, now;
+    const auto are_ranges = [&](const fs::path& file) {
+        const std::string name = file.filename().string();
+        return name.starts_with(ranges) && name.ends_with(".bin") &&
+               name.find_first_not_of("0123456789", ranges.size()) == name.size() - std::strlen(".bin");
+    };
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
+        if (are_ranges(entry.path())) earlier.push_back(entry.path());
+    for (const fs::directory_entry& entry : fs::directory_iterator(part_, error))
+        if (are_ranges(entry.path())) now.push_back(entry.path().filename());
+    for (const fs::path& file : earlier) fs::remove(file, error);
+    for (const fs::path& name : now) WM_RETURN_IF_ERROR(move(name));
+    WM_RETURN_IF_ERROR(move(path_.filename()));
+    return move(truth.filename());
 }
 
 void RecordedPerfFile::mapped(const MapPart& part, std::string_view name, const perf::PerfWriter::At& at) {

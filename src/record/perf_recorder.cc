@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <utility>
 
 #include "perf_recorder_options.h"
@@ -168,12 +167,12 @@ void PerfRecorder::introduce(Thread& t) {
     t.truth = truth_.sources.size();
     truth_.sources.push_back({.source = fmt::format("{}/{}", t.pid, t.tid)});
     if (!options_.truth_ranges) return;
-    t.ranges_file = fmt::format("{}.truth_{}.bin", options_.file.string(), truth_.sources.size());
+    t.ranges_file = file_->beside(fmt::format(".truth_{}.bin", truth_.sources.size()));
     if (auto writer = RangeWriter::create(t.ranges_file)) {
         t.ranges = std::move(*writer);
         truth_.sources.back().file = t.ranges_file.filename().string();
     } else {
-        fail(writer.error());
+        fail(file_->as_placed(writer.error()));
     }
 }
 
@@ -283,7 +282,7 @@ void PerfRecorder::end(Thread& t) {
         stop_unit(cpus_[*t.cpu]);
         cpus_[*t.cpu].running = nullptr;
     }
-    if (t.ranges && !t.ranges->flush()) fail(cannot("write", t.ranges_file));
+    if (t.ranges && !t.ranges->flush()) fail(file_->as_placed(cannot("write", t.ranges_file)));
     t.ranges.reset();
     file_->writer().task({perf::TaskEvent::Kind::exit, t.pid, t.tid, t.pid, t.pid, time(), {}}, at(t, dummy_attr));
 }
@@ -454,9 +453,7 @@ Status PerfRecorder::finish(bool complete) {
                             .command = perf_command(options_)}));
     }
     truth_.complete = complete && !failure_;
-    std::ofstream truth(perf_truth_file(options_.file), std::ios::binary);
-    truth << to_text(truth_);
-    if (!truth.flush()) fail(cannot("write", perf_truth_file(options_.file)));
+    if (!failure_) fail(file_->finish_with_truth(to_text(truth_)));
     return failure_ ? Status(*failure_) : Status(Nothing{});
 }
 

@@ -120,8 +120,8 @@ Result<RecordOutcome> record_perf(FlowSetup setup, const PerfRecording& options,
         next.program = program;
         ending = run_qemu(next, *recorder, show ? progress : nullptr);
     }
-    const Status finished = recorder->finish(ending && !ending->killed);
     if (!ending) return std::move(ending.error());
+    const Status finished = recorder->finish(!ending->killed);
     return perf_outcome(asked, recorder->recorded(), *ending, finished);
 }
 

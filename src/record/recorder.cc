@@ -74,7 +74,7 @@ Result<std::unique_ptr<Recorder>> Recorder::create(RecorderOptions options) {
     WM_ASSIGN_OR_RETURN(OutputLock lock, lock_folder(folder, holds_recording, "a recording", options.force));
     std::error_code none;
     const bool replaced = holds_recording() || fs::exists(folder / capture::dpu_ini, none);
-    const bool aside = set_recordings_aside(folder);
+    WM_ASSIGN_OR_RETURN(const bool aside, set_recordings_aside(folder));
     std::unique_ptr<Recorder> recorder(new Recorder(std::move(options)));
     if (!recorder->options_.ranges.empty() || recorder->options_.trigger_at || recorder->options_.unit.programmed())
         recorder->place_unit();
@@ -437,7 +437,8 @@ Status Recorder::finish(bool complete) {
     fail_if(describe(complete && !failure_));
     if (earlier_aside_) {
         // The recording that was there goes only for one that has something.
-        recorded_.kept_earlier = recorded().ranges == 0;
+        const bool undecodable = failure_ && (!recorded_.decodable || buffers_.kept_bytes() == 0);
+        recorded_.kept_earlier = recorded().ranges == 0 || undecodable;
         if (recorded_.kept_earlier)
             take_recordings_back(options_.folder);
         else

@@ -116,13 +116,21 @@ Status Recorder::describe(bool complete) {
     describe_images();
     // Written beside and moved into place, so that no reader meets half a file.
     const fs::path fresh = options_.folder / ".new";
-    std::error_code error;
-    fs::remove_all(fresh, error);
-    WM_RETURN_IF_ERROR(capture::write_snapshot(description(complete, fresh), fresh));
+    std::error_code ignored;
+    fs::remove_all(fresh, ignored);
+    const auto as_placed = [&](Error error) {
+        const std::string within = fresh.string();
+        if (const std::size_t at = error.message.find(within); at != error.message.npos)
+            error.message.replace(at, within.size(), options_.folder.string());
+        fs::remove_all(fresh, ignored);
+        return error;
+    };
+    if (Status written = capture::write_snapshot(description(complete, fresh), fresh); !written)
+        return as_placed(std::move(written.error()));
     truth_.complete = complete;
     const std::string text = to_text(truth_);
     if (!(std::ofstream(fresh / truth_file, std::ios::binary) << text).flush())
-        return cannot("write", fresh / truth_file);
+        return as_placed(cannot("write", fresh / truth_file));
     WM_RETURN_IF_ERROR(move_files(fresh, options_.folder));
     images_.remove_outdated();
     described_ = true;

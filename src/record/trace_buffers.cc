@@ -5,10 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
-#include <system_error>
 #include <utility>
 
+#include "waymark/capture/placed_file.h"
 #include "waymark/record/files.h"
 
 namespace waymark::record {
@@ -56,16 +55,10 @@ Status TraceBuffers::write() {
 Status TraceBuffers::write_ram() const {
     if (!ram_) return Nothing{};
     // Moved into place, so that no reader meets half a buffer.
-    const fs::path fresh = path_.parent_path() / ".trace";
     const std::vector<std::uint8_t> contents = ram_->contents();
-    std::ofstream out(fresh, std::ios::binary);
-    out.write(reinterpret_cast<const char*>(contents.data()), static_cast<std::streamsize>(contents.size()));
-    if (!out.flush()) return cannot("write", fresh);
-    out.close();
-    std::error_code error;
-    fs::rename(fresh, path_, error);
-    if (error) return Error{Errc::unreadable, fmt::format("cannot write {}: {}", path_.string(), error.message())};
-    return Nothing{};
+    WM_ASSIGN_OR_RETURN(const auto file, capture::FileSink::open(path_.string(), {}));
+    file->write(contents);
+    return file->commit();
 }
 
 void TraceBuffers::close() {

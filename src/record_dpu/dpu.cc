@@ -47,6 +47,7 @@ DpuRecorder::DpuRecorder(DpuOptions options, bool nexus)
 DpuRecorder::~DpuRecorder() {
     for (const int file : {file_, nexus_file_})
         if (file >= 0) close(file);
+    if (!finished_) discard();
 }
 
 Result<std::unique_ptr<DpuRecorder>> DpuRecorder::create(DpuOptions options) {
@@ -59,23 +60,21 @@ Result<std::unique_ptr<DpuRecorder>> DpuRecorder::create(DpuOptions options) {
     };
     WM_ASSIGN_OR_RETURN(OutputLock lock, lock_folder(folder, holds_recording, "a recording of a DPU", options.force));
     const bool replaced = holds_recording() || fs::exists(folder / truth_file, error);
-    remove_recordings(folder);
+    WM_ASSIGN_OR_RETURN(const bool aside, set_recordings_aside(folder));
     const bool nexus = std::any_of(options.program->begin(), options.program->end(), [](const dpu::RegisterWrite& w) {
         return w.offset == dpu::DpTc::offset && from_value<dpu::DpTc>(w.value).nxmode != 0;
     });
     std::unique_ptr<DpuRecorder> recorder(new DpuRecorder(std::move(options), nexus));
     recorder->lock_ = std::move(lock);
     recorder->made_folder_ = made;
+    recorder->earlier_aside_ = aside;
     recorder->sums_.replaced = replaced;
     const auto create = [&](const char* name) {
         return open((folder / name).c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
     };
     if ((recorder->file_ = create(dpu_buffer_file)) < 0) return cannot("create", folder / dpu_buffer_file);
     if (nexus && (recorder->nexus_file_ = create(dpu_nexus_file)) < 0) return cannot("create", folder / dpu_nexus_file);
-    if (Status described = recorder->describe(); !described) {
-        recorder->discard();
-        return described.error();
-    }
+    WM_RETURN_IF_ERROR(recorder->describe());
     return recorder;
 }
 
@@ -438,23 +437,30 @@ Status DpuRecorder::flush() {
 
 Status DpuRecorder::finish(std::string_view ended) {
     if (finished_) return Nothing{};
-    finished_ = true;
     ended_ = ended;
     if (!failure_) {
         stop_unit();
-        WM_RETURN_IF_ERROR(flush());
+        static_cast<void>(flush());
     }
-    if (failure_) return *failure_;
-    const fs::path path = options_.folder / dpu_truth_file;
-    std::ofstream truth(path);
-    truth << truth_text();
-    if (!truth.flush()) return cannot("write", path);
-    return Nothing{};
+    if (!failure_) {
+        const fs::path path = options_.folder / dpu_truth_file;
+        std::ofstream truth(path);
+        truth << truth_text();
+        if (!truth.flush()) fail(cannot("write", path));
+    }
+    // Without a whole buffer, the recording that was there is worth more.
+    if (failure_ && earlier_aside_) {
+        discard();
+    } else if (earlier_aside_) {
+        forget_recordings_aside(options_.folder);
+    }
+    finished_ = true;
+    return failure_ ? Status(*failure_) : Status(Nothing{});
 }
 
 void DpuRecorder::discard() {
     finished_ = true;
-    remove_dpu_recording(options_.folder);
+    take_recordings_back(options_.folder);
     std::error_code error;
     if (made_folder_ && fs::is_empty(options_.folder, error)) fs::remove(options_.folder, error);
 }

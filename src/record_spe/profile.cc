@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <fstream>
 #include <limits>
 #include <utility>
 
@@ -458,11 +457,7 @@ Status Profiler::finish(bool complete) {
         if (!finished) failure_ = finished.error();
     }
     if (failure_) return *failure_;
-    std::ofstream truth(perf_truth_file(options_.file));
-    truth << to_text(profiled(), options_, complete);
-    if (!truth.flush())
-        return Error{Errc::unreadable, fmt::format("cannot write {}", perf_truth_file(options_.file).string())};
-    return Nothing{};
+    return file_->finish_with_truth(to_text(profiled(), options_, complete));
 }
 
 }  // namespace waymark::record

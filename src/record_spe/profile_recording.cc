@@ -62,8 +62,8 @@ Result<RecordOutcome> record_profile(const ProfilerOptions& to, const std::strin
         show(fmt::format("profiled {} operations, {} records", grouped(p.instructions), grouped(p.records())));
     };
     const auto ending = run_qemu(how, *profiler, show ? progress : nullptr);
-    const Status finished = profiler->finish(ending && !ending->killed);
     if (!ending) return ending.error();
+    const Status finished = profiler->finish(!ending->killed);
     return profile_outcome(to, profiler->profiled(), *ending, finished);
 }
 

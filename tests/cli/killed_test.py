@@ -112,7 +112,7 @@ def kills(waymark, source, stop):
             process.kill()
             process.wait()
             failed += check(f"{form}: SIGKILL leaves {names}", temporary(folder) == sorted(names + others))
-            (folder / f"{form}.{process.pid}-7.part" / "below").mkdir(parents=True)
+            (folder / f"{form}.{process.pid}-7.part" / "below" / "deep").mkdir(parents=True)
             others.append(f"{form}.{process.pid}-7.part")
             done = export.run()
             failed += check(f"{form}: the next run removes it, and nothing else",

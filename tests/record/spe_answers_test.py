@@ -100,23 +100,25 @@ class Answers(unittest.TestCase):
                                  stderr=subprocess.DEVNULL)
         try:
             # The lock is taken before the first byte is written.
-            wait_for(lambda: out.exists() and out.stat().st_size != 0, "the recording begins")
-            before = out.stat().st_size
-            self.assertNotEqual(before, 0)
+            growing = out.with_name("perf.data.part") / "perf.data"
+            wait_for(lambda: growing.exists() and growing.stat().st_size != 0, "the recording begins")
+            before = growing.stat().st_size
             for options in ((), ("--force",)):
                 done = run(*again, *options, "--", hello)
                 self.assertEqual(done.returncode, 2, done.stderr)
                 self.assertIn("another 'waymark record' is writing there", done.stderr)
             # Nothing of the first was cut off.
-            self.assertGreaterEqual(out.stat().st_size, before)
+            self.assertGreaterEqual(growing.stat().st_size, before)
+            self.assertFalse(out.exists())
             self.assertIsNone(child.poll())
         finally:
             child.kill()
             child.wait(timeout=HANGS)
-        # The lock is gone with whoever held it.
+        # The lock is gone with whoever held it, and the next recording removes what was left.
         done = run(*again, "-c", "256", "--", hello)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertNotEqual(self.rows("records", out), [])
+        self.assertFalse(growing.parent.exists())
 
     def check_false_sharing(self, data):
         text = self.answer("sharing", data)

@@ -24,9 +24,12 @@ namespace waymark::capture {
 /// removes what earlier processes left.
 class TemporaryName {
 public:
+    /// What to do about files and folders that killed processes left for the same place: finding them lists the folder.
+    enum class Leftovers { remove, leave };
+
     TemporaryName() = default;
     /// A name that nobody has; the file or folder is for others to make.
-    explicit TemporaryName(const std::filesystem::path& place);
+    explicit TemporaryName(const std::filesystem::path& place, Leftovers leftovers = Leftovers::remove);
     TemporaryName(TemporaryName&& other) noexcept;
     TemporaryName& operator=(TemporaryName&& other) noexcept;
     ~TemporaryName();
@@ -37,10 +40,18 @@ public:
     void lock();
     /// Nothing has the name any more, or it is no temporary one.
     void release();
+    /// Removes what killed processes left for `place`.
+    static void remove_leftovers(const std::filesystem::path& place);
 
 private:
     std::filesystem::path path_;
     int lock_ = -1, slot_ = -1;
+};
+
+/// How a file is placed.
+struct Placing {
+    TemporaryName::Leftovers leftovers = TemporaryName::Leftovers::remove;
+    bool synced = false;  ///< is on the disk before it is at its place, so that a crash of the machine takes nothing
 };
 
 /// A file on its way to its place. Where the file system can, it has no name until `commit`, so that nothing is left of
@@ -49,7 +60,8 @@ class PlacedFile {
 public:
     /// `-` is standard output; that, and what is no regular file, is written as it comes. `usage`: the path is that of
     /// one of the inputs, or of a file in a capture folder; `unreadable`: the file cannot be created.
-    static Result<std::unique_ptr<PlacedFile>> open(const std::string& path, const std::vector<std::string>& inputs);
+    static Result<std::unique_ptr<PlacedFile>> open(const std::string& path, const std::vector<std::string>& inputs,
+                                                    Placing how = {});
     PlacedFile(const PlacedFile&) = delete;
     PlacedFile& operator=(const PlacedFile&) = delete;
     /// Without `commit` nothing is left, and what was at the place stays.
@@ -64,6 +76,7 @@ private:
         : file_(file), temporary_(std::move(temporary)), place_(std::move(place)) {}
 
     std::FILE* file_;
+    Placing how_;
     bool unnamed_ = false;         // not yet in any folder
     TemporaryName temporary_;      // empty: there is none
     std::filesystem::path place_;  // empty: it is there already
@@ -101,18 +114,23 @@ public:
 
     /// Where files go meanwhile.
     [[nodiscard]] const std::filesystem::path& folder() const { return temporary_.path(); }
+    /// An error that names a file of `folder()`, with the name it was to have.
+    [[nodiscard]] Error as_placed(Error error) const;
     /// Puts all into place. What is at the place is replaced in one step where `of_earlier` says of all it holds that
     /// it comes from an earlier run; else the files move there one by one, the one called `last` in the end, which is
     /// not there meanwhile. `unreadable`: something could not be moved.
     [[nodiscard]] Status commit(const std::string& last,
                                 const std::function<bool(const std::filesystem::path& name)>& of_earlier);
+    /// Puts all into place, where nothing or an empty folder is. `usage`: something is there.
+    [[nodiscard]] Status commit_new();
 
 private:
-    PlacedFolder(TemporaryName temporary, std::filesystem::path place)
-        : temporary_(std::move(temporary)), place_(std::move(place)) {}
+    PlacedFolder(TemporaryName temporary, std::filesystem::path place, std::string given)
+        : temporary_(std::move(temporary)), place_(std::move(place)), given_(std::move(given)) {}
 
     TemporaryName temporary_;
     std::filesystem::path place_;
+    std::string given_;  // as the caller named the place
 };
 
 }  // namespace waymark::capture

@@ -32,12 +32,11 @@ inline constexpr std::string_view perf_map_copy = "perf.map", jitdump_copy = "ji
 inline constexpr std::string_view dpu_image_prefix = "image";
 inline constexpr const char *dpu_buffer_file = "vtb.bin", *dpu_nexus_file = "nexus.bin";
 
-/// Remove what an earlier recording wrote, of a DPU or of any unit, and nothing else that is in the folder.
-void remove_dpu_recording(const std::filesystem::path& folder);
-void remove_recordings(const std::filesystem::path& folder);
-/// Move it to a folder of its own in `folder` until it is known that the new one has something; false: there is none.
-/// Then either take it back in place of what was written since, or forget it.
-[[nodiscard]] bool set_recordings_aside(const std::filesystem::path& folder);
+/// Moves what an earlier recording wrote, of any unit, and nothing else that is in the folder, to a folder of its own
+/// in `folder`, until it is known that the new one has something; false: there is none. Then either take it back in
+/// place of what was written since, or forget it; `lock_folder` does so after a recording that was killed. Errors:
+/// `unreadable`: it cannot be moved, and is where it was.
+[[nodiscard]] Result<bool> set_recordings_aside(const std::filesystem::path& folder);
 void take_recordings_back(const std::filesystem::path& folder);
 void forget_recordings_aside(const std::filesystem::path& folder);
 

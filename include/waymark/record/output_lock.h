@@ -14,8 +14,10 @@ public:
     /// Of a folder that exists. Errors: `usage`: another recording writes there; `unreadable`: it cannot be opened.
     /// Where a file system has no locks, none is taken.
     [[nodiscard]] static Result<OutputLock> of_folder(const std::filesystem::path& folder);
-    /// Of an open file, which stays the caller's. Errors as above.
-    [[nodiscard]] static Status of_file(int file, const std::filesystem::path& path);
+    /// Of a folder that is made where it is not there, and removed by whoever holds the lock. `path`: the output, which
+    /// messages name. Errors as above.
+    [[nodiscard]] static Result<OutputLock> of_new_folder(const std::filesystem::path& folder,
+                                                          const std::filesystem::path& path);
 
     OutputLock() = default;
     OutputLock(OutputLock&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
@@ -27,6 +29,7 @@ public:
 
 private:
     explicit OutputLock(int file) : file_(file) {}
+    [[nodiscard]] static Status take(int file, const std::filesystem::path& path);
     int file_ = -1;
 };
 

@@ -14,6 +14,7 @@
 #include "waymark/capture/perf_writer.h"
 #include "waymark/core/result.h"
 #include "waymark/record/mapped_file.h"
+#include "waymark/record/output_lock.h"
 #include "waymark/record/ring.h"
 
 namespace waymark::record {
@@ -27,8 +28,10 @@ void like_tracking_event(capture::perf::Attr& attr);
 
 class RecordedPerfFile {
 public:
-    /// Replaces a perf.data file that is there, and nothing else.
-    /// Errors: `usage`: something else is there, or another recording writes there; `unreadable`.
+    /// Replaces a perf.data file that is there, and nothing else. All is written to the folder `PATH.part`, which is
+    /// locked meanwhile, and moved to its place by `finish_with_truth`; without it nothing is left, and an earlier file
+    /// stays. What a killed recording left in that folder is removed. Errors: `usage`: something else is there, or
+    /// another recording writes there; `unreadable`.
     [[nodiscard]] static Result<std::unique_ptr<RecordedPerfFile>> create(const std::filesystem::path& path,
                                                                           std::vector<capture::perf::Attr> attrs);
     ~RecordedPerfFile();
@@ -38,6 +41,10 @@ public:
     [[nodiscard]] capture::perf::PerfWriter& writer() { return *writer_; }
     /// Another perf.data file was there before.
     [[nodiscard]] bool replaced() const { return replaced_; }
+    /// Where a file goes that will be beside the perf.data file, with this suffix: `.truth.txt`.
+    [[nodiscard]] std::filesystem::path beside(std::string_view suffix) const;
+    /// An error that names such a file, with the name that it will have.
+    [[nodiscard]] Error as_placed(Error error) const;
 
     /// MMAP2 records for the executable pieces of a mapping of process `at.pid`, but for those it has had since the
     /// file was mapped; `name` empty: of no file.
@@ -57,6 +64,9 @@ public:
     /// The end: what is in memory is written, then features, index and header. Errors: `unreadable`.
     [[nodiscard]] Status finish(const Machine& machine);
 
+    /// Writes what truly ran beside the file, and moves all to their places. Errors: `unreadable`.
+    [[nodiscard]] Status finish_with_truth(std::string_view truth);
+
     /// Writes out what is in memory. Errors: `unreadable`: something could not be written, now or before.
     [[nodiscard]] Status flush();
     /// Whether something could not be written.
@@ -64,9 +74,11 @@ public:
 
 private:
     class File;
-    RecordedPerfFile(std::filesystem::path path, std::unique_ptr<File> file, std::vector<capture::perf::Attr> attrs);
+    RecordedPerfFile(std::filesystem::path path, std::filesystem::path part, OutputLock lock,
+                     std::unique_ptr<File> file, std::vector<capture::perf::Attr> attrs);
 
-    std::filesystem::path path_;
+    std::filesystem::path path_, part_;
+    OutputLock lock_;
     bool replaced_ = false;
     std::unique_ptr<File> file_;
     std::unique_ptr<capture::perf::PerfWriter> writer_;
@@ -74,6 +86,7 @@ private:
         MappedPiece piece;
         std::string file;
     };
+    [[nodiscard]] Status place();
     static void forget(std::vector<Mapped>& known, std::uint64_t address, std::uint64_t bytes);
     std::map<std::uint32_t, std::vector<Mapped>> mapped_;  ///< by process: what its MMAP2 records say
     std::vector<capture::perf::BuildId> build_ids_;        ///< of the files that were mapped

@@ -80,7 +80,7 @@ struct Recorded {
     std::vector<std::string> unknown_places{};  ///< of `ranges` and `trigger_at`: in no file that ran
     bool decodable{};     ///< the folder has a description of something recorded; else it could not be written
     bool replaced{};      ///< another recording was in the folder before
-    bool kept_earlier{};  ///< it is there again, because nothing was recorded
+    bool kept_earlier{};  ///< it is there again, because nothing was recorded, or nothing that can be decoded
     bool stopped{};       ///< by a limit or `stop_at`
     bool changed_too_often{};
     std::optional<Address> lost_way{};        ///< see Tracker: recording stopped there

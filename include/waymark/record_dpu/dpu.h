@@ -64,7 +64,7 @@ public:
     /// sentence on what ended the recording before the program was at its end.
     [[nodiscard]] Status finish(std::string_view ended);
     [[nodiscard]] DpuRecorded recorded() const;
-    /// Nothing was recorded: what this recorder wrote is removed, and the folder if it made it.
+    /// Nothing was recorded: what this recorder wrote is removed, and the folder if it made it; what was there is back.
     void discard();
 
 private:
@@ -138,7 +138,7 @@ private:
     OutputLock lock_;
     DpuRecorded sums_;
     std::string ended_ = "not yet, for it is still being recorded, or the recorder was killed";
-    bool stopped_ = false, finished_ = false, made_folder_ = false;
+    bool stopped_ = false, finished_ = false, made_folder_ = false, earlier_aside_ = false;
     std::optional<Error> failure_;
 };
 
