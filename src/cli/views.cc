@@ -1,5 +1,6 @@
 #include "views.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 #include <vector>
@@ -182,8 +183,11 @@ void print_calls(Output& out, const answers::Answers& answers) {
             continue;
         }
         depth[i] = node.parent == 0 ? 0 : depth[node.parent] + 1;
-        out.print("{:>14} {:>14} {:>10}  {}  {:{}}{}\n", grouped(inclusive[i]), grouped(self), grouped(node.calls),
-                  answers::bar_text(inclusive[i], inclusive[0]), "", 2 * depth[i],
+        // Lines of a deep recursion are not longer and longer.
+        constexpr unsigned most_indented = 100;
+        const std::string deeper = depth[i] > most_indented ? fmt::format("({} deep) ", grouped(depth[i])) : "";
+        out.print("{:>14} {:>14} {:>10}  {}  {:{}}{}{}\n", grouped(inclusive[i]), grouped(self), grouped(node.calls),
+                  answers::bar_text(inclusive[i], inclusive[0]), "", 2 * std::min(depth[i], most_indented), deeper,
                   answers.functions[node.function].name);
     }
 }

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <map>
 #include <numeric>
+#include <utility>
 
 #include "look_up.h"
 #include "waymark/core/numbers.h"
@@ -42,6 +43,7 @@ std::string event_name(const answers::Metric& metric) {
 struct Passed {
     std::uint64_t calls{};
     Costs inclusive;
+    std::size_t around = 0;  ///< calls of the pair that the walk is in
 };
 using Pair = std::pair<Index, Index>;
 
@@ -56,18 +58,36 @@ std::map<Pair, Passed> calls_of_tree(const Answers& a) {
             for (std::size_t m = 0; m < metrics; ++m) add_saturating(sums[up][m], sums[i][m]);
     }
     std::map<Pair, Passed> out;
-    for (Index i = 0; i < a.calls.size(); ++i) {
+    std::vector<Index> child(a.calls.size(), answers::none), sibling(a.calls.size(), answers::none);
+    for (Index i = static_cast<Index>(a.calls.size()); i-- > 0;)
+        if (const Index up = parent_of(a, i); up != answers::none) sibling[i] = std::exchange(child[up], i);
+    // The tree is walked, so that it is known which pairs are around a call.
+    std::vector<std::pair<Index, Passed*>> path;
+    const auto enter = [&](Index i) {
         const Index up = parent_of(a, i);
-        if (up == answers::none) continue;
-        const Pair pair{a.calls[up].function, a.calls[i].function};
-        if (pair.first >= a.functions.size() || pair.second >= a.functions.size()) continue;
-        Passed& passed = out[pair];
-        add_saturating(passed.calls, a.calls[i].calls);
-        passed.inclusive.resize(metrics);
-        bool outermost = true;
-        for (Index at = up; outermost && parent_of(a, at) != answers::none; at = parent_of(a, at))
-            outermost = Pair{a.calls[parent_of(a, at)].function, a.calls[at].function} != pair;
-        for (std::size_t m = 0; outermost && m < metrics; ++m) add_saturating(passed.inclusive[m], sums[i][m]);
+        const Pair pair{up == answers::none ? answers::none : a.calls[up].function, a.calls[i].function};
+        Passed* passed = nullptr;
+        if (pair.first < a.functions.size() && pair.second < a.functions.size()) {
+            passed = &out[pair];
+            add_saturating(passed->calls, a.calls[i].calls);
+            passed->inclusive.resize(metrics);
+            for (std::size_t m = 0; passed->around == 0 && m < metrics; ++m)
+                add_saturating(passed->inclusive[m], sums[i][m]);
+            ++passed->around;
+        }
+        path.emplace_back(i, passed);
+    };
+    for (Index root = 0; root < a.calls.size(); ++root) {
+        if (parent_of(a, root) != answers::none) continue;
+        for (enter(root); !path.empty();) {
+            Index& next = child[path.back().first];
+            if (next != answers::none) {
+                enter(std::exchange(next, sibling[next]));
+            } else {
+                if (path.back().second != nullptr) --path.back().second->around;
+                path.pop_back();
+            }
+        }
     }
     return out;
 }

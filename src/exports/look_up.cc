@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "waymark/core/numbers.h"
 #include "waymark/core/saturating.h"
 
 namespace waymark::exports {
@@ -15,6 +16,12 @@ using answers::Instruction;
 Status check_metric(const Answers& a, std::size_t metric) {
     if (metric < a.metrics.size()) return Nothing{};
     return Error{Errc::usage, fmt::format("there is no metric {} of {}", metric, a.metrics.size())};
+}
+
+std::string CutPaths::note() const {
+    if (cut_ == 0) return {};
+    return fmt::format("{} deeper than {} frames: of each the outermost {} and the innermost are written",
+                       cut_ == 1 ? "a path is" : fmt::format("{} paths are", grouped(cut_)), most_frames, outermost);
 }
 
 std::string_view node_name(const Answers& a, const CallNode& node) {

@@ -50,6 +50,41 @@ template <class Row>
     return row_at(a, a.instructions, address, function);
 }
 
+/// The paths to the nodes of a call tree, for formats that repeat the whole path to each: of a longer one the outermost
+/// and the innermost frames, so that a deep recursion does not grow with its square.
+class CutPaths {
+public:
+    static constexpr std::size_t most_frames = 512;
+
+    explicit CutPaths(const answers::Answers& a) : answers_(a), depth_(a.calls.size()), outer_(a.calls.size()) {
+        for (answers::Index i = 0; i < a.calls.size(); ++i) {
+            const answers::Index up = parent_of(a, i);
+            depth_[i] = up == answers::none ? 0 : depth_[up] + 1;
+            outer_[i] = depth_[i] < outermost ? i : outer_[up];
+        }
+    }
+    /// Calls `each(node)` for the nodes from `node` outwards, and once `left_out(number)` where frames are.
+    template <class Each, class LeftOut>
+    void walk(answers::Index node, Each&& each, LeftOut&& left_out) {
+        const std::size_t frames = depth_[node] + std::size_t{1};
+        std::size_t inner = frames <= most_frames ? frames : most_frames - outermost - 1;
+        for (; inner != 0; --inner, node = parent_of(answers_, node)) each(node);
+        if (frames <= most_frames) return;
+        ++cut_;
+        left_out(frames - (most_frames - 1));
+        for (node = outer_[node]; node != answers::none; node = parent_of(answers_, node)) each(node);
+    }
+    /// How many paths were cut, as a sentence; empty: none.
+    [[nodiscard]] std::string note() const;
+
+private:
+    static constexpr std::size_t outermost = most_frames / 2;
+    const answers::Answers& answers_;
+    std::vector<std::size_t> depth_;
+    std::vector<answers::Index> outer_;  // the node on the path that is the innermost of the outermost ones
+    std::size_t cut_ = 0;
+};
+
 /// How a node of the call tree is called.
 [[nodiscard]] std::string_view node_name(const answers::Answers& a, const answers::CallNode& node);
 

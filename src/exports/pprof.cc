@@ -48,6 +48,8 @@ public:
         : answers_(answers), metric_(metric), sink_(sink) {}
 
     /// False: there was no cost to write.
+    /// That paths were cut; empty: none was.
+    [[nodiscard]] const std::string& cut() const { return cut_; }
     bool write() {
         string("");
         for (const answers::Metric& m : answers_.metrics) {
@@ -187,20 +189,25 @@ private:
             location(i + 1, i, f == nullptr ? 0 : f->address, {{function_id(i), f == nullptr ? 0 : f->line}});
         }
         std::vector<std::uint64_t> path;
+        CutPaths paths(answers_);
         std::vector<std::int64_t> value(answers_.metrics.size());
         for (Index i = 0; i < answers_.calls.size(); ++i) {
             const answers::CallNode& node = answers_.calls[i];
             if (!values(value, [&](std::size_t m) { return cost_of(node.self, m); })) continue;
             path.clear();
-            for (Index at = i; at != answers::none; at = parent_of(answers_, at)) {
-                const answers::CallNode& frame = answers_.calls[at];
-                // The root of everything says nothing.
-                const bool named = function_at(answers_, frame.function) != nullptr;
-                if (named || frame.kind != answers::CallNode::Kind::root || path.empty())
-                    path.push_back(function_id(frame.function));
-            }
+            paths.walk(
+                i,
+                [&](Index at) {
+                    const answers::CallNode& frame = answers_.calls[at];
+                    // The root of everything says nothing.
+                    const bool named = function_at(answers_, frame.function) != nullptr;
+                    if (named || frame.kind != answers::CallNode::Kind::root || path.empty())
+                        path.push_back(function_id(frame.function));
+                },
+                [&](std::size_t) { path.push_back(function_id(answers::none)); });
             sample(path, value);
         }
+        cut_ = paths.note();
     }
     void flat() {
         std::vector<std::int64_t> value(answers_.metrics.size());
@@ -229,6 +236,7 @@ private:
     std::unordered_map<std::string, std::size_t> string_ids_;
     std::vector<std::uint64_t> inlined_;  // by inlined call: its function's number in the file
     std::uint64_t samples_ = 0;
+    std::string cut_;
 };
 
 }  // namespace
@@ -237,9 +245,10 @@ Result<ExportReport> write_pprof(const Answers& answers, const PprofOptions& opt
     WM_RETURN_IF_ERROR(check_metric(answers, options.metric));
     ExportReport report;
     GzipSink gzip(sink);
-    if (!PprofWriter(answers, options.metric, gzip).write())
-        return Error{Errc::not_found, lacks(answers, "cost of any function or instruction")};
+    PprofWriter writer(answers, options.metric, gzip);
+    if (!writer.write()) return Error{Errc::not_found, lacks(answers, "cost of any function or instruction")};
     report.bytes = gzip.finish();
+    if (!writer.cut().empty()) report.notes.push_back(writer.cut());
     if (answers.calls.empty())
         report.notes.push_back(lacks(answers, "who called whom: each stack is one instruction and its line"));
     else

@@ -1,6 +1,8 @@
 #include "waymark/exports/speedscope.h"
 #include "waymark/core/saturating.h"
 
+#include <utility>
+
 #include "look_up.h"
 #include "timeline.h"
 #include "writer.h"
@@ -38,7 +40,7 @@ public:
         }
         if (has_costs()) {
             out_.write(first ? "\n" : ",\n");
-            sampled();
+            costs();
         }
         out_.write("\n]}\n");
         return out_.finish();
@@ -106,48 +108,84 @@ private:
         out_.write("]}");
     }
 
-    /// Calls `each(frames from the root, weight)`.
-    template <class Each>
-    void stacks(Each&& each) const {
-        std::vector<std::size_t> path;
-        if (answers_.calls.empty()) {
-            const auto costs = answers::function_costs(answers_);
-            for (std::size_t i = 0; i < costs.size(); ++i) {
-                path.assign(1, i);
-                each(path, cost_of(costs[i].self, metric_));
-            }
-            return;
-        }
-        for (Index i = 0; i < answers_.calls.size(); ++i) {
-            path.clear();
-            for (Index at = i; at != answers::none; at = parent_of(answers_, at))
-                path.push_back(frame_of(answers_.calls[at]));
-            std::reverse(path.begin(), path.end());
-            each(path, cost_of(answers_.calls[i].self, metric_));
-        }
+    void costs() {
+        if (answers_.calls.empty())
+            by_function();
+        else
+            by_call_path();
     }
-    void sampled() {
+    void head(std::string_view type, std::string_view by, std::uint64_t sum) {
+        const answers::Metric& metric = answers_.metrics[metric_];
+        out_.print("{{\"type\":\"{}\",\"name\":", type);
+        out_.json(fmt::format("{} by {}", metric.name, by));
+        out_.print(",\"unit\":\"{}\",\"startValue\":0,\"endValue\":{},",
+                   metric.unit == "ns"      ? "nanoseconds"
+                   : metric.unit == "bytes" ? "bytes"
+                                            : "none",
+                   sum);
+    }
+    void by_function() {
+        const auto costs = answers::function_costs(answers_);
         std::uint64_t sum = 0;
-        const std::string& unit = answers_.metrics[metric_].unit;
-        const std::string_view known = unit == "ns" ? "nanoseconds" : unit == "bytes" ? "bytes" : "none";
-        stacks([&](const auto&, std::uint64_t weight) { add_saturating(sum, weight); });
-        out_.write("{\"type\":\"sampled\",\"name\":");
-        out_.json(answers_.calls.empty() ? answers_.metrics[metric_].name + " by function"
-                                         : answers_.metrics[metric_].name + " by call path");
-        out_.print(",\"unit\":\"{}\",\"startValue\":0,\"endValue\":{},\"samples\":[", known, sum);
-        bool first = true;
-        stacks([&](const std::vector<std::size_t>& path, std::uint64_t weight) {
-            if (weight == 0) return;
-            out_.print("{}[{}]", first ? "\n" : ",\n", fmt::join(path, ","));
-            first = false;
-        });
+        for (const auto& f : costs) add_saturating(sum, cost_of(f.self, metric_));
+        head("sampled", "function", sum);
+        std::string samples, weights;
+        for (std::size_t i = 0; i < costs.size(); ++i) {
+            const std::uint64_t weight = cost_of(costs[i].self, metric_);
+            if (weight == 0) continue;
+            samples += fmt::format("{}[{}]", samples.empty() ? "\n" : ",\n", i);
+            weights += fmt::format("{}{}", weights.empty() ? "" : ",", weight);
+        }
+        out_.write("\"samples\":[");
+        out_.write(samples);
         out_.write("],\"weights\":[");
-        first = true;
-        stacks([&](const auto&, std::uint64_t weight) {
-            if (weight == 0) return;
-            out_.print("{}{}", first ? "" : ",", weight);
+        out_.write(weights);
+        out_.write("]}");
+    }
+    /// The tree as it is walked, with what was spent so far for the time: a node takes the same room at any depth,
+    /// while a sample would repeat the whole path to it.
+    void by_call_path() {
+        const std::size_t count = answers_.calls.size();
+        std::vector<std::uint64_t> inclusive(count);
+        std::vector<Index> child(count, answers::none), sibling(count, answers::none), stack;
+        for (Index i = static_cast<Index>(count); i-- > 0;) {
+            add_saturating(inclusive[i], cost_of(answers_.calls[i].self, metric_));
+            const Index up = parent_of(answers_, i);
+            if (up == answers::none) continue;
+            add_saturating(inclusive[up], inclusive[i]);
+            sibling[i] = std::exchange(child[up], i);
+        }
+        std::uint64_t sum = 0, now = 0;
+        for (Index i = 0; i < count; ++i)
+            if (parent_of(answers_, i) == answers::none) add_saturating(sum, inclusive[i]);
+        head("evented", "call path", sum);
+        out_.write("\"events\":[");
+        bool first = true;
+        const auto event = [&](char type, Index node) {
+            out_.print("{}{{\"type\":\"{}\",\"frame\":{},\"at\":{}}}", first ? "\n" : ",\n", type,
+                       frame_of(answers_.calls[node]), now);
             first = false;
-        });
+        };
+        const auto open = [&](Index node) {
+            event('O', node);
+            add_saturating(now, cost_of(answers_.calls[node].self, metric_));
+            stack.push_back(node);
+        };
+        for (Index root = 0; root < count; ++root) {
+            if (parent_of(answers_, root) != answers::none || inclusive[root] == 0) continue;
+            open(root);
+            while (!stack.empty()) {
+                const Index at = stack.back();
+                Index& next = child[at];
+                while (next != answers::none && inclusive[next] == 0) next = sibling[next];
+                if (next != answers::none) {
+                    open(std::exchange(next, sibling[next]));
+                } else {
+                    event('C', at);
+                    stack.pop_back();
+                }
+            }
+        }
         out_.write("]}");
     }
 

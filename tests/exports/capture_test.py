@@ -71,8 +71,8 @@ class Exports(unittest.TestCase):
         self.assertEqual(self.query(database, "select sum(self) as n from calls"), [{"n": whole}])
         self.assertEqual(self.query(database, "select sum(times) as n from instructions"), [{"n": whole}])
         speedscope, _ = self.export("speedscope")
-        weights = [sum(p["weights"]) for p in json.loads(speedscope.read_text())["profiles"] if p["type"] == "sampled"]
-        self.assertEqual(weights, [whole])
+        costs = [p for p in json.loads(speedscope.read_text())["profiles"] if p["name"].endswith("by call path")]
+        self.assertEqual([p["events"][-1]["at"] for p in costs], [whole])
         firefox, _ = self.export("firefox")
         thread = json.loads(firefox.read_text())["threads"][-1]
         self.assertEqual(sum(thread["samples"]["weight"]), whole)

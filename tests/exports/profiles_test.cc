@@ -134,10 +134,56 @@ TEST(Speedscope, TimelineAndTree) {
     const json& costs = file["profiles"][2];
     EXPECT_EQ(costs["name"], "cycles by call path");
     EXPECT_EQ(costs["endValue"], total(answers, 1));
-    std::uint64_t sum = 0;
-    for (const json& weight : costs["weights"]) sum += weight.get<std::uint64_t>();
-    EXPECT_EQ(sum, total(answers, 1));
+    EXPECT_EQ(costs["type"], "evented");
+    EXPECT_EQ(costs["events"].back()["at"], total(answers, 1));
     EXPECT_EQ(file["shared"]["frames"][1], (json{{"name", "sort(int*, int)"}, {"file", "/src/sort.c"}, {"line", 20}}));
+}
+
+/// A recursion of this depth, in which each call costs 1.
+answers::Answers recursion(std::size_t depth) {
+    answers::Answers a = small_answers();
+    a.timeline = {};
+    a.calls.resize(1);
+    a.calls[0].self.assign(a.metrics.size(), 0);
+    for (answers::Index i = 0; i < depth; ++i) {
+        answers::CallNode node = a.calls[0];
+        node.kind = answers::CallNode::Kind::call;
+        node.parent = i;
+        node.function = 1;
+        node.self.assign(a.metrics.size(), 1);
+        a.calls.push_back(node);
+    }
+    return a;
+}
+
+TEST(Recursion, NoFormatGrowsWithTheSquareOfItsDepth) {
+    const auto bytes = [](std::size_t depth, const auto& write) {
+        const auto answers = recursion(depth);
+        return written([&](ByteSink& sink) { return write(answers, sink); }).text.size();
+    };
+    const auto folded = [](const auto& a, ByteSink& sink) { return write_folded(a, {}, sink); };
+    const auto speedscope = [](const auto& a, ByteSink& sink) { return write_speedscope(a, {}, sink); };
+    const auto pprof = [](const auto& a, ByteSink& sink) { return write_pprof(a, {}, sink); };
+    const auto callgrind = [](const auto& a, ByteSink& sink) { return write_callgrind(a, {}, sink); };
+    EXPECT_LT(bytes(8000, folded), bytes(4000, folded) * 5 / 2);
+    EXPECT_LT(bytes(8000, speedscope), bytes(4000, speedscope) * 5 / 2);
+    EXPECT_LT(bytes(8000, speedscope), 8000U * 120 + 4000);
+    EXPECT_LT(bytes(8000, pprof), bytes(4000, pprof) * 5 / 2);
+    EXPECT_LT(bytes(8000, callgrind), bytes(4000, callgrind) * 5 / 2);
+}
+
+TEST(Recursion, PathsThatAreTooLongAreCutInTheMiddle) {
+    const auto out = written([&](ByteSink& sink) { return write_folded(recursion(600), {}, sink); });
+    std::istringstream lines(out.text);
+    std::uint64_t sum = 0, cut = 0;
+    for (std::string line; std::getline(lines, line);) {
+        sum += std::stoull(line.substr(line.rfind(' ') + 1));
+        cut += line.find("frames left out]") != line.npos ? 1 : 0;
+        EXPECT_LE(std::count(line.begin(), line.end(), ';'), 511);
+    }
+    EXPECT_EQ(sum, 600U);
+    EXPECT_NE(cut, 0U);
+    EXPECT_NE(out.notes().find("deeper than 512 frames"), std::string::npos) << out.notes();
 }
 
 TEST(Speedscope, AtRandomAndBounded) {

@@ -93,7 +93,7 @@ class Speedscope(unittest.TestCase):
 
     def test_program_flow(self):
         kinds = [(p["type"], p["unit"]) for p in self.check("ptm")]
-        self.assertEqual(kinds, [("evented", "none"), ("sampled", "none")])
+        self.assertEqual(kinds, [("evented", "none"), ("evented", "none")])
 
     def test_samples_in_time(self):
         kinds = {(p["type"], p["unit"]) for p in self.check("spe")}
