@@ -1,6 +1,7 @@
 #include "flow_instructions.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace waymark::analysis {
 
@@ -73,15 +74,22 @@ void FlowInstructions::find_rest(const CodeFunction& function, const FlowStream&
         const std::uint64_t end = function.value + (symbol ? symbol->symbol.bytes : 0);
         // A damaged file may claim a function as large as memory: it ends where no code is known any more.
         constexpr std::uint64_t most_unknown = 65536;
-        std::uint64_t known_end = function.value;
-        for (std::uint64_t at = function.value; at < end && at - known_end < most_unknown;) {
+        std::uint64_t known_end = function.value, at = function.value;
+        while (at < end && at - known_end < most_unknown) {
             const auto contents = functions_.symbols().contents({at});
             if (!contents) break;
             const auto isa = image::instruction_set(*contents);
+            // Symbols may lie in others: what was listed for one is not walked through again for each around it.
+            if (const auto listed = isa ? listed_at({at, *isa}) : listed_.end(); listed != listed_.end()) {
+                known_end = std::max(known_end, listed->second.known_end);
+                at = listed->second.end;
+                continue;
+            }
             const Code* code = isa ? code_at(s, space, at, *isa) : nullptr;
             at += code != nullptr ? code->what.bytes : isa && isa != isa::Isa::t32 ? 4U : 2U;
             if (code != nullptr) known_end = at;
         }
+        add_listed(function.value, {at, known_end});
     }
     std::set<CodeKey> seen(waiting.begin(), waiting.end());
     while (!waiting.empty()) {
@@ -94,6 +102,28 @@ void FlowInstructions::find_rest(const CodeFunction& function, const FlowStream&
                 functions_.symbols().contents({to.first}) != image::Contents::data && seen.insert(to).second)
                 waiting.push_back(to);
     }
+}
+
+/// The listed stretch that an instruction is of, or what comes behind all that is known of it; end(): none.
+std::map<std::uint64_t, FlowInstructions::Listed>::const_iterator FlowInstructions::listed_at(
+    const CodeKey& key) const {
+    const auto behind = listed_.upper_bound(key.first);
+    if (behind == listed_.begin()) return listed_.end();
+    const auto found = std::prev(behind);
+    if (key.first >= found->second.end) return listed_.end();
+    return key.first >= found->second.known_end || code_.contains(key) ? found : listed_.end();
+}
+
+void FlowInstructions::add_listed(std::uint64_t first, Listed stretch) {
+    if (stretch.end <= first) return;
+    auto at = listed_.lower_bound(first);
+    if (at != listed_.begin() && std::prev(at)->second.end >= first) first = (--at)->first;
+    while (at != listed_.end() && at->first <= stretch.end) {
+        stretch.end = std::max(stretch.end, at->second.end);
+        stretch.known_end = std::max(stretch.known_end, at->second.known_end);
+        at = listed_.erase(at);
+    }
+    listed_[first] = stretch;
 }
 
 /// Where control may go next, as far as the instruction shows.

@@ -46,7 +46,15 @@ private:
     [[nodiscard]] static std::vector<CodeKey> successors(const CodeKey& key, const Code& code);
     void number_code();
 
+    /// A stretch whose instructions are all listed; `known_end`: where code is known up to.
+    struct Listed {
+        std::uint64_t end, known_end;
+    };
+    [[nodiscard]] std::map<std::uint64_t, Listed>::const_iterator listed_at(const CodeKey& key) const;
+    void add_listed(std::uint64_t first, Listed stretch);
+
     FlowFunctions& functions_;
+    std::map<std::uint64_t, Listed> listed_;  // by their beginnings, apart from each other
     std::map<CodeKey, Code> code_;
     std::vector<Code*> list_;    // code_, by number
     std::vector<CodeKey> keys_;  // of the same
