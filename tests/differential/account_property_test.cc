@@ -13,6 +13,7 @@
 #include <functional>
 #include <initializer_list>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -29,6 +30,8 @@
 #include "support/tiny_elf.h"
 #include "waymark/answers/account.h"
 #include "waymark/answers/costs.h"
+#include "waymark/answers/metric_sets.h"
+#include "waymark/answers/sum.h"
 #include "waymark/capture/capture.h"
 #include "waymark/etm4/protocol.h"
 #include "waymark/pft/protocol.h"
@@ -367,9 +370,48 @@ std::uint64_t runs() {
     return sized(1000U, 100U);
 }
 
+/// The sum of several runs, added in any order: what is wrong with its account and its figures; empty: nothing.
+std::string wrong_in_sum(const std::vector<Answers>& runs, std::uint64_t ran) {
+    std::vector<std::size_t> order(runs.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::optional<std::string> sentence;
+    std::uint64_t decoded = 0;
+    bool exact = true;
+    for (const Answers& one : runs) {
+        decoded += instructions_in(one.account);
+        exact &= answers::completeness(one.account).word() == "exact";
+    }
+    do {
+        answers::AnswersSum sum;
+        for (const std::size_t i : order) sum.add(runs[i]);
+        Answers all = sum.take();
+        answers::scale_metrics(all);
+        const std::string said = answers::account_sentence(all.account);
+        if (sentence.value_or(said) != said) return fmt::format("the order matters: {} and {}", *sentence, said);
+        sentence = said;
+        const std::string_view word = answers::completeness(all.account).word();
+        if ((word == "exact") != exact)
+            return fmt::format("{}, of parts that are {}all exact", word, exact ? "" : "not ");
+        if (instructions_in(all.account) != decoded) return fmt::format("{} instructions of {}", said, decoded);
+        if (exact && decoded != ran) return fmt::format("exact: {} instructions, {} ran", decoded, ran);
+        std::uint64_t by_function = 0, by_run = 0;
+        const auto costs = [](const Answers& a) {
+            std::uint64_t out = 0;
+            for (const answers::FunctionCosts& of : answers::function_costs(a))
+                if (!of.self.empty()) out += of.self.front();
+            return out;
+        };
+        by_function = costs(all);
+        for (const Answers& one : runs) by_run += costs(one);
+        if (by_function != by_run) return fmt::format("functions have {} of {}", by_function, by_run);
+    } while (std::next_permutation(order.begin(), order.end()));
+    return {};
+}
+
 void AccountProperty::hold(Recorded (*record)(std::uint64_t seed), std::initializer_list<AccountReason> decisive) {
     std::array<std::uint64_t, answers::account_reasons> met{}, needed{};
-    std::uint64_t nothing = 0, exact = 0;
+    std::uint64_t nothing = 0, exact = 0, ran = 0;
+    std::vector<Answers> several;
     const std::uint64_t all = runs();
     for (std::uint64_t seed = 1; seed <= all; ++seed) {
         const Recorded recorded = record(seed);
@@ -392,6 +434,13 @@ void AccountProperty::hold(Recorded (*record)(std::uint64_t seed), std::initiali
             if (!costs.self.empty()) by_function += costs.self.front();
         ASSERT_GE(by_function, instructions_in(account));
         exact += answers::completeness(account).word() == "exact" ? 1 : 0;
+        several.push_back(one->answers);
+        ran += truth.instructions;
+        if (several.size() == 3) {
+            ASSERT_EQ(wrong_in_sum(several, ran), "");
+            several.clear();
+            ran = 0;
+        }
         ASSERT_EQ(pipeline::shortcoming_of({&one->answers}).of != nullptr, answers::completeness(account).strict)
             << answers::account_sentence(account) << "; " << pipeline::shortcoming_of({&one->answers}).what;
         // Whether a reason is needed: without it, something would be said that is wrong.
