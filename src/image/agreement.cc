@@ -86,16 +86,18 @@ bool agrees_better(const Agreement& a, const Agreement& b) {
 
 }  // namespace
 
-std::string_view name(ElfMachine machine) { return machine == ElfMachine::arm ? "Arm (32 bits)" : "AArch64"; }
+std::string_view name(ElfMachine machine) {
+    return machine == ElfMachine::arm ? "Arm (32 bits)" : machine == ElfMachine::aarch64 ? "AArch64" : "x86-64";
+}
 
 Result<Agreement> agreement(const std::filesystem::path& path, std::uint64_t load_bias,
                             std::span<const std::shared_ptr<const MemoryMap>> maps) {
     WM_ASSIGN_OR_RETURN(SharedBytes file, map_file(path.string()));
-    WM_ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::open(std::move(file), path.string()));
+    WM_ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::open(std::move(file), path.string(), Machines::arm_and_x86_64));
     const std::vector<ElfFile::CodePiece> code = elf.code();
     const std::optional<ElfFile::BuildId> id = elf.build_id();
     Agreement of_file;
-    of_file.machine = elf.is_arm() ? ElfMachine::arm : ElfMachine::aarch64;
+    of_file.machine = elf.is_arm() ? ElfMachine::arm : elf.is_x86_64() ? ElfMachine::x86_64 : ElfMachine::aarch64;
     of_file.position_independent = elf.is_position_independent();
     of_file.relocatable = elf.is_relocatable();
     if (id) of_file.build_id = fmt::format("{:02x}", fmt::join(id->bytes, ""));

@@ -2,25 +2,38 @@
 
 #include <capstone/capstone.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 
 #include "waymark/isa/decode_instr.h"
+#include "waymark/isa/x86.h"
 
 namespace waymark::image {
 
 struct Disassembler::Handles {
-    std::array<csh, 3> modes{};  // ARM, Thumb, A64
+    std::array<csh, 4> modes{};  // ARM, Thumb, A64, x86-64
     bool open = false;
 
     Handles() {
         open = cs_open(CS_ARCH_ARM, CS_MODE_ARM, &modes[0]) == CS_ERR_OK &&
                cs_open(CS_ARCH_ARM, static_cast<cs_mode>(CS_MODE_THUMB | CS_MODE_V8), &modes[1]) == CS_ERR_OK &&
-               cs_open(CS_ARCH_ARM64, CS_MODE_ARM, &modes[2]) == CS_ERR_OK;
+               cs_open(CS_ARCH_ARM64, CS_MODE_ARM, &modes[2]) == CS_ERR_OK &&
+               cs_open(CS_ARCH_X86, CS_MODE_64, &modes[3]) == CS_ERR_OK;
     }
     ~Handles() {
         for (csh& mode : modes)
             if (mode != 0) cs_close(&mode);
+    }
+    [[nodiscard]] std::string text(std::size_t mode, Bytes bytes, std::uint64_t address) const {
+        cs_insn* instruction = nullptr;
+        const std::size_t count =
+            open ? cs_disasm(modes[mode], bytes.data(), bytes.size(), address, 1, &instruction) : 0;
+        if (count == 0) return {};
+        const std::string_view operands = instruction->op_str;
+        std::string out = fmt::format("{}{}{}", instruction->mnemonic, operands.empty() ? "" : " ", operands);
+        cs_free(instruction, count);
+        return out;
     }
     Handles(const Handles&) = delete;
     Handles& operator=(const Handles&) = delete;
@@ -32,6 +45,7 @@ Disassembler::~Disassembler() = default;
 Disassembler::One Disassembler::one(const isa::CodeReader& code, const isa::Space& space, std::uint64_t address,
                                     isa::Isa isa) {
     if (!handles_) handles_ = std::make_unique<Handles>();
+    if (isa == isa::Isa::x86_64) return one_x86(code, space, address);
     const bool a64 = isa == isa::Isa::a64, thumb = !a64 && isa != isa::Isa::a32;
     const isa::Fetched fetched = isa::fetch(code, space, {address}, isa);
     if (fetched.bytes == 0) return {};
@@ -52,18 +66,17 @@ Disassembler::One Disassembler::one(const isa::CodeReader& code, const isa::Spac
                                : fmt::format("{:08x}", fetched.opcode),
             {},
             fetched.bytes};
-    cs_insn* instruction = nullptr;
-    const std::size_t count = handles_->open ? cs_disasm(handles_->modes[a64     ? 2
-                                                                         : thumb ? 1
-                                                                                 : 0],
-                                                         bytes.data(), fetched.bytes, address, 1, &instruction)
-                                             : 0;
-    if (count != 0) {
-        const std::string_view operands = instruction->op_str;
-        out.text = fmt::format("{}{}{}", instruction->mnemonic, operands.empty() ? "" : " ", operands);
-        cs_free(instruction, count);
-    }
+    out.text = handles_->text(a64 ? 2 : thumb ? 1 : 0, Bytes(bytes).first(fetched.bytes), address);
     return out;
+}
+
+Disassembler::One Disassembler::one_x86(const isa::CodeReader& code, const isa::Space& space, std::uint64_t address) {
+    std::array<std::uint8_t, isa::longest_x86_instr> bytes{};
+    const Bytes known = Bytes(bytes).first(isa::read(code, space, {address}, bytes));
+    const auto what = isa::decode_x86_instr({address}, known);
+    if (!what) return {};
+    const Bytes own = known.first(what->bytes);
+    return {fmt::format("{:02x}", fmt::join(own, " ")), handles_->text(3, own, address), what->bytes};
 }
 
 std::string Disassembler::text(const isa::CodeReader& code, const isa::Space& space, std::uint64_t address,

@@ -284,7 +284,7 @@ Error ElfFile::damaged(std::string_view what) const {
                  fmt::format("{}: is a damaged ELF file: {}; build or copy it again", state_->name, what)};
 }
 
-Result<ElfFile> ElfFile::open(SharedBytes file, std::string name) {
+Result<ElfFile> ElfFile::open(SharedBytes file, std::string name, Machines machines) {
     if (!is_elf(file.bytes))
         return Error{Errc::bad_format,
                      fmt::format("{}: is no ELF file: it does not begin with 7f 45 4c 46; a raw memory dump "
@@ -303,7 +303,8 @@ Result<ElfFile> ElfFile::open(SharedBytes file, std::string name) {
     State& s = *result.state_;
     if (s.elf == nullptr || elf_kind(s.elf.get()) != ELF_K_ELF || gelf_getehdr(s.elf.get(), &s.header) == nullptr)
         return result.damaged(fmt::format("its header cannot be read ({})", elf_errmsg(-1)));
-    if (s.header.e_machine != EM_ARM && s.header.e_machine != EM_AARCH64)
+    const bool x86_64 = s.header.e_machine == EM_X86_64 && machines == Machines::arm_and_x86_64;
+    if (s.header.e_machine != EM_ARM && s.header.e_machine != EM_AARCH64 && !x86_64)
         return Error{Errc::unsupported,
                      fmt::format("{}: is an ELF file for {}, but Arm ({}) or AArch64 ({}) was expected; name a program "
                                  "for one of these",
@@ -331,6 +332,7 @@ Result<bool> ElfFile::is_dynamic() const {
     return false;
 }
 bool ElfFile::is_arm() const { return state_->header.e_machine == EM_ARM; }
+bool ElfFile::is_x86_64() const { return state_->header.e_machine == EM_X86_64; }
 const SharedBytes& ElfFile::file() const { return state_->file; }
 
 Result<std::vector<ElfFile::Piece>> ElfFile::pieces() const {
@@ -374,6 +376,7 @@ Result<std::vector<ElfFile::Piece>> ElfFile::pieces() const {
 
 ElfFile::Branches ElfFile::relocated_branches(std::uint64_t load_bias, const AddressOf& outside) const {
     Branches out;
+    if (is_x86_64()) return out;
     const Bytes file = state_->file.bytes;
     const auto sections = state_->sections();
     std::map<std::size_t, const State::SectionView*> by_index;
@@ -544,6 +547,22 @@ std::vector<LinkageEntry> a64_entries(Bytes code, std::uint64_t address) {
     return out;
 }
 
+/// Entries of 16 bytes, each with jmp *displacement(%rip).
+std::vector<LinkageEntry> x86_entries(Bytes code, std::uint64_t address) {
+    std::vector<LinkageEntry> out;
+    constexpr std::size_t entry_bytes = 16, jump_bytes = 6;
+    for (std::size_t at = 0; at + entry_bytes <= code.size(); at += entry_bytes)
+        for (std::size_t i = at; i + jump_bytes <= at + entry_bytes; ++i) {
+            if (code[i] != 0xff || code[i + 1] != 0x25) continue;
+            const std::uint64_t displacement = sign_extended(word_at(code, i + 2), 32);
+            // The first entry of all jumps through a pointer too, behind a push of another.
+            const bool pushes = at == 0 && code[at] == 0xff && code[at + 1] == 0x35;
+            if (!pushes) out.push_back({address + at, entry_bytes, address + i + jump_bytes + displacement, false});
+            break;
+        }
+    return out;
+}
+
 }  // namespace
 
 std::vector<ElfFile::SymbolEntry> ElfFile::compressed_symbols() const {
@@ -556,7 +575,8 @@ std::vector<ElfFile::SymbolEntry> ElfFile::compressed_symbols() const {
             file.subspan(static_cast<std::size_t>(section.header.sh_offset), static_cast<std::size_t>(bytes)));
         // A file has one; trying each of thousands would take hours.
         if (contents.empty()) return {};
-        const auto inner = ElfFile::open(share(std::move(contents)), state_->name + "[.gnu_debugdata]");
+        const auto inner =
+            ElfFile::open(share(std::move(contents)), state_->name + "[.gnu_debugdata]", Machines::arm_and_x86_64);
         return inner ? inner->symbols() : std::vector<SymbolEntry>{};
     }
     return {};
@@ -602,7 +622,8 @@ std::vector<ElfFile::SymbolEntry> ElfFile::linkage_symbols() const {
     if (names.empty()) return out;
     for (const auto& section : sections) {
         const auto& h = section.header;
-        if (section.name != ".plt" || h.sh_type != SHT_PROGBITS) continue;
+        const bool second = is_x86_64() && section.name == ".plt.sec";
+        if ((section.name != ".plt" && !second) || h.sh_type != SHT_PROGBITS) continue;
         const std::uint64_t bytes = clip(h.sh_offset, h.sh_size, state_->file.bytes.size());
         if (bytes == 0) continue;
         const Bytes code =
@@ -612,7 +633,9 @@ std::vector<ElfFile::SymbolEntry> ElfFile::linkage_symbols() const {
             out.push_back({std::move(name) + "@plt", address, size, STT_FUNC, STB_LOCAL, h.sh_addr + h.sh_size,
                            h.sh_addr, false});
         };
-        for (const LinkageEntry& entry : is_arm() ? arm_entries(code, h.sh_addr) : a64_entries(code, h.sh_addr)) {
+        for (const LinkageEntry& entry : is_arm()      ? arm_entries(code, h.sh_addr)
+                                         : is_x86_64() ? x86_entries(code, h.sh_addr)
+                                                       : a64_entries(code, h.sh_addr)) {
             first = std::min(first, entry.address);
             if (const auto found = names.find(entry.slot); found != names.end())
                 add(found->second, entry.address | (entry.thumb ? 1U : 0U), entry.bytes);

@@ -1,4 +1,4 @@
-/// A little-endian ARM or AArch64 ELF file, read through elfutils' libelf, which stays out of every other file.
+/// A little-endian ARM, AArch64 or x86-64 ELF file, read through elfutils' libelf, which stays out of every other file.
 #pragma once
 
 #include <cstddef>
@@ -71,7 +71,7 @@ public:
     };
 
     /// `name` is used in messages. Errors: `bad_format`: not ELF or damaged; `unsupported`: machine or byte order.
-    [[nodiscard]] static Result<ElfFile> open(SharedBytes file, std::string name);
+    [[nodiscard]] static Result<ElfFile> open(SharedBytes file, std::string name, Machines machines = Machines::arm);
     ~ElfFile();
     ElfFile(ElfFile&&) noexcept;
     ElfFile& operator=(ElfFile&&) = delete;
@@ -79,6 +79,7 @@ public:
     [[nodiscard]] bool is_relocatable() const;
     [[nodiscard]] bool is_32_bit() const;
     [[nodiscard]] bool is_arm() const;
+    [[nodiscard]] bool is_x86_64() const;
     [[nodiscard]] bool is_position_independent() const;
     /// It has a dynamic segment. Errors: `bad_format`: its program header table cannot be read.
     [[nodiscard]] Result<bool> is_dynamic() const;

@@ -134,6 +134,7 @@ private:
 }  // namespace
 
 struct MemoryMap::State {
+    Machines machines = Machines::arm;
     std::unique_ptr<AskedMemory> asked;
     std::vector<Section> sections;
     std::vector<SharedBytes> contents;  // parallel to sections
@@ -242,7 +243,7 @@ SharedBytes with_branches(Bytes section, std::uint64_t offset, const ElfFile::Br
 
 Result<Added> MemoryMap::State::add_elf(SharedBytes file, std::uint64_t load_bias, SpaceFilter space,
                                         const std::string& name, const AddressOf& outside) {
-    WM_ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::open(file, name));
+    WM_ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::open(file, name, machines));
     WM_ASSIGN_OR_RETURN(const std::vector<ElfFile::Piece> pieces, elf.pieces());
     const std::uint64_t mask = elf.is_32_bit() ? std::numeric_limits<std::uint32_t>::max() : highest;
     Added added{static_cast<std::uint32_t>(sections.size()), 0, {}};
@@ -290,6 +291,7 @@ Result<Added> MemoryMap::State::add_elf(SharedBytes file, std::uint64_t load_bia
     return added;
 }
 
+void MemoryMap::accept(Machines machines) { state_->machines = machines; }
 void MemoryMap::ask_beyond(Ask ask) { state_->asked = std::make_unique<AskedMemory>(std::move(ask)); }
 
 isa::Code MemoryMap::at(Address address, const isa::Space& space) const {

@@ -244,7 +244,7 @@ bool has_symbol_table(const fs::path& path, DebugInfo& info) {
         if (file.empty()) continue;
         auto bytes = map_file(file.string());
         if (!bytes) continue;
-        const auto elf = ElfFile::open(std::move(*bytes), file.string());
+        const auto elf = ElfFile::open(std::move(*bytes), file.string(), Machines::arm_and_x86_64);
         if (elf && elf->has_symbol_table()) return true;
     }
     return false;

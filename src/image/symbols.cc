@@ -118,6 +118,7 @@ bool grows_without_bound(const std::string& linkage_name) {
 }  // namespace
 
 struct Symbols::State {
+    Machines machines = Machines::arm;
     std::deque<Entry> entries;  // a deque: views stay valid while the table grows
     std::vector<Mark> marks;
 
@@ -163,15 +164,16 @@ Symbols& Symbols::operator=(Symbols&&) noexcept = default;
 
 Result<std::size_t> Symbols::add_elf(const std::filesystem::path& path, std::uint64_t load_bias) {
     WM_ASSIGN_OR_RETURN(SharedBytes file, map_file(path.string()));
-    WM_ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::open(std::move(file), path.string()));
+    WM_ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::open(std::move(file), path.string(), state_->machines));
     return state_->add_elf(elf, load_bias);
 }
 
 Result<std::size_t> Symbols::add_elf_bytes(std::vector<std::uint8_t> file, std::uint64_t load_bias, std::string name) {
-    WM_ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::open(share(std::move(file)), std::move(name)));
+    WM_ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::open(share(std::move(file)), std::move(name), state_->machines));
     return state_->add_elf(elf, load_bias);
 }
 
+void Symbols::accept(Machines machines) { state_->machines = machines; }
 void Symbols::set_base(std::shared_ptr<const Symbols> base) { state_->base = std::move(base); }
 
 void Symbols::add(std::string linkage_name, Address address, std::uint64_t bytes, SymbolKind kind) {
@@ -220,7 +222,10 @@ std::size_t Symbols::State::add_elf(const ElfFile& elf, std::uint64_t load_bias)
             default: continue;  // sections, files, thread-local offsets: no addresses of code
         }
         const bool thumb = elf.is_arm() && entry.kind == SymbolKind::function && (address & 1) != 0;
-        entry.isa = !elf.is_arm() ? isa::Isa::a64 : thumb ? isa::Isa::t32 : isa::Isa::a32;
+        entry.isa = elf.is_x86_64() ? isa::Isa::x86_64
+                    : !elf.is_arm() ? isa::Isa::a64
+                    : thumb         ? isa::Isa::t32
+                                    : isa::Isa::a32;
         entry.address = thumb ? address - 1 : address;
         entry.bytes = symbol.bytes;
         entry.limit = limit;

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "waymark/isa/decode_instr.h"
+#include "waymark/isa/x86.h"
 
 namespace waymark::isa {
 
@@ -43,12 +44,24 @@ Fetched fetch_as(const Code& found, const CodeReader& code, const Space& space, 
 
 }  // namespace
 
+std::size_t read(const CodeReader& code, const Space& space, Address address, std::span<std::uint8_t> into) {
+    std::size_t have = 0;
+    while (have < into.size()) {
+        const Bytes piece = code.at({address.value + have}, space).bytes;
+        if (piece.empty()) break;
+        const std::size_t taken = std::min(into.size() - have, piece.size());
+        std::copy_n(piece.begin(), taken, into.begin() + static_cast<std::ptrdiff_t>(have));
+        have += taken;
+    }
+    return have;
+}
+
 Fetched fetch(const CodeReader& code, const Space& space, Address address, Isa isa) {
     return Fetcher(code, space)(address, isa);
 }
 
 Fetched Fetcher::operator()(Address address, Isa isa) {
-    if (isa == Isa::jazelle) return {};
+    if (isa == Isa::jazelle || isa == Isa::x86_64) return {};
     std::uint64_t at = address.value - first_.value;
     if (at >= known_.bytes.size()) {
         known_ = code_.at(address, space_);
@@ -62,6 +75,10 @@ Fetched Fetcher::operator()(Address address, Isa isa) {
 
 std::optional<Instruction> decode_at(const CodeReader& code, const Space& space, Address address, Isa isa,
                                      const DecodeOptions& options) {
+    if (isa == Isa::x86_64) {
+        std::array<std::uint8_t, longest_x86_instr> bytes{};
+        return decode_x86_instr(address, Bytes(bytes).first(read(code, space, address, bytes)));
+    }
     const Fetched fetched = fetch(code, space, address, isa);
     if (fetched.bytes == 0) return {};
     return decode_instr(address, isa, fetched.opcode, fetched.bytes == 4, options);

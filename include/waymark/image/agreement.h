@@ -14,8 +14,8 @@
 
 namespace waymark::image {
 
-enum class ElfMachine : std::uint8_t { arm, aarch64 };
-/// `Arm (32 bits)`, `AArch64`.
+enum class ElfMachine : std::uint8_t { arm, aarch64, x86_64 };
+/// `Arm (32 bits)`, `AArch64`, `x86-64`.
 [[nodiscard]] std::string_view name(ElfMachine machine);
 
 /// What an ELF file and memory say of each other.

@@ -33,6 +33,7 @@ private:
         std::uint8_t bytes = 0;
     };
     One one(const isa::CodeReader& code, const isa::Space& space, std::uint64_t address, isa::Isa isa);
+    One one_x86(const isa::CodeReader& code, const isa::Space& space, std::uint64_t address);
 
     struct Handles;
     std::unique_ptr<Handles> handles_;

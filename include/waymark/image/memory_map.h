@@ -102,6 +102,9 @@ using AddressOf = std::function<std::optional<std::uint64_t>(const std::string& 
 /// const members. Files are mapped into memory, not read: they must stay as they are while the map lives (a file cut
 /// short under a mapping ends the program with SIGBUS). Movable; a moved map keeps the bytes it gave out valid.
 /// `Space::context_id` and `vmid` do not select: keep one map per address space.
+/// Machines whose programs are read: x86-64 only where samples of branches are what was captured.
+enum class Machines : std::uint8_t { arm, arm_and_x86_64 };
+
 class MemoryMap final : public isa::CodeReader {
 public:
     MemoryMap();
@@ -110,6 +113,9 @@ public:
     MemoryMap& operator=(MemoryMap&&) noexcept;
     MemoryMap(const MemoryMap&) = delete;
     MemoryMap& operator=(const MemoryMap&) = delete;
+
+    /// Whose ELF files add_elf() takes from now on; of ARM and AArch64 alone where it was not called.
+    void accept(Machines machines);
 
     /// Maps bytes [offset, offset + length) of a file at `address`; no `length`: the rest of the file. A file that is
     /// shorter is mapped as far as it goes, with a note. `name` is for reports; empty: the file's. Errors: `not_found`,

@@ -11,6 +11,7 @@
 
 #include "waymark/core/result.h"
 #include "waymark/core/types.h"
+#include "waymark/image/memory_map.h"
 #include "waymark/isa/isa.h"
 
 namespace waymark::image {
@@ -59,6 +60,8 @@ public:
     Symbols(const Symbols&) = delete;
     Symbols& operator=(const Symbols&) = delete;
 
+    /// Whose files add_elf() takes from now on; of ARM and AArch64 alone where it was not called.
+    void accept(Machines machines);
     /// Takes the symbols of .symtab, .dynsym and .gnu_debugdata, at their address plus `load_bias` (as
     /// `MemoryMap::add_elf`), and an entry `puts@plt` for each of the procedure linkage table. Returns how many were
     /// taken; 0 for a stripped file. Separate debug files serve. Errors: as `MemoryMap::add_elf`.

@@ -2,8 +2,10 @@
 /// docs/spec/pft.md, section 1.3. This is not a disassembler.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "waymark/isa/isa.h"
 
@@ -23,7 +25,7 @@ struct DecodeOptions {
 /// What tracing needs to know of one instruction.
 struct Instruction {
     Address target{};        ///< direct: where it goes if taken; barrier: the next instruction; else 0
-    std::uint8_t bytes = 0;  ///< 2 or 4
+    std::uint8_t bytes = 0;  ///< 2 or 4; of x86-64 1 to 15
     Waypoint waypoint = Waypoint::none;
     Isa target_isa = Isa::a32;  ///< direct and barrier: the instruction set there
     bool link = false;          ///< leaves a return address: pushes on the return stack
@@ -41,7 +43,8 @@ struct Instruction {
 
 /// Classifies one instruction. `opcode` is written as in section 1.3: the word for A32 and A64, the halfword for 16-bit
 /// Thumb, `first << 16 | second` for 32-bit Thumb (the caller finds out which by `is_thumb_32`; `thumb_32` says which).
-/// In Jazelle nothing is a waypoint and `bytes` is 0. Targets wrap at 32 bits, those of A64 at 64.
+/// In Jazelle, and in x86-64, which decode_at() reads, nothing is a waypoint and `bytes` is 0. Targets wrap at 32 bits,
+/// those of A64 at 64.
 [[nodiscard]] Instruction decode_instr(Address address, Isa isa, std::uint32_t opcode, bool thumb_32,
                                        const DecodeOptions& options);
 
@@ -52,6 +55,10 @@ struct Fetched {
     std::uint32_t section{};  ///< of its first byte
     friend bool operator==(const Fetched&, const Fetched&) = default;
 };
+
+/// Fills `into` with the bytes from `address` on, as far as memory is known, and returns how many.
+[[nodiscard]] std::size_t read(const CodeReader& code, const Space& space, Address address,
+                               std::span<std::uint8_t> into);
 
 /// Fetches the instruction at `address`; its two halves may lie in different sections. Instructions are little-endian.
 [[nodiscard]] Fetched fetch(const CodeReader& code, const Space& space, Address address, Isa isa);

@@ -9,10 +9,10 @@
 
 namespace waymark::isa {
 
-/// The instruction set state of a core.
-enum class Isa : std::uint8_t { a32, t32, tee, jazelle, a64 };
+/// The instruction set state of a core. x86-64 is that of samples of branches alone (isa/x86.h).
+enum class Isa : std::uint8_t { a32, t32, tee, jazelle, a64, x86_64 };
 
-/// The name used in every report: A32, T32, TEE, Jazelle, A64.
+/// The name used in every report: A32, T32, TEE, Jazelle, A64, x86-64.
 [[nodiscard]] constexpr std::string_view name(Isa isa) {
     switch (isa) {
         case Isa::a32: return "A32";
@@ -20,6 +20,7 @@ enum class Isa : std::uint8_t { a32, t32, tee, jazelle, a64 };
         case Isa::tee: return "TEE";
         case Isa::jazelle: return "Jazelle";
         case Isa::a64: return "A64";
+        case Isa::x86_64: return "x86-64";
     }
     return "?";
 }
