@@ -27,6 +27,8 @@ public:
         : all_(all), image_(image), info_(std::move(info)), sources_(out_.answers), inlined_(out_.answers) {}
 
     Status open(const std::filesystem::path& file) {
+        map_.accept(image::Machines::arm_and_x86_64);
+        symbols_.accept(image::Machines::arm_and_x86_64);
         // Which instructions there are does not depend on where branches to other files lead.
         const image::AddressOf anywhere = [](const std::string&) { return std::optional<std::uint64_t>(0); };
         WM_ASSIGN_OR_RETURN([[maybe_unused]] const image::Added added, map_.add_elf(file, 0, {}, {}, anywhere));

@@ -60,8 +60,9 @@ constexpr std::array<AccountRule, account_reasons> rules{{
              "the unit recorded what its filter lets by alone (address filters, start and stop, SPE filters, IDFLT of "
              "a DPU)",
              false),
-    {Reason::sampled, not_traced, "what ran between samples", "", "the unit takes one operation in an interval", false,
-     true, Hides::anything, false},
+    {Reason::sampled, not_traced, "what ran between samples", "",
+     "only samples were taken: one operation in an interval, or the branches before a moment", false, true,
+     Hides::anything, false},
     loss(Reason::overflow, Hides::reachable, "overflow", "overflows", "the unit's FIFO or buffer was full"),
     loss(Reason::packets, Hides::reachable, "stretch of damaged packets", "stretches of damaged packets",
          "bytes that are no packet, up to the next synchronisation"),

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "perf_code.h"
+#include "waymark/capture/branch_entry.h"
 
 namespace waymark::capture::perf {
 namespace {
@@ -34,6 +35,7 @@ Attr attr_of(Bytes bytes) {
     a.flags = f.u64(40);
     a.config1 = f.u64(56);
     a.config2 = f.u64(64);
+    a.branch_sample_type = f.u64(72);
     a.clock = f.u32(92);
     a.config3 = f.u64(128);
     a.config4 = f.u64(136);
@@ -123,7 +125,85 @@ void PerfContents::take_feature(std::uint64_t feature, Bytes bytes) {
                 data.meta_info[key] = std::move(value);
             }
             break;
+        case 132: take_file_descriptions(bytes); break;
+        case 133: data.branch_lists.assign(bytes.begin(), bytes.end()); break;
+        case 134:
+            // Maps and names from before the recording began.
+            while (at + record_header_bytes <= bytes.size()) {
+                const RecordHeader h = header_of(f.from(at));
+                if (!h.possible() || h.size > bytes.size() - at || h.kind() == Type::auxtrace) {
+                    lose(0, 0, fmt::format("the list of first maps (feature 134) has no record at its byte {}", at));
+                    break;
+                }
+                if (h.kind() == Type::compressed || h.kind() == Type::compressed2)
+                    lose(0, 0, "the list of first maps (feature 134) is compressed, which is not read");
+                else
+                    take(0, h, Bytes(f.copy(at, h.size)));
+                at += h.size;
+            }
+            break;
         default: break;
+    }
+}
+
+/// Feature 132 (docs/spec/perf-cs-etm.md, section 3.1): messages of protobuf, each behind its length.
+void PerfContents::take_file_descriptions(Bytes bytes) {
+    const RecordFields f(bytes);
+    struct Message {
+        Bytes rest;
+        std::uint64_t number() {
+            std::uint64_t value = 0;
+            for (unsigned shift = 0; shift < 64 && !rest.empty(); shift += 7) {
+                const std::uint8_t b = rest.front();
+                rest = rest.subspan(1);
+                value |= std::uint64_t{b & 0x7fU} << shift;
+                if ((b & 0x80U) == 0) break;
+            }
+            return value;
+        }
+        /// The contents of a field with a length, or none.
+        Bytes contents() {
+            const auto length = static_cast<std::size_t>(std::min<std::uint64_t>(number(), rest.size()));
+            const Bytes out = rest.first(length);
+            rest = rest.subspan(length);
+            return out;
+        }
+        /// Passes over a field of that type.
+        void skip(std::uint64_t type) {
+            if (type == 0)
+                (void)number();
+            else if (type == 2)
+                (void)contents();
+            else
+                rest = rest.subspan(std::min<std::size_t>(type == 1 ? 8 : type == 5 ? 4 : rest.size(), rest.size()));
+        }
+    };
+    for (std::uint64_t at = 0; at + 4 <= bytes.size();) {
+        const std::uint64_t length = f.u32(at);
+        at += 4;
+        if (length > bytes.size() - at) break;
+        Message file{bytes.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(length))};
+        at += length;
+        std::string path;
+        std::optional<std::uint64_t> offset;
+        while (!file.rest.empty()) {
+            const std::uint64_t tag = file.number(), type = tag & 7U;
+            if (tag >> 3 == 1 && type == 2) {
+                const Bytes text = file.contents();
+                path.assign(text.begin(), text.end());
+            } else if (tag >> 3 == 7 && type == 2) {
+                Message module{file.contents()};
+                offset = 0;
+                while (!module.rest.empty())
+                    if (const std::uint64_t inner = module.number(); inner == (1U << 3))
+                        offset = module.number();
+                    else
+                        module.skip(inner & 7U);
+            } else {
+                file.skip(type);
+            }
+        }
+        if (offset) data.code_offsets.emplace(std::move(path), *offset);
     }
 }
 
@@ -200,6 +280,7 @@ void PerfContents::take(std::uint64_t at, const RecordHeader& h, Bytes record) {
                 add_switch(id, id.pid.value_or(nobody), id.tid.value_or(nobody));
             return;
         }
+        case Type::sample: return take_sample(at, h, record);
         case Type::lost: data.lost_records += f.u64(16); return;
         case Type::lost_samples: data.lost_records += f.u64(8); return;
         case Type::ksymbol:
@@ -229,7 +310,10 @@ void PerfContents::take(std::uint64_t at, const RecordHeader& h, Bytes record) {
             if (whole.size() < record_header_bytes || inner.kind() == Type::simpleperf_split ||
                 inner.kind() == Type::simpleperf_split_end || inner.kind() == Type::auxtrace)
                 return lose(at, at, "the parts of a split record do not form a valid record");
-            return take(at, inner, whole);
+            const bool before = std::exchange(unpacked, true);
+            take(at, inner, whole);
+            unpacked = before;
+            return;
         }
         case Type::aux_output_hw_id: data.hardware_ids.push_back({f.u64(8), sample_id(record)}); return;
         case Type::header_attr: {
@@ -269,6 +353,74 @@ void PerfContents::take(std::uint64_t at, const RecordHeader& h, Bytes record) {
         }
         default: return;
     }
+}
+
+void PerfContents::take_sample(std::uint64_t at, const RecordHeader& h, Bytes record) {
+    if (data.attrs.empty() || !data.has_branch_stacks()) return;
+    const RecordFields f(record);
+    std::size_t event = 0;
+    if (data.attrs.size() > 1 && (data.attrs.front().sample_type & sample::identifier) != 0) {
+        if (const auto found = attr_by_id_.find(f.u64(record_header_bytes)); found != attr_by_id_.end())
+            event = found->second;
+        else
+            ++data.unknown_ids;
+    }
+    const Attr& attr = data.attrs[event];
+    const std::uint64_t type = attr.sample_type;
+    if ((type & sample::branch_stack) == 0) return;
+    BranchSample out;
+    out.event = static_cast<std::uint32_t>(event);
+    // In this order, whatever the bits are.
+    std::uint64_t place = record_header_bytes;
+    const auto skip = [&](std::uint64_t bit) {
+        const std::uint64_t here = place;
+        if ((type & bit) == 0) return std::optional<std::uint64_t>();
+        place += 8;
+        return std::optional(here);
+    };
+    skip(sample::identifier);
+    skip(sample::ip);
+    if (const auto here = skip(sample::tid)) out.pid = f.u32(*here), out.tid = f.u32(*here + 4);
+    if (const auto here = skip(sample::time)) out.time = f.u64(*here);
+    skip(sample::addr);
+    skip(sample::id);
+    skip(sample::stream_id);
+    if (const auto here = skip(sample::cpu)) out.cpu = f.u32(*here);
+    skip(sample::period);
+    constexpr std::uint64_t most_words = max_record_bytes / 8;
+    if ((type & sample::read) != 0) {
+        constexpr std::uint64_t group = 8, each = 4 | 16, once = 1 | 2;
+        const auto words = [&](std::uint64_t mask) {
+            std::uint64_t n = 0;
+            for (std::uint64_t bit = 1; bit <= 16; bit <<= 1U) n += (attr.read_format & mask & bit) != 0 ? 1 : 0;
+            return n;
+        };
+        const std::uint64_t values = (attr.read_format & group) == 0 ? 1 : std::min(f.u64(place), most_words);
+        place += 8 * (((attr.read_format & group) == 0 ? 0 : 1) + words(once) + values * (1 + words(each)));
+    }
+    if ((type & sample::callchain) != 0) place += 8 * (1 + std::min(f.u64(place), most_words));
+    if ((type & sample::raw) != 0) place += (std::uint64_t{f.u32(place)} + 4 + 7) & ~std::uint64_t{7};
+    const std::uint64_t count = f.u64(place);
+    place += 8;
+    constexpr std::uint64_t hardware_index = 1U << 17;
+    if ((attr.branch_sample_type & hardware_index) != 0) place += 8;
+    if (place > record.size() || count > (record.size() - place) / branch_entry_bytes)
+        return lose(at, at + h.size,
+                    fmt::format("a sample whose branch stack has {} entries, but {} bytes are left in the record",
+                                count, place > record.size() ? 0 : record.size() - place));
+    if (count == 0) {
+        ++data.empty_branch_samples;
+        return;
+    }
+    out.entries = static_cast<std::uint32_t>(count);
+    out.unpacked = unpacked;
+    out.offset = at + place;
+    if (unpacked) {
+        const Bytes entries = f.from(place).first(static_cast<std::size_t>(count * branch_entry_bytes));
+        out.offset = data.unpacked_branches.size();
+        data.unpacked_branches.insert(data.unpacked_branches.end(), entries.begin(), entries.end());
+    }
+    data.branch_samples.push_back(out);
 }
 
 void PerfContents::take_mapping(const RecordHeader& h, Bytes record) {

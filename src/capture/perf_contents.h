@@ -18,6 +18,7 @@ namespace waymark::capture::perf {
 class PerfContents {
 public:
     PerfData data;
+    bool unpacked = false;             ///< what is taken is no part of the file as it stands
     std::vector<std::uint64_t> index;  ///< file offsets of AUXTRACE records, ascending
 
     /// Bytes [first, end) are lost, or only what the message says.
@@ -35,7 +36,9 @@ public:
 
 private:
     void take_event_descriptions(const RecordFields& f);
+    void take_file_descriptions(Bytes bytes);
     void take_build_id(const RecordHeader& h, Bytes record);
+    void take_sample(std::uint64_t at, const RecordHeader& h, Bytes record);
     void take_mapping(const RecordHeader& h, Bytes record);
     void add_switch(const SampleId& id, std::uint32_t pid, std::uint32_t tid);
     /// From the end of a record of the kernel.

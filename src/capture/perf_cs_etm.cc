@@ -33,6 +33,8 @@ public:
                              "file again, or record again"};
         WM_ASSIGN_OR_RETURN(info_, cs_info(*data_->auxtrace_info));
         out_.path = path_;
+        if (const auto process = data_->meta_info.find("recording_process"); process != data_->meta_info.end())
+            out_.recorder = process->second.substr(process->second.rfind('/') + 1);
         for (std::string& sentence : info_.problems) problem(std::move(sentence));
         find_ids();
         add_sources();
@@ -367,7 +369,7 @@ private:
         if (data_->branch_list)
             problem(
                 "the file has lists of branches, which simpleperf made while it recorded, in the place of trace "
-                "(--decode-etm). Waymark decodes trace: record without --decode-etm.");
+                "(--decode-etm). waymark pgo reads them; all other commands need trace: record without --decode-etm.");
         if (rings_.without_aux && !rings_.rings.empty())
             problem(fmt::format(
                 "the file has no AUX records, which describe where trace begins and ends and how it is "

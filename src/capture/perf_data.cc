@@ -18,6 +18,7 @@ constexpr std::uint64_t file_header_bytes = 104, pipe_header_bytes = 16;
 constexpr std::uint64_t max_section_bytes = std::uint64_t{16} << 20;  // of a feature or list of ids: larger is damage
 constexpr unsigned first_simpleperf_feature = 128;
 constexpr std::uint64_t max_index_bytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t max_list_bytes = std::uint64_t{1} << 30;
 
 struct Section {
     std::uint64_t offset{}, bytes{};
@@ -80,14 +81,25 @@ public:
 
     /// As perf::auxtrace_type. It reads as `read` does, so both agree about damaged files.
     std::optional<std::uint32_t> auxtrace_type() {
-        // It precedes all recorded data; the search stops early, so that a file without it is not read completely.
-        constexpr std::uint64_t most_records = 1 << 20;
-        records_.only_description(most_records);
-        const auto data = read();
+        const auto data = description();
         return data && data->auxtrace_info ? std::optional(data->auxtrace_info->type) : std::nullopt;
+    }
+    Holds holds() {
+        const auto data = description();
+        if (!data) return Holds::nothing_known;
+        if (data->auxtrace_info)
+            return data->auxtrace_info->type == AuxtraceInfo::cs_etm ? Holds::cs_etm : Holds::other_trace;
+        if (!data->chunks.empty()) return Holds::other_trace;
+        return data->has_branch_stacks() ? Holds::branch_stacks : Holds::nothing_known;
     }
 
 private:
+    Result<PerfData> description() {
+        // It precedes all recorded data; the search stops early, so that a file without it is not read completely.
+        constexpr std::uint64_t most_records = 1 << 20;
+        records_.only_description(most_records);
+        return read();
+    }
     Result<PerfData> finish() {
         for (const PerfFile::Run& run : runs_) {
             size_ = run.offset + run.bytes;
@@ -153,10 +165,12 @@ private:
             at += 16;
             if (feature >= first_simpleperf_feature) contents_.data.simpleperf = true;
             if (feature == 133) contents_.data.branch_list = true;
-            constexpr unsigned known[] = {2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 16, 18, 25, 129};
+            constexpr unsigned known[] = {2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 16, 18, 25, 129, 132, 133, 134};
             if (std::find(std::begin(known), std::end(known), feature) == std::end(known)) continue;
-            WM_ASSIGN_OR_RETURN(const auto bytes, section(where, feature == 18 ? max_index_bytes : max_section_bytes,
-                                                          fmt::format("feature {}", feature)));
+            const std::uint64_t most = feature == 18                      ? max_index_bytes
+                                       : feature == 132 || feature == 133 ? max_list_bytes
+                                                                          : max_section_bytes;
+            WM_ASSIGN_OR_RETURN(const auto bytes, section(where, most, fmt::format("feature {}", feature)));
             contents_.take_feature(feature, bytes);
         }
         return Nothing{};
@@ -185,6 +199,8 @@ Result<PerfData> read_perf_data(const PerfFile& file, Progress* progress) {
 }
 
 std::optional<std::uint32_t> auxtrace_type(const ByteFile& file) { return Reader(file, nullptr).auxtrace_type(); }
+Holds holds(const ByteFile& file) { return Reader(file, nullptr).holds(); }
+Holds holds(const PerfFile& file) { return Reader(*file.file, nullptr, file.runs).holds(); }
 std::optional<std::uint32_t> auxtrace_type(const PerfFile& file) {
     return Reader(*file.file, nullptr, file.runs).auxtrace_type();
 }

@@ -215,7 +215,7 @@ bool RecordReader::take_unpacked(std::uint64_t at) {
         }
         if (h.size > rest.size()) break;
         // A few bytes can expand to any size: the kept data must stay in proportion to the file.
-        if (h.kind() != Type::sample) kept_bytes_ += h.size;
+        if (h.kind() != Type::sample || contents_.data.has_branch_stacks()) kept_bytes_ += h.size;
         if (kept_bytes_ > max_kept_bytes + max_kept_ratio * packed_bytes_) {
             contents_.lose(
                 at, at,
@@ -223,7 +223,9 @@ bool RecordReader::take_unpacked(std::uint64_t at) {
             unpacked_.clear();
             return false;
         }
+        contents_.unpacked = true;
         contents_.take(at, h, rest.first(h.size));
+        contents_.unpacked = false;
         done += h.size;
     }
     unpacked_.erase(unpacked_.begin(), unpacked_.begin() + static_cast<std::ptrdiff_t>(done));

@@ -262,6 +262,9 @@ private:
             const auto [at, fresh] =
                 known.try_emplace({name.file, name.build_id}, static_cast<std::uint32_t>(names_.size()));
             const Places::Place place = places.place(m, at->second, name);
+            if (const auto offset = data_->code_offsets.find(m.file);
+                offset != data_->code_offsets.end() && m.pid == nobody && place.module != no_module)
+                modules.modules[place.module].code_offset = offset->second;
             if (fresh) names_.push_back(std::move(name));
             placed_[i] = {0, 0, place.shift, place.module, at->second, 0};
             changes_[m.pid].push_back({m.time, static_cast<std::uint32_t>(i), nullptr});

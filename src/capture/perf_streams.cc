@@ -1,4 +1,5 @@
 /// What was read of perf.data: the streams of trace that its chunks are parts of, times, and names of records.
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <utility>
@@ -11,6 +12,11 @@ std::uint64_t Stream::bytes() const {
     std::uint64_t sum = 0;
     for (const Stretch& s : stretches) sum += s.bytes;
     return sum;
+}
+
+bool PerfData::has_branch_stacks() const {
+    return std::any_of(attrs.begin(), attrs.end(),
+                       [](const Attr& a) { return (a.sample_type & sample::branch_stack) != 0; });
 }
 
 std::vector<Stream> streams(const PerfData& data) {

@@ -68,6 +68,7 @@ Result<doctor::ExaminationReport> diagnose(const DoctorOptions& options) {
     const std::string& first = options.captures.front();
     std::error_code error;
     const bool folder = fs::is_directory(first, error) || fs::path(first).extension() == ".ini";
+    const bool recorded = !folder && (is_cs_etm(first) || has_branch_stacks(first));
     if (options.captures.size() > 1 &&
         std::any_of(options.captures.begin(), options.captures.end(),
                     [&](const std::string& c) { return fs::is_directory(c, error) || is_profile(c); }))
@@ -79,16 +80,16 @@ Result<doctor::ExaminationReport> diagnose(const DoctorOptions& options) {
                             : !names.symbol_folders.empty() ? "--symdir"
                             : !names.kallsyms.empty()       ? "--kallsyms"
                                                             : nullptr;
-        given != nullptr && ((!folder && !is_cs_etm(first)) || capture::is_dpu_folder(first)))
+        given != nullptr && ((!folder && !recorded) || capture::is_dpu_folder(first)))
         return Error{Errc::usage,
                      fmt::format("{}: {} is for captures that say which files were mapped, which are snapshot folders "
-                                 "and perf.data files with CoreSight trace",
+                                 "and perf.data files with CoreSight trace or branch stacks",
                                  first, given)};
     if (capture::is_dpu_folder(first)) return doctor::examine_dpu(first);
     if (!folder && is_profile(first)) return doctor::examine_perf(first);
     const doctor::ExamineOptions examine{options.images, options.sample_mib << 20};
     if (!names.kallsyms.empty()) WM_RETURN_IF_ERROR(analysis::check_kallsyms(names.kallsyms));
-    if (!folder && is_cs_etm(first)) {
+    if (recorded) {
         InputOptions input = names;
         input.capture = first;
         input.images = options.images;

@@ -27,6 +27,7 @@ struct InputOptions : doctor::CaptureInput {
     void add_generated_to(CLI::App& command);
 };
 
+using doctor::has_branch_stacks;
 using doctor::is_cs_etm;
 using doctor::is_profile;
 using doctor::read_number;
@@ -44,6 +45,10 @@ private:
 /// Reads what the options name, of which `selection` may leave a part. Problems that did not keep it from being read
 /// are in the session.
 [[nodiscard]] Result<pipeline::Session> open_session(const InputOptions& options);
+
+/// Names of captures as arguments give them: FILE, A,B for several files, @FILE for those whose names are the lines of
+/// FILE. A file that is there with a comma or @ in its name is itself. Errors: `unreadable`: @FILE.
+[[nodiscard]] Result<std::vector<std::string>> listed_files(const std::vector<std::string>& arguments);
 
 // Options that several commands have. Each may be given further properties.
 

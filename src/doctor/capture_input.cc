@@ -9,6 +9,7 @@
 
 #include "bare_file.h"
 #include "waymark/answers/file.h"
+#include "waymark/capture/branch_stacks.h"
 #include "waymark/capture/byte_stream.h"
 #include "waymark/capture/perf_cs_etm.h"
 #include "waymark/capture/perf_file.h"
@@ -16,6 +17,7 @@
 #include "waymark/core/quote.h"
 #include "waymark/core/regular_file.h"
 #include "waymark/core/wire.h"
+#include "waymark/image/agreement.h"
 #include "waymark/image/memory_map.h"
 #include "waymark/pipeline/protocols.h"
 #include "waymark/protocol/adapters.h"
@@ -37,17 +39,68 @@ std::optional<std::uint32_t> auxtrace_type_of(const std::string& path) {
     return file ? perf::auxtrace_type(*file) : std::nullopt;
 }
 
+perf::Holds holds(const std::string& path) {
+    if (!has_perf_data(path)) return perf::Holds::nothing_known;
+    const auto file = perf::open_perf_file(path);
+    return file ? perf::holds(*file) : perf::Holds::nothing_known;
+}
+
+bool is_branch_text(const std::string& path) {
+    constexpr std::size_t enough = std::size_t{1} << 16;
+    std::vector<std::uint8_t> head;
+    if (path == "-")
+        head = capture::peek_standard_input(enough);
+    else if (auto read = no_regular_file(path) ? Result<std::vector<std::uint8_t>>(head) : file_head(path))
+        head = std::move(*read);
+    return perf::is_branch_text({reinterpret_cast<const char*>(head.data()), head.size()});
+}
+
+/// The machine that branch stacks are of, where the file does not say so: that of the programs.
+bool runs_x86_64(const CaptureInput& options, const perf::PerfData& data) {
+    std::vector<fs::path> files;
+    for (const std::string& text : options.images)
+        if (const auto image = image::parse_image_argument(text)) files.push_back(image->path);
+    files.insert(files.end(), options.symbols.begin(), options.symbols.end());
+    if (const auto search = options.file_search())
+        for (const perf::Mapping& m : data.mappings)
+            if (!m.data && m.file.starts_with('/'))
+                if (const auto found = image::find_file(m.file, m.build_id, *search)) files.push_back(found->path);
+    for (const fs::path& file : files)
+        if (const auto found = image::agreement(file, 0, {})) return found->machine == image::ElfMachine::x86_64;
+    return false;
+}
+
+Result<capture::Capture> branch_stacks(const CaptureInput& options, std::shared_ptr<const capture::ByteFile> file,
+                                       perf::PerfData data) {
+    const bool x86_64 = perf::is_x86_64(data).value_or(false);
+    const bool known = perf::is_x86_64(data).has_value();
+    const bool of_files = !known && runs_x86_64(options, data);
+    WM_ASSIGN_OR_RETURN(capture::Capture out,
+                        perf::branch_stack_capture(options.capture, std::move(file), std::move(data)));
+    perf::set_x86_64(out, x86_64 || of_files);
+    return out;
+}
+
 Result<capture::Capture> open_file(const CaptureInput& options, perf::Progress* progress, const Note& note) {
     if (options.protocol.empty()) {
-        if (options.capture == "-" || is_cs_etm(options.capture)) {
+        const auto says_itself = [&]() -> Status {
+            if (options.bare_option().empty()) return Nothing{};
+            return Error{Errc::usage, fmt::format("{} is a perf.data file, which describes its contents and how it was "
+                                                  "recorded; leave out {}",
+                                                  options.capture, options.bare_option())};
+        };
+        if (is_branch_text(options.capture)) {
+            WM_RETURN_IF_ERROR(says_itself());
+            WM_ASSIGN_OR_RETURN(auto data, perf::read_branch_text(options.capture));
+            return branch_stacks(options, nullptr, std::move(data));
+        }
+        if (options.capture == "-" || has_perf_data(options.capture)) {
             const auto file = perf::open_perf_file(options.capture);
-            if (file && perf::auxtrace_type(*file) == perf::AuxtraceInfo::cs_etm) {
-                if (!options.bare_option().empty())
-                    return Error{Errc::usage,
-                                 fmt::format("{} is a perf.data file, which describes its contents and how it was "
-                                             "recorded; leave out {}",
-                                             options.capture, options.bare_option())};
+            const perf::Holds what = file ? perf::holds(*file) : perf::Holds::nothing_known;
+            if (what == perf::Holds::cs_etm || what == perf::Holds::branch_stacks) {
+                WM_RETURN_IF_ERROR(says_itself());
                 WM_ASSIGN_OR_RETURN(auto data, perf::read_perf_data(*file, progress));
+                if (what == perf::Holds::branch_stacks) return branch_stacks(options, file->file, std::move(data));
                 return perf::cs_etm_capture(options.capture, file->file, std::move(data));
             }
         }
@@ -172,11 +225,15 @@ std::vector<std::uint8_t> first_bytes(const std::string& path) {
 }
 
 bool is_profile(const std::string& path) {
-    return has_perf_data(path) && auxtrace_type_of(path) != perf::AuxtraceInfo::cs_etm;
+    if (!has_perf_data(path)) return false;
+    const perf::Holds what = holds(path);
+    return what != perf::Holds::cs_etm && what != perf::Holds::branch_stacks;
 }
 
-bool is_cs_etm(const std::string& path) {
-    return has_perf_data(path) && auxtrace_type_of(path) == perf::AuxtraceInfo::cs_etm;
+bool is_cs_etm(const std::string& path) { return holds(path) == perf::Holds::cs_etm; }
+
+bool has_branch_stacks(const std::string& path) {
+    return holds(path) == perf::Holds::branch_stacks || is_branch_text(path);
 }
 
 namespace {
@@ -210,7 +267,7 @@ std::optional<Error> other_file(const std::string& path, bool text_too) {
     const bool readable = std::all_of(
         text.begin(), text.end(), [](char c) { return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t'; });
     // A perf.data file that was cut behind its first word is one all the same.
-    if (text_too && readable && text.size() >= least_bytes && !is_profile(path))
+    if (text_too && readable && text.size() >= least_bytes && !is_profile(path) && !perf::is_branch_text(text))
         return Error{Errc::usage,
                      fmt::format("{} is a text file and contains no trace. Name a capture folder, a perf.data "
                                  "file, or the file of a trace buffer; if it holds bytes as digits, waymark doctor {} "
@@ -220,11 +277,15 @@ std::optional<Error> other_file(const std::string& path, bool text_too) {
 }
 
 std::optional<Error> trace_taken_out(const std::string& path) {
-    if ((!is_profile(path) && !is_cs_etm(path)) || auxtrace_type_of(path)) return std::nullopt;
+    if (!has_perf_data(path) || auxtrace_type_of(path)) return std::nullopt;
     const auto file = perf::open_perf_file(path);
     if (!file) return std::nullopt;
     auto data = perf::read_perf_data(*file);
-    if (!data || data->auxtrace_info) return std::nullopt;
+    if (!data || data->auxtrace_info || !data->branch_samples.empty()) return std::nullopt;
+    if (data->chunks.empty() && data->has_branch_stacks()) {
+        auto capture = perf::branch_stack_capture(path, file->file, std::move(*data));
+        return capture ? std::nullopt : std::optional(std::move(capture.error()));
+    }
     // There is trace, and nothing that describes it.
     if (!data->chunks.empty()) {
         auto capture = perf::cs_etm_capture(path, file->file, std::move(*data));

@@ -95,7 +95,7 @@ Result<ExportReport> write_exact(const Answers& answers, Index image, bool trace
         if (const std::uint64_t times = followers ? followers->left(i) : r.times; times != 0)
             out.print("F {:x} {:x} {}\n", r.first, r.last, times);
         ++lines;
-        arm32 |= r.isa != isa::Isa::a64;
+        arm32 |= r.isa != isa::Isa::a64 && r.isa != isa::Isa::x86_64;
         // Where control went on behind a branch, the next range begins with no branch.
         constexpr std::uint64_t a64 = 4;
         if (r.not_taken != 0 && r.isa == isa::Isa::a64)
@@ -154,7 +154,7 @@ Result<ExportReport> write_bolt(const Answers& answers, const BoltOptions& optio
             ++lines;
         }
     }
-    for (const Instruction& i : answers.instructions) arm32 |= i.isa != isa::Isa::a64;
+    for (const Instruction& i : answers.instructions) arm32 |= i.isa != isa::Isa::a64 && i.isa != isa::Isa::x86_64;
     if (lines == 0) return Error{Errc::not_found, lacks(answers, "branches of the program")};
     ExportReport report;
     report.bytes = out.finish();

@@ -117,7 +117,7 @@ private:
             options_.timestamp_hz != 0 ? options_.timestamp_hz : session_.capture.timestamp_frequency_hz.value_or(0);
         options.all_functions = options_.all_functions;
         const analysis::StretchesOff off = analysis::stretches_off(streams);
-        if (session_.capture.strobed || off.not_by_address != 0)
+        if (session_.capture.strobed || session_.capture.sampled || off.not_by_address != 0)
             options.stretches = std::max(stretches(off), std::uint64_t{1});
         out.account = account(report, selected);
         options.partial =
@@ -126,6 +126,8 @@ private:
         options.most_slices = options_.most_slices;
         if (session_.capture.spaces) options.context_name = [this](std::uint32_t thread) { return name_of(thread); };
         fill_by_names(out, streams, names, options);
+        // Exception levels are Arm's.
+        if (session_.capture.x86_64) out.levels.clear();
         if (session_.capture.spaces) say_which_clock(out);
         name_builds(out);
         if (options_.disassembly) disassemble(out);
@@ -159,6 +161,14 @@ private:
         return off.all + out;
     }
     void stretches_health(Answers& out, std::uint64_t stretches) const {
+        if (session_.capture.sampled) {
+            out.health.push_back({Finding::Severity::note,
+                                  fmt::format("Samples of branches: {} of the run. What ran between them is not known, "
+                                              "and counts are estimates.",
+                                              counted(stretches, "stretch", "stretches")),
+                                  "Compare shares, with their intervals."});
+            return;
+        }
         out.health.push_back(
             {Finding::Severity::note,
              fmt::format("Tracing was turned off and on amid the flow: the trace is of {} of the run. What ran "

@@ -23,6 +23,7 @@ constexpr std::string_view kernel = "[kernel.kallsyms]";
 /// What to add to addresses of a kernel's file for those of the running kernel.
 std::optional<std::uint64_t> kernel_bias(const capture::Module& module, const fs::path& file) {
     image::Symbols symbols;
+    symbols.accept(image::Machines::arm_and_x86_64);
     if (!symbols.add_elf(file)) return std::nullopt;
     const std::string symbol = module.file.substr(kernel.size());
     const auto address = symbols.address_of(symbol.empty() ? "_text" : symbol);
@@ -398,7 +399,12 @@ std::optional<std::uint64_t> NameFinder::module_bias(const capture::Module& m, c
                                  "the file of that build.",
                                  at->second->agreeing + at->second->others, at->second->others));
     }
-    if (!at->second) return std::nullopt;
+    if (!at->second) {
+        if (!m.code_offset) return std::nullopt;
+        const auto info = image::DebugInfo::open(file);
+        if (!info || info->segments().empty()) return std::nullopt;
+        return m.address.value + *m.code_offset - info->segments().front().address.value;
+    }
     if (m.holds({at->second->load_bias})) return at->second->load_bias;
     problem_(
         file,
@@ -570,6 +576,7 @@ void NameFinder::add_kernel_functions(const Modules& modules, image::Symbols& to
 
 Result<std::shared_ptr<const Names>> NameFinder::make(const Modules& modules) {
     auto out = std::make_shared<Names>();
+    if (capture_.x86_64) out->symbols.accept(image::Machines::arm_and_x86_64);
     std::set<std::pair<fs::path, std::uint64_t>> taken;
     const auto take = [&](const fs::path& path, image::DebugInfo& info, std::uint64_t bias,
                           const std::string& name) -> Status {

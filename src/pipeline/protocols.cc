@@ -8,6 +8,7 @@
 #include "waymark/etm4/protocol.h"
 #include "waymark/pft/protocol.h"
 #include "waymark/spe/protocol.h"
+#include "waymark/stacks/protocol.h"
 
 namespace waymark::pipeline {
 
@@ -35,11 +36,11 @@ std::vector<TraceIdField> trace_id_fields() {
     return out;
 }
 
-/// A word of each protocol whose flow is decoded.
+/// A word of each protocol whose flow is decoded, and whose sources snapshots describe.
 std::string of_decoded(std::string_view protocol::Words::*word) {
     std::string out;
     for (const Protocol* protocol : protocols()) {
-        if (!protocol->decodes_flow()) continue;
+        if (!protocol->decodes_flow() || protocol->words().types.empty()) continue;
         if (!out.empty()) out += ", ";
         out += protocol->words().*word;
     }
@@ -49,7 +50,7 @@ std::string of_decoded(std::string_view protocol::Words::*word) {
 }  // namespace
 
 std::span<const Protocol* const> protocols() {
-    static const std::array rows{&pft::row(), &etm4::row(), &spe::row(), &dpu::row()};
+    static const std::array rows{&pft::row(), &etm4::row(), &spe::row(), &dpu::row(), &stacks::row()};
     return rows;
 }
 

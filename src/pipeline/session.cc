@@ -89,8 +89,10 @@ private:
             const Protocol* protocol = protocol_of(s.type);
             return protocol != nullptr && protocol->aarch32_only();
         };
-        if (std::none_of(session_.capture.sources.begin(), session_.capture.sources.end(), aarch32_only))
+        const bool x86 = session_.capture.x86_64;
+        if (!x86 && std::none_of(session_.capture.sources.begin(), session_.capture.sources.end(), aarch32_only))
             return Nothing{};
+        const image::ElfMachine traced = x86 ? image::ElfMachine::x86_64 : image::ElfMachine::arm;
         std::vector<std::filesystem::path> files(options_.symbols.begin(), options_.symbols.end());
         for (const std::string& argument : options_.images) {
             WM_ASSIGN_OR_RETURN(const image::ImageArgument image, image::parse_image_argument(argument));
@@ -99,12 +101,12 @@ private:
         }
         for (const std::filesystem::path& file : files) {
             WM_ASSIGN_OR_RETURN(const image::Agreement found, image::agreement(file, 0, {}));
-            if (found.machine != image::ElfMachine::arm)
+            if (found.machine != traced)
                 return Error{
                     Errc::unsupported,
                     fmt::format("{}: is a program for {}, but the trace is of a core that runs programs for {}; "
                                 "name the program that was traced",
-                                file.string(), image::name(found.machine), image::name(image::ElfMachine::arm))};
+                                file.string(), image::name(found.machine), image::name(traced))};
         }
         return Nothing{};
     }
@@ -246,6 +248,7 @@ private:
         const auto known = maps_.find(key);
         if (known != maps_.end()) return known->second;
         auto map = std::make_shared<image::MemoryMap>();
+        if (session_.capture.x86_64) map->accept(image::Machines::arm_and_x86_64);
         if (options_.ask) map->ask_beyond(options_.ask);
         const image::AddressOf outside = [this](const std::string& name) { return names_.kernel_function(name); };
         if (options_.code_of_files || session_.capture.spaces)

@@ -179,8 +179,12 @@ struct Capture {
     std::vector<MemoryDump> dumps{};
     std::vector<Cluster> clusters{};
     std::optional<std::uint64_t> timestamp_frequency_hz{};
-    bool strobed{};       ///< the units were programmed to trace stretches of the run; `problems` says how much of it
-    ModuleMap modules{};  ///< which files were mapped where; empty: not known
+    bool strobed{};  ///< the units were programmed to trace stretches of the run; `problems` says how much of it
+    /// Branch stacks (docs/branch-stacks.md): stretches of the run at moments when it was sampled.
+    bool sampled{};
+    std::string recorder{};  ///< name of the process that recorded, where there was one
+    bool x86_64{};           ///< the cores are x86-64, which only branch stacks are of
+    ModuleMap modules{};     ///< which files were mapped where; empty: not known
     /// Where several processes ran: which memory each had. `modules` then says where each file has its place among all
     /// (AddressSpaces). Null: all sources see one memory.
     std::shared_ptr<const AddressSpaces> spaces{};

@@ -27,6 +27,8 @@ struct Module {
     std::vector<std::uint8_t> build_id{};  ///< of the file; empty: it has none
     std::uint64_t from{};                  ///< the time it was mapped, by ModuleMap::clock
     std::optional<std::uint64_t> to{};     ///< the time it was unmapped or replaced; absent: it never was
+    /// Of a kernel module: where its first section of code begins in its memory, as far as the recorder says so.
+    std::optional<std::uint64_t> code_offset{};
     friend bool operator==(const Module&, const Module&) = default;
 
     [[nodiscard]] bool holds(Address a) const { return a >= address && a - address < bytes; }

@@ -68,8 +68,9 @@ enum class Type : std::uint32_t {
 
 /// Bits of Attr::sample_type that decide what follows a record.
 namespace sample {
-inline constexpr std::uint64_t ip = 1, tid = 1U << 1, time = 1U << 2, id = 1U << 6, cpu = 1U << 7, period = 1U << 8,
-                               stream_id = 1U << 9, branch_stack = 1U << 11, identifier = 1U << 16;
+inline constexpr std::uint64_t ip = 1, tid = 1U << 1, time = 1U << 2, addr = 1U << 3, read = 1U << 4,
+                               callchain = 1U << 5, id = 1U << 6, cpu = 1U << 7, period = 1U << 8, stream_id = 1U << 9,
+                               raw = 1U << 10, branch_stack = 1U << 11, identifier = 1U << 16;
 }
 
 /// How one event was recorded.
@@ -77,7 +78,8 @@ struct Attr {
     std::uint32_t type{};
     std::uint64_t config{}, sample_period{}, sample_type{}, read_format{}, flags{};
     std::uint64_t config1{}, config2{}, config3{}, config4{};
-    std::uint32_t clock{};  ///< that times count, if `clock_given`
+    std::uint64_t branch_sample_type{};  ///< which branches a stack has, and with what
+    std::uint32_t clock{};               ///< that times count, if `clock_given`
     std::vector<std::uint64_t> ids{};
     std::string name{};  ///< where the file gives one
 
@@ -218,6 +220,17 @@ struct HardwareId {
     friend bool operator==(const HardwareId&, const HardwareId&) = default;
 };
 
+/// A sample with a branch stack: who ran, and where the entries are (capture/branch_entry.h), the newest first.
+struct BranchSample {
+    std::uint32_t pid = nobody, tid = nobody, cpu = nobody;
+    std::optional<std::uint64_t> time{};
+    std::uint64_t offset{};   ///< of the entries: in the file, or in PerfData::unpacked_branches
+    std::uint32_t entries{};  ///< at least 1
+    std::uint32_t event{};    ///< index in PerfData::attrs
+    bool unpacked{};
+    friend bool operator==(const BranchSample&, const BranchSample&) = default;
+};
+
 /// Bytes of the file that are not valid where they are.
 struct Loss {
     Offset first{}, end{};
@@ -225,18 +238,20 @@ struct Loss {
     friend bool operator==(const Loss&, const Loss&) = default;
 };
 
-/// A perf.data file without its trace bytes and samples.
+/// A perf.data file without its trace bytes and samples. Of samples with branch stacks it has where each one is.
 struct PerfData {
     bool pipe{};        ///< written by `perf record -o -`
     bool unfinished{};  ///< the recorder ended before it wrote the length of the data
     std::vector<Attr> attrs{};
-    bool simpleperf{};                               ///< written by Android's simpleperf
-    bool index_without_count{};                      ///< the AUXTRACE index has no count, as older simpleperf writes it
-    bool indexed{};                                  ///< it has an AUXTRACE index (feature 18)
-    bool late_time_conversion{};                     ///< TIME_CONV comes after AUXTRACE_INFO
-    std::uint64_t split_records{};                   ///< records of simpleperf that are in several SPLIT records
-    bool branch_list{};                              ///< it has simpleperf's branch lists instead of trace
-    std::map<std::string, std::string> meta_info{};  ///< of simpleperf
+    bool simpleperf{};                         ///< written by Android's simpleperf
+    bool index_without_count{};                ///< the AUXTRACE index has no count, as older simpleperf writes it
+    bool indexed{};                            ///< it has an AUXTRACE index (feature 18)
+    bool late_time_conversion{};               ///< TIME_CONV comes after AUXTRACE_INFO
+    std::uint64_t split_records{};             ///< records of simpleperf that are in several SPLIT records
+    bool branch_list{};                        ///< it has simpleperf's branch lists instead of trace
+    std::vector<std::uint8_t> branch_lists{};  ///< these: a whole file of branch lists
+    std::map<std::string, std::uint64_t> code_offsets{};  ///< of simpleperf: where code begins in a module's memory
+    std::map<std::string, std::string> meta_info{};       ///< of simpleperf
     std::string hostname{}, release{}, version{}, architecture{}, cpu_description{}, cpu_id{}, command_line{};
     std::optional<std::uint32_t> cpus_online{}, cpus_available{};
     std::map<std::uint32_t, std::string> pmus{};  ///< by type number: `arm_spe_0`
@@ -252,8 +267,11 @@ struct PerfData {
     std::vector<BpfFunction> bpf_functions{};
     std::vector<BuildId> build_ids{};
     std::vector<HardwareId> hardware_ids{};
-    std::uint64_t lost_records{};  ///< sum of LOST and LOST_SAMPLES
-    std::uint64_t unknown_ids{};   ///< records that name an event no attribute has: the first is taken
+    std::vector<BranchSample> branch_samples{};
+    std::uint64_t empty_branch_samples{};           ///< samples whose branch stack has no entry
+    std::vector<std::uint8_t> unpacked_branches{};  ///< entries of samples that are in compressed records
+    std::uint64_t lost_records{};                   ///< sum of LOST and LOST_SAMPLES
+    std::uint64_t unknown_ids{};                    ///< records that name an event no attribute has: the first is taken
     std::map<std::uint32_t, std::uint64_t> counts{};  ///< records by type, those in compressed ones included
     std::vector<Loss> losses{};                       ///< the first `max_losses`
     std::uint64_t loss_count{}, lost_bytes{};
@@ -263,6 +281,8 @@ struct PerfData {
         const auto found = counts.find(static_cast<std::uint32_t>(type));
         return found == counts.end() ? 0 : found->second;
     }
+    /// An event samples branch stacks.
+    [[nodiscard]] bool has_branch_stacks() const;
     /// The CPU's MIDR_EL1 from the `cpuid` feature; 0 where there is none.
     [[nodiscard]] std::uint32_t midr() const;
 };
@@ -282,6 +302,10 @@ public:
 /// surroundings is a `Loss`, and reading goes on at the next place that holds records. Errors: `bad_format`: not a
 /// perf.data file, or its header is invalid; `unsupported`: of a machine with the other byte order; `unreadable`.
 [[nodiscard]] Result<PerfData> read_perf_data(const ByteFile& file, Progress* progress = nullptr);
+
+/// What a file holds, as far as its description says.
+enum class Holds : std::uint8_t { cs_etm, other_trace, branch_stacks, nothing_known };
+[[nodiscard]] Holds holds(const ByteFile& file);
 
 /// The unit type of AUXTRACE_INFO (AuxtraceInfo::type), which is found near the beginning; nothing: there is none, or
 /// the file cannot be read.

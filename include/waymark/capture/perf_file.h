@@ -32,6 +32,7 @@ struct PerfFile {
 [[nodiscard]] Result<PerfData> read_perf_data(const PerfFile& file, Progress* progress = nullptr);
 
 /// As for one file.
+[[nodiscard]] Holds holds(const PerfFile& file);
 [[nodiscard]] std::optional<std::uint32_t> auxtrace_type(const PerfFile& file);
 
 }  // namespace waymark::capture::perf

@@ -64,10 +64,12 @@ struct CaptureInput {
 
 /// The first 8 bytes of a file, unpacked if it is compressed; fewer, or none: it has no more, or cannot be read.
 [[nodiscard]] std::vector<std::uint8_t> first_bytes(const std::string& path);
-/// A perf.data file with samples, compressed or not: one that has no trace of CoreSight units.
+/// A perf.data file with samples, compressed or not: one that has neither trace of CoreSight units nor branch stacks.
 [[nodiscard]] bool is_profile(const std::string& path);
 /// A perf.data file with trace of CoreSight units.
 [[nodiscard]] bool is_cs_etm(const std::string& path);
+/// Samples with branch stacks: a perf.data file without trace, or text of `perf script`.
+[[nodiscard]] bool has_branch_stacks(const std::string& path);
 /// Why a perf.data file with a cs_etm event has nothing to decode, as one of perf inject; nothing: it is none.
 [[nodiscard]] std::optional<Error> trace_taken_out(const std::string& path);
 /// The capture is a file, or standard input, without a description: neither a folder nor with options that say what
