@@ -32,16 +32,18 @@ void add_kallsyms(CLI::App& command, std::string& file) {
 
 void add_branch_list_version(CLI::App& command, std::string& version) {
     command
-        .add_option(
-            "--branch-list-version", version,
-            "branch-list: 1 writes a header with a version and messages of bounded size, for newer simpleperf; 0 "
-            "one message, which every simpleperf reads (default)")
+        .add_option("--branch-list-version", version,
+                    "branch-list: 1 writes a header with a version, for newer simpleperf; 1z the same with compressed "
+                    "messages; 0 "
+                    "one message, which every simpleperf reads (default)")
         ->type_name("N")
-        ->transform(one_of({"0", "1"}));
+        ->transform(one_of({"0", "1", "1z"}));
 }
 
 exports::BranchListVersion branch_list_version(const std::string& version) {
-    return version == "1" ? exports::BranchListVersion::one : exports::BranchListVersion::old;
+    return version == "1"    ? exports::BranchListVersion::one
+           : version == "1z" ? exports::BranchListVersion::compressed
+                             : exports::BranchListVersion::old;
 }
 
 Result<answers::Answers> answers_of(const AnswersOptions& options) {

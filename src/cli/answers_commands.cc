@@ -37,7 +37,10 @@ struct Request {
         capture->description(
             "The capture: a snapshot folder or its snapshot.ini, a perf.data file (CoreSight or SPE), a "
             "folder with a dpu.ini, an answers file; or a bare trace file (.gz and .zst too), which needs --protocol");
-        command.add_option("MORE", more, "More captures of the same program; the results are added together");
+        command.add_option("MORE", more,
+                           "More captures of the same program; the results are added together. A,B are several files, "
+                           "@FILE those named in "
+                           "FILE, one a line");
         add_shared(command);
     }
     void add_shared(CLI::App& command) {
@@ -139,6 +142,9 @@ Run view(CLI::App& command, std::shared_ptr<Request> request, std::shared_ptr<Op
     return [request, options, view_of] {
         std::vector<std::string> captures{request->answers.input.capture};
         captures.insert(captures.end(), request->more.begin(), request->more.end());
+        auto listed = listed_files(captures);
+        if (!listed) return fail(listed.error());
+        captures = std::move(*listed);
         const auto files = request->answers.input.file_search();
         if (!files) return fail(files.error());
         std::vector<pipeline::LeftOut> left_out;
@@ -412,6 +418,11 @@ Run add_diff(CLI::App& app) {
             say("error",
                 "diff needs two captures, or sets of captures with --before and --after. See waymark diff --help");
             return usage;
+        }
+        for (std::vector<std::string>* side : {before.get(), after.get()}) {
+            auto listed = listed_files(*side);
+            if (!listed) return fail(listed.error());
+            *side = std::move(*listed);
         }
         options->changed_only = request->how.format == "text";
         options->strict = request->strict;

@@ -1,4 +1,5 @@
 /// `waymark info`: what a capture holds, how its units were programmed, and what is wrong with it.
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@
 #include "waymark/core/file_error.h"
 #include "waymark/coresight/guess.h"
 #include "waymark/doctor/sample.h"
+#include "waymark/exports/branch_list.h"
 #include "waymark/pipeline/account.h"
 #include "waymark/pipeline/diagnosis.h"
 #include "waymark/pipeline/packet_counter.h"
@@ -292,11 +294,14 @@ waymark::Status keep_standard_input() {
 
 ExitStatus run_info(const InfoOptions& options) {
     if (capture::is_dpu_folder(options.input.capture)) return run_dpu_info(options.input, options.format);
-    bool profile = is_profile(options.input.capture), flow = is_cs_etm(options.input.capture);
+    if (exports::is_branch_list(doctor::first_bytes(options.input.capture)))
+        return run_branch_list_info(options.input, options.format);
+    bool profile = is_profile(options.input.capture),
+         flow = is_cs_etm(options.input.capture) || has_branch_stacks(options.input.capture);
     if (options.input.capture == "-" && is_bare(options.input)) {
         if (const auto kept = keep_standard_input(); !kept) return fail(kept.error());
         profile = is_profile("/proc/self/fd/0");
-        flow = is_cs_etm("/proc/self/fd/0");
+        flow = is_cs_etm("/proc/self/fd/0") || has_branch_stacks("/proc/self/fd/0");
     }
     if (const auto taken_out = trace_taken_out(options.input.capture)) return fail_answers(*taken_out, {});
     if (profile) return run_profile_info(options.input, options.format);
@@ -355,18 +360,18 @@ Run add_info(CLI::App& app) {
     CLI::App& command =
         *app.add_subcommand("info", "Contents of a capture: sources, configuration, sizes, memory, problems");
     options->input.add_to(command);
-    std::string units;
+    std::vector<std::string_view> units;
     for (const pipeline::Protocol* protocol : pipeline::protocols())
-        units += fmt::format("{}{}",
-                             units.empty()                              ? ""
-                             : protocol == pipeline::protocols().back() ? " or "
-                                                                        : ", ",
-                             protocol->words().unit);
+        if (!protocol->option_names().empty() || !protocol->how_to_read("-").empty())
+            units.push_back(protocol->words().unit);
+    const std::string_view last = units.back();
+    units.pop_back();
     command.get_option("CAPTURE")->description(fmt::format(
         "Any capture: a snapshot folder or its snapshot.ini; a folder with a dpu.ini (DPU); a perf.data file, also as "
-        "written to a pipe; or a bare buffer of {}. Files may be compressed (.gz, .zst); - is standard input. What a "
+        "written to a pipe; text of perf script with branch stacks; or a bare buffer of {}. Files may be compressed "
+        "(.gz, .zst); - is standard input. What a "
         "bare buffer contains is inferred from its bytes, unless --protocol is given",
-        units));
+        fmt::format("{} or {}", fmt::join(units, ", "), last)));
     add_format(command, options->format, "text: for reading; tsv (item, value), json: for programs");
     command
         .add_option("--sample", options->sample_mib,

@@ -14,6 +14,9 @@ namespace waymark::cli {
 /// A perf.data file of the Statistical Profiling Extension.
 [[nodiscard]] ExitStatus run_profile_info(const InputOptions& input, const std::string& format);
 
+/// A file of branch lists.
+[[nodiscard]] ExitStatus run_branch_list_info(const InputOptions& input, const std::string& format);
+
 /// `json`, or `tsv`: a line for each leaf, with its path.
 void print_info_for_programs(Output& out, const nlohmann::ordered_json& info, const std::string& format);
 

@@ -49,7 +49,10 @@ private:
     std::set<std::string> said_;
 };
 
-ExitStatus merge(const MergeOptions& options) {
+ExitStatus merge(MergeOptions options) {
+    auto listed = listed_files(options.files);
+    if (!listed) return fail(listed.error());
+    options.files = std::move(*listed);
     MergedFiles sum;
     std::string unit;
     for (const std::string& path : options.files) {

@@ -1,12 +1,15 @@
 #include "options.h"
 
+#include <fmt/format.h>
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/info.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 
 #include "trouble.h"
+#include "waymark/capture/text_file.h"
 #include "waymark/pipeline/damage.h"
 
 namespace waymark::cli {
@@ -189,6 +192,35 @@ bool report_read_errors(const pipeline::Session& session, const pipeline::Report
     const std::vector<std::string> errors = pipeline::read_errors(session, report);
     for (const std::string& sentence : errors) say("error", sentence);
     return !errors.empty();
+}
+
+Result<std::vector<std::string>> listed_files(const std::vector<std::string>& arguments) {
+    std::vector<std::string> out;
+    const auto is_there = [](const std::string& path) {
+        std::error_code none;
+        return std::filesystem::exists(path, none);
+    };
+    for (const std::string& argument : arguments) {
+        std::string text = argument;
+        char separator = ',';
+        if (argument.size() > 1 && argument.front() == '@' && !is_there(argument)) {
+            constexpr std::size_t most_bytes = std::size_t{1} << 26;
+            WM_ASSIGN_OR_RETURN(text, capture::read_text_file(argument.substr(1), most_bytes));
+            separator = '\n';
+        } else if (argument.find(',') == argument.npos || is_there(argument)) {
+            out.push_back(argument);
+            continue;
+        }
+        for (std::size_t at = 0; at <= text.size();) {
+            const std::size_t end = std::min(text.find(separator, at), text.size());
+            std::string name = text.substr(at, end - at);
+            if (name.ends_with('\r')) name.pop_back();
+            if (!name.empty() && (separator == ',' || name.front() != '#')) out.push_back(std::move(name));
+            at = end + 1;
+        }
+    }
+    if (out.empty()) return Error{Errc::usage, fmt::format("{}: names no file", arguments.front())};
+    return out;
 }
 
 }  // namespace waymark::cli

@@ -21,6 +21,7 @@
 #include "waymark/answers/metric_sets.h"
 #include "waymark/answers/parts.h"
 #include "waymark/capture/byte_stream.h"
+#include "waymark/capture/perf_file.h"
 #include "waymark/capture/placed_file.h"
 #include "waymark/core/file_error.h"
 #include "waymark/core/file_name.h"
@@ -79,6 +80,9 @@ public:
             say("error", "--branch-list-version is for --for branch-list. See waymark pgo --help");
             return usage;
         }
+        auto listed = listed_files(captures_);
+        if (!listed) return fail(listed.error());
+        captures_ = std::move(*listed);
         const std::string& output = options_.answers.input.output;
         const std::vector<std::string> inputs = this->inputs();
         if (!options_.all)
@@ -133,11 +137,20 @@ private:
 
     /// Adds the file's lists, if it is a branch list.
     Result<bool> add_lists(const std::string& path) {
-        if (!exports::is_branch_list(doctor::first_bytes(path))) return false;
+        if (!exports::is_branch_list(doctor::first_bytes(path))) return add_recorded_lists(path);
         WM_ASSIGN_OR_RETURN(const std::unique_ptr<capture::ByteStream> stream, capture::open_bytes(path));
         constexpr std::uint64_t most = std::uint64_t{1} << 32;
         WM_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> bytes, capture::read_all(*stream, most));
         WM_RETURN_IF_ERROR(exports::add_branch_lists(lists_, bytes, path));
+        return true;
+    }
+    /// Those that simpleperf made while it recorded.
+    Result<bool> add_recorded_lists(const std::string& path) {
+        if (!is_profile(path) && !is_cs_etm(path)) return false;
+        WM_ASSIGN_OR_RETURN(const capture::perf::PerfFile file, capture::perf::open_perf_file(path));
+        WM_ASSIGN_OR_RETURN(const capture::perf::PerfData data, capture::perf::read_perf_data(file));
+        if (data.branch_lists.empty()) return false;
+        WM_RETURN_IF_ERROR(exports::add_branch_lists(lists_, data.branch_lists, path));
         return true;
     }
     Result<Answers> read_all() {
@@ -310,6 +323,8 @@ private:
         const analysis::ProfileCover cover = analysis::profile_cover(all_, in_profile, quality_);
         for (const std::string& sentence : cover.sentences) say("note", sentence);
         say_head(all_);
+        if (answers::completeness(all_.account).estimates)
+            say("note", "made from samples or stretches of the run, so counts are estimates");
         say("note", fmt::format("the profile covers {}; next: {}", cover.text(), next()));
     }
 
@@ -335,7 +350,10 @@ Run add_pgo(CLI::App& app) {
     command.get_option("CAPTURE")->description(
         "The capture, an answers file, or a branch list; or a bare trace file (.gz and .zst too), which needs "
         "--protocol");
-    command.add_option("MORE", options->more, "More captures or answers files; the results are added together");
+    command.add_option(
+        "MORE", options->more,
+        "More captures or answers files; the results are added together. A,B are several files, @FILE those named "
+        "in FILE, one a line");
     command.get_option("--output")->required()->description("Output file; with --all: folder for the profiles");
     std::vector<std::string> names;
     for (const Target& t : targets) names.emplace_back(t.name);

@@ -76,14 +76,21 @@ Result<std::vector<std::uint32_t>> read_cpus(const std::vector<std::string>& tex
 }  // namespace
 
 void SelectionOptions::add_to(CLI::App& command) {
-    constexpr const char* group = "Selection, of perf.data with CoreSight trace";
+    constexpr const char* group = "Selection, of perf.data with CoreSight trace or branch stacks";
     const auto add = [&](const char* name, std::vector<std::string>& into, const char* type, const char* help) {
         command.add_option(name, into, help)->type_name(type)->allow_extra_args(false)->take_all()->group(group);
     };
-    add("--process", processes, "PID|NAME", "Only what this process ran; * and ? are wildcards. May be repeated");
+    add("--process", processes, "PID|NAME",
+        "Only what this process ran; * and ? are wildcards, and a name after ~ is a regular expression. May be "
+        "repeated");
+    add("--exclude-process", excluded, "PID|NAME", "Not what this process ran; names as above. May be repeated");
+    command
+        .add_flag("--exclude-recorder", without_recorder,
+                  "Not what the recorder itself ran: processes called perf or simpleperf, or as simpleperf's file says")
+        ->group(group);
     add("--thread", threads, "TID|NAME", "Only what this thread ran; * and ? are wildcards. May be repeated");
     add("--only-image", images, "NAME",
-        "Only code of this file: its path, file name or build ID; * and ? are wildcards. May be repeated");
+        "Only code of this file: its path, file name or build ID; * and ? are wildcards, ~ as above. May be repeated");
     add("--cpu", cpus, "N", "Only these CPUs, such as 3 or 0-3,7. May be repeated");
     CLI::Option* const of_kernel = command.add_flag("--kernel", kernel, "Only code of the kernel")->group(group);
     command.add_flag("--user", user, "Only code that is not the kernel's")->group(group)->excludes(of_kernel);
@@ -96,19 +103,23 @@ void SelectionOptions::add_to(CLI::App& command) {
 }
 
 const char* SelectionOptions::given() const {
-    return !processes.empty() ? "--process"
-           : !threads.empty() ? "--thread"
-           : !images.empty()  ? "--only-image"
-           : !cpus.empty()    ? "--cpu"
-           : kernel           ? "--kernel"
-           : user             ? "--user"
-           : !time.empty()    ? "--time"
-                              : nullptr;
+    return !processes.empty()  ? "--process"
+           : !excluded.empty() ? "--exclude-process"
+           : without_recorder  ? "--exclude-recorder"
+           : !threads.empty()  ? "--thread"
+           : !images.empty()   ? "--only-image"
+           : !cpus.empty()     ? "--cpu"
+           : kernel            ? "--kernel"
+           : user              ? "--user"
+           : !time.empty()     ? "--time"
+                               : nullptr;
 }
 
 Result<pipeline::FlowSelection> SelectionOptions::read() const {
     pipeline::FlowSelection out;
     out.processes = processes;
+    out.excluded = excluded;
+    out.without_recorder = without_recorder;
     out.threads = threads;
     out.images = images;
     WM_ASSIGN_OR_RETURN(out.cpus, read_cpus(cpus));

@@ -12,7 +12,8 @@
 namespace waymark::cli {
 
 struct SelectionOptions {
-    std::vector<std::string> processes, threads, images, cpus;
+    std::vector<std::string> processes, excluded, threads, images, cpus;
+    bool without_recorder = false;
     bool kernel = false, user = false;
     std::string time;
 

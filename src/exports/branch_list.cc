@@ -253,7 +253,15 @@ Result<ExportReport> write_branch_lists(const BranchLists& lists, BranchListVers
     }
     if (written == 0) return Error{Errc::not_found, "there is no branch"};
     Writer out(sink);
-    if (version == BranchListVersion::one) {
+    if (version == BranchListVersion::compressed) {
+        std::string packed(ZSTD_compressBound(text.size()), '\0');
+        const std::size_t size =
+            ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), ZSTD_CLEVEL_DEFAULT);
+        if (ZSTD_isError(size) != 0) return Error{Errc::unsupported, "the branch list cannot be compressed"};
+        packed.resize(size);
+        text = std::move(packed);
+    }
+    if (version != BranchListVersion::old) {
         if (text.size() > std::numeric_limits<std::uint32_t>::max())
             return Error{Errc::unsupported, "there is more than a branch list can hold"};
         out.write(list_magic);
@@ -264,7 +272,7 @@ Result<ExportReport> write_branch_lists(const BranchLists& lists, BranchListVers
             }
         };
         le(latest_version, 4);
-        le(0, 1);  // not compressed
+        le(version == BranchListVersion::compressed ? 1 : 0, 1);
         le(text.size(), 4);
     }
     out.write(text);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <regex>
 #include <type_traits>
 
 #include "waymark/core/numbers.h"
@@ -20,7 +21,21 @@ namespace {
 using capture::AddressSpaces;
 using Task = AddressSpaces::Task;
 
+constexpr char expression_mark = '~';
+/// What a name that begins with the mark means; nothing: it is no regular expression.
+std::optional<std::regex> expression_of(const std::string& pattern) {
+    // The library says by an exception that it is none.
+    try {
+        return std::regex(pattern.substr(1));
+    } catch (const std::regex_error&) {
+        return std::nullopt;
+    }
+}
 bool matches(const std::string& pattern, const std::string& name) {
+    if (pattern.starts_with(expression_mark)) {
+        const auto expression = expression_of(pattern);
+        return expression && std::regex_search(name, *expression);
+    }
     return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
 }
 /// A decimal number or a name.
@@ -69,6 +84,13 @@ public:
             if (task.process) processes.insert(text(task.process_name, *task.process));
             threads.insert(text(task.name, task.thread));
         }
+        for (const auto& [option, all] :
+             {std::pair("--process", &wanted_.processes), std::pair("--exclude-process", &wanted_.excluded),
+              std::pair("--thread", &wanted_.threads), std::pair("--only-image", &wanted_.images)})
+            for (const std::string& name : *all)
+                if (name.starts_with(expression_mark) && !expression_of(name))
+                    return Error{Errc::usage,
+                                 fmt::format("{} '{}': what follows ~ is no regular expression", option, name)};
         for (const std::string& name : wanted_.processes)
             if (std::none_of(tasks.begin(), tasks.end(), [&](const Task& t) { return means_process(name, t); }))
                 return none("--process", name, "process", {processes.begin(), processes.end()});
@@ -82,7 +104,8 @@ public:
                 for (const AddressSpaces::Name& image : names) images.insert(image.file);
                 return none("--only-image", name, "image", {images.begin(), images.end()});
             }
-        if (!wanted_.processes.empty() || !wanted_.threads.empty()) WM_RETURN_IF_ERROR(check_threads());
+        if (!wanted_.processes.empty() || !wanted_.threads.empty() || !wanted_.excluded.empty())
+            WM_RETURN_IF_ERROR(check_threads());
         if (!wanted_.cpus.empty()) WM_RETURN_IF_ERROR(select_cpus());
         if (wanted_.time) WM_RETURN_IF_ERROR(select_time());
         return Nothing{};
@@ -170,6 +193,7 @@ std::string FlowFilter::text() const {
         if (!names.empty()) out.push_back(fmt::format("{} {}", what, fmt::join(names, " or ")));
     };
     add("process", selection_.processes);
+    add("not process", selection_.excluded);
     add("thread", selection_.threads);
     add("image", selection_.images);
     if (!selection_.cpus.empty()) out.push_back(fmt::format("CPU {}", fmt::join(selection_.cpus, " or ")));
@@ -181,12 +205,15 @@ std::string FlowFilter::text() const {
 
 bool FlowFilter::wants_thread(std::optional<std::uint32_t> thread, std::uint64_t time) const {
     if (!by_thread()) return true;
-    if (!thread) return false;
+    if (!thread) return selection_.processes.empty() && selection_.threads.empty();
     const Task task = spaces_->task(*thread, time);
     const auto any = [&](const std::vector<std::string>& names, auto&& test) {
         return names.empty() ||
                std::any_of(names.begin(), names.end(), [&](const std::string& name) { return test(name, task); });
     };
+    if (std::any_of(selection_.excluded.begin(), selection_.excluded.end(),
+                    [&](const std::string& name) { return means_process(name, task); }))
+        return false;
     return any(selection_.processes, means_process) && any(selection_.threads, means_thread);
 }
 
@@ -197,10 +224,16 @@ bool FlowFilter::wants_image(std::optional<std::uint32_t> name) const {
 Status select_flow(Session& session, FlowSelection selection) {
     if (selection.empty()) return Nothing{};
     if (session.capture.spaces == nullptr)
-        return Error{Errc::usage,
-                     fmt::format("{}: --process, --thread, --only-image, --cpu, --kernel, --user and --time are for "
-                                 "perf.data files with CoreSight trace, which say what ran where and when",
-                                 session.capture.path.string())};
+        return Error{
+            Errc::usage,
+            fmt::format(
+                "{}: --process, --exclude-process, --thread, --only-image, --cpu, --kernel, --user and --time are for "
+                "perf.data files with CoreSight trace or branch stacks, which say what ran where and when",
+                session.capture.path.string())};
+    if (selection.without_recorder) {
+        selection.excluded.insert(selection.excluded.end(), {"perf", "simpleperf"});
+        if (!session.capture.recorder.empty()) selection.excluded.push_back(session.capture.recorder);
+    }
     WM_RETURN_IF_ERROR(Selector(session, selection).run());
     const auto filter = std::make_shared<const FlowFilter>(std::move(selection), session.capture.spaces);
     for (Source& source : session.sources) source.filter = filter;

@@ -126,7 +126,7 @@ class Modules:
         return {row["line"]: row["instructions"] for row in cls.rows(*arguments, "--by", "line")[0]
                 if (row["file"] or "").endswith("module.c")}
 
-    def as_module(self, name, earlier=0):
+    def as_module(self, name, earlier=0, features=()):
         """The file with the module's code mapped by the kernel, from `earlier` bytes before it on."""
         records, found = PerfRecords(self.data), 0
         for number, record in enumerate(records.records):
@@ -143,6 +143,7 @@ class Modules:
                                              + padded + trailer)
             found += 1
         self.assertEqual(found, 1)
+        records.features.update(features)
         return records.write(self.folder / "module.data")
 
     def test_as_the_linked_program(self):
@@ -200,6 +201,14 @@ class Modules:
         damaged.write_bytes(lzma.compress(contents)[:-40])
         said = self.functions(self.as_module(damaged), "--kallsyms", self.kallsyms)[1]
         self.assertIn("mod-x.ko.xz", said)
+
+    def test_place_by_simpleperf(self):
+        """Its feature 132 says how far into a module's memory the code begins: field 1 of field 7."""
+        path = str(self.module).encode()
+        file = bytes([1 << 3 | 2, len(path)]) + path + b"\x10\x02" + bytes([7 << 3 | 2, 3, 1 << 3, 0x80, 0x20])
+        places = {132: struct.pack("<I", len(file)) + file}
+        expected = self.functions(self.as_module(self.module))[0]
+        self.assertEqual(self.functions(self.as_module(self.module, 0x1000, places))[0], expected)
 
     def test_another_build(self):
         moved, shift = self.folder / "moved", itertools.count(0, 64)

@@ -12,8 +12,9 @@
 namespace waymark::exports {
 
 enum class BranchListVersion : std::uint8_t {
-    old,  ///< one message
-    one   ///< a header with a version, and messages that may be compressed
+    old,        ///< one message
+    one,        ///< a header with a version, and messages that may be compressed
+    compressed  ///< the same, with compressed messages (zstd)
 };
 
 /// Whether a file that begins with these bytes (8 suffice) is one.

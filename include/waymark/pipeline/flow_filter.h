@@ -23,17 +23,21 @@ namespace waymark::pipeline {
 struct Session;
 struct Report;
 
-/// What is wanted; each empty member wants all.
+/// What is wanted; each empty member wants all. A name that begins with ~ is a regular expression (ECMAScript) that is
+/// looked for anywhere in it.
 struct FlowSelection {
     std::vector<std::string> processes{};  ///< by ID or name, with * and ? for anything
+    bool without_recorder = false;         ///< what the recorder itself ran is left out
     std::vector<std::string> threads{};    ///< the same
+    std::vector<std::string> excluded{};   ///< processes that are left out, by ID or name
     std::vector<std::string> images{};     ///< by path, file name or build ID
     std::vector<std::uint32_t> cpus{};
     std::optional<bool> kernel{};                                   ///< the kernel alone, or all but the kernel
     std::optional<std::pair<std::uint64_t, std::uint64_t>> time{};  ///< first and last, ns of the capture's clock
 
     [[nodiscard]] bool empty() const {
-        return processes.empty() && threads.empty() && images.empty() && cpus.empty() && !kernel && !time;
+        return !without_recorder && excluded.empty() && processes.empty() && threads.empty() && images.empty() &&
+               cpus.empty() && !kernel && !time;
     }
 };
 
@@ -47,7 +51,9 @@ public:
     [[nodiscard]] std::string text() const;
     /// By the names that it has at that time.
     [[nodiscard]] bool wants_thread(std::optional<std::uint32_t> thread, std::uint64_t time) const;
-    [[nodiscard]] bool by_thread() const { return !selection_.processes.empty() || !selection_.threads.empty(); }
+    [[nodiscard]] bool by_thread() const {
+        return !selection_.processes.empty() || !selection_.threads.empty() || !selection_.excluded.empty();
+    }
     /// `name`: of AddressSpaces::names.
     [[nodiscard]] bool wants_image(std::optional<std::uint32_t> name) const;
     [[nodiscard]] bool by_image() const { return !selection_.images.empty(); }
