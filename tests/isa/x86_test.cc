@@ -68,7 +68,7 @@ TEST(X86, Lengths) {
 }
 
 TEST(X86, Branches) {
-    const auto direct = [](const Code& code, std::uint64_t target, bool conditional, bool link) {
+    const auto is_direct = [](const Code& code, std::uint64_t target, bool conditional, bool link) {
         const Instruction i = decoded(code);
         EXPECT_EQ(i.bytes, code.size());
         EXPECT_EQ(i.waypoint, Waypoint::direct);
@@ -77,14 +77,14 @@ TEST(X86, Branches) {
         EXPECT_EQ(i.conditional, conditional);
         EXPECT_EQ(i.link, link);
     };
-    direct({0x74, 0xfe}, 0x1000, true, false);
-    direct({0xe3, 0x02}, 0x1004, true, false);
-    direct({0x0f, 0x85, 0xfa, 0xff, 0xff, 0xff}, 0x1000, true, false);
-    direct({0xeb, 0x10}, 0x1012, false, false);
-    direct({0xe9, 0, 1, 0, 0}, 0x1105, false, false);
-    direct({0xf2, 0xe9, 0, 1, 0, 0}, 0x1106, false, false);
-    direct({0xe8, 0xfb, 0xff, 0xff, 0xff}, 0x1000, false, true);
-    const auto indirect = [](const Code& code, bool link, bool returns, bool from_kernel) {
+    is_direct({0x74, 0xfe}, 0x1000, true, false);
+    is_direct({0xe3, 0x02}, 0x1004, true, false);
+    is_direct({0x0f, 0x85, 0xfa, 0xff, 0xff, 0xff}, 0x1000, true, false);
+    is_direct({0xeb, 0x10}, 0x1012, false, false);
+    is_direct({0xe9, 0, 1, 0, 0}, 0x1105, false, false);
+    is_direct({0xf2, 0xe9, 0, 1, 0, 0}, 0x1106, false, false);
+    is_direct({0xe8, 0xfb, 0xff, 0xff, 0xff}, 0x1000, false, true);
+    const auto is_indirect = [](const Code& code, bool link, bool returns, bool from_kernel) {
         const Instruction i = decoded(code);
         EXPECT_EQ(i.bytes, code.size());
         EXPECT_EQ(i.waypoint, Waypoint::indirect);
@@ -92,14 +92,14 @@ TEST(X86, Branches) {
         EXPECT_EQ(i.function_return, returns);
         EXPECT_EQ(i.exception_return, from_kernel);
     };
-    indirect({0xc3}, false, true, false);
-    indirect({0xc2, 8, 0}, false, true, false);
-    indirect({0xf3, 0xc3}, false, true, false);
-    indirect({0xff, 0xd0}, true, false, false);
-    indirect({0xff, 0x25, 1, 2, 3, 4}, false, false, false);
-    indirect({0x3e, 0xff, 0xe0}, false, false, false);
-    indirect({0x48, 0x0f, 0x07}, false, false, true);
-    indirect({0x48, 0xcf}, false, false, true);
+    is_indirect({0xc3}, false, true, false);
+    is_indirect({0xc2, 8, 0}, false, true, false);
+    is_indirect({0xf3, 0xc3}, false, true, false);
+    is_indirect({0xff, 0xd0}, true, false, false);
+    is_indirect({0xff, 0x25, 1, 2, 3, 4}, false, false, false);
+    is_indirect({0x3e, 0xff, 0xe0}, false, false, false);
+    is_indirect({0x48, 0x0f, 0x07}, false, false, true);
+    is_indirect({0x48, 0xcf}, false, false, true);
     EXPECT_TRUE(decoded({0x0f, 0x0b}).undefined);
     EXPECT_EQ(decode_x86_instr({0}, Code{0x06}), std::nullopt);
     EXPECT_EQ(decode_x86_instr({0}, Code{}), std::nullopt);
