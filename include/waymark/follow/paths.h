@@ -76,7 +76,7 @@ struct PathOptions {
 /// Those of decoders to come. Only tests change it, to make rare things frequent; not while a decoder is being made.
 inline PathOptions usual_paths{};
 
-/// A number of paths that never grows: each in the slot of its place and bytes, where it displaces another. Where a
+/// Paths, up to a number: each in the slot of its place and bytes, where it displaces another. Where a
 /// stream does not repeat itself, asking is given up for a while, and for longer each time.
 template <PathProtocol Protocol, class Out>
 class KnownPaths final : public flow::FoldedCounts {
@@ -178,6 +178,7 @@ public:
 private:
     static constexpr bool counts = std::is_same_v<Out, flow::CountWriter>;
     static constexpr std::uint64_t no_place = ~std::uint64_t{0};
+    static constexpr unsigned least_log2_size = 6;
     /// Tries are judged by so many misses. If fewer than a quarter of all tries were hits, so many bytes are read
     /// without another.
     static constexpr std::size_t misses_judged = 768, least_rest = 4096, most_rest = 256 * 1024;
@@ -240,12 +241,24 @@ private:
         return (bytes ^ place * 0xd6e8feb86659fd93U) * 0x9e3779b97f4a7c15U;
     }
 
-    /// Streams of a few packets do without.
-    void make_room() {
-        paths_.resize(std::size_t{1} << options_.log2_size);
+    /// Streams of a few packets do without, and those of few paths with little: each of thousands of sources has its
+    /// own.
+    void make_room() { make_room(std::min(options_.log2_size, least_log2_size)); }
+    void make_room(unsigned log2_size) {
+        paths_.assign(std::size_t{1} << log2_size, Path{});
         last_ = paths_.data();
-        missed_.resize(std::size_t{4} << options_.log2_size);
-        shift_ = 64 - options_.log2_size;
+        missed_.assign(std::size_t{4} << log2_size, 0);
+        shift_ = 64 - log2_size;
+        recorded_ = 0;
+    }
+    void grow() {
+        const std::vector<Path> before = std::move(paths_);
+        make_room(std::min(options_.log2_size, 64 - shift_ + 2));
+        for (const Path& path : before) {
+            if (path.place == no_place) continue;
+            paths_[hash(path.place, path.bytes) >> shift_] = path;
+            ++recorded_;
+        }
     }
 
     /// Follows packets, and remembers the last place where a path can end.
@@ -357,6 +370,7 @@ private:
         path.guess = slot.guess;
         if constexpr (!counts) path.times = next_number();
         slot = path;
+        if (++recorded_ > paths_.size() / 2 && paths_.size() < std::size_t{1} << options_.log2_size) grow();
     }
     /// Shorter paths gain nothing.
     static constexpr unsigned least_outcomes = 3;
@@ -384,7 +398,7 @@ private:
     Path* last_ = paths_.data();         // taken last
     const std::uint8_t* branched_until_ = nullptr;
     Position branched_ = nowhere;
-    std::size_t hits_ = 0, misses_ = 0, rest_ = 0, wait_ = 0;
+    std::size_t hits_ = 0, misses_ = 0, rest_ = 0, wait_ = 0, recorded_ = 0;
     std::uint64_t number_ = 0;
 };
 
