@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""Memory, output and time against the size of the input: each dimension of an input is doubled, and nothing may grow faster
+than n log n, or beyond a bound.
+
+usage: growth_test.py WAYMARK SOURCE_FOLDER [--long] [--only TEXT] [--write]
+
+Without --long the inputs are small, and only memory and bytes written count, which do not depend on the machine's load. With
+--long, time of the processor counts too, where it is long enough to mean something. --write writes docs/growth.md.
+"""
+import argparse
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import HANGS, Folder  # noqa: E402
+
+# Of one run, whatever the input is.
+MOST_MEMORY, MOST_SECONDS = 1 << 30, 60
+# What is added when n doubles may be so many times what was added the time before: 2 is linear, 2.3 n log n of these sizes,
+# 4 quadratic. Less than these differences means nothing.
+MOST_RATIO, LEAST_MEMORY, LEAST_BYTES, LEAST_SECONDS = 2.9, 12 << 20, 200_000, 1.0
+
+
+class Row:
+    """`make(folder, n)` makes the input; `commands` read it. `out`: what is written, whose size counts."""
+
+    def __init__(self, name, sizes, make, commands, note=""):
+        self.name, self.sizes, self.make, self.commands, self.note = name, sizes, make, commands, note
+
+
+class Inputs:
+    def __init__(self, waymark, compiler):
+        self.waymark, self.compiler = waymark, compiler
+
+    def build(self, folder, source, *options, suffix=".c"):
+        (folder / f"p{suffix}").write_text(source)
+        subprocess.run([self.compiler, "-g", "-O1", "-static", *options, "-o", "p", f"p{suffix}"], cwd=folder, check=True,
+                       timeout=HANGS, capture_output=True)
+
+    def record(self, folder, *words, options=()):
+        subprocess.run([self.waymark, "record", "-q", *options, "-o", "in", "--", "./p", *words], cwd=folder, check=True,
+                       timeout=HANGS, capture_output=True)
+
+    def recursion(self, folder, n):
+        self.build(folder, "#include <stdlib.h>\n__attribute__((noinline)) int odd(int n); __attribute__((noinline)) int even(int n)"
+                   " { volatile int x = n; return n ? odd(n - 1) + x : 0; } int odd(int n) { volatile int x = n;"
+                   " return n ? even(n - 1) + x : 1; }\nint main(int c, char** v) { return even(atoi(v[1])) & 1; }\n",
+                   "-fno-optimize-sibling-calls")
+        self.record(folder, str(n))
+
+    def threads(self, folder, n):
+        self.build(folder, "#include <pthread.h>\n#include <stdlib.h>\nstatic void* f(void* p) { volatile long s = 0;"
+                   " for (long i = 0; i < 300; i++) s += i * (long)p; return 0; }\nint main(int c, char** v) { int n = atoi(v[1]);"
+                   " pthread_t* t = malloc(n * sizeof *t); for (long i = 0; i < n; i++) pthread_create(t + i, 0, f, (void*)i);"
+                   " for (int i = 0; i < n; i++) pthread_join(t[i], 0); return 0; }\n", "-pthread")
+        self.record(folder, str(n))
+
+    def inlined(self, folder, n):
+        name = "f" * 20_000
+        self.build(folder, f"static volatile int g; static inline __attribute__((always_inline)) void {name}(void) {{ g++; }}\n"
+                   f"#define F {name}\nint main() {{\n" + "F();\n" * n + "return 0; }\n")
+        self.record(folder)
+
+    def lines(self, folder, n):
+        self.build(folder, "static volatile int g;\nint main() {\n" + "g++;\n" * n + "return 0; }\n")
+        self.record(folder)
+
+    def functions(self, folder, n):
+        self.build(folder, "static volatile int g;\n"
+                   + "".join(f"__attribute__((noinline)) void f{i}(void) {{ g++; }}\n" for i in range(n))
+                   + "int main() {\n" + "".join(f"f{i}();\n" for i in range(n)) + "return 0; }\n")
+        self.record(folder)
+
+    def long_name(self, folder, n):
+        self.build(folder, f"static volatile int g;\n__attribute__((noinline)) void {'x' * n}(void) {{ g++; }}\n"
+                   f"int main() {{ {'x' * n}(); return 0; }}\n")
+        self.record(folder)
+
+    def nested(self, folder, n, size=8):
+        """n symbols, each within the one before it."""
+        text = ".text\n.global main\n.type main, %function\nmain:\n mov w0, #0\n ret\n.size main, . - main\n.global big\nbig:\n"
+        text += "".join(f".type n{i}, %function\nn{i}:\n nop\n nop\n.size n{i}, {max(size * (n - i), 8)}\n" for i in range(n))
+        self.build(folder, text + " ret\n", suffix=".s")
+        self.record(folder)
+
+    def sections(self, folder, n):
+        text = ".text\n.global main\n.type main, %function\nmain:\n mov w0, #0\n ret\n.size main, . - main\n"
+        text += "".join(f".section s{i}, \"ax\"\n.type g{i}, %function\ng{i}: ret\n.size g{i}, 4\n" for i in range(n))
+        self.build(folder, text, suffix=".s")
+        self.record(folder)
+
+    def mappings(self, folder, n):
+        """A program maps itself n times, and has about as many AUX ranges."""
+        self.build(folder, "#include <fcntl.h>\n#include <stdlib.h>\n#include <sys/mman.h>\nint main(int c, char** v) {"
+                   " volatile int s = 0; int f = open(v[0], O_RDONLY); for (int i = 0; i < atoi(v[1]); i++) {"
+                   " mmap(0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, f, 0);"
+                   " for (int k = 0; k < 3000; k++) s += k & i ? 1 : 2; } return 0; }\n")
+        self.record(folder, str(n), options=("--as", "perf", "--aux-buffer", "8"))
+
+
+def rows(inputs, long):
+    def sizes(first):
+        return [first * 2 ** i for i in range(3)] if not long else [first * 4 * 2 ** i for i in range(3)]
+    symbols = ["in", "--symbols", "p"]
+    views = [["profile", *symbols], ["coverage", *symbols], ["export", *symbols, "--to", "lcov", "-o", "out"],
+             ["report", *symbols, "-o", "out"]]
+    exports = [["export", *symbols, "--to", form, "-o", "out"] for form in ("speedscope", "folded", "callgrind", "pprof", "firefox")]
+    return [
+        Row("depth of a recursion", sizes(1000), inputs.recursion, [*exports, ["flow", *symbols, "--format", "calls"],
+                                                                    ["report", *symbols, "-o", "out"]]),
+        Row("threads", sizes(16), inputs.threads, [["info", "in"], ["flow", "in", "--format", "summary", "--jobs", "1"],
+                                                   ["profile", "in", "--jobs", "1"]]),
+        Row("inlined calls of a function with a name of 20,000 bytes", sizes(100), inputs.inlined, [["profile", *symbols]]),
+        Row("source lines", sizes(1000), inputs.lines, [*views, ["profile", "--by", "line", *symbols]]),
+        Row("functions that ran", sizes(500), inputs.functions, [*views, *exports]),
+        Row("bytes of a name", sizes(50_000), inputs.long_name, [*views, exports[1]]),
+        Row("nested symbols", sizes(1000), inputs.nested, views),
+        Row("symbols of 1 MB that overlap", sizes(200), lambda f, n: inputs.nested(f, n, 1 << 20), views),
+        Row("sections", sizes(500), inputs.sections, [["info", "in"], *views[:2]]),
+        Row("mappings, and AUX ranges", sizes(50), inputs.mappings, [["info", "in"], ["flow", "in", "--format", "summary"],
+                                                                    ["profile", "in"]]),
+    ]
+
+
+def measured(waymark, folder, words):
+    """Seconds of the processor, bytes of memory and bytes written."""
+    out = folder / "out"
+    shutil.rmtree(out, ignore_errors=True) if out.is_dir() else out.unlink(missing_ok=True)
+    with (folder / "text").open("wb") as text:
+        process = subprocess.Popen([waymark, *words], cwd=folder, stdout=text, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    written = (out if out.exists() else folder / "text").stat().st_size
+    return process.returncode, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, written
+
+
+def grows(values, least):
+    """Whether what is added at the last doubling is out of proportion."""
+    first, second = values[1] - values[0], values[2] - values[1]
+    return second > least and second > MOST_RATIO * max(first, least / 4)
+
+
+def run(waymark, inputs, options, folder):
+    failures, table = [], []
+    for row in rows(inputs, options.long):
+        if options.only not in row.name:
+            continue
+        results = {" ".join(words): [] for words in row.commands}
+        for n in row.sizes:
+            place = folder / "place"
+            shutil.rmtree(place, ignore_errors=True)
+            place.mkdir()
+            row.make(place, n)
+            for words in row.commands:
+                status, *what = measured(waymark, place, words)
+                if status not in (0, 1):
+                    failures.append(f"{row.name} {n}: {' '.join(words)} ended with {status}")
+                results[" ".join(words)].append(what)
+        for words, values in results.items():
+            seconds, memory, written = zip(*values)
+            shown = words.replace(" in", "", 1).replace(" --symbols p", "").replace(" -o out", "")
+            wrong = [what for what, bad in (("memory", grows(memory, LEAST_MEMORY)), ("output", grows(written, LEAST_BYTES)),
+                                            ("time", options.long and grows(seconds, LEAST_SECONDS)),
+                                            ("more memory than the bound", max(memory) > MOST_MEMORY),
+                                            ("more time than the bound", options.long and max(seconds) > MOST_SECONDS)) if bad]
+            line = (row.name, shown, row.sizes[-1], seconds, memory, written)
+            table.append(line)
+            print(f"{'failed: ' + ', '.join(wrong) + ': ' if wrong else ''}{row.name}, {row.sizes}: {shown}: "
+                  f"{' '.join(f'{s:.2f}' for s in seconds)} s, {' '.join(str(m >> 20) for m in memory)} MB, "
+                  f"{' '.join(map(str, written))} bytes", flush=True)
+            if wrong:
+                failures.append(f"{row.name}: {shown}: {wrong}")
+    print(f"{len(table)} commands, {len(failures)} failed")
+    return failures, table
+
+
+TEXT = """# Growth
+
+Time of the processor, memory and output against the size of the input, each dimension of an input doubled twice. `tests/hostile/growth_test.py`
+measures them and fails where memory or output grows faster than n log n, or a run takes more than 1 GB; with `--long` also where time does.
+This table was written by
+
+    tests/hostile/growth_test.py WAYMARK . {options}--write
+
+with {build}; the times are those of the machine it ran on and only their proportion means something.
+
+| dimension | command | sizes | seconds | MB | bytes written |
+|---|---|---|---|---|---|
+"""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("waymark", type=pathlib.Path)
+    parser.add_argument("source", type=pathlib.Path)
+    parser.add_argument("--long", action="store_true")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--build", default="an optimised build")
+    options = parser.parse_args()
+    compiler = shutil.which("aarch64-linux-gnu-gcc")
+    if compiler is None or shutil.which("qemu-aarch64") is None:
+        print("SKIPPED: no aarch64-linux-gnu-gcc or qemu-aarch64 (Debian packages gcc-aarch64-linux-gnu and qemu-user)")
+        return 77
+    with Folder() as name:
+        failures, table = run(options.waymark.resolve(), Inputs(options.waymark.resolve(), compiler), options, pathlib.Path(name))
+    if options.write:
+        text = TEXT.format(options="--long " if options.long else "", build=options.build)
+        for name, words, largest, seconds, memory, written in table:
+            text += (f"| {name} | `{words}` | {', '.join(f'{largest // 2 ** i:,}' for i in (2, 1, 0))} | "
+                     f"{', '.join(f'{s:.2f}' for s in seconds)} | {', '.join(str(m >> 20) for m in memory)} | "
+                     f"{', '.join(f'{w:,}' for w in written)} |\n")
+        (options.source / "docs" / "growth.md").write_text(text)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
