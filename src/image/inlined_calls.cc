@@ -68,25 +68,6 @@ const char* declared_in(Dwarf_Die& die) {
     return dwarf_filesrc(files, file, nullptr, nullptr);
 }
 
-InlinedCall describe(Dwarf_Die& die, Dwarf_Files* files, std::size_t file_count) {
-    InlinedCall out;
-    const std::string name = text_of(die, DW_AT_name);
-    std::string linkage_name = linkage_name_of(die);
-    out.declared_line = number_of(die, DW_AT_decl_line);
-    out.function = linkage_name.empty() ? name : demangle(linkage_name);
-    if (linkage_name != out.function) out.linkage_name = std::move(linkage_name);
-    Dwarf_Attribute value;
-    Dwarf_Word file = 0, line = 0;
-    if (files != nullptr && dwarf_formudata(dwarf_attr(&die, DW_AT_call_file, &value), &file) == 0 &&
-        dwarf_formudata(dwarf_attr(&die, DW_AT_call_line, &value), &line) == 0 && file < file_count && line != 0 &&
-        line <= std::numeric_limits<std::uint32_t>::max()) {
-        const char* const path = dwarf_filesrc(files, file, nullptr, nullptr);
-        if (path != nullptr)
-            out.at = SourceLine{path, static_cast<std::uint32_t>(line), number_of(die, gnu_discriminator)};
-    }
-    return out;
-}
-
 /// What holds no code: skipped with all that is in it.
 bool is_data(int tag) {
     switch (tag) {
@@ -116,6 +97,41 @@ InlinedCalls::InlinedCalls(Dwarf_Die die, std::uint64_t bias) {
     read(unit, bias, spans);
     cut(spans);
     std::sort(bodies_.begin(), bodies_.end(), [](const Body& a, const Body& b) { return a.first < b.first; });
+}
+
+/// The function that an inlined call is of, described once for all its calls.
+std::uint32_t InlinedCalls::callee_of(Dwarf_Die& die) {
+    Dwarf_Attribute value;
+    Dwarf_Die origin;
+    const bool own = dwarf_hasattr(&die, DW_AT_name) != 0 || dwarf_hasattr(&die, DW_AT_linkage_name) != 0 ||
+                     dwarf_hasattr(&die, DW_AT_decl_line) != 0;
+    const bool shared = !own && dwarf_attr(&die, DW_AT_abstract_origin, &value) != nullptr &&
+                        dwarf_formref_die(&value, &origin) != nullptr;
+    const auto [found, is_new] = callee_at_.try_emplace(static_cast<const void*>((shared ? origin : die).addr),
+                                                        static_cast<std::uint32_t>(callees_.size()));
+    if (!is_new) return found->second;
+    Callee& out = callees_.emplace_back();
+    const std::string name = text_of(die, DW_AT_name);
+    std::string linkage_name = linkage_name_of(die);
+    out.declared_line = number_of(die, DW_AT_decl_line);
+    out.function = linkage_name.empty() ? name : demangle(linkage_name);
+    if (linkage_name != out.function) out.linkage_name = std::move(linkage_name);
+    return found->second;
+}
+
+InlinedCalls::Call InlinedCalls::describe(Dwarf_Die& die, Dwarf_Files* files, std::size_t file_count,
+                                          std::uint32_t parent) {
+    Call out{callee_of(die), parent, nullptr, 0, 0};
+    Dwarf_Attribute value;
+    Dwarf_Word file = 0, line = 0;
+    if (files != nullptr && dwarf_formudata(dwarf_attr(&die, DW_AT_call_file, &value), &file) == 0 &&
+        dwarf_formudata(dwarf_attr(&die, DW_AT_call_line, &value), &line) == 0 && file < file_count && line != 0 &&
+        line <= std::numeric_limits<std::uint32_t>::max()) {
+        out.file = dwarf_filesrc(files, file, nullptr, nullptr);
+        out.line = static_cast<std::uint32_t>(line);
+        out.discriminator = number_of(die, gnu_discriminator);
+    }
+    return out;
 }
 
 void InlinedCalls::read(Dwarf_Die unit, std::uint64_t bias, std::vector<Span>& spans) {
@@ -159,7 +175,7 @@ void InlinedCalls::read(Dwarf_Die unit, std::uint64_t bias, std::vector<Span>& s
                 }
             // Without code it is nobody's caller.
             if (!any) continue;
-            calls_.push_back({describe(here.die, files, file_count), here.call});
+            calls_.push_back(describe(here.die, files, file_count, here.call));
             here.call = number;
             ++here.depth;
         }
@@ -199,6 +215,16 @@ void InlinedCalls::cut(std::vector<Span>& spans) {
     put(from, std::numeric_limits<std::uint64_t>::max());
 }
 
+InlinedCall InlinedCalls::with_names(const Call& call) const {
+    const Callee& callee = callees_[call.callee];
+    InlinedCall out;
+    out.function = callee.function;
+    out.linkage_name = callee.linkage_name;
+    out.declared_line = callee.declared_line;
+    if (call.file != nullptr) out.at = SourceLine{call.file, call.line, call.discriminator};
+    return out;
+}
+
 InlinedPlace InlinedCalls::at(std::uint64_t address) const {
     InlinedPlace out{Address{address}, Address{address + 1}, {}};
     const auto after = std::upper_bound(pieces_.begin(), pieces_.end(), address,
@@ -208,7 +234,7 @@ InlinedPlace InlinedCalls::at(std::uint64_t address) const {
     out.first = {piece.first};
     out.end = {piece.end};
     for (std::uint32_t call = piece.call; call != none; call = calls_[call].parent)
-        out.calls.push_back(calls_[call].what);
+        out.calls.push_back(with_names(calls_[call]));
     std::reverse(out.calls.begin(), out.calls.end());
     return out;
 }

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "waymark/image/debug_info.h"
@@ -30,9 +32,15 @@ private:
     static constexpr std::uint32_t most_depth = 512;
     static constexpr std::size_t most_spans = std::size_t{1} << 22;
 
+    /// What all calls of a function have in common: names may be long.
+    struct Callee {
+        std::string function, linkage_name;
+        std::uint32_t declared_line = 0;
+    };
     struct Call {
-        InlinedCall what;
-        std::uint32_t parent = none;
+        std::uint32_t callee, parent;
+        const char* file;  ///< of the call; null: not known
+        std::uint32_t line, discriminator;
     };
     /// [first, end) in which a call is the innermost; `none`: none is. Pieces do not overlap.
     struct Piece {
@@ -53,6 +61,13 @@ private:
     void read(Dwarf_Die unit, std::uint64_t bias, std::vector<Span>& spans);
     void cut(std::vector<Span>& spans);
 
+    std::uint32_t callee_of(Dwarf_Die& die);
+    Call describe(Dwarf_Die& die, Dwarf_Files* files, std::size_t file_count, std::uint32_t parent);
+
+    [[nodiscard]] InlinedCall with_names(const Call& call) const;
+
+    std::vector<Callee> callees_;
+    std::map<const void*, std::uint32_t> callee_at_;  // by the entry that describes them
     std::vector<Call> calls_;
     std::vector<Piece> pieces_;  // by address
     std::vector<Body> bodies_;   // by address
