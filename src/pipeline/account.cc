@@ -63,11 +63,12 @@ void add_stream(Account& to, const Session& session, const DecodedStream& s) {
     if (s.ranges != 0) answers::add(to, {AccountReason::decoded, {}, 1, s.stream->bytes, s.instructions, s.ranges});
     if (troubles.handlers_left_out != 0)
         answers::add(to, {.reason = AccountReason::handlers, .times = troubles.handlers_left_out});
-    if (troubles.resumptions != 0)
-        answers::add(to, {.reason = session.capture.sampled   ? AccountReason::sampled
-                                    : session.capture.strobed ? AccountReason::strobing
-                                                              : AccountReason::off,
+    if (session.capture.sampled) {
+        if (s.ranges != 0) answers::add(to, {.reason = AccountReason::sampled});
+    } else if (troubles.resumptions != 0) {
+        answers::add(to, {.reason = session.capture.strobed ? AccountReason::strobing : AccountReason::off,
                           .times = troubles.resumptions});
+    }
     if (const flow::Trouble& gap = troubles.gaps[static_cast<unsigned>(GapReason::missing)]; gap.times != 0)
         answers::add(to, {.reason = AccountReason::recorder, .times = gap.times});
     for (const Damage& damage : damage_in(*s.stream, troubles, s.ranges)) add(to, damage);

@@ -176,6 +176,7 @@ private:
 class Configured final : public protocol::Configuration {
 public:
     Configured(const Config& config, std::string_view type) : config_(config), type_(type) {}
+    [[nodiscard]] const Config& config() const { return config_; }
     [[nodiscard]] const protocol::Protocol& protocol() const override { return row(); }
     [[nodiscard]] bool equals(const Configuration& other) const override {
         const auto& that = static_cast<const Configured&>(other);
@@ -242,9 +243,39 @@ public:
     [[nodiscard]] std::vector<std::string> packet_names() const override {
         return {std::string(newest_name), std::string(older_name)};
     }
-    /// Any bytes could be addresses, so only the file that they come in says that they are.
-    [[nodiscard]] bool identify(const std::vector<protocol::Stretch>&, protocol::Identity&) const override {
-        return false;
+    [[nodiscard]] bool identify(const std::vector<protocol::Stretch>& stretches,
+                                protocol::Identity& out) const override {
+        // Addresses are signed numbers of 48 bits, and half of the flags is reserved.
+        struct Sound {
+            std::uint64_t entries = 0, sound = 0;
+            void entry(const StackEntry& e, Offset, bool) {
+                const auto is_address = [](std::uint64_t a) { return a >> 47 == 0 || a >> 47 == 0x1ffff; };
+                ++entries;
+                sound += is_address(e.from) && is_address(e.to) && (e.from | e.to) != 0 && e.privilege < 4 ? 1 : 0;
+            }
+            void gap(const Gap&) {}
+        };
+        std::uint64_t entries = 0, sound = 0;
+        for (const protocol::Stretch& stretch : stretches) {
+            EntryReader<Sound> reader(Sound{});
+            reader.feed(stretch.bytes);
+            reader.finish();
+            entries += reader.take().entries;
+            sound += reader.take().sound;
+        }
+        out.tried.push_back({"branch stacks", fmt::format("{}, {} of them with two addresses",
+                                                          counted(entries, "entry", "entries"), sound)});
+        if (entries < 2 || sound != entries) return false;
+        out.protocol = this;
+        out.configuration = configuration({}, made_a64_type);
+        out.entries = out.waypoints = entries;
+        out.first_sync = Offset{0};
+        return true;
+    }
+    /// The bytes do not show the instruction set.
+    [[nodiscard]] protocol::Settled settle(const protocol::Identity&, const protocol::Configuration& described,
+                                           const std::vector<protocol::Stretch>&, std::string_view) const override {
+        return {configuration(static_cast<const Configured&>(described).config(), described.source_type()), {}};
     }
     [[nodiscard]] std::string sentence(const flow::Inconsistency& what) const override {
         switch (what.conflict) {
