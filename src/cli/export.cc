@@ -30,6 +30,8 @@ struct ExportOptions {
     std::uint64_t max_bytes = 0;  // 0: not given
     bool list = false, bolt_traces = false;
     std::string list_version;  // empty: not given
+    exports::CoverageOptions coverage;
+    std::vector<std::string> prefixes;  // OLD=NEW
 };
 
 std::string format_names() {
@@ -88,9 +90,10 @@ public:
         wanted.timeline = format_->timeline;
         wanted.instructions = format_->instructions;
         wanted.ranges = format_->ranges;
-        wanted.inlined = is_table_format() || format_->name == "pprof" || format_->name == "llvm-profile";
+        wanted.inlined =
+            is_table_format() || is_coverage() || format_->name == "pprof" || format_->name == "llvm-profile";
         // What was never entered was not covered either.
-        wanted.all_functions = format_->name == "lcov" || format_->name == "cobertura" || is_table_format();
+        wanted.all_functions = is_coverage() || is_table_format();
         // What shows each instruction shows its text too.
         wanted.disassembly = is_table_format();
         const auto answers = answers_of(wanted);
@@ -114,6 +117,7 @@ private:
     [[nodiscard]] bool is_table_format() const {
         return format_->name == "csv" || format_->name == "jsonl" || format_->name == "sqlite";
     }
+    [[nodiscard]] bool is_coverage() const { return format_->name == "lcov" || format_->name == "cobertura"; }
     /// What the command line asks for that cannot be.
     ExitStatus check() {
         const auto wrong = [](const std::string& text) {
@@ -141,6 +145,17 @@ private:
         if (options_.bolt_traces && name != "bolt") return wrong("--bolt-traces is for bolt");
         if (!options_.list_version.empty() && name != "branch-list")
             return wrong("--branch-list-version is for branch-list");
+        coverage_ = options_.coverage;
+        if (!is_coverage() && !(coverage_.only.empty() && coverage_.source_roots.empty() && options_.prefixes.empty()))
+            return wrong("--only, --source-root and --path-prefix are for lcov and cobertura");
+        if (coverage_.end_lines && name != "lcov") return wrong("--lcov-end-lines is for lcov");
+        for (const std::string& prefix : options_.prefixes) {
+            const std::size_t equals = prefix.find('=');
+            if (equals == 0 || equals == prefix.npos)
+                return wrong(fmt::format("--path-prefix takes OLD=NEW, and '{}' is none", prefix));
+            coverage_.prefixes.emplace_back(prefix.substr(0, equals), prefix.substr(equals + 1));
+        }
+        for (std::string& root : coverage_.source_roots) root = fs::absolute(root).lexically_normal().string();
         if (options_.format == exports::old_name_of_llvm_profile)
             say("note",
                 "autofdo is the older name of llvm-profile, LLVM's sample profile; Google's AutoFDO text is "
@@ -164,7 +179,8 @@ private:
     Result<ExportReport> write(const Answers& a, ByteSink& sink) const {
         if (!options_.table.empty()) return write_table(a, *exports::find_table(options_.table), sink);
         exports::WriteOptions how{
-            metric_, {}, options_.of_image, options_.bolt_traces, branch_list_version(options_.list_version)};
+            metric_,  {}, options_.of_image, options_.bolt_traces, branch_list_version(options_.list_version),
+            coverage_};
         if (options_.max_bytes != 0) how.most_bytes = options_.max_bytes;
         return exports::write(*format_, a, how, sink);
     }
@@ -276,6 +292,7 @@ private:
     std::string path_;
     const exports::Format* format_ = nullptr;
     std::size_t metric_ = 0;
+    exports::CoverageOptions coverage_;
 };
 
 }  // namespace
@@ -323,6 +340,21 @@ Run add_export(CLI::App& app) {
     command.add_flag("--bolt-traces", options->bolt_traces,
                      "bolt: T and R lines, a branch with the range behind it, which BOLT of LLVM 20 and later reads");
     add_branch_list_version(command, options->list_version);
+    const auto of_coverage = [&](const char* name, std::vector<std::string>& value, const char* type,
+                                 const char* help) {
+        command.add_option(name, value, help)->type_name(type)->check(not_empty())->allow_extra_args(false)->take_all();
+    };
+    of_coverage("--only", options->coverage.only, "NAME",
+                "lcov, cobertura: only this source file (p.c, src/p.c), folder (src/), function or image; * and ? are "
+                "wildcards. Without this and --source-root, headers of libraries are left out. May be repeated");
+    of_coverage("--source-root", options->coverage.source_roots, "DIR",
+                "lcov, cobertura: only source files below this folder; cobertura names them relative to it. May be "
+                "repeated");
+    of_coverage("--path-prefix", options->prefixes, "OLD=NEW",
+                "lcov, cobertura: paths of source files that begin with OLD begin with NEW, as where a program was "
+                "built on another machine. May be repeated");
+    command.add_flag("--lcov-end-lines", options->coverage.end_lines,
+                     "lcov: functions have their last line, too; for lcov 2.0 and later, not for 1.16");
     add_jobs(command, options->answers.jobs)->check(CLI::Range(0U, 256U));
     add_kallsyms(command, options->answers.kallsyms);
     command.add_flag("--list", options->list, "Show the formats, what opens them and what they need");

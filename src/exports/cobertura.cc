@@ -1,6 +1,7 @@
 #include "waymark/exports/cobertura.h"
 
 #include <map>
+#include <set>
 
 #include "coverage.h"
 #include "look_up.h"
@@ -47,7 +48,7 @@ public:
         std::map<std::string, std::vector<const CoveredFile*>> packages;
         for (const CoveredFile& file : files_) {
             all.add(file);
-            packages[split(path_text(answers_, file.source)).first].push_back(&file);
+            packages[split(file.name).first].push_back(&file);
         }
         out_.write(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
@@ -62,7 +63,15 @@ public:
         out_.print("\" timestamp=\"{}\">\n", time * 1000);
         if (const std::string run = answers::account_sentence(answers_.account); !run.empty())
             out_.print("  <!-- run: {} -->\n", xml_comment(run));
-        out_.write("  <sources>\n    <source>.</source>\n  </sources>\n  <packages>\n");
+        out_.write("  <sources>\n");
+        std::set<std::string> roots;
+        for (const CoveredFile& file : files_) roots.insert(file.root.empty() ? "." : file.root);
+        for (const std::string& root : roots) {
+            out_.write("    <source>");
+            out_.xml(root);
+            out_.write("</source>\n");
+        }
+        out_.write("  </sources>\n  <packages>\n");
         for (const auto& [folder, files] : packages) package(folder, files);
         out_.write("  </packages>\n</coverage>\n");
         return out_.finish();
@@ -90,12 +99,11 @@ private:
         out_.write("      </classes>\n    </package>\n");
     }
     void one_class(const CoveredFile& file) {
-        const std::string_view path = path_text(answers_, file.source);
         Sums sums;
         sums.add(file);
         out_.write("        <class");
-        name("name", split(path).second);
-        name("filename", path);
+        name("name", split(file.name).second);
+        name("filename", file.name);
         rates(sums);
         out_.write(" complexity=\"0\">\n");
         if (!file.not_observed.empty())
@@ -116,12 +124,12 @@ private:
         sums.lines = f.lines;
         sums.lines_hit = f.lines_hit;
         for (const Branch* b : file.branches) {
-            if (b->function != f.function) continue;
+            if (f.function == answers::none || b->function != f.function) continue;
             sums.branches += 2;
             sums.branches_hit += outcomes(*b);
         }
         out_.write("            <method");
-        name("name", function_name(answers_, f.function));
+        name("name", f.function == answers::none ? f.name : function_name(answers_, f.function));
         out_.write(" signature=\"()\"");
         rates(sums);
         out_.print(
@@ -157,10 +165,10 @@ private:
 }  // namespace
 
 Result<ExportReport> write_cobertura(const Answers& answers, const CoberturaOptions& options, ByteSink& sink) {
-    WM_ASSIGN_OR_RETURN(const std::vector<CoveredFile> files, covered_files(answers));
+    WM_ASSIGN_OR_RETURN(const Coverage coverage, coverage_of(answers, options.coverage));
     ExportReport report;
-    report.bytes = CoberturaWriter(answers, files, sink).write(options.time);
-    note_coverage(files, report);
+    report.bytes = CoberturaWriter(answers, coverage.files, sink).write(options.time);
+    report.notes = coverage.notes();
     return report;
 }
 

@@ -1,11 +1,15 @@
 #include "coverage.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
+#include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 
 #include "look_up.h"
+#include "waymark/answers/only.h"
 #include "writer.h"
 
 namespace waymark::exports {
@@ -27,26 +31,160 @@ std::uint64_t CoveredFile::branches_hit() const {
     return out;
 }
 
-Result<std::vector<CoveredFile>> covered_files(const Answers& answers) {
+bool CoveredFile::needs_end_lines() const {
+    std::map<std::uint32_t, bool> entered;  // by first line
+    for (const CoveredFunction& f : functions)
+        if (f.name.find("{lambda(") == f.name.npos) entered[f.line] |= f.entries != 0;
+    return std::any_of(lines.begin(), lines.end(), [&](const Line& line) {
+        const auto next = entered.upper_bound(line.line);
+        return hits(line) != 0 && next != entered.begin() && !std::prev(next)->second;
+    });
+}
+
+namespace {
+
+/// A header of a library that is installed, which is no part of the program under test.
+bool is_library_header(std::string_view path) {
+    constexpr std::string_view cxx = "/include/c++/", include = "/include/", clang = "/lib/clang/", gcc = "/lib/gcc";
+    if (path.find(cxx) != path.npos) return true;
+    const bool installed =
+        path.starts_with("/usr/") && !path.starts_with("/usr/src/") && !path.starts_with("/usr/local/src/");
+    return installed &&
+           (path.find(include) != path.npos || path.find(clang) != path.npos || path.find(gcc) != path.npos);
+}
+
+/// The rest of a path below a folder; empty: it is not below it.
+std::string_view below(std::string_view path, std::string_view folder) {
+    while (folder.size() > 1 && folder.ends_with('/')) folder.remove_suffix(1);
+    if (!path.starts_with(folder)) return {};
+    path.remove_prefix(folder.size());
+    if (folder == "/") return path;
+    return path.starts_with('/') ? path.substr(1) : std::string_view();
+}
+
+/// Gives a file the names that options ask for; false: it lies below none of the source roots.
+bool name_file(CoveredFile& file, std::string_view path, const CoverageOptions& options) {
+    file.path = std::string(path);
+    const std::string normal = std::filesystem::path(file.path).lexically_normal().string();
+    for (const auto& [from, to] : options.prefixes)
+        if (const std::string_view rest = below(normal, from); !rest.empty()) {
+            file.path = (std::filesystem::path(to) / rest).lexically_normal().string();
+            break;
+        }
+    file.name = file.path;
+    if (options.source_roots.empty()) return true;
+    const std::string at = std::filesystem::path(file.path).lexically_normal().string();
+    for (const std::string& root : options.source_roots)
+        if (const std::string_view rest = below(at, root); !rest.empty()) {
+            file.root = root;
+            file.name = std::string(rest);
+            return true;
+        }
+    return false;
+}
+
+/// How often a line of a file ran; nothing: no code is of that line.
+std::optional<std::uint64_t> hits_of(const CoveredFile& file, std::uint32_t line) {
+    const auto at = std::lower_bound(file.lines.begin(), file.lines.end(), line,
+                                     [](const Line& row, std::uint32_t sought) { return row.line < sought; });
+    return at != file.lines.end() && at->line == line ? std::optional(hits(*at)) : std::nullopt;
+}
+
+/// Newer versions of lcov know lambdas by their names, and the oldest ends names at a comma.
+std::string covered_name(std::string_view linkage, std::string_view name) {
+    if (name.find("{lambda(") == name.npos) return std::string(linkage);
+    std::string out(name);
+    std::replace(out.begin(), out.end(), ',', ';');
+    return out;
+}
+
+/// Readers of lcov want a count for the line of each function, and a function that ran exactly if a line of it did.
+void place_function(CoveredFile& file, CoveredFunction& f, const std::set<std::uint32_t>& own, Line declaration) {
+    const bool has_line = hits_of(file, declaration.line).has_value();
+    bool ran = false;
+    for (const std::uint32_t line : own) ran |= hits_of(file, line).value_or(0) != 0;
+    if (!has_line && !own.empty() && (ran || f.entries == 0)) f.line = *own.begin();
+    f.last = own.empty() ? f.line : std::max(f.line, *own.rbegin());
+    if (f.entries == 0)
+        for (const std::uint32_t line : own)
+            if (const auto times = hits_of(file, line); times.value_or(0) != 0) {
+                f.entries = *times;  // as code of the function it was inlined into
+                break;
+            }
+    if (hits_of(file, f.line)) return;
+    declaration.seen = f.entries != 0 ? Seen::executed : Seen::not_executed;
+    declaration.times = f.entries;
+    file.lines.insert(std::upper_bound(file.lines.begin(), file.lines.end(), declaration.line,
+                                       [](std::uint32_t sought, const Line& row) { return sought < row.line; }),
+                      std::move(declaration));
+}
+
+/// Functions that were inlined wherever they are called are functions of their file, too.
+struct InlinedFunctions {
+    struct Found {
+        std::uint32_t declared{};
+        std::set<std::uint32_t> own{};
+    };
+    std::map<std::pair<Index, std::string>, Found> all{};  // by source and name
+
+    InlinedFunctions(const Answers& answers, const answers::Chosen& chosen) {
+        std::set<std::string_view> outlined;
+        for (Index i = 0; i < answers.functions.size(); ++i)
+            outlined.insert(answers::without_suffix(linkage_name(answers, i)));
+        for (const answers::Instruction& i : answers.instructions) {
+            if (i.inlined >= answers.inlined.size()) continue;
+            const answers::InlinedCall& call = answers.inlined[i.inlined];
+            const std::string_view linkage = call.linkage_name.empty() ? call.name : call.linkage_name;
+            if (call.declared_line == 0 || i.line < call.declared_line || outlined.contains(linkage) ||
+                !chosen(i.function, i.source))
+                continue;
+            Found& found = all[{i.source, covered_name(linkage, call.name)}];
+            found.declared = call.declared_line;
+            found.own.insert(i.line);
+        }
+    }
+};
+
+Error no_files(const std::vector<std::string>& elsewhere, const CoverageOptions& options) {
+    return {Errc::not_found,
+            fmt::format("no source file lies below {}; the program's are elsewhere, such as {}: --path-prefix OLD=NEW "
+                        "replaces the beginning of paths",
+                        options.source_roots.front(), elsewhere.front())};
+}
+
+}  // namespace
+
+Result<Coverage> coverage_of(const Answers& answers, const CoverageOptions& options) {
     if (!answers.metrics.empty() && !answers.metrics.front().exact && answers.metrics.front().stretches == 0)
         return Error{
             Errc::not_found,
             "samples show some of the code that ran and cannot show what did not, so they are no coverage; csv, pprof "
             "and autofdo have their counts by line"};
-    std::vector<CoveredFile> files;
+    const answers::Chosen chosen(answers, options.only);
+    if (const std::string unknown = chosen.unknown(); !unknown.empty()) return Error{Errc::not_found, unknown};
+    Coverage out;
+    std::vector<CoveredFile>& files = out.files;
+    std::vector<std::string> elsewhere;
     for (std::size_t i = 0; i < answers.lines.size();) {
-        std::size_t end = i;
-        while (end < answers.lines.size() && answers.lines[end].source == answers.lines[i].source) ++end;
-        if (answers.lines[i].source < answers.sources.size()) {
-            CoveredFile file;
-            file.source = answers.lines[i].source;
-            file.lines = std::span(answers.lines).subspan(i, end - i);
-            for (const Line& line : file.lines)
-                if (line.seen == Seen::not_observed) file.not_observed.push_back(line.line);
+        const Index source = answers.lines[i].source;
+        CoveredFile file;
+        file.source = source;
+        for (; i < answers.lines.size() && answers.lines[i].source == source; ++i)
+            if (chosen(answers.lines[i].function, source)) file.lines.push_back(answers.lines[i]);
+        if (source >= answers.sources.size() || file.lines.empty()) continue;
+        const std::string_view path = path_text(answers, source);
+        if (!name_file(file, path, options))
+            elsewhere.emplace_back(path);
+        else if (options.only.empty() && options.source_roots.empty() && is_library_header(file.path))
+            out.headers.push_back(file.path);
+        else
             files.push_back(std::move(file));
-        }
-        i = end;
     }
+    if (files.empty() && !elsewhere.empty()) return no_files(elsewhere, options);
+    if (files.empty() && !out.headers.empty())
+        return Error{Errc::not_found, fmt::format("all source lines are of headers of libraries, such as {}; --only "
+                                                  "names what is to be in the report",
+                                                  out.headers.front())};
     if (files.empty()) return Error{Errc::not_found, lacks_lines(answers)};
     const auto find = [&](Index source) -> CoveredFile* {
         const auto at = std::lower_bound(files.begin(), files.end(), source,
@@ -59,45 +197,80 @@ Result<std::vector<CoveredFile>> covered_files(const Answers& answers) {
     for (const Line& line : answers.lines)
         if (line.seen == Seen::executed && line.function < ran.size()) ran[line.function] = true;
     std::map<std::pair<Index, Index>, std::map<std::uint32_t, bool>> lines_of_functions;  // by source, function
+    std::map<Index, std::set<std::uint32_t>> own;  // by function: its lines in the file it begins in
+    const auto add = [&](Index source, Index function, std::uint32_t line, bool executed, bool inlined) {
+        lines_of_functions[{source, function}][line] |= executed;
+        if (function >= answers.functions.size()) return;
+        const answers::Function& f = answers.functions[function];
+        if (!inlined && source == f.source && line >= f.line) own[function].insert(line);
+    };
     for (const auto& i : answers.instructions)
         for (const auto& [source, line] : lines_of(answers, i))
-            lines_of_functions[{source, i.function}][line] |= i.seen == Seen::executed;
+            add(source, i.function, line, i.seen == Seen::executed, i.inlined < answers.inlined.size());
     if (answers.instructions.empty())
-        for (const Line& line : answers.lines)
-            lines_of_functions[{line.source, line.function}][line.line] |= hits(line) != 0;
+        for (const Line& line : answers.lines) add(line.source, line.function, line.line, hits(line) != 0, false);
     const auto entries = function_entries(answers);
     for (Index i = 0; i < answers.functions.size(); ++i) {
         const answers::Function& f = answers.functions[i];
-        CoveredFile* file = f.synthetic || f.line == 0 ? nullptr : find(f.source);
+        CoveredFile* file = f.synthetic || f.line == 0 || !chosen(i, f.source) ? nullptr : find(f.source);
         if (file == nullptr) continue;
-        CoveredFunction covered{i, f.line, std::max<std::uint64_t>(entries[i], ran[i] ? 1 : 0)};
+        CoveredFunction covered;
+        covered.name = covered_name(linkage_name(answers, i), function_name(answers, i));
+        covered.line = f.line;
+        covered.entries = std::max<std::uint64_t>(entries[i], ran[i] ? 1 : 0);
+        covered.function = i;
         for (const auto& [line, hit] : lines_of_functions[{f.source, i}]) {
             ++covered.lines;
             covered.lines_hit += hit ? 1 : 0;
         }
+        Line declaration;
+        declaration.source = f.source;
+        declaration.line = f.line;
+        declaration.function = i;
+        place_function(*file, covered, own[i], declaration);
         file->functions.push_back(covered);
     }
+    for (const auto& [key, inlined] : InlinedFunctions(answers, chosen).all) {
+        CoveredFile* const file = find(key.first);
+        if (file == nullptr) continue;
+        CoveredFunction covered;
+        covered.name = key.second;
+        covered.line = inlined.declared;
+        covered.lines = inlined.own.size();
+        for (const std::uint32_t line : inlined.own) covered.lines_hit += hits_of(*file, line).value_or(0) != 0 ? 1 : 0;
+        Line declaration;
+        declaration.source = key.first;
+        declaration.line = inlined.declared;
+        place_function(*file, covered, inlined.own, declaration);
+        file->functions.push_back(std::move(covered));
+    }
     for (const Branch& b : answers.branches)
-        if (b.kind == Branch::Kind::conditional && b.line != 0)
+        if (b.kind == Branch::Kind::conditional && b.line != 0 && chosen(b.function, b.source))
             if (CoveredFile* file = find(b.source)) file->branches.push_back(&b);
     for (CoveredFile& file : files) {
+        for (const Line& line : file.lines)
+            if (line.seen == Seen::not_observed) file.not_observed.push_back(line.line);
         std::stable_sort(file.functions.begin(), file.functions.end(),
                          [](const auto& a, const auto& b) { return a.line < b.line; });
         std::stable_sort(file.branches.begin(), file.branches.end(), [](const Branch* a, const Branch* b) {
             return std::tie(a->line, a->address) < std::tie(b->line, b->address);
         });
     }
-    return files;
+    return out;
 }
 
-void note_coverage(const std::vector<CoveredFile>& files, ExportReport& report) {
+std::vector<std::string> Coverage::notes() const {
+    std::vector<std::string> out;
     std::uint64_t lines = 0;
     for (const CoveredFile& file : files) lines += file.not_observed.size();
     if (lines != 0)
-        report.notes.push_back(
-            counted(lines, "line") + (lines == 1 ? " was" : " were") +
-            " not observed: flow was lost where they could have run. The format has no word for that; they count as "
-            "not executed, and comments in the file name them");
+        out.push_back(counted(lines, "line") + (lines == 1 ? " was" : " were") +
+                      " not observed: flow was lost where they could have run. The format has no word for that; they "
+                      "count as not executed, and comments in the file name them");
+    if (!headers.empty())
+        out.push_back(fmt::format("{} of libraries left out, such as {}; --only names what is to be in the report",
+                                  counted(headers.size(), "header"), headers.front()));
+    return out;
 }
 
 }  // namespace waymark::exports

@@ -1,11 +1,12 @@
 /// What lcov and Cobertura say of a source file.
 #pragma once
 
-#include <span>
+#include <string>
 #include <vector>
 
 #include "waymark/answers/answers.h"
 #include "waymark/core/result.h"
+#include "waymark/exports/coverage_options.h"
 #include "waymark/exports/export.h"
 
 namespace waymark::exports {
@@ -22,26 +23,37 @@ namespace waymark::exports {
 }
 
 struct CoveredFunction {
-    answers::Index function{};
-    std::uint32_t line{};
-    std::uint64_t entries{};             ///< at least 1 if any of its code ran
-    std::uint64_t lines{}, lines_hit{};  ///< with code of it
+    std::string name{};                       ///< as in the symbol table, or for reading where that is of a lambda
+    std::uint32_t line{};                     ///< the first with code: readers want a count for it
+    std::uint32_t last{};                     ///< the last line with code of its own
+    std::uint64_t entries{};                  ///< at least 1 if any of its code ran, also where it was inlined
+    std::uint64_t lines{}, lines_hit{};       ///< with code of it
+    answers::Index function = answers::none;  ///< none: all of it was inlined
 };
 
 struct CoveredFile {
     answers::Index source{};
-    std::span<const answers::Line> lines;
+    std::string path;  ///< with prefixes replaced
+    std::string root;  ///< the source root it lies below; empty: none was given
+    std::string name;  ///< relative to the root, else the path
+    std::vector<answers::Line> lines;
     std::vector<CoveredFunction> functions;        ///< by line
     std::vector<const answers::Branch*> branches;  ///< conditional ones, by line, then address
     std::vector<std::uint32_t> not_observed;       ///< lines
     [[nodiscard]] std::uint64_t lines_hit() const;
     [[nodiscard]] std::uint64_t branches_hit() const;  ///< outcomes, of two for each branch
+    /// Whether lcov 2.2 and later contradict the file unless it has the last lines of functions: to them a function
+    /// ends before the next one, and has not run if one of those lines has.
+    [[nodiscard]] bool needs_end_lines() const;
 };
 
-/// Files with lines, by source. Errors as of `write_lcov`.
-[[nodiscard]] Result<std::vector<CoveredFile>> covered_files(const answers::Answers& answers);
+struct Coverage {
+    std::vector<CoveredFile> files;    ///< with lines, by source
+    std::vector<std::string> headers;  ///< of libraries, which were left out as nobody asked for them
+    [[nodiscard]] std::vector<std::string> notes() const;  ///< what a reader of it has to know
+};
 
-/// What a reader of coverage has to know.
-void note_coverage(const std::vector<CoveredFile>& files, ExportReport& report);
+/// Errors as of `write_lcov`.
+[[nodiscard]] Result<Coverage> coverage_of(const answers::Answers& answers, const CoverageOptions& options);
 
 }  // namespace waymark::exports

@@ -1,5 +1,7 @@
 #include "waymark/exports/lcov.h"
 
+#include <algorithm>
+
 #include "coverage.h"
 #include "look_up.h"
 #include "writer.h"
@@ -11,12 +13,12 @@ using answers::Branch;
 
 namespace {
 
-void write_functions(Writer& out, const Answers& answers, const CoveredFile& file) {
+void write_functions(Writer& out, const CoveredFile& file, bool end_lines) {
     std::uint64_t hit = 0;
     for (const CoveredFunction& f : file.functions)
-        out.print("FN:{},{}\n", f.line, one_line(linkage_name(answers, f.function)));
+        out.print("FN:{},{}{}\n", f.line, end_lines ? fmt::format("{},", f.last) : "", one_line(f.name));
     for (const CoveredFunction& f : file.functions) {
-        out.print("FNDA:{},{}\n", f.entries, one_line(linkage_name(answers, f.function)));
+        out.print("FNDA:{},{}\n", f.entries, one_line(f.name));
         hit += std::uint64_t{f.entries != 0};
     }
     out.print("FNF:{}\nFNH:{}\n", file.functions.size(), hit);
@@ -40,22 +42,29 @@ void write_branches(Writer& out, const CoveredFile& file) {
 
 }  // namespace
 
-Result<ExportReport> write_lcov(const Answers& answers, ByteSink& sink) {
-    WM_ASSIGN_OR_RETURN(const std::vector<CoveredFile> files, covered_files(answers));
+Result<ExportReport> write_lcov(const Answers& answers, const CoverageOptions& options, ByteSink& sink) {
+    WM_ASSIGN_OR_RETURN(const Coverage coverage, coverage_of(answers, options));
     Writer out(sink);
     if (const std::string run = answers::account_sentence(answers.account); !run.empty())
         out.print("# run: {}\n", one_line(run));
-    for (const CoveredFile& file : files) {
-        out.print("TN:\nSF:{}\n", one_line(path_text(answers, file.source)));
+    for (const CoveredFile& file : coverage.files) {
+        out.print("TN:\nSF:{}\n", one_line(file.path));
         if (!file.not_observed.empty()) out.print("# not observed: {}\n", line_list(file.not_observed));
-        write_functions(out, answers, file);
+        write_functions(out, file, options.end_lines);
         write_branches(out, file);
         for (const answers::Line& line : file.lines) out.print("DA:{},{}\n", line.line, hits(line));
         out.print("LF:{}\nLH:{}\nend_of_record\n", file.lines.size(), file.lines_hit());
     }
     ExportReport report;
     report.bytes = out.finish();
-    note_coverage(files, report);
+    report.notes = coverage.notes();
+    const auto needs = std::find_if(coverage.files.begin(), coverage.files.end(),
+                                    [](const CoveredFile& file) { return file.needs_end_lines(); });
+    if (!options.end_lines && needs != coverage.files.end())
+        report.notes.push_back(fmt::format(
+            "lcov 2.2 and later take the end of a function for where the next begins, which is wrong in {}: for these "
+            "versions write the file with --lcov-end-lines",
+            needs->path));
     return report;
 }
 

@@ -38,8 +38,8 @@ Result<ExportReport> write(const Format& format, const answers::Answers& a, cons
     if (name == "folded") return write_folded(a, {options.metric}, sink);
     if (name == "pprof") return write_pprof(a, {options.metric}, sink);
     if (name == "callgrind") return write_callgrind(a, {options.metric}, sink);
-    if (name == "lcov") return write_lcov(a, sink);
-    if (name == "cobertura") return write_cobertura(a, {seconds_since_1970()}, sink);
+    if (name == "lcov") return write_lcov(a, options.coverage, sink);
+    if (name == "cobertura") return write_cobertura(a, {seconds_since_1970(), options.coverage}, sink);
     if (name == "llvm-profile") return write_autofdo(a, sink);
     if (name == "autofdo-text") return write_autofdo_text(a, {options.image}, sink);
     if (name == "profgen") return write_profgen(a, {options.image}, sink);

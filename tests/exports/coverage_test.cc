@@ -23,7 +23,7 @@ using support::written;
 
 TEST(Lcov, LinesFunctionsBranches) {
     const auto answers = small_answers();
-    const auto out = written([&](ByteSink& sink) { return write_lcov(answers, sink); });
+    const auto out = written([&](ByteSink& sink) { return write_lcov(answers, {}, sink); });
     EXPECT_EQ(out.text,
               "TN:\nSF:/src/sort.c\n# not observed: 25\n"
               "FN:10,main\nFN:20,_Z4sortPii\nFN:40,compare\n"
@@ -37,7 +37,7 @@ TEST(Lcov, LinesFunctionsBranches) {
 
 TEST(Lcov, SamplesAreNoCoverage) {
     ByteCollector sink;
-    const auto result = write_lcov(sampled_answers(), sink);
+    const auto result = write_lcov(sampled_answers(), {}, sink);
     ASSERT_FALSE(result);
     EXPECT_EQ(result.error().code, Errc::not_found);
     EXPECT_NE(result.error().message.find("samples"), std::string::npos);
@@ -48,7 +48,7 @@ TEST(Lcov, WithoutLinesItSaysWhatToGive) {
     auto answers = small_answers();
     answers.lines.clear();
     ByteCollector sink;
-    const auto result = write_lcov(answers, sink);
+    const auto result = write_lcov(answers, {}, sink);
     ASSERT_FALSE(result);
     EXPECT_NE(result.error().message.find("--symbols"), std::string::npos);
 }
@@ -60,7 +60,7 @@ TEST(Lcov, ItsToolsReadIt) {
     std::string text;
     for (int i = 1; i < 60; ++i) text += "// line " + std::to_string(i) + "\n";
     for (auto& source : answers.sources) source.path = folder.write(source.path.substr(1), text).string();
-    const auto out = written([&](ByteSink& sink) { return write_lcov(answers, sink); });
+    const auto out = written([&](ByteSink& sink) { return write_lcov(answers, {}, sink); });
     const auto file = folder.write("coverage.info", out.text);
     const support::Ran summary = run("lcov --rc lcov_branch_coverage=1 --summary " + shell_word(file));
     EXPECT_EQ(summary.status, 0) << summary.output;

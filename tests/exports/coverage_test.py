@@ -5,8 +5,10 @@ with the counts of `waymark coverage`.
     coverage_test.py WAYMARK SOURCE_DIR
 """
 import json
+import os
 import pathlib
 import re
+import shutil
 import sys
 import unittest
 
@@ -16,6 +18,130 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from scratch import Folder  # noqa: E402
 
 WAYMARK, SOURCE = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
+
+# Lambdas within functions, functions that are inlined everywhere, several on one line, and code of headers.
+SHAPES = """\
+#include <cstdio>
+#include <functional>
+#include <vector>
+#include <algorithm>
+template <class T> T twice(T v)
+{
+  return v + v;
+}
+static int use(const std::function<int(int)>& f, int n)
+{
+  int s = 0;
+  for (int i = 0; i < n; i++)
+    s += f(i);
+  return s;
+}
+struct Shape {
+  virtual int area() const
+  {
+    return 1;
+  }
+  virtual ~Shape() {}
+};
+struct Square : Shape { int a = 2; int area() const override { return a * a; } };
+int never(int x)
+{
+  auto unused = [](int y) {
+    return y * 3;
+  };
+  return unused(x) + twice<char>('a');
+}
+int main(int argc, char**)
+{
+  std::vector<int> v{3, 1, 2};
+  std::sort(v.begin(), v.end(), [](int a, int b) {
+    return a < b;
+  });
+  int base = v[0];
+  auto later = [base](int x) {
+    return x + base;
+  };
+  if (argc > 9) {
+    std::function<int(int)> g = [](int q) {
+      return q;
+    };
+    return use(g, 3) + never(argc);
+  }
+  Square q;
+  Shape* s = &q;
+  printf("%d %d %d\\n", use(later, 5), twice(argc), s->area());
+  return 0;
+}
+"""
+
+
+def genhtmls():
+    """Programs genhtml by name: that of the system, and that of the folder WAYMARK_LCOV, such as a newer one."""
+    out = {"system": ["genhtml"]}
+    if folder := os.environ.get("WAYMARK_LCOV"):
+        out["WAYMARK_LCOV"] = ["perl", str(pathlib.Path(folder) / "genhtml")]
+    return out
+
+
+class Shapes(unittest.TestCase):
+    """A C++ program, whose report every genhtml takes."""
+
+    @classmethod
+    def setUpClass(cls):
+        if not shutil.which("aarch64-linux-gnu-g++") or not shutil.which("qemu-aarch64"):
+            raise unittest.SkipTest("SKIPPED: aarch64-linux-gnu-g++ or qemu-aarch64 is missing")
+        temporary = Folder()
+        cls.addClassCleanup(temporary.cleanup)
+        cls.folder = pathlib.Path(temporary.name)
+        cls.source = cls.folder / "shapes.cc"
+        cls.source.write_text(SHAPES)
+        cls.captures = {}
+        for level in ("0", "2"):
+            program = cls.folder / f"shapes{level}"
+            recorded.run("aarch64-linux-gnu-g++", "-g", f"-O{level}", "-static", "-o", program, cls.source)
+            recorded.run(WAYMARK, "record", "-q", "-o", cls.folder / f"capture{level}", "--", program)
+            cls.captures[level] = recorded.Capture(WAYMARK, cls.folder / f"capture{level}", cls.folder / f"of{level}")
+
+    def test_every_genhtml_takes_it_whole(self):
+        for level, capture in self.captures.items():
+            for more in [], ["--lcov-end-lines"]:
+                info = capture.export("lcov", "shapes.info", *more)
+                checked = recorded.run(sys.executable, SOURCE / "tests/exports/lcov_check.py", info).stdout
+                files, lines, functions = map(int, re.findall(r"(\d+) \w+", checked))
+                self.assertEqual(files, 1, "headers of libraries are left out")
+                self.assertGreater(functions, 5)
+                for which, genhtml in genhtmls().items():
+                    version = recorded.run(*genhtml, "--version").stdout
+                    if more and re.search(r"version 1\.", version):
+                        continue  # the option is for newer ones
+                    with self.subTest(level=level, more=more, genhtml=which):
+                        said = recorded.run(*genhtml, "--branch-coverage", "-o", self.folder / "html", info)
+                        text = said.stdout + said.stderr
+                        self.assertRegex(text, rf"lines\.+: .*of {lines} lines")
+                        self.assertRegex(text, rf"functions\.+: .*of {functions} functions")
+
+    def test_functions_have_their_last_lines(self):
+        capture = self.captures["0"]
+        text = capture.export("lcov", "ends.info", "--lcov-end-lines").read_text()
+        first = SHAPES.splitlines().index("int main(int argc, char**)") + 2
+        self.assertIn(f"FN:{first},{len(SHAPES.splitlines())},main\n", text)
+
+    def test_paths_and_choice(self):
+        capture = self.captures["2"]
+        report = capture.export("cobertura", "root.xml", "--source-root", self.folder).read_text()
+        self.assertIn(f"<source>{self.folder}</source>", report)
+        self.assertIn('filename="shapes.cc"', report)
+        recorded.run(sys.executable, SOURCE / "tests/exports/cobertura_check.py", self.folder / "of2" / "root.xml")
+        moved = capture.export("lcov", "moved.info", "--path-prefix", f"{self.folder}=/ci/src").read_text()
+        self.assertEqual(re.findall("^SF:.*", moved, re.M), ["SF:/ci/src/shapes.cc"])
+        headers = capture.export("lcov", "headers.info", "--only", "std_function.h").read_text()
+        self.assertRegex(headers, "(?m)^SF:.*/std_function.h$")
+        self.assertNotIn("shapes.cc", headers)
+        nowhere = recorded.attempt(WAYMARK, "export", capture.capture, "--to", "lcov", "--source-root", "/no/such/folder")
+        self.assertEqual(nowhere.returncode, 1)
+        self.assertIn("--path-prefix", nowhere.stderr)
+        wrong = recorded.attempt(WAYMARK, "export", capture.capture, "--to", "pprof", "--only", "x.c", "-o", "x.pb.gz")
+        self.assertEqual(wrong.returncode, 2)
 
 
 class Coverage(unittest.TestCase):
