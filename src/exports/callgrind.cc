@@ -183,15 +183,20 @@ private:
         return fmt::format("({}) {}", id + 1, one_line(name));
     }
     // The last number of each kind means not known.
+    [[nodiscard]] std::size_t source_number(Index source) const {
+        return std::min<std::size_t>(source, answers_.sources.size());
+    }
+    [[nodiscard]] std::size_t object_number(Index function) const {
+        const answers::Function* f = function_at(answers_, function);
+        return std::min<std::size_t>(f == nullptr ? answers::none : f->image, answers_.images.size());
+    }
     std::string file(Index source) {
-        const std::size_t id = std::min<std::size_t>(source, answers_.sources.size());
+        const std::size_t id = source_number(source);
         return compressed(files_, id, id == answers_.sources.size() ? "???" : path_text(answers_, source));
     }
     std::string object(Index function) {
-        const answers::Function* f = function_at(answers_, function);
-        const std::size_t images = answers_.images.size();
-        const std::size_t id = f == nullptr ? images : std::min<std::size_t>(f->image, images);
-        if (id == images) return compressed(objects_, id, "???");
+        const std::size_t id = object_number(function);
+        if (id == answers_.images.size()) return compressed(objects_, id, "???");
         const answers::Image& image = answers_.images[id];
         return compressed(objects_, id, image.path.empty() ? image.name : image.path);
     }
@@ -214,15 +219,17 @@ private:
     }
     /// Lines from here on are of another file than the function's: code from elsewhere, inlined.
     void in_file(Index source) {
-        if (std::min<std::size_t>(source, answers_.sources.size()) ==
-            std::min<std::size_t>(file_, answers_.sources.size()))
-            return;
+        if (source_number(source) == source_number(file_)) return;
         out_.print("fi={}\n", file(source));
         file_ = source;
     }
     void callee(Index function) {
+        // Only what differs from where the call is: callgrind_annotate takes a file that is named again for another
+        // one, as it shortens names of files in its folder in some of these places alone.
         const answers::Function* f = function_at(answers_, function);
-        out_.print("cob={}\ncfi={}\n", object(function), file(f == nullptr ? answers::none : f->source));
+        const Index source = f == nullptr ? answers::none : f->source;
+        if (object_number(function) != object_number(function_)) out_.print("cob={}\n", object(function));
+        if (source_number(source) != source_number(file_)) out_.print("cfi={}\n", file(source));
         out_.print("cfn={}\n", name(function));
     }
 

@@ -1,10 +1,15 @@
 #include "waymark/exports/firefox.h"
 
+#include <algorithm>
+#include <charconv>
 #include <map>
+#include <numeric>
+#include <set>
 #include <unordered_map>
 
 #include "look_up.h"
 #include "timeline.h"
+#include "waymark/core/saturating.h"
 #include "writer.h"
 
 namespace waymark::exports {
@@ -57,19 +62,49 @@ public:
         sample_time_.push_back(time);
         sample_weight_.push_back(weight);
     }
+    /// Time that is no sample's: the thread ended before it.
+    void end(double time) { ends_.push_back(time); }
     void mark(std::string_view name, std::string_view text, double begin, double end) {
         marks_.push_back({strings_(name), std::string(text), begin, end});
     }
 
-    void write(Writer& out, std::size_t tid) const {
-        out.write(
-            "{\"processType\":\"default\",\"processStartupTime\":0,\"processShutdownTime\":null,"
-            "\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[],\"name\":");
+    /// Times of samples that have none, evenly in this many milliseconds.
+    void spread(double range) {
+        for (std::size_t i = 0; i < sample_time_.size(); ++i)
+            sample_time_[i] = range * static_cast<double>(i) / static_cast<double>(sample_time_.size());
+    }
+    /// Of several tracks, samples and marks come in the order of time.
+    void sort() {
+        for (const double time : ends_) sample(no_stack, time, 0);
+        std::vector<std::size_t> order(sample_time_.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        std::stable_sort(order.begin(), order.end(),
+                         [&](std::size_t a, std::size_t b) { return sample_time_[a] < sample_time_[b]; });
+        const auto reorder = [&](auto& column) {
+            auto sorted = column;
+            for (std::size_t i = 0; i < order.size(); ++i) sorted[i] = column[order[i]];
+            column = std::move(sorted);
+        };
+        reorder(sample_stack_);
+        reorder(sample_weight_);
+        reorder(sample_time_);
+        std::stable_sort(marks_.begin(), marks_.end(),
+                         [](const Marker& a, const Marker& b) { return a.begin < b.begin; });
+    }
+    [[nodiscard]] std::size_t samples() const { return sample_time_.size(); }
+    [[nodiscard]] bool empty() const { return sample_time_.empty() && marks_.empty(); }
+
+    void write(Writer& out, std::uint64_t tid, bool is_main) const {
+        const double begin = sample_time_.empty() ? 0 : sample_time_.front();
+        out.print(
+            "{{\"processType\":\"default\",\"processStartupTime\":0,\"processShutdownTime\":null,"
+            "\"registerTime\":{:.6f},\"unregisterTime\":null,\"pausedRanges\":[],\"name\":",
+            begin);
         out.json(name_);
         out.write(",\"processName\":");
         out.json(answers_.capture);
         out.print(",\"isMainThread\":{},\"pid\":\"1\",\"tid\":{},\"showMarkersInTimeline\":true,\n\"samples\":",
-                  tid == 1, tid);
+                  is_main, tid);
         write_samples(out);
         write_marks(out);
         write_stacks(out);
@@ -131,6 +166,15 @@ private:
         column(out, "time", sample_time_, [&](double t) { out.print("{:.6f}", t); });
         column(out, "weight", sample_weight_,
                [&](double w) { in_time_ ? out.print("{:.6f}", w) : out.print("{:.0f}", w); });
+        // What ran since the sample before, in nanoseconds: a thread that is traced uses its processor.
+        if (in_time_) {
+            std::size_t at = 0;
+            column(out, "threadCPUDelta", sample_stack_, [&](Stack) {
+                const bool ran = at != 0 && sample_stack_[at - 1] != no_stack;
+                out.print("{:.0f}", ran ? sample_weight_[at - 1] * 1e6 : 0.0);
+                ++at;
+            });
+        }
         out.write("},\n\"markers\":");
     }
     void write_marks(Writer& out) const {
@@ -214,7 +258,7 @@ private:
     std::vector<Stack> stack_prefix_;
     std::vector<std::uint32_t> stack_frame_;
     std::vector<Stack> sample_stack_;
-    std::vector<double> sample_time_, sample_weight_;
+    std::vector<double> sample_time_, sample_weight_, ends_;
     std::vector<Marker> marks_;
 };
 
@@ -224,10 +268,11 @@ public:
         : answers_(answers), timeline_(timeline), ns_(timeline.axis), metric_(metric), out_(sink) {}
 
     std::uint64_t write() {
-        head();
+        Thread costs = of_costs();
+        head(costs.samples());
         out_.write("\"threads\":[");
-        for (Index track = 0; track < timeline_.tracks.size(); ++track) of_track(track);
-        of_costs();
+        of_tracks();
+        if (costs.samples() != 0) put(costs, 0);
         out_.write("\n]}\n");
         return out_.finish();
     }
@@ -239,10 +284,20 @@ private:
     [[nodiscard]] double at(std::uint64_t time) const {
         return static_cast<double>(ns_(std::max(time, timeline_.axis.begin)) - ns_(timeline_.axis.begin)) / 1e6;
     }
-    void head() {
-        out_.write(
-            "{\"meta\":{\"version\":27,\"preprocessedProfileVersion\":48,\"processType\":0,\"interval\":1,"
-            "\"startTime\":0,\"debug\":false,\"symbolicated\":true,\"stackwalk\":1,\"product\":");
+    /// How long the timeline is, in milliseconds; without one the sum of costs at one nanosecond each.
+    [[nodiscard]] double range() const {
+        double end = timeline_.slices.empty() ? 0 : at(timeline_.axis.end);
+        for (const Slice& s : timeline_.slices) end = std::max(end, at(s.end));
+        constexpr double least = 1e-3;
+        return std::max(end != 0 ? end : static_cast<double>(total_) / 1e6, least);
+    }
+    void head(std::size_t samples) {
+        out_.print(
+            "{{\"meta\":{{\"version\":27,\"preprocessedProfileVersion\":48,\"processType\":0,\"interval\":{:.6f},",
+            range() / static_cast<double>(std::max<std::size_t>(samples, 1000)));
+        out_.write("\"oscpu\":");
+        out_.json(platform());
+        out_.write(",\"startTime\":0,\"debug\":false,\"symbolicated\":true,\"stackwalk\":1,\"product\":");
         out_.json(ns_.note().empty() || timeline_.slices.empty()
                       ? answers_.capture
                       : fmt::format("{} ({})", answers_.capture, ns_.note()));
@@ -260,11 +315,13 @@ private:
             "\"data\":[{\"key\":\"name\",\"label\":\"What\",\"format\":\"string\",\"searchable\":true}]}]},\n"
             "\"pages\":[],\"libs\":[");
         bool first = true;
+        std::size_t at = 0;
         for (const answers::Image& image : answers_.images) {
             if (!std::exchange(first, false)) out_.write(",");
             const std::string& path = image.path.empty() ? image.name : image.path;
             for (const auto& [key, value] :
-                 {std::pair<std::string_view, std::string_view>{"{\"arch\":\"arm\",\"name\":", image.name},
+                 {std::pair<std::string_view, std::string_view>{"{\"arch\":", architecture(static_cast<Index>(at++))},
+                  {",\"name\":", image.name},
                   {",\"path\":", path},
                   {",\"debugName\":", image.name},
                   {",\"debugPath\":", path},
@@ -278,13 +335,66 @@ private:
         }
         out_.write("],\n");
     }
-    void put(const Thread& thread) {
+    /// `arm`, `arm64`, as Mozilla's tools say; empty: no code of the image is known.
+    [[nodiscard]] std::string_view architecture(Index image) const {
+        const auto word = [](isa::Isa isa) { return isa == isa::Isa::a64 ? "arm64" : "arm"; };
+        for (const answers::ImageRange& r : answers_.ranges)
+            if (r.image == image) return word(r.isa);
+        for (const answers::Instruction& i : answers_.instructions)
+            if (const answers::Function* f = function_at(answers_, i.function); f != nullptr && f->image == image)
+                return word(i.isa);
+        return {};
+    }
+    /// The system, if its C library, loader or kernel ran, and the processor.
+    [[nodiscard]] std::string platform() const {
+        std::string_view processor;
+        bool linux = false;
+        for (Index i = 0; i < answers_.images.size(); ++i) {
+            const std::string_view name = answers_.images[i].name;
+            linux |= name.starts_with("ld-linux") || name.starts_with("libc.so.6") || name.starts_with("[kernel");
+            if (processor.empty()) processor = architecture(i);
+        }
+        const std::string out(processor == "arm64" ? "aarch64" : processor);
+        return linux ? out.empty() ? "Linux" : "Linux " + out : out;
+    }
+    void put(const Thread& thread, std::uint64_t tid) {
         out_.write(threads_ == 0 ? "\n" : ",\n");
-        thread.write(out_, ++threads_);
+        while (tid == 0 || !tids_.insert(tid).second) tid = ++next_tid_;
+        thread.write(out_, tid, threads_ == 0);
+        ++threads_;
     }
 
-    void of_track(Index track) {
-        Thread thread(answers_, timeline_.tracks[track].name, true);
+    /// The number of a thread in the name of a track, `thread sort[24247] on cpu1`, and the name up to there.
+    static std::pair<std::string, std::uint64_t> thread_of(std::string_view track) {
+        const std::size_t open = track.find('['), close = track.find(']', open == track.npos ? 0 : open);
+        if (open == track.npos || close == track.npos) return {std::string(track), 0};
+        std::uint64_t tid = 0;
+        const std::string_view digits = track.substr(open + 1, close - open - 1);
+        const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), tid);
+        if (read.ec != std::errc() || read.ptr != digits.data() + digits.size()) return {std::string(track), 0};
+        return {std::string(track.substr(0, close + 1)), tid};
+    }
+    /// One thread for the tracks of each: it may have run on several processors.
+    void of_tracks() {
+        std::vector<std::pair<std::pair<std::string, std::uint64_t>, std::vector<Index>>> threads;
+        for (Index track = 0; track < timeline_.tracks.size(); ++track) {
+            const auto thread = thread_of(timeline_.tracks[track].name);
+            const auto known = std::find_if(threads.begin(), threads.end(),
+                                            [&](const auto& t) { return thread.second != 0 && t.first == thread; });
+            if (known != threads.end())
+                known->second.push_back(track);
+            else
+                threads.emplace_back(thread, std::vector<Index>{track});
+        }
+        for (const auto& [who, tracks] : threads) {
+            Thread thread(answers_, tracks.size() == 1 ? timeline_.tracks[tracks[0]].name : who.first, true);
+            for (const Index track : tracks) add_track(thread, track);
+            if (thread.empty()) continue;
+            thread.sort();
+            put(thread, who.second);
+        }
+    }
+    void add_track(Thread& thread, Index track) const {
         std::vector<Thread::Stack> stack;
         std::uint64_t since = 0;
         bool any = false;
@@ -305,21 +415,19 @@ private:
                 spent(time);
                 stack.pop_back();
             });
-        const std::span<const TimelineMark> marks = marks_of(timeline_, track);
-        for (const TimelineMark& m : marks)
+        if (any) thread.end(at(since));
+        for (const TimelineMark& m : marks_of(timeline_, track))
             thread.mark(name(m.kind), m.text, at(m.begin), at(std::max(m.begin, m.end)));
-        if (any || !marks.empty()) put(thread);
     }
 
-    /// The costs of the call tree, one sample for each node that has any, or of functions where there is no tree.
-    void of_costs() {
+    /// The costs of the call tree, one sample for each node that has any, or of functions where there is no tree. They
+    /// have no time of their own, and lie evenly in that of the timeline.
+    Thread of_costs() {
         const std::string& metric = answers_.metrics[metric_].name;
         Thread thread(answers_, answers_.calls.empty() ? metric + " by function" : metric + " by call path", false);
-        double time = 0;
         const auto add = [&](Thread::Stack stack, std::uint64_t weight) {
-            if (weight == 0) return;
-            thread.sample(stack, time, static_cast<double>(weight));
-            time += 1;
+            add_saturating(total_, weight);
+            if (weight != 0) thread.sample(stack, 0, static_cast<double>(weight));
         };
         if (answers_.calls.empty()) {
             const auto costs = answers::function_costs(answers_);
@@ -336,7 +444,8 @@ private:
                 add(stacks[i], cost_of(node.self, metric_));
             }
         }
-        if (time != 0) put(thread);
+        thread.spread(range());
+        return thread;
     }
 
     const Answers& answers_;
@@ -345,6 +454,8 @@ private:
     std::size_t metric_;
     Writer out_;
     std::size_t threads_ = 0;
+    std::uint64_t total_ = 0, next_tid_ = 0;
+    std::set<std::uint64_t> tids_;
 };
 
 }  // namespace

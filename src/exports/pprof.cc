@@ -1,12 +1,16 @@
 #include "waymark/exports/pprof.h"
 
+#include <algorithm>
 #include <map>
+#include <numeric>
 #include <protozero/pbf_writer.hpp>
 #include <unordered_map>
 #include <utility>
 
 #include "gzip.h"
 #include "look_up.h"
+#include "waymark/core/saturating.h"
+#include "waymark/exports/image_profile.h"
 #include "writer.h"
 
 namespace waymark::exports {
@@ -89,7 +93,12 @@ private:
                 span[f.image].first = std::min(span[f.image].first, f.address);
                 span[f.image].second = std::max(span[f.image].second, f.address + std::max<std::uint64_t>(f.bytes, 1));
             }
-        for (std::size_t i = 0; i < span.size(); ++i) {
+        // Readers take the first one for the program.
+        std::vector<std::size_t> order(span.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        if (const auto program = profile_image(answers_, ""))
+            std::rotate(order.begin(), order.begin() + *program, order.begin() + *program + 1);
+        for (const std::size_t i : order) {
             pbf_writer p(out_);
             pbf_writer m(p, profile::mapping);
             m.add_uint64(mapping::id, i + 1);
@@ -183,31 +192,96 @@ private:
         return any;
     }
 
-    void tree() {
-        for (Index i = 0; i <= answers_.functions.size(); ++i) {
-            const answers::Function* f = function_at(answers_, i);
-            location(i + 1, i, f == nullptr ? 0 : f->address, {{function_id(i), f == nullptr ? 0 : f->line}});
+    /// The line of the function itself that an instruction is of: where what is inlined there is called.
+    [[nodiscard]] std::uint32_t own_line(const Instruction& i) const {
+        std::uint32_t line = i.line;
+        for (Index at = i.inlined; at < answers_.inlined.size();) {
+            const answers::InlinedCall& call = answers_.inlined[at];
+            line = call.line;
+            at = call.parent < at ? call.parent : answers::none;
         }
+        return line;
+    }
+    /// A place in a function; address 0: not known where in it.
+    std::uint64_t frame(Index function, std::uint64_t address) {
+        const std::uint64_t known = std::min<std::uint64_t>(function, answers_.functions.size());
+        const auto [at, fresh] = frames_.try_emplace({known, address}, frames_.size() + 1);
+        if (!fresh) return at->second;
+        const Instruction* i = address == 0 ? nullptr : instruction_at(answers_, address, function);
+        location(at->second, function, address, {{function_id(function), i == nullptr ? 0 : own_line(*i)}});
+        return at->second;
+    }
+    /// Where each function calls each other one; 0: in several places.
+    [[nodiscard]] std::map<std::pair<Index, Index>, std::uint64_t> call_sites() const {
+        std::map<std::pair<Index, Index>, std::uint64_t> sites;
+        for (const answers::Edge& e : answers_.edges) {
+            if (e.times == 0 || !enters(answers_, e)) continue;
+            const auto [at, fresh] = sites.try_emplace({e.from_function, e.to_function}, e.from);
+            if (!fresh && at->second != e.from) at->second = 0;
+        }
+        return sites;
+    }
+    /// Instructions of the functions that ran on one path alone, whose costs are those of that path; by function.
+    [[nodiscard]] std::map<Index, std::vector<const Instruction*>> instructions_of_single_paths() const {
+        std::vector<std::uint32_t> nodes(answers_.functions.size());
+        for (const answers::CallNode& node : answers_.calls)
+            if (node.function < nodes.size() && !node.self.empty()) ++nodes[node.function];
+        std::map<Index, std::vector<const Instruction*>> out;
+        for (const Instruction& i : answers_.instructions)
+            if (i.function < nodes.size() && nodes[i.function] == 1) out[i.function].push_back(&i);
+        return out;
+    }
+
+    /// A tree has costs of functions. Lines are of the instructions that cost, and of those that call, as far as one
+    /// path and one place have them; the rest has none.
+    void tree() {
+        const auto sites = call_sites();
+        const auto single = instructions_of_single_paths();
+        const std::size_t metrics = answers_.metrics.size();
         std::vector<std::uint64_t> path;
         CutPaths paths(answers_);
-        std::vector<std::int64_t> value(answers_.metrics.size());
+        std::vector<std::int64_t> value(metrics), rest(metrics);
         for (Index i = 0; i < answers_.calls.size(); ++i) {
             const answers::CallNode& node = answers_.calls[i];
-            if (!values(value, [&](std::size_t m) { return cost_of(node.self, m); })) continue;
+            if (!values(rest, [&](std::size_t m) { return cost_of(node.self, m); })) continue;
             path.clear();
+            Index callee = answers::none;
             paths.walk(
                 i,
                 [&](Index at) {
-                    const answers::CallNode& frame = answers_.calls[at];
+                    const answers::CallNode& caller = answers_.calls[at];
                     // The root of everything says nothing.
-                    const bool named = function_at(answers_, frame.function) != nullptr;
-                    if (named || frame.kind != answers::CallNode::Kind::root || path.empty())
-                        path.push_back(function_id(frame.function));
+                    const bool named = function_at(answers_, caller.function) != nullptr;
+                    if (!named && caller.kind == answers::CallNode::Kind::root && !path.empty()) return;
+                    const auto site = sites.find({caller.function, callee});
+                    path.push_back(frame(caller.function, site == sites.end() ? 0 : site->second));
+                    callee = caller.function;
                 },
-                [&](std::size_t) { path.push_back(function_id(answers::none)); });
-            sample(path, value);
+                [&](std::size_t) {
+                    path.push_back(frame(answers::none, 0));
+                    callee = answers::none;
+                });
+            if (const auto of = single.find(node.function); of != single.end() && is_within(of->second, rest))
+                for (const Instruction* instruction : of->second) {
+                    if (!values(value, [&](std::size_t m) { return cost_of(*instruction, m); })) continue;
+                    path[0] = frame(node.function, instruction->address);
+                    sample(path, value);
+                    for (std::size_t m = 0; m < metrics; ++m) rest[m] -= value[m];
+                }
+            path[0] = frame(node.function, 0);
+            if (std::any_of(rest.begin(), rest.end(), [](std::int64_t n) { return n != 0; })) sample(path, rest);
         }
         cut_ = paths.note();
+    }
+    /// Whether instructions cost no more than that in all.
+    [[nodiscard]] static bool is_within(const std::vector<const Instruction*>& instructions,
+                                        const std::vector<std::int64_t>& all) {
+        for (std::size_t m = 0; m < all.size(); ++m) {
+            std::uint64_t sum = 0;
+            for (const Instruction* i : instructions) add_saturating(sum, cost_of(*i, m));
+            if (sum > static_cast<std::uint64_t>(all[m])) return false;
+        }
+        return true;
     }
     void flat() {
         std::vector<std::int64_t> value(answers_.metrics.size());
@@ -235,6 +309,7 @@ private:
     std::vector<std::string> strings_;
     std::unordered_map<std::string, std::size_t> string_ids_;
     std::vector<std::uint64_t> inlined_;  // by inlined call: its function's number in the file
+    std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> frames_;  // by function and address
     std::uint64_t samples_ = 0;
     std::string cut_;
 };
@@ -252,7 +327,10 @@ Result<ExportReport> write_pprof(const Answers& answers, const PprofOptions& opt
     if (answers.calls.empty())
         report.notes.push_back(lacks(answers, "who called whom: each stack is one instruction and its line"));
     else
-        report.notes.push_back("costs are by call path, at the lines functions begin in; callgrind has them by line");
+        report.notes.push_back(
+            "costs are by call path. Lines are known of functions that ran on one path alone, and of calls that only "
+            "one "
+            "instruction of the caller makes; callgrind has all costs by line");
     return report;
 }
 

@@ -130,6 +130,19 @@ class Callgrind(unittest.TestCase):
             with self.subTest(unit=unit):
                 self.assertEqual(self.profile(unit).contradictions(), {})
 
+    def test_callgrind_annotate_shows_callers_and_one_function_each(self):
+        """Run in the folder of the source, whose path it removes from names."""
+        file = self.folder / "etmv4.cg"
+        recorded.run(WAYMARK, "export", self.captures["etmv4"], "--to", "callgrind", "-o", file)
+        said = recorded.run("callgrind_annotate", "--tree=caller", "--inclusive=yes", "--threshold=100", file,
+                            cwd=self.folder).stdout
+        profile = Profile(file.read_text())
+        for function in OURS:
+            self.assertEqual(len(set(re.findall(rf"\* +(\S*tail\.c:{function}) ", said))), 1, said)
+        for (caller, callee), calls in profile.calls.items():
+            if {caller, callee} <= set(OURS):
+                self.assertRegex(said, rf"(?m)< tail\.c:{caller} \({calls}x\)")
+
 
 if __name__ == "__main__":
     recorded.need("valgrind", "valgrind")

@@ -70,7 +70,10 @@ def check_thread(thread, profile):
 
     assert samples["weightType"] in ("samples", "tracing-ms", "bytes")
     ascends(samples["time"], "samples")
-    assert all(weight > 0 for weight in samples["weight"])
+    # The last sample of a track ends the one before it.
+    assert all(weight > 0 or stack is None for weight, stack in zip(samples["weight"], samples["stack"]))
+    deltas = samples.get("threadCPUDelta")
+    assert deltas is None or len(deltas) == samples["length"]
     ascends(markers["startTime"], "markers")
     schemas = {schema["name"]: {field["key"] for field in schema["data"]} for schema in profile["meta"]["markerSchema"]}
     for phase, start, end, data in zip(*(markers[c] for c in ("phase", "startTime", "endTime", "data"))):
@@ -89,6 +92,11 @@ def check(profile):
     assert len(set(ids)) == len(ids), "a thread twice"
     for thread in profile["threads"]:
         check_thread(thread, profile)
+    # Threads without times of their own make the profile no longer than the others do.
+    ends = [(thread["samples"]["time"][-1], thread["samples"]["weightType"]) for thread in profile["threads"]
+            if thread["samples"]["length"]]
+    in_time = [end for end, kind in ends if kind == "tracing-ms"]
+    assert not in_time or all(end <= max(in_time) + 1e-3 for end, _ in ends), ends
 
 
 def main():

@@ -55,6 +55,39 @@ class Pprof(unittest.TestCase):
     def test_counters_of_a_dpu(self):
         self.check("dpu", (0,))
 
+    def test_lines_are_of_instructions_and_the_program_comes_first(self):
+        recorded.need("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu")
+        recorded.need("qemu-aarch64", "qemu-user")
+        with Folder() as temporary:
+            folder = pathlib.Path(temporary)
+            source = folder / "hot.c"
+            source.write_text("#include <stdio.h>\n"
+                              "volatile int sink;\n"
+                              "__attribute__((noinline)) void hot(int n)\n"
+                              "{\n"
+                              "  for (int i = 0; i < n; i++)\n"
+                              "    sink += i;\n"
+                              "}\n"
+                              "int main(void)\n"
+                              "{\n"
+                              "  hot(5000);\n"
+                              "  printf(\"%d\\n\", sink);\n"
+                              "  return 0;\n"
+                              "}\n")
+            recorded.run("aarch64-linux-gnu-gcc", "-O1", "-g", "-o", folder / "hot", source)
+            recorded.run(WAYMARK, "record", "-q", "-o", folder / "capture", "--", folder / "hot")
+            capture = recorded.Capture(WAYMARK, folder / "capture", folder / "out")
+            profile = capture.export("pprof", "hot.pb.gz")
+            own, total, _ = capture.costs()
+            said = recorded.run(GO, "tool", "pprof", "-list", "^hot$|^main$", profile).stdout
+            cost = {int(line): (flat, cumulative) for flat, cumulative, line in
+                    re.findall(r"^ *(\d+|\.)\w* +(\d+|\.)\w* +(\d+):", said, re.M)}
+            self.assertEqual(cost[3], (".", "."), "no cost lies where the function begins")
+            self.assertEqual(int(cost[10][1]), int(cost[10][0]) + total["hot"], "the call costs what was called")
+            self.assertEqual(sum(int(flat) for line, (flat, _) in cost.items() if 3 <= line <= 7 and flat != "."), own["hot"])
+            raw = recorded.run(GO, "tool", "pprof", "-raw", profile).stdout
+            self.assertRegex(raw, r"(?m)^Mappings\n1: .*/hot ")
+
 
 if __name__ == "__main__":
     GO = recorded.need("go", "golang-go")

@@ -29,7 +29,7 @@ UNLIMITED = 1 << 40
 BOUNDS = {
     "firefox": ({"slices": 80, "calls": 120, "functions": 200, "marks": 120, "images": 400}, 4000),
     "speedscope": ({"slices": 100, "calls": 120, "functions": 160}, 2000),
-    "pprof": ({"paths": 40, "functions": 40}, 1000),
+    "pprof": ({"paths": 40, "instructions": 40, "functions": 40}, 1000),
     "callgrind": ({"instructions": 30, "calls": 80, "functions": 120}, 1000),
     "lcov": ({"lines": 20, "branches": 30, "functions": 160}, 1000),
     "cobertura": ({"lines": 120, "branches": 120, "functions": 320}, 2000),
