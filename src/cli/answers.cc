@@ -40,6 +40,16 @@ void add_branch_list_version(CLI::App& command, std::string& version) {
         ->transform(one_of({"0", "1", "1z"}));
 }
 
+void add_autofdo_addresses(CLI::App& command, std::string& addresses) {
+    command
+        .add_option(
+            "--autofdo-addresses", addresses,
+            "AutoFDO text: offsets in the file, as simpleperf and newer create_llvm_prof have them (default), or "
+            "loaded, counted from where the file begins in memory, as create_llvm_prof 0.19 (Debian's) does")
+        ->type_name("RULE")
+        ->transform(one_of({"offsets", "loaded"}));
+}
+
 exports::BranchListVersion branch_list_version(const std::string& version) {
     return version == "1"    ? exports::BranchListVersion::one
            : version == "1z" ? exports::BranchListVersion::compressed

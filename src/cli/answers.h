@@ -26,6 +26,8 @@ void add_kallsyms(CLI::App& command, std::string& file);
 
 /// Adds the option that says which form a branch list gets.
 void add_branch_list_version(CLI::App& command, std::string& version);
+/// --autofdo-addresses: `offsets`, `loaded` or empty.
+void add_autofdo_addresses(CLI::App& command, std::string& addresses);
 /// What was given with it; empty: the form that every simpleperf reads.
 [[nodiscard]] exports::BranchListVersion branch_list_version(const std::string& version);
 

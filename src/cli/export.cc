@@ -30,8 +30,9 @@ struct ExportOptions {
     std::uint64_t max_bytes = 0;  // 0: not given
     bool list = false, bolt_traces = false;
     std::string list_version;  // empty: not given
-    exports::CoverageOptions coverage;
+    exports::CoveredSources coverage;
     std::vector<std::string> prefixes;  // OLD=NEW
+    std::string autofdo_addresses;      // empty: not given
 };
 
 std::string format_names() {
@@ -145,6 +146,8 @@ private:
         if (options_.bolt_traces && name != "bolt") return wrong("--bolt-traces is for bolt");
         if (!options_.list_version.empty() && name != "branch-list")
             return wrong("--branch-list-version is for branch-list");
+        if (!options_.autofdo_addresses.empty() && name != "autofdo-text")
+            return wrong("--autofdo-addresses is for autofdo-text");
         coverage_ = options_.coverage;
         if (!is_coverage() && !(coverage_.only.empty() && coverage_.source_roots.empty() && options_.prefixes.empty()))
             return wrong("--only, --source-root and --path-prefix are for lcov and cobertura");
@@ -178,9 +181,13 @@ private:
 
     Result<ExportReport> write(const Answers& a, ByteSink& sink) const {
         if (!options_.table.empty()) return write_table(a, *exports::find_table(options_.table), sink);
-        exports::WriteOptions how{
-            metric_,  {}, options_.of_image, options_.bolt_traces, branch_list_version(options_.list_version),
-            coverage_};
+        exports::WriteOptions how{metric_,
+                                  {},
+                                  options_.of_image,
+                                  options_.bolt_traces,
+                                  branch_list_version(options_.list_version),
+                                  coverage_,
+                                  options_.autofdo_addresses == "loaded"};
         if (options_.max_bytes != 0) how.most_bytes = options_.max_bytes;
         return exports::write(*format_, a, how, sink);
     }
@@ -292,7 +299,7 @@ private:
     std::string path_;
     const exports::Format* format_ = nullptr;
     std::size_t metric_ = 0;
-    exports::CoverageOptions coverage_;
+    exports::CoveredSources coverage_;
 };
 
 }  // namespace
@@ -340,6 +347,7 @@ Run add_export(CLI::App& app) {
     command.add_flag("--bolt-traces", options->bolt_traces,
                      "bolt: T and R lines, a branch with the range behind it, which BOLT of LLVM 20 and later reads");
     add_branch_list_version(command, options->list_version);
+    add_autofdo_addresses(command, options->autofdo_addresses);
     const auto of_coverage = [&](const char* name, std::vector<std::string>& value, const char* type,
                                  const char* help) {
         command.add_option(name, value, help)->type_name(type)->check(not_empty())->allow_extra_args(false)->take_all();

@@ -30,6 +30,7 @@
 #include "waymark/exports/bolt.h"
 #include "waymark/exports/branch_list.h"
 #include "waymark/exports/image_profile.h"
+#include "waymark/image/dwarf_version.h"
 #include "waymark/pipeline/answers_file.h"
 #include "waymark/pipeline/several.h"
 
@@ -47,7 +48,7 @@ struct PgoOptions {
     std::vector<std::string> more;
     std::string format, of_image;
     bool all = false, bolt_traces = false;
-    std::string list_version;  // empty: not given
+    std::string list_version, autofdo_addresses;  // empty: not given
 };
 
 /// What `--for` takes, with the format of exports that it is.
@@ -78,6 +79,10 @@ public:
         }
         if (!options_.list_version.empty() && target_->name != "branch-list") {
             say("error", "--branch-list-version is for --for branch-list. See waymark pgo --help");
+            return usage;
+        }
+        if (!options_.autofdo_addresses.empty() && target_->name != "autofdo") {
+            say("error", "--autofdo-addresses is for --for autofdo. See waymark pgo --help");
             return usage;
         }
         auto listed = listed_files(captures_);
@@ -278,7 +283,11 @@ private:
 
     Result<ExportReport> write(Index image, ByteSink& sink) {
         const answers::Image& of = all_.images[image];
-        if (target_->name == "autofdo") return exports::write_autofdo_text(all_, {.index = image}, sink);
+        if (target_->name == "autofdo") {
+            warn_of_dwarf(of);
+            return exports::write_autofdo_text(
+                all_, {.index = image, .as_loaded = options_.autofdo_addresses == "loaded"}, sink);
+        }
         if (target_->name == "profgen") return exports::write_profgen(all_, {.index = image}, sink);
         if (target_->name == "bolt")
             return exports::write_bolt(all_, {.traces = options_.bolt_traces, .index = image}, sink);
@@ -296,6 +305,18 @@ private:
                                      "with --debug-dir",
                                      file->path.string())};
         return exports::write_autofdo(made.answers, sink);
+    }
+
+    /// Debian's create_llvm_prof makes an empty profile of a program whose debug information it cannot read.
+    void warn_of_dwarf(const answers::Image& of) {
+        constexpr unsigned newest_read = 4;
+        const auto file = files_->file_of(of);
+        if (!file) return;
+        if (const unsigned version = image::dwarf_version(file->path); version > newest_read)
+            say("warning",
+                fmt::format("{} has debug information of DWARF {}, of which create_llvm_prof 0.19 (Debian's) "
+                            "makes an empty profile; it reads DWARF 4: compile with -gdwarf-4",
+                            of.name, version));
     }
 
     template <class Write>
@@ -368,6 +389,7 @@ Run add_pgo(CLI::App& app) {
     command.add_flag("--bolt-traces", options->bolt_traces,
                      "bolt: T and R lines, a branch with the range behind it, which BOLT of LLVM 20 and later reads");
     add_branch_list_version(command, options->list_version);
+    add_autofdo_addresses(command, options->autofdo_addresses);
     command.add_flag("--all", options->all, "A profile of each program and library that ran, named by build ID");
     add_jobs(command, answers.jobs)->check(CLI::Range(0U, 256U));
     add_kallsyms(command, answers.kallsyms);

@@ -63,7 +63,7 @@ std::string_view below(std::string_view path, std::string_view folder) {
 }
 
 /// Gives a file the names that options ask for; false: it lies below none of the source roots.
-bool name_file(CoveredFile& file, std::string_view path, const CoverageOptions& options) {
+bool name_file(CoveredFile& file, std::string_view path, const CoveredSources& options) {
     file.path = std::string(path);
     const std::string normal = std::filesystem::path(file.path).lexically_normal().string();
     for (const auto& [from, to] : options.prefixes)
@@ -145,7 +145,7 @@ struct InlinedFunctions {
     }
 };
 
-Error no_files(const std::vector<std::string>& elsewhere, const CoverageOptions& options) {
+Error no_files(const std::vector<std::string>& elsewhere, const CoveredSources& options) {
     return {Errc::not_found,
             fmt::format("no source file lies below {}; the program's are elsewhere, such as {}: --path-prefix OLD=NEW "
                         "replaces the beginning of paths",
@@ -154,7 +154,7 @@ Error no_files(const std::vector<std::string>& elsewhere, const CoverageOptions&
 
 }  // namespace
 
-Result<Coverage> coverage_of(const Answers& answers, const CoverageOptions& options) {
+Result<Coverage> coverage_of(const Answers& answers, const CoveredSources& options) {
     if (!answers.metrics.empty() && !answers.metrics.front().exact && answers.metrics.front().stretches == 0)
         return Error{
             Errc::not_found,

@@ -6,7 +6,7 @@
 
 #include "waymark/answers/answers.h"
 #include "waymark/core/result.h"
-#include "waymark/exports/coverage_options.h"
+#include "waymark/exports/covered_sources.h"
 #include "waymark/exports/export.h"
 
 namespace waymark::exports {
@@ -54,6 +54,6 @@ struct Coverage {
 };
 
 /// Errors as of `write_lcov`.
-[[nodiscard]] Result<Coverage> coverage_of(const answers::Answers& answers, const CoverageOptions& options);
+[[nodiscard]] Result<Coverage> coverage_of(const answers::Answers& answers, const CoveredSources& options);
 
 }  // namespace waymark::exports

@@ -199,9 +199,15 @@ Result<ExportReport> write_sampled_text(const Answers& a, Index image,
 Result<ExportReport> write_autofdo_text(const Answers& answers, const ImageProfileOptions& options, ByteSink& sink) {
     WM_ASSIGN_OR_RETURN(const Index image, profile_image(answers, options.image, options.index));
     const Image& of = answers.images[image];
+    bool differ = false;  // offsets from what the other rule says
     const auto offset = [&](std::uint64_t at) -> std::optional<std::uint64_t> {
         for (const Image::Segment& s : of.segments)
-            if (s.executable && at >= s.address && at - s.address < s.bytes) return at - s.address + s.offset;
+            if (s.executable && at >= s.address && at - s.address < s.bytes) {
+                const std::uint64_t in_file = at - s.address + s.offset;
+                const std::uint64_t loaded = at - of.segments.front().address + of.segments.front().offset;
+                differ |= in_file != loaded;
+                return options.as_loaded ? loaded : in_file;
+            }
         return std::nullopt;
     };
     if (answers.ranges.empty() && !answers.metrics.empty() && !answers.metrics.front().exact)
@@ -221,7 +227,14 @@ Result<ExportReport> write_autofdo_text(const Answers& answers, const ImageProfi
         out.print("// build_id: 0x{}\n",
                   of.build_id.substr(0, digits) + std::string(digits - std::min(digits, of.build_id.size()), '0'));
     out.print("// {}\n\n", one_line(path_of(of)));
-    return report_of(answers, image, out.finish(), tables.left_out);
+    ExportReport report = report_of(answers, image, out.finish(), tables.left_out);
+    if (differ && !options.as_loaded)
+        report.notes.push_back(
+            fmt::format("{} is not loaded as it lies in its file: these are offsets in the file, as simpleperf and "
+                        "newer versions of "
+                        "create_llvm_prof have them; 0.19, which Debian has, needs --autofdo-addresses loaded",
+                        of.name));
+    return report;
 }
 
 namespace {

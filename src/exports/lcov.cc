@@ -42,7 +42,7 @@ void write_branches(Writer& out, const CoveredFile& file) {
 
 }  // namespace
 
-Result<ExportReport> write_lcov(const Answers& answers, const CoverageOptions& options, ByteSink& sink) {
+Result<ExportReport> write_lcov(const Answers& answers, const CoveredSources& options, ByteSink& sink) {
     WM_ASSIGN_OR_RETURN(const Coverage coverage, coverage_of(answers, options));
     Writer out(sink);
     if (const std::string run = answers::account_sentence(answers.account); !run.empty())

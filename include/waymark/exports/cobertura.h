@@ -2,14 +2,14 @@
 #pragma once
 
 #include "waymark/core/byte_sink.h"
-#include "waymark/exports/coverage_options.h"
+#include "waymark/exports/covered_sources.h"
 #include "waymark/exports/export.h"
 
 namespace waymark::exports {
 
 struct CoberturaOptions {
     std::uint64_t time{};  ///< when it was made, in seconds since 1970
-    CoverageOptions coverage{};
+    CoveredSources coverage{};
 };
 
 /// Packages are folders, classes are files. Code that was not observed is named in a comment and counts as not

@@ -10,6 +10,8 @@ namespace waymark::exports {
 struct ImageProfileOptions {
     std::string image{};  ///< name or build ID of the program or library; empty: the program, which has `main`
     answers::Index index = answers::none;  ///< this one instead
+    /// AutoFDO text: addresses as in memory, counted from where the file begins there, in place of offsets in the file.
+    bool as_loaded = false;
 };
 
 /// The image of that index, if there is one; else the one that is asked for by name. A build ID may be given by its
@@ -19,9 +21,9 @@ struct ImageProfileOptions {
                                                    answers::Index index = answers::none);
 
 /// Google's AutoFDO text, as simpleperf writes it: `create_llvm_prof --profiler text`. Ranges `first-last:count`, no
-/// addresses, branches `from->to:count`, as offsets in the file; 0 is code outside the file. Of samples no ranges, but
-/// the addresses of branches, `address:count`. Errors: `not_found`: there are no ranges or sampled branches of the
-/// image, or it is not known what of its file is loaded where.
+/// addresses, branches `from->to:count`, as offsets in the file, or as loaded; 0 is code outside the file. Of samples
+/// no ranges, but the addresses of branches, `address:count`. Errors: `not_found`: there are no ranges or sampled
+/// branches of the image, or it is not known what of its file is loaded where.
 [[nodiscard]] Result<ExportReport> write_autofdo_text(const answers::Answers& answers,
                                                       const ImageProfileOptions& options, ByteSink& sink);
 

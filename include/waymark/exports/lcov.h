@@ -2,7 +2,7 @@
 #pragma once
 
 #include "waymark/core/byte_sink.h"
-#include "waymark/exports/coverage_options.h"
+#include "waymark/exports/covered_sources.h"
 #include "waymark/exports/export.h"
 
 namespace waymark::exports {
@@ -11,7 +11,7 @@ namespace waymark::exports {
 /// where it could have run, has no class of its own there: it counts as not executed, and the report says how much that
 /// is. Errors: `not_found`: no source lines are known, none is of what the options ask for, or the counts come from
 /// samples, which do not show what did not run.
-[[nodiscard]] Result<ExportReport> write_lcov(const answers::Answers& answers, const CoverageOptions& options,
+[[nodiscard]] Result<ExportReport> write_lcov(const answers::Answers& answers, const CoveredSources& options,
                                               ByteSink& sink);
 
 }  // namespace waymark::exports

@@ -8,7 +8,7 @@
 
 #include "waymark/core/byte_sink.h"
 #include "waymark/exports/branch_list.h"
-#include "waymark/exports/coverage_options.h"
+#include "waymark/exports/covered_sources.h"
 #include "waymark/exports/export.h"
 
 namespace waymark::exports {
@@ -20,7 +20,8 @@ struct WriteOptions {
     std::string image{};                        ///< of profiles of one image: ImageProfileOptions
     bool bolt_traces = false;                   ///< BoltOptions
     BranchListVersion branch_list_version{};
-    CoverageOptions coverage{};
+    CoveredSources coverage{};
+    bool autofdo_as_loaded = false;  ///< ImageProfileOptions
 };
 /// `format`: any that is a single file of text or bytes; tables and databases have functions of their own. Errors:
 /// those of the format. Precondition: `format` is none of csv, jsonl and sqlite.

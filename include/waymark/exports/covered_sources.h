@@ -7,7 +7,7 @@
 
 namespace waymark::exports {
 
-struct CoverageOptions {
+struct CoveredSources {
     std::vector<std::string> only{};  ///< functions, source files or images, as answers::Only takes them
     /// Only files below these folders. Cobertura names files relative to the folder.
     std::vector<std::string> source_roots{};
