@@ -1,0 +1,75 @@
+"""Builds the extension waymark._waymark on an installed libwaymark, which pkg-config finds, with pybind11's headers."""
+import pathlib
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+HERE = pathlib.Path(__file__).resolve().parent
+VERSION = re.search(r"project\(waymark VERSION ([0-9.]+)", (HERE / "CMakeLists.txt").read_text(encoding="utf-8"))[1]
+
+
+def pkg_config(*what):
+    """What pkg-config says of libwaymark; None: it knows of none."""
+    try:
+        said = subprocess.run(["pkg-config", *what, "waymark"], capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        sys.exit("pkg-config is missing: install the Debian package pkg-config")
+    return said.stdout.split() if said.returncode == 0 else None
+
+
+def pybind11_headers():
+    """Where pybind11's headers are; empty: where the compiler looks anyway."""
+    try:
+        import pybind11
+        return [pybind11.get_include()]
+    except ImportError:
+        if not any(pathlib.Path(folder, "pybind11/pybind11.h").is_file() for folder in ("/usr/include", "/usr/local/include")):
+            sys.exit("pybind11 is missing: install the Debian package pybind11-dev, or pybind11 with pip")
+        return []
+
+
+def parallelise(compiler):
+    """Compiles the sources of an extension at the same time, which setuptools does one after another."""
+    compile_one = compiler.compile
+
+    def compile_all(sources, **options):
+        with ThreadPoolExecutor() as pool:
+            return sum(pool.map(lambda source: compile_one([source], **options), sources), [])
+    compiler.compile = compile_all
+
+
+class Build(build_ext):
+    def build_extensions(self):
+        version = pkg_config("--modversion")
+        if version is None:
+            sys.exit("libwaymark is not installed, or pkg-config does not find it. Build and install it (cmake --install), "
+                     "and name its folder: PKG_CONFIG_PATH=PREFIX/lib/pkgconfig. scripts/build --python builds all in a clone.")
+        if version[0].split(".")[:2] != VERSION.split(".")[:2]:
+            sys.exit(f"the installed libwaymark is of version {version[0]}, and this module of {VERSION}: install libwaymark "
+                     f"{VERSION}, or take the sources of {version[0]}")
+        libraries = [flag[2:] for flag in pkg_config("--libs-only-L")]
+        for extension in self.extensions:
+            extension.include_dirs += pybind11_headers()
+            extension.include_dirs += [flag[2:] for flag in pkg_config("--cflags-only-I")]
+            extension.library_dirs += libraries
+            # Where the library is found without a path, the module needs none.
+            extension.runtime_library_dirs += [str(pathlib.Path(folder).resolve()) for folder in libraries
+                                               if not str(pathlib.Path(folder).resolve()).startswith("/usr/lib")]
+        parallelise(self.compiler)
+        super().build_extensions()
+
+
+setup(
+    version=VERSION,
+    ext_modules=[Extension(
+        "waymark._waymark",
+        sources=sorted(str(source.relative_to(HERE)) for source in (HERE / "src/python").glob("*.cc")),
+        depends=["src/python/module.h"],
+        libraries=["waymark"],
+        language="c++",
+        extra_compile_args=["-std=c++20", "-fvisibility=hidden", "-O1", "-g0"])],
+    cmdclass={"build_ext": Build})
