@@ -41,7 +41,8 @@ Result<ExportReport> write(const Format& format, const answers::Answers& a, cons
     if (name == "lcov") return write_lcov(a, options.coverage, sink);
     if (name == "cobertura") return write_cobertura(a, {seconds_since_1970(), options.coverage}, sink);
     if (name == "llvm-profile") return write_autofdo(a, sink);
-    if (name == "autofdo-text") return write_autofdo_text(a, {.image = options.image, .as_loaded = options.autofdo_as_loaded}, sink);
+    if (name == "autofdo-text")
+        return write_autofdo_text(a, {.image = options.image, .as_loaded = options.autofdo_as_loaded}, sink);
     if (name == "profgen") return write_profgen(a, {options.image}, sink);
     if (name == "profgen-script") return write_profgen_script(a, {options.image}, sink);
     if (name == "branch-list") return write_branch_list(a, options.branch_list_version, sink, options.image);
