@@ -335,9 +335,11 @@ private:
         }
         out_.write("],\n");
     }
-    /// `arm`, `arm64`, as Mozilla's tools say; empty: no code of the image is known.
+    /// `arm`, `arm64`, `x86_64`, as Mozilla's tools say; empty: no code of the image is known.
     [[nodiscard]] std::string_view architecture(Index image) const {
-        const auto word = [](isa::Isa isa) { return isa == isa::Isa::a64 ? "arm64" : "arm"; };
+        const auto word = [](isa::Isa isa) {
+            return isa == isa::Isa::a64 ? "arm64" : isa == isa::Isa::x86_64 ? "x86_64" : "arm";
+        };
         for (const answers::ImageRange& r : answers_.ranges)
             if (r.image == image) return word(r.isa);
         for (const answers::Instruction& i : answers_.instructions)
