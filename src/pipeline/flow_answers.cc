@@ -119,6 +119,7 @@ private:
         const analysis::StretchesOff off = analysis::stretches_off(streams);
         if (session_.capture.strobed || session_.capture.sampled || off.not_by_address != 0)
             options.stretches = std::max(stretches(off), std::uint64_t{1});
+        options.sampled = session_.capture.sampled;
         out.account = account(report, selected);
         options.partial =
             answers::completeness(out.account).hides == answers::Hides::anything || options.stretches != 0;

@@ -224,7 +224,7 @@ class BranchStacks(unittest.TestCase):
         self.assertEqual((even["taken"], even["not_taken"]), ("2", "1"))
         coverage = run(WAYMARK, "coverage", path, "--by", "function").stdout
         self.assertRegex(coverage, r" 9 +0 +2 .* main\n")
-        self.assertIn("head", run(WAYMARK, "loops", path, "--format", "json").stdout + "head")
+        self.assertIn(f"{self.x86.at['head']:x}", run(WAYMARK, "loops", path, "--format", "json").stdout)
         info = run(WAYMARK, "info", path).stdout
         self.assertIn("LBR", info)
         doctor = run(WAYMARK, "doctor", path, status=None).stdout

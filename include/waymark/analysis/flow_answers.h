@@ -69,6 +69,7 @@ struct FlowAnswersOptions {
     /// Number of stretches of the run that the streams contain, where the units did not trace between them: counts are
     /// then estimates. 0: the streams are no such stretches.
     std::uint64_t stretches = 0;
+    bool sampled = false;  ///< the streams are samples of branches
     /// Of the timestamps: how many ticks are a second; 0: not known.
     std::uint64_t ticks_per_second = 0;
     std::size_t most_slices = 200000;
