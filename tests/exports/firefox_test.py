@@ -96,6 +96,9 @@ class Firefox(unittest.TestCase):
 
 if __name__ == "__main__":
     NODE = recorded.need(("node", "nodejs"), "nodejs")
+    version = recorded.run(NODE, "--version").stdout.strip().lstrip("v")
+    if int(version.partition(".")[0]) < 20:
+        recorded.skip(f"profiler-cli needs Node.js 20 or later, and {NODE} is {version}")
     CLI = os.environ.get("WAYMARK_PROFILER_CLI") or PACKAGE
     if not pathlib.Path(CLI).is_file():
         recorded.skip(f"@firefox-devtools/profiler-cli is not installed in {WEB}: was the page built with WAYMARK_TESTS=ON?")

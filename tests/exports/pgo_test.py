@@ -314,6 +314,29 @@ class Pgo(unittest.TestCase):
         _, said = self.pgo("autofdo", self.captures[0], status=1, options=["--of-image", "nobody"])
         self.assertIn("no image is called 'nobody'", said)
 
+    def test_create_llvm_prof_uses_autofdo_text(self):
+        """Debian's version, 0.19: by its rule of addresses, and of DWARF 4; of DWARF 5 it makes nothing, and pgo warns."""
+        if not shutil.which("create_llvm_prof"):
+            self.skipTest("SKIPPED: create_llvm_prof is missing (Debian package autofdo)")
+        for version, linker, rule in (("4", "lld", "loaded"), ("4", "bfd", "offsets"), ("5", "lld", "loaded")):
+            with self.subTest(dwarf=version, linker=linker):
+                program = self.built(f"autofdo-{version}-{linker}", f"-fuse-ld={linker}", f"-gdwarf-{version}",
+                                     "-fdebug-info-for-profiling")
+                text, made = self.folder / f"{program.name}.txt", self.folder / f"{program.name}.prof"
+                capture = self.recorded(program, 100)
+                said = recorded.run(WAYMARK, "pgo", capture, "--for", "autofdo", "--autofdo-addresses", rule, "-o", text).stderr
+                recorded.run("create_llvm_prof", "--profiler", "text", "--binary", program, "--profile", text, "--out", made,
+                             "--format", "text", env={**os.environ, "GLOG_log_dir": str(self.folder)})
+                functions = {name: int(total) for name, total in re.findall(r"(?m)^([\w.]+):(\d+):\d+$", made.read_text(errors="replace"))}
+                if version == "5":
+                    self.assertEqual(functions, {})
+                    self.assertIn("warning: ", said)
+                    self.assertIn("-gdwarf-4", said)
+                else:
+                    self.assertNotIn("DWARF", said)
+                    self.assertGreater(functions["main"], 0)
+                    self.assertGreater(len(functions), 2)
+
 
 class Simpleperf(unittest.TestCase):
     def test_ranges_are_those_of_simpleperf(self):
@@ -340,29 +363,6 @@ class Simpleperf(unittest.TestCase):
         self.assertEqual([re.sub("->.*:", "->0:", line) for line in unknown],
                          [line for line in expected[begin:begin + lines] if line not in given])
         self.assertIn(expected[begin + lines], given)  # the build ID
-
-    def test_create_llvm_prof_uses_autofdo_text(self):
-        """Debian's version, 0.19: by its rule of addresses, and of DWARF 4; of DWARF 5 it makes nothing, and pgo warns."""
-        if not shutil.which("create_llvm_prof"):
-            self.skipTest("SKIPPED: create_llvm_prof is missing (Debian package autofdo)")
-        for version, linker, rule in (("4", "lld", "loaded"), ("4", "bfd", "offsets"), ("5", "lld", "loaded")):
-            with self.subTest(dwarf=version, linker=linker):
-                program = self.built(f"autofdo-{version}-{linker}", f"-fuse-ld={linker}", f"-gdwarf-{version}",
-                                     "-fdebug-info-for-profiling")
-                text, made = self.folder / f"{program.name}.txt", self.folder / f"{program.name}.prof"
-                capture = self.recorded(program, 100)
-                said = recorded.run(WAYMARK, "pgo", capture, "--for", "autofdo", "--autofdo-addresses", rule, "-o", text).stderr
-                recorded.run("create_llvm_prof", "--profiler", "text", "--binary", program, "--profile", text, "--out", made,
-                             "--format", "text", env={**os.environ, "GLOG_log_dir": str(self.folder)})
-                functions = {name: int(total) for name, total in re.findall(r"(?m)^([\w.]+):(\d+):\d+$", made.read_text())}
-                if version == "5":
-                    self.assertEqual(functions, {})
-                    self.assertIn("warning: ", said)
-                    self.assertIn("-gdwarf-4", said)
-                else:
-                    self.assertNotIn("DWARF", said)
-                    self.assertGreater(functions["main"], 0)
-                    self.assertGreater(len(functions), 2)
 
 
 if __name__ == "__main__":

@@ -100,7 +100,7 @@ class Speedscope(unittest.TestCase):
         self.assertEqual(kinds, {("evented", "nanoseconds"), ("sampled", "none")})
 
     def test_counters_of_a_dpu(self):
-        self.assertEqual(self.check("dpu")[-1]["type"], "sampled")
+        self.assertEqual(self.check("dpu")[-1]["type"], "evented")
 
     def test_it_reads_what_is_for_others(self):
         own, total, _ = self.recordings["ptm"].costs()
