@@ -325,15 +325,16 @@ ExitStatus run_info(const InfoOptions& options) {
     const pipeline::Report report = pipeline::run(part ? *part : session, *selected, make, shown_on(progress));
     // A part of the trace gives no account of the whole run.
     answers::Account account;
+    std::vector<Error> unread;
     if (const Looked looked = looked_at(session, report); looked.bytes == looked.of)
-        account = pipeline::account_of(session, *selected, shown_on(progress));
+        account = pipeline::account_of(session, *selected, shown_on(progress), &unread);
     const ordered_json info = describe(session, *selected, report, account);
     if (options.format == "text")
         print_snapshot_info(*out, info, account, {session, *selected, report});
     else
         print_info_for_programs(*out, info, options.format);
     if (out->close() != decoded) return unreadable;
-    const bool read_errors = report_read_errors(session, report);
+    const bool read_errors = report_read_errors(session, report) || say_unread(unread);
     std::uint64_t packets = 0;
     for (const pipeline::StreamReport& stream : report.streams) {
         const auto* counter = dynamic_cast<const PacketCounter*>(stream.consumer.get());

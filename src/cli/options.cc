@@ -188,6 +188,11 @@ void warn(const pipeline::Session& session) {
     for (const std::string& sentence : gathered(session.problems)) say("warning", sentence);
 }
 
+bool say_unread(const std::vector<Error>& errors) {
+    for (const Error& error : errors) say("error", error.message);
+    return !errors.empty();
+}
+
 bool report_read_errors(const pipeline::Session& session, const pipeline::Report& report) {
     const std::vector<std::string> errors = pipeline::read_errors(session, report);
     for (const std::string& sentence : errors) say("error", sentence);

@@ -87,5 +87,7 @@ void warn(const pipeline::Session& session);
 
 /// Says what kept the capture from being read to its end, a cut among it; true if anything did.
 bool report_read_errors(const pipeline::Session& session, const pipeline::Report& report);
+/// Prints errors of buffers that were read again, and could not be; true if there are any.
+bool say_unread(const std::vector<Error>& errors);
 
 }  // namespace waymark::cli

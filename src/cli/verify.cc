@@ -165,12 +165,13 @@ private:
             else
                 print_source(s, truth.complete, out);
         }
-        print_account(out, pipeline::account_of(session, selected));
+        std::vector<Error> unread;
+        print_account(out, pipeline::account_of(session, selected, {}, &unread));
         if (selected.empty() || truth.sources.empty()) {
             say("error", "nothing to compare: nothing was recorded");
             return static_cast<ExitStatus>(not_compared);
         }
-        if (read_errors) return unreadable;
+        if (read_errors || say_unread(unread)) return unreadable;
         if (all.instructions == 0 && all.wrapped) {
             say("error", "nothing to compare: what the buffer kept holds no synchronisation (--sync, --buffer)");
             return static_cast<ExitStatus>(not_compared);

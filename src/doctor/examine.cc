@@ -144,7 +144,23 @@ private:
             return buffer.bytes && *buffer.bytes == buffer.looked_at;
         });
         if (!report_.labelled || !all) return;
-        if (const auto selected = session_.select({})) report_.account = pipeline::account_of(session_, *selected);
+        const auto selected = session_.select({});
+        if (!selected) return;
+        std::vector<Error> unreadable;
+        report_.account = pipeline::account_of(session_, *selected, {}, &unreadable);
+        if (report_.cut) return;
+        for (const Error& error : unreadable) {
+            report_.cut = true;
+            add_finding({Severity::error,
+                         "unreadable",
+                         {},
+                         {},
+                         {},
+                         error.message,
+                         "a readable file",
+                         "the file could be read at first, and not again",
+                         "look at the disk, and copy the file"});
+        }
     }
 
     /// Findings of one kind in one buffer, such as one for each of a hundred trace IDs, are one.

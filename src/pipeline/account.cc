@@ -130,7 +130,7 @@ answers::Account flow_account(const Session& session, const std::vector<const So
 }
 
 answers::Account account_of(const Session& session, const std::vector<const Source*>& selected,
-                            const Progress& progress) {
+                            const Progress& progress, std::vector<Error>* unreadable) {
     std::vector<const Source*> sources;
     std::copy_if(selected.begin(), selected.end(), std::back_inserter(sources),
                  [](const Source* source) { return source->has_flow(); });
@@ -142,6 +142,9 @@ answers::Account account_of(const Session& session, const std::vector<const Sour
         return flow_consumer(stream, *tee, DecoderKind::fast);
     };
     const Report report = run(session, sources, make, progress);
+    if (unreadable != nullptr)
+        for (const BufferReport& buffer : report.buffers)
+            if (buffer.error) unreadable->push_back(*buffer.error);
     std::vector<DecodedStream> streams;
     for (const StreamReport& stream : report.streams) {
         const flow::Tee& tee = *tees.at({stream.source, stream.buffer});

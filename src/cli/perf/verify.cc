@@ -69,7 +69,8 @@ ExitStatus verify_perf(const InputOptions& options) {
     for (const pipeline::Damage& damage : all.missing) say("warning", damage.sentence);
     if (all.together) out->write("threads are not in the trace: what all executed together is compared\n");
     for (const VerifiedThread& thread : all.threads) print_thread(thread, all.partial, *out);
-    print_account(*out, pipeline::account_of(session, *selected));
+    std::vector<Error> unread;
+    print_account(*out, pipeline::account_of(session, *selected, {}, &unread));
     if (all.instructions == 0 && all.verdict() == verify::Verdict::not_compared)
         say("error", "nothing to compare: no instruction is decoded");
     using verify::Verdict;
@@ -84,7 +85,7 @@ ExitStatus verify_perf(const InputOptions& options) {
                                                : "NOT COMPARED",
                grouped(all.instructions), counted(truth->sources.size(), "thread"));
     if (out->close() != decoded) return unreadable;
-    if (read_errors) return unreadable;
+    if (read_errors || say_unread(unread)) return unreadable;
     return verdict == Verdict::equal       ? decoded
            : verdict == Verdict::different ? nothing
                                            : static_cast<ExitStatus>(not_compared);
