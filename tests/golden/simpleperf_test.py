@@ -122,4 +122,4 @@ if __name__ == "__main__":
     if not CAPTURE.is_dir():
         print(f"SKIPPED: {CAPTURE} is not there")
         sys.exit(77)
-    unittest.main(argv=sys.argv[:1], verbosity=1)
+    unittest.main(argv=sys.argv[:1], verbosity=2)
