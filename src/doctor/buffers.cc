@@ -241,7 +241,7 @@ void Buffers::find_sources(const Buffer& buffer, const ExaminedBuffer& out, cons
         source.buffer = buffer.name;
         source.trace_id = id ? id : known != nullptr ? known->trace_id : std::nullopt;
         for (const Stretch& s : stretches) source.bytes += s.bytes.size();
-        source.identity = identify(stretches, id.has_value());
+        source.identity = identify(stretches, id.has_value(), known != nullptr ? known->protocol : nullptr);
         source.configuration = source.identity.configuration;
         source.configured = known != nullptr && source.configuration && known->protocol == source.identity.protocol;
         report_.sources.push_back(std::move(source));

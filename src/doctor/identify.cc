@@ -12,6 +12,11 @@ public:
     void gap(const Gap&) override {}
 };
 
+/// An option reads bare bytes of it, as a source of one of these types, or another command does.
+bool can_be_bare(const Protocol& protocol) {
+    return !protocol.words().types.empty() || !protocol.how_to_read("FILE").empty();
+}
+
 }  // namespace
 
 std::string_view name(const Protocol* protocol) {
@@ -28,7 +33,7 @@ void take_end_mark_off(std::vector<Stretch>& stretches, const Configuration& con
     }
 }
 
-Identity identify(const std::vector<Stretch>& stretches, bool framed) {
+Identity identify(const std::vector<Stretch>& stretches, bool framed, const Protocol* described) {
     Identity out;
     if (std::all_of(stretches.begin(), stretches.end(), [](const Stretch& s) { return s.bytes.empty(); })) {
         out.tried.push_back({"nothing", "there are no bytes"});
@@ -36,6 +41,7 @@ Identity identify(const std::vector<Stretch>& stretches, bool framed) {
     }
     for (const Protocol* protocol : pipeline::protocols()) {
         if (framed && !protocol->trace_id()) continue;
+        if (protocol != described && !can_be_bare(*protocol)) continue;
         if (protocol->identify(stretches, out)) break;
     }
     return out;

@@ -246,24 +246,22 @@ public:
     [[nodiscard]] bool identify(const std::vector<protocol::Stretch>& stretches,
                                 protocol::Identity& out) const override {
         // Addresses are signed numbers of 48 bits, and half of the flags is reserved.
-        struct Sound {
-            std::uint64_t entries = 0, sound = 0;
-            void entry(const StackEntry& e, Offset, bool) {
-                const auto is_address = [](std::uint64_t a) { return a >> 47 == 0 || a >> 47 == 0x1ffff; };
-                ++entries;
-                sound += is_address(e.from) && is_address(e.to) && (e.from | e.to) != 0 && e.privilege < 4 ? 1 : 0;
-            }
-            void gap(const Gap&) {}
-        };
+        const auto is_address = [](std::uint64_t a) { return a >> 47 == 0 || a >> 47 == 0x1ffff; };
         std::uint64_t entries = 0, sound = 0;
         for (const protocol::Stretch& stretch : stretches) {
-            EntryReader<Sound> reader(Sound{});
-            reader.feed(stretch.bytes);
-            reader.finish();
-            entries += reader.take().entries;
-            sound += reader.take().sound;
+            const Bytes bytes = stretch.bytes;
+            for (std::size_t at = 0; at + entry_bytes <= bytes.size(); at += entry_bytes) {
+                const auto one = bytes.subspan(at).first<entry_bytes>();
+                const StackEntry e = capture::perf::parse_branch_entry(one);
+                const bool nothing_reserved = std::ranges::equal(capture::perf::encode_branch_entry(e), one);
+                ++entries;
+                sound += is_address(e.from) && is_address(e.to) && (e.from | e.to) != 0 && e.privilege < 4 &&
+                                 !(e.mispredicted && e.predicted) && nothing_reserved
+                             ? 1
+                             : 0;
+            }
         }
-        out.tried.push_back({"branch stacks", fmt::format("{}, {} of them with two addresses",
+        out.tried.push_back({"branch stacks", fmt::format("{}, {} of them with two addresses and sound flags",
                                                           counted(entries, "entry", "entries"), sound)});
         if (entries < 2 || sound != entries) return false;
         out.protocol = this;

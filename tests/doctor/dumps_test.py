@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What doctor says of bare files of forty kinds: a confusion matrix, and no "proven" that is wrong.
+"""What doctor says of bare files of about forty kinds: a confusion matrix, and no "proven" that is wrong.
 
     dumps_test.py WAYMARK SOURCE
 
@@ -30,7 +30,7 @@ WAYMARK = pathlib.Path(sys.argv[1]).resolve()
 SOURCE = pathlib.Path(sys.argv[2]).resolve()
 KEEP = pathlib.Path(sys.argv[4]) if sys.argv[3:4] == ["--keep"] else None
 SEED = int(os.environ.get("WAYMARK_SEED") or 1)
-FILES = int(os.environ.get("WAYMARK_DUMPS") or 40)
+FILES = int(os.environ.get("WAYMARK_DUMPS") or 0)  # 0: one of each kind
 ARM, ARM64 = SOURCE / "examples/sort/sort.elf", SOURCE / "examples/sort/sort-aarch64.elf"
 
 # What the report says of a setting, by option of the recorder: the fact, its value with the option and without.
@@ -140,6 +140,8 @@ class Maker:
                 "program": lambda: ARM.read_bytes()[64:],
                 "counter": lambda: b"".join(struct.pack("<I", i) for i in range(size // 4)),
                 "floats": lambda: b"".join(struct.pack("<f", self.draw.gauss(0, 10)) for _ in range(size // 4)),
+                "small numbers": lambda: b"".join(struct.pack("<Q", self.draw.randrange(1, 4096)) for _ in range(size // 8)),
+                "pointers": lambda: b"".join(struct.pack("<Q", 0x555555554000 + 8 * self.draw.randrange(9999)) for _ in range(size // 8)),
                 "zip": self.zip,
                 "png": lambda: b"\x89PNG\r\n\x1a\n" + bytes(byte() for _ in range(size)),
                 "pdf": lambda: b"%PDF-1.7\n" + bytes(byte() for _ in range(size)),
@@ -181,7 +183,7 @@ class Maker:
                                     "damaged head", "padded", "idle port", "words swapped", "xxd", "hexdump -C",
                                     "debugger words", "coe", "SystemVerilog", "bits", "frames", "source")] +
              [("nothing", h) for h in ("erased", "zeros", "one byte", "pattern", "idle port", "half syncs", "noise", "SRAM",
-                                       "text", "log", "program", "counter", "floats", "zip", "png", "pdf", "xz", "sqlite")] +
+                                       "text", "log", "program", "counter", "floats", "small numbers", "pointers", "zip", "png", "pdf", "xz", "sqlite")] +
              [("samples", ""), ("counters", "as written"), ("counters", "swapped")])
 
     def make(self, number):
@@ -268,7 +270,8 @@ class Dumps(unittest.TestCase):
     def test_what_doctor_says(self):
         maker = Maker(pathlib.Path(tempfile.mkdtemp(dir=self.scratch.name)))
         matrix, wrong, missed, certain = collections.Counter(), [], [], collections.Counter()
-        for number in range(FILES):
+        files = FILES or len(maker.KINDS)
+        for number in range(files):
             data, dump = maker.make(number)
             path = self.folder / f"dump{number:03}.bin"
             path.write_bytes(data)
@@ -280,7 +283,7 @@ class Dumps(unittest.TestCase):
             matrix[dump.kind, dump.protocol or "nothing", said] += 1
             if dump.protocol is None and found or any(f != dump.protocol for f in found):
                 proven = [f for s in report["sources"] for f in s["facts"] if f["proven"]]
-                (wrong if proven else missed).append((path.name, dump.kind, said, [f["what"] for f in proven]))
+                (wrong if proven or dump.protocol is None else missed).append((path.name, dump.kind, said, [f["what"] for f in proven]))
             elif dump.protocol and not found:
                 missed.append((path.name, dump.kind, said, []))
             for source in report["sources"]:
@@ -297,8 +300,8 @@ class Dumps(unittest.TestCase):
             print(f"{n:4} {kind:28} is {is_:34} said {said}{'' if is_ == said else '   <--'}")
         for (certainty, right), n in sorted(certain.items()):
             print(f"{n:4} settings {certainty:8} {'right' if right else 'wrong'}")
-        self.assertEqual(wrong, [], "proven, and wrong")
-        self.assertLessEqual(len(missed) * 50, FILES + 49, f"missed: {missed}")
+        self.assertEqual(wrong, [], "proven, and wrong; or taken for trace")
+        self.assertLessEqual(len(missed) * 50, files + 49, f"missed: {missed}")
 
 
 if __name__ == "__main__":
