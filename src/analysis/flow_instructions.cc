@@ -104,7 +104,7 @@ void FlowInstructions::find_rest(const CodeFunction& function, const FlowStream&
     }
 }
 
-/// The listed stretch that an instruction is of, or what comes behind all that is known of it; end(): none.
+/// The listed stretch that contains an instruction, else the next one behind it; end(): none.
 std::map<std::uint64_t, FlowInstructions::Listed>::const_iterator FlowInstructions::listed_at(
     const CodeKey& key) const {
     const auto behind = listed_.upper_bound(key.first);

@@ -83,7 +83,7 @@ Result<Capture> branch_stack_capture(const std::filesystem::path& path, std::sha
     const std::shared_ptr<const ByteFile> unpacked =
         byte_file_from_memory(std::move(shared->unpacked_branches), path.string());
     std::map<std::pair<std::uint32_t, bool>, std::size_t> buffers;
-    // Those of one CPU in order of time, so that memory maps are gone through once.
+    // Each CPU's samples in order of time, so that memory maps are gone through once.
     std::vector<const BranchSample*> samples;
     for (const BranchSample& s : shared->branch_samples) samples.push_back(&s);
     std::stable_sort(samples.begin(), samples.end(), [](const BranchSample* a, const BranchSample* b) {

@@ -16,8 +16,7 @@
 
 namespace waymark::capture {
 
-/// Writes a file of text, whole or not at all. `unreadable`: it cannot be written, with what the operating system says
-/// of it.
+/// Writes a file of text, whole or not at all. `unreadable`: it cannot be written, with the operating system's reason.
 [[nodiscard]] inline Status save_text(const std::filesystem::path& path, std::string_view text) {
     WM_ASSIGN_OR_RETURN(const auto file, FileSink::open(path.string(), {}));
     file->write({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});

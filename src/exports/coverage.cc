@@ -98,7 +98,7 @@ std::string covered_name(std::string_view linkage, std::string_view name) {
     return out;
 }
 
-/// Readers of lcov want a count for the line of each function, and a function that ran exactly if a line of it did.
+/// Readers of lcov want a count for the line of each function. To them a function ran exactly if one of its lines did.
 void place_function(CoveredFile& file, CoveredFunction& f, const std::set<std::uint32_t>& own, Line declaration) {
     const bool has_line = hits_of(file, declaration.line).has_value();
     bool ran = false;

@@ -27,8 +27,8 @@ struct CoveredFunction {
     std::uint32_t line{};                     ///< the first with code: readers want a count for it
     std::uint32_t last{};                     ///< the last line with code of its own
     std::uint64_t entries{};                  ///< at least 1 if any of its code ran, also where it was inlined
-    std::uint64_t lines{}, lines_hit{};       ///< with code of it
-    answers::Index function = answers::none;  ///< none: all of it was inlined
+    std::uint64_t lines{}, lines_hit{};       ///< lines with code of the function
+    answers::Index function = answers::none;  ///< none: it exists only inlined
 };
 
 struct CoveredFile {
@@ -50,7 +50,7 @@ struct CoveredFile {
 struct Coverage {
     std::vector<CoveredFile> files;    ///< with lines, by source
     std::vector<std::string> headers;  ///< of libraries, which were left out as nobody asked for them
-    [[nodiscard]] std::vector<std::string> notes() const;  ///< what a reader of it has to know
+    [[nodiscard]] std::vector<std::string> notes() const;  ///< what a reader of the coverage has to know
 };
 
 /// Errors as of `write_lcov`.

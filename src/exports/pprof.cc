@@ -221,7 +221,7 @@ private:
         }
         return sites;
     }
-    /// Instructions of the functions that ran on one path alone, whose costs are those of that path; by function.
+    /// The instructions, by function, of functions with one call path only: the path's costs are their sum.
     [[nodiscard]] std::map<Index, std::vector<const Instruction*>> instructions_of_single_paths() const {
         std::vector<std::uint32_t> nodes(answers_.functions.size());
         for (const answers::CallNode& node : answers_.calls)

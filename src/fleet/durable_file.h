@@ -1,5 +1,5 @@
-/// Files that are there whole or not at all, whatever is killed, also where several machines see one folder
-/// (capture/placed_file.h), and their hashes.
+/// Writes files that exist whole or not at all, also if the process is killed or several machines share the folder
+/// (capture/placed_file.h), and computes their hashes.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,7 @@ struct WrittenFile {
 };
 
 /// Writes a file beside its place, syncs it, renames it, and syncs the folder. An earlier file is replaced. Errors:
-/// `unreadable`: it cannot be written; then nothing is left of it.
+/// `unreadable`: it cannot be written; then no part of the file is left.
 [[nodiscard]] Result<WrittenFile> write_durably(const std::filesystem::path& place,
                                                 const std::function<void(ByteSink&)>& write);
 [[nodiscard]] Status write_durably(const std::filesystem::path& place, std::string_view text);

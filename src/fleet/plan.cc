@@ -258,7 +258,7 @@ Result<PlanSummary> plan_job(const JobFolder& job, const PlanRequest& request) {
     manifest.seconds = summary.seconds;
     manifest.unreadable = summary.unreadable;
     if (const fs::path above = fs::path(job.path()).parent_path(); !above.empty()) fs::create_directories(above, error);
-    // All of it or none, and of one writer: a folder of its own becomes the job's.
+    // The job's folder appears at once and complete, from one writer: it is made beside its place and renamed.
     WM_ASSIGN_OR_RETURN(const auto folder, capture::PlacedFolder::open(job.path().string()));
     for (const char* name : {"shards", "merged", "logs"})
         if (!fs::create_directory(folder->folder() / name, error))

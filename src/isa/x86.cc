@@ -178,7 +178,7 @@ private:
         if (is_in(op, 0x80, 0x8f)) return branch(4, true, false);
         if (op == 0x07 || op == 0x35) return returns(true);
         if (op == 0x0b) out_.undefined = true;
-        if (is_in(op, 0x20, 0x23)) return take({false, false, 1});  // of registers, whatever the mode is
+        if (is_in(op, 0x20, 0x23)) return take({false, false, 1});  // always registers, in every addressing mode
         const bool alone = is_in(op, 0x05, 0x0b) || op == 0x0e || is_in(op, 0x30, 0x37) || op == 0x77 ||
                            is_in(op, 0xa0, 0xa2) || is_in(op, 0xa8, 0xaa) || is_in(op, 0xc8, 0xcf);
         const bool none = op == 0x04 || op == 0x0a || op == 0x0c || op == 0x36 || is_in(op, 0x24, 0x27) ||

@@ -12,7 +12,7 @@ namespace {
 using flow::ExceptionClass;
 using flow::ExceptionType;
 
-/// By BranchEntryType; those of BranchEntryType::extended by StackEntry::new_type behind them.
+/// Indexed by BranchEntryType; behind them, for BranchEntryType::extended, by StackEntry::new_type.
 constexpr std::array exception_types{
     ExceptionType{7, ExceptionClass::supervisor_call, "system call"},
     ExceptionType{12, ExceptionClass::irq, "interrupt"},

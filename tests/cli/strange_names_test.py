@@ -391,7 +391,7 @@ def check_worst(checks, source, folder):
         with sqlite3.connect(database) as opened:
             kept = {name for (name,) in opened.execute("SELECT name FROM functions")}
         fields = {row["name"] for row in csv.DictReader(io.StringIO(table.read_bytes().decode(), newline=""))}
-        checks.check("names of CSV are those of SQLite, and no formulas", lambda _, kept=kept, fields=fields: check_fields(kept, fields), b"")
+        checks.check("CSV and SQLite have the same names, and no formulas", lambda _, kept=kept, fields=fields: check_fields(kept, fields), b"")
         page = place / "page.html"
         run(checks.waymark, "report", *with_image, "-o", page)
         reports[first] = Elements(page.read_text()).seen

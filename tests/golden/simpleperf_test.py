@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What simpleperf puts into sections of its own, made out of a real file of it: first maps (feature 134), branch lists
+"""Sections that only simpleperf writes, made from one of its real files: first maps (feature 134), branch lists
 (feature 133), the process that recorded; and the ways in which it takes files and names.
 
 usage: simpleperf_test.py WAYMARK SOURCE_FOLDER

@@ -17,10 +17,10 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from scratch import HANGS, Folder  # noqa: E402
 
-# Of one run, whatever the input is.
+# Limits of one run, for every input.
 MOST_MEMORY, MOST_SECONDS = 1 << 30, 60
-# What is added when n doubles may be so many times what was added the time before: 2 is linear, 2.3 n log n of these sizes,
-# 4 quadratic. Less than these differences means nothing.
+# MOST_RATIO: the largest ratio between the increases of two successive doublings of n. 2 is linear, 2.3 is n log n at these
+# sizes, 4 is quadratic. Increases below the LEAST_ values are noise.
 MOST_RATIO, LEAST_MEMORY, LEAST_BYTES, LEAST_SECONDS = 2.9, 12 << 20, 200_000, 1.0
 
 
@@ -185,7 +185,7 @@ This table was written by
 
     tests/hostile/growth_test.py WAYMARK . {options}--write
 
-with {build}; the times are those of the machine it ran on and only their proportion means something.
+with {build}; times depend on the machine; only their proportion means something.
 
 | dimension | command | sizes | seconds | MB | bytes written |
 |---|---|---|---|---|---|

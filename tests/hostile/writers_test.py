@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Every command that writes, killed or out of room at a change of a file, in a folder that cannot be changed, unable to read
-its input, or beside another of its kind: the old
-output or the new one is there, whole; nothing else is left; the status is not 0; and the message names the place.
+"""Runs every command that writes, and lets it fail: killed or out of room at a change of a file, in a read-only folder,
+unable to read its input, or beside a second writer. The old output or the new one is there, whole; nothing else is left;
+the status is not 0; and the message names the place.
 
 usage: writers_test.py WAYMARK SOURCE_FOLDER [--all] [--only TEXT]
 

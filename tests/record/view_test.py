@@ -258,6 +258,6 @@ class View(unittest.TestCase):
 if __name__ == "__main__":
     missing = [c for c in (*CROSS.values(), "qemu-arm", "qemu-aarch64") if shutil.which(c) is None]
     if missing:
-        print("skipped:", ", ".join(missing), "missing")
+        print("SKIPPED:", ", ".join(missing), "missing")
         sys.exit(77)
     unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)

@@ -163,7 +163,7 @@ def main(arguments):
         expect(re.search(r"\b([7-9]|\d\d) tests from", own), f"tests of every row ran: {own}")
         print(own, end="")
         if shutil.which("qemu-arm") is None:
-            print("skipped: qemu-arm is not installed (apt-get install qemu-user): nothing was recorded; all else passed")
+            print("SKIPPED: qemu-arm is not installed (apt-get install qemu-user): nothing was recorded; all else passed")
             return 77
         use(build / "bin/waymark", source, work)
     print("the toy protocol builds, decodes, is listed, identified, recorded and verified")

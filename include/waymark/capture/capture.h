@@ -179,7 +179,7 @@ struct Capture {
     std::vector<MemoryDump> dumps{};
     std::vector<Cluster> clusters{};
     std::optional<std::uint64_t> timestamp_frequency_hz{};
-    bool strobed{};  ///< the units were programmed to trace stretches of the run; `problems` says how much of it
+    bool strobed{};  ///< the units were programmed to trace stretches of the run; `problems` has the share
     /// Branch stacks (docs/branch-stacks.md): stretches of the run at moments when it was sampled.
     bool sampled{};
     std::string recorder{};  ///< name of the process that recorded, where there was one

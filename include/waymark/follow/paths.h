@@ -241,8 +241,8 @@ private:
         return (bytes ^ place * 0xd6e8feb86659fd93U) * 0x9e3779b97f4a7c15U;
     }
 
-    /// Streams of a few packets do without, and those of few paths with little: each of thousands of sources has its
-    /// own.
+    /// Allocates the table. Each source has its own, and a capture may have thousands of sources, so the table starts
+    /// small and exists only once a stream is long enough.
     void make_room() { make_room(std::min(options_.log2_size, least_log2_size)); }
     void make_room(unsigned log2_size) {
         paths_.assign(std::size_t{1} << log2_size, Path{});

@@ -44,7 +44,7 @@ struct Instruction {
 /// Classifies one instruction. `opcode` is written as in section 1.3: the word for A32 and A64, the halfword for 16-bit
 /// Thumb, `first << 16 | second` for 32-bit Thumb (the caller finds out which by `is_thumb_32`; `thumb_32` says which).
 /// In Jazelle, and in x86-64, which decode_at() reads, nothing is a waypoint and `bytes` is 0. Targets wrap at 32 bits,
-/// those of A64 at 64.
+/// A64 targets at 64.
 [[nodiscard]] Instruction decode_instr(Address address, Isa isa, std::uint32_t opcode, bool thumb_32,
                                        const DecodeOptions& options);
 

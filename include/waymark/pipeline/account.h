@@ -27,8 +27,8 @@ struct DecodedStream {
 [[nodiscard]] answers::Account flow_account(const Session& session, const std::vector<const Source*>& selected,
                                             const Report& report, std::span<const DecodedStream> streams);
 
-/// Decodes what `selected` sources sent and gives the account of it. `unreadable`, where not null, takes the errors of
-/// buffers that could not be opened, or not be read to their end; the account has those as `cut`.
+/// Decodes what `selected` sources sent and gives the account of it. `unreadable`, where not null, receives the
+/// errors of buffers that could not be opened or read to their end; the account counts such buffers as `cut`.
 [[nodiscard]] answers::Account account_of(const Session& session, const std::vector<const Source*>& selected,
                                           const Progress& progress = {}, std::vector<Error>* unreadable = nullptr);
 

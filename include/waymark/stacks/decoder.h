@@ -52,7 +52,7 @@ private:
         enum class Found : std::uint8_t { branch, no_branch, no_code, nonsense } found{};
         std::vector<std::uint32_t> edges{};     // blocks that ended with a branch not taken
         std::optional<std::uint32_t> last{};    // the block that the branch ends
-        std::optional<std::uint32_t> before{};  // the same block without its last instruction; none: that is all of it
+        std::optional<std::uint32_t> before{};  // the same block without its last instruction; none: it has one only
         isa::Instruction branch{};
         Address where{};  // where no code is, or what contradicts
         flow::Conflict conflict = flow::Conflict::address_disagrees;
