@@ -388,6 +388,7 @@ private:
         const auto find_target = [finder = targets, a64](const RecentAddresses& recent) {
             return TargetFinder(finder).find({recent.newest(), a64});
         };
+        if constexpr (!times) paths_.begin();
         const std::uint8_t* until = stop;
         for (bool goes_on = true; goes_on && at < stop;) {
             if constexpr (!times)

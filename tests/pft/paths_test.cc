@@ -132,7 +132,8 @@ void check(const SharedBranch& program, std::uint64_t seed) {
     walk(program, out, random, sized(3000U, 800U));
     ASSERT_EQ(difference(decode<ReferenceDecoder>(program, config, out.bytes(), {}), out.truth(), "reference", "truth"),
               "");
-    for (const follow::PathOptions& paths : {follow::PathOptions{}, {.eager = true}, {.log2_size = 4, .eager = true}})
+    for (const follow::PathOptions& paths :
+         {follow::PathOptions{}, {.eager = true}, {.log2_size = 4, .eager = true}, {.alternate = true}})
         ASSERT_EQ(difference(decode<Decoder>(program, config, out.bytes(), paths), out.truth(), "fast", "truth"), "");
     ASSERT_EQ(synthetic::ways_with<Decoder>({.eager = true}, out.bytes(), config, program.memory),
               synthetic::ways_with<Decoder>({.none = true}, out.bytes(), config, program.memory));
@@ -180,8 +181,11 @@ public:
 
 TEST(Paths, AreDeliveredWithNumbersThatNoOthersHave) {
     const SharedBranch program = twins(9, 14, true);
-    for (const follow::PathOptions& paths :
-         {follow::PathOptions{}, {.eager = true}, {.log2_size = 4, .eager = true}, {.log2_size = 1, .eager = true}}) {
+    for (const follow::PathOptions& paths : {follow::PathOptions{},
+                                             {.eager = true},
+                                             {.log2_size = 4, .eager = true},
+                                             {.log2_size = 1, .eager = true},
+                                             {.alternate = true}}) {
         synthetic::Random random(paths.log2_size);
         const Config config;
         RepeatSink sink;

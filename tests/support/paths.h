@@ -1,4 +1,5 @@
-/// Paths that decoders remember (follow/paths.h), forced to be rare, or frequent and displaced all the time.
+/// Paths that decoders remember (follow/paths.h), forced to be rare, or frequent and displaced all the time, or in
+/// turns with none.
 #pragma once
 
 #include <array>
@@ -15,10 +16,12 @@ namespace waymark::synthetic {
 
 /// The decoders made next keep paths in another way than those before, of all ways there are in turn.
 inline void vary_paths() {
-    static constexpr std::array<follow::PathOptions, 5> all{{{.log2_size = 11, .eager = true},
+    static constexpr std::array<follow::PathOptions, 7> all{{{.log2_size = 11, .eager = true},
                                                              {.log2_size = 1, .eager = true},
                                                              {},
+                                                             {.log2_size = 1, .alternate = true},
                                                              {.log2_size = 4, .eager = true},
+                                                             {.alternate = true},
                                                              {.none = true}}};
     static std::size_t next = 0;
     follow::usual_paths = all[next++ % all.size()];

@@ -3,7 +3,7 @@
 /// A program repeats itself, and so does its trace. Before an inner loop reads a packet, it asks for the path of its
 /// position and the next eight bytes. If there is one, all its ranges are written at once, or counted by one addition,
 /// and the loop continues where the path ends. If not, the loop reads packets, and a path that is missed for the second
-/// time is recorded.
+/// time is recorded. Whether that is faster than to do without, a trial on the stream itself decides.
 ///
 /// What keeps paths true:
 ///
@@ -22,9 +22,11 @@
 #include <atomic>
 #include <bit>
 #include <cassert>
+#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <span>
 #include <utility>
 #include <vector>
@@ -70,14 +72,68 @@ concept PathProtocol = requires(typename P::State& state, const typename P::Chan
 /// How paths are kept.
 struct PathOptions {
     unsigned log2_size = 11;  ///< 1 to 14: the logarithm of how many
-    bool eager = false;       ///< record at the first miss, also short paths, and never give up asking
+    bool eager = false;       ///< record at the first miss, also short paths, and never do without
     bool none = false;
+    bool alternate = false;  ///< trials again and again, each a few packets long
 };
 /// Those of decoders to come. Only tests change it, to make rare things frequent; not while a decoder is being made.
 inline PathOptions usual_paths{};
 
-/// Paths, up to a number: each in the slot of its place and bytes, where it displaces another. Where a
-/// stream does not repeat itself, asking is given up for a while, and for longer each time.
+/// Whether to ask for paths: both ways take turns for a few steps by the clock, and the one that is faster in more of
+/// them is kept for a while, for longer each time it is clear. The result changes how long decoding takes and nothing
+/// else.
+template <class Clock = std::chrono::steady_clock>
+class PathTrial {
+public:
+    explicit PathTrial(bool alternate)
+        : step_bytes_(alternate ? 16 : 2048), least_rest_(alternate ? 16 : 64 * 1024), rest_(least_rest_) {}
+
+    /// In this step paths are asked for.
+    [[nodiscard]] WM_INLINE bool asks() const { return step_ == 0 ? keeps_ : step_ == 1 || step_ % 2 == 0; }
+    /// Bytes of this step.
+    [[nodiscard]] std::size_t length() const { return step_ == 0 ? rest_ : step_ == 1 ? rest_ / 128 : step_bytes_; }
+    // Time counts between these two.
+    WM_INLINE void begin() {
+        if (step_ > 1) [[unlikely]]
+            began_ = Clock::now();
+    }
+    WM_INLINE void stop() {
+        if (step_ > 1) [[unlikely]]
+            took_ += Clock::now() - began_;
+    }
+    /// The step is over, in which so many bytes were read.
+    void next(std::size_t bytes) {
+        stop();
+        if (step_ > 1) {
+            const double cost =
+                std::chrono::duration<double>(std::exchange(took_, {})).count() / static_cast<double>(bytes);
+            if (step_ % 2 != 0) won_ += cost_with_ < cost ? 1 : -1;
+            cost_with_ = cost;
+        }
+        if (++step_ == 2 + 2 * rounds) {
+            const bool better = won_ > 0, clear = std::abs(std::exchange(won_, 0)) == int{rounds};
+            rest_ = better != keeps_ ? least_rest_ : clear ? std::min(2 * rest_, most_rests * least_rest_) : rest_;
+            keeps_ = better;
+            step_ = 0;
+        }
+        // Paths that were recorded long ago may be of no use any more.
+        if (step_ == 1 && (keeps_ || length() == 0)) step_ = 2;
+        begin();
+    }
+
+private:
+    static constexpr unsigned rounds = 5, most_rests = 32;
+    const std::size_t step_bytes_, least_rest_;
+    std::size_t rest_;
+    unsigned step_ = 0;  ///< 0: a rest; 1: paths are recorded; from 2 on: with and without paths in turns
+    int won_ = 0;        ///< rounds in which paths were faster, less those in which they were not
+    bool keeps_ = true;  ///< in rests paths are asked for
+    double cost_with_ = 0;
+    typename Clock::time_point began_{};
+    typename Clock::duration took_{};
+};
+
+/// Paths, up to a number: each in the slot of its place and bytes, where it displaces another.
 template <PathProtocol Protocol, class Out>
 class KnownPaths final : public flow::FoldedCounts {
 public:
@@ -85,7 +141,7 @@ public:
     static constexpr unsigned most_bytes = 8;
 
     // What finds a path, and counts it comes first, in one cache line where it can be.
-    struct alignas(64) Path {
+    struct alignas(64) Head {
         std::uint64_t place = no_place;  ///< the serial number of a cache or of what several share, and the position
         std::uint64_t bytes{};           ///< the next ones, the first in the lowest bits
         std::uint64_t times{};           ///< how often it was taken, and is not yet in the counts of edges; or, where
@@ -101,14 +157,18 @@ public:
         std::uint8_t pops{};    ///< entries of the return stack
         std::uint8_t pushes{};  ///< after that
         std::uint8_t rise{};    ///< by so many entries the stack is deeper on the way than before, at most
-        std::array<flow::Range, Protocol::most_outcomes> ranges{};  ///< offsets: from the first packet
         std::array<Position, 3> popped{}, pushed{};  ///< blocks of the calls, as they are popped and pushed
 
         [[nodiscard]] WM_INLINE bool ends_with_branch() const { return (branches >> (count - 1U) & 1U) != 0; }
     };
+    using Ranges = std::array<flow::Range, Protocol::most_outcomes>;
+    struct Path : Head {
+        Ranges ranges{};  ///< offsets: from the first packet
+    };
 
     /// `out`: of the decoder.
-    explicit KnownPaths(Out& out, const PathOptions& options = usual_paths) : out_(out), options_(options) {
+    explicit KnownPaths(Out& out, const PathOptions& options = usual_paths)
+        : out_(out), options_(options), trial_(options.alternate) {
         assert(options_.log2_size >= 1 && options_.log2_size <= 14);
         if (options_.none) wait_ = ~std::size_t{0};
         if constexpr (counts) out_.keep_folded(this);
@@ -130,6 +190,7 @@ public:
                                                        const FindTarget& find_target) {
         const std::uint64_t common = std::uint64_t{follower.cache().common_serial()} << 32;
         const std::uint64_t own = std::uint64_t{follower.cache().serial()} << 32;
+        if (wait_ == 0 && !trial_.asks()) wait_ = next_step(trial_.length());
         while (at < end && wait_ == 0) {
             const std::uint64_t position = static_cast<std::uint32_t>(now);
             const Places places{common | position, own | position};
@@ -148,6 +209,7 @@ public:
                 follower.replace_returns(path->pops, std::span(path->pushed).first(path->pushes));
             now = path->next;
             at += path->size;
+            bytes_ += path->size;
             further_bytes += path->size - path->packets;
             if (path->ends_with_branch()) {
                 branched_ = static_cast<Position>(path->ranges[path->count - 1U].edge);
@@ -160,14 +222,18 @@ public:
         if (!options_.none) wait_ -= read;
         return at + read;
     }
-    /// Packets of other memory come.
-    void begin() { branched_until_ = nullptr; }
+    /// Packets of other memory come, up to `stopped`.
+    WM_INLINE void begin() {
+        branched_until_ = nullptr;
+        trial_.begin();
+    }
     /// The edge of the taken indirect branch that the last path ended with, if it ended here; else below 0.
     [[nodiscard]] Position branched(const std::uint8_t* until) const {
         return until == branched_until_ ? branched_ : nowhere;
     }
     /// Packets were read up to here only.
-    void stopped(const std::uint8_t* at, const std::uint8_t* until) {
+    WM_INLINE void stopped(const std::uint8_t* at, const std::uint8_t* until) {
+        trial_.stop();
         if (at < until && !options_.none) wait_ += static_cast<std::size_t>(until - at);
     }
 
@@ -179,9 +245,6 @@ private:
     static constexpr bool counts = std::is_same_v<Out, flow::CountWriter>;
     static constexpr std::uint64_t no_place = ~std::uint64_t{0};
     static constexpr unsigned least_log2_size = 6;
-    /// Tries are judged by so many misses. If fewer than a quarter of all tries were hits, so many bytes are read
-    /// without another.
-    static constexpr std::size_t misses_judged = 768, least_rest = 4096, most_rest = 256 * 1024;
 
     [[nodiscard]] WM_INLINE static std::uint64_t bytes_at(const std::uint8_t* at) {
         std::uint64_t bytes = 0;
@@ -210,23 +273,28 @@ private:
             last_->guess = static_cast<std::uint16_t>(slot);
         }
         last_ = path;
-        ++hits_;
         return path;
     }
     /// find() found none. Records the path if it was missed before. Returns how many bytes to read before the next try.
     template <class Follower, class FindTarget>
     [[nodiscard, gnu::noinline]] std::size_t missed(const Places& places, std::uint64_t bytes, const State& state,
                                                     const Follower& follower, const FindTarget& find_target) {
+        if (!options_.eager && bytes_ >= trial_.length())
+            if (const std::size_t without = next_step(std::exchange(bytes_, 0)); without != 0) return without;
         if (missed_.empty()) make_room();
         const std::uint64_t h = hash(places.common, bytes);
         const auto tag = static_cast<std::uint16_t>(h >> 24 | 1U);
         std::uint16_t& missed = missed_[h >> (shift_ - 2)];
         if (std::exchange(missed, tag) == tag || options_.eager) record(places, bytes, state, follower, find_target);
         if (options_.eager) return 1;
-        if (++misses_ < misses_judged) return most_bytes;
-        rest_ = hits_ >= misses_judged / 3 ? 0 : std::min(std::max(2 * rest_, least_rest), most_rest);
-        hits_ = misses_ = 0;
-        return most_bytes + rest_;
+        bytes_ += most_bytes;
+        return most_bytes;
+    }
+
+    /// A step of the trial ended. Returns how many bytes to read before the next try.
+    [[nodiscard, gnu::noinline]] std::size_t next_step(std::size_t bytes) {
+        trial_.next(bytes);
+        return trial_.asks() ? 0 : trial_.length();
     }
 
     template <class Follower>
@@ -274,11 +342,11 @@ private:
             path_.place = places.common;
         }
 
-        Path record(std::uint64_t bytes) {
+        Head record(std::uint64_t bytes) {
             // Zeros in place of what comes after the eight bytes: no packet of the path is there.
             std::array<std::uint8_t, 32> wire{};
             for (unsigned i = 0; i < most_bytes; ++i) wire[i] = static_cast<std::uint8_t>(bytes >> 8 * i);
-            Path whole;
+            Head whole;
             while (path_.size < most_bytes) {
                 const PlainPacket packet = recorder_.read(wire.data() + path_.size);
                 if (path_.size + packet.bytes > most_bytes || !follow(packet)) break;
@@ -286,13 +354,14 @@ private:
                 ++path_.packets;
                 if (now_ < 0) continue;
                 path_.next = now_;
-                path_.change = recorder_.change();
                 whole = path_;
+                whole.change = recorder_.change();
             }
             whole.bytes = bytes;
             whole.ignored_bits = static_cast<std::uint8_t>(8 * (most_bytes - whole.size));
             return whole;
         }
+        [[nodiscard]] const Ranges& ranges() const { return ranges_; }
 
     private:
         /// False: the path ends before this packet.
@@ -326,7 +395,7 @@ private:
         bool add(bool e) {
             if (now_ < 0 || path_.count == Protocol::most_outcomes) return false;
             const std::uint32_t edge = static_cast<std::uint32_t>(now_) | (e ? 1U : 0U);
-            path_.ranges[path_.count++] = {.edge = edge, .offset = path_.size};
+            ranges_[path_.count++] = {.edge = edge, .offset = path_.size};
             before_ = std::exchange(now_, follower_.cache().links()[edge]);
             return true;
         }
@@ -356,20 +425,23 @@ private:
         const FindTarget& find_target_;
         typename Protocol::Recorder recorder_;
         Position now_, before_ = nowhere;
-        Path path_{};
+        Head path_{};
+        Ranges ranges_;
     };
 
     template <class Follower, class FindTarget>
     void record(const Places& places, std::uint64_t bytes, const State& state, const Follower& follower,
                 FindTarget& find_target) {
-        Path path = Recording<Follower, FindTarget>(places, state, follower, find_target).record(bytes);
+        Recording<Follower, FindTarget> recording(places, state, follower, find_target);
+        Head path = recording.record(bytes);
         if (path.count < (options_.eager ? 1U : least_outcomes)) return;
         assert(path.next >= 0 && path.change.fits(state));
         Path& slot = paths_[hash(path.place, bytes) >> shift_];
         unfold(slot);
         path.guess = slot.guess;
         if constexpr (!counts) path.times = next_number();
-        slot = path;
+        static_cast<Head&>(slot) = path;
+        std::copy_n(recording.ranges().begin(), path.count, slot.ranges.begin());
         if (++recorded_ > paths_.size() / 2 && paths_.size() < std::size_t{1} << options_.log2_size) grow();
     }
     /// Shorter paths gain nothing.
@@ -398,7 +470,9 @@ private:
     Path* last_ = paths_.data();         // taken last
     const std::uint8_t* branched_until_ = nullptr;
     Position branched_ = nowhere;
-    std::size_t hits_ = 0, misses_ = 0, rest_ = 0, wait_ = 0, recorded_ = 0;
+    PathTrial<> trial_;
+    std::size_t bytes_ = 0;  // read in this step of the trial
+    std::size_t wait_ = 0, recorded_ = 0;
     std::uint64_t number_ = 0;
 };
 
