@@ -5,6 +5,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "output.h"
@@ -33,8 +34,12 @@ Run add_export(CLI::App& app);
 Run add_query(CLI::App& app);
 Run add_fleet(CLI::App& app);
 
+struct Command {
+    std::string_view name;
+    Run (*add)(CLI::App& app);
+};
 /// The commands that only one unit has, each in a folder of its own (dpu, spe).
-[[nodiscard]] std::span<Run (*const)(CLI::App& app)> unit_commands();
+[[nodiscard]] std::span<const Command> unit_commands();
 
 /// Sees that an option's value is one of these words, in any case, and makes it the word as given here. For
 /// CLI::Option::transform(); check() would leave the value as it was written.

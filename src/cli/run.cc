@@ -1,9 +1,13 @@
+#include <algorithm>
+#include <array>
 #include <exception>
 #include <filesystem>
 #include <memory>
 #include <new>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -57,18 +61,45 @@ ExitStatus write_man_pages(CLI::App& app, const std::string& folder) {
     return status;
 }
 
-ExitStatus parse_and_go(CLI::App& app, const std::vector<std::pair<CLI::App*, Run>>& commands, int argc, char** argv) {
+/// The commands of all units, in the order of --help, those of one unit after `doctor`.
+constexpr std::array commands_for_all_units{
+    Command{"info", add_info},         Command{"packets", add_packets}, Command{"flow", add_flow},
+    Command{"report", add_report},     Command{"profile", add_profile}, Command{"coverage", add_coverage},
+    Command{"branches", add_branches}, Command{"loops", add_loops},     Command{"exceptions", add_exceptions},
+    Command{"diff", add_diff},         Command{"record", add_record},   Command{"verify", add_verify},
+    Command{"doctor", add_doctor},     Command{"answers", add_answers}, Command{"merge", add_merge},
+    Command{"fleet", add_fleet},       Command{"pgo", add_pgo},         Command{"export", add_export},
+    Command{"query", add_query}};
+
+/// The command line: all of it, or with the command that is named first only, since to set up the options of all
+/// commands takes longer than to decode a small capture.
+struct CommandLine {
+    CLI::App app;
+    std::vector<std::pair<CLI::App*, Run>> commands;
+    bool complete = true;
+
+    /// `only`: the name of a command, or --version, which needs none. Any other word: the command line is complete.
+    explicit CommandLine(std::string_view only);
+};
+
+/// Does what the command line asks for. Nothing: for help and mistakes it has to be complete.
+std::optional<ExitStatus> parse_and_go(CommandLine& line, int argc, char** argv) {
+    CLI::App& app = line.app;
+    bool parsed = false;
     try {
         app.parse(argc, argv);
-        for (const auto& [command, go] : commands)
+        parsed = true;
+        for (const auto& [command, go] : line.commands)
             if (command->parsed()) return go();
     } catch (const CLI::CallForHelp&) {
+        if (!line.complete) return {};
         return print(app.help());
     } catch (const CLI::CallForVersion& version) {
         return print(version.what() + std::string("\n"));
     } catch (const CLI::ParseError& error) {
         // Options that only print a list.
         if (error.get_exit_code() == 0) return decoded;
+        if (!line.complete && !parsed) return {};
         const CLI::App* const last = innermost(app);
         const std::string sentence = sentence_of(error, app, argc, argv);
         say("error", fmt::format("{}{} See {} --help", sentence, sentence.ends_with('?') ? "" : ".",
@@ -83,40 +114,25 @@ ExitStatus parse_and_go(CLI::App& app, const std::vector<std::pair<CLI::App*, Ru
     return usage;
 }
 
-}  // namespace
-
-int run(int argc, char** argv) {
-    CLI::App app{
-        "Waymark decodes Arm program flow trace (PTM, ETMv4, ETE), statistical profiles (SPE) and StarCore DPU "
-        "captures: which "
-        "code "
-        "ran, when, and what was lost.",
-        "waymark"};
+CommandLine::CommandLine(std::string_view only)
+    : app{"Waymark decodes Arm program flow trace (PTM, ETMv4, ETE), statistical profiles (SPE) and StarCore DPU "
+          "captures: which code ran, when, and what was lost.",
+          "waymark"} {
     app.require_subcommand(1);
     app.formatter(std::make_shared<HelpFormatter>(text_columns()));
     app.set_version_flag("--version", version_text, "Print the version, and those of libraries, and exit");
-    std::vector<std::pair<CLI::App*, Run>> commands;
-    const auto add = [&](Run command) { commands.emplace_back(app.get_subcommands({}).back(), std::move(command)); };
-    add(add_info(app));
-    add(add_packets(app));
-    add(add_flow(app));
-    add(add_report(app));
-    add(add_profile(app));
-    add(add_coverage(app));
-    add(add_branches(app));
-    add(add_loops(app));
-    add(add_exceptions(app));
-    add(add_diff(app));
-    add(add_record(app));
-    add(add_verify(app));
-    add(add_doctor(app));
-    for (const auto& add_command : unit_commands()) add(add_command(app));
-    add(add_answers(app));
-    add(add_merge(app));
-    add(add_fleet(app));
-    add(add_pgo(app));
-    add(add_export(app));
-    add(add_query(app));
+    const auto is_only = [only](const Command& command) { return command.name == only; };
+    complete = only != "--version" && std::ranges::none_of(commands_for_all_units, is_only) &&
+               std::ranges::none_of(unit_commands(), is_only);
+    const auto add = [&](const Command& command) {
+        if (!complete && !is_only(command)) return;
+        Run run = command.add(app);
+        commands.emplace_back(app.get_subcommand(std::string(command.name)), std::move(run));
+    };
+    for (const Command& command : commands_for_all_units) {
+        add(command);
+        if (command.name == "doctor") std::ranges::for_each(unit_commands(), add);
+    }
     // After the commands, which would take it over.
     app.footer(
         "Exit status: 0 success; 1 there is nothing to show, or trace was lost and --strict is given; 2 invalid "
@@ -132,14 +148,21 @@ int run(int argc, char** argv) {
         "\n"
         "waymark COMMAND --help describes each command, and so does 'man waymark-COMMAND'.\n");
     for_all(app, add_no_pager);
-    const std::span<char*> arguments(argv, static_cast<std::size_t>(argc));
+}
+
+}  // namespace
+
+int run(int argc, char** argv) {
+    const std::vector<std::string_view> arguments(argv, argv + argc);
+    const std::string_view first = argc > 1 ? arguments[1] : "";
+    const auto line = std::make_unique<CommandLine>(first);
     // Hidden, for the scripts of shells and for the build.
-    if (argc > 2 && arguments[1] == std::string_view("__complete"))
-        return run_complete(app, {arguments.begin() + 2, arguments.end()});
-    if (argc == 3 && arguments[1] == std::string_view("__man")) return write_man_pages(app, arguments[2]);
-    const ExitStatus status = parse_and_go(app, commands, argc, argv);
+    if (argc > 2 && first == "__complete") return run_complete(line->app, {arguments.begin() + 2, arguments.end()});
+    if (argc == 3 && first == "__man") return write_man_pages(line->app, argv[2]);
+    std::optional<ExitStatus> status = parse_and_go(*line, argc, argv);
+    if (!status) status = parse_and_go(*std::make_unique<CommandLine>(""), argc, argv);
     end_terminal_output();
-    return status;
+    return status.value_or(usage);
 }
 
 }  // namespace waymark::cli

@@ -8,8 +8,8 @@ namespace waymark::cli {
 Run add_dpu(CLI::App& app);
 Run add_spe(CLI::App& app);
 
-std::span<Run (*const)(CLI::App& app)> unit_commands() {
-    static constexpr std::array commands{add_spe, add_dpu};
+std::span<const Command> unit_commands() {
+    static constexpr std::array commands{Command{"spe", add_spe}, Command{"dpu", add_dpu}};
     return commands;
 }
 

@@ -5,6 +5,9 @@
 #include <gelf.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <string_view>
 #include <system_error>
@@ -173,6 +176,49 @@ struct DebugInfo::State {
     std::map<Dwarf_Word, LineRows> rows_of;        // by the table's offset
     std::string debug_path;                        // what the callbacks point at
     char* debug_path_pointer{};                    // must outlive the session
+    std::vector<std::filesystem::path> debug_folders;
+
+    /// A debug file of this name may be where libdwfl looks for it: beside the program, in .debug there, and in the
+    /// debug folders, below them in the program's own folder or the end of its path.
+    [[nodiscard]] bool may_have_debug_file(const std::filesystem::path& program, const std::string& name) const {
+        std::error_code error;
+        const auto is_in = [&](const std::filesystem::path& folder) {
+            return std::filesystem::exists(folder / name, error);
+        };
+        for (const auto& place :
+             {std::filesystem::absolute(program, error), std::filesystem::canonical(program, error)}) {
+            const std::filesystem::path beside = place.parent_path();
+            if (is_in(beside) || is_in(beside / ".debug")) return true;
+            for (const std::filesystem::path& folder : debug_folders) {
+                if (is_in(folder)) return true;
+                for (std::string below = beside.string(); below.size() > 1;) {
+                    if (is_in(folder.string() + below)) return true;
+                    const std::size_t next = below.find('/', 1);
+                    below = next == std::string::npos ? "" : below.substr(next);
+                }
+            }
+        }
+        return false;
+    }
+    /// dwfl_standard_find_debuginfo, but where neither a file nor a server is known: it would load the client of
+    /// debuginfod, with libraries for networks and cryptography, which takes longer than to decode a small capture.
+    static int find_debuginfo(Dwfl_Module* module, void** user, const char* name, Dwarf_Addr base, const char* program,
+                              const char* link, GElf_Word crc, char** found) {
+        const char* const servers = std::getenv("DEBUGINFOD_URLS");
+        const bool asks = servers != nullptr && *servers != 0;
+        const auto* const state = static_cast<const State*>(*user);
+        if (!asks && state != nullptr && program != nullptr &&
+            (link == nullptr || std::string_view(link).find('/') == std::string_view::npos)) {
+            const int by_id = dwfl_build_id_find_debuginfo(module, user, name, base, program, link, crc, found);
+            if (by_id >= 0 || *found != nullptr) return by_id;
+            const std::filesystem::path file = program;
+            if (!state->may_have_debug_file(file, link != nullptr ? link : file.filename().string() + ".debug")) {
+                errno = 0;  // else it would be the reason
+                return -1;
+            }
+        }
+        return dwfl_standard_find_debuginfo(module, user, name, base, program, link, crc, found);
+    }
     Dwfl_Callbacks callbacks{};
     Dwfl* dwfl = nullptr;
     Dwfl_Module* module = nullptr;
@@ -231,11 +277,12 @@ Result<DebugInfo> DebugInfo::open(const std::filesystem::path& path,
     // Beside the file, in .debug beside it, then in the folders; + asks for the checksum of a debug link to fit.
     state->debug_path = "+:.debug";
     // libdwfl looks for a relative folder beside each file; users mean the working directory.
-    for (const auto& folder : debug_folders) state->debug_path += ":" + std::filesystem::absolute(folder).string();
-    state->debug_path += ":/usr/lib/debug";
+    for (const auto& folder : debug_folders) state->debug_folders.push_back(std::filesystem::absolute(folder));
+    state->debug_folders.emplace_back("/usr/lib/debug");
+    for (const auto& folder : state->debug_folders) state->debug_path += ":" + folder.string();
     state->debug_path_pointer = state->debug_path.data();
     state->callbacks.find_elf = dwfl_build_id_find_elf;
-    state->callbacks.find_debuginfo = dwfl_standard_find_debuginfo;
+    state->callbacks.find_debuginfo = State::find_debuginfo;
     state->callbacks.section_address = dwfl_offline_section_address;
     state->callbacks.debuginfo_path = &state->debug_path_pointer;
     state->dwfl = dwfl_begin(&state->callbacks);
@@ -245,6 +292,9 @@ Result<DebugInfo> DebugInfo::open(const std::filesystem::path& path,
     dwfl_report_end(state->dwfl, nullptr, nullptr);
     if (state->module == nullptr)
         return Error{Errc::bad_format, path.string() + ": no ELF file with segments: " + dwfl_errmsg(-1)};
+    void** user = nullptr;
+    if (dwfl_module_info(state->module, &user, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) != nullptr)
+        *user = state.get();
     GElf_Addr bias = 0;
     if (Elf* const elf = dwfl_module_getelf(state->module, &bias); elf != nullptr) {
         std::size_t count = 0;

@@ -1,6 +1,7 @@
 #include "waymark/pipeline/piece_reader.h"
 
 #include <algorithm>
+#include <memory>
 #include <span>
 #include <utility>
 
@@ -420,7 +421,9 @@ public:
           buffers_(only != nullptr ? std::span(only, 1) : std::span(session.capture.buffers)) {}
 
     bool step(std::size_t most_bytes) {
-        piece_.resize(std::max<std::size_t>(most_bytes, 1));
+        const std::size_t size = std::max<std::size_t>(most_bytes, 1);
+        // Not a vector, which would clear it: most captures are smaller.
+        if (size > piece_size_) piece_ = std::make_unique_for_overwrite<std::uint8_t[]>(piece_size_ = size);
         for (;;) {
             if (!now_) {
                 if (next_ == buffers_.size()) return false;
@@ -430,7 +433,7 @@ public:
                     continue;
                 }
             }
-            if (const std::size_t count = now_->read(piece_); count != 0) {
+            if (const std::size_t count = now_->read({piece_.get(), size}); count != 0) {
                 done_ += count;
                 return true;
             }
@@ -464,7 +467,8 @@ private:
     Report report_;
     std::optional<OpenedBuffer> now_;
     std::size_t next_ = 0;  // of the buffers
-    std::vector<std::uint8_t> piece_;
+    std::unique_ptr<std::uint8_t[]> piece_;
+    std::size_t piece_size_ = 0;
     std::uint64_t done_ = 0;
 };
 

@@ -332,6 +332,27 @@ class Names(unittest.TestCase):
                              before).returncode, 0)
         self.assertEqual(self.calls_of(out)["mix"], 0)
 
+    def test_debug_files_are_found_by_their_link_and_no_client_is_loaded_for_none(self):
+        out, now, before = self.moved("linked")
+        home, folder = self.folder / "linked", self.folder / "linked" / "debug"
+        debug = home / "kept" / "gone.debug"
+        self.assertEqual(run(CROSS + "objcopy", "--only-keep-debug", now, debug).returncode, 0)
+        self.assertEqual(run(CROSS + "strip", "-o", before, now).returncode, 0)
+        self.assertEqual(run(CROSS + "objcopy", f"--add-gnu-debuglink={debug}", before).returncode, 0)
+        folder.mkdir()
+        arguments = ("profile", out, "--by", "line", "--debug-dir", folder)
+        below = home.resolve().relative_to("/")
+        for place in (home, home / ".debug", folder, folder / below, folder / below.name):
+            place.mkdir(parents=True, exist_ok=True)
+            put = shutil.copy(debug, place)
+            self.assertIn("program.c", self.waymark(*arguments).stdout, place)
+            pathlib.Path(put).unlink()
+        # The loader names each library that it looks for.
+        done = run(WAYMARK, *arguments, env={**os.environ, "LD_DEBUG": "libs"})
+        self.assertNotIn("program.c", done.stdout)
+        if "libdw" in done.stderr:
+            self.assertFalse("libdebuginfod" in done.stderr)
+
     # ---- time
 
     def library(self, name, function):
