@@ -50,7 +50,7 @@ public:
     void flush() override {}
     [[nodiscard]] std::array<Offset, 2> pending() const override { return {}; }
     void finish() override {
-        std::uint64_t ranges = 0;
+        std::uint64_t ranges = 0, instructions = 0;
         for (const bool counts : {false, true}) {
             double best = 1e9;
             for (unsigned i = 0; i < repetitions; ++i) {
@@ -62,10 +62,11 @@ public:
                 decoder->finish();
                 best = std::min(best, seconds() - began);
                 ranges = sink.ranges;
+                instructions = sink.instructions;
             }
             std::printf(" %s %.1f", counts ? "counts" : "elements", static_cast<double>(ranges) / best / 1e6);
         }
-        std::printf(" ranges %" PRIu64 "\n", ranges);
+        std::printf(" instructions %" PRIu64 "\n", instructions);
     }
 
 private:

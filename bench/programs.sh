@@ -9,8 +9,8 @@ usage: bench/programs.sh FOLDER [CAPTURE_RATES...]
 
 Records programs with each setting into FOLDER, where they are not there yet, and decodes each recording with `capture_rates`: to a sink
 that looks up each block (elements), and counting only (counts). Several programs CAPTURE_RATES, of several versions, take turns, and the
-rates of the others follow as ratios to the first. The best of REPETITIONS (3) turns counts. Fails if the number of ranges is not that
-of the recorder. Needs the bench preset built, qemu-user, both cross compilers and python3.
+rates of the others follow as ratios to the first. The best of REPETITIONS (3) turns counts. Fails if the number of instructions is not
+that of the recorder. Needs the bench preset built, qemu-user, both cross compilers and python3.
 
 Programs: mix is bench/record_program.c; sqlite3, python, lua and cc1, a compiler, are Debian's for arm64 (ETE, ETMv4) and armhf (PTM), which
 are downloaded from where the system's apt has its own. PROGRAMS and SETTINGS choose among them: PROGRAMS='mix lua' SETTINGS='ete
@@ -141,14 +141,14 @@ turns, count = int(sys.argv[1]), int(sys.argv[2])
 versions, captures = sys.argv[3:3 + count], sys.argv[3 + count:]
 print(f"{'stream':32} {'elements':>9} {'counts':>9}" + "     ratios of the others" * (count > 1))
 for capture in map(pathlib.Path, captures):
-    truth = sum(map(int, re.findall(r"^source .* ranges (\d+) ", (capture / "truth.txt").read_text(), re.M)))
+    truth = sum(map(int, re.findall(r"^source .* instructions (\d+) hash", (capture / "truth.txt").read_text(), re.M)))
     best = {}
     for turn in range(turns):
         for version in versions:
             words = subprocess.run([version, "--once", capture], check=True, capture_output=True, text=True).stdout.split()
             given = dict(zip(words[1::2], words[2::2]))
-            if int(given["ranges"]) != truth:
-                sys.exit(f"programs.sh: {version} gave {given['ranges']} ranges of {capture}, which has {truth}")
+            if int(given["instructions"]) != truth:
+                sys.exit(f"programs.sh: {version} gave {given['instructions']} instructions of {capture}, which has {truth}")
             for what in ("elements", "counts"):
                 best[version, what] = max(best.get((version, what), 0), float(given[what]))
     row = f"{capture.name:32} " + " ".join(f"{best[versions[0], what]:9.1f}" for what in ("elements", "counts"))
