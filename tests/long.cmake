@@ -52,6 +52,10 @@ waymark_long_test(fleet_trees WAYMARK_PROPERTY_ROUNDS=1000 ${Python3_EXECUTABLE}
 waymark_long_test(fleet_faults "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/fleet/slurm_test.py $<TARGET_FILE:waymark>
     ${PROJECT_SOURCE_DIR} all)
 set_tests_properties(long.fleet_trees long.fleet_faults PROPERTIES SKIP_RETURN_CODE 77)
+# Mutants of every kind of file that commands read; a build with sanitizers is given by hand (docs/testing.md).
+waymark_long_test(campaign "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/hostile/campaign_test.py $<TARGET_FILE:waymark>
+    ${PROJECT_SOURCE_DIR} --mutants 1000 --seed 1000)
+set_tests_properties(long.campaign PROPERTIES SKIP_RETURN_CODE 77)
 # Time, memory and output while dimensions of large inputs are doubled.
 waymark_long_test(growth "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/hostile/growth_test.py $<TARGET_FILE:waymark>
     ${PROJECT_SOURCE_DIR} --long)

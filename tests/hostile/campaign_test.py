@@ -1,19 +1,23 @@
 #!/usr/bin/env python3
-"""Mutants of perf.data and answers files in every command that reads them: each run ends by itself, in bounded time and memory,
-says what is wrong, and leaves nothing behind.
+"""Mutants of every kind of file that commands read: perf.data, answers, snapshots, lists of branches, jitdump, perf maps,
+kallsyms, packages (APK), ELF, folders of a fleet; also through the C interface. Each run ends by itself, in bounded time and
+memory, says what is wrong, and leaves nothing behind.
 
-usage: campaign_test.py WAYMARK SOURCE_FOLDER [--mutants N] [--seed N]
+usage: campaign_test.py WAYMARK SOURCE_FOLDER [--mutants N] [--seed N] [--kinds A,B] [--recorder WAYMARK] [--decode PROGRAM]
 
-Mutant N of a file is the same everywhere and always. A failure names its number: --seed N --mutants 1 makes it again, and
---keep FILE writes it there.
+Mutant N of a file is the same everywhere and always. A failure names its kind and number: --kinds KIND --seed N --mutants 1
+makes it again, and --keep FILE writes it there. --recorder is the program that records, for a WAYMARK with sanitizers;
+--decode is the example of the C interface, which reads perf.data too.
 """
 import argparse
 import os
 import pathlib
 import resource
 import shutil
+import struct
 import subprocess
 import sys
+import zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from scratch import HANGS, Folder  # noqa: E402
@@ -29,6 +33,8 @@ ANSWERS = (["profile"], ["coverage"], ["branches"], ["loops"], ["exceptions"], [
            ["export", "--to", "perfetto", "-o", "made"], ["export", "--to", "sqlite", "-o", "made"],
            ["export", "--to", "csv", "-o", "made"], ["pgo", "--for", "autofdo", "--all", "-o", "made"],
            ["pgo", "--for", "bolt", "-o", "made"], ["merge", "-o", "made"], ["diff"])
+SNAPSHOT = [["info"], ["flow", "--format", "summary"], ["profile"], ["coverage"], ["packets", "--format", "tsv"], ["doctor"],
+          ["export", "--to", "folded", "-o", "made"], ["answers", "-o", "made"]]
 PROGRAM = """
 #include <stdio.h>
 static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
@@ -42,15 +48,16 @@ def limit():
 
 
 class Campaign:
-    def __init__(self, waymark, folder):
-        self.waymark, self.folder, self.failures, self.statuses = waymark, folder, [], {}
+    def __init__(self, folder):
+        self.folder, self.failures, self.statuses = folder, [], {}
 
-    def run(self, number, what, mutant, command, more):
+    def run(self, name, what, put, words):
+        """`put(place)` makes the input in the folder where the command runs."""
         place = self.folder / "run"
         place.mkdir()
-        (place / "mutant").write_bytes(mutant)
-        words = [command[0], "mutant", *more, *command[1:]]
-        process = subprocess.Popen([self.waymark, *words], cwd=place, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        put(place)
+        given = set(place.rglob("*"))
+        process = subprocess.Popen(words, cwd=place, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, preexec_fn=limit, env={**os.environ, "TMPDIR": str(place)})
         try:
             out, err = process.communicate(timeout=HANGS)
@@ -65,17 +72,19 @@ class Campaign:
             wrong.append(f"ended with {status}: {err[-300:]!r}")
         if status != 0 and not err and not out:
             wrong.append(f"status {status} without a word")
-        if status == 0 and not out and not (place / "made").exists():
+        if status == 0 and not out and not err and not (place / "made").exists():
             wrong.append("status 0 without a result")
         if used is not None and used.ru_utime + used.ru_stime > SECONDS:
             wrong.append(f"took {used.ru_utime + used.ru_stime:.1f} s")
         if used is not None and used.ru_maxrss * 1024 > MEMORY:
             wrong.append(f"took {used.ru_maxrss >> 10} MB")
-        left = sorted(entry.name for entry in place.iterdir() if entry.name not in ("mutant", "made"))
-        if left or list(place.glob("made/*.part")):
+        left = sorted(str(path.relative_to(place)) for path in set(place.rglob("*")) - given
+                      if path.relative_to(place).parts[0] not in ("made", "job") or path.name.endswith(".part"))
+        if left:
             wrong.append(f"left {left}")
         if wrong:
-            self.failures.append(f"mutant {number} ({what}), waymark {' '.join(map(str, words))}: {'; '.join(wrong)}")
+            self.failures.append(f"{name} ({what}), {' '.join(map(str, words))}: {'; '.join(wrong)}")
+            print(self.failures[-1], flush=True)
         shutil.rmtree(place)
 
     def used(self, process):
@@ -88,46 +97,130 @@ class Campaign:
 
 
 def recorded(waymark, folder):
-    """perf.data of flow, and its answers; None: it cannot be made here."""
+    """perf.data of flow, its answers, and what else is mutated; None: it cannot be made here."""
     compiler = shutil.which("aarch64-linux-gnu-gcc")
     if compiler is None:
         return "no aarch64-linux-gnu-gcc: install the Debian package gcc-aarch64-linux-gnu"
     (folder / "p.c").write_text(PROGRAM)
-    subprocess.run([compiler, "-O1", "-g", "-static", "-o", "p", "p.c"], cwd=folder, check=True)
+    subprocess.run([compiler, "-O1", "-g", "-static", "-Wl,--build-id", "-o", "p", "p.c"], cwd=folder, check=True)
     made = subprocess.run([waymark, "record", "-q", "--as", "perf", "-o", "perf.data", "--", "./p"], cwd=folder,
                           capture_output=True, text=True)
     if made.returncode != 0:
         return f"nothing can be recorded: {made.stderr.strip()}"
-    subprocess.run([waymark, "answers", "perf.data", "-o", "answers"], cwd=folder, check=True, capture_output=True)
+
+    def run(*words):
+        subprocess.run([waymark, *words], cwd=folder, check=True, capture_output=True)
+    run("record", "-q", "-o", "snapshot", "--", "./p")
+    run("answers", "perf.data", "-o", "answers")
+    run("pgo", "answers", "--for", "branch-list", "-o", "branches")
+    run("fleet", "plan", "perf.data", "-o", "job")
+    run("fleet", "local", "job")
+    code = (folder / "p").read_bytes()
+    (folder / "jit.dump").write_bytes(mutants.jitdump(code[0x1000:], 0x401000))
+    (folder / "perf.map").write_text("".join(f"{0x401000 + 64 * i:x} 40 made_{i}\n" for i in range(40)))
+    modules = ("", "", "", "", "\t[module]")
+    (folder / "kallsyms").write_text("".join(f"{0xffff800008000000 + 64 * i:016x} {'Tt'[i % 2]} made_{i}{modules[i % 5]}\n"
+                                             for i in range(60)))
+    with zipfile.ZipFile(folder / "base.apk", "w") as package:
+        package.writestr("classes.dex", b"dex\n" * 2000, zipfile.ZIP_DEFLATED)
+        entry = zipfile.ZipInfo("lib/p")
+        pad = -(package.fp.tell() + 30 + len(entry.filename) + 4) % 4096
+        entry.extra = struct.pack("<HH", 0xd935, pad) + bytes(pad)
+        package.writestr(entry, code)
+    packaged = mutants.PerfFile(folder / "perf.data")
+    for record in packaged.records:
+        if record.kind == 10 and bytes(record.body[64:]).split(b"\0")[0].endswith(b"/p"):
+            end = record.body.index(0, 64)
+            name = b"/data/base.apk!/lib/p"
+            record.body[64:64 + (end - 64) // 8 * 8 + 8] = name + bytes(8 - len(name) % 8)
+    (folder / "packaged.data").write_bytes(packaged.bytes())
     return None
+
+
+class Kind:
+    """Files of which one is changed, how, and the commands that read it. `given`: what else lies beside it."""
+
+    def __init__(self, file, make, commands, given=()):
+        self.file, self.make, self.commands, self.given = file, make, commands, given
+
+
+def kinds_of(folder, waymark, decode):
+    def with_file(command, *more):
+        return [waymark, command[0], *more, *command[1:]]
+
+    def other(option):
+        return [with_file(c, folder / "snapshot", option, "mutant") for c in (["profile"], ["flow", "--format", "summary"], ["coverage"])]
+    out = {
+        "perf.data": Kind("perf.data", mutants.perf_mutant, [with_file(c, "mutant") for c in PERF]),
+        "answers": Kind("answers", mutants.answers_mutant,
+                        [with_file(c, "mutant", *([folder / "answers"] if c[0] in ("diff", "merge") else [])) for c in ANSWERS]),
+        "branches": Kind("branches", mutants.binary_mutant, [[waymark, "pgo", "mutant", "--for", "branch-list", *version, "-o", "made"]
+                                                             for version in ([], ["--branch-list-version", "1z"])]),
+        "jitdump": Kind("jit.dump", mutants.binary_mutant, other("--jitdump")),
+        "map": Kind("perf.map", mutants.text_mutant, other("--perf-map")),
+        "kallsyms": Kind("kallsyms", mutants.text_mutant, other("--kallsyms") + [
+            [waymark, "profile", folder / "perf.data", "--kallsyms", "mutant"]]),
+        "elf": Kind("p", mutants.elf_mutant, other("--image") + other("--symbols") + [
+            [waymark, "doctor", folder / "snapshot", "--image", "mutant"],
+            [waymark, "report", folder / "snapshot", "--symbols", "mutant", "-o", "made"]]),
+        "apk": Kind("base.apk", mutants.zip_mutant, [with_file(c, folder / "packaged.data", "--symfs", ".") for c in
+                                                     (["profile"], ["flow", "--format", "summary"], ["coverage"])]),
+    }
+    for name, place, commands in (
+            ("snapshot", "snapshot", [with_file(c, "snapshot") for c in SNAPSHOT]),
+            ("fleet", "job", [[waymark, "fleet", *c] for c in (["status", "job"], ["merge", "job", "-o", "made"], ["local", "job"])])):
+        files = sorted(path for path in (folder / place).rglob("*") if path.is_file() and path.name != "truth.txt")
+        for path in files:
+            binary = path.suffix in (".bin", ".answers")
+            make = mutants.answers_mutant if path.suffix == ".answers" else mutants.binary_mutant if binary else mutants.text_mutant
+            out[f"{name}/{path.relative_to(folder / place)}"] = Kind(path.relative_to(folder), make, commands, (place,))
+    if decode:
+        out["library"] = Kind("perf.data", mutants.perf_mutant, [[decode, "mutant"]])
+    return out
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("waymark", type=pathlib.Path)
     parser.add_argument("source", type=pathlib.Path)
-    parser.add_argument("--mutants", type=int, default=100)
+    parser.add_argument("--mutants", type=int, default=100, help="of each kind of file")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--kinds", help="only these, and what lies in these folders")
+    parser.add_argument("--recorder", type=pathlib.Path)
+    parser.add_argument("--decode", type=pathlib.Path)
     parser.add_argument("--keep", type=pathlib.Path)
     options = parser.parse_args()
     with Folder() as name:
         folder = pathlib.Path(name)
         waymark = options.waymark.resolve()
-        if why := recorded(waymark, folder):
+        if why := recorded((options.recorder or waymark).resolve(), folder):
             print(f"SKIPPED: {why}")
             return 77
-        campaign = Campaign(waymark, folder)
+        campaign, count = Campaign(folder), {}
+        kinds = kinds_of(folder, waymark, options.decode and options.decode.resolve())
+        groups = {}
+        for kind in kinds:
+            groups.setdefault(kind.split("/")[0], []).append(kind)
         for number in range(options.seed, options.seed + options.mutants):
-            for file, make, commands in (("perf.data", mutants.perf_mutant, PERF), ("answers", mutants.answers_mutant, ANSWERS)):
-                mutant, what = make(folder / file, number)
-                command = commands[number % len(commands)]
+            for group, members in groups.items():
+                if options.kinds and group not in options.kinds.split(","):
+                    continue
+                # Of the files of a folder each in its turn, with each command.
+                name = members[number % len(members)]
+                kind = kinds[name]
+                mutant, what = kind.make(folder / kind.file, number)
                 if options.keep:
-                    options.keep.with_suffix(f".{file}").write_bytes(mutant)
-                more = [folder / "answers"] if command[0] in ("diff", "merge") else []
-                campaign.run(number, what, mutant, command, more)
-    for failure in campaign.failures:
-        print(failure)
-    print(f"{2 * options.mutants} mutants; by status: {dict(sorted(campaign.statuses.items()))}; {len(campaign.failures)} failed")
+                    options.keep.write_bytes(mutant)
+
+                def put(place, kind=kind, mutant=mutant):
+                    for given in kind.given:
+                        shutil.copytree(folder / given, place / given)
+                    target = place / (kind.file if kind.given or kind.file == "base.apk" else "mutant")
+                    target.write_bytes(mutant)
+                count[group] = count.get(group, 0) + 1
+                campaign.run(f"{name} {number}", what, put, kind.commands[number // len(members) % len(kind.commands)])
+    print(f"{sum(count.values())} mutants ({', '.join(f'{n} of {kind}' for kind, n in count.items())}); "
+          f"by status: {dict(sorted(campaign.statuses.items()))}; {len(campaign.failures)} failed")
     return 1 if campaign.failures else 0
 
 

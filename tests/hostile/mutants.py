@@ -1,10 +1,11 @@
 """Files that somebody damaged who knows their format: perf.data and answers files, changed by their structure.
 
-Every mutant follows from a number: `perf_mutant(path, seed)`, `answers_mutant(path, seed)` return the bytes and what was
-changed, in words.
+Every mutant follows from a number: `perf_mutant(path, seed)`, `answers_mutant(path, seed)` and the others return the bytes and
+what was changed, in words.
 """
 import ctypes
 import random
+import re
 import struct
 import zlib
 
@@ -307,3 +308,104 @@ def answers_mutant(path, seed):
     out += b"\0" + struct.pack("<I", len(sections))
     out += struct.pack("<I", zlib.crc32(out))
     return (changed_bytes(r, out) if r.random() < .06 else out), ", ".join(what)
+
+
+# ---- other files that commands read
+
+def text_mutant(path, seed):
+    """Descriptions, maps, tables of symbols: lines, words and numbers changed."""
+    r, what = random.Random(seed), []
+    lines = path.read_bytes().split(b"\n")
+    for _ in range(r.choice((1, 1, 1, 2, 4))):
+        at, kind = r.randrange(len(lines)), r.randrange(7)
+        what.append(f"{kind} at line {at + 1}")
+        words = [word for word in re.split(rb"([ =@\t-]+)", lines[at]) if word]
+        if kind == 0:
+            del lines[at]
+            lines = lines or [b""]
+        elif kind == 1:
+            lines.insert(r.randrange(len(lines) + 1), lines[at])
+        elif kind == 2 and words:
+            number = extreme(r) & U64
+            words[r.randrange(len(words))] = r.choice((b"%d", b"%x", b"0x%x", b"-%d")) % number
+            lines[at] = b"".join(words)
+        elif kind == 3 and words:
+            words[r.randrange(len(words))] = r.choice((*NAMES, *TEXTS))
+            lines[at] = b"".join(words)
+        elif kind == 4 and words:
+            del words[r.randrange(len(words))]
+            lines[at] = b"".join(words)
+        elif kind == 5:
+            other = r.randrange(len(lines))
+            lines[at], lines[other] = lines[other], lines[at]
+        else:
+            lines[at] = changed_bytes(r, lines[at])
+    return b"\n".join(lines), ", ".join(what)
+
+
+def binary_mutant(path, seed):
+    """Bytes changed, and words at any multiple of their size."""
+    r, data = random.Random(seed), bytearray(path.read_bytes())
+    if r.random() < .5 and len(data) >= 8:
+        size = r.choice((1, 2, 4, 8))
+        at = r.randrange(len(data) // size) * size
+        data[at:at + size] = (extreme(r) & (1 << 8 * size) - 1).to_bytes(size, "little")
+        return bytes(data), f"{size} bytes at {at}"
+    return changed_bytes(r, bytes(data)), "bytes"
+
+
+def elf_mutant(path, seed):
+    """Fields of the header, of program headers and sections, of symbols; bytes of any section."""
+    r, data, what = random.Random(seed), bytearray(path.read_bytes()), []
+    programs, sections = struct.unpack_from("<QQ", data, 32)
+    program_size, program_count, section_size, section_count = struct.unpack_from("<HHHH", data, 54)
+    headers = [struct.unpack_from("<IIQQQQIIQQ", data, sections + i * section_size) for i in range(section_count)]
+    for _ in range(r.choice((1, 1, 1, 2, 4))):
+        kind = r.randrange(5)
+        what.append(str(kind))
+        if kind == 0:
+            at, size = r.randrange(4, 62), r.choice((1, 2))
+        elif kind == 1:
+            at, size = programs + r.randrange(program_count * program_size // 8) * 8, r.choice((4, 8))
+        elif kind == 2:
+            at, size = sections + r.randrange(section_count * section_size // 8) * 8, r.choice((4, 8))
+        else:
+            # Sections of names, symbols, relocations and debug information, or any.
+            chosen = r.choice([h for h in headers if h[1] not in (0, 8) and h[5] and (kind == 3 or h[1] in (2, 3, 4, 7) or h[3] == 0)])
+            at, size = chosen[4] + r.randrange(chosen[5]), r.choice((1, 1, 2, 4, 8))
+            what[-1] += f" in the section at {chosen[4]:#x}"
+        data[at:at + size] = (extreme(r) & (1 << 8 * size) - 1).to_bytes(size, "little")
+    return bytes(data), ", ".join(what)
+
+
+def jitdump(code, address):
+    """A jitdump file: names of code, its lines, a piece that moves, and the end."""
+    def record(kind, body, time):
+        return struct.pack("<IIQ", kind, 16 + len(body), time) + body
+    out = struct.pack("<IIIIIIQQ", 0x4A695444, 1, 40, 183, 0, 1, 1, 0)
+    for i in range(4):
+        out += record(2, struct.pack("<QQ", address + 64 * i, 1) + struct.pack("<Qii", address + 64 * i, 7 + i, 0)
+                      + b"made.js\0", 10 + i)
+        out += record(0, struct.pack("<IIQQQQ", 1, 1, address + 64 * i, address + 64 * i, 64, i + 1) + b"made_%d\0" % i
+                      + code[64 * i:64 * i + 64].ljust(64, b"\0"), 10 + i)
+    out += record(1, struct.pack("<IIQQQQQ", 1, 1, address, address, address + 4096, 64, 1), 20)
+    return out + record(3, b"", 30)
+
+
+# Records begin at these bytes of a package: of an entry, of the list of entries, and of its end.
+ZIP_MARKS = (b"PK\3\4", b"PK\1\2", b"PK\5\6")
+
+
+def zip_mutant(path, seed):
+    """Fields of the records of a package."""
+    r, data, what = random.Random(seed), bytearray(path.read_bytes()), []
+    for _ in range(r.choice((1, 1, 2, 4))):
+        mark = r.choice(ZIP_MARKS)
+        places = [m.start() for m in re.finditer(re.escape(mark), bytes(data))]
+        if not places:
+            continue
+        at, size = r.choice(places) + r.randrange(4, 46, 2), r.choice((1, 2, 4))
+        data[at:at + size] = (extreme(r) & (1 << 8 * size) - 1).to_bytes(size, "little")
+        what.append(f"{size} bytes at {at}")
+    out = bytes(data)
+    return (changed_bytes(r, out) if r.random() < .2 else out), ", ".join(what)
