@@ -11,6 +11,8 @@
 #include "waymark/analysis/program.h"
 #include "waymark/analysis/quality.h"
 #include "waymark/analysis/samples.h"
+#include "waymark/analysis/spe_answers.h"
+#include "waymark/answers/account.h"
 #include "waymark/capture/byte_stream.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/capture/perf_cs_etm.h"
@@ -35,10 +37,13 @@ void sort_and_conclude(ExaminationReport& report, std::uint64_t examined, std::s
     report.labelled = true;
     report.recognised = examined != 0;
     report.verdict =
-        examined == 0   ? fmt::format("There are no {} to diagnose.", what)
-        : errors != 0   ? fmt::format("This capture needs {} before it can be trusted.", counted(errors, "correction"))
-        : without_code  ? fmt::format("This capture decodes, but some code that it needs is missing; it has {}.",
-                                      counted(warnings, "warning"))
+        examined == 0  ? fmt::format("There are no {} to diagnose.", what)
+        : errors != 0  ? fmt::format("This capture needs {} before it can be trusted.", counted(errors, "correction"))
+        : without_code ? fmt::format("This capture decodes, but some code that it needs is missing; it has {}.",
+                                     counted(warnings, "warning"))
+        : answers::completeness(report.account).strict
+            ? fmt::format("This capture decodes in part{}.",
+                          warnings != 0 ? fmt::format("; it has {}", counted(warnings, "warning")) : "")
         : warnings != 0 ? fmt::format("This capture decodes; it has {}.", counted(warnings, "warning"))
                         : fmt::format("Nothing is wrong with this capture: {} {}.", grouped(examined), what);
 }
@@ -358,6 +363,7 @@ Result<ExaminationReport> examine_perf(const std::filesystem::path& file) {
     const analysis::SampleTotals totals = analysis::run_samples(capture, {}, sink, 1);
     const analysis::Quality q = analysis::quality_of(capture, totals);
     ExaminationReport report;
+    report.account = analysis::samples_account(capture, totals, q);
     Findings to(report, file.filename().string());
     for (const Error& e : capture.damage)
         to.add(Severity::error, "unreadable", e.offset, e.message, "a file that can be read completely",
