@@ -32,9 +32,9 @@ public:
             return std::all_of(parts.begin(), parts.end(), [&](const FlowStream* s) { return test(*s->timeline); });
         };
         // Timestamps that never advance are ignored.
-        const bool ticks = all([](const FlowTimeline& t) {
-            return t.anchors().size() > 1 && t.anchors().back().ticks > t.anchors().front().ticks;
-        });
+        const bool ticks = options_.timestamps && all([](const FlowTimeline& t) {
+                               return t.anchors().size() > 1 && t.anchors().back().ticks > t.anchors().front().ticks;
+                           });
         const bool cycles = all([](const FlowTimeline& t) { return t.cycles(); });
         const bool clock = ticks && options_.ticks_per_second != 0;
         out.axis.unit = clock ? "ns" : ticks ? "ticks" : cycles ? "cycles" : "instructions";

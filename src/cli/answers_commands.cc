@@ -325,6 +325,58 @@ Run add_exceptions(CLI::App& app) {
     return view(command, request, options, answers::exception_view);
 }
 
+Run add_calls(CLI::App& app) {
+    CLI::App& command = *app.add_subcommand("calls", "The single calls of a function: how long each took, and why");
+    auto request = std::make_shared<Request>();
+    auto options = std::make_shared<answers::CallOptions>();
+    auto by = std::make_shared<std::string>();
+    request->add_to(command);
+    request->answers.calls = request->answers.timeline = true;
+    command
+        .add_option("--function", options->function,
+                    "The function whose calls are shown, with or without its parameters; * and ? are wildcards")
+        ->type_name("NAME")
+        ->required()
+        ->check(not_empty());
+    command.add_option("--slowest", options->slowest, "Only the N slowest calls, in every format; 0: all")
+        ->type_name("N")
+        ->check(not_negative())
+        ->capture_default_str();
+    command
+        .add_option("--by", *by,
+                    "What a call's length is counted in: instructions; cycles; or time, by the trace's timestamps. "
+                    "Default: cycles if the trace counts them, otherwise instructions")
+        ->type_name("NAME")
+        ->transform(one_of({"instructions", "cycles", "time"}));
+    command.add_flag("--without-callees{false}", options->callees, "Leave out what the calls called")->default_str("");
+    command.add_flag("--without-interrupts{false}", options->interrupts, "Leave out what exceptions ran meanwhile")
+        ->default_str("");
+    add_timestamp_hz(command, request->answers);
+    command.footer(
+        "The figures above the table are of whole calls. A call is not whole if the trace began, ended or was lost in "
+        "it,\n"
+        "or if another context ran meanwhile; it has the bound 'at least'. Percentiles are the lengths of calls: p95 "
+        "is "
+        "the\n"
+        "shortest length that 95 % of the calls do not exceed. The column 'longer in' names the callee, the exceptions "
+        "or "
+        "the\n"
+        "function's own code that took most of what the call took more than the average of the whole calls.\n"
+        "Calls need program flow. An answers file contains a limited number of calls, in one unit.\n"
+        "\n"
+        "  waymark calls out --function parse\n"
+        "  waymark calls out --function irq_handler --slowest 3 --by cycles\n"
+        "  waymark calls out --function parse --without-interrupts --format tsv\n");
+    return [request, options, by, show = view(command, request, options, answers::call_view)] {
+        // Each slice takes about 100 bytes while the answers are made.
+        request->answers.most_slices = 4'000'000;
+        request->answers.axis_of_timestamps = *by == "time";
+        request->answers.axis_of_cycles = *by != "instructions";
+        options->metric = *by;
+        return show();
+    };
+}
+
 Run add_diff(CLI::App& app) {
     CLI::App& command = *app.add_subcommand("diff", "What changed between two captures, function by function");
     auto request = std::make_shared<Request>();

@@ -26,6 +26,7 @@ Run add_coverage(CLI::App& app);
 Run add_branches(CLI::App& app);
 Run add_loops(CLI::App& app);
 Run add_exceptions(CLI::App& app);
+Run add_calls(CLI::App& app);
 Run add_diff(CLI::App& app);
 Run add_answers(CLI::App& app);
 Run add_merge(CLI::App& app);

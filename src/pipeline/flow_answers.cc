@@ -56,8 +56,8 @@ public:
             s.buffer = stream.buffer.name;
             s.code = std::make_unique<analysis::FlowCode>(stream.source.names->symbols, *stream.source.memory);
             if (options_.timeline)
-                s.timeline = std::make_unique<analysis::FlowTimeline>(stream.source.configuration->cycle_counts(),
-                                                                      options_.most_slices);
+                s.timeline = std::make_unique<analysis::FlowTimeline>(
+                    options_.axis_of_cycles && stream.source.configuration->cycle_counts(), options_.most_slices);
             s.sink = std::make_unique<analysis::FlowSink>(
                 *s.code, [&offsets = stream.offsets](Offset at) { return offsets.capture(at).value; },
                 // Of a part of the flow, decoders do not count ways themselves.
@@ -125,6 +125,7 @@ private:
             answers::completeness(out.account).hides == answers::Hides::anything || options.stretches != 0;
         options.lower_bounds = answers::completeness(out.account).lower_bounds;
         options.most_slices = options_.most_slices;
+        options.timestamps = options_.axis_of_timestamps;
         if (session_.capture.spaces) options.context_name = [this](std::uint32_t thread) { return name_of(thread); };
         fill_by_names(out, streams, names, options);
         // Exception levels are Arm's.

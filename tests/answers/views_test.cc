@@ -754,8 +754,105 @@ std::string document() {
     describe(out, "branches", *branch_view(a, {}));
     describe(out, "loops", *loop_view(a, {}));
     describe(out, "exceptions", *exception_view(a, {}));
+    CallOptions calls;
+    calls.function = "sort";
+    describe(out, "calls", *call_view(a, calls));
     describe(out, "diff", compare(a, a, {})->view);
     return out;
+}
+
+/// f calls g twice and h once, an exception interrupts the second g, and trace was lost in the third call of f.
+Answers single_calls() {
+    Answers a;
+    a.capture = "calls";
+    a.unit = "ETE";
+    a.metrics.push_back({"instructions", "instructions"});
+    for (const char* name : {"main", "f(int)", "g", "h", "[exception: IRQ]", "handler"})
+        a.functions.emplace_back().name = name;
+    a.functions[4].synthetic = true;
+    using Kind = CallNode::Kind;
+    a.calls = {{none, none, Kind::root, 0, {}}, {0, 0, Kind::unsynchronised, 1, {}}, {1, 1, Kind::call, 5, {}},
+               {2, 2, Kind::call, 3, {}},       {2, 3, Kind::call, 1, {}},           {3, 4, Kind::interrupt, 1, {}},
+               {5, 5, Kind::call, 1, {}}};
+    a.timeline.tracks = {{"core", none}};
+    a.timeline.slices = {{0, 1000, 0, 0, 0},  {10, 30, 0, 1, 1},   {15, 20, 0, 2, 2},    {40, 140, 0, 1, 1},
+                         {50, 80, 0, 2, 2},   {60, 76, 0, 4, 3},   {61, 76, 0, 5, 4},    {90, 130, 0, 3, 2},
+                         {200, 210, 0, 1, 1}, {300, 900, 0, 1, 1}, {990, 1000, 0, 1, 1}, {995, 999, 0, 2, 2}};
+    a.timeline.marks = {{400, 400, 0, TimelineMark::Kind::gap, "gap"}};
+    return a;
+}
+
+View calls_of(const Answers& a, bool callees, bool interrupts) {
+    CallOptions options;
+    options.function = "f";
+    options.callees = callees;
+    options.interrupts = interrupts;
+    return call_view(a, options).value();
+}
+std::vector<std::string> column(const View& view, std::string_view name) {
+    std::vector<std::string> out;
+    for (std::size_t i = 0; i < view.table.size(); ++i) out.push_back(cell(view, i, name).field());
+    return out;
+}
+std::map<std::string, std::uint64_t> sums_of(const View& view, std::string_view name) {
+    for (const auto& [of, sums] : view.sums)
+        if (of == name) return {sums.begin(), sums.end()};
+    return {};
+}
+using Texts = std::vector<std::string>;
+
+TEST(CallView, LengthsOfSingleCalls) {
+    const Answers a = single_calls();
+    const View all = calls_of(a, true, true);
+    EXPECT_EQ(column(all, "length"), (Texts{"600", "100", "20", "10", "10"}));
+    EXPECT_EQ(column(all, "bound"), (Texts{"at least", "exact", "exact", "exact", "at least"}))
+        << "trace was lost in one, and ended in another";
+    EXPECT_EQ(column(all, "begin"), (Texts{"300", "40", "10", "200", "990"}));
+    EXPECT_EQ(column(all, "caller"), Texts(5, "main"));
+    EXPECT_EQ(column(all, "longer_in"), (Texts{"own code +582", "h +27", "", "", ""}));
+    EXPECT_EQ(sums_of(all, "durations"), (std::map<std::string, std::uint64_t>{{"calls", 5},
+                                                                               {"timed", 5},
+                                                                               {"whole", 3},
+                                                                               {"merged", 0},
+                                                                               {"least", 10},
+                                                                               {"median", 20},
+                                                                               {"p95", 100},
+                                                                               {"p99", 100},
+                                                                               {"most", 100}}));
+    std::uint64_t in_bars = 0;
+    for (const auto& [first, calls] : sums_of(all, "histogram")) in_bars += calls;
+    EXPECT_EQ(in_bars, 3U);
+    EXPECT_EQ(column(calls_of(a, true, false), "length"), (Texts{"600", "84", "20", "10", "10"}));
+    EXPECT_EQ(column(calls_of(a, false, true), "length"), (Texts{"600", "46", "15", "10", "6"}));
+    EXPECT_EQ(column(calls_of(a, false, false), "length"), (Texts{"600", "30", "15", "10", "6"}));
+}
+
+TEST(CallView, SaysWhatItCannotKnow) {
+    Answers a = single_calls();
+    a.timeline.resolution = 16;
+    a.timeline.slices[8].merged = 3;
+    const View merged = calls_of(a, true, true);
+    EXPECT_EQ(sums_of(merged, "durations").at("merged"), 3U);
+    EXPECT_EQ(sums_of(merged, "durations").at("whole"), 2U);
+    EXPECT_EQ(cell(merged, 1, "bound").field(), "at least");
+    EXPECT_FALSE(merged.remarks.empty());
+    a = single_calls();
+    a.account = {{.reason = AccountReason::off, .times = 2}};
+    EXPECT_EQ(cell(calls_of(a, true, true), 1, "bound").field(), "at least") << "no mark shows where the unit was off";
+    a.timeline.axis.unit = "ticks";
+    EXPECT_EQ(cell(calls_of(a, true, true), 1, "bound").field(), "estimate");
+    CallOptions options;
+    options.function = "f";
+    options.metric = "cycles";
+    EXPECT_EQ(call_view(a, options).error().code, Errc::usage);
+    options = {};
+    options.function = "ff";
+    EXPECT_EQ(call_view(a, options).error().code, Errc::not_found);
+    options.function = "h*";
+    options.slowest = 1;
+    EXPECT_EQ(call_view(a, options)->table.size(), 1U);
+    a.timeline = {};
+    EXPECT_EQ(call_view(a, options).error().code, Errc::not_found);
 }
 
 TEST(ColumnsDocument, SaysWhatIsPrinted) {

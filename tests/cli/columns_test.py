@@ -35,6 +35,8 @@ def commands():
         for view in ("branches", "loops", "exceptions"):
             yield f"{view} {capture}", BOTH
         yield f"diff {capture.split()[0]} {capture}", BOTH
+    for capture in (LOOP, SORT):
+        yield f"calls {capture} --function *", BOTH
     yield f"profile {SORT} --by level", BOTH
     yield f"profile {SORT} --inlines", BOTH
     yield f"profile {SORT} --by instruction --inlines", BOTH

@@ -16,8 +16,8 @@ import scratch  # noqa: E402
 from scratch import Folder, HANGS  # noqa: E402
 
 CAPTURES = (["info"], ["packets"], ["flow"], ["report", "-o", "page.html"], ["profile"], ["coverage"], ["branches"],
-            ["loops"], ["exceptions"], ["doctor"], ["spe", "report"], ["spe", "records"], ["spe", "sharing"],
-            ["spe", "branches"], ["spe", "quality"], ["dpu", "report"], ["dpu", "tasks"], ["dpu", "program"],
+            ["loops"], ["exceptions"], ["calls", "--function", "f"], ["doctor"], ["spe", "report"],
+            ["spe", "records"], ["spe", "sharing"], ["spe", "branches"], ["spe", "quality"], ["dpu", "report"], ["dpu", "tasks"], ["dpu", "program"],
             ["spe", "explain"], ["query"], ["export", "--to", "firefox", "-o", "profile.json"],
             ["flow", "--protocol", "ptm"], ["info", "--protocol", "ptm", "--buffer-format", "source_data"],
             ["flow", "--protocol", "ptm", "--buffer-format", "coresight"])

@@ -73,6 +73,7 @@ struct FlowAnswersOptions {
     /// Of the timestamps: how many ticks are a second; 0: not known.
     std::uint64_t ticks_per_second = 0;
     std::size_t most_slices = 200000;
+    bool timestamps = true;  ///< the axis of the timeline is time, where the trace has timestamps
     /// Names of Context IDs that are threads. None: they have no names.
     std::function<ContextName(std::uint32_t)> context_name{};
 };

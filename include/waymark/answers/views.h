@@ -40,6 +40,12 @@ struct BranchOptions : ViewOptions {
     std::vector<std::string> only{};  ///< as of ProfileOptions
     bool one_sided = false;
 };
+struct CallOptions : ViewOptions {
+    std::string function{};   ///< as a function of --only
+    bool callees = true;      ///< calls last with what they called
+    bool interrupts = true;   ///< and with what exceptions ran meanwhile
+    std::uint64_t slowest{};  ///< rows; 0: all
+};
 struct DiffOptions : ViewOptions {
     std::string by = "self";
     // What may not be exceeded. Functions that cost less than `least` on both sides exceed nothing.
@@ -74,6 +80,8 @@ struct View {
 [[nodiscard]] Result<View> coverage_view(const Answers& answers, const CoverageOptions& options);
 [[nodiscard]] Result<View> branch_view(const Answers& answers, const BranchOptions& options);
 [[nodiscard]] Result<View> loop_view(const Answers& answers, const LoopOptions& options);
+/// The single calls of a function, the slowest first, from the timeline.
+[[nodiscard]] Result<View> call_view(const Answers& answers, const CallOptions& options);
 [[nodiscard]] Result<View> exception_view(const Answers& answers, const ViewOptions& options);
 
 /// What changed, function by function.
