@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "waymark/analysis/branch_lists.h"
+#include "waymark/answers/account.h"
 #include "waymark/answers/costs.h"
 #include "waymark/answers/parts.h"
 #include "waymark/core/numbers.h"
@@ -80,30 +81,55 @@ std::uint64_t executed_in(const answers::Answers& a, answers::Index image) {
 }
 
 std::string ProfileCover::text() const {
-    if (not_decoded == 0) return share_text(profiled, everything) + " of all that was decoded";
-    // What did not come as ranges has as many instructions to a range as the rest.
-    const double decoded = static_cast<double>(ranges) / static_cast<double>(ranges + not_decoded);
-    const double share = everything == 0 ? 0 : static_cast<double>(profiled) / static_cast<double>(everything);
-    return fmt::format(
-        "about {:.1f}% of the run as far as it is known, and {} of what was decoded: {} of {} were not decoded, as "
-        "their code is not known",
-        100 * decoded * share, share_text(profiled, everything), grouped(not_decoded),
-        counted(ranges + not_decoded, "range"));
+    const std::string of_decoded = share_text(profiled, everything);
+    if (!has_account) return of_decoded + " of all that was decoded; how much of the run that is, is not known";
+    const std::uint64_t known = saturating(everything, not_decoded);
+    const std::string of_known = fmt::format("{}{}{} of the run", open_ended ? "at most " : "",
+                                             rounded || estimated ? "about " : "", share_text(profiled, known));
+    // Answers of ranges alone do not count handlers that were left out, so a whole account is no proof of a whole run.
+    if (not_decoded == 0 && !open_ended) return of_decoded + " of all that was decoded";
+    return fmt::format("{} as far as it is known, and {} of what was decoded", of_known, of_decoded);
 }
+
+namespace {
+
+/// Of a row: what it adds to what is known to have run.
+void add_account_row(ProfileCover& out, const answers::AccountRow& row, double instructions_a_range) {
+    const answers::AccountRule& rule = answers::account_rule(row.reason);
+    if (rule.state == answers::AccountState::observed) return;
+    out.estimated |= rule.estimates;
+    // Samples stand for all that ran, and what is uncertain is among what was decoded.
+    if (rule.estimates) return;
+    if (row.instructions) {
+        out.not_decoded = saturating(out.not_decoded, *row.instructions);
+    } else if (row.ranges && instructions_a_range > 0) {
+        out.rounded = true;
+        const double instructions = static_cast<double>(*row.ranges) * instructions_a_range;
+        constexpr double most = 9e18;
+        out.not_decoded = saturating(out.not_decoded, static_cast<std::uint64_t>(std::min(instructions, most)));
+    } else {
+        out.open_ended = true;
+    }
+}
+
+}  // namespace
 
 ProfileCover profile_cover(const answers::Answers& answers, const std::function<bool(answers::Index)>& in_profile,
                            const std::map<answers::Index, ImageQuality>& quality) {
     ProfileCover out;
     std::uint64_t in_files = 0;
     for (answers::Index i = 0; i < answers.images.size(); ++i) in_files = saturating(in_files, executed_in(answers, i));
-    for (const answers::Figure& f : answers.summary) {
-        const std::uint64_t value = std::strtoull(f.value.c_str(), nullptr, 10);
-        if (f.name == "instructions") out.everything = value;
-        if (f.name == "ranges") out.ranges = value;
-        if (f.name == answers::ranges_not_decoded) out.not_decoded = value;
-    }
+    for (const answers::Figure& f : answers.summary)
+        if (f.name == "instructions") out.everything = std::strtoull(f.value.c_str(), nullptr, 10);
+    double instructions_a_range = 0;
+    for (const answers::AccountRow& row : answers.account)
+        if (row.reason == answers::AccountReason::decoded && row.instructions && row.ranges.value_or(0) != 0)
+            instructions_a_range = static_cast<double>(*row.instructions) / static_cast<double>(*row.ranges);
+    out.has_account = !answers.account.empty();
+    for (const answers::AccountRow& row : answers.account) add_account_row(out, row, instructions_a_range);
     out.everything = std::max(out.everything, in_files);
-    const std::string_view decoded = out.not_decoded != 0 ? " that was decoded" : "";
+    const bool is_whole = out.has_account && !answers::is_part_of_run(answers.account);
+    const std::string_view decoded = is_whole ? "" : " that was decoded";
     for (answers::Index i = 0; i < answers.images.size(); ++i) {
         const std::uint64_t executed = executed_in(answers, i);
         if (executed == 0) continue;

@@ -36,13 +36,16 @@ private:
 /// Instructions that ran in an image, by the exact ranges.
 [[nodiscard]] std::uint64_t executed_in(const answers::Answers& answers, answers::Index image);
 
-/// What a profile covers of all that was decoded, and of all that is known to have run.
+/// What a profile covers of all that was decoded, and of the run as far as its account knows it.
 struct ProfileCover {
-    std::uint64_t everything{};  ///< instructions
-    std::uint64_t profiled{};    ///< of them in the profile, and usable there
-    /// Ranges that ran: those that were decoded, and those that were not, for want of code.
-    std::uint64_t ranges{}, not_decoded{};
-    /// How much of all that is known to have run it covers.
+    std::uint64_t everything{};   ///< instructions that were decoded
+    std::uint64_t profiled{};     ///< of them in the profile, and usable there
+    std::uint64_t not_decoded{};  ///< instructions that ran besides, as far as the account has sizes
+    bool has_account{};           ///< false: how much of the run was decoded is not known at all
+    bool rounded{};               ///< `not_decoded` is computed from ranges, by the mean of those decoded
+    bool open_ended{};            ///< a part of the run has no size, so the share is at most that
+    bool estimated{};             ///< counts are estimates
+    /// How much of the run it covers.
     [[nodiscard]] std::string text() const;
     std::vector<std::string> sentences;  ///< of each image that ran, and of code in no file
 };

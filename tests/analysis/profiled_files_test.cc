@@ -1,0 +1,55 @@
+#include "waymark/analysis/profiled_files.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "waymark/answers/account.h"
+#include "waymark/answers/answers.h"
+
+namespace waymark::analysis {
+namespace {
+
+using answers::AccountReason;
+using answers::AccountRow;
+
+/// Of a run of which 1,000 instructions in 200 ranges were decoded, 500 of them in the profile.
+std::string cover_text(answers::Account rows) {
+    answers::Answers a;
+    a.images.push_back({.name = "program"});
+    a.images.push_back({.name = "library"});
+    for (answers::Index i = 0; i < 2; ++i) {
+        answers::ImageRange range;
+        range.image = i;
+        range.times = 100;
+        range.instructions = 5;
+        a.ranges.push_back(range);
+    }
+    a.account = std::move(rows);
+    return profile_cover(a, [](answers::Index i) { return i == 0; }, {}).text();
+}
+
+const AccountRow decoded{.reason = AccountReason::decoded, .instructions = 1000, .ranges = 200};
+
+TEST(ProfileCover, IsOfTheRunAsFarAsItsAccountKnowsIt) {
+    EXPECT_EQ(cover_text({decoded}), "50.0% of all that was decoded");
+    // What ran in code without an image is known in ranges, and what ran in a Q element in instructions.
+    EXPECT_EQ(cover_text({decoded, {.reason = AccountReason::no_image, .ranges = 600}}),
+              "about 12.5% of the run as far as it is known, and 50.0% of what was decoded");
+    EXPECT_EQ(cover_text({decoded, {.reason = AccountReason::untraced_way, .instructions = 1000}}),
+              "25.0% of the run as far as it is known, and 50.0% of what was decoded");
+    // No size of it is known.
+    EXPECT_EQ(cover_text({decoded, {.reason = AccountReason::overflow}}),
+              "at most 50.0% of the run as far as it is known, and 50.0% of what was decoded");
+    EXPECT_EQ(
+        cover_text({decoded, {.reason = AccountReason::overflow}, {.reason = AccountReason::no_image, .ranges = 600}}),
+        "at most about 12.5% of the run as far as it is known, and 50.0% of what was decoded");
+    // Samples stand for all that ran.
+    EXPECT_EQ(cover_text({decoded, {.reason = AccountReason::sampled}}), "50.0% of all that was decoded");
+    // Branch lists have no account.
+    EXPECT_EQ(cover_text({}), "50.0% of all that was decoded; how much of the run that is, is not known");
+}
+
+}  // namespace
+}  // namespace waymark::analysis
