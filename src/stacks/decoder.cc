@@ -191,9 +191,15 @@ flow::Block StackDecoder<Out>::block(std::uint64_t start, std::uint64_t end, std
 
 template <class Out>
 const typename StackDecoder<Out>::Walk& StackDecoder<Out>::walk(std::uint64_t from, std::uint64_t to) {
-    const auto [at, fresh] = walks_.try_emplace({space_.number, from, to});
-    if (fresh) at->second = make_walk(from, to);
-    return at->second;
+    constexpr std::size_t most_edges = 16 * most_remembered;
+    if (const auto known = walks_.find({space_.number, from, to}); known != walks_.end()) return known->second;
+    if (walks_.size() == most_remembered || walk_edges_ > most_edges) {
+        walks_.clear();
+        walk_edges_ = 0;
+    }
+    Walk& made = walks_[{space_.number, from, to}] = make_walk(from, to);
+    walk_edges_ += made.edges.size();
+    return made;
 }
 
 template <class Out>

@@ -45,6 +45,9 @@ public:
     [[nodiscard]] bool amid_packet() const { return held_.size() % entry_bytes != 0; }
     /// Entries so far.
     [[nodiscard]] std::uint64_t packets() const { return entries_; }
+    /// Stretches of code whose way is remembered, and the most that may be.
+    [[nodiscard]] std::size_t remembered() const { return walks_.size(); }
+    static constexpr std::size_t most_remembered = std::size_t{1} << 16;
 
 private:
     /// What lies between the target of one branch and the source of the next.
@@ -78,6 +81,7 @@ private:
     isa::Space space_{};  // of that stack
     bool flows_ = false;  // what comes next follows what was delivered last
     std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>, Walk> walks_;
+    std::size_t walk_edges_ = 0;  // of all of walks_
 };
 
 }  // namespace waymark::stacks
