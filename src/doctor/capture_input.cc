@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <span>
 #include <utility>
 
 #include "bare_file.h"
 #include "waymark/answers/file.h"
+#include "waymark/capture/branch_entry.h"
 #include "waymark/capture/branch_stacks.h"
 #include "waymark/capture/byte_stream.h"
 #include "waymark/capture/perf_cs_etm.h"
@@ -55,8 +57,8 @@ bool is_branch_text(const std::string& path) {
     return perf::is_branch_text({reinterpret_cast<const char*>(head.data()), head.size()});
 }
 
-/// The machine that branch stacks are of, where the file does not say so: that of the programs.
-bool runs_x86_64(const CaptureInput& options, const perf::PerfData& data) {
+/// The machine that branch stacks are of, where the file does not say so: that of the programs. Nothing: none is found.
+std::optional<bool> runs_x86_64(const CaptureInput& options, const perf::PerfData& data) {
     std::vector<fs::path> files;
     for (const std::string& text : options.images)
         if (const auto image = image::parse_image_argument(text)) files.push_back(image->path);
@@ -67,17 +69,39 @@ bool runs_x86_64(const CaptureInput& options, const perf::PerfData& data) {
                 if (const auto found = image::find_file(m.file, m.build_id, *search)) files.push_back(found->path);
     for (const fs::path& file : files)
         if (const auto found = image::agreement(file, 0, {})) return found->machine == image::ElfMachine::x86_64;
+    return std::nullopt;
+}
+
+/// What the addresses of branches in text show: A64 instructions lie at multiples of 4, those of x86-64 anywhere.
+/// Nothing: too few addresses.
+std::optional<bool> addresses_are_x86_64(const perf::PerfData& data) {
+    constexpr std::size_t enough = 16;
+    std::set<std::uint64_t> seen;
+    const std::span<const std::uint8_t> all = data.unpacked_branches;
+    for (std::size_t at = 0; at + perf::branch_entry_bytes <= all.size(); at += perf::branch_entry_bytes) {
+        const auto entry = perf::parse_branch_entry(all.subspan(at).first<perf::branch_entry_bytes>());
+        if (((entry.from | entry.to) & 3) != 0) return true;
+        if (seen.size() < enough) seen.insert({entry.from, entry.to});
+    }
+    if (seen.size() < enough) return std::nullopt;
     return false;
 }
 
 Result<capture::Capture> branch_stacks(const CaptureInput& options, std::shared_ptr<const capture::ByteFile> file,
                                        perf::PerfData data) {
-    const bool x86_64 = perf::is_x86_64(data).value_or(false);
-    const bool known = perf::is_x86_64(data).has_value();
-    const bool of_files = !known && runs_x86_64(options, data);
+    std::optional<bool> x86_64 = perf::is_x86_64(data);
+    if (!x86_64) x86_64 = runs_x86_64(options, data);
+    if (!x86_64) x86_64 = addresses_are_x86_64(data);
     WM_ASSIGN_OR_RETURN(capture::Capture out,
                         perf::branch_stack_capture(options.capture, std::move(file), std::move(data)));
-    perf::set_x86_64(out, x86_64 || of_files);
+    perf::set_x86_64(out, x86_64.value_or(false));
+    if (!x86_64)
+        out.problems.push_back({options.capture,
+                                0,
+                                "the file does not say of which machine it is, and its few addresses fit both AArch64 "
+                                "and x86-64: AArch64 is assumed; give the program that ran (--image FILE).",
+                                {},
+                                capture::Problem::Kind::description});
     return out;
 }
 

@@ -517,6 +517,11 @@ std::vector<Damage> missing_code(const Session& session, const Report& report, s
                 damage.means =
                     "it is kernel code, and the file has no map of the kernel: record as root, or with "
                     "kernel.kptr_restrict 0";
+            else if (session.capture.sampled && session.capture.spaces->names().empty())
+                damage.means =
+                    "the file has no maps, so which program ran is not known, nor of which machine it is if the file "
+                    "does not say so: give the program with its load address (--image FILE@0, or the address if it "
+                    "can be loaded anywhere), or write the text again with perf script -F +brstack --show-mmap-events";
             else
                 damage.means = fmt::format(
                     "the maps of {} are not in the file: FORK or MMAP2 records were lost (a larger ring, perf record "

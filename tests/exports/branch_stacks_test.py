@@ -264,6 +264,20 @@ class BranchStacks(unittest.TestCase):
         done = run(WAYMARK, "profile", path, "--image", f"{self.x86.path}@0", "--format", "json")
         self.assertIn('"main"', done.stdout)
 
+    def test_text_alone_asks_for_what_is_missing(self):
+        """Without maps and image: no advice about perf.data, and no machine that was not observed."""
+        stack = "".join(f" {0x402000 - 32 * i:#x}/{0x402008 - 32 * i:#x}/P/-/-/0//" for i in range(20))
+        odd = stack + " 0x401003/0x401d00/P/-/-/0//"
+        for name, line, machine, assumed in (("short", " ".join(stack.split()[:4]), "A64", True), ("a64", stack, "A64", False),
+                                             ("x86", odd, "x86-64", False)):
+            with self.subTest(name):
+                said = run(WAYMARK, "info", self.save(f"alone-{name}.txt", f"{0x401000:16x} {line}\n")).stdout
+                self.assertIn(f"instruction set {machine}", said)
+                self.assertEqual("AArch64 is assumed" in said, assumed, said)
+                self.assertIn("--image FILE@0", said)
+                self.assertNotIn("ring", said)
+                self.assertNotIn("copied whole", said)
+
     def test_profiles_are_those_of_llvm(self):
         profgen = newest("llvm-profgen") or "/usr/lib/llvm-19/bin/llvm-profgen"
         if not pathlib.Path(profgen).exists():
