@@ -102,7 +102,7 @@ typedef struct wm_capture wm_capture;
 typedef struct wm_source wm_source;
 
 typedef enum wm_capture_kind {
-    WM_CAPTURE_FLOW = 0,      ///< program flow: PTM, ETMv4, ETE
+    WM_CAPTURE_FLOW = 0,      ///< program flow: PTM, ETMv3, ETMv4, ETE
     WM_CAPTURE_SAMPLES = 1,   ///< samples of the Statistical Profiling Extension
     WM_CAPTURE_COUNTERS = 2,  ///< counters of a Debug and Profiling Unit: answers only
     WM_CAPTURE_ANSWERS = 3    ///< an answers file: answers only

@@ -25,7 +25,7 @@ SHARED = {
         "the part of that name that every protocol has"),
     # Packets and elements that specifications of several units name alike, and what they become in the flow.
     **dict.fromkeys("""
-        ASync Address Atom Atoms Branch Context CycleCount End Event Exception ExceptionReturn FunctionReturn
+        ASync Address Atom Atoms Branch BranchAddress Context ContextId CycleCount ISync ISyncReason Vmid End Event Exception ExceptionReturn FunctionReturn
         Ignore Index Mark Outcomes Q Reached Security Source Sync Timestamp TraceInfo TraceOn Trigger Untraced
         Watchpoint""".split(), "as the specifications name it"),
     "Arrival": "where execution goes on",

@@ -34,6 +34,8 @@ EXEMPT = {
     # To do: `record` gets its units from the registry (Protocol::units), and then names no protocol.
     "src/cli/record.cc": "options of the units that are recorded",
     # These stay.
+    "include/waymark/etm3/": "Program Flow Trace took over registers, timestamps and A-syncs of ETMv3",
+    "src/etm3/": "Program Flow Trace took over registers, timestamps and A-syncs of ETMv3",
     "src/cli/run.cc": "the first sentence of --help says in a newcomer's words what Waymark decodes",
     "src/exports/capture_tables.cc": "the description of a column gives units as examples",
     "src/capture/perf_cs_etm.cc": "it reads the registers that perf's AUXTRACE_INFO lists",

@@ -170,7 +170,10 @@ std::string protocol_option_names() {
 std::vector<protocol::RegisterOption> register_options() {
     std::vector<protocol::RegisterOption> out;
     for (const pipeline::Protocol* protocol : pipeline::protocols())
-        out.insert(out.end(), protocol->register_options().begin(), protocol->register_options().end());
+        for (const protocol::RegisterOption& option : protocol->register_options())
+            // Macrocells of two protocols may have a register of one name.
+            if (std::none_of(out.begin(), out.end(), [&](const auto& o) { return o.option == option.option; }))
+                out.push_back(option);
     return out;
 }
 

@@ -51,7 +51,7 @@ Walk walk_on(const isa::CodeReader& code, const isa::Space& space, const Place& 
         }
         if (w.instructions == 0) w.section = fetched.section;
         w.last = at;
-        const bool waypoint = instruction.waypoint != Waypoint::none;
+        const bool waypoint = instruction.waypoint != Waypoint::none || (!limited && rules.each_instruction);
         if (limited && waypoint) {
             stopped(at);
             break;
@@ -61,6 +61,10 @@ Walk walk_on(const isa::CodeReader& code, const isa::Space& space, const Place& 
         w.last_bytes = instruction.bytes;
         at = advance(at, instruction.bytes, from.isa);
         if (waypoint) {
+            if (instruction.waypoint == Waypoint::none) {
+                w.instruction.target = at;
+                w.instruction.target_isa = from.isa;
+            }
             ended(WalkEnd::waypoint, at);
             break;
         }

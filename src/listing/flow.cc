@@ -178,14 +178,14 @@ EventText describe(const flow::What& what, const pipeline::StreamInfo& stream) {
 
 /// Of the last instruction: E, N, or nothing where the trace does not show it.
 std::string_view atom(const flow::Block& block, const flow::Range& range) {
-    if (block.end == flow::End::not_a_waypoint) return "";
+    if (block.end == flow::End::not_a_waypoint && (block.flags & flow::Block::own_outcome) == 0) return "";
     return range.taken() ? "E" : "N";
 }
 
 /// What the last instruction of a block was, for people.
 std::string_view kind(const flow::Block& b) {
     using flow::Block;
-    if (b.end == flow::End::not_a_waypoint) return "(cut short)";
+    if (b.end == flow::End::not_a_waypoint) return (b.flags & Block::own_outcome) != 0 ? "" : "(cut short)";
     if (b.end == flow::End::barrier) {
         if ((b.flags & Block::wait) != 0) return "wait";
         return (b.flags & Block::transaction_start) != 0 ? "transaction start" : "barrier";

@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "waymark/dpu/protocol.h"
+#include "waymark/etm3/protocol.h"
 #include "waymark/etm4/protocol.h"
 #include "waymark/pft/protocol.h"
 #include "waymark/spe/protocol.h"
@@ -50,7 +51,14 @@ std::string of_decoded(std::string_view protocol::Words::*word) {
 }  // namespace
 
 std::span<const Protocol* const> protocols() {
-    static const std::array rows{&pft::row(), &etm4::row(), &spe::row(), &dpu::row(), &stacks::row()};
+    static const std::array rows{
+        &pft::row(),   //
+        &etm3::row(),  //
+        &etm4::row(),  //
+        &spe::row(),   //
+        &dpu::row(),   //
+        &stacks::row(),
+    };
     return rows;
 }
 

@@ -233,7 +233,8 @@ class Captures(unittest.TestCase):
             if row["element"] != "range":
                 continue
             instructions += int(row["instructions"])
-            if row["atom"] and row["branch"] != "barrier":
+            # ETMv3 has outcomes of ordinary instructions too, which are no branch.
+            if row["atom"] and row["branch"] not in ("none", "barrier"):
                 outcomes[int(row["end"], 16)][0 if row["atom"] == "E" else 1] += 1
             ends[int(row["end"], 16)] += 1
         rows = table("profile", capture, "--by", "instruction", "--limit", "0")

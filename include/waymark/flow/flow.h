@@ -30,6 +30,9 @@ enum class End : std::uint8_t {
 struct Block {
     static constexpr std::uint8_t link = 1, conditional = 2, function_return = 4, exception_return = 8, undefined = 16;
     static constexpr std::uint8_t wait = 32, transaction_start = 64;  ///< WFI, WFE and the like; TSTART; as barriers
+    /// End::not_a_waypoint: one instruction, whose outcome the trace has all the same (Range::taken: it passed its
+    /// condition). Execution goes on behind it.
+    static constexpr std::uint8_t own_outcome = 128;
 
     std::uint64_t start{};         ///< address of the first instruction
     std::uint64_t target{};        ///< where the last instruction goes if taken; direct and barrier only

@@ -15,6 +15,9 @@ struct WalkRules {
     isa::DecodeOptions decode{};
     /// If so many bytes contain no waypoint instruction, the image is considered wrong. Less than 2^32.
     std::uint32_t most_bytes = 512 * 1024;
+    /// Walk only: the trace has an outcome of every instruction, so that each ends a walk as a waypoint instruction
+    /// does.
+    bool each_instruction = false;
 };
 
 enum class WalkEnd : std::uint8_t {
@@ -69,6 +72,7 @@ struct Walk {
             block.target = instruction.target.value;
             block.end = block_end(instruction.waypoint);
             block.flags = block_flags(instruction);
+            if (instruction.waypoint == isa::Waypoint::none) block.flags |= flow::Block::own_outcome;
         }
         return block;
     }

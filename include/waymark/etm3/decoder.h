@@ -1,0 +1,32 @@
+/// Packets + program image → executed instructions (docs/spec/etmv3.md, 7). The trace has an outcome for every
+/// instruction, so each is a range of its own.
+#pragma once
+
+#include "waymark/etm3/config.h"
+#include "waymark/flow/blocks.h"
+#include "waymark/follow/decoder.h"
+#include "waymark/isa/isa.h"
+
+namespace waymark::etm3 {
+
+/// Decodes one ETM's byte stream, in chunks of any size, with a cache of the instructions met.
+class Decoder final : public follow::HeldDecoder {
+public:
+    /// `code` and `out` are borrowed and must outlive the decoder.
+    Decoder(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out);
+};
+
+/// The same without a cache: each instruction is read from the program when it is executed.
+class ReferenceDecoder final : public follow::HeldDecoder {
+public:
+    ReferenceDecoder(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out);
+};
+
+/// For several threads. A stream is not cut so far: one of them decodes it.
+class ParallelDecoder final : public follow::HeldParallel {
+public:
+    ParallelDecoder(const Config& config, const isa::CodeReader& code, flow::BlockTable& table, flow::Sink& sink,
+                    const Options& options);
+};
+
+}  // namespace waymark::etm3

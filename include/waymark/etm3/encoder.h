@@ -1,0 +1,24 @@
+/// Packets → bytes: the canonical encoding, in which every count and address has its fewest bytes unless the packet
+/// says otherwise (docs/spec/etmv3.md, 2 to 6).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "waymark/core/wire.h"
+#include "waymark/etm3/config.h"
+#include "waymark/etm3/packet.h"
+
+namespace waymark::etm3 {
+
+/// Appends a packet. Fields must be within the ranges their packet states.
+template <class P>
+void encode(std::vector<std::uint8_t>& out, const P& packet, const Config& config) {
+    wire::Writer writer(out);
+    P::fields(writer, packet, config);
+}
+inline void encode(std::vector<std::uint8_t>& out, const Packet& packet, const Config& config) {
+    std::visit([&](const auto& p) { encode(out, p, config); }, packet);
+}
+
+}  // namespace waymark::etm3

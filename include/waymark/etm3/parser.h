@@ -1,0 +1,47 @@
+/// Bytes → packets (docs/spec/etmv3.md, 2 and 6). An A-sync has all zeros before its 0x80, however many.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "waymark/core/packet_parser.h"
+#include "waymark/etm3/config.h"
+#include "waymark/etm3/packet.h"
+
+namespace waymark::etm3 {
+
+using wire::Extent;
+using wire::Parsed;
+
+/// One packet of any type at the start of `bytes`, which must not be empty. Stateless.
+template <class Take>
+WM_INLINE Parsed parse_one(Bytes bytes, const Config& config, Take&& take) {
+    return wire::Dispatch<Packets>::parse(bytes, take, config);
+}
+
+/// What wire::PacketParser asks of a protocol.
+struct ParserRules {
+    using Config = etm3::Config;
+    using Packets = etm3::Packets;
+    using Sync = ASync;
+    static constexpr std::uint64_t sync_zeros = 5;
+    static constexpr std::size_t max_bytes = Packets::max_bytes;
+    [[nodiscard]] static std::unique_ptr<wire::AnyParser<ParserRules>> any_parser(
+        const Config& config, const wire::AnyHandler<Packets>& handler);
+
+    template <class Take>
+    WM_INLINE static Parsed parse_one(Bytes bytes, const Config& config, Take&& take) {
+        return etm3::parse_one(bytes, config, take);
+    }
+};
+
+/// A stream of packets, in chunks of any size; `Handler` takes every packet of `Packets`, and Gap.
+template <class Handler>
+using Parser = wire::SharedParser<ParserRules, Handler>;
+/// The same, compiled for the handler: for decoders.
+template <class Handler>
+using FastParser = wire::PacketParser<ParserRules, Handler>;
+using ParserProgress = wire::ParserProgress<ParserRules>;
+
+}  // namespace waymark::etm3

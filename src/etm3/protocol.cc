@@ -1,0 +1,446 @@
+#include "waymark/etm3/protocol.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "waymark/core/numbers.h"
+#include "waymark/etm3/decoder.h"
+#include "waymark/etm3/parser.h"
+#include "waymark/etm3/registers.h"
+#include "waymark/etm3/state.h"
+#include "waymark/etm3/text.h"
+#include "waymark/flow/summary.h"
+#include "waymark/protocol/adapters.h"
+
+namespace waymark::etm3 {
+
+namespace {
+
+using protocol::CaptureFinding;
+using protocol::Certainty;
+using protocol::Setting;
+using protocol::Severity;
+using protocol::Stretch;
+using protocol::Survey;
+
+/// What a survey of packets says of ETMv3 alone.
+class More {
+public:
+    explicit More(const Config& config) : config_(config), time_config_(timestamp_config(config)) {}
+
+    template <class P>
+    void see(const P& packet, Extent at, const OffsetMap& offsets, Survey& survey) {
+        if constexpr (std::is_same_v<P, ASync>) {
+            if (!survey.first_sync) survey.first_sync = offsets.capture(at.first);
+        } else if constexpr (std::is_base_of_v<ISync, P>) {
+            ++isyncs_[static_cast<unsigned>(packet.reason)];
+            ++levels_[(packet.hyp ? 2U : 0U) + (packet.ns ? 1U : 0U)];
+        } else if constexpr (std::is_same_v<P, Timestamp>) {
+            timestamps_.update(packet.value, time_config_);
+            if (timestamps_.known()) {
+                survey.last_timestamp = timestamps_.value(time_config_);
+                if (!survey.first_timestamp) survey.first_timestamp = survey.last_timestamp;
+            }
+        } else if constexpr (std::is_same_v<P, DataSuppressed>) {
+            ++suppressed_;
+        }
+    }
+    void gap() { timestamps_.forget(); }
+    void finish(Survey& survey) const {
+        std::uint64_t sum = 0;
+        for (unsigned reason = 0; reason < isyncs_.size(); ++reason) {
+            sum += isyncs_[reason];
+            if (isyncs_[reason] != 0)
+                survey.syncs.emplace_back(name(static_cast<ISyncReason>(reason)), isyncs_[reason]);
+        }
+        constexpr std::array levels{"Secure", "Non-secure", "Hyp Secure", "Hyp Non-secure"};
+        for (unsigned i = 0; i < levels_.size(); ++i)
+            if (levels_[i] != 0) survey.levels.emplace(levels[i], levels_[i]);
+        if (survey.first_sync && sum == 0) survey.troubles.emplace_back("no I-sync, so no address is known");
+        if (config_.data_only) survey.troubles.emplace_back("only data was traced, so there is no program flow");
+        const auto times = [](std::uint64_t n) { return n == 1 ? std::string("once") : counted(n, "time"); };
+        if (const std::uint64_t n = isyncs_[static_cast<unsigned>(ISyncReason::overflow_restart)]; n != 0)
+            survey.troubles.push_back(fmt::format("its FIFO overflowed {}; execution is missing there", times(n)));
+        if (suppressed_ != 0)
+            survey.troubles.push_back(
+                fmt::format("its FIFO was nearly full {}; data packets are missing there", times(suppressed_)));
+    }
+
+private:
+    const Config& config_;
+    const pft::Config time_config_;
+    std::array<std::uint64_t, 4> isyncs_{}, levels_{};
+    std::uint64_t suppressed_ = 0;
+    TimestampState timestamps_;
+};
+
+/// Takes the addresses that the trace names.
+class NamedAddresses {
+public:
+    NamedAddresses(const Config& config, const std::function<void(const Place&)>& take)
+        : config_(config), take_(take) {}
+    void operator()(const ISync& p, Extent) { see(p); }
+    void operator()(const ISyncCycles& p, Extent) { see(p); }
+    void operator()(const BranchAddress& p, Extent) {
+        if (!known_ && p.target.bytes != 5) return;
+        last_ = branch_state(p, last_, config_);
+        known_ = true;
+        if (p.exception() == 0) take_(last_.place());
+    }
+    void operator()(const Gap&) { known_ = false; }
+    void operator()(const auto&, Extent) {}
+
+private:
+    void see(const ISync& p) {
+        if (config_.data_only) return;
+        last_ = isync_state(p, {}, config_);
+        known_ = true;
+        take_(last_.place());
+    }
+
+    const Config& config_;
+    const std::function<void(const Place&)>& take_;
+    LastState last_;
+    bool known_ = false;
+};
+
+struct Likeness : protocol::Likeness {
+    std::uint64_t asyncs{}, isyncs{}, instructions{}, branches{}, timestamps{}, whole_timestamps{}, overflows{};
+    std::uint64_t cycle_packets{};  ///< I-syncs with cycle counts, which only cycle-accurate mode has
+    std::uint64_t unsaid{};         ///< periodic I-syncs with another Context ID than the packets before it
+    std::optional<Offset> first_async{}, first_overflow{};
+    std::optional<std::uint32_t> context{};
+    Config config{};
+
+    template <class P>
+    void see(const P& packet, Extent at, const Stretch& stretch) {
+        if constexpr (std::is_same_v<P, ASync>) {
+            if (asyncs++ == 0) first_async = stretch.offsets.capture(at.first);
+        } else if constexpr (std::is_base_of_v<ISync, P>) {
+            ++isyncs;
+            if constexpr (P::counted) ++cycle_packets;
+            if (packet.reason == ISyncReason::overflow_restart && overflows++ == 0)
+                first_overflow = stretch.offsets.capture(at.first);
+            if (packet.reason == ISyncReason::periodic && context && *context != packet.context_id) ++unsaid;
+            context = packet.context_id;
+        } else if constexpr (std::is_same_v<P, ContextId>) {
+            context = packet.context_id;
+        } else if constexpr (std::is_same_v<P, PHeader>) {
+            instructions += outcomes_of(packet.header, false).valid() ? outcomes_of(packet.header, false).count : 1U;
+        } else if constexpr (std::is_same_v<P, BranchAddress>) {
+            ++branches;
+        } else if constexpr (std::is_same_v<P, Timestamp>) {
+            ++timestamps;
+            whole_timestamps += packet.value.bytes >= 7 ? 1 : 0;
+        }
+    }
+    [[nodiscard]] std::uint64_t against() const {
+        return errors + unsaid + (config.cycle_accurate ? 0 : cycle_packets) +
+               (timestamps != 0 && whole_timestamps == 0 ? timestamps : 0);
+    }
+    [[nodiscard]] bool enough() const {
+        return asyncs != 0 && isyncs != 0 && errors * 4 <= asyncs + isyncs && lost_bytes * 4 <= parsed_bytes();
+    }
+    [[nodiscard]] std::string verdict() const {
+        if (asyncs == 0) return "no A-sync (00 00 00 00 00 80)";
+        if (isyncs == 0) return counted(asyncs, "A-sync") + ", but no I-sync";
+        return fmt::format("{}, {}, {}, {}", counted(packets, "packet"), counted(asyncs, "A-sync"),
+                           counted(isyncs, "I-sync"), errors_text());
+    }
+};
+
+/// With the timestamps that the configuration has: a whole one has its bytes.
+Likeness likeness_under(const std::vector<Stretch>& stretches, const Config& config) {
+    auto out = protocol::likeness<Likeness, Parser>(stretches, config);
+    out.config = config;
+    return out;
+}
+
+std::vector<Likeness> alternatives(const std::vector<Stretch>& stretches) {
+    std::vector<Likeness> out;
+    for (const bool cycles : {false, true})
+        for (const std::uint8_t context : std::initializer_list<std::uint8_t>{0, 1, 2, 4})
+            for (const std::uint8_t timestamp : std::initializer_list<std::uint8_t>{7, 9})
+                for (const bool other : {false, true}) {
+                    Config c;
+                    c.cycle_accurate = cycles;
+                    c.context_id_bytes = context;
+                    c.timestamp_bytes = timestamp;
+                    c.alternative_branches = other;
+                    out.push_back(likeness_under(stretches, c));
+                }
+    return out;
+}
+
+using Base = protocol::FlowConfigurationOf<protocol::ConfigurationOf<Config, Parser, Explainer, More>, Parser,
+                                           ReferenceDecoder, Decoder, NamedAddresses>;
+class Configured final : public Base {
+public:
+    using Base::Base;
+
+    [[nodiscard]] const protocol::Protocol& protocol() const override { return row(); }
+    [[nodiscard]] std::string source_type() const override { return fmt::format("ETM3.{}", config_.minor_version); }
+    [[nodiscard]] std::string core_type() const override {
+        return config_.m_profile ? "ARMv7-M" : std::string(protocol().words().core_type);
+    }
+    [[nodiscard]] std::vector<RegisterValue> registers() const override {
+        const Config& c = config_;
+        constexpr std::array<std::uint8_t, 5> sizes{0, 1, 2, 0, 3};
+        Etm3cr cr;
+        cr.cycle_accurate = c.cycle_accurate;
+        cr.data_value = c.data_value;
+        cr.data_address = c.data_address;
+        cr.data_only = c.data_only;
+        cr.branch_output = c.branch_output;
+        cr.vmid_trace = c.vmid_trace;
+        cr.timestamps = c.timestamps;
+        cr.context_id_size = sizes[std::min<std::size_t>(c.context_id_bytes, 4)];
+        Etm3idr idr = from_value<Etm3idr>(0x4100f200);
+        idr.minor = c.minor_version;
+        idr.alternative_branches = c.alternative_branches;
+        Etmccer ccer = from_value<Etmccer>(0);
+        ccer.timestamps = c.timestamps;
+        ccer.timestamp_64 = c.timestamp_bytes == 9;
+        ccer.timestamp_binary = !c.gray_timestamps;
+        return {register_value(cr), register_value(idr), register_value(ccer)};
+    }
+    [[nodiscard]] std::vector<Setting> settings() const override {
+        const Config& c = config_;
+        return {{"version", fmt::format("ETMv3.{}", c.minor_version)},
+                {"cycle_accurate", c.cycle_accurate},
+                {"context_id_bytes", std::uint64_t{c.context_id_bytes}},
+                {"vmid", c.vmid_trace},
+                {"branch_output", c.branch_output},
+                {"branch_encoding", std::string(c.alternative_branches ? "alternative" : "original")},
+                {"instructions", !c.data_only},
+                {"data_addresses", c.data_address},
+                {"data_values", c.data_value},
+                {"timestamps", c.timestamps},
+                {"timestamp_bits", std::uint64_t{c.timestamp_bytes == 9 ? 64U : 48U}},
+                {"timestamp_encoding", std::string(c.gray_timestamps ? "Gray" : "natural binary")},
+                {"exceptions", std::string(c.m_profile ? "M profile" : "A or R profile")}};
+    }
+    [[nodiscard]] bool cycle_counts() const override { return config_.cycle_accurate; }
+    [[nodiscard]] std::unique_ptr<follow::Parallel> parallel_decoder(
+        const isa::CodeReader& code, flow::BlockTable& table, flow::Sink& sink,
+        const follow::ParallelOptions& options) const override {
+        return std::make_unique<ParallelDecoder>(config_, code, table, sink, options);
+    }
+    [[nodiscard]] std::shared_ptr<const protocol::Configuration> beside(std::string_view core) const override;
+};
+
+/// A core with an ETMv3 that is of the M profile, by its name or architecture.
+bool is_m_profile(std::string_view core) {
+    const std::string name = protocol::upper(core);
+    return name.starts_with("CORTEX-M") || (name.starts_with("ARMV") && name.ends_with("-M"));
+}
+
+class ProtocolRow final : public protocol::Protocol {
+public:
+    [[nodiscard]] const protocol::Words& words() const override {
+        static constexpr protocol::Words words{.unit = "ETMv3",
+                                               .unit_title = "Embedded Trace Macrocell v3",
+                                               .trace = "ETMv3 instruction trace",
+                                               .title = "Embedded Trace Macrocell v3 (ETMv3)",
+                                               .types = "ETM3.x",
+                                               .settings = "ETMCR, ETMIDR and ETMCCER",
+                                               .core_type = "ARMv7-A",
+                                               .sync = "A-sync",
+                                               .sync_bytes = "00 00 00 00 00 80",
+                                               .syncs = "I-syncs",
+                                               .one_sync = "I-sync",
+                                               .type_names = {"ETM3", "ETMV3"}};
+        return words;
+    }
+    [[nodiscard]] std::string type_of_option(std::string_view option) const override {
+        const std::string name = protocol::upper(option);
+        if (name == "ETM3" || name == "ETMV3") return "ETM3.5";
+        return is_type(name) ? name : std::string();
+    }
+    [[nodiscard]] std::string_view option_names() const override { return "etm3 (or etmv3)"; }
+    [[nodiscard]] std::span<const protocol::RegisterOption> register_options() const override {
+        static constexpr std::array options{
+            protocol::RegisterOption{"--etmcr", Etm3cr::name,
+                                     "Value of ETMCR: cycle-accurate, Context ID size, return stack …"},
+            protocol::RegisterOption{"--etmccer", Etmccer::name,
+                                     "Value of ETMCCER: timestamp size and encoding, barriers"},
+            protocol::RegisterOption{"--etmidr", Etm3idr::name, "Value of ETMIDR: version"}};
+        return options;
+    }
+    [[nodiscard]] std::optional<protocol::TraceIdField> trace_id() const override {
+        return protocol::TraceIdField{Etmtraceidr::name, 0, Etmtraceidr::number};
+    }
+    void visit_register(const RegisterValue& r, protocol::FieldVisitor& visitor) const override {
+        protocol::visit_one_of<Etm3cr, Etm3idr, Etmccer, pft::Etmccr, Etmtraceidr>(r, visitor);
+    }
+    [[nodiscard]] protocol::Configured configure(const protocol::Description& source) const override;
+
+    [[nodiscard]] bool decodes_flow() const override { return true; }
+    [[nodiscard]] bool aarch32_only() const override { return true; }
+    [[nodiscard]] std::vector<std::string> packet_names() const override { return protocol::names_of<Packets>(); }
+
+    [[nodiscard]] bool identify(const std::vector<Stretch>& stretches, protocol::Identity& out) const override;
+    [[nodiscard]] protocol::Settled settle(const protocol::Identity& identity, const protocol::Configuration& described,
+                                           const std::vector<Stretch>& stretches,
+                                           std::string_view source) const override;
+    [[nodiscard]] std::vector<CaptureFinding> health(const protocol::Identity&,
+                                                     const protocol::Configuration* configuration,
+                                                     const std::vector<Stretch>& stretches,
+                                                     std::string_view) const override {
+        const Likeness p = likeness_under(stretches, config_of(*configuration));
+        auto out = p.findings(words());
+        if (p.overflows != 0)
+            out.push_back({Severity::warning,
+                           "overflow",
+                           {},
+                           {},
+                           p.first_overflow,
+                           counted(p.overflows, "I-sync") + " after an overflow of the FIFO",
+                           "none",
+                           "the trace port takes fewer bytes than the unit makes",
+                           "trace less (filters), stall the processor (ETMCR bit 7), or use a wider port"});
+        return out;
+    }
+    [[nodiscard]] std::string how_to_read(std::string_view) const override { return {}; }
+    [[nodiscard]] std::string next_step(std::string_view file) const override {
+        return fmt::format(
+            "waymark doctor {} --image PROGRAM --write-snapshot DIR makes a folder that every command "
+            "reads; or say how the macrocell was programmed (--protocol etm3 --etmcr VALUE …)",
+            file);
+    }
+};
+
+bool ProtocolRow::identify(const std::vector<Stretch>& stretches, protocol::Identity& out) const {
+    const std::vector<Likeness> all = alternatives(stretches);
+    const auto best = std::min_element(all.begin(), all.end(), [](const Likeness& a, const Likeness& b) {
+        return std::pair(a.against(), a.lost_bytes) < std::pair(b.against(), b.lost_bytes);
+    });
+    out.tried.push_back({"ETMv3, 32 configurations of instruction trace", "at best " + best->verdict()});
+    if (!best->enough()) return false;
+    const auto fact = [&](std::string what, std::string value, auto&& field, auto&& words_of) {
+        const Likeness* other = nullptr;
+        for (const Likeness& p : all)
+            if (field(p.config) != field(best->config) && (other == nullptr || p.against() < other->against()))
+                other = &p;
+        const bool proven = other->against() > best->against();
+        out.facts.push_back({std::move(what), std::move(value), proven ? Certainty::proven : Certainty::assumed,
+                             proven ? fmt::format("{}: {}, here {}", words_of(other->config),
+                                                  counted(other->against(), "contradiction"), best->against())
+                                    : fmt::format("{} would parse as well", words_of(other->config))});
+    };
+    const auto cycles = [](const Config& c) { return std::string(c.cycle_accurate ? "yes" : "no"); };
+    const auto context = [](const Config& c) {
+        return c.context_id_bytes == 0 ? std::string("not traced") : counted(c.context_id_bytes, "byte");
+    };
+    const auto branches = [](const Config& c) {
+        return std::string(c.alternative_branches ? "alternative" : "original");
+    };
+    const auto bits = [](const Config& c) { return std::string(c.timestamp_bytes == 9 ? "64 bits" : "48 bits"); };
+    fact("cycle counts", cycles(best->config), cycles, cycles);
+    fact("Context ID", context(best->config), context, context);
+    fact("branch encoding", branches(best->config), branches, branches);
+    if (best->timestamps != 0) fact("timestamps", bits(best->config), bits, bits);
+    Config config = best->config;
+    config.timestamps = best->timestamps != 0;
+    out.protocol = this;
+    out.configuration = configuration(config);
+    out.waypoints = best->instructions + best->branches;
+    out.first_sync = best->first_async;
+    out.remarks.emplace_back("syncs", counted(best->asyncs, "A-sync"));
+    return true;
+}
+
+protocol::Settled ProtocolRow::settle(const protocol::Identity& identity, const protocol::Configuration& described,
+                                      const std::vector<Stretch>& stretches, std::string_view source) const {
+    const Config& ini = config_of(described);
+    const Config& seen = config_of(*identity.configuration);
+    const Likeness as_described = likeness_under(stretches, ini), best = likeness_under(stretches, seen);
+    if (as_described.against() <= best.against()) return {configuration(ini), {}};
+    Config config = ini;
+    config.cycle_accurate = seen.cycle_accurate;
+    config.context_id_bytes = seen.context_id_bytes;
+    config.timestamp_bytes = seen.timestamp_bytes;
+    config.alternative_branches = seen.alternative_branches;
+    config.data_value = config.data_address = config.data_only = false;
+    if (config.alternative_branches && config.minor_version < 4) config.minor_version = 4;
+    return {configuration(config),
+            {{Severity::error,
+              "registers",
+              {},
+              {},
+              as_described.first_error,
+              fmt::format("read as {} of {} say, {}", words().settings, source, as_described.errors_text()),
+              fmt::format("with other settings {}", best.errors_text()),
+              "the registers were read before or after another setting was in force, or from another unit",
+              fmt::format("correct {} of {}: compare the settings above", words().settings, source)}}};
+}
+
+protocol::Configured ProtocolRow::configure(const protocol::Description& source) const {
+    protocol::Configured out;
+    const auto problem = [&](std::string text) { out.problems.push_back(std::move(text)); };
+    const auto value = [&](std::string_view register_name, std::string_view option, std::uint32_t otherwise,
+                           std::string_view meaning) {
+        if (const auto* r = find_register(source.registers, register_name)) return static_cast<std::uint32_t>(r->value);
+        if (source.from_command_line)
+            problem(fmt::format("{} is not given; decoding goes on as if {} were {:#x} ({}).", option, register_name,
+                                otherwise, meaning));
+        else
+            problem(
+                fmt::format("source '{}' has no register {}; decoding goes on as if it were {:#x} ({}). "
+                            "Add '{}=VALUE' to its [regs].",
+                            source.name, register_name, otherwise, meaning, register_name));
+        return otherwise;
+    };
+    // The digit behind the point of a type such as `ETM3.4`.
+    const std::size_t dot = source.type.find('.');
+    std::uint32_t minor = 5;
+    if (dot != std::string_view::npos && dot + 1 < source.type.size() && source.type[dot + 1] >= '0' &&
+        source.type[dot + 1] <= '9')
+        minor = static_cast<std::uint32_t>(source.type[dot + 1] - '0');
+    const auto cr = from_value<Etm3cr>(value(Etm3cr::name, "--etmcr", 0, "no cycle counts, Context IDs or data"));
+    const std::uint32_t idr_value =
+        value(Etm3idr::name, "--etmidr", 0x4100f200 | minor << 4, "the version its type names");
+    const auto ccer = from_value<Etmccer>(value(Etmccer::name, "--etmccer", 0, "48-bit Gray coded timestamps, if any"));
+    auto idr = from_value<Etm3idr>(idr_value);
+    if (idr.major != 2) {
+        problem(
+            fmt::format("source '{}' is of type {}, but its ETMIDR {:#010x} is not that of an ETMv3 (bits [11:8] are "
+                        "{:#x}, expected 0x2); decoding goes on as ETMv3.{}. Correct whichever is wrong.",
+                        source.name, source.type, idr_value, idr.major, minor));
+        idr.minor = static_cast<std::uint8_t>(minor);
+    }
+    Config config = Config::from_registers(cr, ccer, idr);
+    config.m_profile = is_m_profile(source.core_type);
+    out.configuration = configuration(config);
+    return out;
+}
+
+std::shared_ptr<const protocol::Configuration> Configured::beside(std::string_view core) const {
+    Config c = config_;
+    c.m_profile = is_m_profile(core);
+    return c == config_ ? nullptr : configuration(c);
+}
+
+}  // namespace
+
+const protocol::Protocol& row() {
+    static const ProtocolRow row;
+    return row;
+}
+
+std::shared_ptr<const protocol::Configuration> configuration(const Config& config) {
+    return std::make_shared<Configured>(config);
+}
+
+const Config& config_of(const protocol::Configuration& configuration) {
+    return static_cast<const Configured&>(configuration).config();
+}
+
+}  // namespace waymark::etm3
