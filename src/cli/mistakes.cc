@@ -91,7 +91,7 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
                 "{} needs an output and a program: {} -o DIR -- PROGRAM [ARGS…], or with --as perf or --unit spe -o "
                 "FILE",
                 command, command);
-        for (const char* needed : {"--output", "--for"})
+        for (const char* needed : {"--output", "--for", "--function"})
             if (what.starts_with(needed)) return fmt::format("{} needs {}", command, needed);
         if (last.get_parent() != nullptr && last.get_parent()->get_name() == "fleet")
             return name == "plan" ? fmt::format("{} needs captures, and the folder of the job with -o", command)
