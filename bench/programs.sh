@@ -46,7 +46,7 @@ unpack() {
     local options=(-qq -o "APT::Architecture=$1" -o "APT::Architectures=$1" -o APT::Install-Recommends=false -o "Dir::State=$apt"
         -o "Dir::State::lists=$apt/lists" -o "Dir::State::status=$apt/status" -o "Dir::Cache=$apt/cache"
         -o Dir::Etc::preferencesparts=- -o Debug::NoLocking=true -o APT::Sandbox::User= -o Acquire::Languages=none)
-    # If one list fails, packages are those of the others.
+    # If one list cannot be downloaded, apt takes packages from the others.
     apt-get "${options[@]}" update >&2 || :
     apt-get "${options[@]}" install --yes --download-only sqlite3 python3-minimal lua5.4 cpp-12 >&2
     for package in "$apt"/cache/archives/*.deb; do dpkg-deb -x "$package" "$folder/$1"; done

@@ -257,7 +257,7 @@ Result<View> call_view(const Answers& answers, const CallOptions& options) {
     });
     std::ranges::sort(lengths);
 
-    // What is told apart for the slowest alone.
+    // Only the slowest calls get what made them slow.
     constexpr std::size_t most_explained = 100;
     std::unordered_map<std::size_t, std::size_t> explained;
     for (std::size_t i = 0; i < std::min(calls.size(), most_explained); ++i) explained[calls[i].slice] = i;

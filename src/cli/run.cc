@@ -61,7 +61,7 @@ ExitStatus write_man_pages(CLI::App& app, const std::string& folder) {
     return status;
 }
 
-/// The commands of all units, in the order of --help, those of one unit after `doctor`.
+/// The commands in the order of --help; commands of a single unit follow `doctor`.
 constexpr std::array commands_for_all_units{
     Command{"info", add_info},         Command{"packets", add_packets}, Command{"flow", add_flow},
     Command{"report", add_report},     Command{"profile", add_profile}, Command{"coverage", add_coverage},

@@ -57,7 +57,7 @@ bool is_branch_text(const std::string& path) {
     return perf::is_branch_text({reinterpret_cast<const char*>(head.data()), head.size()});
 }
 
-/// The machine that branch stacks are of, where the file does not say so: that of the programs. Nothing: none is found.
+/// Whether branch stacks come from x86-64, by the machine of the programs. Nothing: no program is found.
 std::optional<bool> runs_x86_64(const CaptureInput& options, const perf::PerfData& data) {
     std::vector<fs::path> files;
     for (const std::string& text : options.images)
@@ -72,7 +72,7 @@ std::optional<bool> runs_x86_64(const CaptureInput& options, const perf::PerfDat
     return std::nullopt;
 }
 
-/// What the addresses of branches in text show: A64 instructions lie at multiples of 4, those of x86-64 anywhere.
+/// What the addresses of branches in text show: A64 instructions lie at multiples of 4, x86-64 instructions anywhere.
 /// Nothing: too few addresses.
 std::optional<bool> addresses_are_x86_64(const perf::PerfData& data) {
     constexpr std::size_t enough = 16;

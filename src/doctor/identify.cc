@@ -12,7 +12,7 @@ public:
     void gap(const Gap&) override {}
 };
 
-/// An option reads bare bytes of it, as a source of one of these types, or another command does.
+/// Whether a bare file can have this protocol: an option or another command reads such files.
 bool can_be_bare(const Protocol& protocol) {
     return !protocol.words().types.empty() || !protocol.how_to_read("FILE").empty();
 }

@@ -39,7 +39,7 @@ TEST(ProfileCover, IsOfTheRunAsFarAsItsAccountKnowsIt) {
               "about 12.5% of the run as far as it is known, and 50.0% of what was decoded");
     EXPECT_EQ(cover_text({decoded, {.reason = AccountReason::untraced_way, .instructions = 1000}}),
               "25.0% of the run as far as it is known, and 50.0% of what was decoded");
-    // No size of it is known.
+    // What an overflow lost has no known size.
     EXPECT_EQ(cover_text({decoded, {.reason = AccountReason::overflow}}),
               "at most 50.0% of the run as far as it is known, and 50.0% of what was decoded");
     EXPECT_EQ(

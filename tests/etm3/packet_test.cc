@@ -29,7 +29,7 @@ TEST(Etm3Packets, PHeadersWithoutCycles) {
     EXPECT_EQ(text("c8 8a 94 cc c4 d0 80", config),
               "P-HEADER atoms=EEN/1\nP-HEADER atoms=NE/2\nP-HEADER atoms=EEEEE/1\nP-HEADER atoms=EEEN/1\n"
               "P-HEADER atoms=EN/1\nP-HEADER atoms=EEEEN/1\nP-HEADER atoms=/1\n");
-    // Those of other forms are reserved.
+    // Headers of other forms are reserved.
     for (unsigned byte = 0x80; byte < 0x100; byte += 2) {
         const bool two = (byte & 2U) != 0;
         EXPECT_EQ(outcomes_of(static_cast<std::uint8_t>(byte), false).valid(), !two || byte < 0x90) << byte;

@@ -4,7 +4,7 @@
     call_lengths_test.py WAYMARK SOURCE_DIR
 
 The test walks the ranges of flow with a stack of return addresses: a branch with link opens a call, and the branch to
-its return address closes it. The instructions in between are the call's length; those of inner calls are its callees.
+its return address closes it. The instructions in between are the call's length; instructions of inner calls are its callees'.
 """
 import csv
 import io

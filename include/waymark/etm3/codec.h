@@ -1,5 +1,5 @@
-/// The irregular fields of ETMv3 packets (docs/spec/etmv3.md, 2 to 5). Timestamps and A-syncs are those of Program Flow
-/// Trace.
+/// The irregular fields of ETMv3 packets (docs/spec/etmv3.md, 2 to 5). Timestamps and A-syncs come from
+/// Program Flow Trace, which has the same.
 #pragma once
 
 #include <array>

@@ -15,7 +15,7 @@ struct Config {
     bool data_only = false;             ///< ETMCR[20]: I-syncs without an address, no atoms
     bool branch_output = false;         ///< ETMCR[8]: taken direct branches come with an address
     bool vmid_trace = false;            ///< ETMCR[30]
-    bool timestamps = false;            ///< ETMCR[28]; timestamp packets are decoded whatever it says
+    bool timestamps = false;            ///< ETMCR[28]; timestamp packets are decoded if it is clear, too
     bool alternative_branches = false;  ///< ETMIDR[20], from version 3.4 on
     bool gray_timestamps = false;       ///< ETMCCER[28] = 0
     bool m_profile = false;             ///< by the core: exception numbers of nine bits
@@ -23,7 +23,7 @@ struct Config {
     std::uint8_t timestamp_bytes = 7;   ///< longest timestamp value: 7 (48 bits) or, with ETMCCER[29], 9 (64 bits)
     std::uint8_t minor_version = 5;     ///< ETMIDR[7:4]
 
-    /// For the walk of every instruction it bounds nothing; decoders of other units are told the same.
+    /// Has no effect, since each walk ends after one instruction. The shared walk needs the limit.
     std::uint32_t max_walk_bytes = 512 * 1024;
 
     [[nodiscard]] static Config from_registers(const Etm3cr& cr, const Etmccer& ccer, const Etm3idr& idr) {

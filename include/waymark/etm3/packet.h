@@ -42,7 +42,7 @@ struct BranchAddress {
     bool more{}, alt_isa{}, cancelled{}, ns{};  ///< of information byte 0
     std::uint8_t exception_3_0{};
     bool second_more{}, second_is_resume{};  ///< information byte 1, or 2 where byte 1 is left out
-    std::uint8_t second{}, third{};          ///< bits 5:0 of it; Resume, where byte 2 comes third
+    std::uint8_t second{}, third{};          ///< bits 5:0 of that byte; Resume, if byte 2 comes third
 
     static void fields(auto& w, auto& p, const Config& c) {
         w.field("target", p.target, SentTargetField{c.alternative_branches});
@@ -287,7 +287,8 @@ struct ValueNotTraced {
     bool operator==(const ValueNotTraced&) const = default;
 };
 
-/// All of them, the most frequent first; those with a whole byte as header before those of data, whose headers overlap.
+/// All packets, the most frequent first. Packets whose header is a whole byte precede data packets, whose header masks
+/// overlap them.
 #define WM_ETM3_PACKETS                                                                                  \
     PHeader, BranchAddress, ISync, ISyncCycles, Timestamp, CycleCount, ContextId, Vmid, ExceptionReturn, \
         ExceptionEntry, Trigger, Ignore, ASync, StoreFailed, DataSuppressed, ValueNotTraced, NormalData, \

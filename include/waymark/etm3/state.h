@@ -1,4 +1,4 @@
-/// What packets are compressed against (docs/spec/etmv3.md, 4 and 5). An I-sync gives all of it back but the VMID and
+/// What packets are compressed against (docs/spec/etmv3.md, 4 and 5). An I-sync restores everything but the VMID and
 /// the high bits of timestamps.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace waymark::etm3 {
 
 using follow::Place;
 
-/// The last timestamp: the rules are those of Program Flow Trace (section 6).
+/// The last timestamp. Program Flow Trace has the same rules (section 6).
 using pft::TimestampState;
 [[nodiscard]] inline pft::Config timestamp_config(const Config& config) {
     pft::Config c;

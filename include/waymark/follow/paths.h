@@ -92,7 +92,7 @@ public:
     [[nodiscard]] WM_INLINE bool asks() const { return step_ == 0 ? keeps_ : step_ == 1 || step_ % 2 == 0; }
     /// Bytes of this step.
     [[nodiscard]] std::size_t length() const { return step_ == 0 ? rest_ : step_ == 1 ? rest_ / 128 : step_bytes_; }
-    // Time counts between these two.
+    // Only the time between begin() and stop() counts.
     WM_INLINE void begin() {
         if (step_ > 1) [[unlikely]]
             began_ = Clock::now();
@@ -101,7 +101,7 @@ public:
         if (step_ > 1) [[unlikely]]
             took_ += Clock::now() - began_;
     }
-    /// The step is over, in which so many bytes were read.
+    /// Ends the step, in which the decoder read `bytes` bytes.
     void next(std::size_t bytes) {
         stop();
         if (step_ > 1) {
