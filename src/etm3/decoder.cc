@@ -252,8 +252,9 @@ private:
                                                        flow::TraceOnReason::overflow,
                                                        flow::TraceOnReason::debug_restart};
             elements_.event(at.first, flow::TraceOn{reasons[static_cast<unsigned>(p.reason)], cycles});
-        } else if (!config_.data_only) {
-            follower_.confirm(to.place(), to.context(), at.first);
+        } else {
+            if (!config_.data_only) follower_.confirm(to.place(), to.context(), at.first);
+            if (cycles != flow::no_cycles && cycles != 0) elements_.event(at.first, flow::Cycles{.cycles = cycles});
         }
         synced_ = true;
         async_seen_ = false;
@@ -306,9 +307,6 @@ struct ParallelInstructions {
 
 Decoder::Decoder(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out) {
     hold<FastMachine<flow::BatchWriter>>(config, code, out);
-}
-ReferenceDecoder::ReferenceDecoder(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out) {
-    hold<InstructionMachine<follow::ReferenceFollower, flow::BatchWriter>>(config, code, out);
 }
 ParallelDecoder::ParallelDecoder(const Config& config, const isa::CodeReader& code, flow::BlockTable& table,
                                  flow::Sink& sink, const Options& options)

@@ -111,6 +111,8 @@ TEST(Etm3Decoder, CyclesComeWithInstructionsOrApart) {
     EXPECT_EQ(flow_of("bc 84 e4 82", config),
               "[8 cycles] 8000E1 8004E2 [undefined instruction] [unplaced 1/0] [1 cycles] [unplaced 1/0] ");
     EXPECT_EQ(flow_of("86 bc 92", config), "8000E1 8004N0 [8 cycles] 8008E0 ");
+    // The count of a periodic I-sync.
+    EXPECT_EQ(flow_of("84 70 05 01 04 80 00 00 84", config), "8000E1 [5 cycles] 8004E1 ");
 }
 
 TEST(Etm3Decoder, WhatIsCancelledDidNotRun) {

@@ -16,7 +16,8 @@ public:
     Decoder(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out);
 };
 
-/// The same without a cache: each instruction is read from the program when it is executed.
+/// The same, written a second time from the specification alone, step by step, and without a cache: each instruction
+/// is read from the program when it is executed. Tests compare the two.
 class ReferenceDecoder final : public follow::HeldDecoder {
 public:
     ReferenceDecoder(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out);
