@@ -47,7 +47,7 @@ def number(text):
 
 def waymark(*arguments):
     done = subprocess.run([WAYMARK, *arguments], capture_output=True, text=True)
-    if done.returncode not in (0, 1):
+    if done.returncode not in (0, 1, 3):
         raise AssertionError(f"exit status {done.returncode}: {done.stderr}")
     return done.stdout
 
@@ -112,7 +112,7 @@ class Etm3(unittest.TestCase):
         with Folder() as name:
             copy = pathlib.Path(name) / "damaged"
             shutil.copytree(original, copy)
-            trace = next(p for p in copy.iterdir() if p.suffix == ".bin" and "trace" in p.name)
+            trace = copy / "swo.bin"
             whole = trace.read_bytes()
             for number in range(10):
                 at = rnd.randrange(64, len(whole) - 64)
@@ -124,7 +124,7 @@ class Etm3(unittest.TestCase):
                 elif number % 5 == 2:
                     del b[at:at + 16]
                 elif number % 5 == 3:
-                    del b[at:]
+                    del b[at // 16 * 16:]
                 else:
                     b[at:at + 32] = b[at + 16:at + 32] + b[at:at + 16]
                 trace.chmod(0o644)
