@@ -91,7 +91,7 @@ public:
 
     /// What the capture itself has of changed code, by time.
     [[nodiscard]] virtual const std::vector<CodeChange>& code_changes() const = 0;
-    /// Files with more of it, which have to be looked for.
+    /// Files with further changed code; the caller has to find them.
     [[nodiscard]] virtual const std::vector<WrittenCode>& written_code() const = 0;
     /// Times in those files are by the clock of this capture.
     [[nodiscard]] virtual bool has_clock_of_written_code() const = 0;

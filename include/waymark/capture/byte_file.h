@@ -29,8 +29,8 @@ public:
 
 /// Opens a file. What cannot be read at any place is copied to a temporary file first, which needs as much room on
 /// disk: standard input (`-`), and gzip and zstd files. A damaged or cut compressed file gives what could be
-/// decompressed; `damage` (if given) then holds the error. Errors: those of `open_bytes` (capture/byte_stream.h), and
-/// `unreadable` when the temporary file cannot be written.
+/// decompressed; `damage` (if given) then holds the error. Errors: the errors of `open_bytes` (capture/byte_stream.h),
+/// and `unreadable` when the temporary file cannot be written.
 [[nodiscard]] Result<std::unique_ptr<ByteFile>> open_byte_file(const std::filesystem::path& path,
                                                                std::vector<Error>* damage = nullptr);
 

@@ -40,8 +40,8 @@ public:
 
 /// The bytes of several files as one stream, in the order given; each may be compressed. A file is opened when its turn
 /// comes, so an error in a later one arrives from `read` after the bytes of those before it; the first is opened at
-/// once. Empty files are passed over, unless all are empty. Errors: those of `open_bytes`, and `usage` when `paths` is
-/// empty.
+/// once. Empty files are passed over, unless all are empty. Errors: the errors of `open_bytes`, and `usage` when
+/// `paths` is empty.
 [[nodiscard]] Result<std::unique_ptr<ByteStream>> concatenate(std::vector<std::filesystem::path> paths);
 
 /// The first `most` bytes of standard input, which stay there to be read; fewer where it holds fewer by now. Waits for
@@ -51,8 +51,8 @@ public:
 /// A stream over bytes in memory, which it owns.
 [[nodiscard]] std::unique_ptr<ByteStream> from_memory(std::vector<std::uint8_t> bytes);
 
-/// The rest of a stream in one piece, at most `limit` bytes. Errors: those of `read`, and `unsupported` when there are
-/// more bytes than `limit`.
+/// The rest of a stream in one piece, at most `limit` bytes. Errors: the errors of `read`, and `unsupported` when there
+/// are more bytes than `limit`.
 [[nodiscard]] Result<std::vector<std::uint8_t>> read_all(ByteStream& stream, std::uint64_t limit);
 
 }  // namespace waymark::capture

@@ -56,7 +56,8 @@ struct BufferPart {
     /// It goes on where the part before it ended. Otherwise the units were stopped between the two: decoders begin
     /// anew, and frames begin with it.
     bool follows{};
-    /// The file holds so many bytes at `offset` that unpack (zstd) to more, of which `bytes` from `skip` on are meant.
+    /// The file has `packed` bytes at `offset`, compressed with zstd. The part is `bytes` of the unpacked bytes, from
+    /// `skip` on.
     std::uint64_t packed{}, skip{};
     // When it was traced, by the clock of Capture::spaces, and which thread ran, where the trace does not say so.
     std::uint64_t from{}, to{};
@@ -87,8 +88,8 @@ struct Buffer {
     std::uint64_t overwritten{};   ///< bytes of older trace that later trace replaced
     std::string begins{}, ends{};  ///< where in the run, `after 1000 instructions (--limit)`; empty: with the program
     bool other_sources = false;    ///< sources that are not described may have bytes in it too
-    /// A buffer that consists of parts of one file, `container`, instead of whole files. Those of its sources that have
-    /// no byte in it are none of it: the capture does not say which of them do.
+    /// A buffer that consists of parts of one file, `container`, instead of whole files. The capture does not say which
+    /// of the buffer's sources have bytes in it; a source without a byte is none of the buffer's.
     std::vector<BufferPart> parts{};
     std::shared_ptr<const ByteFile> container{};
     friend bool operator==(const Buffer&, const Buffer&) = default;
@@ -99,7 +100,7 @@ struct Buffer {
 /// The format of that name, in any case; `unknown` for every other.
 [[nodiscard]] Buffer::Format buffer_format(std::string_view name);
 
-/// The bytes of a buffer: of its files one after another, or of its parts. Errors: those of `concatenate`.
+/// The bytes of a buffer: of its files one after another, or of its parts. Errors: the errors of `concatenate`.
 [[nodiscard]] Result<std::unique_ptr<ByteStream>> open_buffer(const Buffer& buffer);
 /// The bytes of one part. `container` is borrowed.
 [[nodiscard]] std::unique_ptr<ByteStream> open_part(const ByteFile& container, const BufferPart& part);
@@ -128,7 +129,7 @@ struct Problem {
         names,        ///< code has no names; the trace is as good as with them
         part,         ///< the capture holds a part of the run
         unused,       ///< a file that was given, `file`, is of nothing that ran
-        damage,       ///< the file is cut, or its structure damaged, so a part of it could not be read
+        damage,       ///< the file is cut, or its structure damaged, so a part could not be read
         not_traced,   ///< the units were programmed to trace a part of the run alone
     };
     std::filesystem::path file;     ///< in which it was found; empty: in none, such as something not given
@@ -166,8 +167,8 @@ struct Peculiarity {
 /// `found: means. Advice.`
 [[nodiscard]] std::string to_string(const Peculiarity& peculiarity);
 
-/// A sentence for each end at which a buffer lacks a part of the run; none: it has the whole of it, or the capture does
-/// not say so.
+/// A sentence for each end at which a buffer lacks a part of the run; none: the buffer has the whole run, or the
+/// capture does not say.
 [[nodiscard]] std::vector<std::string> missing_parts(const Buffer& buffer);
 
 struct Capture {

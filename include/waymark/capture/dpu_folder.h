@@ -17,12 +17,13 @@
 
 namespace waymark::capture {
 
-// What the parameter `ended` says of a recording: the program came to its own end, so that all of its run is there; or
-// so many instructions were recorded as were asked for. Other values are sentences, too.
+// What the parameter `ended` says of a recording: `whole_run`: the program ended by itself, so the recording has the
+// whole run. `limited_run`: the recording ended after the number of instructions that was asked for. Other values are
+// sentences.
 inline constexpr std::string_view whole_run = "exit";
 inline constexpr std::string_view limited_run = "by --limit, and the program ran on";
-// Parameters that a recording has if tracing was off (EN = 0) for a part of the run: cycles of the run, and of it those
-// before tracing began, between two stretches of trace, and after it ended.
+// Parameters that a recording has if tracing was off (EN = 0) for a part of the run: cycles of the whole run, cycles
+// before tracing began, between two stretches of trace, and after tracing ended.
 inline constexpr std::string_view run_cycles_key = "run_cycles", off_before_key = "off_before",
                                   off_between_key = "off_between", off_after_key = "off_after";
 
@@ -121,7 +122,7 @@ inline constexpr std::string_view dpu_ini = "dpu.ini";
 
 /// Reads dpu.ini. `path` is the folder or the file. Whatever can be read is; the rest is a sentence in
 /// `DpuCapture::problems`, which also names what is missing and what cannot be known without it. Binary files are not
-/// opened, only measured: one that is cut is a problem, and what there is of it can be read.
+/// opened, only measured: a file that is cut is a problem, and the bytes that are there can be read.
 /// Errors:
 /// - `not_found`: no such folder, no dpu.ini in it, or no buffer and no Nexus file where it says;
 /// - `unreadable`: the operating system refused;

@@ -89,8 +89,8 @@ struct CsRings {
 [[nodiscard]] std::vector<Peculiarity> without_cs_trace(const PerfData& data);
 
 /// The file as a capture: a source for each CPU (`cpu3`), a buffer for each AUX ring (`aux_cpu3`, or `aux_thread_123`;
-/// raw trace has a buffer of its own where a ring has both). `file` stays open as long as the capture. Errors: those of
-/// `cs_info`.
+/// raw trace has a buffer of its own where a ring has both). `file` stays open as long as the capture. Errors: the
+/// errors of `cs_info`.
 [[nodiscard]] Result<Capture> cs_etm_capture(const std::filesystem::path& path, std::shared_ptr<const ByteFile> file,
                                              PerfData data);
 

@@ -35,7 +35,7 @@ struct CsEtmTerms {
     [[nodiscard]] std::string event() const;
 };
 
-/// A burst of trace: so many cycles of every `period` times as many.
+/// A burst of trace: the unit traces for `window` cycles, once in `period` times that time.
 struct Strobing {
     std::string configuration;         ///< `autofdo`; empty: its name is not known
     std::uint64_t window{}, period{};  ///< 0: not known
@@ -85,7 +85,7 @@ inline constexpr std::uint32_t most_cs_etm_cpus = 48;
     return static_cast<std::uint8_t>(0x10 + 2 * cpu);
 }
 
-/// AUX flag: the bytes are those of one unit, not CoreSight frames.
+/// AUX flag: the bytes come from one unit and are not CoreSight frames.
 inline constexpr std::uint64_t cs_etm_raw = 0x0100, cs_etm_format_mask = 0xff00;
 
 }  // namespace waymark::capture::perf

@@ -25,7 +25,7 @@ struct PerfFile {
 
 /// A folder with a file `data` that begins as perf.data does.
 [[nodiscard]] bool is_perf_folder(const std::filesystem::path& path);
-/// Opens a file, or such a folder. Errors: those of `open_byte_file`.
+/// Opens a file, or such a folder. Errors: the errors of `open_byte_file`.
 [[nodiscard]] Result<PerfFile> open_perf_file(const std::filesystem::path& path);
 
 /// As for one file; offsets count from the beginning of the first one.

@@ -12,7 +12,7 @@ namespace waymark {
 
 /// A name, which may have any bytes, as the name of a file in a folder: at most 200 bytes of UTF-8, without slash and
 /// control characters, which `_` replaces, and with neither dot nor dash at its beginning. A longer name is cut, and
-/// ends in a hash of all of it.
+/// ends in a hash of the whole name.
 [[nodiscard]] inline std::string file_name(std::string_view name) {
     constexpr std::size_t most = 200, hash_bytes = 17;
     std::string out;

@@ -9,8 +9,8 @@
 
 namespace waymark {
 
-/// The candidate nearest to a mistyped word, in any case of letters; empty when none is near: more than a third of it
-/// would have to change, or it differs in numbers alone. It lives as long as the candidates.
+/// The candidate nearest to a mistyped word, in any case of letters; empty when none is near: more than a third of the
+/// word would have to change, or it differs in numbers alone. It lives as long as the candidates.
 [[nodiscard]] inline std::string_view nearest(std::string_view word, const std::vector<std::string_view>& candidates) {
     std::string_view best;
     std::size_t best_distance = word.size() / 3 + 1;

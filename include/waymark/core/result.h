@@ -36,7 +36,7 @@ struct Error {
     std::abort();
 }
 
-/// A value or the reason there is none. The members are those of `std::expected`, which C++20 lacks.
+/// A value or the reason there is none. It has the members of `std::expected`, which C++20 lacks.
 template <class T>
 class [[nodiscard]] Result {
 public:

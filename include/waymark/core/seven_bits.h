@@ -15,7 +15,7 @@ namespace waymark {
     return bytes;
 }
 
-/// A number whose bytes but the last have bit 7 set: the low seven bits of each, those of the first lowest.
+/// A number whose bytes but the last have bit 7 set: the low seven bits of each byte, lowest bits first.
 struct SevenBits {
     std::uint64_t value;
     unsigned bytes;  ///< 1 to 8

@@ -74,7 +74,7 @@ template <unsigned Hi, unsigned Lo = Hi>
     return {value};
 }
 
-/// A number of so many bits, and no more than it takes.
+/// The smaller of the two number types that hold `Width` bits.
 template <unsigned Width>
 using Word = std::conditional_t<(Width > 32), std::uint64_t, std::uint32_t>;
 

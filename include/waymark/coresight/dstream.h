@@ -31,7 +31,7 @@ struct DstreamLayout {
 /// are not considered: they are no DSTREAM's. In less than two blocks, footers cannot be distinguished from trace.
 [[nodiscard]] DstreamLayout dstream_layout(Bytes head);
 
-/// A deformatter that passes over the footers, if there are any. Offsets, gaps and totals are those of the file; a gap
+/// A deformatter that passes over the footers, if there are any. Offsets, gaps and totals refer to the file; a gap
 /// includes the footers that lie in it, while `Totals::lost` does not.
 class DstreamDeformatter {
 public:

@@ -36,7 +36,7 @@ public:
     explicit TraceRam(std::size_t size_bytes);
 
     void write(Bytes bytes) override;
-    /// The trigger has come: so many bytes more are taken in, then none.
+    /// The trigger has come: the sink takes `bytes` more bytes, then none.
     void stop_after(std::uint64_t bytes);
 
     [[nodiscard]] bool stopped() const { return left_ == 0; }
@@ -97,7 +97,8 @@ private:
 };
 
 struct FunnelOptions {
-    /// The funnel stays with an input for so many bytes, as long as it has some, before it looks at the others.
+    /// Number of bytes that the funnel takes from one input, as long as the input has bytes, before it looks at the
+    /// others.
     unsigned hold_bytes = 4;
 };
 

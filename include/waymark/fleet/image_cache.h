@@ -19,7 +19,7 @@ public:
     ImageCache(std::filesystem::path folder, std::uint64_t most_bytes)
         : folder_(std::move(folder)), most_(most_bytes) {}
 
-    /// Copies those of the files that `sources` (folders of the same form) has, and this one has not. What cannot be
+    /// Copies the files that `sources` (folders of the same form) have and this cache lacks. What cannot be
     /// copied is left out: a cache is never needed. A copy that does not have its build ID is replaced.
     void fetch(const std::vector<RanFile>& files, const std::vector<std::filesystem::path>& sources) const;
 

@@ -27,7 +27,7 @@ struct LocalOutcome {
 };
 
 /// Decodes what is not done. Output of a shard's process goes to its log. Precondition: the process has one thread.
-/// Errors: those of the plan, and `unreadable`: no process can be started.
+/// Errors: the errors of the plan, and `unreadable`: no process can be started.
 [[nodiscard]] Result<LocalOutcome> run_locally(const JobFolder& job, const DecodeCapture& decode,
                                                const LocalOptions& options);
 

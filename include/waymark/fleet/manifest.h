@@ -99,7 +99,7 @@ private:
 /// `usage`: the plan has no such shard.
 [[nodiscard]] Result<Shard> read_shard(const JobFolder& job, const Manifest& manifest, std::uint32_t number);
 
-/// Appends shards to those of the plan that `manifest` describes, then replaces its head. Killed in between, it leaves
+/// Appends shards to the plan that `manifest` describes, then replaces its head. Killed in between, it leaves
 /// the plan as it was. Errors: `unreadable`: a file cannot be written.
 [[nodiscard]] Status write_plan(const JobFolder& job, const Manifest& manifest, std::uint64_t shards_before,
                                 const std::vector<Shard>& added);

@@ -28,8 +28,8 @@ struct MergeOutcome {
     std::vector<NotDecoded> not_decoded;    ///< captures of merged shards, and inputs that planning could not read
     std::vector<NotDecoded> cut;            ///< captures of merged shards that were decoded as far as they can be read
     std::uint64_t machines{}, builds{};     ///< different ones behind the result, as far as known
-    std::uint64_t recorded_ns{};            ///< recorded time of those of its captures of which it is known
-    std::uint64_t timed_captures{};         ///< which are so many
+    std::uint64_t recorded_ns{};            ///< total recorded time of the captures whose recorded time is known
+    std::uint64_t timed_captures{};         ///< number of these captures
     std::vector<ProgramSpread> spread;      ///< of merged captures
     std::uint64_t intermediate_files{};     ///< sums of earlier levels that were used instead of shards
     std::vector<std::string> ignored;       ///< intermediate sums that were not used, with the reason

@@ -48,7 +48,7 @@ struct PlanSummary {
     std::uint64_t known{};                                     ///< of `add`: captures that the plan has already
     std::vector<std::pair<std::string, std::uint64_t>> units;  ///< captures by unit; empty name: not known yet
     std::uint64_t machines{}, builds{};                        ///< different ones, as far as known
-    std::vector<MissingFile> missing;                          ///< those of most trace first
+    std::vector<MissingFile> missing;                          ///< the file whose captures have most trace first
     std::vector<NotDecoded> unreadable;                        ///< inputs that are in no shard
     std::vector<std::string> barren;                           ///< folders without any capture
 };
@@ -57,7 +57,7 @@ struct PlanSummary {
 /// answers do not add up; `not_found`, `unreadable`: inputs; `unreadable`: the folder cannot be written.
 [[nodiscard]] Result<PlanSummary> plan_job(const JobFolder& job, const PlanRequest& request);
 
-/// Adds captures to a job, in shards of their own: `options`, `version` and `bare` are those of the plan. Errors: as
+/// Adds captures to a job, in shards of their own: `options`, `version` and `bare` are the plan's. Errors: as
 /// above; `usage`: a capture of the plan changed.
 [[nodiscard]] Result<PlanSummary> add_to_job(const JobFolder& job, const PlanRequest& request);
 

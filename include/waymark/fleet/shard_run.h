@@ -31,7 +31,7 @@ struct ShardOutcome {
 /// Decodes shard `number` unless it is done. Captures that cannot be decoded are named in the receipt, and the others
 /// are decoded: those that changed since the plan, that cannot be read, and those at which the decoder crashes, which
 /// runs in a child process for that reason. May be called for one shard by several processes at once: all write the
-/// same answers. Errors: those of the plan; `usage`: this is another version of Waymark.
+/// same answers. Errors: the errors of the plan; `usage`: this is another version of Waymark.
 [[nodiscard]] Result<ShardOutcome> run_shard(const JobFolder& job, std::uint32_t number, const DecodeCapture& decode,
                                              const ShardOptions& options);
 

@@ -43,7 +43,7 @@ struct QueuedTasks {
 };
 
 /// Submits all shards that are not done in arrays, and a job after them that goes on (next_round). Errors: `usage`:
-/// jobs of it are still queued; `unreadable`: Slurm's commands are missing, or refused everything.
+/// the job's Slurm jobs are still queued; `unreadable`: Slurm's commands are missing, or refused everything.
 [[nodiscard]] Result<Submission> submit_job(const JobFolder& job, const SlurmOptions& options);
 /// What the job after a round does: submits what is missing once more, or levels of merging, or says that the caller
 /// merges. Waits for a controller that does not answer, for some minutes.

@@ -38,8 +38,8 @@ struct ProgramSpread {
     std::uint64_t captures{};
     std::uint64_t least{}, median{}, most{};      ///< cost of a capture
     double median_distance{};                     ///< from all others
-    std::array<std::uint64_t, 10> by_distance{};  ///< captures by tenths of it
-    std::vector<OutlyingCapture> outliers;        ///< those of `least_outlying` or more, the most distant first
+    std::array<std::uint64_t, 10> by_distance{};  ///< number of captures by tenths of distance
+    std::vector<OutlyingCapture> outliers;        ///< captures at `least_outlying` or more, the most distant first
 };
 
 /// Distance from which a capture is an outlier.

@@ -24,8 +24,8 @@ struct FileState {
 [[nodiscard]] Result<std::string> whole_hash(const std::string& capture);
 
 /// Opens a capture as far as it describes itself: unit, bytes of trace, files that ran. A bare trace file is taken as
-/// it is where `bare` is set (options of the job say what it contains). Errors: those of the readers; `bad_format`: no
-/// capture.
+/// it is where `bare` is set (options of the job say what it contains). Errors: the errors of the readers;
+/// `bad_format`: no capture.
 [[nodiscard]] Result<PlannedCapture> survey_capture(const std::string& path, bool bare);
 
 }  // namespace waymark::fleet

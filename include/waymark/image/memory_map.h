@@ -131,11 +131,11 @@ public:
     /// Maps the loadable segments of a little-endian ARM or AArch64 ELF file (32 or 64 bits; executable, shared object
     /// or core) as far as the file holds their contents: .bss is not mapped. A relocatable file has no segments: its
     /// executable sections are laid out one after another from `load_bias` on, in file order, each at its alignment,
-    /// those of a kernel module's start (.init…) last, and a note says where each one went. Its branches are relocated;
-    /// where the target of one is not known, there is no code, so that nothing is decoded wrongly. Other relocations
-    /// change no branch and are left out. `outside` knows what other files define. Addresses are those of the file plus
-    /// `load_bias`, modulo 2^32 for 32-bit files. Errors: `not_found`, `unreadable`; `bad_format`: not ELF, damaged, or
-    /// without contents (a separate debug file); `unsupported`: another machine or byte order.
+    /// the sections of a kernel module's start (.init…) last, and a note says where each one went. Branches are
+    /// relocated; a branch whose target is not known becomes a place without code, so that nothing is decoded wrongly.
+    /// Other relocations change no branch and are left out. `outside` knows what other files define. Addresses are the
+    /// file's plus `load_bias`, modulo 2^32 for 32-bit files. Errors: `not_found`, `unreadable`; `bad_format`: not ELF,
+    /// damaged, or without contents (a separate debug file); `unsupported`: another machine or byte order.
     [[nodiscard]] Result<Added> add_elf(const std::filesystem::path& path, std::uint64_t load_bias = 0,
                                         SpaceFilter space = {}, std::string name = {}, const AddressOf& outside = {});
     /// The same for a file that is in memory already. `name` replaces the path in messages.
@@ -180,8 +180,8 @@ struct ImageArgument {
 [[nodiscard]] Result<ImageArgument> parse_image_argument(std::string_view text);
 
 /// Adds `FILE[@ADDRESS]` to a map: an ELF file at its own addresses (`@ADDRESS`: with that load bias), anything else as
-/// a raw dump at ADDRESS. `outside`: as `MemoryMap::add_elf`. Errors: those of the functions above, and `usage` for a
-/// raw dump without an address.
+/// a raw dump at ADDRESS. `outside`: as `MemoryMap::add_elf`. Errors: the errors of the functions above, and `usage`
+/// for a raw dump without an address.
 [[nodiscard]] Result<Added> add_image(MemoryMap& map, std::string_view argument, SpaceFilter space = {},
                                       const AddressOf& outside = {});
 

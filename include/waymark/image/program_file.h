@@ -30,7 +30,7 @@ struct FileSearch {
     /// read; `unsupported`: there are more than a million of files.
     [[nodiscard]] Status add_symbol_folders(const std::vector<std::filesystem::path>& folders);
 
-    /// Folders for DebugInfo::open: those of the options, then that of `symfs`.
+    /// Folders for DebugInfo::open: the folders of the options, then the folder of `symfs`.
     [[nodiscard]] std::vector<std::filesystem::path> debug_path() const;
     /// All folders that hold files by build ID, the first to be looked into first.
     [[nodiscard]] std::vector<std::filesystem::path> build_id_folders() const;
@@ -71,7 +71,7 @@ struct FoundFile {
                                           const FileSearch& search);
 
 /// Takes all symbols there are of a file: .symtab, .dynsym, .gnu_debugdata, entries of the procedure linkage table, and
-/// those of a separate debug file. Returns how many. Errors: as `Symbols::add_elf`.
+/// symbols of a separate debug file. Returns how many. Errors: as `Symbols::add_elf`.
 [[nodiscard]] Result<std::size_t> add_all_symbols(Symbols& symbols, const std::filesystem::path& path, DebugInfo& info,
                                                   std::uint64_t load_bias);
 

@@ -69,7 +69,7 @@ public:
     /// The same for a file in memory; `name` replaces the path in messages.
     [[nodiscard]] Result<std::size_t> add_elf_bytes(std::vector<std::uint8_t> file, std::uint64_t load_bias,
                                                     std::string name);
-    /// What holds wherever this table says nothing, such as the names of files below those of code that is generated.
+    /// Sets the table that is asked where this one has no symbol: the names of files below the names of generated code.
     void set_base(std::shared_ptr<const Symbols> base);
     /// One symbol by hand. `bytes` 0: up to the next symbol.
     void add(std::string linkage_name, Address address, std::uint64_t bytes, SymbolKind kind);
@@ -81,7 +81,7 @@ public:
     void add_area(const std::string& file, Address first, std::uint64_t bytes, std::uint64_t offset);
     struct Area {
         std::string_view file;  ///< as it was given
-        std::string_view name;  ///< the last part of it
+        std::string_view name;  ///< the last part of the path
         Address first{};
         std::uint64_t bytes{}, offset{};
     };

@@ -20,7 +20,7 @@ inline constexpr unsigned longest_it_block = 2 + 3 * 4;
 }
 
 /// Which instructions of a walk depend on a condition of an IT instruction before them. A walk that begins inside an IT
-/// block does not know of it.
+/// block does not see the IT instruction.
 class ItBlock {
 public:
     /// The next instruction of the walk. True: an IT instruction may keep it from executing, so that even one that is

@@ -44,9 +44,9 @@ private:
     std::uint32_t contextidr_el1_ = 0, contextidr_el2_ = 0;
 };
 
-/// Places after an instruction that writes one of A64Register: the registers there show what it wrote. Those of the
-/// image's executable parts, 4 bytes each, ascending, at most `most_watched_writes`. `vmid`: also of those that only
-/// the VMID depends on.
+/// Places after an instruction that writes one of A64Register: the registers there show what it wrote. The places are
+/// in the image's executable parts, 4 bytes each, ascending, at most `most_watched_writes`. `vmid`: also of those that
+/// only the VMID depends on.
 [[nodiscard]] std::vector<std::pair<Address, Address>> after_register_writes(const image::MemoryMap& memory, bool vmid);
 inline constexpr std::size_t most_watched_writes = 256;
 

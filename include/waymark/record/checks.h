@@ -30,7 +30,7 @@ namespace waymark::record {
     return (word & 0xf800) == 0x4800 || (op >= 5 && op <= 9) || op == 0xc || (word & 0xf600) == 0xb400;
 }
 
-/// Loads and stores, those of SVE and SME too; system instructions, of which DC ZVA stores.
+/// Loads and stores, also of SVE and SME; system instructions, of which DC ZVA stores.
 [[nodiscard]] constexpr bool may_stop_a64(std::uint32_t word) {
     return (word & 0x0a000000) == 0x08000000 || (word & 0x9e000000) == 0x84000000 ||
            (word & 0x9e000000) == 0x80000000 || (word & 0xfff80000) == 0xd5080000;

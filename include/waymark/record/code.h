@@ -48,7 +48,7 @@ struct CodeWaypoint {
 struct Code {
     Address address;
     isa::Isa isa = isa::Isa::a32;
-    std::vector<std::uint8_t> bytes;  ///< exactly those of the instructions
+    std::vector<std::uint8_t> bytes;  ///< exactly the bytes of the instructions
     std::vector<CodeInstruction> instructions;
     std::vector<CodeWaypoint> waypoints;
     [[nodiscard]] Address end() const { return address + bytes.size(); }

@@ -25,7 +25,7 @@ struct Difference {
 /// again.
 class Comparison final : public flow::Sink {
 public:
-    /// `truth`: the executed ranges; none: only sums are made. `gone`: so many ranges of the truth precede the trace.
+    /// `truth`: the executed ranges; none: only sums are made. `gone`: number of the truth's ranges before the trace.
     /// `captured` maps offsets while the stream is read.
     Comparison(flow::MapOffset captured, std::optional<RangeReader> truth, std::uint64_t gone);
 

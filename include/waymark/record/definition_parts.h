@@ -77,8 +77,8 @@ void for_each_part(std::span<const std::uint32_t> parts, F&& f) {
     }
 }
 
-/// A recording that knows so many blocks may get one of this number: the plugin counts, and what is far off did not
-/// come from it.
+/// True if a recording that knows `known` blocks may get a block of this number. The plugin counts blocks, so a number
+/// that is far off did not come from the plugin.
 [[nodiscard]] constexpr bool may_follow(std::uint32_t block, std::size_t known) {
     constexpr std::size_t ahead = 1 << 16;
     return block <= known + ahead;

@@ -1,5 +1,4 @@
-/// A recording of program flow from beginning to end: what it takes is found out, the program is run, and what became
-/// of it is said.
+/// A recording of program flow from beginning to end: find out what it takes, run the program, report the outcome.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +45,8 @@ struct FlowSetup {
 /// `unsupported`: program, QEMU or its plugin.
 [[nodiscard]] Result<FlowSetup> set_up(const FlowRecording& options);
 
-/// Runs the program and makes a snapshot folder. `show` may be null. Errors: those of Recorder::create and run_qemu.
+/// Runs the program and makes a snapshot folder. `show` may be null. Errors: the errors of Recorder::create and
+/// run_qemu.
 [[nodiscard]] Result<RecordOutcome> record_flow(const FlowRecording& options, FlowSetup setup,
                                                 const ShowRecording& show);
 

@@ -32,11 +32,11 @@ public:
     [[nodiscard]] bool fits(Address address, Bytes code) const;
     /// This code executes in this epoch. Precondition: it fits.
     void add(Address address, Bytes code);
-    /// Code that executed in this epoch; empty where not all of it did.
+    /// Code that executed in this epoch; empty if a part of it did not execute.
     [[nodiscard]] std::vector<std::uint8_t> executed(Address address, std::size_t bytes) const;
     /// The next epoch begins, in which nothing has executed. What `archive` did not take is forgotten.
     void new_epoch();
-    /// This epoch is over: appends its pages to those of earlier ones, but for stretches that are there already;
+    /// This epoch is over: appends its pages to the pages of earlier epochs, without stretches that are there already;
     /// `dumps` then names that file, and `remove_outdated` removes the one before. Errors: `unreadable`.
     [[nodiscard]] Status archive();
 

@@ -1,5 +1,5 @@
 /// Sequences of blocks that a thread executed before, by the numbers of their blocks: what the truth adds for each, and
-/// what the unit made of it (docs/decisions/0024-remembered-sequences.md).
+/// what the unit made of the sequence (docs/decisions/0024-remembered-sequences.md).
 #pragma once
 
 #include <algorithm>
@@ -76,7 +76,7 @@ public:
     [[nodiscard]] KnownSequence& slot(const KnownSequence::Key& key) { return slots_[slot_of(key)]; }
     /// None is to be looked for now.
     [[nodiscard]] bool rests() const { return pause_ != 0; }
-    /// So many blocks were followed without.
+    /// `count` blocks were followed without looking up a sequence.
     void followed(std::size_t count) { pause_ -= std::min(pause_, count); }
 
 private:

@@ -1,4 +1,4 @@
-/// What a recording says of a mapped file: which parts of it are executable, and its build ID.
+/// What a recording says about a mapped file: its executable parts and its build ID.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct MappedPiece {
     std::uint64_t address{}, bytes{}, file_offset{};
     friend bool operator==(const MappedPiece&, const MappedPiece&) = default;
 };
-/// Of the mapping, the pieces that the file says are executable; all of it, where the file says nothing: QEMU maps
+/// The pieces of the mapping that the file says are executable; the whole mapping if the file says nothing: QEMU maps
 /// without the right to execute, so the host may have joined what the program maps one by one.
 [[nodiscard]] std::vector<MappedPiece> executable_pieces(const MappedFile& file, const MapPart& part);
 

@@ -1,5 +1,5 @@
 /// Keeps two recordings from writing into one place. The lock is the kernel's (flock): it is gone when the process that
-/// holds it is, however it ended, and nothing of it stays in the folder.
+/// holds it ends in any way, and it leaves no file in the folder.
 #pragma once
 
 #include <filesystem>

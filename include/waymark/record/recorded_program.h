@@ -28,8 +28,8 @@ struct LinuxProgram {
 };
 /// Errors: `not_found`: it cannot be read; `unsupported`: it is another.
 [[nodiscard]] Status check_linux_program(const std::string& program, const LinuxProgram& of);
-/// Where dynamic linker and libraries are: `sysroot`, or if that is empty those of the cross compiler, if they are
-/// there and the environment names no other for QEMU; empty: QEMU's own.
+/// Where dynamic linker and libraries are: `sysroot`; if that is empty, the cross compiler's libraries, if they exist
+/// and the environment names no others for QEMU; empty: QEMU's own.
 [[nodiscard]] std::string library_folder(const std::string& sysroot, const char* cross_libraries);
 /// How to run the program, with its arguments: QEMU, the plugin, and the folder of libraries. Errors: `not_found`.
 [[nodiscard]] Result<QemuOptions> linux_emulator(const std::vector<std::string>& program, const std::string& sysroot,

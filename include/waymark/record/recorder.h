@@ -47,7 +47,7 @@ struct RecorderOptions {
     flow::UnitOptions unit{};              ///< how each is programmed
     bool force = false;                    ///< record into a folder that holds something else too
     bool truth_ranges = false;             ///< a file per source with every range
-    std::uint64_t limit_instructions = 0;  ///< stop after so many; 0: no limit
+    std::uint64_t limit_instructions = 0;  ///< stop after this number of instructions; 0: no limit
     std::uint32_t limit_changes = 1000;    ///< of code that executed; stop at the next one
     std::optional<CodePlace> start_at{};   ///< begin when execution first reaches it
     std::optional<CodePlace> stop_at{};    ///< stop when execution reaches it
@@ -55,8 +55,8 @@ struct RecorderOptions {
     /// matches nothing; the unit is programmed again when it is.
     std::vector<PlacedRange> ranges{};
     std::optional<CodePlace> trigger_at{};
-    /// Each buffer keeps its last so many bytes and wraps, as the RAM of an ETB does: a multiple of 16, up to 1 GiB,
-    /// held in memory. 0: everything is kept.
+    /// Size of each buffer, which keeps its last bytes and wraps, as the RAM of an ETB does: a multiple of 16, up to 1
+    /// GiB, held in memory. 0: everything is kept.
     std::uint64_t buffer_bytes = 0;
     bool aarch64 = false;            ///< a program in A64; else in A32 and T32
     bool system = false;             ///< processors of a whole system, not threads of a Linux program
@@ -142,7 +142,7 @@ private:
         std::uint64_t exception_cycle = 0;  ///< of the last exception
         std::uint32_t fruitless = 0;        ///< exceptions since an instruction executed
         /// An exception, a signal or a written register whose words are not all there yet: its number, the kind of word
-        /// that announced it, and what `half` words said of it.
+        /// that announced it, and the values of its `half` words.
         std::uint32_t exception = 0, kind = 0;
         std::vector<std::uint32_t> halves;
     };
@@ -207,12 +207,12 @@ private:
     capture::Capture capture_;
     std::vector<capture::GeneratedNames> generated_names_;
     Truth truth_;
-    std::size_t dumps_before_ = 0;  ///< those of earlier epochs
+    std::size_t dumps_before_ = 0;  ///< dumps of earlier epochs
     std::vector<std::string> epoch_cores_;
     std::uint8_t next_id_ = first_id;
     TraceBuffers buffers_;
     bool described_ = false;
-    std::size_t described_buffers_ = 0;  ///< of those the description on disk names so many
+    std::size_t described_buffers_ = 0;  ///< number of buffers that the description on disk names
     std::string ends_;                   ///< capture::Buffer::ends
     std::optional<Error> failure_;
     Recorded recorded_;

@@ -44,12 +44,12 @@ inline constexpr std::uint32_t written = 0x88000000;
 inline constexpr std::uint32_t unread = 0x100;
 /// Bits of a state.
 inline constexpr std::uint32_t ns = 1, hyp = 2, thumb = 4;
-/// And of an AArch64 system: the exception level from bit 3 on; whether the state is AArch32; whether `ns` is what
-/// QEMU's log shows, else nothing is known of it.
+/// And of an AArch64 system: the exception level from bit 3 on; whether the state is AArch32; whether QEMU's log shows
+/// `ns`, which is unknown otherwise.
 inline constexpr unsigned el_bit = 3;
 inline constexpr std::uint32_t el_mask = 3U << el_bit, aarch32 = 0x20, ns_known = 0x40;
 /// An access to memory that completed, where they are recorded: the instruction's index in the block named last in bits
-/// 29:21, the virtual address, 53 bits of it, below them and in the word that follows, which may be 0.
+/// 29:21, 53 bits of the virtual address below them and in the word that follows, which may be 0.
 inline constexpr std::uint32_t access = 0xc0000000, access_mask = 0xc0000000;
 inline constexpr unsigned access_index_bit = 21;
 inline constexpr std::uint32_t access_index_mask = 0x1ff, access_high_mask = 0x001fffff;
@@ -86,8 +86,8 @@ enum class PartKind : std::uint32_t {
     process = 7
 };
 
-/// Code QEMU translated. Followed by `code_bytes` bytes of it, then `text_bytes` of the disassembly of its first
-/// instruction.
+/// Code that QEMU translated. After the part come `code_bytes` bytes of the code, then `text_bytes` of the disassembly
+/// of its first instruction.
 struct BlockPart {
     PartKind kind = PartKind::block;
     std::uint32_t words{};  ///< of this part, header included
@@ -116,8 +116,8 @@ struct MapPart {
     std::uint32_t name_bytes{};
 };
 
-/// The program is about to unmap this: earlier reports of it no longer hold. Sent before the kernel does it, since
-/// another thread may map something else there before the system call has returned.
+/// The program is about to unmap this: earlier reports about this memory no longer hold. Sent before the kernel does
+/// it, since another thread may map something else there before the system call has returned.
 struct UnmapPart {
     PartKind kind = PartKind::unmap;
     std::uint32_t words{};

@@ -18,7 +18,8 @@ namespace waymark::record {
 
 class TraceBuffers {
 public:
-    /// `ram_bytes`: each keeps its last so many, as the RAM of an ETB does, and is written out as a whole; 0: all.
+    /// `ram_bytes`: number of bytes that each buffer keeps, the last ones, as the RAM of an ETB does; it is written out
+    /// as a whole. 0: all bytes.
     explicit TraceBuffers(std::uint64_t ram_bytes) : ram_bytes_(ram_bytes) {}
     TraceBuffers(const TraceBuffers&) = delete;
     TraceBuffers& operator=(const TraceBuffers&) = delete;
@@ -33,7 +34,8 @@ public:
     void flush();
     /// Bytes of frames that were not written yet.
     [[nodiscard]] std::size_t waiting() const { return frames_.size(); }
-    /// Writes whole frames; those of a RAM into it. Errors: `unreadable`, with errno's reason.
+    /// Writes whole frames: into the RAM if there is one, else into the file. Errors: `unreadable`, with errno's
+    /// reason.
     [[nodiscard]] Status write();
     /// Writes what the RAM holds, oldest frame first; nothing without a RAM. Errors: `unreadable`.
     [[nodiscard]] Status write_ram() const;

@@ -25,7 +25,7 @@ namespace waymark::record {
 struct TruthRange {
     std::uint64_t start{}, end{};
     std::uint32_t instructions{};
-    bool lost{};  ///< the unit's FIFO was full: no trace of it can be expected
+    bool lost{};  ///< the unit's FIFO was full: no trace of the range can be expected
     friend bool operator==(const TruthRange&, const TruthRange&) = default;
 };
 

@@ -10,9 +10,9 @@ namespace waymark::record {
 
 inline constexpr unsigned vector_table_bytes = 32;
 
-/// Places aligned to 32 bytes where five or more of eight words branch, in A32 or Thumb, among them those of SVC, IRQ
-/// and at least one abort. Beside them the two where AArch32 has its table without VBAR: 0 and 0xffff0000. At most 64,
-/// ascending.
+/// Places aligned to 32 bytes where five or more of eight words branch, in A32 or Thumb, among them the vectors of SVC,
+/// IRQ and at least one abort. Beside them the two where AArch32 has its table without VBAR: 0 and 0xffff0000. At most
+/// 64, ascending.
 [[nodiscard]] std::vector<Address> vector_tables(const image::MemoryMap& memory);
 
 }  // namespace waymark::record

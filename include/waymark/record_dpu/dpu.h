@@ -1,6 +1,6 @@
 /// Makes a capture of a Debug and Profiling Unit from what the threads of a 32-bit Arm program executed: the program
 /// stands in for a DSP core that the unit watches (docs/spec/dpu.md, 13.2). Instructions, their order in each thread,
-/// branches, accesses and system calls are the program's. Cycles, stalls and caches are those of a modelled core, and
+/// branches, accesses and system calls are the program's. Cycles, stalls and caches come from a modelled core, and
 /// one virtual core runs all threads, a chunk at a time, in the order in which the chunks were ended.
 #pragma once
 

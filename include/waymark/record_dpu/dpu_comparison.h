@@ -45,7 +45,7 @@ public:
         bool filtered = false;     ///< IDFLT: only contexts that match make entries
         bool filter_changed = false;
         std::function<bool(const dpu::TaskContext&)> matches;  ///< the filter
-        /// What counters count, and the names of it.
+        /// The counters' events, and the names of the events.
         std::array<std::optional<dpu::EventWire>, dpu::counter_count> events{};
         std::array<std::string, dpu::counter_count> event_names{};
     };
@@ -53,7 +53,7 @@ public:
     DpuComparison(const DpuTruth& truth, Setup setup);
     ~DpuComparison() override;
     void consume(const dpu::Batch& batch) override;
-    /// The trace is over. `cut`: the file does not hold all of it.
+    /// The trace is over. `cut`: the file lacks a part of the trace.
     [[nodiscard]] DpuCompared finish(const dpu::Totals& totals, bool cut);
 
 private:

@@ -1,5 +1,4 @@
-/// The recording of a Debug and Profiling Unit from beginning to end: the program is run, and what became of it is
-/// said.
+/// The recording of a Debug and Profiling Unit from beginning to end: run the program, report the outcome.
 #pragma once
 
 #include <functional>
@@ -16,7 +15,7 @@ namespace waymark::record {
 [[nodiscard]] Status check_dpu_program(const std::string& program);
 
 /// Runs `to.command` under QEMU. `show` may be null; `why_empty` finds out why a trace, which is written, has no entry;
-/// empty: not known. Precondition: resolve(to). Errors: those of QEMU, DpuRecorder::create and run_qemu.
+/// empty: not known. Precondition: resolve(to). Errors: the errors of QEMU, DpuRecorder::create and run_qemu.
 [[nodiscard]] Result<RecordOutcome> record_dpu(const DpuOptions& to, const std::string& sysroot,
                                                const std::vector<std::string>& qemu_options, const ShowRecording& show,
                                                const std::function<std::string()>& why_empty);

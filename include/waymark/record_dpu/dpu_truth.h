@@ -42,7 +42,7 @@ struct DpuTruth {
     bool complete = false;  ///< the program came to its own end
     std::string ended{};    ///< or what ended the recording
     bool traced = false;    ///< from the first instruction to the last
-    bool counted = true;    ///< the counters' first and last values in the capture are those of the whole run
+    bool counted = true;    ///< the capture's first and last values of the counters cover the whole run
     /// What each counter counted from the first instruction to the last: a place in `truth_wires`.
     std::array<std::optional<std::size_t>, dpu::counter_count> counters{};
     Happened total{};

@@ -134,7 +134,7 @@ struct Accessed {
     std::uint32_t translation{};  ///< of these, for the translation
     std::uint64_t events{};       ///< of spe::event
     std::uint16_t source{};       ///< where the data was: a data source code
-    bool from_peers{};            ///< another CPU had to give the line up, or a copy of it
+    bool from_peers{};            ///< another CPU had to give up the line or its copy
 };
 
 class MachineSimulation {
@@ -147,7 +147,7 @@ public:
     [[nodiscard]] std::uint64_t cycle(std::uint32_t cpu) const { return cpus_[cpu].slots / model_.dispatch_width; }
     /// The CPU waited until then, if it was not further.
     void wait(std::uint32_t cpu, std::uint64_t cycle);
-    /// So many operations are dispatched.
+    /// The CPU dispatches `operations` operations.
     void dispatch(std::uint32_t cpu, std::uint32_t operations) {
         Cpu& c = cpus_[cpu];
         c.slots += operations;

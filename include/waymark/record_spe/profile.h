@@ -1,6 +1,6 @@
 /// Makes a statistical profile from what the threads of an AArch64 program executed: a perf.data file as Linux would
 /// have written it with an SPE unit beside each CPU. Operations, their order, data addresses and branch outcomes are
-/// those of the program; latencies, events and data sources are those of the modelled machine (record/machine.h).
+/// the program's; latencies, events and data sources come from the modelled machine (record/machine.h).
 ///
 /// Each thread runs on a CPU of the model. Threads are interleaved by the model's time, so that they meet in its caches
 /// as they would on a machine. The profile of one thread is always the same; with several, what each executes depends
@@ -100,7 +100,7 @@ private:
         std::string name{};
         std::deque<std::vector<std::uint32_t>> chunks{};
         std::size_t at = 0;    ///< in the first of them
-        bool running = false;  ///< executes, though nothing of it may be here yet
+        bool running = false;  ///< the thread executes, even if no chunk arrived yet
         bool ended = false;
         const Block* open = nullptr;
         std::vector<Access> accesses{};  ///< of `open`
@@ -140,7 +140,7 @@ private:
     std::uint32_t program_pid_ = 0;          ///< 0: not known yet
     std::vector<std::pair<MapPart, std::string>> early_maps_;
     std::uint64_t now_ = 0;  ///< when what was executed last was
-    std::size_t held_ = 0;   ///< chunks that wait for those of other threads
+    std::size_t held_ = 0;   ///< chunks that wait for chunks of other threads
     bool stopped_ = false;
     Profiled sums_;
     std::optional<Error> failure_;

@@ -1,4 +1,4 @@
-/// The recording of a statistical profile from beginning to end: the program is run, and what became of it is said.
+/// The recording of a statistical profile from beginning to end: run the program, report the outcome.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace waymark::record {
 
-/// Runs `to.command` under QEMU. `show` may be null. Errors: `usage`: what unit and machine cannot be; `not_found`,
-/// `unsupported`: the program or QEMU; those of Profiler::create and run_qemu.
+/// Runs `to.command` under QEMU. `show` may be null. Errors: `usage`: unit or machine options that are impossible;
+/// `not_found`, `unsupported`: the program or QEMU; the errors of Profiler::create and run_qemu.
 [[nodiscard]] Result<RecordOutcome> record_profile(const ProfilerOptions& to, const std::string& sysroot,
                                                    const std::vector<std::string>& qemu_options,
                                                    const ShowRecording& show);

@@ -9,7 +9,7 @@
 
 namespace waymark::record {
 
-/// How the unit is programmed; names and meaning are those of perf's arm_spe events (docs/spec/spe.md, section 5.1).
+/// How the unit is programmed; names and meaning as in perf's arm_spe events (docs/spec/spe.md, section 5.1).
 struct SpeOptions {
     std::uint32_t period = 4096;  ///< operations from sample to sample; the low 8 bits count for nothing
     bool ts_enable = true, pa_enable = false, jitter = true;
