@@ -31,8 +31,8 @@ public:
 
 private:
     static constexpr std::uint32_t none = 0xffffffff;
-    /// Room for so many rows, and never moved: a larger one takes its place, and who still reads the old one finds
-    /// there what it knew.
+    /// A table for `most` rows, which never moves: a larger table replaces it, and readers of the old one still find
+    /// its rows.
     struct Rows {
         explicit Rows(std::size_t most);
         struct Found {
@@ -423,7 +423,7 @@ public:
     }
     /// An indirect branch is the last thing that ran.
     [[nodiscard]] bool branch_waits() const { return state_.from != 0; }
-    /// Execution has come to this block, or `EdgeWay::no_block`, though no range of it need come.
+    /// Execution has come to this block, or `EdgeWay::no_block`, even if no range of the block follows.
     void arrived(std::uint32_t block) {
         if (state_.from != 0) way(std::exchange(state_.from, 0), block);
     }
@@ -487,7 +487,7 @@ private:
         for (FoldedCounts* folded : folded_) folded->unfold();
     }
 
-    // Run::put is given edges of no block, at most so many below 0, for ranges that are not counted.
+    // Number of negative edges that Run::put may get for ranges that are not counted.
     static constexpr std::size_t guard = 8;
     BatchWriter events_;
     bool ways_on_ = false;

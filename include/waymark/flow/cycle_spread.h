@@ -48,7 +48,7 @@ private:
     /// What is known of the flow since the last count.
     struct Window {
         std::size_t begin = 0;           ///< index of its first range that waits
-        std::size_t passed = 0;          ///< ranges of it that were passed on
+        std::size_t passed = 0;          ///< number of the window's ranges that were passed on
         bool lost = false;               ///< some of this flow is unknown
         bool off = false;                ///< tracing was off in between
         std::vector<std::size_t> holes;  ///< indices of Untraced events with a number of instructions

@@ -287,7 +287,7 @@ public:
     }
     /// True: batches need hold no ranges, `take_counts` comes instead, which is quicker. For coverage and profiles.
     [[nodiscard]] virtual bool counts_suffice() const { return false; }
-    /// Counts suffice, with those of the ways that indirect branches went.
+    /// True: the counts must include the ways that indirect branches went.
     [[nodiscard]] virtual bool wants_ways() const { return false; }
     /// Once, at the end of a stream; only if they suffice.
     virtual void take_counts(const EdgeCounts&) {}

@@ -45,7 +45,7 @@ struct Troubles {
     Trouble untraced;     ///< stretches whose way the trace omits; `amount`: instructions, as far as it says how many.
                           ///< What ran between the last waypoint and a reset is such a stretch (pft.md, 4.7)
     Trouble uncommitted;  ///< ends of flow with P0 elements of which nobody knows whether they ran; `amount`: of these
-    std::uint64_t untraced_unsized{};  ///< of `untraced`, those of an unknown number of instructions
+    std::uint64_t untraced_unsized{};  ///< the part of `untraced` with an unknown number of instructions
     Trouble long_walks;  ///< no branch in 64 KiB, and then no image: what was walked is no code; `address`: its start
     CycleCounts cycles;
     std::uint64_t
@@ -60,7 +60,7 @@ struct Troubles {
     void consume(const Batch& batch, const MapOffset& offset);
     /// Adds what was counted later in the stream.
     Troubles& operator+=(const Troubles& later);
-    /// Code ran that is not in the ranges: what is known of the run is less than all of it.
+    /// Code ran that is not in the ranges, so the ranges are not the whole run.
     [[nodiscard]] bool hides_code() const;
     /// All contradictions together, with the place of the first; and its kind. Precondition of the kind: there is one.
     [[nodiscard]] Trouble contradicted() const;

@@ -84,7 +84,7 @@ struct UnitOptions {
     bool context_in_vmid = false;   ///< the Context ID is traced in the place of the VMID, as of a kernel at EL2
     unsigned sync_bytes = 1024;     ///< between periodic synchronisations; 0: none
     unsigned fifo_bytes = 0;        ///< 0: the FIFO never fills
-    unsigned drain_cycles = 1;      ///< four bytes leave it in so many cycles
+    unsigned drain_cycles = 1;      ///< cycles in which four bytes leave the FIFO
     /// P0 elements that may wait for their commit: the unit's core takes wrong paths, which are invented by `seed`. 0:
     /// it does not speculate.
     unsigned speculation_depth = 0;

@@ -20,7 +20,7 @@ struct AddressRange {
     bool operator==(const AddressRange&) const = default;
 };
 
-/// A line of a file of registers: a whole register, or one field of it.
+/// A line of a file of registers: a whole register, or one field of a register.
 struct RegisterSetting {
     std::string name, field;  ///< `TRCVICTLR`; `SSSTATUS`, or empty
     std::uint64_t value{};

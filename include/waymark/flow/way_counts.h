@@ -10,7 +10,7 @@
 
 namespace waymark::flow {
 
-/// Sums by pairs of edge and block. Edges are those of taken branches: odd.
+/// Sums by pairs of edge and block. The edges are the odd ones, of taken branches.
 class WayCounts {
 public:
     /// Distinct ways; beyond, they are counted as left out.

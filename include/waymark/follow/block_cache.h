@@ -51,7 +51,7 @@ struct Node {
     flow::End end{};
     WalkEnd walk_end{};
     bool link{}, exception_return{};
-    bool whole : 1 = false;         ///< all of it is in one section
+    bool whole : 1 = false;         ///< the whole block is in one section
     bool always_taken : 1 = false;  ///< follow::always_taken: its other outcome has no link
     std::uint32_t section{};        ///< of the first instruction
 
@@ -201,8 +201,8 @@ struct PlaceHash {
     }
 };
 
-/// Blocks by id, and where their outcomes lead. A block's links are 8 bytes, so that those of some 100 000 blocks fit a
-/// second-level cache. Of one memory space, or of all spaces of a reader whose sections are whole.
+/// Blocks by id, and where their outcomes lead. A block's links are 8 bytes, so that the links of some 100 000 blocks
+/// fit a second-level cache. Of one memory space, or of all spaces of a reader whose sections are whole.
 class BlockStore {
 public:
     /// `log`: if other decoders share what they learn.
@@ -335,7 +335,7 @@ public:
     BlockCache(const Rules& rules, const isa::CodeReader& code, const isa::Space& space,
                std::shared_ptr<BlockLog> log = {})
         : BlockCache(rules, code, space, std::make_shared<BlockStore>(rules, std::move(log)), false) {}
-    /// `shared`: the blocks are those of all spaces of a reader with whole sections (isa::CodeReader::whole_sections).
+    /// `shared`: all spaces of a reader with whole sections share the blocks (isa::CodeReader::whole_sections).
     BlockCache(const Rules& rules, const isa::CodeReader& code, const isa::Space& space,
                std::shared_ptr<BlockStore> store, bool shared)
         : rules_(rules), code_(code), space_(space), shared_(shared), store_(std::move(store)), low_(shared ? 4 : 10) {}

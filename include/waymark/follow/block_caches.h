@@ -12,9 +12,9 @@
 
 namespace waymark::follow {
 
-/// Of spaces that see whole sections (isa::CodeReader::whole_sections), as those of processes do, blocks and links are
-/// shared: each process has but a table of the addresses that indirect branches went to. Others have all for
-/// themselves.
+/// Spaces that see whole sections (isa::CodeReader::whole_sections), as the spaces of processes do, share blocks and
+/// links: each process has its own table only for the addresses that indirect branches went to. Other spaces share
+/// nothing.
 class BlockCaches {
 public:
     /// `code` is borrowed. `logs`: of several followers of the same stream.

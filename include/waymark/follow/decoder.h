@@ -100,7 +100,7 @@ private:
 };
 
 /// For find_cut of a ParallelProtocol: the first cut that `cut_after(i)` gives, where i is the end of a synchronisation
-/// packet of so many zeros and 0x80 that begins in [from, end). `cut_after` returns an optional.
+/// packet, `zeros` zeros and 0x80, that begins in [from, end). `cut_after` returns an optional.
 template <std::size_t zeros, class CutAfter>
 [[nodiscard]] auto first_cut(Bytes bytes, std::size_t from, std::size_t end, CutAfter&& cut_after) {
     static constexpr auto sync = [] {

@@ -21,7 +21,7 @@ public:
         out_.event(at, std::move(what));
     }
 
-    /// Outcomes that cannot be placed. Those of packets in a row become one event.
+    /// Adds outcomes that cannot be placed. Consecutive packets with such outcomes become one event.
     void unplaced(Offset at, const flow::Atoms& atoms) {
         if (!any_unplaced()) state_.unplaced_first = at;
         state_.unplaced.taken += atoms.taken;

@@ -283,21 +283,21 @@ public:
         state_.stack.pop();
         return to;
     }
-    /// The block of the call that an entry of the return stack, below so many others, is of. Below 0: it is of another
-    /// memory space, or there is none.
+    /// Block of the call that pushed the return stack's entry `below` entries under the top. Negative: the entry
+    /// belongs to another memory space, or there is no such entry.
     [[nodiscard]] WM_INLINE Position caller(std::size_t below) const {
         if (below >= state_.stack.size()) return nowhere;
         const ReturnStack::Entry& entry = state_.stack.top(below);
         return entry.cache == cache_->serial() && entry.ns == state_.context.ns ? entry.call : nowhere;
     }
-    /// The newest entries are of these calls, from the newest on, and there is room for so many more than there are.
+    /// True if these calls pushed the newest entries, the newest call first, and the stack has room for `more` entries.
     [[nodiscard]] bool returns_to(std::span<const Position> calls, std::size_t more) const {
         if (state_.stack.size() + more > ReturnStack::depth) return false;
         for (std::size_t i = 0; i < calls.size(); ++i)
             if (caller(i) != calls[i]) return false;
         return true;
     }
-    /// The newest entries are popped, and those of these calls pushed.
+    /// Pops the newest entries, and pushes the entries of these calls.
     void replace_returns(std::size_t pops, std::span<const Position> calls) {
         for (std::size_t i = 0; i < pops; ++i) state_.stack.pop();
         for (const Position at : calls) push_call(at);

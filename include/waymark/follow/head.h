@@ -35,7 +35,7 @@ struct HeadRules {
     /// A packet that names no instruction set means that of the last address; else that of the code before it.
     bool isa_of_base{};
     bool reached_is_base = true;  ///< seen::Reached is an address that later ones are compressed against
-    std::uint8_t history = 1;     ///< so many addresses are compressed against: 1 to 3
+    std::uint8_t history = 1;     ///< number of recent addresses that addresses are compressed against: 1 to 3
 };
 
 /// Searches. The last observation is a seen::Sync: the place where decoding begins without the search. `unseen`: the
@@ -48,8 +48,8 @@ void search_head(const HeadRules& rules, const isa::CodeReader& code, std::span<
 /// The part of `extents` that 32-bit addresses reach.
 [[nodiscard]] std::vector<CodeExtent> below_4gb(std::span<const CodeExtent> extents);
 
-/// `held` has a synchronisation packet of so many zeros and 0x80, and after it what unseen_share() looks at: enough to
-/// recover what came before it.
+/// True if `held` has a synchronisation packet, `zeros` zeros and 0x80, and after it the bytes that unseen_share()
+/// looks at: enough to recover the trace before the packet.
 [[nodiscard]] bool holds_sync(Bytes held, std::size_t zeros);
 
 /// The chains of packets that lead from the first bytes of a head to its synchronisation packet, none of them part of

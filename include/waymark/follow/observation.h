@@ -14,8 +14,8 @@ namespace waymark::follow {
 
 /// An address as a packet carries it: whole, its low bits, or a reference to one of the most recent addresses.
 struct SentPlace {
-    std::uint64_t bits{};                   ///< those sent, without those below the alignment, which are 0
-    std::uint8_t width{};                   ///< how many; the bits above are those of the last address named
+    std::uint64_t bits{};                   ///< the bits that were sent; the bits below the alignment are 0
+    std::uint8_t width{};                   ///< number of bits sent; the bits above come from the last address named
     bool whole{};                           ///< all bits are sent
     bool halfword{};                        ///< bits are sent from bit 1 on, whatever the instruction set
     std::optional<std::uint8_t> repeats{};  ///< none are sent: the address is this one of the most recent, 0 the last
@@ -105,7 +105,7 @@ using Observed = std::variant<seen::Nothing, seen::Outcomes, seen::Branch, seen:
                               seen::Reached, seen::Interrupted, seen::Source, seen::Sync, seen::Restart, seen::Width,
                               seen::Untraced, seen::Departed>;
 
-/// An observation, and the packet of it: its first, if it has several.
+/// An observation, and its packet: the first one, if it has several.
 struct Observation {
     Offset at{};
     Observed seen{};

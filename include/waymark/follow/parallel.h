@@ -39,7 +39,7 @@ struct ParallelOptions {
     bool ways = false;  ///< Ranges::counted: count where indirect branches went, too
 };
 
-/// A stream that is decoded on several threads. The calls are those of any decoder.
+/// A stream that is decoded on several threads. It has the calls of any decoder.
 class Parallel {
 public:
     virtual ~Parallel() = default;
@@ -111,7 +111,7 @@ struct ParallelWorker {
     Out out;
     typename Protocol::template Decoder<Out> decoder;
     std::unique_ptr<flow::Sink> fork;  ///< Split::per_worker
-    Batches spare;  ///< what it wrote last, most of it still in its core's cache; guarded by ParallelTo::mutex_
+    Batches spare;  ///< written last, mostly still in its core's cache; guarded by ParallelTo::mutex_
 };
 
 template <class Protocol, class Out>
@@ -240,7 +240,7 @@ private:
     };
 
     static constexpr std::size_t most_pieces = 16, spare_batches = 64;
-    /// While a fork of Split::when_behind takes a piece, the sink takes so many.
+    /// Number of pieces that the sink takes while a fork of Split::when_behind takes one.
     static constexpr std::uint64_t fork_takes = 3;
     Worker& home() { return *workers_.front(); }
     [[nodiscard]] Slot& slot(std::uint64_t piece) { return slots_[piece % slots_.size()]; }

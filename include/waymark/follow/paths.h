@@ -12,8 +12,8 @@
 ///       ever has. New code is in a new space, whose cache is new, so no old path is found there.
 ///     - Of caches that share their blocks, it names what they share, if each address on the way leads to the section
 ///       that the branch is in: the spaces that have that section go the same way.
-///     - It has all bits of its packets, those of the address state that their meaning depends on, and the calls on the
-///       return stack that it returns to.
+///     - It has all bits of its packets, the bits of the address state on which their meaning depends, and the calls on
+///       the return stack to which it returns.
 ///     - It ends before a packet that is not plain, is not whole within the eight bytes, or leads to unknown code.
 #pragma once
 
@@ -76,7 +76,8 @@ struct PathOptions {
     bool none = false;
     bool alternate = false;  ///< trials again and again, each a few packets long
 };
-/// Those of decoders to come. Only tests change it, to make rare things frequent; not while a decoder is being made.
+/// Defaults for decoders made from now on. Only tests change them, to make rare things frequent, and never while a
+/// decoder is being made.
 inline PathOptions usual_paths{};
 
 /// Whether to ask for paths: both ways take turns for a few steps by the clock, and the one that is faster in more of
@@ -153,10 +154,10 @@ public:
         std::uint8_t ignored_bits{};  ///< the highest ones of `bytes`, which are of no whole packet
         std::uint8_t size{};          ///< bytes of its packets
         std::uint8_t packets{};
-        std::uint8_t count{};   ///< of ranges, at least 1
-        std::uint8_t pops{};    ///< entries of the return stack
-        std::uint8_t pushes{};  ///< after that
-        std::uint8_t rise{};    ///< by so many entries the stack is deeper on the way than before, at most
+        std::uint8_t count{};                        ///< of ranges, at least 1
+        std::uint8_t pops{};                         ///< entries of the return stack
+        std::uint8_t pushes{};                       ///< after that
+        std::uint8_t rise{};                         ///< highest stack depth inside the path, relative to its start
         std::array<Position, 3> popped{}, pushed{};  ///< blocks of the calls, as they are popped and pushed
 
         [[nodiscard]] WM_INLINE bool ends_with_branch() const { return (branches >> (count - 1U) & 1U) != 0; }

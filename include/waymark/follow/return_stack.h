@@ -35,7 +35,7 @@ public:
         --size_;
         return entry;
     }
-    /// The entry below so many others. Precondition: below < size().
+    /// The entry `below` entries under the top. Precondition: below < size().
     [[nodiscard]] WM_INLINE const Entry& top(std::size_t below = 0) const {
         return entries_[(top_ + depth - below) % depth];
     }

@@ -1,6 +1,6 @@
 /// Uncommitted elements as a fast decoder keeps them: rows of 24 bytes one after another, of which outcomes and
-/// addresses are the whole element. It does what Uncommitted does (uncommitted.h), which is the plain form of it; tests
-/// hold the two together.
+/// addresses are the whole element. It does what Uncommitted (uncommitted.h), the plain form, does; tests compare the
+/// two.
 ///
 /// A commit is an addition here: committed elements stay in the queue, as those that are due, until `deliver` or an
 /// inner loop takes them, many at once. So a decoder can read many packets, then follow what they have committed, and
@@ -252,7 +252,7 @@ public:
         return rows_.data() + head_;
     }
     [[nodiscard]] const Row* rows_end() const { return rows_.data() + tail_; }
-    /// It has followed the rows before `end`, and so many P0 elements are still due.
+    /// The follower has consumed the rows before `end`; `due` P0 elements are still due.
     void taken(const Row* end, std::uint64_t due) {
         head_ = static_cast<std::size_t>(end - rows_.data());
         due_ = due;

@@ -13,7 +13,7 @@ namespace waymark::follow {
 /// Limits of a walk.
 struct WalkRules {
     isa::DecodeOptions decode{};
-    /// If so many bytes contain no waypoint instruction, the image is considered wrong. Less than 2^32.
+    /// A walk over this number of bytes without a waypoint instruction means that the image is wrong. Less than 2^32.
     std::uint32_t most_bytes = 512 * 1024;
     /// Walk only: the trace has an outcome of every instruction, so that each ends a walk as a waypoint instruction
     /// does.

@@ -1,5 +1,5 @@
-/// From the classes that each protocol has (docs/architecture.md, "The shape of a protocol") to those of protocol.h.
-/// For `src/<protocol>/protocol.cc`.
+/// From the classes that each protocol has (docs/architecture.md, "The shape of a protocol") to the classes of
+/// protocol.h. For `src/<protocol>/protocol.cc`.
 #pragma once
 
 #include <array>

@@ -119,8 +119,8 @@ struct Stretch {
     std::vector<std::uint8_t> bytes{};
     OffsetMap offsets{};
     bool head = false;  ///< the source's first bytes in the buffer
-    /// So many bytes at the end may be the end mark of a buffer in bypass (coresight/bypass.h). They are, unless the
-    /// last packet needs them, which only a configuration decides.
+    /// Number of bytes at the end that may be the end mark of a buffer in bypass (coresight/bypass.h). They are, unless
+    /// the last packet needs them, which only a configuration decides.
     std::size_t end_mark_bytes{};
 };
 
@@ -239,8 +239,8 @@ public:
 
     /// Configurations that differ in nothing but what bytes without a program do not show, such as a return stack.
     [[nodiscard]] virtual std::vector<std::shared_ptr<const Configuration>> variants() const { return {}; }
-    /// The same unit beside a core of another name (`Cortex-M33`) or architecture (`ARMv8-M`); null: nothing of it
-    /// depends on the core.
+    /// The same unit beside a core of another name (`Cortex-M33`) or architecture (`ARMv8-M`); null: nothing in the
+    /// configuration depends on the core.
     [[nodiscard]] virtual std::shared_ptr<const Configuration> beside([[maybe_unused]] std::string_view core) const {
         return nullptr;
     }
@@ -248,7 +248,7 @@ public:
     /// description of `source`. Without place. As given: each setting that differs is an error.
     [[nodiscard]] virtual std::vector<CaptureFinding> differences(const Configuration& described,
                                                                   std::string_view source) const;
-    /// Addresses at which the trace says that execution goes on: those of branches and synchronisation.
+    /// Addresses at which the trace says that execution goes on: the targets of branches and of synchronisation.
     virtual void named_addresses(Bytes stream, const std::function<void(const follow::Place&)>& take) const;
 };
 
