@@ -78,7 +78,7 @@ struct ModelChoices {
     Grant high = Grant::always, low = Grant::when_idle;
     /// A burst of k lines holds the bus for k times as many cycles. At least 1.
     std::uint32_t bus_cycles_per_line = 1;
-    /// So many words of an entry leave the shadow registers in a cycle; 0: all at once (5.2).
+    /// Words of an entry that leave the shadow registers in a cycle; 0: all at once (5.2).
     std::uint32_t drain_words_per_cycle = 0;
     /// Bytes of messages that the Nexus interface holds and hands over in a cycle; what does not fit is lost there and
     /// reported by an Error message (5.8).

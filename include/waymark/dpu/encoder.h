@@ -11,7 +11,7 @@
 
 namespace waymark::dpu {
 
-/// Fields → words: a walker like those of core/wire.h.
+/// Fields → words: a walker like the ones in core/wire.h.
 class WordWriter {
 public:
     explicit WordWriter(std::vector<std::uint32_t>& out) : out_(out) {}

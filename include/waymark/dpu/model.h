@@ -29,7 +29,7 @@ namespace waymark::dpu {
 
 // ---- inputs
 
-/// Privilege and both task IDs, as the core and its MMU have them. What a task flag shows of it is `TaskContext`.
+/// Privilege and both task IDs, as the core and its MMU have them. `TaskContext` is the part that a task flag shows.
 struct CoreContext {
     bool supervisor = false;
     std::uint8_t pid{}, did{};
@@ -55,7 +55,8 @@ struct CycleInput {
     bool eonce_irq = false, debug_ext = false, debug_nexus = false;  ///< pulses
     bool bus_others = false;                                         ///< others ask for the bus
     std::span<const EonceItem> items{};                              ///< borrowed for the call
-    /// How often each event happened; of durations 0 or 1. In run(): totals. Those of is_own() are ignored.
+    /// How often each event happened; 0 or 1 for events with a duration. In run(): totals. Events of is_own() are
+    /// ignored.
     std::array<std::uint64_t, event_wires> wire{};
 
     void set(EventWire event, std::uint64_t times) { wire[static_cast<std::size_t>(event)] = times; }
@@ -106,14 +107,14 @@ struct ModelCounts {
     bool operator==(const ModelCounts&) const = default;
 };
 
-/// Tracing was enabled: what a capture says of it (7.5).
+/// A period in which tracing was enabled, as a capture describes it (7.5).
 struct TracePeriod {
     std::uint64_t cycle{};
     std::uint32_t tw{}, tc{};
     CoreContext context;
     Counters initial{};                  ///< before anything of this cycle was counted
     std::optional<Counters> final{};     ///< where tracing was disabled again: as it was
-    std::optional<std::uint64_t> end{};  ///< the cycle of it
+    std::optional<std::uint64_t> end{};  ///< the cycle in which tracing was disabled
     bool operator==(const TracePeriod&) const = default;
 };
 
@@ -162,10 +163,10 @@ public:
 
     /// One cycle. The output is valid until the next call.
     const CycleOutput& step(const CycleInput& in);
-    /// So many cycles without items or writes, all alike, `wire` holding totals. Pulses of `in` are those of the first.
-    /// Takes as long as what happens in them, not as they are many. Null, and nothing changed, if writes wait, there
-    /// are items, the unit is disabled, or a one-shot counter would reach zero inside; where such a counter counts
-    /// TWB_LOW, TWB_HIGH or TRACE_LOST, if it might. Then step.
+    /// Runs `cycles` equal cycles without items or writes; `wire` holds totals. The pulses of `in` belong to the first
+    /// cycle. The time this takes depends on what happens, not on the number of cycles. Null, and nothing changed, if
+    /// writes wait, there are items, the unit is disabled, or a one-shot counter would reach zero inside; where such a
+    /// counter counts TWB_LOW, TWB_HIGH or TRACE_LOST, if it might. Then step.
     const CycleOutput* run(const CycleInput& in, std::uint64_t cycles);
     /// The next cycle's number, from 0.
     [[nodiscard]] std::uint64_t cycle() const;

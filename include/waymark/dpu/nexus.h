@@ -296,7 +296,7 @@ private:
 
     Handler& handler_;
     Offset at_{};             // where the current message begins
-    std::uint64_t size_ = 0;  // of it so far; the first bytes are in message_
+    std::uint64_t size_ = 0;  // bytes of the message so far; the first ones are in message_
     bool lost_;
     GapReason reason_;
     std::uint64_t idle_bytes_ = 0;
@@ -374,7 +374,7 @@ private:
     [[nodiscard]] bool follows(std::uint32_t pc) const { return complete_ && previous_ && *previous_ <= pc; }
     void loop(std::uint32_t last_address, std::uint32_t reps);
 
-    /// A sync message is due after so many program trace messages without one.
+    /// Number of program trace messages without synchronisation after which a sync message is due.
     static constexpr unsigned sync_period = 256;
 
     std::vector<std::uint8_t>& out_;

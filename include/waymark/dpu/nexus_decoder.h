@@ -12,7 +12,7 @@
 
 namespace waymark::dpu::nexus {
 
-/// Push-style: feed() takes a chunk and keeps nothing borrowed. Offsets of elements are those of messages. What the
+/// Push-style: feed() takes a chunk and keeps nothing borrowed. An element has the offset of its message. What the
 /// messages do not say: entries that one Error replaces (one is counted), and whether a loop is short.
 class Decoder {
 public:

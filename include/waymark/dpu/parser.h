@@ -247,7 +247,7 @@ private:
     ByteOrder order_;
     Handler& handler_;
     Offset at_{};                   // where the current piece begins
-    std::uint64_t words_ = 0;       // of it so far; the first of them are in piece_
+    std::uint64_t words_ = 0;       // words of the piece so far; the first ones are in piece_
     std::uint32_t head_ = 0;        // its first word
     std::uint32_t filler_ = 0;      // the words behind at_ that may fill a line have this value
     std::size_t filling_ = 0;       // number of these words

@@ -1,6 +1,6 @@
 /// Registers of the Debug and Profiling Unit, field by field (docs/spec/dpu.md, section 3). Each is described once: one
-/// function names its fields, and reading, writing, printing and checking walk it. Offsets are those of a later
-/// generation of the platform; codes of multi-bit fields are Waymark's own, for the published text omits them.
+/// function names its fields, and reading, writing, printing and checking walk it. Offsets come from a later generation
+/// of the platform; codes of multi-bit fields are Waymark's own, for the published text omits them.
 #pragma once
 
 #include <array>

@@ -31,7 +31,7 @@ struct StreamState {
     bool counted = false;         ///< `counters` means something
     // Of the interval since the last reading.
     TaskContext reading_context;        ///< the context that reading showed
-    std::uint16_t reading_known{};      ///< what of it is known
+    std::uint16_t reading_known{};      ///< the fields that are known
     bool lossy = false, mixed = false;  ///< Reading::lossy, Reading::mixed
 
     static constexpr std::uint16_t context_known = Element::privilege_known | Element::id_known;

@@ -1,4 +1,4 @@
-/// Entries ↔ text: `CONTEXT context=user:7`. Names and fields are those of docs/spec/dpu.md, section 7.2.
+/// Entries ↔ text: `CONTEXT context=user:7`. docs/spec/dpu.md, section 7.2, has the names and fields.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-/// The virtual trace buffer: where in a dump of it the trace begins and how it goes on (docs/spec/dpu.md, sections 3.4
-/// and 5.7).
+/// The virtual trace buffer: where in a dump of the buffer the trace begins and how it goes on (docs/spec/dpu.md,
+/// sections 3.4 and 5.7).
 #pragma once
 
 #include <cstdint>

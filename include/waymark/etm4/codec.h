@@ -84,7 +84,7 @@ struct TimestampValue {
     std::uint8_t bytes = 1;  ///< 1 to 9; 9 replace all bits, fewer the low 7 a byte
     friend bool operator==(const TimestampValue&, const TimestampValue&) = default;
 };
-/// Bits that a timestamp of so many bytes carries.
+/// Bits that a timestamp of `bytes` bytes carries.
 [[nodiscard]] constexpr unsigned timestamp_bits(unsigned bytes) { return bytes < 9 ? 7 * bytes : 64; }
 
 struct TimestampField {
@@ -136,7 +136,7 @@ struct SentAddress {
     bool is1{};              ///< IS1: halfword aligned (T32); else word aligned (A32, A64)
     friend bool operator==(const SentAddress&, const SentAddress&) = default;
 };
-/// The low bits of an address that so many bytes carry, counted from bit 0.
+/// The number of low address bits that `bytes` bytes carry, counted from bit 0.
 [[nodiscard]] constexpr unsigned address_bits(unsigned bytes, bool is1) {
     return bytes >= 4 ? 8 * bytes : bytes == 2 ? (is1 ? 16 : 17) : (is1 ? 8 : 9);
 }
@@ -176,7 +176,7 @@ struct AddressBytes {
         out.push_back(static_cast<std::uint8_t>(a.bytes == 2 || a.is1 ? second : second & 0x7fU));
         for (unsigned n = 2; n < a.bytes; ++n) out.push_back(static_cast<std::uint8_t>(a.value >> 8 * n));
     }
-    /// `0x2ebc/2/IS0`: the bits sent, in so many bytes.
+    /// `0x2ebc/2/IS0`: the bits sent, the number of bytes, and the instruction set.
     static void print(std::string& out, const SentAddress& a) {
         wire::append_number(out, a.value);
         out += '/';

@@ -41,7 +41,7 @@ struct Config {
     std::uint8_t vmid_bytes = 1;         ///< TRCIDR2.VMIDSIZE: 0, 1, 2 or 4; of a packet that has one
     std::uint8_t address_bytes = 8;      ///< TRCIDR2.IASIZE: 4 or 8
     std::uint8_t timestamp_bits = 64;    ///< TRCIDR0.TSSIZE: 0, 48 or 64
-    std::uint8_t cycle_count_bits = 12;  ///< TRCIDR2.CCSIZE + 12: cycles of timestamps are cut to so many bits
+    std::uint8_t cycle_count_bits = 12;  ///< TRCIDR2.CCSIZE + 12: width of the cycle counts in timestamps
     std::uint32_t max_speculation = 0;   ///< TRCIDR8.MAXSPEC: P0 elements that may wait for Commit
     std::uint32_t p0_keys = 0;           ///< TRCIDR9.NUMP0KEY of data trace, at least 1 there; else 0
     std::uint32_t p1_keys = 0;           ///< TRCIDR10.NUMP1KEY of data trace
@@ -64,7 +64,7 @@ struct RegisterValues {
     std::optional<std::uint32_t> idr9, idr10, idr11, idr12, idr13;  ///< asked for with data and conditional trace only
 };
 
-/// A configuration, and in plain words what of it was assumed or cannot be: each sentence names the register, what was
+/// A configuration, and sentences on what was assumed or cannot be true: each sentence names the register, what was
 /// found and what was assumed in its place.
 struct ReadConfig {
     Config config;

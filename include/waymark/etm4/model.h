@@ -36,30 +36,30 @@ struct ModelChoices {
     std::uint8_t return_stack_depth = 3;
     /// `exception_combined`: an exception at the target of an indirect branch has that address once (E = 10).
     bool folds_exception_address = true;
-    /// `n_atom_omission`, ETE: a taken P0 instruction is sent as a Source Address when at least so many atoms wait, all
-    /// of them N. None: never.
+    /// `n_atom_omission`, ETE: a taken P0 instruction is sent as a Source Address when at least this number of atoms
+    /// wait and all are N. None: never.
     std::optional<std::uint8_t> source_address_after{};
     /// Cycle Count packets of format 2 are used. OpenCSD 1.3.3 misreads them (docs/spec/etm4.md, 16).
     bool cycle_count_format_2 = true;
-    /// `q_policy`: one in so many blocks is sent as a Q element, chosen by `seed`; 0: never. Takes a unit with Q
+    /// `q_policy`: one block in `q_one_in` is sent as a Q element, chosen by `seed`; 0: never. Takes a unit with Q
     /// elements (TRCCONFIGR.QE). Blocks that a Q element would hide more of than its outcome never are: with an
     /// exception return, in T32, or of a branch to the next instruction. The return stack does not see what a Q element
     /// covers.
     std::uint32_t q_one_in = 0;
     /// `commit_group`: P0 elements that wait for a Commit packet at most; 0: half of MAXSPEC.
     std::uint32_t commit_after = 0;
-    /// The core mispredicts one in so many conditional branches, chosen by `seed`; 0: none. Takes MAXSPEC of 2 or more.
-    /// The wrong path is invented, and cancelled: what executed stays as it is.
+    /// The core mispredicts one conditional branch in `mispredict_one_in`, chosen by `seed`; 0: none. Takes MAXSPEC of
+    /// 2 or more. The wrong path is invented, and cancelled: what executed stays as it is.
     std::uint32_t mispredict_one_in = 0;
     /// Some of these branches are committed before the Mispredict packet turns their outcome round, which 2.16 allows.
     /// OpenCSD 1.3.3 takes that for an error.
     bool mispredict_committed = false;
     std::uint64_t seed = 1;
 
-    /// `overflow_bytes`: the FIFO holds so many bytes, at least 64; 0: it never fills. What does not fit is lost, and
+    /// `overflow_bytes`: bytes that the FIFO holds, at least 64; 0: it never fills. What does not fit is lost, and
     /// tracing begins again when the FIFO is empty.
     std::uint32_t fifo_bytes = 0;
-    /// So many bytes leave it in so many cycles.
+    /// `drain_bytes` bytes leave the FIFO in `drain_cycles` cycles.
     std::uint32_t drain_bytes = 4, drain_cycles = 1;
 
     /// Trace time: ticks = first + cycle * numerator / denominator.

@@ -1,10 +1,10 @@
 /// `Decoder` on several cores: the stream is cut after an A-sync, its Trace Info and the address that comes next, the
-/// pieces are decoded side by side, and their elements come in order, exactly those of `Decoder` (docs/spec/etm4.md,
-/// 4).
+/// pieces are decoded side by side, and their elements come in order; they equal the elements of `Decoder`
+/// (docs/spec/etm4.md, 4).
 ///
 /// The Trace Info gives everything packets are compressed against and empties the return stack; the Context and Address
-/// packets after it give where execution is. Only identifiers that these packets omit are assumed to be those of the
-/// last piece whose end is known.
+/// packets after it give where execution is. Only for identifiers that these packets omit, the values at the end of the
+/// last known piece are assumed.
 ///
 /// Each piece ends at the next one's beginning. Only if the state of the decoder of the piece before is the one assumed
 /// are the next piece's elements taken; else that piece is decoded again from where the one before ended. So a byte

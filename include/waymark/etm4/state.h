@@ -36,7 +36,8 @@ public:
 
     [[nodiscard]] const KnownAddress& entry(unsigned i) const { return entries_[i % 3]; }
 
-    /// The whole address: bits not sent are those of the most recent one. Of a 32-bit form they are bits 63:32.
+    /// The whole address: bits that are not sent come from the most recent address. For a 32-bit form they are bits
+    /// 63:32.
     [[nodiscard]] WM_INLINE KnownAddress complete(const SentAddress& sent) const {
         // Bits below the alignment are never sent and always 0.
         const unsigned width = address_bits(sent.bytes, sent.is1);
@@ -113,7 +114,7 @@ struct CycleCount {
 /// What a packet means in its place. Members that a packet does not have are absent.
 struct Meaning {
     std::optional<KnownAddress> address{};
-    std::optional<std::uint64_t> timestamp{};  ///< all of it; absent while its high bits are not known
+    std::optional<std::uint64_t> timestamp{};  ///< the whole timestamp; absent while its high bits are not known
     std::optional<CycleCount> count{};
     friend bool operator==(const Meaning&, const Meaning&) = default;
 };

@@ -1,5 +1,5 @@
-/// Packets ↔ text: the notation of `waymark packets` and of .wmt tests, `ADDRESS-SHORT address=0x2ebc/2/IS0`. Names and
-/// fields are those of docs/spec/etm4.md.
+/// Packets ↔ text: the notation of `waymark packets` and of .wmt tests, `ADDRESS-SHORT address=0x2ebc/2/IS0`.
+/// docs/spec/etm4.md has the names and fields.
 #pragma once
 
 #include <memory>

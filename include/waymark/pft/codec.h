@@ -348,7 +348,7 @@ struct TimestampField {
         out += static_cast<char>('0' + t.bytes);
     }
     bool scan(std::string_view text, TimestampValue& t) const;
-    /// Bits that a value of so many bytes carries.
+    /// Bits that a value of `bytes` bytes carries.
     [[nodiscard]] constexpr unsigned width(unsigned bytes) const {
         return bytes < max_bytes ? 7 * bytes : max_bytes == 7 ? 48 : 64;
     }

@@ -30,8 +30,8 @@ struct Likeness {
 };
 [[nodiscard]] Likeness likeness(const std::vector<protocol::Stretch>& stretches, const Config& config);
 
-/// What the bytes that were recognised are, and which of it they prove. Of class protocol::Evidence in an Identity of
-/// this protocol.
+/// What the recognised bytes are, and which parts of the configuration they prove. Of class protocol::Evidence in an
+/// Identity of this protocol.
 struct Recognised final : protocol::Evidence {
     Config config;
     Likeness likeness;  ///< under that configuration

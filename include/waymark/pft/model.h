@@ -11,7 +11,7 @@
 ///     model.finish();
 ///
 /// Events come in the order in which they happened, cycles never decrease. What changes while the Programming bit is
-/// set, in Debug state or where tracing is prohibited is given all the same: the model knows what may be seen of it.
+/// set, in Debug state or where tracing is prohibited is given as well: the model knows which part of it a trace shows.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@
 
 namespace waymark::pft {
 
-/// Where the specification leaves to the implementation, or to doubt, what is sent. Names of open questions (OQ) are
-/// those of section 9; defaults are its best guesses.
+/// Where the specification leaves to the implementation, or to doubt, what is sent. Section 9 has the names of open
+/// questions (OQ); the defaults are its best guesses.
 struct ModelChoices {
     /// OQ1: is an address behind a waypoint update compressed against it? `either` sends enough bytes for both
     /// readings.
@@ -55,7 +55,7 @@ struct ModelChoices {
         changed
     } hyp_information = HypInformation::set_or_changed;
     /// OQ6: a cycle count that does not fit in 32 bits: the largest, and 0 in the I-sync where an I-sync is the next to
-    /// carry one; the largest; or what is left of it.
+    /// carry one; the largest; or the remainder.
     enum class CycleOverflow : std::uint8_t {
         saturate_zero_isync,
         saturate,
@@ -81,19 +81,19 @@ struct ModelChoices {
     bool async_flushes_atoms = false;
     /// OQ16: which timestamp requests by events pass: only if something was traced since the last timestamp, or all.
     enum class TimestampFilter : std::uint8_t { traced_since, none } timestamp_filter = TimestampFilter::traced_since;
-    /// OQ17: the security state and HYP in an exception packet: those of the handler, or those before.
+    /// OQ17: the security state and HYP in an exception packet: the handler's state, or the state before the exception.
     enum class ExceptionState : std::uint8_t { handler, interrupted } exception_state = ExceptionState::handler;
 
     /// The FIFO, in bytes, at least 24; 0: it never fills. What does not fit is lost until it is empty again (5.5).
     std::uint32_t fifo_bytes = 0;
-    /// So many bytes leave it in so many cycles.
+    /// `drain_bytes` bytes leave the FIFO in `drain_cycles` cycles.
     std::uint32_t drain_bytes = 4, drain_cycles = 1;
     /// Where tracing begins again, its I-sync asks for a timestamp. 5.5 has this from general knowledge; a Cortex-A15
     /// does so only where synchronisation was asked for too.
     bool trace_on_timestamp = false;
-    /// A periodic I-sync waits for so many waypoints after its A-sync; hardware shows 0 to 5.
+    /// Number of waypoints between a periodic A-sync and its I-sync; hardware shows 0 to 5.
     std::uint8_t isync_delay_waypoints = 0;
-    /// v1.0: timestamps carry the time of their packet, so many cycles after the waypoint (5.5).
+    /// v1.0: a timestamp carries the time of its packet; cycles from the waypoint to the packet (5.5).
     std::uint8_t packet_delay_cycles = 0;
 
     /// The timestamp bus: ticks = first + cycle * numerator / denominator, unless set_timestamp() says otherwise.

@@ -1,5 +1,5 @@
 /// `Decoder` on several cores: the stream is cut behind I-syncs, the pieces are decoded side by side, and their
-/// elements come in order, exactly those of `Decoder` (docs/spec/pft.md, 2.11 and 4.3).
+/// elements come in order; they equal the elements of `Decoder` (docs/spec/pft.md, 2.11 and 4.3).
 ///
 /// A place to cut is an A-sync with packets behind it that parse up to an I-sync; its piece begins behind that I-sync,
 /// which gives address, state and Context ID, and empties the return stack. What an I-sync does not give:

@@ -1,5 +1,5 @@
-/// Packets ↔ text: the notation of `waymark packets` and of .wmt tests, `BRANCH-ADDRESS target=0x17/1`. Names and
-/// fields are those of docs/spec/pft.md, section 2.
+/// Packets ↔ text: the notation of `waymark packets` and of .wmt tests, `BRANCH-ADDRESS target=0x17/1`.
+/// docs/spec/pft.md, section 2, has the names and fields.
 #pragma once
 
 #include <memory>

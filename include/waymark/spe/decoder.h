@@ -1,6 +1,6 @@
-/// Bytes → records at speed: a record whose headers are where those of an earlier record were is taken apart without
-/// parsing it, and everything unusual goes packet by packet. Gives exactly the records of `ReferenceDecoder`
-/// (docs/spec/spe.md, section 4.1).
+/// Bytes → records at speed: a record with its headers where an earlier record had them is taken apart without parsing
+/// it, and everything unusual goes packet by packet. Gives exactly the records of `ReferenceDecoder` (docs/spec/spe.md,
+/// section 4.1).
 #pragma once
 
 #include <memory>

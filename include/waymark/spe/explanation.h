@@ -25,10 +25,10 @@ struct ExplainedUnit {
 /// Registers as given. What is not given counts as 0 but for three fields (`assumed`).
 class ExplainInput {
 public:
-    /// A register or field of it, and a number. It outdoes what files say. `usage`: there is no such register, or it
-    /// was given already, or the value is none.
+    /// Sets a register, or a field of a register, to a number. It overrides what files say. `usage`: there is no such
+    /// register, or it was given already, or the value is none.
     Status add(std::string_view name, std::string_view value);
-    /// The text of a file of registers; `path` is for messages. Errors: those of read_settings().
+    /// The text of a file of registers; `path` is for messages. Errors: the errors of read_settings().
     Status add_file(const std::string& path, std::string_view text);
     /// All was given. `usage`: that is no register, or the unit cannot be so.
     Status finish(const ExplainedUnit& unit);

@@ -70,7 +70,7 @@ public:
 
     [[nodiscard]] Address base() const { return base_; }
     [[nodiscard]] Address end() const { return base_ + bytes_.size(); }
-    /// All of it, as it lies in memory.
+    /// The whole buffer, as it lies in memory.
     [[nodiscard]] Bytes bytes() const { return bytes_; }
     /// What lies below a write pointer; nothing if that is outside.
     [[nodiscard]] Bytes written(Address pointer) const;
@@ -86,8 +86,8 @@ private:
 /// All packets of a record but the terminator, each once.
 using RecordOrder = std::array<RecordColumn, column_count - 1>;
 
-/// Where the specification marks what is recorded as the implementation's (impl), or is not sure. Defaults are those of
-/// the architecture's reference model (3.11).
+/// Where the specification marks what is recorded as the implementation's (impl), or is not sure. The defaults come
+/// from the architecture's reference model (3.11).
 
 struct ModelChoices {
     /// Samples in flight; one more is a collision (1.3). At least 1.
@@ -100,7 +100,7 @@ struct ModelChoices {
     /// Where random numbers begin: jitter, and the access of a memory copy that is sampled.
     std::uint64_t seed = 0;
 
-    /// Which events there are; those that the version does not have are none (4.5), and those of SME come with it.
+    /// Events that the unit has. Events that its version lacks are ignored (4.5), and the events of SME come with SME.
     /// Default: all that have a name.
     std::uint64_t events = 0x00fe'0fff;
     /// Bytes of an event packet: 1, 2, 4 or 8; what does not fit is left out. 0: as many as the highest event needs.
@@ -196,13 +196,13 @@ inline constexpr std::uint64_t exception = 1U << 0, retired = 1U << 1, l1d_acces
 /// Where a branch goes, or went.
 struct BranchTarget {
     Address address{};
-    /// Those of the target, where they differ from those of the branch: exception returns.
+    /// Exception level and security state of the target, if they differ from the branch's: exception returns.
     std::optional<std::uint8_t> exception_level{};
     std::optional<SecurityState> security{};
     bool operator==(const BranchTarget&) const = default;
 };
 
-/// The first access that an operation makes to data, others than those of 3.11.
+/// The first access that an operation makes to data, apart from the accesses of 3.11.
 struct Access {
     Address address{};    ///< virtual, all 64 bits
     bool tagged = false;  ///< bits 63:56 are a tag: TBI applies
@@ -288,7 +288,7 @@ struct PmuCounts {
 struct ModelCounts {
     PmuCounts pmu;
     std::uint64_t outside =
-        0;  ///< operations passed or skipped that were no members: profiling not enabled, or not of it
+        0;  ///< operations passed or skipped that were no members: profiling was not enabled, or not for them
     std::uint64_t chosen = 0;  ///< members that the interval chose; each has one fate in the end
     std::array<std::uint64_t, fate_count> fates{};
     std::uint64_t bytes = 0;         ///< written, padding and torn records included
@@ -312,9 +312,9 @@ public:
     /// One operation. Which one a member of the population is, PMSIDR_EL1.ArchInst decides: `Executed::continues`.
     void retire(const Executed& operation);
 
-    /// So many operations can be skipped: none of them is chosen, and nothing that one of them could see changes with
-    /// time. Those of which the unit takes no notice count for nothing: further micro-operations of an instruction
-    /// where ArchInst is 1, and those that never retire without `ModelChoices::speculation`.
+    /// Number of operations that can be skipped: none is chosen, and nothing that they could see changes with time.
+    /// Operations that the unit ignores do not count: further micro-operations of an instruction where ArchInst is 1,
+    /// and those that never retire without `ModelChoices::speculation`.
     [[nodiscard]] std::uint64_t until_next() const {
         if (!looked_) [[unlikely]]
             look_ahead();

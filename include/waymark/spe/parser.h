@@ -148,7 +148,7 @@ private:
         return chunk;
     }
 
-    /// One packet that begins at `first`. An alignment packet is only begun; `bytes` is then what of it has been read.
+    /// One packet that begins at `first`. An alignment packet is only begun: `bytes` has the bytes that have been read.
     Parsed parse_here(Bytes bytes, Offset first) {
         bool aligning = false;
         Parsed parsed = parse_one(bytes, [&](const auto& packet, std::size_t size) {

@@ -315,7 +315,7 @@ struct PmbidrEl1 {
     bool operator==(const PmbidrEl1&) const = default;
 };
 
-/// MDCR_EL2, the monitor debug configuration register of EL2: what of it concerns profiling (2.8).
+/// MDCR_EL2, the monitor debug configuration register of EL2: the fields that concern profiling (2.8).
 struct MdcrEl2 {
     static constexpr std::string_view name = "MDCR_EL2", title = "monitor debug configuration, EL2", section = "2.8";
     static constexpr Encoding encoding{3, 4, 1, 1, 1};
@@ -335,7 +335,7 @@ struct MdcrEl2 {
     bool operator==(const MdcrEl2&) const = default;
 };
 
-/// MDCR_EL3, the monitor debug configuration register of EL3: what of it concerns profiling (2.8).
+/// MDCR_EL3, the monitor debug configuration register of EL3: the fields that concern profiling (2.8).
 struct MdcrEl3 {
     static constexpr std::string_view name = "MDCR_EL3", title = "monitor debug configuration, EL3", section = "2.8";
     static constexpr Encoding encoding{3, 6, 1, 3, 1};
@@ -358,7 +358,7 @@ struct MdcrEl3 {
     bool operator==(const MdcrEl3&) const = default;
 };
 
-/// SCR_EL3, the secure configuration register: what of it concerns profiling (2.8).
+/// SCR_EL3, the secure configuration register: the fields that concern profiling (2.8).
 struct ScrEl3 {
     static constexpr std::string_view name = "SCR_EL3", title = "secure configuration", section = "2.8";
     static constexpr Encoding encoding{3, 6, 1, 1, 0};
@@ -377,7 +377,7 @@ struct ScrEl3 {
     bool operator==(const ScrEl3&) const = default;
 };
 
-/// HCR_EL2, the hypervisor configuration register: what of it concerns profiling (2.8).
+/// HCR_EL2, the hypervisor configuration register: the fields that concern profiling (2.8).
 struct HcrEl2 {
     static constexpr std::string_view name = "HCR_EL2", title = "hypervisor configuration", section = "2.8";
     static constexpr Encoding encoding{3, 4, 1, 1, 0};
@@ -396,7 +396,7 @@ struct HcrEl2 {
     bool operator==(const HcrEl2&) const = default;
 };
 
-/// PMCR_EL0, the performance monitors control register: what of it concerns profiling (2.8).
+/// PMCR_EL0, the performance monitors control register: the fields that concern profiling (2.8).
 struct PmcrEl0 {
     static constexpr std::string_view name = "PMCR_EL0", title = "performance monitors control", section = "2.8";
     static constexpr Encoding encoding{3, 3, 9, 12, 0};
@@ -479,8 +479,8 @@ struct Registers {
         f(self.scr_el3), f(self.hcr_el2), f(self.pmcr_el0);
     }
 
-    /// The published name for another spelling of it: lower case, the EL12 aliases, CurrentEL for PSTATE. Empty if
-    /// there is no such register.
+    /// The published name for another spelling of the name: lower case, the EL12 aliases, CurrentEL for PSTATE. Empty
+    /// if there is no such register.
     [[nodiscard]] static std::string_view canonical(std::string_view name);
 
     /// Sets the register of this published name; false if there is none.

@@ -1,4 +1,4 @@
-/// Packets ↔ text: `ADDRESS index=0 address=0xc0ffc0c2868c8b5c`. Names and fields are those of docs/spec/spe.md,
+/// Packets ↔ text: `ADDRESS index=0 address=0xc0ffc0c2868c8b5c`. The names and fields come from docs/spec/spe.md,
 /// section 4.
 #pragma once
 
