@@ -16,7 +16,7 @@ struct ExpandedLists {
 };
 
 /// Adds an image with its ranges and jumps to `answers`, whose image it becomes; each list is walked once, from its
-/// address on, and counts as often as it was met. A list ends where an indirect branch is taken. Errors: those of
+/// address on, and counts as often as it was met. A list ends where an indirect branch is taken. Errors: the errors of
 /// reading the file.
 [[nodiscard]] Result<ExpandedLists> add_branch_lists(answers::Answers& answers, const answers::BranchListImage& lists,
                                                      const std::filesystem::path& file);

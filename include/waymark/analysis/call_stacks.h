@@ -1,5 +1,5 @@
 /// The stacks of calls, one for each Context ID, and the tree of all that was on each: what is on them, and where flow
-/// goes on in them when it arrives somewhere. The rules are those of flow_calls.h.
+/// goes on in them when it arrives somewhere. flow_calls.h has the rules.
 ///
 /// An open set of stacks (a fork's) does not know what came before. What would look below its own frames is kept as an
 /// operation; `join` does these on the stacks before, so that one pass and any division into parts give the same.
@@ -167,7 +167,7 @@ public:
         if (watched_) [[unlikely]]
             watched_->went({edge, to});
     }
-    /// So many repeats were done as before.
+    /// Number of repeats that were done as before.
     [[nodiscard]] std::uint64_t repeated() const { return repeats_.hits(); }
     /// All of the repeat is done: these ranges, but for the branch of the edge `behind`, if there is one.
     void remember(std::span<const flow::Range> ranges, std::uint32_t behind, FlowCounts& counts);
@@ -222,7 +222,8 @@ private:
                       all_.begin() + static_cast<std::ptrdiff_t>(size_), all_.begin());
             size_ -= count;
         }
-        /// For so many more, which may be put beyond the topmost one, and are then counted by `set_size`.
+        /// Makes room for `more` entries above the topmost one. The caller may write them, and then counts them with
+        /// `set_size`.
         void make_room(std::size_t more) {
             if (size_ + more > all_.size()) [[unlikely]]
                 all_.resize(std::max(2 * all_.size(), size_ + more));
@@ -273,7 +274,7 @@ private:
         CallTree settled;  ///< of stacks that were given up
         Frames frames;
         std::size_t bottom = 0;  ///< frames below are forgotten
-        std::size_t above = 0;   ///< so many that are forgotten are no longer there
+        std::size_t above = 0;   ///< forgotten frames that were also erased from `frames`
         bool cut = false;        ///< some are forgotten
         std::uint32_t interrupts = 0;
         Clock clock;

@@ -66,8 +66,8 @@ struct DpuSetup {
     std::vector<std::uint64_t> doubtful{};
 };
 
-/// Readings one after another, without those that are doubtful. For each that is not, what the trace says of it, or
-/// what it says with those before left out.
+/// Readings one after another, without doubtful ones. Each has what the trace says about it, or what the trace says
+/// when earlier readings are left out.
 class DpuReadings {
 public:
     explicit DpuReadings(const DpuSetup& setup) : values_(setup.initial), doubtful_(setup.doubtful) {}
@@ -101,7 +101,7 @@ private:
 // ---- what it cost
 
 struct DpuTask {
-    DpuCounts sum{}, sampled{}, tail{};  ///< all; of it from samples alone, and after the last reading
+    DpuCounts sum{}, sampled{}, tail{};  ///< all counts; the part from samples alone; the part after the last reading
     /// Uninterrupted stays of which the trace has begin and end; outside modes TASK and FLOW stretches between samples.
     DpuSpread stays;
     /// Modes TASK, FLOW, EONCE_RAW and EONCE_COMP: stays that the trace shows. Where something is missing, what may be

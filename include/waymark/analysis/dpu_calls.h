@@ -50,7 +50,7 @@ public:
     /// An interval passed that a filter leaves out: where services that are open end is not known.
     void pass_unseen() { open_services_.clear(); }
     /// It belongs to somebody. `run`: where the code began that ran in it, if that is known; `last_pc`: where it left.
-    /// `known`: all of it was counted.
+    /// `known`: every count of the stay was observed.
     void book(const DpuOwner& who, const DpuCounts& counts, const std::optional<Place>& run,
               const std::optional<Place>& last_pc, bool known);
     /// A change of flow, or of the task alone, away from `before`; none: from an unknown context.

@@ -53,7 +53,7 @@ public:
 
     static constexpr std::size_t no_image = ~std::size_t{0};
     struct Function {
-        std::uint32_t address{};     ///< where it begins; the address asked for where nothing is known of it
+        std::uint32_t address{};     ///< where the function begins; if unknown: the address that was looked up
         std::string name;            ///< empty: not known; with `?` at its end: the symbol before it (image/symbols.h)
         std::string linkage_name{};  ///< as in the symbol table; empty: not from one
         std::size_t image = no_image;  ///< it lies in: a place in `images`

@@ -54,7 +54,7 @@ struct DpuFinding {
 [[nodiscard]] std::string dpu_left_out(const DpuSaid& said);
 /// How much of the run the trace is: from `dpu_losses`, `dpu_doubts` and what IDFLT leaves out.
 [[nodiscard]] answers::Account dpu_account(const DpuSaid& said, const DpuCosts& costs);
-/// All that the unit was asked to trace is there, and nothing of it is in doubt.
+/// The trace has everything that the unit was asked to trace, and no doubt about any part.
 [[nodiscard]] bool is_whole(const DpuSaid& said, const DpuCosts& costs);
 /// What there is but cannot be so, or hardly. `counter`: whose counts sentences give.
 [[nodiscard]] std::vector<DpuFinding> dpu_doubts(const DpuCosts& costs, const DpuSaid& said, unsigned counter);

@@ -60,8 +60,8 @@ private:
     using Stack = std::vector<Open>;
     struct Seen {
         DpuLoop loop;
-        bool compressed = false;  ///< the trace has an entry of it as a loop, not only pairs that jump back
-        bool dropped = false;     ///< runs of it were forgotten, and may go on
+        bool compressed = false;  ///< the trace has a loop entry, not only pairs that jump back
+        bool dropped = false;     ///< some of its runs were forgotten and may go on
     };
 
     void run(const dpu::Element& element, std::uint64_t jumps);

@@ -25,7 +25,7 @@ struct DpuRatio {
     [[nodiscard]] std::optional<double> value(std::span<const std::uint64_t> counts) const;
 };
 
-/// The figures that counts of these names give, in a fixed order. Names are those of metrics: `CYCLES`, `A0 CYCLES`,
+/// The figures that counts of these names give, in a fixed order. A name is a metric's name: `CYCLES`, `A0 CYCLES`,
 /// `DC_MISS (user)`; counts that are qualified differently are not put together.
 [[nodiscard]] std::vector<DpuRatio> dpu_ratios(const std::vector<std::string>& names);
 

@@ -61,7 +61,7 @@ struct FlowAnswersOptions {
     bool inlined = false;  ///< with instructions: the inlined calls they lie in
     bool ranges = false;   ///< exact ranges and branches by image (analysis/image_tables.h), which others fill
     bool cycles = false;   ///< cycles were traced
-    /// There are other sources than those of these streams: the tree of calls begins with the source's name.
+    /// The capture has sources beside these streams' sources: the tree of calls begins with the source's name.
     bool several_sources = false;
     /// The streams are a part of the run: the rest could have run everything, so what did not run is not observed.
     bool partial = false;
@@ -81,7 +81,7 @@ struct FlowAnswersOptions {
 /// How often units did not trace for a while, by their own choice, amid what they traced.
 struct StretchesOff {
     std::uint64_t all{};
-    /// Those of which address filters cannot be the reason: code that was left out there was traced at other times.
+    /// Stretches that address filters do not explain: the code that they left out was traced at other times.
     std::uint64_t not_by_address{};
 };
 /// Of streams with calls.

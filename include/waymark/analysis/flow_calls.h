@@ -77,7 +77,7 @@ public:
 
     /// What there was no room for.
     [[nodiscard]] const LeftOut& left_out() const { return stacks_.left_out(); }
-    /// So many repeats (flow::Repeat) were taken as one.
+    /// Number of repeats (flow::Repeat) that were taken as one.
     [[nodiscard]] std::uint64_t repeated() const { return stacks_.repeated(); }
     void observe(CallObserver* observer) { stacks_.observe(observer); }
     /// Instructions and cycles so far, of all stacks and of lost flow.

@@ -84,7 +84,7 @@ private:
     std::optional<std::size_t> overflow_;  // the mark of an overflow that no timestamp has followed yet
     std::optional<std::uint64_t> last_ticks_;
     std::vector<Anchor> anchors_;
-    std::size_t every_ = 1, skipped_ = 0;  // of the anchors, so many are one
+    std::size_t every_ = 1, skipped_ = 0;  // one anchor of `every_` is kept; `skipped_` anchors have passed since
     std::uint64_t resolution_ = 0, end_ = 0, notes_left_out_ = 0;
 };
 

@@ -19,12 +19,12 @@ struct ImageQuality {
     bool debug_info{};           ///< the file has debug information
 };
 struct ImageAnswers {
-    answers::Answers answers;  ///< of this image alone, which is its image 0; addresses are those of the file
+    answers::Answers answers;  ///< of this image alone, which is its image 0; addresses are the file's
     ImageQuality quality;
 };
 
 /// `file`: of the image's build. Instructions of functions that ran and did not run themselves are `not_executed`
-/// unless the answers say that trace was lost. Errors: those of reading the file.
+/// unless the answers say that trace was lost. Errors: the errors of reading the file.
 [[nodiscard]] Result<ImageAnswers> image_answers(const answers::Answers& answers, answers::Index image,
                                                  const std::filesystem::path& file,
                                                  const std::vector<std::filesystem::path>& debug_folders);

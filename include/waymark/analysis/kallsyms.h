@@ -11,7 +11,7 @@
 
 namespace waymark::analysis {
 
-/// The text of a copy. Errors: those of reading.
+/// The text of a copy. Errors: the errors of reading.
 [[nodiscard]] Result<std::string> read_kallsyms(const std::filesystem::path& file);
 
 /// Whether a file can be a copy. A pipe is not looked at: it can be read once. `usage`: there is no such file, or it

@@ -68,7 +68,7 @@ struct alignas(64) KnownRepeat {
     struct Pop {
         std::uint64_t waits_for{};
         std::uint32_t caller{};
-        std::uint32_t at{};  ///< after so many instructions
+        std::uint32_t at{};  ///< number of instructions before it
         bool tail{};
     };
     /// What is added to a node.
@@ -93,10 +93,10 @@ struct alignas(64) KnownRepeat {
     bool named{}, replaced{};      ///< of that frame: `function` is one, and has replaced its own
     bool simple{};                 ///< no more than one pop and push each, and nothing is replaced
     bool listed = false;
-    std::uint8_t rise{};  ///< by so many frames the stack is higher on the way than before, at most
+    std::uint8_t rise{};  ///< highest stack height inside the repeat, relative to its start
     std::uint8_t pops{}, pushes{};
     Pop popped{};        ///< the first one
-    CallFrame pushed{};  ///< the first one that is there at the end; `at`: after so many instructions
+    CallFrame pushed{};  ///< the first one that is there at the end; `at`: number of instructions before its push
 
     /// What is not read each time.
     struct Rest {
@@ -163,7 +163,7 @@ public:
         slot.listed = listed;
         rests_[i] = rest;
     }
-    /// Calls add(known, rest) for those of the tree that were done since the last time.
+    /// Calls add(known, rest) for the tree's repeats that were done since the last call.
     template <class Add>
     void take_counted(std::uint64_t tree, const Add& add) {
         std::size_t kept = 0;
@@ -181,8 +181,8 @@ public:
     }
 
 private:
-    /// Tries are judged by so many misses: where fewer than a third of all were hits, so many repeats are not asked
-    /// for.
+    /// After `misses_judged` misses the tries are judged: if fewer than a third of them were hits, the next
+    /// `least_rest` to `most_rest` repeats are not looked up.
     static constexpr std::size_t misses_judged = 1024, least_rest = 4096, most_rest = std::size_t{1} << 18;
 
     [[nodiscard]] static std::uint64_t hash(const KnownRepeat::Begin& begin) {
@@ -230,9 +230,9 @@ public:
         ++t.returns;
         t.inclusive += instructions;
     }
-    /// A frame that was there is returned from: so many are left.
+    /// A frame that was there before the repeat returns; `frames` are left.
     void popped(std::size_t frames, const KnownRepeat::Pop& pop);
-    /// A function has replaced that of the topmost of so many frames.
+    /// A function has replaced the function of the topmost of `frames` frames.
     void replaced(std::size_t frames, const Arrival& by) {
         if (by.returns_twice) return give_up();
         if (frames > base_) return;
@@ -242,7 +242,7 @@ public:
     /// A branch went there.
     void went(const Way& way) { turn(way).times += 1; }
 
-    /// So many of the frames that were there first are there at the end.
+    /// Number of the first frames that are still there at the end.
     [[nodiscard]] std::size_t base() const { return base_; }
     [[nodiscard]] std::uint64_t clock() const { return clock_; }
     [[nodiscard]] KnownRepeat& known() { return known_; }

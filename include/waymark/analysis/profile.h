@@ -77,7 +77,7 @@ public:
 
     Profile();
     ~Profile() override;
-    /// What comes of it is in the answers below once this has been joined, or taken a fork in.
+    /// The functions below give the results after this sink was joined or has joined a fork.
     void consume(const SampleBatch& batch) override;
     [[nodiscard]] std::unique_ptr<SampleSink> fork() const override { return std::make_unique<Profile>(); }
     void join(SampleSink& fork) override;

@@ -18,7 +18,7 @@ namespace waymark::analysis {
 /// Finds the files of images by path and build ID.
 class ProfiledFiles {
 public:
-    /// `given`: files that may be those of any image.
+    /// `given`: files that may belong to any image.
     ProfiledFiles(image::FileSearch search, std::vector<std::string> given);
     /// Where it was, or where its build is found. Errors: `not_found`, `bad_format`: image::find_file's.
     [[nodiscard]] Result<image::FoundFile> file_of(const answers::Image& image) const;
@@ -30,7 +30,7 @@ private:
 };
 
 /// Ranges and branches of all branch lists whose files are found; findings say which are not, and what of the lists
-/// leads to no branch. Errors: those of reading a file.
+/// leads to no branch. Errors: the errors of reading a file.
 [[nodiscard]] Result<answers::Answers> expanded(const answers::BranchLists& lists, const ProfiledFiles& files);
 
 /// Instructions that ran in an image, by the exact ranges.

@@ -23,7 +23,7 @@ struct Erratum {
 /// that number: `modelled (near a Neoverse N1)`.
 [[nodiscard]] std::string core_name(std::uint32_t midr, bool modelled = false);
 /// Whether `waymark record` made the samples: their latencies, data sources and events of caches, TLBs and prediction
-/// are those of a model.
+/// come from a model.
 [[nodiscard]] bool is_modelled(const capture::perf::PerfData& data);
 
 /// Flags of AUX records: stretches of the buffer, and their bytes. A flag holds for its whole stretch, so how many
@@ -36,7 +36,7 @@ struct Flagged {
 struct StreamQuality {
     std::uint32_t cpu{}, tid{}, midr{};
     std::uint64_t bytes{}, records{}, selected{}, no_pc{}, damaged{}, inconsistent{};
-    std::uint64_t lost_bytes{};     ///< in no record; those of Totals, unreadable and missing ones
+    std::uint64_t lost_bytes{};     ///< bytes in no record: the gaps in Totals, unreadable bytes and missing bytes
     std::uint64_t damaged_bytes{};  ///< inside records
     Flagged collided, truncated, partial, overwritten;
     std::optional<double> mean_ns{};  ///< between records; a clock conversion and two records are needed
@@ -58,8 +58,8 @@ struct Sampling {
 struct Quality {
     std::vector<StreamQuality> streams;
     std::vector<Sampling> sampling;                         ///< none for a bare buffer
-    std::vector<std::pair<std::uint32_t, Erratum>> errata;  ///< MIDR and what is known of it
-    Flagged collided, truncated, partial;                   ///< of all AUX records, also those of no stream
+    std::vector<std::pair<std::uint32_t, Erratum>> errata;  ///< MIDR and a known erratum of the core
+    Flagged collided, truncated, partial;                   ///< of all AUX records, also of records without a stream
     std::uint64_t lost_events{};                            ///< records of perf itself that it lost
     std::uint64_t container_lost_bytes{}, container_losses{};
     bool unfinished{};  ///< the recorder was ended before it had finished the file

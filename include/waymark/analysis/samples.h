@@ -40,7 +40,7 @@ struct SampleCapture {
 };
 
 /// Opens a perf.data file; anything else is taken as the bare bytes of one unit. `midr` as SampleCapture::midr. Errors:
-/// those of `open_byte_file`, `read_perf_data` and `spe_info`; `bad_format`: the file holds trace of no unit.
+/// the errors of `open_byte_file`, `read_perf_data` and `spe_info`; `bad_format`: the file holds trace of no unit.
 [[nodiscard]] Result<SampleCapture> open_samples(const std::filesystem::path& path, std::uint32_t midr = 0,
                                                  capture::perf::Progress* progress = nullptr);
 
@@ -102,7 +102,7 @@ struct SampleTotals {
     std::uint64_t with_context{};         ///< samples that name their thread themselves
     std::uint64_t without_mapping{};      ///< samples whose PC lies in nothing that is known to be mapped
     std::uint64_t without_address{};      ///< samples of loads and stores without an address of data
-    std::uint64_t sve_without_address{};  ///< those of them that are of SVE
+    std::uint64_t sve_without_address{};  ///< the part of `without_address` from SVE instructions
     std::vector<Error> errors{};          ///< of reading
 
     [[nodiscard]] std::uint64_t records() const;

@@ -46,7 +46,7 @@ struct Image {
     std::string name;        ///< short, as tables show it
     std::string path{};      ///< what was opened; empty: nothing
     std::string build_id{};  ///< hexadecimal; empty: none
-    /// Its file has the symbols of all functions. Nothing: there is no file of it, or it is not known.
+    /// The image's file has the symbols of all functions. Nothing: the image has no file, or the file is unknown.
     std::optional<bool> has_symbols{};
     /// Code that never ran is known too: `has_symbols`, and all its code is known. Otherwise the known code is the code
     /// that ran and that its symbols cover; the rest is unknown.
@@ -89,7 +89,7 @@ struct SourceFile {
 /// A call whose callee the compiler put in its place, so that it is code of the caller's.
 struct InlinedCall {
     Index parent = none;         ///< the inlined call it is made in, before it; none: the function itself makes it
-    Index function = none;       ///< whose code all of it is: the one that has a symbol
+    Index function = none;       ///< the function with a symbol that contains the call's code
     std::string name;            ///< name of the called function
     std::string linkage_name{};  ///< as its symbol would be; empty: as the name
     Index source = none;         ///< where it is called
@@ -133,7 +133,7 @@ struct Line {
     std::uint32_t line{};
     Seen seen{};
     Index function = none;  ///< the first one with code of this line
-    std::uint64_t times{};  ///< the most often executed instruction of it; flow only
+    std::uint64_t times{};  ///< executions of the line's most executed instruction; flow only
     Costs costs{};          ///< of the instructions whose own line it is, by metric
 };
 
@@ -289,10 +289,10 @@ struct TimelineSample {
     Index track = none;                  ///< its own, above its others, which are behind it
     std::uint64_t order{};               ///< sample_order(capture)
     std::uint64_t contents{};            ///< hash of its timeline: captures may have one name
-    std::uint64_t resolution{};          ///< Timeline::resolution, of it alone
+    std::uint64_t resolution{};          ///< Timeline::resolution of this capture alone
     std::uint64_t uncertainty{}, end{};  ///< of its axis, which begins at 0
 };
-/// Most captures of a sum whose timelines are kept: those of the least `sample_order`.
+/// A sum keeps at most this many timelines: the captures with the smallest `sample_order`.
 inline constexpr std::size_t most_samples = 8;
 [[nodiscard]] std::uint64_t sample_order(std::string_view capture);
 
@@ -344,12 +344,12 @@ struct Finding {
     std::string what;                       ///< a sentence
     std::string todo{};                     ///< what to do; empty: nothing
     std::optional<std::uint64_t> offset{};  ///< in the capture's buffer
-    /// A warning only about names of code: no trace is missing, and no gate fails because of it.
+    /// The finding warns only about names of code: no trace is missing, and no gate fails.
     bool of_names{};
     /// A file that was given and that none of the captures needs; empty: it is about no such file.
     std::string unused_file{};
-    /// Of a sum: how many of its captures say so, or the same with other numbers; these are those of one of them. 0: it
-    /// is not of single captures.
+    /// In a sum: the number of captures with this finding, perhaps with other numbers; the text has one capture's
+    /// numbers. 0: the finding does not come from single captures.
     std::uint64_t captures{};
 };
 
@@ -424,21 +424,22 @@ struct FunctionCosts {
 /// `interrupts`, what an interrupt or signal ran is no part of what it interrupted.
 [[nodiscard]] std::vector<FunctionCosts> function_costs(const Answers& answers, bool interrupts = true);
 
-/// Every line that an instruction is a statement of: its own, and those of `Answers::statements`.
+/// Every line that an instruction is a statement of: its own line, and the lines in `Answers::statements`.
 [[nodiscard]] std::vector<std::pair<Index, std::uint32_t>> lines_of(const Answers& answers, const Instruction& code);
 
-/// A function's name without what compilers append to copies and parts of it: `sort.isra.0`, `f() [clone .part.0]`.
+/// A function's name without what compilers append to the names of its copies and parts: `sort.isra.0`, `f() [clone
+/// .part.0]`.
 [[nodiscard]] std::string_view without_suffix(std::string_view name);
 
 /// Where an instruction comes from, the innermost line first; the last is of the function that has the symbol.
 [[nodiscard]] std::vector<InlineFrame> inline_frames(const Answers& answers, const Instruction& instruction);
 
-/// A function wherever its code is: its own, and what of it was inlined into others.
+/// A function's costs wherever its code is: in its own body, and inlined into other functions.
 struct InlinedCosts {
     std::string name;
-    Index function = none;    ///< its own code; none: all of it was inlined
+    Index function = none;    ///< the function's own code; none: the function was inlined everywhere
     Index image = none;       ///< its code lies in
-    std::uint64_t places{};   ///< inlined calls of it that cost something
+    std::uint64_t places{};   ///< inlined calls of the function that cost something
     Costs self{}, inlined{};  ///< by metric: without what is inlined into it; of that where it was inlined itself
 };
 /// By function as its author wrote them: what was inlined counts for what was called rather than for the caller. The

@@ -41,7 +41,7 @@ public:
     [[nodiscard]] bool is_by_whole_names() const;
     /// The words that name things of this kind.
     [[nodiscard]] std::vector<std::string> words(Kind kind) const;
-    /// What there is, all of it before anything is asked for.
+    /// Adds a name that exists. All names are added before the first question.
     void add(Kind kind, std::string_view name);
     void add(const Answers& answers, const Function& function);
     void add(const Image& image);
@@ -63,7 +63,7 @@ private:
     std::set<std::string, std::less<>> all_;  ///< what was added, without parameters and folders
 };
 
-/// The functions and sources of answers that `--only` asks for: those that it names, and those of the images that it
+/// The functions and sources of answers that `--only` asks for: the ones that it names, and the ones in images that it
 /// names.
 class Chosen {
 public:
@@ -72,7 +72,7 @@ public:
         return only_.empty() || (function < functions_.size() && functions_[function]) ||
                (source < sources_.size() && sources_[source]);
     }
-    /// A function that has no code of its own: all of it was inlined.
+    /// A function without code of its own: every call was inlined.
     [[nodiscard]] bool inlined(std::string_view name, Index image) const {
         return only_.empty() || only_.asks_for(Only::Kind::function, name) ||
                (image < images_.size() && images_[image]);

@@ -30,8 +30,8 @@ enum class BranchListVersion : std::uint8_t {
                                                       ByteSink& sink);
 
 /// Each exact range as a list of one branch, so that expanding the lists gives the ranges again. Ranges that no branch
-/// ends are left out. `of_image`: of this image alone (profile_image); empty: of all. Errors: as above, and those of
-/// profile_image.
+/// ends are left out. `of_image`: of this image alone (profile_image); empty: of all. Errors: as above, and the errors
+/// of profile_image.
 [[nodiscard]] Result<ExportReport> write_branch_list(const answers::Answers& answers, BranchListVersion version,
                                                      ByteSink& sink, const std::string& of_image = {});
 

@@ -55,10 +55,11 @@ public:
     /// Errors: `not_found`: there is no such file; `unreadable`; `bad_format`: it is no SQLite database, or a cut one.
     [[nodiscard]] static Result<Database> open(const std::string& path);
 
-    /// One SELECT. `usage`: it is none, or there are several, or what SQLite says of it, with what helps: the tables,
-    /// or the columns of those that it names.
+    /// Runs one SELECT. `usage`: the text is no SELECT, has several statements, or SQLite refuses it; the message then
+    /// lists the tables, or the columns of the tables that the text names.
     [[nodiscard]] Result<DatabaseRows> select(const std::string& sql) const;
-    /// Everything in the file, with what Waymark's table `schema` says of it, if there is one. Errors: `bad_format`.
+    /// All tables of the file, with the descriptions from Waymark's table `schema`, if the file has it. Errors:
+    /// `bad_format`.
     [[nodiscard]] Result<std::vector<KnownTable>> tables() const;
 
 private:

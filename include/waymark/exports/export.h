@@ -39,8 +39,8 @@ inline constexpr std::string_view old_name_of_llvm_profile = "autofdo";
 /// Null: there is none of that name.
 [[nodiscard]] const Format* find_format(std::string_view name);
 
-/// Index of a metric, by its name or a part of it that no other has; empty: the first. `usage`: there is none, with the
-/// names there are.
+/// Index of a metric, by its name or a part of the name that no other metric has; empty: the first. `usage`: there is
+/// none, with the names there are.
 [[nodiscard]] Result<std::size_t> find_metric(const answers::Answers& answers, std::string_view name);
 
 }  // namespace waymark::exports

@@ -8,7 +8,7 @@
 namespace waymark::exports {
 
 /// Every table of exports/tables.h, a table `schema` that explains each column, and views for the common questions.
-/// `path` must not exist. Errors: `unreadable`: the file cannot be written; nothing usable is left of it then.
+/// `path` must not exist. Errors: `unreadable`: the file cannot be written; it is then not usable.
 [[nodiscard]] Result<ExportReport> write_sqlite(const answers::Answers& answers, const std::filesystem::path& path);
 
 /// A question and the statement that answers it.

@@ -23,8 +23,8 @@ struct WriteOptions {
     CoveredSources coverage{};
     bool autofdo_as_loaded = false;  ///< ImageProfileOptions
 };
-/// `format`: any that is a single file of text or bytes; tables and databases have functions of their own. Errors:
-/// those of the format. Precondition: `format` is none of csv, jsonl and sqlite.
+/// `format`: any that is a single file of text or bytes; tables and databases have functions of their own. Errors: the
+/// errors of the format's function. Precondition: `format` is none of csv, jsonl and sqlite.
 [[nodiscard]] Result<ExportReport> write(const Format& format, const answers::Answers& answers,
                                          const WriteOptions& options, ByteSink& sink);
 

@@ -17,7 +17,7 @@ namespace waymark::report {
 /// Why there is no page, and how to get it, in two sentences; empty: there is one.
 [[nodiscard]] std::string_view why_no_page();
 
-/// How many slices of the timeline are worth having for a file of so many bytes: a slice takes from 2 to 10 of them,
+/// How many slices of the timeline are worth having for a file of `most_bytes`: a slice takes from 2 to 10 of them,
 /// and what does not fit in the end is merged. So the resolution grows with the file, until each call is a slice.
 [[nodiscard]] constexpr std::uint32_t slices_for(std::uint64_t most_bytes) {
     constexpr std::uint64_t bytes_a_slice = 10, least = 20'000, most = 10'000'000;
