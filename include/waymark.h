@@ -68,7 +68,7 @@ typedef struct wm_options wm_options;
 /// NULL if memory is exhausted.
 WM_API wm_options* wm_options_new(void);
 WM_API void wm_options_free(wm_options* options);
-/// Sets an option; of those that may be repeated, another one. Names and values are those of the command line, without
+/// Sets an option, or adds a value to an option that may be repeated. Names and values as on the command line, without
 /// `--`:
 ///   image        FILE or FILE@ADDRESS: what ran, an ELF file or a memory dump; may be repeated, the last one is seen
 ///   symbols      FILE: ELF file used for names only; may be repeated
@@ -120,7 +120,7 @@ WM_API wm_status wm_open_live(const wm_options* options, wm_capture** capture, w
 WM_API void wm_close(wm_capture* capture);
 
 WM_API wm_capture_kind wm_capture_get_kind(const wm_capture* capture);
-/// What is wrong with the description of the capture, or should be known of it: sentences.
+/// What is wrong with the description of the capture, or should be known about it: sentences.
 WM_API size_t wm_capture_problem_count(const wm_capture* capture);
 WM_API const char* wm_capture_problem(const wm_capture* capture, size_t index);
 
@@ -379,7 +379,7 @@ WM_API void wm_decoder_cancel(wm_decoder* decoder);
 /// everything was decoded before.
 WM_API wm_status wm_decoder_run(wm_decoder* decoder, wm_error** error);
 /// Decodes the next `bytes` of the capture, at most. `*more` is 0 when nothing is left: everything is then delivered,
-/// and errors are those of wm_decoder_run. Not for samples.
+/// and errors as for wm_decoder_run. Not for samples.
 WM_API wm_status wm_decoder_step(wm_decoder* decoder, size_t bytes, int* more, wm_error** error);
 /// The next bytes of a capture of wm_open_live, in chunks of any size. What is known by then is delivered before it
 /// returns; together, what is delivered does not depend on the chunks.
@@ -424,7 +424,7 @@ WM_API wm_status wm_answers_export(const wm_answers* answers, const char* format
 /// Tables that answers consist of; docs/sqlite-schema.md describes them. Functions and their costs, `metrics` and
 /// `health` need no bit of WM_ANSWERS_….
 WM_API size_t wm_answers_table_count(void);
-WM_API const char* wm_answers_table_name(size_t index);  ///< NULL: there are not so many
+WM_API const char* wm_answers_table_name(size_t index);  ///< NULL: there are fewer
 
 typedef struct wm_table wm_table;
 typedef enum wm_column_type {
@@ -498,7 +498,7 @@ WM_API wm_status wm_model_execute(wm_model* model, const wm_executed* list, size
 /// handler, and the next instruction is where execution is seen again.
 WM_API wm_status wm_model_exception(wm_model* model, const char* kind, uint64_t preferred_return, uint64_t handler,
                                     wm_isa handler_isa, uint64_t cycle, wm_error** error);
-WM_API const char* wm_exception_name(size_t index);  ///< NULL: there are not so many
+WM_API const char* wm_exception_name(size_t index);  ///< NULL: there are fewer
 /// The program ended; completes the trace.
 WM_API wm_status wm_model_finish(wm_model* model, wm_error** error);
 /// Takes the bytes made since the last call; they live until the next call for this model.

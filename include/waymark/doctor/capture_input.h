@@ -80,8 +80,8 @@ struct CaptureInput {
 [[nodiscard]] std::optional<Error> other_file(const std::string& path, bool text_too = true);
 
 /// Reads what is named. Problems that did not keep it from being read are in the session. `progress` may be null,
-/// `note` empty; it takes what was guessed. Errors: those of reading; `usage`: options that the capture does not go
-/// with, or a bare file without what it takes, with what its bytes show.
+/// `note` empty; it takes what was guessed. Errors: the errors of reading; `usage`: options that the capture does not
+/// go with, or a bare file without what it takes, with what its bytes show.
 [[nodiscard]] Result<pipeline::Session> open_capture(const CaptureInput& input, capture::perf::Progress* progress,
                                                      const std::function<void(const std::string&)>& note);
 

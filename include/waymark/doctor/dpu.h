@@ -22,8 +22,8 @@ namespace waymark::doctor {
 /// There is something besides padding.
 [[nodiscard]] bool has_content(const dpu::Totals& totals);
 
-/// Of the buffer's file: what the unit wrote (lines_written, at most the whole buffer) and the file, of so many bytes,
-/// has not.
+/// Bytes that the unit wrote (lines_written, at most the whole buffer) and that the buffer's file, of `there` bytes,
+/// lacks.
 [[nodiscard]] std::uint64_t missing_bytes(const capture::DpuCapture& capture, const pipeline::DpuTrace& trace,
                                           std::uint64_t there);
 
@@ -70,7 +70,7 @@ struct DpuSums {
 using DpuBeside = std::function<dpu::ElementSink*(const analysis::DpuSetup&)>;
 /// Adds up what readings hold. Where counters went down by more than hardly can be, those that cannot be true are
 /// looked for (analysis/dpu_doubts.h); if there are any, they become `setup.doubtful`, and all is added up once more
-/// without them. What `beside` makes takes the same elements. Errors: those of pipeline::decode_dpu.
+/// without them. What `beside` makes takes the same elements. Errors: the errors of pipeline::decode_dpu.
 [[nodiscard]] Result<DpuSums> add_up(const pipeline::DpuTrace& trace, Bytes dump, analysis::DpuSetup& setup,
                                      const analysis::DpuCode& code, const DpuBeside& beside = {});
 
@@ -81,8 +81,8 @@ struct DpuImageProblem {
 };
 /// What is lost without such a program, and what to do, as the rest of the sentence.
 [[nodiscard]] std::string cost_and_remedy(const DpuImageProblem& problem);
-/// Gives `code` the programs and names of the capture, each where and when it was mapped. `trace_bytes`: those of
-/// pipeline::trace_file that there are.
+/// Gives `code` the programs and names of the capture, each where and when it was mapped. `trace_bytes`: the size of
+/// pipeline::trace_file.
 std::vector<DpuImageProblem> name_code(const capture::DpuCapture& capture, const pipeline::DpuTrace& trace,
                                        std::uint64_t trace_bytes, analysis::DpuCode& code);
 /// Of code for which several files are possible, since nothing says when each of them was there: what is lost, and what

@@ -18,7 +18,7 @@
 
 namespace waymark::doctor {
 
-/// A file in memory; what is read of it is all that it costs.
+/// A file mapped into memory: only the pages that are read cost anything.
 class FileBytes {
 public:
     /// Errors: `unreadable`.
@@ -37,7 +37,7 @@ private:
 /// A capture folder, its buffer and what its registers say.
 class DpuInput {
 public:
-    /// Errors: those of the folder; `bad_format`: registers that cannot be.
+    /// Errors: the errors of reading the folder; `bad_format`: registers that cannot be.
     [[nodiscard]] static Result<DpuInput> open(const std::string& path);
 
     [[nodiscard]] const capture::DpuCapture& capture() const { return capture_; }

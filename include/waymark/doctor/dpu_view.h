@@ -24,15 +24,15 @@ namespace waymark::doctor {
 
 /// What is asked for. Messages name the options of the command line with which each is given.
 struct DpuViewOptions {
-    CaptureInput input;               ///< capture, images (FILE or FILE@LOAD_BIAS) and folders of it
+    CaptureInput input;               ///< the capture, its images (FILE or FILE@LOAD_BIAS) and folders
     std::string counter;              ///< by which rows are sorted; empty: the first
     std::vector<std::string> ranges;  ///< FROM-TO, or a function
 };
 
 class DpuView {
 public:
-    /// `view`: as analysis::trust_in has them; `ratios` too. Errors: those of the folder, of images and of decoding;
-    /// `usage`: a counter or range that is not there.
+    /// `view`: as analysis::trust_in has them; `ratios` too. Errors: the errors of reading the folder and the images,
+    /// and of decoding; `usage`: a counter or range that is not there.
     [[nodiscard]] static Result<std::unique_ptr<DpuView>> make(const DpuViewOptions& options, std::string_view view);
 
     [[nodiscard]] const DpuInput& input() const { return input_; }

@@ -1,4 +1,4 @@
-/// Findings (protocol/finding.h), and what is common to those of one kind.
+/// Findings (protocol/finding.h), and what findings of one kind have in common.
 #pragma once
 
 #include <string_view>

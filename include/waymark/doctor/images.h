@@ -23,12 +23,12 @@
 
 namespace waymark::doctor {
 
-/// A proof needs so many different paths through the image, each from an address that the trace names to the indirect
-/// branch from which it names the next. Code of another program has a branch there by chance only. In 400 pairs of
-/// programs and captures a wrong one came to 3 before its first contradiction, the right one to 16 or more
+/// Number of different paths through the image that a proof needs, each from an address that the trace names to the
+/// indirect branch from which it names the next. Code of another program has a branch there by chance only. In 400
+/// pairs of programs and captures a wrong one came to 3 before its first contradiction, the right one to 16 or more
 /// (tests/doctor/pairs_test.py).
 inline constexpr std::uint64_t paths_to_prove = 10;
-/// Without a proof an image still agrees where it says it lies if it explains so many hundredths of the trace.
+/// Without a proof an image still agrees at its own addresses if it explains at least this percentage of the trace.
 inline constexpr std::uint64_t percent_to_agree = 50;
 
 /// What decoding with an image gave.
@@ -49,11 +49,11 @@ struct Trial {
     Address no_memory{};                                    ///< where execution went there
     std::map<std::uint64_t, std::uint64_t> no_memory_at{};  ///< how often it went where there is none, by address
     std::uint64_t beside{};  ///< of those, how often right beside an ELF file's code (count_beside())
-    bool ended{};            ///< there were so many contradictions that the rest was left out
+    bool ended{};            ///< the trial ended early, after too many contradictions
 
     /// The image holds the code that ran at these addresses: what runs in it is explained to where the trace leaves it,
-    /// enough of it is confirmed, and no contradiction is left. Where much ran right beside the image, the program that
-    /// ran is another one, which has some code in common with it, such as the start of the C library.
+    /// enough of the image is confirmed, and no contradiction is left. Where much ran right beside the image, the
+    /// program that ran is another one, which has some code in common with it, such as the start of the C library.
     [[nodiscard]] bool proven() const {
         return contradictions == 0 && confirmed >= paths_to_prove && strayed * 10 <= indirect &&
                beside * 4 <= totals.ranges;
@@ -77,14 +77,14 @@ void count_beside(Trial& trial, const std::vector<follow::CodeExtent>& extents, 
 [[nodiscard]] std::string evidence(const Trial& trial);
 /// What a proof needs, as a sentence.
 [[nodiscard]] std::string proof_needs();
-/// A trial ends after so many contradictions.
+/// Number of contradictions after which a trial ends.
 inline constexpr std::uint64_t most_contradictions = 200;
-/// Decodes at most `most_bytes` with this code, up to so many contradictions.
+/// Decodes at most `most_bytes` with this code, and ends after `contradictions` contradictions.
 [[nodiscard]] Trial try_image(const std::vector<Stretch>& stretches, const Configuration& configuration,
                               const isa::CodeReader& code, std::uint64_t most_bytes = ~std::uint64_t{0},
                               std::uint64_t contradictions = most_contradictions);
 
-/// An image, loaded so many bytes above where it says.
+/// Loads an image `shift` bytes above its own addresses.
 using LoadImage = std::function<Result<std::shared_ptr<image::MemoryMap>>(std::uint64_t shift)>;
 /// `FILE[@ADDRESS]`; a raw dump without an address begins at 0.
 [[nodiscard]] LoadImage load_argument(std::string argument);

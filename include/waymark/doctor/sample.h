@@ -28,13 +28,14 @@ struct BufferSample {
     [[nodiscard]] bool whole() const { return size_bytes == bytes(); }
 };
 
-/// So many pieces are taken of a buffer larger than `most_bytes`: its beginning, its end, and the rest between them at
+/// Number of pieces taken from a buffer larger than `most_bytes`: its beginning, its end, and the rest between them at
 /// equal distances.
 inline constexpr unsigned sample_pieces = 16;
 inline constexpr std::uint64_t sample_bytes = std::uint64_t{16} << 20;
 
-/// Reads at most `most_bytes` of the files, one after another as one stream. Of files that cannot be read anywhere
-/// (standard input, compressed files) the first `most_bytes`. Errors: those of `capture::open_bytes`.
+/// Reads at most `most_bytes` of the files, one after another as one stream. From files that can only be read from
+/// front to back (standard input, compressed files) it takes the first `most_bytes`. Errors: the errors of
+/// `capture::open_bytes`.
 [[nodiscard]] Result<BufferSample> take_sample(const std::vector<std::filesystem::path>& files,
                                                std::uint64_t most_bytes = sample_bytes);
 

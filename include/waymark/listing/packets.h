@@ -26,7 +26,7 @@ struct PacketsListed {
     std::uint64_t packets = 0;  ///< of all types
     PacketTypes found{};        ///< of the types asked for
     bool cut = false;           ///< the file holds less than it should
-    /// Gaps of all sources by reason, whether or not they were listed; offsets are those of the file.
+    /// Gaps of all sources by reason, whether or not they were listed; offsets refer to the file.
     std::array<flow::Trouble, gap_reasons> gaps{};
 };
 

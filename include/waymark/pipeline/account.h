@@ -22,12 +22,12 @@ struct DecodedStream {
     std::uint64_t ranges{}, instructions{};  ///< that were delivered
 };
 
-/// The account of a capture. `selected`: the sources that were asked for. `streams`: those of `report` that were
+/// The account of a capture. `selected`: the sources that were asked for. `streams`: the streams of `report` that were
 /// decoded.
 [[nodiscard]] answers::Account flow_account(const Session& session, const std::vector<const Source*>& selected,
                                             const Report& report, std::span<const DecodedStream> streams);
 
-/// Decodes what `selected` sources sent and gives the account of it. `unreadable`, where not null, receives the
+/// Decodes the trace of the `selected` sources and gives its account. `unreadable`, where not null, receives the
 /// errors of buffers that could not be opened or read to their end; the account counts such buffers as `cut`.
 [[nodiscard]] answers::Account account_of(const Session& session, const std::vector<const Source*>& selected,
                                           const Progress& progress = {}, std::vector<Error>* unreadable = nullptr);

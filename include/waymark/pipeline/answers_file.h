@@ -11,8 +11,8 @@
 
 namespace waymark::pipeline {
 
-/// All that a file has, for reading: one column a metric (answers::scale_metrics). Errors: those of reading;
-/// `bad_format`: it is none.
+/// Reads everything in a file, with one column for each metric (answers::scale_metrics). Errors: the errors of reading;
+/// `bad_format`: the file is not an answers file.
 [[nodiscard]] Result<answers::Answers> read_answers_file(const std::string& path);
 /// The same to be added to others: captures that count different metrics are kept apart.
 [[nodiscard]] Result<answers::Answers> read_summand(const std::string& path);

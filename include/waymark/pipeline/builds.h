@@ -16,13 +16,13 @@ namespace waymark::pipeline {
 /// Copies of the programs that were recorded, by build ID.
 class Builds {
 public:
-    /// Of those of these captures that have a map of modules.
+    /// Reads the builds of the captures that have a map of modules.
     Builds(const std::vector<std::string>& captures, const image::FileSearch& files);
     /// Files of other captures that name code of this one better than its own do.
     [[nodiscard]] std::vector<std::string> names_for(const std::string& capture) const;
 
-    /// Those of the files that were given (`FILE` or `FILE@ADDRESS`) that concern this capture: a build that another
-    /// one ran, and not this one, does not.
+    /// The given files (`FILE` or `FILE@ADDRESS`) that concern this capture. A build that only another capture ran does
+    /// not.
     [[nodiscard]] std::vector<std::string> given_for(const std::string& capture,
                                                      const std::vector<std::string>& files) const;
 

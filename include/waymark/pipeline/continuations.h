@@ -19,7 +19,7 @@ public:
     Continuations(const Session& session, const std::vector<const Source*>& selected, const Report& report);
     [[nodiscard]] bool has_source(const std::string& name) const { return sources_.contains(name); }
     [[nodiscard]] bool has_buffer(const std::string& name) const { return buffers_.contains(name); }
-    /// All of it in a line; empty where there is none.
+    /// Everything in one line; empty if there is nothing.
     [[nodiscard]] std::string text() const;
 
 private:

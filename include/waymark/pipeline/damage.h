@@ -23,7 +23,7 @@ struct Damage {
         trigger_ids,      ///< bytes under the IDs of triggers and flushes that are none
         padding,          ///< bytes under the null ID that are not zero
         damaged_ids,      ///< a few bytes under IDs of sources that nobody described
-        undescribed_ids,  ///< so many of them that they are a source
+        undescribed_ids,  ///< the same, but enough bytes to be a source
         silence,          ///< a source ended inside a packet while others went on
         cut,              ///< a buffer lacks what was written, or its last frame is not whole
         lost_frames,      ///< frames that cannot be

@@ -22,7 +22,8 @@ struct Gave {
 /// Why the selected sources gave nothing: no bytes, no packet, or no instruction.
 [[nodiscard]] std::string why_nothing(const Session& session, const std::vector<const Source*>& selected,
                                       const Report& report, const Gave& gave);
-/// Why so many bytes of sources gave not a single packet. What can be changed is named: of a perf.data file, nothing.
+/// Why `bytes` bytes of the sources gave not a single packet. What can be changed is named: of a perf.data file,
+/// nothing.
 [[nodiscard]] std::string no_sync(const capture::Capture& capture, const std::vector<const Source*>& sources,
                                   std::uint64_t bytes);
 

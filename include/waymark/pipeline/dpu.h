@@ -50,7 +50,7 @@ struct DpuModuleTime {
     std::optional<std::uint64_t> to{};  ///< none: to the end
 };
 /// Of each module, in the order of the map. None where the map counts something else than bytes of trace, or the bytes
-/// of the trace cannot be counted from its beginning. `trace_bytes`: those of `trace_file` that there are.
+/// of the trace cannot be counted from its beginning. `trace_bytes`: the size of `trace_file`.
 [[nodiscard]] std::optional<std::vector<DpuModuleTime>> module_times(const capture::DpuCapture& capture,
                                                                      const DpuTrace& trace, std::uint64_t trace_bytes);
 

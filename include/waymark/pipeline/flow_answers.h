@@ -30,7 +30,7 @@ struct FlowAnswersOptions {
     unsigned workers = 1;            ///< threads that decode
 };
 
-/// Decodes those of the selected sources whose flow can be decoded. `progress` and `read` may be empty; `read` takes
+/// Decodes the selected sources whose flow can be decoded. `progress` and `read` may be empty; `read` takes
 /// the report of reading, in any case. Errors: `not_found`: nothing could be decoded, with the reason; `unreadable`:
 /// the same, and a buffer could not be read to its end.
 [[nodiscard]] Result<answers::Answers> flow_answers(const Session& session, const std::vector<const Source*>& selected,

@@ -70,7 +70,7 @@ private:
     std::set<std::uint32_t> images_;
 };
 
-/// Leaves out of a session what is not wanted: its sources get a filter, those of other CPUs are not selected any more
+/// Leaves out of a session what is not wanted: its sources get a filter, sources of other CPUs are no longer selected
 /// (Session::select), and parts of buffers that lie in another time are gone. Errors: `usage`: the capture is of one
 /// memory, or nothing is called so; the message lists what there is.
 [[nodiscard]] Status select_flow(Session& session, FlowSelection selection);
@@ -82,8 +82,8 @@ struct Filtered {
         bool kernel{};
         friend auto operator<=>(const Kind&, const Kind&) = default;
     };
-    std::uint64_t passed{};                    ///< ranges, and places without code
-    std::uint64_t uncertain{};                 ///< of all, so many may have run when the thread had another name
+    std::uint64_t passed{};     ///< ranges, and places without code
+    std::uint64_t uncertain{};  ///< the part of all ranges that may have run when the thread had another name
     std::map<Kind, std::uint64_t> left_out{};  ///< the same
     std::uint64_t last{};                      ///< time of the last range that was left out
 };
@@ -91,7 +91,7 @@ struct Filtered {
 /// Of all streams of a report, for messages. Empty: there is no filter.
 struct FilterNote {
     bool nothing_passed{};
-    bool uncertain{};    ///< of a part of it, it is not known whether it is of what is wanted
+    bool uncertain{};    ///< it is not known whether a part belongs to what is wanted
     std::string text{};  ///< a sentence without a full stop
 };
 [[nodiscard]] std::optional<FilterNote> filter_note(const Session& session, const Report& report);

@@ -1,4 +1,4 @@
-/// Sentences on what is wrong, those of one kind together.
+/// Sentences on what is wrong, sentences of one kind together.
 #pragma once
 
 #include <string>

@@ -25,7 +25,7 @@ public:
     PieceReader(const PieceReader&) = delete;
     PieceReader& operator=(const PieceReader&) = delete;
 
-    /// Reads the next piece, of at most so many bytes, and gives it to the consumers. False: nothing was left, and all
+    /// Reads the next piece, of at most `most_bytes`, and gives it to the consumers. False: nothing was left, and all
     /// consumers are finished. Buffers whose bytes do not come from files (OpenBuffer) end where a read gives nothing.
     bool step(std::size_t most_bytes = usual_piece_bytes);
     /// Bytes read so far, of all buffers together.

@@ -1,4 +1,5 @@
-/// What is wrong with a capture, or should be known of it, and shows when its bytes are read and its packets counted.
+/// What is wrong with a capture, or should be known about it, as far as reading its bytes and counting its packets
+/// shows.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ struct IdBytes {
     std::uint64_t bytes{};
     const Source* source{};  ///< null: none of the buffer's has it
 };
-/// Of a buffer in frames: those of all IDs that sources may have.
+/// Of a buffer in frames: the bytes under all IDs that sources may have.
 [[nodiscard]] std::vector<IdBytes> ids_in(const BufferReport& buffer, const Session& session);
 
 /// Sentences, besides the session's own problems. `report`: of a run with PacketCounter as consumers.

@@ -17,7 +17,7 @@ namespace waymark::pipeline {
 
 struct ProcessSurvey {
     std::vector<Damage> missing;                        ///< as code_damage()
-    std::vector<capture::Peculiarity> peculiarities{};  ///< besides those of the capture
+    std::vector<capture::Peculiarity> peculiarities{};  ///< besides the capture's own
     std::uint64_t bytes{}, of{};                        ///< of trace that were looked at, and all
 };
 

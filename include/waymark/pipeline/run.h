@@ -107,9 +107,9 @@ using OpenBuffer = std::function<Result<std::unique_ptr<capture::ByteStream>>(co
 /// in parts only when the source's first byte comes; a null consumer leaves the source out. A buffer that cannot be
 /// read to its end is reported, and what came before the failure counts. Memory: a piece of 4 MiB, its bytes once more
 /// by source, and their offsets, whatever the size of the capture. Each piece is given to the consumers source by
-/// source, so that what they deliver has one order. With `at_once` > 1 so many threads read buffers side by side, each
-/// with that memory: `make` and `progress` are then called by one thread at a time, but for buffers in any order;
-/// consumers of different buffers work concurrently. The report is the same.
+/// source, so that what they deliver has one order. With `at_once` > 1 that number of threads read buffers side by
+/// side, each with that memory: `make` and `progress` are then called by one thread at a time, but for buffers in any
+/// order; consumers of different buffers work concurrently. The report is the same.
 [[nodiscard]] Report run(const Session& session, std::span<const Source* const> selected, const MakeConsumer& make,
                          const Progress& progress = {}, const OpenBuffer& open = {}, unsigned at_once = 1);
 /// How many buffers are best read side by side by `workers` threads; 1: rather let each decoder have all threads. Those
@@ -138,7 +138,7 @@ public:
 /// the fast decoder on `jobs` threads, the caller's among them. The sink is called by one thread at a time, its forks
 /// by several. What it gets does not depend on `jobs`. Of a source with code of several processes (Source::code) the
 /// sink gets addresses at the places of files, which `Source::memory` and `names` are for; or, with
-/// `Addresses::as_they_were`, those of the processes. What the source's filter leaves out does not come.
+/// `Addresses::as_they_were`, the processes' own addresses. What the source's filter leaves out does not come.
 enum class Addresses : std::uint8_t { placed, as_they_were };
 [[nodiscard]] std::unique_ptr<FlowConsumer> flow_consumer(const StreamInfo& stream, flow::Sink& sink, DecoderKind kind,
                                                           unsigned jobs = 1, Addresses addresses = Addresses::placed);

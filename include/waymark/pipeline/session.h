@@ -21,7 +21,7 @@
 
 namespace waymark::pipeline {
 
-/// Names for the addresses of sources: of the files that were mapped while they traced, and those of the options.
+/// Names for the addresses of sources: from the files that were mapped while they traced, and from the options.
 struct Names {
     image::Symbols symbols;
     std::vector<image::LoadedFile> files;
@@ -40,7 +40,7 @@ struct Source {
     /// at different times.
     std::shared_ptr<const Names> names;
     /// The source whose thread this one goes on with (capture::ModuleMap::before), all of whose buffers come before
-    /// those of this one; empty: none.
+    /// this source's buffers; empty: none.
     std::string continues{};
     /// Where several processes ran: the code of each. Null: all see `memory`.
     std::shared_ptr<const ProcessCode> code{};
@@ -62,7 +62,7 @@ struct SessionOptions {
     std::vector<std::string>
         images;  ///< `FILE[@ADDRESS]`, added after the capture's own memory: the last one added wins
     std::vector<std::string> symbols;  ///< further ELF files, for names only
-    /// Names of code that was generated, besides those of the capture.
+    /// Names of code that was generated, besides the capture's own.
     std::vector<std::string> perf_maps{}, jitdumps{};
     /// Names of the kernel where no vmlinux has them (analysis/kallsyms.h); empty: those that perf copied, if it did.
     std::filesystem::path kallsyms{};

@@ -19,7 +19,7 @@ struct LeftOut {
 
 /// The answers of several captures added up, each as `read` gives it; runs of counters, which need not count the same,
 /// as analysis::merge_counter_runs does. Captures that exist but give nothing (`not_found`) are added to `left_out` if
-/// others give something. Precondition: there is a capture. Errors: those of `read`; `usage`: captures of several
+/// others give something. Precondition: there is a capture. Errors: the errors of `read`; `usage`: captures of several
 /// units.
 [[nodiscard]] Result<answers::Answers> answers_of_all(
     const std::vector<std::string>& captures,

@@ -18,7 +18,7 @@ struct VerifiedDpu {
     std::vector<std::string> warnings;  ///< what decoding found missing or doubtful, as every view says it
 };
 
-/// Errors: those of decoding.
+/// Errors: the errors of decoding.
 [[nodiscard]] Result<VerifiedDpu> verify_dpu(const doctor::DpuInput& input, const record::DpuTruth& truth);
 
 }  // namespace waymark::verify

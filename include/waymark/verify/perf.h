@@ -35,7 +35,7 @@ struct VerifiedPerf {
     std::vector<pipeline::Damage> missing;  ///< code that was not found, or may be another's
     std::uint64_t instructions{};           ///< decoded, of all
     bool together = false;                  ///< the trace does not say which thread ran
-    bool partial = false;                   ///< trace was lost, or only a part of it was decoded
+    bool partial = false;                   ///< trace was lost, or only a part of the trace was decoded
     /// Of all threads: the worst. `not_compared` too where nothing was decoded.
     [[nodiscard]] Verdict verdict() const;
 };
