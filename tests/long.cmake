@@ -64,7 +64,7 @@ set_tests_properties(long.growth PROPERTIES SKIP_RETURN_CODE 77 RUN_SERIAL TRUE)
 waymark_long_test(writers "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/hostile/writers_test.py $<TARGET_FILE:waymark>
     ${PROJECT_SOURCE_DIR} --all)
 set_tests_properties(long.writers PROPERTIES SKIP_RETURN_CODE 77)
-foreach(folder isa coresight spe pft etm4 dpu follow)
+foreach(folder isa coresight spe pft etm4 dpu follow capture pipeline answers analysis image exports record)
     waymark_long_test(mutation_${folder} "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/mutation/campaign.py
         --build ${PROJECT_BINARY_DIR}/mutation-${folder} ${folder})
 endforeach()

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Mutation campaign over the decoders and the executable models. README.md beside this file describes it.
+"""Mutation campaign over the layers that decode and evaluate. README.md beside this file describes it.
 
     campaign.py [--seed N] [--count N] [--jobs N] [--build FOLDER] [--details FILE] [FOLDER…]
     campaign.py --self-test
 
-Prints one line for each folder (isa, coresight, spe, pft, dpu, follow, etm4; all by default). Exit status: 0 if every folder
-reaches the required score and no mutant listed as equivalent was killed, 1 if not, 2 if the build failed.
+Prints one line for each folder (all by default). Exit status: 0 if every folder reaches the required score and no mutant
+listed as equivalent was killed, 1 if not, 2 if the build failed.
 """
 import argparse
 import concurrent.futures
@@ -25,14 +25,16 @@ import mutants as finder
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-FOLDERS = ("isa", "coresight", "spe", "pft", "dpu", "follow", "etm4")
+FOLDERS = ("isa", "coresight", "spe", "pft", "dpu", "follow", "etm4", "capture", "pipeline", "answers", "analysis", "image",
+           "exports", "record")
 # The test programs to run, one after another: mutants that survive the first run in the next.
 # A protocol's row of the registry is tested by those who use it.
 USERS = ("pipeline", "doctor")
 PROGRAMS = {"isa": ("isa_test", "isa_objdump_test", "a64_objdump_test"), "follow": ("follow_test", "pft_test"),
             **{folder: (f"{folder}_test", *(f"{user}_test" for user in USERS)) for folder in ("spe", "pft", "dpu", "etm4")}}
 WRAPPED = ("isa_objdump_test", "a64_objdump_test")  # those of one source in tests/differential
-WANTED = 95.0  # per cent
+# In per cent, of a folder that is not named here: 95.
+WANTED = {"analysis": 90.0, "image": 90.0, "exports": 90.0, "record": 90.0}
 MEMORY = 4 << 30
 # Tests are grouped by their time in milliseconds; if a group kills the mutant, the later groups are not run.
 GROUPS = (20, 200, 1000, float("inf"))
@@ -44,8 +46,8 @@ def fail(text):
 
 
 def sources_of(folder):
-    paths = [*(ROOT / "src" / folder).iterdir(), *(ROOT / "include/waymark" / folder).iterdir()]
-    return sorted(p for p in paths if p.suffix in (".cc", ".h"))
+    places = (ROOT / "src" / folder, ROOT / "include/waymark" / folder)
+    return sorted(p for place in places if place.exists() for p in place.iterdir() if p.suffix in (".cc", ".h"))
 
 
 def read_folder(folder):
@@ -126,10 +128,13 @@ class Tree:
             if path.name not in names and path.name != "mutation_listener_test.cc":
                 path.unlink() if path.is_symlink() or path.is_file() else shutil.rmtree(path)
 
-    def write(self, texts):
-        wrapped = {f"tests/differential/{name}.cc": f'#include "{ROOT}/tests/differential/{name}.cc"\n'
-                                                    f'#include "{HERE}/listener.cc"\n' for name in WRAPPED}
-        texts = texts | wrapped
+    def write(self, texts, count):
+        # Only sources with mutants know of them, so that a compiler cache has all others.
+        switch = f'#define WAYMARK_MUTANTS {count}\n#include "{HERE}/switch.h"\n'
+        listener = f'{switch}#include "{HERE}/listener.cc"\n'
+        texts = {name: f"{switch}#line 1\n{text}" for name, text in texts.items()}
+        texts |= {f"tests/differential/{name}.cc": f'#include "{ROOT}/tests/differential/{name}.cc"\n{listener}'
+                  for name in WRAPPED}
         self.written = set(texts)
         own = [f"{place}/{f}" for f in FOLDERS for place in ("src", "include/waymark")]
         own += [f"tests/{f}" for f in (*FOLDERS, *USERS, "differential")]
@@ -137,12 +142,11 @@ class Tree:
         for name, text in texts.items():
             self.put(self.tree / name, text)
         for folder in (*FOLDERS, *USERS):
-            self.put(self.tree / "tests" / folder / "mutation_listener_test.cc", f'#include "{HERE}/listener.cc"\n')
+            self.put(self.tree / "tests" / folder / "mutation_listener_test.cc", listener)
 
-    def configure(self, count):
+    def configure(self):
         # The sweeps of the tests are as short as with sanitizers.
-        flags = (f"-w -fpermissive -Wno-narrowing -D_GLIBCXX_ASSERTIONS -DWAYMARK_SANITIZED -DWAYMARK_MUTANTS={count} "
-                 f"-include {HERE}/switch.h")
+        flags = "-w -fpermissive -Wno-narrowing -D_GLIBCXX_ASSERTIONS -DWAYMARK_SANITIZED"
         options = {"CMAKE_BUILD_TYPE": "Debug", "CMAKE_CXX_FLAGS_DEBUG": "-O1", "CMAKE_CXX_FLAGS": flags,
                    "CMAKE_CXX_COMPILER": "g++", "CMAKE_UNITY_BUILD": "ON", "WAYMARK_TESTS": "ON", "WAYMARK_WEB": "OFF"}
         command = ["cmake", "-S", self.tree, "-B", self.build, "-G", "Ninja"]
@@ -182,6 +186,8 @@ class Campaign:
     def draw(self):
         """The mutants to make: as many of each folder as wanted, and the equivalent ones drawn on the way."""
         for place, folder in enumerate(FOLDERS):
+            if folder not in self.options.folders:
+                continue
             possible = [m for m in self.all[folder] if m.key not in self.dropped]
             order = finder.draw(possible, len(possible), self.options.seed)
             drawn, wanted = [], self.options.count
@@ -199,13 +205,13 @@ class Campaign:
 
     def write(self):
         texts = {}
-        for folder in FOLDERS:
+        for folder in self.options.folders:
             for name, source in self.sources[folder].items():
                 texts[name] = source.write([m for m in self.drawn[folder] if m.file == name])
-        self.tree.write(texts)
+        self.tree.write(texts, 2 * len(FOLDERS) * self.options.count)
 
     def build(self):
-        for folder in FOLDERS:
+        for folder in self.options.folders:
             self.sources[folder], self.all[folder] = read_folder(folder)
         libraries = [f"waymark_{f}" for f in self.options.folders]
         programs = [program for f in self.options.folders for program in programs_of(f)]
@@ -215,14 +221,14 @@ class Campaign:
                 self.draw()
                 self.write()
                 if not configured:
-                    self.tree.configure(2 * len(FOLDERS) * self.options.count)
+                    self.tree.configure()
                     configured = True
                 said = self.tree.make(self.options.jobs, targets)
                 if said is None:
                     break
                 guilty = []
                 for places in said:
-                    guilty = [m for f in FOLDERS for m in self.drawn[f] if self.at(m, places)]
+                    guilty = [m for f in self.options.folders for m in self.drawn[f] if self.at(m, places)]
                     # If a line has several, the mutant that depends least on types is suspected first.
                     suspects = [m for m in guilty if m.operator == "swapped_field"]
                     lines = {(m.file, m.line) for m in suspects}
@@ -344,7 +350,7 @@ class Campaign:
             print(f"  listed as equivalent, but killed: {m.file}:{m.line}: {m.operator}: {m.change}: {m.text}")
         for m, result in sorted(lines, key=lambda r: (r[0].file, r[0].line)):
             print(f"  {result}: {m.file}:{m.line}: {m.operator}: {m.change}: {m.text}", flush=True)
-        return score >= WANTED and not wrong, lines
+        return score >= WANTED.get(folder, 95.0) and not wrong, lines
 
 
 SELF_TEST = """// A comment with `if (a < b)` in it.
@@ -432,7 +438,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/mutation", help="where to build")
     parser.add_argument("--details", type=pathlib.Path, help="write the survivors there, as entries of equivalents.toml")
     parser.add_argument("--self-test", action="store_true", help="check that mutants are found and can be switched")
-    parser.add_argument("folders", nargs="*", metavar="FOLDER", help="isa, coresight, spe, pft, dpu, follow, etm4 (all)")
+    parser.add_argument("folders", nargs="*", metavar="FOLDER", help=f"{', '.join(FOLDERS)} (all)")
     options = parser.parse_args()
     if options.self_test:
         return self_test()

@@ -1,4 +1,4 @@
-/// What a program full of mutants is compiled with, before anything else: each mutant asks `wm_mutant(its number)`
+/// What a source full of mutants includes before anything else: each mutant asks `wm_mutant(its number)`
 /// whether it is the one that the environment variable WAYMARK_MUTANT names. Without the variable there are none.
 #pragma once
 
