@@ -4,10 +4,11 @@ kallsyms, packages (APK), ELF, folders of a fleet; also through the C interface.
 memory, says what is wrong, and leaves nothing behind.
 
 usage: campaign_test.py WAYMARK SOURCE_FOLDER [--mutants N] [--seed N] [--kinds A,B] [--recorder WAYMARK] [--decode PROGRAM]
+           [--live PROGRAM]
 
 Mutant N of a file is the same everywhere and always. A failure names its kind and number: --kinds KIND --seed N --mutants 1
 makes it again, and --keep FILE writes it there. --recorder is the program that records, for a WAYMARK with sanitizers;
---decode is the example of the C interface, which reads perf.data too.
+--decode is the example of the C interface, which reads perf.data too; --live is its example that is fed in pieces.
 """
 import argparse
 import os
@@ -51,14 +52,16 @@ class Campaign:
     def __init__(self, folder):
         self.folder, self.failures, self.statuses = folder, [], {}
 
-    def run(self, name, what, put, words):
+    def run(self, name, what, put, words, input_is_file):
         """`put(place)` makes the input in the folder where the command runs."""
         place = self.folder / "run"
         place.mkdir()
         put(place)
         given = set(place.rglob("*"))
-        process = subprocess.Popen(words, cwd=place, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, preexec_fn=limit, env={**os.environ, "TMPDIR": str(place)})
+        given_input = place / "mutant" if input_is_file else os.devnull
+        with open(given_input, "rb") as standard_input:
+            process = subprocess.Popen(words, cwd=place, stdin=standard_input, stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, preexec_fn=limit, env={**os.environ, "TMPDIR": str(place)})
         try:
             out, err = process.communicate(timeout=HANGS)
         except subprocess.TimeoutExpired:
@@ -138,13 +141,14 @@ def recorded(waymark, folder):
 
 
 class Kind:
-    """Files of which one is changed, how, and the commands that read it. `given`: what else lies beside it."""
+    """Files of which one is changed, how, and the commands that read it. `given`: what else lies beside it. With
+    `input_is_file` the file is their standard input."""
 
-    def __init__(self, file, make, commands, given=()):
-        self.file, self.make, self.commands, self.given = file, make, commands, given
+    def __init__(self, file, make, commands, given=(), input_is_file=False):
+        self.file, self.make, self.commands, self.given, self.input_is_file = file, make, commands, given, input_is_file
 
 
-def kinds_of(folder, waymark, decode):
+def kinds_of(folder, waymark, decode, live, source):
     def with_file(command, *more):
         return [waymark, command[0], *more, *command[1:]]
 
@@ -176,6 +180,14 @@ def kinds_of(folder, waymark, decode):
             out[f"{name}/{path.relative_to(folder / place)}"] = Kind(path.relative_to(folder), make, commands, (place,))
     if decode:
         out["library"] = Kind("perf.data", mutants.perf_mutant, [[decode, "mutant"]])
+    if live:
+        # Frames of a formatter; and taken for the bytes of the unit alone, which makes damage of each frame.
+        sort = source / "examples" / "sort"
+        shutil.copy(sort / "capture" / "trace.bin", folder / "trace.bin")
+        described = ["protocol=PTM1.1", "core=Cortex-A15", "register=ETMCR=0x30001000", "register=ETMIDR=0x411cf312",
+                     "register=ETMCCER=0x34c01000", f"image={sort / 'sort.elf'}"]
+        framed = [*described, "buffer-format=coresight", "trace-id=0x10"]
+        out["live"] = Kind("trace.bin", mutants.binary_mutant, [[live, *framed], [live, *described]], input_is_file=True)
     return out
 
 
@@ -188,6 +200,7 @@ def main():
     parser.add_argument("--kinds", help="only these, and what lies in these folders")
     parser.add_argument("--recorder", type=pathlib.Path)
     parser.add_argument("--decode", type=pathlib.Path)
+    parser.add_argument("--live", type=pathlib.Path)
     parser.add_argument("--keep", type=pathlib.Path)
     options = parser.parse_args()
     with Folder() as name:
@@ -197,7 +210,8 @@ def main():
             print(f"SKIPPED: {why}")
             return 77
         campaign, count = Campaign(folder), {}
-        kinds = kinds_of(folder, waymark, options.decode and options.decode.resolve())
+        kinds = kinds_of(folder, waymark, options.decode and options.decode.resolve(),
+                         options.live and options.live.resolve(), options.source.resolve())
         groups = {}
         for kind in kinds:
             groups.setdefault(kind.split("/")[0], []).append(kind)
@@ -218,7 +232,8 @@ def main():
                     target = place / (kind.file if kind.given or kind.file == "base.apk" else "mutant")
                     target.write_bytes(mutant)
                 count[group] = count.get(group, 0) + 1
-                campaign.run(f"{name} {number}", what, put, kind.commands[number // len(members) % len(kind.commands)])
+                campaign.run(f"{name} {number}", what, put, kind.commands[number // len(members) % len(kind.commands)],
+                             kind.input_is_file)
     print(f"{sum(count.values())} mutants ({', '.join(f'{n} of {kind}' for kind, n in count.items())}); "
           f"by status: {dict(sorted(campaign.statuses.items()))}; {len(campaign.failures)} failed")
     return 1 if campaign.failures else 0
