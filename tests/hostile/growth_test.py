@@ -113,7 +113,8 @@ def rows(inputs, long):
                                                                     ["report", *symbols, "-o", "out"]]),
         Row("threads", sizes(16), inputs.threads, [["info", "in"], ["flow", "in", "--format", "summary", "--jobs", "1"],
                                                    ["profile", "in", "--jobs", "1"]]),
-        Row("inlined calls of a function with a name of 20,000 bytes", sizes(100), inputs.inlined, [["profile", *symbols]]),
+        Row("inlined calls of a function with a name of 20,000 bytes", sizes(100), inputs.inlined, [
+            ["profile", *symbols], ["answers", *symbols, "-o", "out"], exports[3]]),
         Row("source lines", sizes(1000), inputs.lines, [*views, ["profile", "--by", "line", *symbols]]),
         Row("functions that ran", sizes(500), inputs.functions, [*views, *exports]),
         Row("bytes of a name", sizes(50_000), inputs.long_name, [*views, exports[1]]),
