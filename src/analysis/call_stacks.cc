@@ -135,7 +135,7 @@ void CallStacks::drop_bottom(std::size_t count) {
     stack.bottom = 0;
 }
 
-/// Takes frames off until so many are left.
+/// Takes frames off until `size` are left.
 void CallStacks::pop_to(std::size_t size, FlowCounts& counts) {
     Stack& stack = *stack_;
     size = std::max(size, stack.bottom);

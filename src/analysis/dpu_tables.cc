@@ -147,7 +147,7 @@ DpuTable DpuTables::tasks(std::size_t most) const {
 DpuTable DpuTables::functions(std::size_t most) const {
     const std::string name = event(key_);
     const auto& functions = costs_.functions();
-    // Inclusive costs are those of outermost calls: where no function calls itself, these are all of them.
+    // Inclusive costs count outermost calls only. If no function calls itself, all calls are outermost.
     const bool recursion = std::any_of(functions.begin(), functions.end(), [](const auto& each) {
         return each.first.address != 0 && each.second.activations.times < each.second.calls;
     });
@@ -325,7 +325,7 @@ DpuTable DpuTables::loops(std::size_t most) const {
     Table& table = out.table;
     table.title = "loops";
     table.note = hardware_loops;
-    // Headings and order as those of 'waymark loops'.
+    // Headings and order as in 'waymark loops'.
     table.columns = {Column::count("runs", "entries"),
                      Column::count("iterations"),
                      Column::real("mean", "mean"),

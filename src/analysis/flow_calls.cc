@@ -174,12 +174,12 @@ void FlowCalls::event(const flow::What& what, FlowCounts& counts) {
         what);
 }
 
-/// Cycles up to an event are those of the code before it, where that is known.
+/// Cycles up to an event belong to the code before the event, if that code is known.
 void FlowCalls::add_event_cycles(std::uint32_t cycles, FlowCounts& counts) {
     if (cycles == flow::no_cycles) return;
     if (lost_ || switched_stack_) return add_stray_cycles(cycles, counts);
     run_.cycles += cycles;
-    // Those of a block that an exception cut short come with the exception.
+    // The cycles of a block that an exception cut short come with the exception.
     if (last_edge_ != no_edge) counts.block_cycles[last_edge_ / 2] += cycles;
 }
 
@@ -204,7 +204,7 @@ void FlowCalls::exception(const flow::Exception& e, FlowCounts& counts) {
     plain_ = lost_ = switched_off_ = switched_stack_ = false;
     last_edge_ = wait_edge_ = no_edge;
     indirect_ = false;
-    // Without a vector, as in ETMv4, the handler is where flow goes on; if none of it is traced, an event says so.
+    // Without a vector, as in ETMv4, the handler is where flow goes on; if the handler is not traced, an event says so.
     wait_ = Wait::vector;
     wait_to_ = e.vector ? e.vector->value : nothing;
     if (e.type->kind == flow::ExceptionClass::debug_halt) lose(false, counts);  // nothing executes

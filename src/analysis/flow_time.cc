@@ -117,8 +117,8 @@ private:
         return seconds * second +
                static_cast<std::uint64_t>(Wide{ticks % ticks_per_second} * second / ticks_per_second);
     }
-    /// `of`: so many contexts ran in the source. A thread that has a name is below its process, and apart for each
-    /// source, for sources are aligned by timestamps at best.
+    /// `of`: number of contexts that ran in the source. A thread that has a name is below its process, and apart for
+    /// each source, for sources are aligned by timestamps at best.
     Index track(const std::string& source, std::optional<std::uint32_t> context, std::size_t of) {
         if (context && options_.context_name) {
             const ContextName name = options_.context_name(*context);

@@ -117,7 +117,8 @@ std::uint32_t FlowTimeline::track() {
     return *track_;
 }
 
-/// They are made in this order; only those of several tracks have to be sorted. What took no time is left out.
+/// Pieces are made in order; only the pieces of several tracks have to be sorted. Pieces that took no time are left
+/// out.
 void FlowTimeline::sort_pieces() {
     if (tracks_.size() < 2) return;
     std::erase_if(pieces_, [](const Piece& p) { return p.merged == 0 && p.end != not_yet; });

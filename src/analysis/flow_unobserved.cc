@@ -142,7 +142,7 @@ private:
         return at->second;
     }
 
-    /// All of these functions, and of those they may go to: none of it was observed. True if that may be anything.
+    /// Marks these functions, and the functions they may go to, as not observed. True if they may go anywhere.
     bool suspect(std::vector<CodeFunction> waiting) {
         while (!waiting.empty()) {
             const CodeFunction function = waiting.back();

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t no_node = ~std::uint32_t{0};
 
-/// Numbers by a key below a count: those of a key are together.
+/// Numbers by a key below a count: the numbers of one key are adjacent.
 class Grouped {
 public:
     template <typename Each>  // calls what it is given with keys and numbers, in the same order each time
@@ -260,7 +260,8 @@ public:
         const auto use = [&](std::uint32_t n) { return n != graph_.root && dominance_.reached(n); };
         const auto follow = [&](std::uint32_t from, std::uint32_t to) { return !is_back(from, to); };
         const Components parts(graph_, use, follow);
-        // A natural loop comes after those its header dominates, and a region after those of headers in it.
+        // A natural loop comes after the loops that its header dominates, and a region after the loops of headers in
+        // it.
         struct Due {
             std::uint32_t order, header;
             const std::vector<std::uint32_t>* region;

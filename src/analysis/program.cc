@@ -43,7 +43,7 @@ struct Program::State {
         std::optional<image::DebugInfo> info;
         image::Symbols symbols;
         std::uint64_t kernel_bias = 0;                               // runtime address less that in the file
-        bool runtime_addresses = false;                              // symbols are those of the running kernel
+        bool runtime_addresses = false;                              // symbols come from the running kernel
         std::unordered_map<std::uint64_t, std::uint32_t> functions;  // by address in the file
         std::uint32_t nameless = none;
     };

@@ -117,8 +117,8 @@ private:
         for (std::size_t i = 0; i < cost_count; ++i) to[i] += costs[i];
     }
 
-    /// Images and functions by name and address: numbers of Program are those of first sight, which differs from run to
-    /// run.
+    /// Images and functions by name and address: Program numbers them in the order of first use, which differs from run
+    /// to run.
     void number_functions() {
         std::vector<std::uint32_t> files;
         for (const auto& [number, where] : found_) files.push_back(fill_.program.function(number).file);

@@ -35,7 +35,8 @@ struct CoverageRow {
 class Coverage {
 public:
     Coverage(const Answers& answers, const Chosen& chosen, std::string by) : answers_(answers), by_(std::move(by)) {
-        // A line counts for each row that has code of it, as that code was seen, and once for all rows together.
+        // A line counts in each row that has some of the line's code, as that code was seen, and once for all rows
+        // together.
         using Place = std::pair<Index, std::uint32_t>;
         std::map<Place, Seen> lines;
         std::map<std::pair<CoverageRow*, Place>, Seen> lines_of_rows;

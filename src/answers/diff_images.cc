@@ -59,8 +59,8 @@ std::vector<Contents> contents(const Answers& side) {
     return out;
 }
 
-/// How alike two images are: the part of all their functions that both have. 0: not the larger part of those of the
-/// smaller one, so they are not one image.
+/// How alike two images are: the part of all their functions that both have. 0: the images share less than half of the
+/// smaller one's functions, so they are not one image.
 double likeness(const std::set<std::string_view>& a, const std::set<std::string_view>& b) {
     const auto common = static_cast<std::size_t>(
         std::count_if(a.begin(), a.end(), [&](std::string_view name) { return b.contains(name); }));

@@ -19,7 +19,7 @@ struct ImageSide {
     std::string name{}, build_id{};
     bool there{};                     ///< a file of the side
     std::uint64_t cost{}, unnamed{};  ///< of all its code; of that without a symbol
-    std::optional<bool> symbols{};    ///< its file has those of all functions
+    std::optional<bool> symbols{};    ///< its file has the symbols of all functions
     std::uint64_t lost{};             ///< of functions whose names the other side does not have
     [[nodiscard]] double share_unnamed() const {
         return cost == 0 ? 0 : static_cast<double>(unnamed) / static_cast<double>(cost);

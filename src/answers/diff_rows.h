@@ -63,7 +63,7 @@ public:
     /// Sums of estimates grow with how long was recorded; their shares do not.
     [[nodiscard]] bool by_share() const { return !metric_.exact; }
 
-    /// Of the whole before, or in points of share: how much a function, or all of it, grew.
+    /// How much a function, or the whole, grew: as a part of the whole before, or in points of share.
     [[nodiscard]] double growth(const DiffChange& row) const;
     [[nodiscard]] double growth_of_all() const;
 

@@ -28,7 +28,8 @@ public:
 
     /// Place of the metric that tables are sorted by: the first of the result.
     [[nodiscard]] std::size_t first_metric() const { return first_metric_; }
-    /// How far an image of `a`, or that of a function of it, was loaded from where the sum has its addresses.
+    /// Distance from the sum's addresses of an image to where `a` had the image loaded; the image is given, or found by
+    /// a function.
     [[nodiscard]] std::uint64_t shift_of_image(const Answers& a, const RowMover::Maps& maps, Index image) const;
     [[nodiscard]] std::uint64_t shift_of_function(const Answers& a, const RowMover::Maps& maps, Index function) const;
 

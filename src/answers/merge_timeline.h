@@ -1,4 +1,5 @@
-/// Timelines of a sum: those of a few captures, each for itself, since times of captures cannot be related.
+/// Timelines of a sum: the timelines of a few captures, each on its own axis, since times of captures cannot be
+/// related.
 #pragma once
 
 #include <cstdint>

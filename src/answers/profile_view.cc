@@ -22,7 +22,7 @@ struct ProfileRow {
     std::string_view path{};
     std::uint64_t address{};
     std::uint32_t line{};
-    std::optional<std::uint64_t> calls{};  ///< of it; nothing: not known, or it is no function
+    std::optional<std::uint64_t> calls{};  ///< calls of the function; nothing: not known, or the row is no function
     std::optional<std::uint64_t> times{};  ///< it ran; nothing: not known, or of more than one piece of code
     Costs self{}, inclusive{}, inlined{};
     std::uint64_t places{};  ///< inlined calls
@@ -283,7 +283,7 @@ private:
     void by_block() {
         for (const Block& b : answers_.blocks) {
             if (b.times == 0) continue;
-            // All other facts belong to instructions: a block has those of its instructions.
+            // All other facts belong to instructions: a block has its instructions' facts.
             ProfileRow row{place_text(answers_, b.function, b.address), {}, {}, {}};
             const auto first =
                 std::lower_bound(answers_.instructions.begin(), answers_.instructions.end(), b.address,

@@ -72,7 +72,7 @@ std::string_view compiler_name(const Answers& a, Index function) {
     return is_linkage_name(name) ? name : std::string_view();
 }
 
-/// A part of a function that compilers split off is entered from the rest of it, which is no call.
+/// A part of a function that compilers split off is entered from the function's other part, which is no call.
 bool is_part(std::string_view symbol) {
     return symbol.find(".part.") != symbol.npos || symbol.find(".cold") != symbol.npos;
 }

@@ -66,7 +66,7 @@ private:
     std::vector<std::uint64_t> left_;
 };
 
-/// From the exact tables: addresses are those of the file, wherever it was loaded.
+/// From the exact tables: addresses are the file's, wherever it was loaded.
 Result<ExportReport> write_exact(const Answers& answers, Index image, bool traces, ByteSink& sink) {
     Writer out(sink);
     std::uint64_t lines = 0, elsewhere = 0;

@@ -151,7 +151,7 @@ std::optional<std::string> unpack_message(std::string_view packed) {
         out.resize(into.pos);
         if (ZSTD_isError(status) != 0) return std::nullopt;
         if (status == 0 && in.pos == in.size) return out;
-        // Nothing more comes of it.
+        // The decompressor gives no more bytes.
         if (in.pos == in.size && into.pos < into.size) return std::nullopt;
     }
 }

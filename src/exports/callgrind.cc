@@ -105,7 +105,7 @@ public:
         if (metric < order_.size())
             std::rotate(order_.begin(), order_.begin() + static_cast<long>(metric),
                         order_.begin() + static_cast<long>(metric) + 1);
-        // Calls of instructions say where each came from, if what passed in them is known; those of the tree do not.
+        // Calls of instructions say where each came from, if what passed in them is known; calls of the tree do not.
         bool any = false, all = true;
         for (const Edge& e : answers_.edges)
             if (is_call(e) && e.times != 0) {

@@ -1,5 +1,5 @@
-/// Timelines on their way out: slices as the events that open and close them, times in nanoseconds, and fewer of
-/// everything where all of it would not fit.
+/// Timelines on their way out: slices as the events that open and close them, times in nanoseconds, and fewer rows
+/// where not all would fit.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,8 @@
 
 namespace waymark::exports {
 
-/// Times of an axis as nanoseconds, which every viewer of timelines wants. Where the unit is no time, 1 of it is 1 ns.
+/// Times of an axis as nanoseconds, which every viewer of timelines wants. If the axis has no unit of time, 1 step
+/// counts as 1 ns.
 class Nanoseconds {
 public:
     explicit Nanoseconds(const answers::TimeAxis& axis);

@@ -37,7 +37,7 @@ std::vector<bool> costly_functions(const Answers& answers, Limit most) {
     return kept;
 }
 
-/// The inlined calls that instructions lie in, renumbered: those of instructions that were left out are left out too.
+/// The inlined calls that contain instructions, renumbered without the calls of instructions that were left out.
 class InlinedCalls {
 public:
     InlinedCalls(const Answers& answers, const std::vector<const Instruction*>& instructions)
