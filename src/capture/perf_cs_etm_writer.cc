@@ -134,7 +134,7 @@ std::optional<Strobing> strobing_of(const PerfData& data, std::uint32_t pmu_type
         }
     if (!known) return std::nullopt;
     if (out.configuration != autofdo || (out.window != 0 && out.period != 0)) return out;
-    // Linux's presets of it, from 1 on; without one, its defaults.
+    // Linux numbers its strobing presets from 1; without a preset it uses the defaults.
     constexpr std::array<std::uint64_t, 9> presets{2, 4, 8, 16, 64, 128, 512, 1024, 4096};
     out.window = 5000;
     out.period = preset == 0 ? 10000 : preset <= presets.size() ? presets[preset - 1] : 0;

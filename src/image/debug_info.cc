@@ -328,7 +328,7 @@ std::optional<Address> DebugInfo::address_of(std::uint64_t file_offset) const {
 const std::vector<DebugInfo::Segment>& DebugInfo::segments() const { return state_->segments; }
 
 std::optional<std::uint64_t> DebugInfo::load_bias(Address at, std::uint64_t offset, std::uint64_t bytes) const {
-    // What is mapped of a relocatable file are not parts of it as they lie there.
+    // The mapped memory of a relocatable file does not have the file's layout.
     if (state_->relocatable) return at.value - offset;
     for (const Segment& s : state_->segments) {
         if (!s.executable) continue;

@@ -250,9 +250,9 @@ struct ElfFile::State {
     }
 };
 
-/// Gives the executable sections of a relocatable file addresses, one after the other, as Linux does with those of a
-/// kernel module: what is needed to start it (.init…) has memory of its own, here behind the rest. A section with an
-/// address keeps it.
+/// Gives the executable sections of a relocatable file addresses, one after the other, as Linux does for a kernel
+/// module: what is needed to start it (.init…) has memory of its own, here behind the rest. A section with an address
+/// keeps it.
 void ElfFile::State::place_sections() {
     std::uint64_t next = 0;
     const auto place = [&](bool of_start) {

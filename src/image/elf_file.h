@@ -67,7 +67,7 @@ public:
     /// The note that identifies the build.
     struct BuildId {
         std::uint64_t address{};  // of the note, before the load bias
-        Bytes note{}, bytes{};    // all of it, and the ID at its end
+        Bytes note{}, bytes{};    // the whole note, and the ID at its end
     };
 
     /// `name` is used in messages. Errors: `bad_format`: not ELF or damaged; `unsupported`: machine or byte order.

@@ -26,9 +26,10 @@ std::string text_of(Dwarf_Die& die, unsigned attribute) {
 }
 
 /// GCC describes constructors and destructors once for all their variants, by names that no symbol has (`C4`, `D4` of
-/// the Itanium C++ ABI's extension): those of the variant for base classes, which all others are aliases of or call.
+/// the Itanium C++ ABI's extension): this gives the name of the variant for base classes, which all other variants call
+/// or are aliases of.
 std::string with_real_variant(std::string name) {
-    // A name has one constructor or destructor in each of its parts; each try demangles all of it.
+    // A name has one constructor or destructor in each of its parts; each try demangles the whole name.
     unsigned tries = 16;
     for (std::size_t at = 0; (at = name.find_first_of("CD", at)) != name.npos && tries != 0; ++at) {
         if (at + 1 >= name.size() || name[at + 1] != '4') continue;

@@ -33,7 +33,7 @@ public:
         const auto end = std::mismatch(folder.begin(), folder.end(), own.begin(), own.end()).first;
         fs::path both;
         for (auto part = folder.begin(); part != end; ++part) both /= *part;
-        // The root, or a folder with those of all users, is not the program's.
+        // The root, or the folder of all users' folders, is not the program's.
         constexpr std::ptrdiff_t least_parts = 3;
         if (std::distance(both.begin(), both.end()) >= least_parts ||
             (both.has_relative_path() && (both == folder || both == own))) {

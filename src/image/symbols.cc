@@ -200,7 +200,7 @@ std::size_t Symbols::State::add_elf(const ElfFile& elf, std::uint64_t load_bias)
     for (const auto more : {&ElfFile::compressed_symbols, &ElfFile::linkage_symbols})
         for (ElfFile::SymbolEntry& symbol : (elf.*more)()) all.push_back(std::move(symbol));
     for (ElfFile::SymbolEntry& symbol : all) {
-        // A number that happens to lie among code names none of it.
+        // An absolute symbol whose value happens to lie in code names no code.
         if (symbol.absolute) continue;
         // The section's last address, kept from wrapping below its start.
         const std::uint64_t biased_end = (symbol.section_end + load_bias - 1) & mask;
@@ -360,7 +360,7 @@ std::optional<Symbols::Area> Symbols::area(Address address) const {
 std::optional<Symbol> Symbols::function_before(Address address) const {
     const State::HeldArea* const where = state_->area_at(address.value);
     if (where == nullptr) return state_->base ? state_->base->function_before(address) : std::nullopt;
-    // Data among code names none of it; more than a few in a row there never are.
+    // Symbols of data in code name no code; there are never more than a few in a row.
     constexpr unsigned most_steps = 256;
     const auto& order = state_->order;
     auto before = std::upper_bound(order.begin(), order.end(), address.value, [&](std::uint64_t a, std::size_t entry) {

@@ -243,7 +243,7 @@ void Tracker::wait() {
 void Tracker::arrive(Place place) {
     if (!away_) {
         wait();
-        // With -icount QEMU leaves a block in front of an access to a device, makes the access, and says nothing of it.
+        // With -icount QEMU leaves a block in front of an access to a device, makes the access, and reports nothing.
         if (stopped_ && !pending_ && place == Place{here().address + stopped_bytes_, start_.isa}) {
             straight_.bytes += stopped_bytes_;
             straight_.last_bytes = stopped_bytes_;

@@ -180,7 +180,7 @@ std::size_t Tracker::follow_rows(std::span<const std::uint32_t> chunk, std::span
     Straight straight = straight_;
     std::uint32_t straight_count = straight_count_;
     std::uint32_t block = held;
-    // What `blocks_` holds begins here; the truth as it is if nothing of it is lost.
+    // What `blocks_` holds begins here; the truth as it is if no block is lost.
     Place from = start_;
     std::size_t count = 0, taken = 0;
     std::uint64_t instructions = 0, hash = truth_->hash;

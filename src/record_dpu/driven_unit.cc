@@ -164,7 +164,7 @@ void DrivenUnit::begin_cost() {
     if (now_.pid != std::exchange(id_before_, now_.pid)) ++total_.count[task_switches];
 }
 
-/// Gives the unit what happened since the last call; items and writes belong to the last cycle of it.
+/// Gives the unit what happened since the last call; items and writes belong to the last of these cycles.
 void DrivenUnit::advance() {
     Happened rest = total_ - done_;
     done_ = total_;
@@ -175,7 +175,7 @@ void DrivenUnit::advance() {
     if (left == 0) return;
     const std::uint64_t stretch = left - (special ? 1 : 0);
     if (stretch != 0) {
-        // The last cycle is the branch's, or a stall of it.
+        // The last cycle is the branch's own cycle, or its stall.
         Happened last = rest;
         if (special) {
             dpu::CycleInput unused;

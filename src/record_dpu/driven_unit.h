@@ -67,8 +67,8 @@ public:
     [[nodiscard]] std::uint64_t message_bytes() const { return nexus_bytes_; }
     [[nodiscard]] std::uint64_t overruns() const { return overruns_.size(); }
     [[nodiscard]] const std::vector<dpu::ProgrammingError>& errors() const { return errors_; }
-    /// Where the file has what the unit wrote after so many bytes; of what was overwritten unread, where that is
-    /// missing.
+    /// Position in the file of the unit's byte number `written`; for a byte that was overwritten unread, the position
+    /// where it is missing.
     [[nodiscard]] std::uint64_t place_in_file(std::uint64_t written) const;
     /// Registers, periods, counters and losses.
     void describe(capture::DpuCapture& c) const;

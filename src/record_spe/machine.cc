@@ -161,7 +161,7 @@ std::uint32_t MachineSimulation::translate(Cpu& c, std::uint64_t page, std::uint
     return model_.walk_cycles;
 }
 
-/// Takes a line from the other CPUs: all of it for a store, else a copy. `found`: one of them had it alone.
+/// Takes a line from the other CPUs: the line itself for a store, else a copy. `found`: one CPU had it alone.
 void MachineSimulation::take_from_peers(std::uint32_t cpu, std::uint64_t line, bool all, Accessed& to, bool& found,
                                         bool& sharers) {
     for (std::uint32_t other = 0; other < cpus_.size(); ++other) {
@@ -266,7 +266,7 @@ Accessed MachineSimulation::access(std::uint32_t cpu, Address address, std::uint
     // from there before what follows the window continues.
     const std::uint32_t from_peers = to.from_peers ? to.cycles : 0;
     if (kind == Kind::store) {
-        // It is complete when its address is known; what the caches make of it comes later.
+        // It is complete when its address is known; the caches take it later.
         to.cycles = model_.execute[static_cast<std::size_t>(isa::A64Work::memory)] + to.translation;
         constexpr std::uint64_t known = spe::event::l1d_access | spe::event::l1d_refill | spe::event::tlb_access |
                                         spe::event::tlb_walk | spe::event::misaligned;

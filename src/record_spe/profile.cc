@@ -156,7 +156,7 @@ void Profiler::define_thread(const ThreadPart& part, std::string_view name) {
     for (const auto& [map, file] : std::exchange(early_maps_, {})) define_map(map, file);
 }
 
-/// A thread appears: it gets a CPU, and perf learns of it.
+/// A thread appears: it gets a CPU, and perf gets its records.
 void Profiler::introduce(Thread& t) {
     ++sums_.threads;
     const auto least = std::min_element(threads_on_.begin(), threads_on_.end());
@@ -300,7 +300,7 @@ void Profiler::settle(Thread& t, std::optional<Address> next) {
     const Block& block = *t.open;
     t.open = nullptr;
     auto stop = static_cast<std::uint32_t>(block.instructions.size());
-    // Where an access is missing that the instruction must make, execution left in front of it.
+    // If an access that the instruction must make is missing, execution stopped before the instruction.
     std::size_t a = 0;
     for (const std::uint16_t must : block.must_access) {
         while (a < t.accesses.size() && t.accesses[a].index < must) ++a;

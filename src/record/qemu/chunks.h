@@ -29,7 +29,7 @@ void queue_after_definitions(Chunk* chunk);
 
 /// Queues the definitions so far. With `lock` held.
 void queue_definitions_locked();
-/// A forked child has no definitions yet: those of its parent are the parent's.
+/// A forked child has no definitions yet: its parent's definitions stay with the parent.
 void forget_definitions();
 /// Queues the definitions and waits until the recorder has taken them. It reads a mapped file by its name, which may
 /// belong to another file soon. A recorder that does not answer delays the program by two seconds at most. With `lock`

@@ -36,7 +36,7 @@ struct LogFile {
     }
 };
 
-/// A window on a log, which is longer than what is written of it: what follows is 0.
+/// A window on a log file that is longer than its written part; the rest is 0.
 class LogWindow {
 public:
     static constexpr std::size_t bytes = 1 << 24;

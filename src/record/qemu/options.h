@@ -13,7 +13,7 @@ struct Watched {
     std::uint64_t first, end;
 };
 
-/// Nothing of it is freed: QEMU's threads still run while the program ends.
+/// The options are never freed: QEMU's threads still run while the program ends.
 struct Options {
     bool exact = true;            ///< says where blocks were left early
     bool memory_mode = false;     ///< memory accesses as well

@@ -9,7 +9,7 @@
 // where it follows forked children: children=on.
 //
 // An AArch64 system. QEMU's log names every exception and every exception return; `watch` is where it shows registers
-// too. The log is a file in memory that the plugin maps: before each block one byte shows if there is more of it.
+// too. The log is a file in memory that the plugin maps: before each block one byte shows whether the log has grown.
 //
 // Exactness. The API reports when a block is entered, not when it is left early. A block can be left early by an
 // instruction that accesses memory and faults, or that QEMU starts over. So each instruction that may is followed by a

@@ -83,8 +83,8 @@ void for_each_signal_log(F&& f) {
     if (files != nullptr) closedir(files);
 }
 
-/// In a forked child its signals would otherwise be logged among those of its parent. `own`: where those of this
-/// thread go; the child has no other.
+/// Without this call a forked child's signals would be logged among its parent's. `own`: the log of this thread, the
+/// child's only one.
 void leave_signal_logs(const std::string& own) {
     const int file = open(own.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (file < 0) return;

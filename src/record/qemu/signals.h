@@ -21,7 +21,7 @@ bool is_handler_locked(std::uint64_t address);
 /// The first block of a possible signal handler: gives the signal that led there, if one did.
 void enter_handler(Vcpu& v, const Block* block);
 
-/// A forked child goes on: its signals would otherwise be logged among those of its parent. `recorded`: it has a log
+/// A forked child goes on: its signals would otherwise be logged among its parent's. `recorded`: it has a log
 /// of its own.
 void leave_parents_signals(bool recorded);
 
