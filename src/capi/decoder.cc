@@ -71,7 +71,7 @@ struct wm_decoder {
     waymark::Bytes waiting;                  ///< fed, and borrowed for the call
     waymark::capi::FedBytes* fed = nullptr;  ///< reads `waiting`; of `reading`
     std::uint64_t size = 0;                  ///< for progress
-    bool running = false;                    ///< a call of it has not returned
+    bool running = false;                    ///< a call on this decoder has not returned
     bool done = false;                       ///< there is a report
     std::optional<waymark::Error> error;     ///< of reading
     std::vector<waymark::capi::Damaged> damage;

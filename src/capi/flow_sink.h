@@ -42,7 +42,7 @@ public:
     [[nodiscard]] const wm_totals& totals() const { return totals_; }
 
 protected:
-    /// Sums up events, and makes them those of C.
+    /// Sums up events, and converts them to events of the C interface.
     void take_events(const flow::Batch& batch, bool wanted);
 
     const wm_source& source_;
@@ -68,7 +68,7 @@ private:
     [[nodiscard]] flow::Batch moved(const flow::Batch& batch);
 
     bool writes_there_ = false;    ///< who writes batches has a room for them
-    std::span<flow::Range> room_;  ///< for those of others: what is left of it
+    std::span<flow::Range> room_;  ///< unused part of the room for other writers' ranges
     Offset base_{};                ///< of ranges in it
 };
 

@@ -90,7 +90,7 @@ wm_status missing(wm_error** error, std::string_view function, std::string_view 
     return std::clamp(jobs == 0 ? std::thread::hardware_concurrency() : jobs, 1U, most);
 }
 
-/// Fills a structure of the caller's, as much of it as the caller knows (`struct_bytes`).
+/// Fills a structure of the caller's, up to the size that the caller knows (`struct_bytes`).
 template <class T>
 void fill(T* into, T value) {
     const std::size_t known = into->struct_bytes;

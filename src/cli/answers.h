@@ -32,8 +32,8 @@ void add_autofdo_addresses(CLI::App& command, std::string& addresses);
 [[nodiscard]] exports::BranchListVersion branch_list_version(const std::string& version);
 
 /// Reads the capture, decodes it and gathers what was asked for: program flow, a profile of the Statistical Profiling
-/// Extension, or a folder of the Debug and Profiling Unit, whichever it is. Says warnings. Errors: those of reading;
-/// `not_found`: nothing could be decoded, with the reason.
+/// Extension, or a folder of the Debug and Profiling Unit, whichever it is. Says warnings. Errors: the errors of
+/// reading; `not_found`: nothing could be decoded, with the reason.
 [[nodiscard]] Result<answers::Answers> answers_of(const AnswersOptions& options);
 
 /// A finding of answers that lack code which coverage counts.

@@ -161,7 +161,7 @@ ExitStatus fail(const Error& error) {
 
 namespace {
 
-/// Those of which `can` holds; says which are left out, since `why`.
+/// The sources for which `can` is true; a message names the others and the reason `why`.
 std::vector<const pipeline::Source*> chosen(const std::vector<const pipeline::Source*>& selected,
                                             bool (pipeline::Source::*can)() const, std::string_view why) {
     std::vector<const pipeline::Source*> out;

@@ -79,7 +79,7 @@ CLI::Option* add_limit(CLI::App& command, auto& value, const char* help) {
 /// Says an error and gives its status.
 ExitStatus fail(const Error& error);
 
-/// Those of the selected sources whose packets can be listed; says which are left out.
+/// The selected sources whose packets can be listed; a message names the others.
 [[nodiscard]] std::vector<const pipeline::Source*> listable(const std::vector<const pipeline::Source*>& selected);
 
 /// Says the session's problems as warnings.

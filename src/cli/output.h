@@ -101,7 +101,7 @@ public:
     [[nodiscard]] bool colours() const;
     /// The width of the terminal it goes to; 0 if it goes to none.
     [[nodiscard]] std::size_t columns() const;
-    /// Writes everything out. `unreadable`: some of it could not be written, and standard error says why.
+    /// Writes everything out. `unreadable`: a part could not be written, and standard error says why.
     ExitStatus close();
 
 private:

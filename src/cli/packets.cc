@@ -41,7 +41,7 @@ waymark::Status check_types(const PacketOptions& options, const std::vector<cons
     return Nothing{};
 }
 
-/// Those of the sources, each once.
+/// The protocols of the sources, each once.
 std::vector<const pipeline::Protocol*> protocols_of(const std::vector<const pipeline::Source*>& sources) {
     std::vector<const pipeline::Protocol*> out;
     for (const pipeline::Source* source : sources)

@@ -62,7 +62,7 @@ waymark::Status choose_unit(RecordOptions& options) {
     return options.perf.check();
 }
 
-/// Exit statuses beside those of every command.
+/// Exit statuses beside the ones of every command.
 enum RecordStatus : int { program_died = 4, interrupted = 5, cut_off = 6 };
 
 /// Says what became of a recording, and gives the status.

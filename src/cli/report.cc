@@ -87,7 +87,7 @@ ExitStatus report(const ReportCommandOptions& options) {
         if (const Status read = include_sources(*answers, options); !read) return fail(read.error());
     const bool no_code = has_flow(*answers) && answers->instructions.empty();
     if (!no_code) note_missing_symbols(*answers);
-    // Whole before the first byte of it is written: a report that was there is replaced by one, or stays.
+    // The page is complete before its first byte is written: an older report is replaced by a whole one, or stays.
     ByteCollector page;
     const auto size = report::write_report(*answers, how, page);
     if (!size) return fail(size.error());

@@ -71,7 +71,7 @@ constexpr std::array commands_for_all_units{
     Command{"merge", add_merge},       Command{"fleet", add_fleet},     Command{"pgo", add_pgo},
     Command{"export", add_export},     Command{"query", add_query}};
 
-/// The command line: all of it, or with the command that is named first only, since to set up the options of all
+/// The command line with all commands, or with only the command that is named first, since to set up the options of all
 /// commands takes longer than to decode a small capture.
 struct CommandLine {
     CLI::App app;

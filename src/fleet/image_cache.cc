@@ -33,7 +33,7 @@ bool has_build_id(const fs::path& file, const std::string& build_id) {
 }
 
 /// A copy that is what its name says and, where it came from, still looks the same: build IDs are in the first bytes,
-/// so those of a cut file are right.
+/// so even a cut file has the right one.
 bool is_sound(const fs::path& copy, const fs::path& place, const std::string& build_id,
               const std::vector<fs::path>& sources) {
     if (!has_build_id(copy, build_id)) return false;

@@ -157,7 +157,7 @@ private:
     return all > most ? out + " …" : out;
 }
 
-/// The bytes of a stream that were fed last, to show those of packets.
+/// The most recently fed bytes of a stream, to show the bytes of packets.
 class RecentBytes {
 public:
     /// What comes next is at `first`.

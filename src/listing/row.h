@@ -1,6 +1,6 @@
 /// Rows of a listing. A function describes the cells of a row once, each by a call with its name, whether its value is
-/// known, and the value; a writer makes a row of tab-separated values of it, a JSON object, or the names of the
-/// columns. They are fast, which millions of lines need and formatting in general does not give.
+/// known, and the value; a writer turns the calls into a row of tab-separated values, a JSON object, or the names of
+/// the columns. They are fast, which millions of lines need and formatting in general does not give.
 /// bench/text_row_rates.cc: a row of `spe records --format tsv` takes 38 ns, with one call of fmt for the row 778 ns
 /// (g++ 12, -O3); the whole command takes 140 ns for each record (docs/performance.md).
 #pragma once
@@ -48,7 +48,7 @@ private:
     std::size_t size_ = 0;
 };
 
-/// What put_decimal() and put_hexadecimal() may write to, whatever they then use of it: copies of fixed length are
+/// What put_decimal() and put_hexadecimal() may write to, even if they use less: copies of fixed length are
 /// quick.
 inline constexpr std::size_t number_room = 24;
 

@@ -159,7 +159,7 @@ private:
 class Source final : public spe::RecordSink {
 public:
     using Take = std::function<void(const Piece&)>;
-    /// `streams` as those of the capture.
+    /// `streams`: one for each stream of the capture.
     Source(const analysis::SampleCapture& capture, bool mid_record, std::span<StreamContext> streams,
            perf::Progress* progress)
         : capture_(capture), mid_record_(mid_record), streams_(streams), progress_(progress) {

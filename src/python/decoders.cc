@@ -87,7 +87,7 @@ struct FlowPart {
     std::size_t source = 0;
     std::string buffer;
     std::uint64_t base = 0;
-    RangePool::Memory ranges;  ///< a part of it
+    RangePool::Memory ranges;  ///< the first `range_count` ranges in this memory
     std::size_t range_count = 0;
     std::shared_ptr<std::vector<EventRow>> events = std::make_shared<std::vector<EventRow>>();
     std::shared_ptr<std::vector<wm_block>> blocks;
@@ -487,7 +487,7 @@ void add_decoders(py::module_& m) {
         .def_readonly("base", &FlowPart::base)
         .def_property_readonly(
             "ranges",
-            // The memory goes back to its pool when the last array of it is gone.
+            // The memory goes back to its pool when its last array is gone.
             [](const FlowPart& part) { return array_kept_by(part.ranges.get(), part.range_count, part.ranges); })
         .def_property_readonly(
             "events",

@@ -27,7 +27,7 @@ using doctor::DpuView;
 using nlohmann::ordered_json;
 
 struct DpuOptions {
-    InputOptions input;  ///< capture, images, folders and output of it
+    InputOptions input;  ///< capture, images, folders and output
     std::string format = "text", counter;
     std::vector<std::string> ranges;
     std::optional<std::uint64_t> limit;  ///< rows for reading; none: as the view likes

@@ -24,7 +24,7 @@ struct DpuRecordOptions {
     void add_to(CLI::App& command, std::vector<CLI::Option*>& added);
 };
 
-/// Errors: `usage`, `unreadable`: options that cannot be meant; those of record::record_dpu.
+/// Errors: `usage`, `unreadable`: options that cannot be meant; the errors of record::record_dpu.
 [[nodiscard]] Result<record::RecordOutcome> run_record_dpu(const record::FlowRecording& common,
                                                            const DpuRecordOptions& options,
                                                            const record::ShowRecording& show);

@@ -56,7 +56,7 @@ private:
 /// Adds the folder of a job.
 void add_job_folder(CLI::App& command, std::string& folder);
 
-/// Merges a job, prints what became of it and writes that to its report; the status.
+/// Merges a job, prints the outcome, writes it to the job's report, and returns the status.
 ExitStatus merge_and_report(const fleet::JobFolder& job, const std::string& output);
 
 /// `1 h 12 min`, `35 s`.

@@ -19,8 +19,8 @@ namespace {
 /// Of a timeline, before a sum takes detail away.
 constexpr std::size_t most_slices_of_sample = 20000;
 
-/// Those of the files that were given which concern a capture: a build that others ran, and not this one, does not. It
-/// depends on nothing but the capture, so that all divisions into shards give the same.
+/// The given files that concern a capture: builds that only other captures ran do not. The result depends only on the
+/// capture, so that every division into shards gives the same.
 std::vector<std::string> files_for(const fleet::PlannedCapture& capture, const std::vector<std::string>& given) {
     std::set<std::string> builds;
     for (const fleet::RanFile& f : capture.ran)

@@ -20,7 +20,7 @@ struct FleetStatusOptions {
     std::string job, format = "text";
 };
 
-/// What Slurm has of it. Without Slurm there is nothing.
+/// The job's tasks in Slurm's queue; empty without Slurm.
 std::vector<fleet::QueuedTasks> queue(const fleet::JobFolder& job) {
     if (!fleet::was_submitted(job)) return {};
     const auto tasks = fleet::queued_tasks(job);

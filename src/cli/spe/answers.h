@@ -32,7 +32,7 @@ struct ProfileInput {
 
 struct AnswerOptions : ProfileInput {
     std::vector<std::string> cpus, threads, functions;
-    InputOptions names;  ///< --symfs and --debug-dir of it
+    InputOptions names;  ///< for --symfs and --debug-dir
     std::string kallsyms;
 
     /// `formats`: besides text, tsv and json.

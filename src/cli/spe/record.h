@@ -22,7 +22,7 @@ struct SpeRecordOptions {
     void add_to(CLI::App& command, std::vector<CLI::Option*>& added);
 };
 
-/// Errors: `usage`, `unreadable`: options that cannot be meant; those of record::record_profile.
+/// Errors: `usage`, `unreadable`: options that cannot be meant; the errors of record::record_profile.
 [[nodiscard]] Result<record::RecordOutcome> run_record_spe(const record::FlowRecording& common,
                                                            const SpeRecordOptions& options,
                                                            const record::ShowRecording& show);
