@@ -146,7 +146,7 @@ void Model::Unit::find_plain(const CycleInput& in) {
     planned_ = false;
 }
 
-/// What counts while nothing changes: of the unit's own events, only those of the clock do.
+/// Finds what counts while nothing changes: of the unit's own events, only the clock's events count.
 void Model::Unit::plan() {
     planned_ = true;
     plan_size_ = 0;

@@ -63,7 +63,7 @@ public:
         send([&] { mapper_->watchpoint(1U << channel); }, nexus::ErrorMessage::watchpoint);
     }
 
-    /// So many cycles pass: bytes leave.
+    /// `cycles` cycles pass, and bytes leave the queue.
     void drain(std::vector<std::uint8_t>& out, std::uint64_t cycles) {
         if (queue_.empty()) return;
         const std::uint64_t most =

@@ -41,7 +41,7 @@ public:
         if (n == lines) return Request::high;
         return n != 0 && (flush || n >= burst_lines) ? Request::low : Request::none;
     }
-    /// Takes the oldest lines out. Precondition: so many are held.
+    /// Takes the oldest lines out. Precondition: `count` lines are held.
     void take(unsigned count, std::span<std::uint32_t> out) {
         WM_CHECK(count <= lines_held() && out.size() >= std::size_t{count} * line_words);
         for (unsigned line = 0; line < count; ++line) {  // lines lie whole

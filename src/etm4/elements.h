@@ -80,7 +80,7 @@ struct Request {
     bool impossible{};  ///< the packet cannot be here: an exception, or a Q, has no address
 };
 
-// ---- the one place where packets' values become those of `flow`
+// ---- the one place where packets' values become values of `flow`
 
 [[nodiscard]] inline flow::Context to_flow(const ContextFields& fields, const flow::Context& before,
                                            const Config& config) {
@@ -613,7 +613,8 @@ private:
     }
 
     /// Where the instruction begins that is executed again on return to `to`. A core of the M profile may interrupt a
-    /// load or store of several registers, and gives an address within it: the rest of it is executed on return.
+    /// load or store of several registers, and gives an address within it: the rest of the instruction is executed on
+    /// return.
     [[nodiscard]] Address instruction_of(const follow::Place& to) const {
         const follow::Place from = follower_.place();
         if (config_.profile != CoreProfile::m || to.isa != isa::Isa::t32 || to.address <= from.address)

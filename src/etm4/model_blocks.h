@@ -31,8 +31,8 @@ protected:
                new_context_ == context_ && context_known(fields_of(context_, start_.isa)) &&
                start_.isa == isa::Isa::a64;
     }
-    /// Stops before the first block that may need more. Precondition: ordinary(). The bytes are those of
-    /// retire_block(), and so is the state it leaves.
+    /// Stops before the first block that may need more. Precondition: ordinary(). Bytes and state afterwards are the
+    /// same as with retire_block().
     std::size_t retire_ordinary(std::span<const RetiredBlock> blocks) {
         const bool broadcast = config_.branch_broadcast && !bbctlr_.mode;
         if (config_.cycle_counting)
@@ -84,7 +84,7 @@ protected:
         std::size_t taken = 0;
         for (const flow::RetiredSequence& s : sequences) {
             const auto& sequence = static_cast<const OrdinarySequence&>(*s.prepared);
-            // No block of it may be the first to find that a synchronisation is due.
+            // No block of the sequence may be the first to find that a synchronisation is due.
             if (sequence.start != at || stop - out.at < std::ptrdiff_t{most_of_one}) [[unlikely]]
                 break;
             for (unsigned n = 0; n < sequence.part_count; ++n) {
@@ -133,7 +133,7 @@ private:
         AddressDue due = AddressDue::no;  ///< after it
         Address start{}, end{};
     };
-    /// The block begins at `at` or after it, and nothing but an atom, an address and a count comes of it.
+    /// The block begins at `at` or after it, and yields only an atom, an address and a count.
     [[nodiscard]] WM_INLINE static bool is_ordinary(const RetiredBlock& b, Address at) {
         return b.isa == isa::Isa::a64 && b.next_isa == isa::Isa::a64 && b.address >= at &&
                !b.instruction->exception_return && b.instruction->waypoint != Waypoint::barrier;

@@ -99,7 +99,8 @@ protected:
 
     // ---- packets
 
-    /// Sends a packet, after the atoms that wait. `p0`: so many P0 elements are complete with it. False: it is lost.
+    /// Sends a packet, after the atoms that wait. `p0`: number of P0 elements that it completes. False: the packet is
+    /// lost.
     template <class P>
     bool send(const P& packet, std::uint32_t p0 = 0) {
         if (!grouping_) flush_atoms();

@@ -1,4 +1,4 @@
-/// One trace session of the model, from enabled to disabled: what is executed, and what of it is to be traced
+/// One trace session of the model, from enabled to disabled: what is executed, and which part is to be traced
 /// (docs/spec/etm4-registers.md, 2.1, 2.12 and 2.13). Where packets come from and where they go is in the classes below
 /// it.
 #pragma once

@@ -83,7 +83,7 @@ private:
 
     PacketState state_;
     std::uint64_t infos_ = 0, overflows_ = 0;
-    std::array<std::uint64_t, 32> levels_{};  // contexts, by what they say of it
+    std::array<std::uint64_t, 32> levels_{};  // contexts, by exception level and state
 };
 
 /// Takes the addresses that the trace names.

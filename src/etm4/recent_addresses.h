@@ -29,7 +29,7 @@ struct FlowTarget {
     [[nodiscard]] WM_INLINE std::uint32_t high_half() const {
         return a64 ? static_cast<std::uint32_t>(packed >> 32) : 0;
     }
-    /// follow::Starts::key of it. Precondition: regular().
+    /// The address as follow::Starts::key. Precondition: regular().
     [[nodiscard]] WM_INLINE std::uint32_t key() const {
         const auto low = static_cast<std::uint32_t>(packed);
         return a64 ? (low & ~1U) | 2U : low;

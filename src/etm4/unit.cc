@@ -17,7 +17,7 @@ namespace waymark::etm4 {
 
 namespace {
 
-/// One in so many conditional branches is mispredicted, where the unit speculates.
+/// One conditional branch in this number is mispredicted, if the unit speculates.
 constexpr std::uint32_t mispredicted_branches = 16;
 
 std::uint64_t value_at(const Registers& r, const RegisterPlace& place) {

@@ -15,7 +15,7 @@
 namespace waymark::follow::head {
 
 inline constexpr std::uint32_t none = 0xffffffff;
-/// Of a return stack: no entry is on it. `none`: nothing is known of it.
+/// A return stack without entries. `none`: the return stack is not known.
 inline constexpr std::uint32_t empty_stack = 0xfffffffe;
 
 // ---- addresses that later ones are compressed against
@@ -36,7 +36,7 @@ public:
     };
     using History = std::array<Entry, 3>;
 
-    /// So many are remembered: 1 to 3.
+    /// `depth`: number of remembered addresses, 1 to 3.
     explicit Histories(unsigned depth) : depth_(depth) {}
 
     /// `none` is a history of which nothing is known.

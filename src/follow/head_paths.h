@@ -65,14 +65,14 @@ class Odds {
 public:
     explicit Odds(double unseen) : unseen_(unseen) {}
 
-    /// How likely a place passes so many checks though execution is elsewhere.
+    /// Probability that a place passes `checks` checks though execution is elsewhere.
     [[nodiscard]] double by_chance(std::uint32_t checks, double p = 1) const {
         return unseen_ * std::min(1.0, places * std::pow(chance(), static_cast<double>(checks)) * p);
     }
     [[nodiscard]] double sure_of(const Path& path, double p) const {
         return 1.0 / (1.0 + by_chance(path.checks, p) + (path.believed == none ? 0.0 : by_chance(path.believed)));
     }
-    /// So many checks more make one path believed before another: by chance they would be passed once in a million.
+    /// Number of checks by which one path must lead to be believed: by chance it would pass them once in a million.
     [[nodiscard]] std::uint32_t margin() const {
         return static_cast<std::uint32_t>(std::log(1e-6 / std::max(places, 1.0)) / std::log(chance()));
     }
@@ -218,7 +218,7 @@ private:
     static constexpr std::uint64_t nowhere = ~std::uint64_t{0};
     /// Few paths are compared one by one: to clear a large table takes longer.
     static constexpr std::size_t few = 8;
-    /// So many places are followed where those that return may go anywhere.
+    /// Limit for places that are followed while returning places may go anywhere.
     static constexpr std::size_t most_that_return = std::size_t{1} << 16;
 
     Program& program_;

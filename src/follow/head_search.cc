@@ -148,7 +148,7 @@ void Search::leave_to_stack() {
 }
 
 void Search::leave(Path to, Keep& keep) {
-    if (!paths_.histories.last_known(to.history)) return;  // nothing would be known of it
+    if (!paths_.histories.last_known(to.history)) return;  // nothing would be known about the path
     lose(to);
     keep(to);
 }

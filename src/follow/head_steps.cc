@@ -59,7 +59,7 @@ void Search::take(const seen::Arrival& o) {
         });
     }
     paths_.go_on([&](const Path& path, Keep& keep) { arrive_on(path, o.at, keep); });
-    // Where tracing began again at one of several places, so many were distinguished.
+    // If tracing began again at one of several places, the number of paths is the number of distinguished places.
     if (paths_.odds.places < 1 && paths_.all.size() > 1) paths_.odds.places = static_cast<double>(paths_.all.size());
 }
 

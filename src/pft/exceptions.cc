@@ -12,7 +12,7 @@ using flow::ExceptionClass;
 
 constexpr auto exception_table = [] {
     std::array<flow::ExceptionType, exception_numbers> rows{};
-    // From 16 on numbers are those of the M profile, for which there is no PTM.
+    // Numbers from 16 on belong to the M profile, for which there is no PTM.
     for (std::uint32_t n = 0; n < rows.size(); ++n) rows[n].number = n;
     const auto row = [&](std::uint32_t n, ExceptionClass kind, std::string_view name) { rows[n] = {n, kind, name}; };
     row(0, ExceptionClass::reserved, "none");

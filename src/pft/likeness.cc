@@ -137,7 +137,7 @@ std::string verdict(const Likeness& p) {
                                : "");
 }
 
-/// Program Flow Trace, or some of it: damage here and there is no reason to doubt.
+/// True if the bytes are Program Flow Trace or a part of one: damage here and there is no reason to doubt.
 bool is_like(const Likeness& p) {
     if (p.asyncs == 0 || p.isyncs == 0) return false;
     const std::uint64_t parsed = p.bytes - p.lost_bytes - p.unsynchronised_bytes - p.padding_bytes;

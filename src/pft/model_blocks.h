@@ -119,7 +119,7 @@ protected:
         TakenSequences taken{};
         for (const flow::RetiredSequence& s : sequences) {
             const auto& p = static_cast<const PlainSequence&>(*s.prepared);
-            // No block of it may be the first to ask for synchronisation.
+            // No block of the sequence may be the first to ask for synchronisation.
             if (p.start != at || p.isa != isa || sync - out <= std::ptrdiff_t{PlainSequence::most_bytes} ||
                 (config_.cycle_accurate && counted + p.cycles != s.cycle)) [[unlikely]]
                 break;
@@ -162,8 +162,8 @@ protected:
     }
 
 private:
-    /// A sequence of plain blocks. All bytes are known but those of its first address, which is compressed against what
-    /// came before, and of atoms before that, which are sent with others.
+    /// A sequence of plain blocks. All its bytes are known, except the first address, which is compressed against an
+    /// earlier one, and the atoms before that address, which are sent with earlier atoms.
     struct PlainSequence final : flow::PreparedSequence {
         static constexpr std::size_t most_of_a_block = 10;
         static constexpr std::size_t part_bytes = 80;  ///< with room for what a store writes beyond them
@@ -185,7 +185,7 @@ private:
         if (bytes > mostly) [[unlikely]]
             std::copy(part.begin() + mostly, part.end(), out + mostly);
     }
-    /// The block begins at `at`, and nothing but an atom or a plain branch packet comes of it.
+    /// The block begins at `at`, and yields only an atom or a plain branch packet.
     [[nodiscard]] static bool is_plain(const RetiredBlock& b, std::uint32_t at, Isa isa) {
         const isa::Instruction& i = *b.instruction;
         const auto address = static_cast<std::uint32_t>(b.address.value);

@@ -1,4 +1,4 @@
-/// The model's FIFO: how much of it is occupied, and whether it drains after an overflow (docs/spec/pft.md, 5.5).
+/// The model's FIFO: how full it is, and whether it drains after an overflow (docs/spec/pft.md, 5.5).
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// One trace session of the model, from a cleared Programming bit to the next change of registers: what is executed,
-/// and what of it is to be traced (docs/spec/pft.md, 5.3 and 5.5). Where packets come from and where they go is in the
+/// and which part is to be traced (docs/spec/pft.md, 5.3 and 5.5). Where packets come from and where they go is in the
 /// classes below it.
 #pragma once
 
@@ -388,7 +388,7 @@ private:
         }
     }
 
-    // ---- many blocks at once: what waypoint() does where nothing but atoms and plain branch packets can come of it,
+    // ---- many blocks at once: what waypoint() does where the result can only be atoms and plain branch packets,
     // with cycle counts if there are any
 
     /// Tracing is on, execution stands at the start of a block, and nothing is pending or different from what was sent.
@@ -401,14 +401,14 @@ private:
         return plain_bases() && plain(start_.isa);
     }
 
-    /// Stops before the first block that may need more. Precondition: ordinary(). The bytes are those of
-    /// waypoint(), and so is the state it leaves.
+    /// Stops before the first block that may need more. Precondition: ordinary(). Bytes and state afterwards are the
+    /// same as with waypoint().
     std::size_t retire_ordinary(std::span<const RetiredBlock> blocks) {
         const std::size_t taken = plain_blocks(blocks, start_, registers_.syncfr.value);
         if (taken != 0) retired_ordinary(taken, blocks[taken - 1].cycle);
         return taken;
     }
-    /// So many blocks were sent, the last one of `cycle`.
+    /// `blocks` blocks were sent, the last one in `cycle`.
     void retired_ordinary(std::size_t blocks, std::uint64_t cycle) {
         counts_.instructions += 2 * blocks;
         counts_.waypoints += blocks;

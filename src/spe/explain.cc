@@ -10,7 +10,7 @@ namespace waymark::spe {
 
 namespace {
 
-/// More remedies than this would be no help; none of the functions has so many conditions.
+/// More remedies than this would be no help; no function has that number of conditions.
 constexpr unsigned most_obstacles = 12;
 
 State at(const State& s, std::uint8_t el) {

@@ -74,7 +74,7 @@ public:
             if (ahead.count(registers)) return members;
             ++members;
         }
-        return members;  // so many at least
+        return members;  // at least this number
     }
 
 private:

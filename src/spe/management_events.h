@@ -9,7 +9,7 @@
 
 namespace waymark::spe {
 
-/// The status registers of the buffer: PMBSR_EL1, and those of higher exception levels.
+/// The status registers of the buffer: PMBSR_EL1, and the ones of higher exception levels.
 class ManagementEvents {
 public:
     /// The state is borrowed.
