@@ -30,7 +30,7 @@ pipeline::Session DamageOfBuffer::session_of(const ExaminedBuffer& buffer) const
     capture::Buffer& read = out.capture.buffers.emplace_back();
     read.name = buffer.name;
     read.format = buffer.format;
-    // Without a description nobody knows which IDs are those of sources.
+    // Without a description nobody knows which IDs belong to sources.
     read.other_sources = !report_.labelled;
     for (const Buffer& b : session_.capture.buffers)
         if (report_.labelled && b.name == buffer.name) {

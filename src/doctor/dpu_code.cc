@@ -37,8 +37,8 @@ public:
     [[nodiscard]] std::optional<std::size_t> image(std::size_t module) const { return images_[module]; }
     [[nodiscard]] std::size_t file(std::size_t module) const { return files_[module]; }
     [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
-    /// Why an image is no module of the map though it should be, as a sentence without its end; empty: nothing of it
-    /// ran.
+    /// Why an image is no module of the map though it should be, as a sentence without its end; empty: no code of the
+    /// image ran.
     [[nodiscard]] std::string why_not(std::size_t image) const {
         const std::string path = capture_.images[image].path.string();
         for (const capture::CopiedFile& c : capture_.modules.copies) {

@@ -138,8 +138,7 @@ private:
     void report_unknown_ids(const ExaminedBuffer& buffer, const std::vector<pipeline::Stray>& strays);
 };
 
-/// Reports what is to be known of a capture of several processes: problems of its file, what is peculiar of it, and
-/// code that is missing.
+/// Reports on a capture of several processes: problems and peculiarities of its file, and missing code.
 class ProcessFindings : Part {
 public:
     using Part::Part;

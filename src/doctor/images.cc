@@ -104,8 +104,8 @@ struct Targets {
         const std::pair key{place.isa == isa::Isa::tee ? isa::Isa::t32 : place.isa, place.address.value};
         if (times.size() < most || times.contains(key)) ++times[key];
     }
-    /// Leaves only addresses of A64 code, or only those of other code: what the trace names more of. Gives the mask of
-    /// such addresses.
+    /// Keeps only addresses of A64 code, or only addresses of other code, whichever the trace names more often. Returns
+    /// the mask of such addresses.
     std::uint64_t settle() {
         std::size_t wide = 0;
         for (const auto& [key, n] : times) wide += key.first == isa::Isa::a64 ? 1U : 0U;

@@ -1,5 +1,5 @@
-// Captures of several processes (perf.data with CoreSight trace): what is peculiar of the file, what of it is missing,
-// and whose code is.
+// Captures of several processes (perf.data with CoreSight trace): what is peculiar in the file, what is missing from
+// it, and whose code is missing.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -69,7 +69,7 @@ void keep_what_is_asked(answers::Answers& a, const FlowAnswersOptions& options) 
         std::erase_if(a.instructions, never);
         std::erase_if(a.statements, never);
         std::erase_if(a.branches, never);
-        // A line is that of the first function with code of it, which need not be the one that ran.
+        // A line belongs to the first function with code for it, which need not be the function that ran.
         std::erase_if(a.lines, [&](const answers::Line& l) { return l.seen != answers::Seen::executed && never(l); });
     }
     if (!options.inlined) {

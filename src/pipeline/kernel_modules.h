@@ -1,4 +1,4 @@
-/// Where Linux loaded a kernel module (.ko), a relocatable file, and what the module's code calls outside of it.
+/// Where Linux loaded a kernel module (.ko), a relocatable file, and what the module's code calls outside the module.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +26,10 @@ class KernelFunctions {
 public:
     /// A copy of /proc/kallsyms. Errors: it cannot be read.
     Status add_kallsyms(const std::filesystem::path& file);
-    /// The kernel's file, whose addresses are less by `load_bias` than those of the kernel as it ran. Errors: as
-    /// `Symbols::add_elf`.
+    /// The kernel's file; the running kernel's addresses are higher by `load_bias`. Errors: as `Symbols::add_elf`.
     Status add_kernel(const std::filesystem::path& vmlinux, std::uint64_t load_bias);
 
-    /// A function that other files can call; the kernel's own ones before those of modules.
+    /// A function that other files can call; the kernel's own functions come before the modules'.
     [[nodiscard]] std::optional<std::uint64_t> address_of(const std::string& name) const;
 
     struct Place {

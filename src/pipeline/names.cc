@@ -20,7 +20,7 @@ constexpr std::size_t no_file = ~std::size_t{0};
 /// How perf calls the running kernel: with the symbol whose address the mapping has in the place of an offset.
 constexpr std::string_view kernel = "[kernel.kallsyms]";
 
-/// What to add to addresses of a kernel's file for those of the running kernel.
+/// Difference between the running kernel's addresses and its file's.
 std::optional<std::uint64_t> kernel_bias(const capture::Module& module, const fs::path& file) {
     image::Symbols symbols;
     symbols.accept(image::Machines::arm_and_x86_64);
@@ -240,7 +240,7 @@ Result<image::FoundFile> NameFinder::find_module(const Mapped& m) const {
     return image::find_file("/lib/modules/" + name + ".ko", m.build_id, options_.files);
 }
 
-/// A capture that `waymark record` made has a map, for something ran. Those of others have none.
+/// Captures of `waymark record` have a module map, since something ran. Captures of other tools have none.
 void NameFinder::report_no_map() {
     const fs::path path = capture_.path.parent_path() / capture::module_map_file;
     std::error_code error;
@@ -303,7 +303,7 @@ std::vector<std::pair<fs::path, std::uint64_t>> NameFinder::code_files(const std
     return {out.begin(), out.end()};
 }
 
-/// Those of the options after those of the capture: what comes later is what holds.
+/// Files of the options come after files of the capture: the later one wins.
 Status NameFinder::open_generated() {
     using Format = capture::GeneratedNames::Format;
     const fs::path folder = capture_.path.parent_path();
@@ -551,8 +551,8 @@ fs::path NameFinder::kallsyms() const {
     return fs::is_regular_file(copied, none) ? copied : fs::path();
 }
 
-/// Where no file names the kernel or a module, /proc/kallsyms does: its addresses are those of the running kernel, as
-/// the kernel's mapping has them.
+/// Where no file names the kernel or a module, /proc/kallsyms does: it has the running kernel's addresses, as the
+/// kernel's mapping does.
 void NameFinder::add_kernel_functions(const Modules& modules, image::Symbols& to) {
     const auto is_nameless = [&](std::size_t module) {
         const std::size_t file = mapped_of_[module];
@@ -601,7 +601,7 @@ Result<std::shared_ptr<const Names>> NameFinder::make(const Modules& modules) {
         const std::uint64_t bias =
             file.argument.address ? file.argument.address->value : bias_in(file, modules).value_or(0);
         if (has_fewer_lines(file)) {
-            // The original file follows with the modules; its lines are those of this build.
+            // The original file follows with the modules; it has the lines of this build.
             WM_RETURN_IF_ERROR(image::add_all_symbols(out->symbols, file.argument.path, *file.info, bias));
             continue;
         }

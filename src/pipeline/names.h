@@ -1,4 +1,4 @@
-/// Names for the sources of a capture: the files of its module map and those of the options, each where it was mapped
+/// Names for the sources of a capture: the files of its module map and of the options, each where it was mapped
 /// while a source traced.
 #pragma once
 
@@ -39,7 +39,7 @@ public:
     /// core of the source saw.
     Result<std::shared_ptr<const Names>> names_of(const std::string& source, const image::MemoryMap& memory);
     /// The files that a source saw, by path and load bias, of which the code is known to be what was mapped: the build
-    /// ID agrees, and nothing else was mapped at the same place. Those of the options are left out.
+    /// ID agrees, and nothing else was mapped at the same place. Files of the options are left out.
     [[nodiscard]] std::vector<std::pair<std::filesystem::path, std::uint64_t>> code_files(
         const std::string& source) const;
     /// Code with places of its own, before `names_of`.
@@ -113,7 +113,7 @@ private:
         Modules modules;
         std::shared_ptr<const Names> names;
         std::shared_ptr<const Names> usual{};  ///< with generated code, as usual_ has it
-        /// With generated code, by what lies elsewhere of it than in usual_.
+        /// With generated code, by the pieces that lie elsewhere than in usual_.
         std::map<std::vector<image::NamedPiece>, std::shared_ptr<const Names>> with_generated{};
     };
     std::vector<Group> groups_;

@@ -22,7 +22,7 @@ bool is_of(const Session& session, std::string_view buffer, std::string_view sou
     });
 }
 
-/// The gaps of a survey as those of a decoded stream.
+/// The gaps of a survey in the form of a decoded stream's gaps.
 flow::Troubles troubles_of(const protocol::Survey& survey) {
     flow::Troubles out;
     for (unsigned reason = 0; reason < gap_reasons; ++reason) {

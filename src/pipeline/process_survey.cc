@@ -69,7 +69,7 @@ void shorten(capture::Capture& capture, std::uint64_t most_bytes) {
         while (count < buffer.parts.size() && (count == 0 || bytes + buffer.parts[count].bytes <= share))
             bytes += buffer.parts[count++].bytes;
         buffer.parts.resize(count);
-        // Whole frames of it.
+        // Only whole frames.
         constexpr std::uint64_t frame = 16;
         if (count == 1) buffer.parts[0].bytes = std::min(bytes, std::max(frame, share / frame * frame));
     }

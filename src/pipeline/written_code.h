@@ -11,7 +11,7 @@
 namespace waymark::pipeline {
 
 /// Reads the files that processes of the capture mapped, looked for by their recorded names, below the root of
-/// `options.files` and beside the capture, and those of `options.jitdumps`, each of the process that it names.
+/// `options.files` and beside the capture, and the files of `options.jitdumps`, each for the process that it names.
 /// `problem`: one of the capture cannot be found or read, or its times say nothing. Errors: one of the options cannot
 /// be read.
 [[nodiscard]] Status add_written_code(const capture::Capture& capture, const SessionOptions& options, ChangedCode& to,
