@@ -48,19 +48,21 @@ DpuFinding wide_intervals(const DpuWide& wide, std::uint64_t intervals, bool los
     for (unsigned c = 0; c < dpu::counter_count; ++c)
         if ((wide.counters >> c & 1U) != 0)
             names += fmt::format("{}{}", names.empty() ? "" : ", ", dpu::counter_name(c));
-    return {lossy ? DpuKind::wide_lossy : DpuKind::wide,
-            bad,
-            fmt::format("{} {}in which a counter ({}) went down by 2^30 or more{}: {}. What is said of {} is not to be "
-                        "trusted",
-                        counted(intervals, "interval"), lossy ? "with entries missing " : "", names,
-                        wide.first ? fmt::format(", the first up to offset {:#x}", wide.first->value)
-                                   : std::string(", up to the final values"),
-                        wide_means, pronoun(intervals)),
-            lossy ? "Mend what loses entries first: they hold the readings in between"
-                  : "Read the counters more often (mode sample with a shorter period)",
-            wide.first,
-            {},
-            intervals};
+    return {
+        lossy ? DpuKind::wide_lossy : DpuKind::wide,
+        bad,
+        fmt::format(
+            "{} {}in which a counter ({}) went down by 2^30 or more{}: {}. What the output says about {} is not to be "
+            "trusted",
+            counted(intervals, "interval"), lossy ? "with entries missing " : "", names,
+            wide.first ? fmt::format(", the first up to offset {:#x}", wide.first->value)
+                       : std::string(", up to the final values"),
+            wide_means, pronoun(intervals)),
+        lossy ? "Mend what loses entries first: they hold the readings in between"
+              : "Read the counters more often (mode sample with a shorter period)",
+        wide.first,
+        {},
+        intervals};
 }
 
 std::optional<AccountReason> reason_of(DpuKind kind) {

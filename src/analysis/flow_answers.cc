@@ -135,7 +135,7 @@ void fill_trust(const FlowFunctions& from) {
                                            counted(counts.off, "count"), counts.off == 1 ? "includes" : "include");
     if (from.options().stretches != 0)
         functions.estimated +=
-            fmt::format("{}shares of the run: the trace is of {} of it", functions.estimated.empty() ? "" : "; ",
+            fmt::format("{}shares of the run: the trace has {} of the run", functions.estimated.empty() ? "" : "; ",
                         counted(from.options().stretches, "stretch", "stretches"));
     const bool lost = std::any_of(from.streams().begin(), from.streams().end(), [](const FlowStream& s) {
         return is_damaged(s.sink->troubles()) || s.sink->troubles().no_memory.times != 0;
@@ -155,7 +155,7 @@ void fill_trust(const FlowFunctions& from) {
         answers.trust.push_back(
             {"coverage", "what was executed, and which way branches went", "",
              from.options().partial
-                 ? "whether the rest ran: " + part + " could have run all of it"
+                 ? "whether the rest ran: " + part + " could have run everything"
                  : "what is not observed: flow was lost where it could have run; and what interrupts "
                    "or signals ran where flow was lost"});
     if (answers.timeline.tracks.empty()) return;

@@ -25,7 +25,7 @@ std::string why_no_samples(const SampleCapture& capture, const Quality& quality)
     }
     if (!data.auxtrace_info && data.loss_count != 0)
         return "what says which unit traced (the AUXTRACE_INFO record) is in the part of the file that is missing or "
-               "damaged: copy the whole of it again, or record again";
+               "damaged: copy the whole file again, or record again";
     if (!data.auxtrace_info)
         return "the file holds no trace of a hardware unit (no AUXTRACE_INFO record): was it recorded with perf record "
                "-e arm_spe// ?";

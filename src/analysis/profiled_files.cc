@@ -140,7 +140,7 @@ ProfileCover profile_cover(const answers::Answers& answers, const std::function<
         std::uint64_t usable = executed;
         if (const auto q = quality.find(i); q != quality.end()) {
             usable = q->second.with_lines;
-            text += fmt::format("; {} of it has source lines", share_text(usable, executed));
+            text += fmt::format("; {} of these instructions have source lines", share_text(usable, executed));
             if (q->second.unknown != 0)
                 text += fmt::format("; {} is code that is not in its file", share_text(q->second.unknown, executed));
         }

@@ -94,7 +94,8 @@ std::string why_no_address(const Quality& q) {
     const std::uint64_t others = q.without_address - q.sve_without_address;
     std::string out;
     if (q.modelled && q.sve_without_address != 0)
-        out = fmt::format("{} of SVE: QEMU reports those of LDR, STR and LD1R to plugins only", q.sve_without_address);
+        out = fmt::format("{} of SVE: QEMU reports to plugins only the addresses of LDR, STR and LD1R",
+                          q.sve_without_address);
     else if (q.sve_without_address != 0)
         out = fmt::format("{} of SVE", q.sve_without_address);
     if (others != 0 && !out.empty()) out += fmt::format("; {} others", others);

@@ -84,7 +84,7 @@ void health(SpeFill& fill) {
         fill.say(Severity::note,
                  "Modelled, no silicon: operations, their order, addresses and branches are the program's; latencies, "
                  "data "
-                 "sources and events of caches, TLBs and prediction are those of the modelled machine");
+                 "sources and events of caches, TLBs and prediction come from the modelled machine");
     for (const auto& [midr, erratum] : q.errata)
         fill.say(Severity::note, fmt::format("Erratum {} of {}: {}", erratum.number, core_name(midr), erratum.text));
     if (q.without_address != 0) {

@@ -267,7 +267,7 @@ std::string missing_images(const Only& only, const Answers& before, const Answer
     std::string others;
     for (const Image& i : lacks.images) others += (others.empty() ? "" : ", ") + i.name;
     return fmt::format(
-        "{} has no image called '{}', so nothing of it can be compared. It has: {}. Where it is called "
+        "{} has no image called '{}', so it cannot be compared. It has: {}. Where it is called "
         "otherwise, give --only once for each name",
         lacks.capture, words[after_lacks ? 0 : 1].front(), others);
 }

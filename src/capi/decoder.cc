@@ -117,7 +117,7 @@ wm_status wm_decoder::begin(wm_error** error_out) {
     if (reading) return WM_OK;
     if (capture.kind != WM_CAPTURE_FLOW)
         return capi::fail(error_out, WM_USAGE,
-                          fmt::format("{}: only {} can be had of it", capture.name,
+                          fmt::format("{}: it gives only {}", capture.name,
                                       capture.kind == WM_CAPTURE_SAMPLES ? "samples, by wm_decoder_run, and answers"
                                                                          : "answers (wm_answers_of)"));
     const int wanted = (callbacks.flow != nullptr) + (callbacks.counts != nullptr) + (callbacks.packets != nullptr);

@@ -373,8 +373,8 @@ private:
         const std::uint64_t expected = end->value - start->value + line_bytes;
         if (bytes < expected)
             problem(0,
-                    fmt::format("{} has {} bytes, but the buffer from DP_TSA to DP_TEA has {}: it is cut. What there "
-                                "is of it is read; copy the whole of it.",
+                    fmt::format("{} has {} bytes, but the buffer from DP_TSA to DP_TEA has {}: it is cut. The part "
+                                "that is there is read; copy the whole file.",
                                 capture_.buffer.filename().string(), bytes, expected),
                     capture_.buffer);
         if (bytes > expected)

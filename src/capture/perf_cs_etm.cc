@@ -89,7 +89,7 @@ private:
         add(!vmid   ? "the trace does not identify threads"
             : *vmid ? "threads are identified by VMID"
                     : "threads are identified by context ID");
-        if (kernel_timestamps() && has_timestamps()) add("timestamps are those of the kernel");
+        if (kernel_timestamps() && has_timestamps()) add("timestamps are the kernel's");
         if (!idle_.empty())
             add(fmt::format("the unit{} of CPU{} {} wrote no trace", idle_.size() == 1 ? "" : "s",
                             idle_.size() == 1 ? "" : "s", list(idle_)));
@@ -414,7 +414,7 @@ private:
         if (!strobing) return;
         out_.strobed = true;
         const std::string_view means =
-            "What ran between bursts is not known, and counts are those of the bursts: estimates";
+            "What ran between bursts is not known, and counts come from the bursts alone: estimates";
         if (strobing->window == 0 || strobing->period == 0)
             return problem(
                 fmt::format("The units were programmed with a stored configuration{}, which traces in bursts "

@@ -93,8 +93,8 @@ private:
         if (!by_sink && others == 0) return;
         add("hardware-ids", Weight::normal,
             fmt::format(
-                "trace IDs are those of AUX_OUTPUT_HW_ID{}{}", by_sink ? ", each for its sink" : "",
-                others == 0 ? "" : fmt::format("; for {} they are not those of the metadata", counted(others, "CPU"))),
+                "trace IDs come from AUX_OUTPUT_HW_ID{}{}", by_sink ? ", each for its sink" : "",
+                others == 0 ? "" : fmt::format("; for {} they differ from the metadata's", counted(others, "CPU"))),
             "trace IDs in the metadata",
             by_sink ? "the metadata's do not count, and one ID may be several CPUs in different sinks"
                     : "the metadata's do not count, wherever in the file the records come",
@@ -157,7 +157,7 @@ private:
                 fmt::format("{} in SPLIT records of simpleperf",
                             counted(data_.split_records, "record is", "records are")),
                 "records of at most 64 KiB", "the size of records of simpleperf's own types has 32 bits",
-                "do not read the upper half of it as flags (misc) in other tools");
+                "do not read its upper half as flags (misc) in other tools");
     }
 
     void formats() {
@@ -200,7 +200,7 @@ private:
                                        [](const CsUnit& unit) { return unit.ts_source.has_value(); });
         add("other-clock", Weight::normal, "timestamps may not count the kernel's clock, so they give order alone",
             "TS_SOURCE = 1, the virtual counter, for every unit",
-            fmt::format("{}, so TIME_CONV does not hold for them, and perf's own times are those of AUX records",
+            fmt::format("{}, so TIME_CONV does not hold for them, and perf's own times are the AUX records'",
                         known ? "TS_SOURCE names another counter" : "no TS_SOURCE says what they count"),
             "record with perf 6.3 or newer, which writes TS_SOURCE; if their frequency is known, give it with "
             "--timestamp-hz");
@@ -251,7 +251,7 @@ private:
         if (lacks.empty()) return;
         add("not-for-every-perf", Weight::normal, std::move(lacks),
             "what all versions of perf read: version 1, CPU -1 in AUX records of threads, an index, TIME_CONV first",
-            "perf may decode less of it, or nothing, without an error",
+            "perf may decode less, or nothing, without an error",
             "decode it with Waymark, or with the perf that recorded it");
     }
 
@@ -267,7 +267,7 @@ private:
                                       counted(ranges, "AUX record")),
             "AUXTRACE records with the trace",
             "other tools write an empty result and exit with 0; here that is an error",
-            !data_.losses.empty() ? "the file is cut or damaged: copy the whole of it again"
+            !data_.losses.empty() ? "the file is cut or damaged: copy the whole file again"
             : ranges == 0         ? "check that the event was cs_etm and ran where the program did, and record again"
                           : "let the recorder end by itself with enough space (it was killed, or the disk was full), "
                             "and record again");

@@ -261,7 +261,7 @@ Run add_record(CLI::App& app) {
         .add_option(
             "--limit", flow.limit,
             "Stop recording after this number of instructions; the program continues, with --system it ends. 0: "
-            "record all of it")
+            "record everything")
         ->type_name("N")
         ->check(not_negative());
     unit(command

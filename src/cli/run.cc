@@ -120,7 +120,7 @@ CommandLine::CommandLine(std::string_view only)
           "waymark"} {
     app.require_subcommand(1);
     app.formatter(std::make_shared<HelpFormatter>(text_columns()));
-    app.set_version_flag("--version", version_text, "Print the version, and those of libraries, and exit");
+    app.set_version_flag("--version", version_text, "Print the version, and the versions of libraries, and exit");
     const auto is_only = [only](const Command& command) { return command.name == only; };
     complete = only != "--version" && std::ranges::none_of(commands_for_all_units, is_only) &&
                std::ranges::none_of(unit_commands(), is_only);

@@ -100,7 +100,7 @@ constexpr std::array dpu_words = [] {
                  "cut",
                  {},
                  "the file is shorter than what the unit wrote: it was cut, or the buffer not read out to its end",
-                 "copy the whole file; what there is of it is read"},
+                 "copy the whole file; the part that is there is read"},
         DpuWords{Kind::gap, Severity::warning, "damaged-entries", "entries of layout WL-1",
                  "damage, another layout or byte order, or the oldest line of a buffer that wrapped",
                  "check layout, dpu_base and the byte order in dpu.ini"},
@@ -378,7 +378,7 @@ Result<ExaminationReport> examine_perf(const std::filesystem::path& file) {
             fmt::format("{}; {} of the file itself {} lost",
                         capture.data->losses.empty() ? "" : capture.data->losses.front().message,
                         counted(q.container_lost_bytes, "byte"), are(q.container_lost_bytes)),
-            "a whole file", "perf.data is damaged or cut", "get the file anew; what could be read of it was");
+            "a whole file", "perf.data is damaged or cut", "copy the file again; the readable part was decoded");
     report.cut = !capture.damage.empty() || !totals.errors.empty() || q.container_losses != 0;
     if (q.lost_bytes() + q.damaged_bytes() != 0)
         to.add(Severity::warning, "damaged-records", {},

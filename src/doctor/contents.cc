@@ -283,7 +283,7 @@ std::optional<NoTrace> no_trace_in(const BufferSample& sample) {
     } else if (is_idle_port(sample)) {
         return NoTrace{"idle-port", fmt::format("{} of syncs of a trace port, and no frame", all),
                        "the port was idle: no unit sent anything, or the formatter was never started",
-                       "enable a trace unit and the funnel's port of it, then record again"};
+                       "enable a trace unit and its port of the funnel, then record again"};
     } else if (period != 0) {
         return NoTrace{"pattern",
                        fmt::format("{} that repeat {} {}", all, counted(period, "byte"), hex_bytes(head, period)),

@@ -108,7 +108,7 @@ std::string why_nothing(const capture::DpuCapture& capture, const pipeline::DpuT
     if (value_of(capture, "DP_TC") && tc.nxmode == static_cast<std::uint8_t>(dpu::NexusMode::only))
         return messages("DP_TC.NXMODE sends everything to the Nexus interface and nothing to the buffer");
     if (const std::uint64_t missing = missing_bytes(capture, trace, dump.size()); missing != 0)
-        return fmt::format("{} has {} and lacks {} that were written; copy the whole of it", file,
+        return fmt::format("{} has {} and lacks {} that were written; copy the whole file", file,
                            counted(dump.size(), "byte"), counted(missing, "byte"));
     if (capture.lines_written.value_or(1) != 0) {
         if (dump.empty()) return fmt::format("{} is empty; copy the whole of the buffer into it", file);

@@ -363,12 +363,13 @@ void ImageTrials::report_image(const ExaminedSource& source, const ImageVerdict&
                     "memory",
                     other);
     if (v.kind == Kind::shifted && v.shift->distance() == -1) {
-        add_finding(source, Severity::error, "thumb-bit", v.trial.first_no_memory.value_or(Offset{}),
-                    fmt::format("{} begins at an odd address, and does not fit there", v.image),
-                    fmt::format("{}: there {}", v.argument, evidence(v.shift->trial)),
-                    "bit 0 of a Thumb function's address is no part of it: it says which instruction set the code has",
-                    v.argument == v.image || !report_.labelled ? fmt::format("--image {}", shell_word(v.argument))
-                                                               : "correct 'address' of each dump that has an odd one");
+        add_finding(
+            source, Severity::error, "thumb-bit", v.trial.first_no_memory.value_or(Offset{}),
+            fmt::format("{} begins at an odd address, and does not fit there", v.image),
+            fmt::format("{}: there {}", v.argument, evidence(v.shift->trial)),
+            "bit 0 of a Thumb function's address is not part of the address: it names the code's instruction set",
+            v.argument == v.image || !report_.labelled ? fmt::format("--image {}", shell_word(v.argument))
+                                                       : "correct 'address' of each dump that has an odd one");
         return;
     }
     if (v.kind == Kind::shifted) {

@@ -91,7 +91,7 @@ void ProcessFindings::report(const capture::Problem& problem) const {
                                 found,
                                 "a whole file",
                                 "it was cut, or damaged on the way",
-                                "copy the whole file again, or record again; what could be read of it was"});
+                                "copy the whole file again, or record again; the readable part was decoded"});
         case Kind::names:
         case Kind::unused:
             return add_finding({Severity::warning,

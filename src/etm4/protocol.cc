@@ -396,7 +396,7 @@ public:
                            "an A-sync first",
                            stretches.size() > 1 ? "the head of a buffer that wrapped, and of each piece looked at"
                                                 : "the head of a buffer that wrapped",
-                           "waymark flow --recover gives what it can of it; a smaller TRCSYNCPR loses less"});
+                           "waymark flow --recover gives what can be recovered; a smaller TRCSYNCPR loses less"});
         return out;
     }
     [[nodiscard]] std::string sentence(const flow::Inconsistency& what) const override {

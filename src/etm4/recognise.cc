@@ -365,7 +365,7 @@ private:
             add("profile", "M", returns || p.exceptions != 0 ? Certainty::likely : Certainty::assumed,
                 returns ? counted(p.no_returns, "return address is", "return addresses are") +
                               " 0xfffffffe, which a tail-chained exception has"
-                : p.exceptions != 0 ? "all addresses are of T32 code, those of exceptions too"
+                : p.exceptions != 0 ? "all addresses are of T32 code, also at exceptions"
                                     : "all addresses are of T32 code");
         } else {
             config_.profile = CoreProfile::a;
@@ -408,7 +408,7 @@ private:
         add("speculation depth", fmt::format("{}{}", s.exact ? "" : "at least ", s.depth),
             s.exact ? Certainty::proven : Certainty::likely,
             s.exact ? fmt::format("with one less or more, Trace Infos contradict what is committed")
-                    : fmt::format("so many elements waited at once; TRCIDR8 may be larger"));
+                    : fmt::format("this number of elements waited at once; TRCIDR8 may be larger"));
     }
     void vmid(const Likeness& p) {
         config_.vmid_trace = p.vmids != 0;

@@ -246,7 +246,7 @@ public:
         if (options.context_in_vmid && options.vmid)
             return wrong("--vmid: the place of the VMID has the Context ID already, by --context-in-vmid");
         if (options.context_in_vmid && !ete_)
-            return wrong("the VMIDs of this unit have 8 bits, too few for Context IDs; those of an ETE have 32");
+            return wrong("the VMIDs of this unit have 8 bits, too few for Context IDs; VMIDs of an ETE have 32");
         if (options.sync_bytes != 0 &&
             (!std::has_single_bit(options.sync_bytes) || options.sync_bytes < 256 || options.sync_bytes > 1U << 20))
             return wrong(

@@ -109,7 +109,7 @@ Result<ExportReport> write_exact(const Answers& answers, Index image, bool trace
         "the profile is of {}{}{}", of.name, of.build_id.empty() ? "" : ", build ID " + of.build_id,
         elsewhere == 0 ? "" : "; " + counted(elsewhere, "branch", "branches") + " of other images left out"));
     if (arm32) report.notes.push_back("BOLT itself works on AArch64 programs; this capture is of 32-bit code");
-    report.notes.push_back("addresses are those of the program's file");
+    report.notes.push_back("addresses are the program file's");
     return report;
 }
 
@@ -165,7 +165,7 @@ Result<ExportReport> write_bolt(const Answers& answers, const BoltOptions& optio
     if (arm32) report.notes.push_back("BOLT itself works on AArch64 programs; this capture is of 32-bit code");
     if (answers.blocks.empty()) report.notes.push_back(lacks(answers, "counts of straight-line code"));
     report.notes.push_back(answers.unit == "SPE"
-                               ? "addresses are those of the program's file"
+                               ? "addresses are the program file's"
                                : "addresses are as traced: of a position-independent program, as it was loaded");
     return report;
 }

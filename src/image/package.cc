@@ -135,7 +135,7 @@ Result<fs::path> unpack_module(const fs::path& path) {
         return Error{
             Errc::bad_format,
             fmt::format("{}: is no compressed file, a damaged one, or far larger than any module; copy it again, or "
-                        "unpack it and name what comes out of it",
+                        "unpack it and name the result",
                         path.string())};
     return file_in_memory(path.string(), [&](int to) {
         for (std::size_t at = 0; at < contents.size();) {

@@ -111,7 +111,7 @@ std::vector<CaptureFinding> health_of(const Config& config, const std::vector<St
                 fmt::format("{} before an A-sync", bytes_text(p.unsynchronised_bytes)), "an A-sync first",
                 stretches.size() > 1 ? "the head of a buffer that wrapped, and of each piece looked at"
                                      : "the head of a buffer that wrapped",
-                "waymark flow --recover gives what it can of it; a smaller ETMSYNCFR loses less");
+                "waymark flow --recover gives what can be recovered; a smaller ETMSYNCFR loses less");
     if (p.spacings != 0 && p.most_spacing > 16 * 1024)
         out.add(Severity::warning, "sync-spacing", p.first_async,
                 fmt::format("up to {} between A-syncs (least {}, mean {})", bytes_text(p.most_spacing), p.least_spacing,

@@ -599,7 +599,7 @@ std::vector<Damage> uncertain_code(const Session& session, const Report& report)
                                 std::filesystem::path(names[code.other].file).filename().string());
         damage.found = fmt::format(
             "{} ran at {:#x} and other addresses at which {} and {} were mapped within one AUX range: they are counted "
-            "as those of {}, but which file they are of is uncertain",
+            "for {}, but it is uncertain which of the files they belong to",
             counted(code.instructions, "instruction"), code.first.value, names[code.name].file, names[code.other].file,
             names[code.name].file);
         damage.means = "record with a smaller AUX buffer (perf record -m ,SIZE), whose ranges are shorter";

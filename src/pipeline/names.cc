@@ -170,7 +170,7 @@ Status NameFinder::open() {
                                  "with "
                                  "the files of the recorded machine.",
                                  found.error().message,
-                                 options_.code_of_files ? ", and only the pages of it that ran are known" : ""));
+                                 options_.code_of_files ? ", and only the pages that ran are known" : ""));
     }
     make_groups();
     return open_generated();

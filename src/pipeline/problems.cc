@@ -99,10 +99,10 @@ std::vector<std::string> problems_in(const Session& session, const std::vector<c
         // Without an ID it has none, as is said above.
         if (s.bytes == 0 && !s.source->trace_id) continue;
         if (s.bytes == 0)
-            out.push_back(fmt::format("source {}: no byte of it is in buffer {}; the core may have been off or idle",
+            out.push_back(fmt::format("source {}: it has no byte in buffer {}; the core may have been off or idle",
                                       s.source->label(), s.buffer));
         else if (!survey.first_sync)
-            out.push_back(fmt::format("source {}: nothing of it can be decoded: {}", s.source->label(),
+            out.push_back(fmt::format("source {}: it cannot be decoded: {}", s.source->label(),
                                       no_sync(session.capture, {s.source}, s.bytes)));
         for (const std::string& trouble : survey.troubles)
             out.push_back(fmt::format("source {}: {}", s.source->label(), trouble));

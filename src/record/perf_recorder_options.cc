@@ -104,10 +104,11 @@ Status check(const PerfRecorderOptions& o) {
         return wrong(fmt::format("TRCCONFIGR {:#x}: perf programs no such unit, and its file cannot describe one",
                                  config->value));
     if (!o.per_thread && !block->event_word.empty())
-        return wrong(fmt::format(
-            "--unit {} needs --per-thread: perf programs no context IDs of it, and without them a file with a ring for "
-            "each CPU does not show who ran",
-            o.units->name()));
+        return wrong(
+            fmt::format("--unit {} needs --per-thread: perf does not program the unit's context IDs, and without them "
+                        "a file with a ring for "
+                        "each CPU does not show who ran",
+                        o.units->name()));
     WM_ASSIGN_OR_RETURN([[maybe_unused]] const perf::AuxtraceInfo info, auxtrace_info(o));
     return Nothing{};
 }

@@ -67,7 +67,7 @@ RecordOutcome dpu_outcome(const DpuOptions& to, const DpuRecorded& r, const Endi
     if (r.replaced) out.summary(folder + ": replaced the recording that was there");
     out.summary(fmt::format(
         "{}: {} instructions of {} in {} modelled cycles, {} of trace{}; cycles, stalls and caches "
-        "are those of the modelled core",
+        "come from the modelled core",
         folder, grouped(r.instructions), counted(r.threads, "thread"), grouped(r.cycles), counted(r.lines * 32, "byte"),
         r.nexus_bytes == 0 ? std::string() : fmt::format(", {} of Nexus messages", counted(r.nexus_bytes, "byte"))));
     if (!finished) return out.not_finished(finished.error(), ending);

@@ -24,7 +24,7 @@ RecordOutcome profile_outcome(const ProfilerOptions& to, const Profiled& p, cons
     if (!finished) return out.not_finished(finished.error(), ending);
     out.summary(
         fmt::format("{}: {} operations of {} thread{}, {} records (period {}), {} bytes of trace; latencies, "
-                    "cache, TLB and branch prediction events are those of the modelled machine",
+                    "cache, TLB and branch prediction events come from the modelled machine",
                     to.file.string(), grouped(p.instructions), p.threads, p.threads == 1 ? "" : "s",
                     grouped(p.records()), to.spe.period & ~0xffU, grouped(p.trace_bytes)));
     if (p.instructions == 0) return out.failed(Kind::nothing, "nothing recorded: the program executed nothing");

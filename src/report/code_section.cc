@@ -159,7 +159,7 @@ PageSection code_section(const Answers& answers, Limit most_instructions) {
 
     std::string left_out;
     if (!all)
-        left_out = fmt::format("Instructions and lines are those of the most costly functions: {} of {} instructions.",
+        left_out = fmt::format("Instructions and lines belong to the most costly functions: {} of {} instructions.",
                                grouped(instructions.size()), grouped(answers.instructions.size()));
     if (!whole) left_out += fmt::format("{}Sources are shown near code that could run.", left_out.empty() ? "" : " ");
     return {json.str(), left_out};

@@ -79,7 +79,7 @@ public:
              "the bare bytes of a profiling buffer",
              "a perf.data file",
              "they contain neither threads nor programs nor the interval",
-             fmt::format("waymark spe report {} shows what they hold; perf record writes all of it", buffer)});
+             fmt::format("waymark spe report {} shows what they hold; perf record writes everything", buffer)});
         return out;
     }
     [[nodiscard]] std::string how_to_read(std::string_view file) const override {

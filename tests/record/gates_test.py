@@ -758,11 +758,11 @@ class Gates(unittest.TestCase):
         self.assertRegex((home / "lcov").read_text(), r"FNDA:0,never")
         # Of another build nothing is taken, and that is said.
         moved = shutil.move(program, home / "moved")
-        self.assertIn("only the pages of it that ran are known", self.waymark("coverage", out).stdout)
+        self.assertIn("only the pages that ran are known", self.waymark("coverage", out).stdout)
         self.assertEqual({r["function"]: number(r["instructions"]) for r in row("--symbols", moved)}["never"], expected)
         self.build(program)
         text = self.waymark("coverage", out).stdout
-        self.assertRegex(re.sub(r"\s+", " ", text), "only the pages of it that ran are known")
+        self.assertRegex(re.sub(r"\s+", " ", text), "only the pages that ran are known")
 
     def test_a_file_without_a_build_id_gives_no_code(self):
         program = self.build(self.folder / "no-id", "-Wl,--build-id=none")

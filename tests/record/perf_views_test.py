@@ -95,7 +95,7 @@ class Views(PerfCase):
 
     def test_time(self):
         text = self.waymark("info", self.data, "--format", "json").stdout
-        self.assertIn("timestamps are those of the kernel", json.loads(text)["description"])
+        self.assertIn("timestamps are the kernel's", json.loads(text)["description"])
         everything = self.ranges()
         error = self.waymark("flow", self.data, "--time", "99999..", status=2).stderr
         first, last = map(float, re.search(r"It goes from (\S+) to (\S+?)\.?\s", error + " ").groups())

@@ -20,7 +20,7 @@ namespace waymark::analysis {
 
 /// Why a file that can be read is none, as an end of a sentence.
 inline constexpr std::string_view no_kallsyms =
-    "has no lines as those of /proc/kallsyms, or only addresses of 0, as others than root see them";
+    "has no lines like the ones of /proc/kallsyms, or only addresses of 0, as others than root see them";
 
 /// A function of the running kernel, or of one of its modules.
 struct KernelFunction {

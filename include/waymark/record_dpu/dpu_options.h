@@ -31,7 +31,8 @@ struct CoreModel {
         f("miss_cycles", m.miss_cycles, "stall of a miss: STALL_PROG, STALL_DATA");
         f("flow_cycles", m.flow_cycles, "stall of a taken change of flow: STALL_COF; a hardware loop has none");
         f("os_cycles", m.os_cycles, "each stay in the operating system");
-        f("thrash_window", m.thrash_window, "a line fetched again within so many cycles of its eviction thrashes");
+        f("thrash_window", m.thrash_window,
+          "a line fetched again within this number of cycles after its eviction thrashes");
         f("short_loop_max", m.short_loop_max, "instructions of a loop that counts as short");
     }
     bool operator==(const CoreModel&) const = default;

@@ -33,7 +33,7 @@ struct SpeOptions {
         f("load_filter", o.load_filter, "keep loads, and atomics that give a value back");
         f("store_filter", o.store_filter, "keep stores and atomics");
         f("event_filter", o.event_filter, "keep operations with all of these events");
-        f("min_latency", o.min_latency, "keep operations of so many cycles, up to 4095");
+        f("min_latency", o.min_latency, "keep operations with at least this number of cycles, up to 4095");
         f("inv_event_filter", o.inv_event_filter, "keep operations with none of these events; v1.2");
         f("inv_data_src_filter", o.inv_data_src_filter, "keep no loads from these data sources; v1.4");
         f("simd_filter", o.simd_filter, "keep SIMD and SVE; v1.4");

@@ -204,10 +204,9 @@ void DpuRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& adde
             ->allow_extra_args(false)
             ->take_all());
     add(command
-            .add_option(
-                "--bus-cycles", bus_cycles,
-                "So many cycles until a line of trace is in memory: with many, the unit's buffer of eight lines "
-                "fills, and entries are lost")
+            .add_option("--bus-cycles", bus_cycles,
+                        "Cycles until a line of trace is in memory: with many cycles, the unit's buffer of eight lines "
+                        "fills, and entries are lost")
             ->type_name("N")
             ->check(CLI::Range(1U, 1000000U))
             ->capture_default_str());

@@ -63,9 +63,10 @@ Run add_spe_explain(CLI::App& spe_commands) {
     CLI::App& command =
         *spe_commands.add_subcommand("explain", "Explain from register values why a unit takes samples or not");
     command
-        .add_option("SETTING", options->arguments,
-                    "A register or one field of it, PMSCR_EL1=0x6b or MDCR_EL2.E2PB=0b11; or a file of registers (- is "
-                    "standard input): lines 'NAME VALUE', or JSON")
+        .add_option(
+            "SETTING", options->arguments,
+            "A register or one of its fields, PMSCR_EL1=0x6b or MDCR_EL2.E2PB=0b11; or a file of registers (- is "
+            "standard input): lines 'NAME VALUE', or JSON")
         ->take_all();
     command.add_option("--spe", options->unit.version, "Version of the extension: v1.0 to v1.5, or none")
         ->type_name("VERSION")
