@@ -3,7 +3,6 @@ import pathlib
 import re
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
@@ -32,16 +31,6 @@ def pybind11_headers():
         return []
 
 
-def parallelise(compiler):
-    """Compiles the sources of an extension at the same time, which setuptools does one after another."""
-    compile_one = compiler.compile
-
-    def compile_all(sources, **options):
-        with ThreadPoolExecutor() as pool:
-            return sum(pool.map(lambda source: compile_one([source], **options), sources), [])
-    compiler.compile = compile_all
-
-
 class Build(build_ext):
     def build_extensions(self):
         version = pkg_config("--modversion")
@@ -59,8 +48,17 @@ class Build(build_ext):
             # Where the library is found without a path, the module needs none.
             extension.runtime_library_dirs += [str(pathlib.Path(folder).resolve()) for folder in libraries
                                                if not str(pathlib.Path(folder).resolve()).startswith("/usr/lib")]
-        parallelise(self.compiler)
+        for extension in self.extensions:
+            extension.sources = [self.unit(extension)]
         super().build_extensions()
+
+    def unit(self, extension):
+        """One source that includes all others: to compile each alone takes more than twice the processor time, most of it to
+        read pybind11's headers again."""
+        unit = pathlib.Path(self.build_temp, "waymark_python.cc")
+        unit.parent.mkdir(parents=True, exist_ok=True)
+        unit.write_text("".join(f'#include "{HERE / source}"\n' for source in extension.sources), encoding="utf-8")
+        return str(unit)
 
 
 setup(
