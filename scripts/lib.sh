@@ -29,7 +29,7 @@ test_packages=(
     clang clang-format lld libclang-rt-dev libgtest-dev python3 zstd
     libopencsd-bin libopencsd-dev binutils-arm-linux-gnueabihf binutils-aarch64-linux-gnu
     linux-perf
-    lcov llvm bolt-16 autofdo diff-cover git golang-go protobuf-compiler sqlite3 valgrind chromium
+    lcov llvm bolt-16 autofdo diff-cover git golang-go protobuf-compiler sqlite3 valgrind chromium-headless-shell
     "${example_packages[@]}" "${record_packages[@]}" "${python_packages[@]}" python3-matplotlib python3-pandas qemu-system-arm
     slurmctld slurmd slurm-client munge parallel
     zsh fish mandoc man-db groff-base less
