@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -104,7 +105,10 @@ private:
         first_ = false;
     }
     void text(std::string_view value) {
-        json_pieces(value, [&](std::string_view piece) { out_ += piece; });
+        // The page shows texts as they are.
+        const bool ascii = std::none_of(value.begin(), value.end(), [](char c) { return (c & 0x80) != 0; });
+        const std::string shown = ascii ? std::string() : without_direction_marks(value);
+        json_pieces(ascii ? value : shown, [&](std::string_view piece) { out_ += piece; });
     }
 
     std::string out_;

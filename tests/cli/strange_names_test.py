@@ -29,6 +29,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import scratch  # noqa: E402
 from scratch import Folder, HANGS  # noqa: E402
 
+DIRECTION = "\u061c\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 STRANGE = b"\t\"\n\xff\\'\r,;<&>%\x1b\xc3"  # no name is longer
 
 
@@ -167,10 +168,11 @@ def read_text(output):
 
 
 def read_shown(output):
-    """Neither C0 but for the end of a line, nor DEL and C1, which a terminal obeys; and UTF-8 throughout."""
+    """Neither C0 but for the end of a line, nor DEL and C1, which a terminal obeys, nor marks of direction; and UTF-8
+    throughout."""
     text = output.decode()
     for c in text:
-        if (ord(c) < 0x20 and c != "\n") or 0x7f <= ord(c) < 0xa0:
+        if (ord(c) < 0x20 and c != "\n") or 0x7f <= ord(c) < 0xa0 or c in DIRECTION:
             raise ValueError(f"{c!r} in {output[:2000]!r}")
     # In all names here a byte that is no UTF-8, or a comma, follows the line break: no line of ours begins so.
     for line in text.split("\n"):
@@ -303,7 +305,7 @@ def on_terminal(waymark, *arguments):
 
 def check_terminal(checks, source, folder):
     """Escape sequences that are spelled as Waymark's own: in the names of a function, an image and a capture."""
-    capture, elf = folder / "co\x1b[31mlours", folder / "so\x1b[31mrt.elf"
+    capture, elf = folder / "co\x1b[31mlours\u202e", folder / "so\x1b[31mrt\u2066.elf"
     shutil.copytree(source / "examples" / "sort" / "capture", capture)
     content = (source / "examples" / "sort" / "sort.elf").read_bytes()
     elf.write_bytes(content.replace(b"descending\0", b"de\x1b[31mxyz\0"))

@@ -83,6 +83,19 @@ TEST(Quote, JsonIsReadAsTheSameText) {
     }
 }
 
+TEST(Quote, JsonEscapesMarksOfDirection) {
+    EXPECT_EQ(json_text("a\u202eb\u061c\u2069\u202f"), "\"a\\u202eb\\u061c\\u2069\u202f\"");
+}
+
+TEST(Quote, MarksOfDirectionDoNotReachTerminalsTablesAndPages) {
+    const std::string name = "a\u202eb\u2067";
+    const std::string replaced = "a\ufffdb\ufffd";
+    EXPECT_EQ(csv_field(name), replaced);
+    EXPECT_EQ(xml_text(name), replaced);
+    EXPECT_EQ(folded_frame(name), replaced);
+    EXPECT_EQ(shell_word(name), replaced);
+}
+
 TEST(Quote, XmlHasNoMarkupAndNothingForbidden) {
     for (const std::string& name : worst_names()) {
         const std::string text = xml_text(name), comment = xml_comment(name);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 
 namespace waymark {
 namespace {
@@ -32,6 +33,23 @@ TEST(Utf8, OneLineHasNoControlCharacters) {
                        "b"),
               "a" + r + "[1m" + r + r + r + "b");
     EXPECT_EQ(one_line("\xc3\xa4 \\t"), "\xc3\xa4 \\t");
+}
+
+TEST(Utf8, MarksOfDirectionAreNoText) {
+    const std::string r(replacement_character);
+    for (const char* mark :
+         {"\u061c", "\u200e", "\u200f", "\u2028", "\u2029", "\u202a", "\u202e", "\u2066", "\u2069"}) {
+        const std::string name = std::string("a") + mark + "b\t";
+        EXPECT_EQ(one_line(name), "a" + r + "b\\t");
+        EXPECT_EQ(without_direction_marks(name), "a" + r + "b\t");
+    }
+    // Their neighbours, and letters that are written from right to left.
+    for (const char* text :
+         {"\u061b", "\u061d", "\u200d", "\u2010", "\u2027", "\u202f", "\u2065", "\u206a", "\u05d0", "\u0080x"}) {
+        EXPECT_EQ(without_direction_marks(text), text);
+        EXPECT_EQ(one_line(text) == text, !std::string_view(text).ends_with('x')) << text;
+    }
+    EXPECT_EQ(without_direction_marks("\xe2\x80"), "\xe2\x80");
 }
 
 }  // namespace

@@ -31,13 +31,22 @@ namespace waymark {
     return shell_word(path.starts_with('-') ? "./" + std::string(path) : std::string(path));
 }
 
-/// A JSON string, quotes included. What is not UTF-8 becomes U+FFFD. `put` takes its pieces.
+/// A JSON string, quotes included. What is not UTF-8 becomes U+FFFD; marks of direction are escaped, so that the string
+/// is the same and looks like what it is. `put` takes its pieces.
 template <class Put>
 void json_pieces(std::string_view text, Put&& put) {
     constexpr std::string_view whole = "\"";
     put(whole);
     utf8_pieces(text, [&](std::string_view c) {
         const auto first = static_cast<unsigned char>(c[0]);
+        constexpr std::string_view digits = "0123456789abcdef";
+        if (first >= 0x80 && is_direction_mark(c)) {
+            unsigned value = first & (c.size() == 2 ? 0x1fU : 0x0fU);
+            for (const char next : c.substr(1)) value = value << 6 | (static_cast<unsigned char>(next) & 0x3fU);
+            std::string code = "\\u";
+            for (unsigned shift = 16; shift != 0; shift -= 4) code += digits[value >> (shift - 4) & 0xfU];
+            return put(std::string_view(code));
+        }
         if (first >= 0x20 && c != "\"" && c != "\\") return put(c);
         switch (c[0]) {
             case '"': return put(std::string_view("\\\""));
@@ -48,7 +57,6 @@ void json_pieces(std::string_view text, Put&& put) {
             case '\r': return put(std::string_view("\\r"));
             case '\t': return put(std::string_view("\\t"));
             default: {
-                constexpr std::string_view digits = "0123456789abcdef";
                 const std::string code{'\\', 'u', '0', '0', digits[first >> 4], digits[first & 0xf]};
                 return put(std::string_view(code));
             }

@@ -46,16 +46,40 @@ void utf8_pieces(std::string_view text, Put&& put) {
     return out;
 }
 
-/// Whether `character`, which `utf8_character` has measured, is a control character: C0, DEL or C1.
+/// Whether `character`, which `utf8_character` has measured, turns the direction of the text around it (Unicode calls
+/// this Bidi_Control), or separates lines or paragraphs. A name with such marks looks like another name.
+[[nodiscard]] inline bool is_direction_mark(std::string_view character) {
+    // U+2028 to U+202E, and U+2066 to U+2069.
+    const auto in = [&](std::string_view first, std::string_view last) {
+        return character >= first && character <= last;
+    };
+    return character == "\xd8\x9c" || character == "\xe2\x80\x8e" || character == "\xe2\x80\x8f" ||
+           in("\xe2\x80\xa8", "\xe2\x80\xae") || in("\xe2\x81\xa6", "\xe2\x81\xa9");
+}
+
+/// Whether `character`, which `utf8_character` has measured, is none that a line of text can show: a control character
+/// (C0, DEL or C1) or a mark of direction.
 [[nodiscard]] inline bool is_control(std::string_view character) {
     const auto first = static_cast<unsigned char>(character.front());
-    return first < 0x20 || first == 0x7f ||
-           (first == 0xc2 && character.size() == 2 && static_cast<unsigned char>(character[1]) < 0xa0);
+    if (first < 0x80) return first < 0x20 || first == 0x7f;
+    return (first == 0xc2 && static_cast<unsigned char>(character.back()) < 0xa0) || is_direction_mark(character);
+}
+
+/// The text with U+FFFD for each mark of direction; all else stays.
+[[nodiscard]] inline std::string without_direction_marks(std::string_view text) {
+    std::string out;
+    out.reserve(text.size());
+    while (!text.empty()) {
+        const std::size_t length = std::max<std::size_t>(utf8_character(text), 1);
+        out += is_direction_mark(text.substr(0, length)) ? replacement_character : text.substr(0, length);
+        text.remove_prefix(length);
+    }
+    return out;
 }
 
 /// A name as part of a line: UTF-8, with `\t`, `\n` and `\r` written for tab, line feed and carriage return, and U+FFFD
-/// for every other control character. It ends neither a line nor a field, and a terminal obeys nothing in it. A
-/// backslash stays as it is, so only JSON distinguishes a tab from a backslash followed by a t.
+/// for every other control character and mark of direction. It ends neither a line nor a field, and a terminal obeys
+/// nothing in it. A backslash stays as it is, so only JSON distinguishes a tab from a backslash followed by a t.
 [[nodiscard]] inline std::string one_line(std::string_view text) {
     std::string out;
     out.reserve(text.size());
