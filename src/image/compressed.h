@@ -11,6 +11,8 @@ namespace waymark::image {
 
 /// More than any module and any table of symbols has.
 inline constexpr std::size_t most_decompressed = std::size_t{256} << 20;
+/// Once the compressed modules that were opened take as much memory, no other is unpacked.
+inline constexpr std::size_t most_unpacked = std::size_t{768} << 20;
 
 /// The contents of an xz, zstd or gzip file, as its first bytes say; empty: it is none of them, it is damaged, or it
 /// holds more than `most_decompressed`.

@@ -116,6 +116,22 @@ Result<fs::path> copy_to_memory(const fs::path& package, const PackedFile& file)
     });
 }
 
+/// Writes the bytes to a new file, which must be as large. Pages of zeros take no memory.
+bool write_sparse(int to, Bytes contents) {
+    constexpr std::size_t page = 4096;
+    const auto is_zero = [](Bytes bytes) {
+        return std::all_of(bytes.begin(), bytes.end(), [](std::uint8_t byte) { return byte == 0; });
+    };
+    for (std::size_t at = 0; at < contents.size();) {
+        const Bytes piece = contents.subspan(at, std::min(page, contents.size() - at));
+        const ssize_t written = is_zero(piece) ? static_cast<ssize_t>(piece.size())
+                                               : ::pwrite(to, piece.data(), piece.size(), static_cast<off_t>(at));
+        if (written <= 0) return false;
+        at += static_cast<std::size_t>(written);
+    }
+    return ::ftruncate(to, static_cast<off_t>(contents.size())) == 0;
+}
+
 /// Kernel modules are often kept compressed.
 bool is_compressed_module(const fs::path& path) {
     const std::string name = path.filename().string();
@@ -137,14 +153,14 @@ Result<fs::path> unpack_module(const fs::path& path) {
             fmt::format("{}: is no compressed file, a damaged one, or far larger than any module; copy it again, or "
                         "unpack it and name the result",
                         path.string())};
-    return file_in_memory(path.string(), [&](int to) {
-        for (std::size_t at = 0; at < contents.size();) {
-            const ssize_t written = ::write(to, contents.data() + at, contents.size() - at);
-            if (written <= 0) return false;
-            at += static_cast<std::size_t>(written);
-        }
-        return true;
-    });
+    return file_in_memory(path.string(), [&](int to) { return write_sparse(to, contents); });
+}
+
+/// Bytes of memory that the file, which has no other place, takes.
+std::uint64_t memory_of(const fs::path& file) {
+    constexpr std::uint64_t block = 512;
+    struct stat status {};
+    return ::stat(file.c_str(), &status) == 0 ? static_cast<std::uint64_t>(status.st_blocks) * block : 0;
 }
 
 /// The package and the name in it; no package: the path is an ordinary one.
@@ -194,8 +210,15 @@ Result<fs::path> openable(const fs::path& path) {
     static std::mutex mutex;
     static std::map<fs::path, fs::path> copies;
     const std::scoped_lock lock(mutex);
+    static std::uint64_t unpacked = 0;
     if (const auto known = copies.find(path); known != copies.end()) return known->second;
+    if (compressed && unpacked >= most_unpacked)
+        return Error{Errc::unsupported,
+                     fmt::format("{}: is not unpacked, as the modules that were unpacked before take {} MiB of memory; "
+                                 "unpack it in its folder, under its name without the last ending",
+                                 path.string(), unpacked >> 20)};
     WM_ASSIGN_OR_RETURN(const fs::path copy, compressed ? unpack_module(path) : unpack(package, name));
+    if (compressed) unpacked += memory_of(copy);
     copies.emplace(path, copy);
     return copy;
 }

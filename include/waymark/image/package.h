@@ -30,9 +30,10 @@ struct PackedFile {
 
 /// A path by which the contents of `path` can be opened: `path` itself, unless it names a file in a package or a
 /// compressed kernel module. Of such a file there is a copy in memory, as long as the process lives; nothing is written
-/// to any folder. Errors: `not_found`: the package has no such file; `unsupported`: it is compressed there, so nothing
-/// ever mapped it, and it is not unpacked; `bad_format`: as `packed_files`, the file exceeds the package, or a module
-/// is damaged or has more than 256 MiB; `unreadable`.
+/// to any folder. Pages of zeros in a module take no memory, and all modules together at most 1 GiB. Errors:
+/// `not_found`: the package has no such file; `unsupported`: it is compressed there, so nothing ever mapped it, and it
+/// is not unpacked; `bad_format`: as `packed_files`, the file exceeds the package, or a module is damaged or has more
+/// than 256 MiB; `unsupported` also: the modules before it took all the memory that modules may take; `unreadable`.
 [[nodiscard]] Result<std::filesystem::path> openable(const std::filesystem::path& path);
 
 }  // namespace waymark::image
