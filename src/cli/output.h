@@ -34,8 +34,9 @@ enum ExitStatus : int {
     unreadable = 3,  ///< an input cannot be read, or not to its end; or the output not be written
 };
 
-/// Text that a terminal shows and does not obey: control characters (C0 but for tab and line break, DEL, C1), marks of direction and bytes
-/// that are no part of a UTF-8 character become U+FFFD. All text output and all of standard error goes through it.
+/// Text that a terminal shows and does not obey: control characters (C0 but for tab and line break, DEL, C1), marks of
+/// direction and bytes that are no part of a UTF-8 character become U+FFFD. All text output and all of standard error
+/// goes through it.
 [[nodiscard]] std::string printable(std::string_view text);
 /// Whether the text is printable ASCII, so that `printable` would replace nothing. May be false for printable UTF-8.
 [[nodiscard]] bool is_printable(std::string_view text);
