@@ -61,7 +61,10 @@ private:
     std::string_view text_;
 };
 
-bool begins_as_entry(std::string_view token) { return token.starts_with("0x") && token.find("/0x") != token.npos; }
+/// With the file of an address, whose name may contain a blank, an entry can be cut.
+bool begins_as_entry(std::string_view token) {
+    return token.starts_with("0x") && (token.find("/0x") != token.npos || token.find('(') != token.npos);
+}
 
 constexpr std::array<std::string_view, 8> new_types{"FAULT_ALGN",       "FAULT_DATA",       "FAULT_INST",
                                                     "ARM64_FIQ",        "ARM64_DEBUG_HALT", "ARM64_DEBUG_EXIT",

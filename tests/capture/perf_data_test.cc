@@ -324,6 +324,12 @@ TEST(SpeInfo, ReadsEachForm) {
     EXPECT_EQ(simpleperf->form, SpeInfo::Form::simpleperf);
     EXPECT_EQ(simpleperf->pmu_type, 9U);
     EXPECT_EQ(simpleperf->cpus.at(4).midr, 0x410fd4d0U);
+    // As many blocks as the header says, and no fewer because of another word.
+    const auto two = spe_info({AuxtraceInfo::arm_spe, {2, 4, 1, 2, magic, 0, 1, 7, magic, 1, 1, 8, magic, 2, 1, 9}});
+    ASSERT_TRUE(two.has_value()) << two.error().message;
+    EXPECT_EQ(two->pmu_type, 1U);
+    ASSERT_EQ(two->cpus.size(), 2U);
+    EXPECT_EQ(two->cpus.at(1).midr, 8U);
     EXPECT_EQ(spe_info({AuxtraceInfo::cs_etm, {0, 0}}).error().code, Errc::unsupported);
     EXPECT_EQ(spe_info({AuxtraceInfo::arm_spe, {8}}).error().code, Errc::bad_format);
     EXPECT_EQ(spe_info({AuxtraceInfo::arm_spe, {2, 99, 8, 2}}).error().code, Errc::bad_format);
@@ -340,6 +346,8 @@ TEST(SpeInfo, ReadsEachForm) {
 TEST(Time, ShortCountersAreWidened) {
     TimeConversion t{0, 1, 0, 0x1'0000'0000, 0xffffffff, true};
     EXPECT_EQ(t.to_ns(5), 0x1'0000'0005U);
+    t.short_counter = false;
+    EXPECT_EQ(t.to_ns(5), 5U);
     EXPECT_FALSE(TimeConversion{}.valid());
 }
 

@@ -30,7 +30,9 @@ FOLDERS = ("isa", "coresight", "spe", "pft", "dpu", "follow", "etm4", "capture",
 # The test programs to run, one after another: mutants that survive the first run in the next.
 # A protocol's row of the registry is tested by those who use it.
 USERS = ("pipeline", "doctor")
-PROGRAMS = {"isa": ("isa_test", "isa_objdump_test", "a64_objdump_test"), "follow": ("follow_test", "pft_test"),
+# What reads perf.data is tested with the pipeline, and answers with what makes and writes them.
+PROGRAMS = {"capture": ("capture_test", "pipeline_test"), "answers": ("answers_test", "analysis_test", "exports_test"),
+            "isa": ("isa_test", "isa_objdump_test", "a64_objdump_test"), "follow": ("follow_test", "pft_test"),
             **{folder: (f"{folder}_test", *(f"{user}_test" for user in USERS)) for folder in ("spe", "pft", "dpu", "etm4")}}
 WRAPPED = ("isa_objdump_test", "a64_objdump_test")  # those of one source in tests/differential
 # In per cent, of a folder that is not named here: 95.
