@@ -112,10 +112,6 @@ std::uint64_t Quality::damaged_bytes() const {
     for (const StreamQuality& s : streams) sum += s.damaged_bytes;
     return sum;
 }
-bool Quality::anything_lost() const {
-    return lost_bytes() != 0 || damaged_bytes() != 0 || container_losses != 0 || truncated.stretches != 0 ||
-           partial.stretches != 0;
-}
 
 Quality quality_of(const SampleCapture& capture, const SampleTotals& totals) {
     const perf::PerfData& data = *capture.data;

@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <set>
 
 #include "spe_fill.h"
+#include "waymark/capture/perf_part.h"
 #include "waymark/core/numbers.h"
 
 namespace waymark::analysis {
@@ -49,6 +51,8 @@ void health(SpeFill& fill) {
                  fmt::format("{} of the file's own structure {} damaged, {} lost", counted(q.container_losses, "place"),
                              are(q.container_losses), bytes_text(q.container_lost_bytes)),
                  "Copy the file again; the results cover only the part that could be read");
+    if (const auto part = capture::perf::recorded_part(fill.capture.data->version); !part.ends.empty())
+        fill.say(Severity::warning, fmt::format("The recording ended {}: what ran afterwards is not in it", part.ends));
     if (q.unfinished)
         fill.say(Severity::warning, "The recorder was ended before it had finished the file",
                  "End perf record with Ctrl-C, and wait for it");
@@ -75,6 +79,13 @@ void health(SpeFill& fill) {
                  fmt::format("The kernel stopped sampling {} for a while: it took too much time",
                              counted(found->second, "time", "times")),
                  "Record with a longer interval, or raise kernel.perf_event_max_sample_rate");
+    const auto overwritten = static_cast<std::uint64_t>(
+        std::count_if(q.streams.begin(), q.streams.end(), [](const auto& s) { return s.overwritten.stretches != 0; }));
+    if (overwritten != 0)
+        fill.say(Severity::warning,
+                 fmt::format("The buffers of {} are snapshots: each holds the last samples only",
+                             counted(overwritten, "stream")),
+                 "Record without a snapshot (perf record without -S) to have all samples");
     if (q.lost_events != 0)
         fill.say(Severity::warning,
                  fmt::format("perf lost {} about threads and mappings: names may be wrong",
@@ -113,7 +124,10 @@ void health(SpeFill& fill) {
     if (fill.gathered.branches.rest().samples != 0)
         fill.say(Severity::note, fmt::format("{} had no room and are not among the branches",
                                              counted(fill.gathered.branches.rest().samples, "sample", "samples")));
-    if (!q.anything_lost() && q.collided.stretches == 0) fill.say(Severity::good, "No sample was lost");
+    if (std::none_of(fill.out.account.begin(), fill.out.account.end(), [](const answers::AccountRow& row) {
+            return answers::account_rule(row.reason).state == answers::AccountState::lost;
+        }))
+        fill.say(Severity::good, "No sample was lost");
     if (q.selected != 0 && q.selected < answers::few_samples)
         fill.say(Severity::warning, fmt::format("{}: too few", counted(q.selected, "sample", "samples")),
                  "Record longer, or with a shorter interval (perf record -c)");
@@ -155,11 +169,20 @@ answers::Account samples_account(const SampleCapture& capture, const SampleTotal
     };
     // Of damage that is known to have a size; no size is 0.
     const auto known = [](std::uint64_t size) { return size != 0 ? std::optional(size) : std::nullopt; };
-    std::uint64_t bytes = 0, damaged_streams = 0;
+    std::uint64_t bytes = 0, damaged_streams = 0, overwritten = 0, missing = q.container_lost_bytes;
     for (const StreamQuality& s : q.streams) {
         bytes += s.bytes;
-        damaged_streams += s.lost_bytes + s.damaged_bytes != 0 ? 1 : 0;
+        overwritten += s.overwritten.stretches != 0 ? 1 : 0;
     }
+    std::uint64_t damaged = 0;
+    for (const StreamTotals& s : totals.streams) {
+        const std::uint64_t here = s.totals.lost_bytes + s.totals.damaged_bytes;
+        damaged += here;
+        damaged_streams += here != 0 ? 1 : 0;
+        missing += s.missing_bytes + s.unread_bytes;
+    }
+    const capture::perf::RecordedPart part = capture::perf::recorded_part(capture.data->version);
+    if (!part.ends.empty()) add({.reason = AccountReason::after_end});
     if (q.records != 0) {
         add({.reason = AccountReason::decoded, .bytes = bytes, .records = q.selected});
         add({.reason = AccountReason::sampled});
@@ -167,24 +190,27 @@ answers::Account samples_account(const SampleCapture& capture, const SampleTotal
     for (const Sampling& sampling : q.sampling)
         if (!sampling.filters.empty())
             add({.reason = AccountReason::filtered, .of = fmt::format("{}", fmt::join(sampling.filters, ", "))});
-    add({.reason = AccountReason::packets,
-         .times = damaged_streams,
-         .bytes = known(q.lost_bytes() + q.damaged_bytes())});
+    add({.reason = AccountReason::packets, .times = damaged_streams, .bytes = known(damaged)});
     add({.reason = AccountReason::overflow, .times = q.truncated.stretches + q.partial.stretches});
     add({.reason = AccountReason::collided, .times = q.collided.stretches});
-    add({.reason = AccountReason::frames, .times = q.container_losses, .bytes = known(q.container_lost_bytes)});
+    add({.reason = AccountReason::overwritten, .times = overwritten});
+    // Places of the file that are damaged or not there; trace that is not there although no such place is known is one.
+    const std::uint64_t places =
+        q.container_losses + capture.damage.size() + totals.errors.size() + (q.unfinished ? 1U : 0U);
     add({.reason = AccountReason::cut,
-         .times = capture.damage.size() + totals.errors.size() + (q.unfinished ? 1U : 0U)});
-    if (const auto found = capture.data->counts.find(throttle); found != capture.data->counts.end())
-        add({.reason = AccountReason::recorder, .times = found->second});
+         .times = std::max<std::uint64_t>(places, missing != 0 ? 1 : 0),
+         .bytes = known(missing)});
+    const auto throttled = capture.data->counts.find(throttle);
+    add({.reason = AccountReason::recorder,
+         .times = (throttled != capture.data->counts.end() ? throttled->second : 0) + q.lost_events});
     if (!capture.bare && q.without_thread != 0) add({.reason = AccountReason::no_context, .records = q.without_thread});
     return out;
 }
 
 void fill_sample_health(SpeFill& fill) {
     metrics(fill);
-    health(fill);
     fill.out.account = samples_account(fill.capture, fill.totals, fill.quality);
+    health(fill);
     fill.out.trust.push_back({"functions", "how many samples were taken where",
                               "shares of all that ran: with the interval each lies in",
                               "calls, and what ran between samples"});

@@ -17,8 +17,9 @@ namespace waymark::pipeline {
 
 namespace {
 
-/// Trace that is missing, damaged or contradicted. Null: there is none.
+/// Trace that is missing, damaged or contradicted. Null: there is none, or the account says that none of it fails.
 const answers::Finding* loss(const answers::Answers& answers) {
+    if (!answers.account.empty() && !answers::completeness(answers.account).strict) return nullptr;
     for (const answers::Finding& f : answers.health)
         if (f.severity >= answers::Finding::Severity::warning && !f.of_names) return &f;
     return nullptr;

@@ -70,7 +70,6 @@ struct Quality {
 
     [[nodiscard]] std::uint64_t lost_bytes() const;
     [[nodiscard]] std::uint64_t damaged_bytes() const;
-    [[nodiscard]] bool anything_lost() const;
 };
 
 /// What is known of Quality::without_address: how many are of SVE, and why those have none; empty: nothing.

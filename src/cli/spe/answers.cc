@@ -206,8 +206,9 @@ ExitStatus Answer::finish(const AnswerOptions& options, Output& out, bool names_
         say("error", hardly_a_buffer(options.capture, std::min(doubtful, q.records), q.records));
         return nothing;
     }
-    if (!options.strict || !(q.anything_lost() || q.unfinished)) return decoded;
-    say("error", "--strict: something was lost or damaged; waymark spe quality shows where");
+    const answers::Account account = this->account();
+    if (!options.strict || !answers::completeness(account).strict) return decoded;
+    say("error", "--strict: " + answers::account_sentence(account));
     return nothing;
 }
 
