@@ -12,6 +12,7 @@
 
 #include "perf_peculiarities.h"
 #include "waymark/capture/perf_cs_etm_writer.h"
+#include "waymark/capture/perf_part.h"
 #include "waymark/core/numbers.h"
 #include "waymark/coresight/guess.h"
 
@@ -43,6 +44,7 @@ public:
         out_.peculiarities = peculiarities_of({*data_, info_, rings_, ids_, context_in_vmid(), kernel_timestamps()});
         add_buffers();
         leave_out_idle_units();
+        say_what_was_recorded();
         say_what_is_missing();
         say_what_was_not_traced();
         out_.description = describe();
@@ -80,7 +82,9 @@ private:
     /// Who recorded it, and how.
     [[nodiscard]] std::string describe() const {
         std::string out = data_->simpleperf ? "recorded by simpleperf" : "recorded by perf";
-        if (!data_->simpleperf && !data_->version.empty()) out += " " + data_->version;
+        if (!data_->simpleperf && !data_->version.empty())
+            out += " " +
+                   data_->version.substr(0, std::min(data_->version.find(begins_mark), data_->version.find(ends_mark)));
         if (!data_->release.empty()) out += fmt::format(" under Linux {}", data_->release);
         if (!data_->command_line.empty()) out += ": " + data_->command_line;
         const auto add = [&](const std::string& sentence) { out += "; " + sentence; };
@@ -315,6 +319,16 @@ private:
         const std::string raw = "as unformatted trace of one unit (TRBE), which its bytes look like";
         if (guessed_raw_.size() == rings_.rings.size()) return raw;
         return fmt::format("that of {} {}, the rest as CoreSight frames", fmt::join(guessed_raw_, ", "), raw);
+    }
+
+    /// A recording by `waymark record` names the part of the run that it has.
+    void say_what_was_recorded() {
+        if (out_.buffers.empty()) return;
+        RecordedPart part = recorded_part(data_->version);
+        out_.buffers.front().begins = std::move(part.begins);
+        out_.buffers.back().ends = std::move(part.ends);
+        for (const Buffer& buffer : out_.buffers)
+            for (std::string& sentence : missing_parts(buffer)) problem(std::move(sentence), Problem::Kind::part);
     }
 
     void say_what_is_missing() {

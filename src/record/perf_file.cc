@@ -249,7 +249,7 @@ Status RecordedPerfFile::finish(const Machine& machine) {
         w.feature_text(perf::Feature::os_release, host.release);
     }
     w.feature_text(perf::Feature::arch, machine.arch);
-    w.feature_text(perf::Feature::version, "waymark");
+    w.feature_text(perf::Feature::version, perf::version_with(machine.part));
     w.feature_text(perf::Feature::cpu_id, fmt::format("{:#018x}", machine.midr));
     w.feature_text(perf::Feature::cpu_description, "modelled by waymark record");
     w.cpus(machine.cpus, machine.cpus);

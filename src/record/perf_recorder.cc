@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "perf_recorder_options.h"
+#include "waymark/core/numbers.h"
 #include "waymark/record/definition_parts.h"
 #include "waymark/record/files.h"
 #include "waymark/record/signals.h"
@@ -442,6 +443,19 @@ void PerfRecorder::next_program(std::vector<std::string> command) {
     options_.instruction_set = {};
 }
 
+capture::perf::RecordedPart PerfRecorder::recorded_part(bool complete) const {
+    capture::perf::RecordedPart out;
+    if (extent_.start())
+        out.begins = fmt::format("where execution first reached {} (--start-at)", extent_.start()->text());
+    if (options_.limit_instructions != 0 && clock_.cycle >= options_.limit_instructions)
+        out.ends = fmt::format("after {} (--limit)", counted(options_.limit_instructions, "instruction"));
+    else if (recorded_.stopped && extent_.stop())
+        out.ends = fmt::format("where execution reached {} (--stop-at)", extent_.stop()->text());
+    else if (recorded_.stopped || !complete)
+        out.ends = "before the program did, or still goes on";
+    return out;
+}
+
 Status PerfRecorder::finish(bool complete) {
     if (!failure_) {
         end_program();
@@ -450,7 +464,8 @@ Status PerfRecorder::finish(bool complete) {
                             .midr = midr_of(options_.unit.core),
                             .cpus = options_.cpus,
                             .pmus = {{cs_etm_pmu, "cs_etm"}},
-                            .command = perf_command(options_)}));
+                            .command = perf_command(options_),
+                            .part = recorded_part(complete)}));
     }
     truth_.complete = complete && !failure_;
     if (!failure_) fail(file_->finish_with_truth(to_text(truth_)));

@@ -11,6 +11,7 @@
 #include "operation.h"
 #include "profiled_cpu.h"
 #include "profiler_options.h"
+#include "waymark/core/numbers.h"
 #include "waymark/record/definition_parts.h"
 
 namespace waymark::record {
@@ -439,6 +440,12 @@ Profiled Profiler::profiled() const {
     return p;
 }
 
+perf::RecordedPart Profiler::recorded_part(bool complete) const {
+    if (stopped_)
+        return {.ends = fmt::format("after {} (--limit)", counted(options_.limit_instructions, "instruction"))};
+    return complete ? perf::RecordedPart{} : perf::RecordedPart{.ends = "before the program did, or still goes on"};
+}
+
 Status Profiler::finish(bool complete) {
     if (!failure_) {
         schedule(true);
@@ -453,7 +460,8 @@ Status Profiler::finish(bool complete) {
                                                .midr = options_.machine.midr,
                                                .cpus = options_.machine.cpus,
                                                .pmus = {{arm_spe_pmu, "arm_spe_0"}},
-                                               .command = options_.command});
+                                               .command = options_.command,
+                                               .part = recorded_part(complete)});
         if (!finished) failure_ = finished.error();
     }
     if (failure_) return *failure_;

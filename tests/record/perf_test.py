@@ -120,6 +120,26 @@ class Perf(unittest.TestCase):
         self.said = done.stderr
         return data
 
+    def test_a_recording_that_ended_before_its_program(self):
+        """The rest ran, and no command may say that it did not."""
+        program = self.small()
+        for unit in ((), ("--unit", "spe", "--event", "arm_spe/period=256/")):
+            for limit, strict in ((), 0), (("--limit", "3000"), 1):
+                with self.subTest(unit=unit, limit=limit):
+                    data = self.folder / "perf.data"
+                    for old in self.folder.glob("perf.data*"):
+                        old.unlink()
+                    done = run(WAYMARK, "record", *(unit or ("--as", "perf")), "-o", data, *limit, "--", program)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    info = run(WAYMARK, "info", data, "--sample", "0").stdout
+                    self.assertEqual("1 part after the recording ended" in info, bool(limit), info)
+                    self.assertEqual("Nothing is wrong" in run(WAYMARK, "doctor", data).stdout, not limit)
+                    for view in ("profile",) if unit else ("profile", "coverage"):
+                        self.assertEqual(run(WAYMARK, view, data, "--strict").returncode, strict, view)
+        data = self.record(program, "--start-at", "work")
+        info = run(WAYMARK, "info", data, "--sample", "0").stdout
+        self.assertIn("1 part before the recording began", info)
+
     def perf(self, *arguments):
         if PERF is None:
             self.skipTest("NOT COMPARED with perf: it is not on PATH; it is in the Debian package linux-perf")

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "waymark/capture/perf_part.h"
 #include "waymark/capture/perf_writer.h"
 #include "waymark/core/result.h"
 #include "waymark/record/mapped_file.h"
@@ -60,6 +61,7 @@ public:
         std::uint32_t cpus{};
         std::map<std::uint32_t, std::string> pmus{};
         std::vector<std::string> command{};
+        capture::perf::RecordedPart part{};
     };
     /// The end: what is in memory is written, then features, index and header. Errors: `unreadable`.
     [[nodiscard]] Status finish(const Machine& machine);

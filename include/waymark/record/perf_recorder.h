@@ -168,6 +168,7 @@ private:
     /// Writes the contents of the rings to the file.
     void drain();
     void stop();
+    [[nodiscard]] capture::perf::RecordedPart recorded_part(bool complete) const;
     /// All CPUs write into one ETR; with a ring for each thread, each has its own.
     [[nodiscard]] bool shares_sink() const { return options_.sink == TraceSink::etr && !options_.per_thread; }
     [[nodiscard]] Memory& sink(Cpu& c) { return shares_sink() ? etr_ : c.own; }

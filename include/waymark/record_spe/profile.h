@@ -127,6 +127,7 @@ private:
     [[nodiscard]] std::uint64_t time(std::uint64_t cycle) const;
     [[nodiscard]] capture::perf::PerfWriter::At at(const Thread& t, std::uint64_t cycle, std::size_t attr) const;
     void check_file();
+    [[nodiscard]] capture::perf::RecordedPart recorded_part(bool complete) const;
 
     ProfilerOptions options_;
     MachineSimulation machine_;
