@@ -192,7 +192,6 @@ private:
         out_.account = dpu_account(said_, costs_);
         for (const std::string& problem : said_.problems) say(Severity::warning, problem);
         std::vector<DpuFinding> found = dpu_losses(said_);
-        const bool lost = !found.empty();
         for (DpuFinding& doubt : dpu_doubts(costs_, said_, counters_.front())) found.push_back(std::move(doubt));
         for (DpuFinding& each : found) {
             each.what.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(each.what.front())));
@@ -228,7 +227,7 @@ private:
         if (costs_.stays_left_out() != 0)
             say(Severity::note, fmt::format("{} are not on the timeline for want of room",
                                             counted(costs_.stays_left_out(), "stay", "stays")));
-        if (!lost && said_.problems.empty())
+        if (!completeness(out_.account).strict && said_.problems.empty())
             say(Severity::good, "Nothing was lost, and every counter adds up to its final value");
     }
 

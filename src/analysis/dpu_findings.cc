@@ -205,6 +205,11 @@ answers::Account dpu_account(const DpuSaid& said, const DpuCosts& costs) {
             answers::add(out, {.reason = *reason, .times = each.times, .bytes = each.bytes, .records = each.records});
     if (!said.filter.empty())
         answers::add(out, {.reason = AccountReason::filtered, .of = "others than " + said.filter});
+    using enum dpu::TraceMode;
+    if (said.mode == user || said.mode == user_raw)
+        answers::add(out, {.reason = AccountReason::filtered,
+                           .of = fmt::format("all but user data, by mode {}", said.mode_text)});
+    if (said.mode == sw_sample || said.mode == edca5) answers::add(out, {.reason = AccountReason::sampled});
     return out;
 }
 

@@ -57,12 +57,13 @@ constexpr std::array<AccountRule, account_reasons> rules{{
      "the unit was switched on and off periodically, so the capture is a sample of the run", true, true,
      Hides::anything, true},
     left_out(Reason::filtered, "what the filter leaves out", "",
-             "the unit recorded what its filter lets by alone (address filters, start and stop, SPE filters, IDFLT of "
-             "a DPU)",
+             "the unit recorded what its filter lets by alone (address filters, start and stop, SPE filters, IDFLT and "
+             "modes USER and USERRAW of a DPU)",
              false),
     {Reason::sampled, not_traced, "what ran between samples", "",
-     "only samples were taken: one operation in an interval, or the branches before a moment", false, true,
-     Hides::anything, false},
+     "only samples were taken: one operation in an interval, the branches before a moment, or a DPU's counters now "
+     "and then",
+     false, true, Hides::anything, false},
     loss(Reason::overflow, Hides::reachable, "overflow", "overflows", "the unit's FIFO or buffer was full"),
     loss(Reason::packets, Hides::reachable, "stretch of damaged packets", "stretches of damaged packets",
          "bytes that are no packet, up to the next synchronisation"),
@@ -80,7 +81,7 @@ constexpr std::array<AccountRule, account_reasons> rules{{
     loss(Reason::cut, Hides::anything, "cut or unreadable place", "cut or unreadable places",
          "a file lacks its end, or could not be read there"),
     loss(Reason::recorder, Hides::anything, "loss of the recorder", "losses of the recorder",
-         "the recorder dropped trace, or read the unit before all had left it"),
+         "the recorder dropped trace or its own records, or read the unit before all had left it"),
     loss(Reason::silence, Hides::anything, "source that fell silent", "sources that fell silent",
          "a source ended inside a packet while others went on"),
     gap(Reason::protocol, Hides::anything, "source that is not decoded", "sources that are not decoded",

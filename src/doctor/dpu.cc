@@ -335,7 +335,9 @@ analysis::DpuSaid said_of(const capture::DpuCapture& capture, const pipeline::Dp
         if (std::string task = parameter(capture, fmt::format("task{}", id)); !task.empty())
             out.tasks[static_cast<std::uint8_t>(id)] = std::move(task);
     out.program = parameter(capture, "program");
-    if (std::string ended = parameter(capture, "ended"); ended == capture::limited_run) out.ended = std::move(ended);
+    if (std::string ended = parameter(capture, "ended");
+        !ended.empty() && ended != capture::whole_run && !ended.ends_with(capture::recorded_up_to_there))
+        out.ended = std::move(ended);
     out.cycles_note = parameter(capture, "cycles");
     out.layout = dpu::layout_note;
     out.totals = decoded.totals;

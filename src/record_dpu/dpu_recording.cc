@@ -19,11 +19,10 @@ constexpr LinuxProgram a32{1, 40, "qemu-arm", "/usr/arm-linux-gnueabihf",
 std::string end_text(const Ending& ending, bool limited) {
     if (limited) return std::string(limited_run);
     if (ending.interrupt)
-        return fmt::format("by {} to the recorder, and everything up to there is recorded",
-                           signal_name(*ending.interrupt));
+        return fmt::format("by {} to the recorder{}", signal_name(*ending.interrupt), capture::recorded_up_to_there);
     if (ending.kind == Ending::Kind::signalled)
-        return fmt::format("by {}, of which the program died, and everything up to there is recorded",
-                           signal_name(ending.code));
+        return fmt::format("by {}, of which the program died{}", signal_name(ending.code),
+                           capture::recorded_up_to_there);
     if (ending.killed) return "by force, and what the program did last may be missing";
     return std::string(whole_run);
 }

@@ -22,6 +22,8 @@ namespace waymark::capture {
 // sentences.
 inline constexpr std::string_view whole_run = "exit";
 inline constexpr std::string_view limited_run = "by --limit, and the program ran on";
+/// The end of the sentence where the recording has all that the program did until then.
+inline constexpr std::string_view recorded_up_to_there = ", and everything up to there is recorded";
 // Parameters that a recording has if tracing was off (EN = 0) for a part of the run: cycles of the whole run, cycles
 // before tracing began, between two stretches of trace, and after tracing ended.
 inline constexpr std::string_view run_cycles_key = "run_cycles", off_before_key = "off_before",

@@ -152,7 +152,8 @@ ExitStatus finish(const DpuOptions& options, const DpuView& a, Output& out, bool
         for (const auto& sentences : {a.losses(), a.doubts()})
             for (const std::string& each : sentences) say("warning", each);
     if (cut || !adds_up) return cut ? unreadable : nothing;
-    if (!options.strict || (a.losses().empty() && a.doubts().empty())) return cli::decoded;
+    if (!options.strict || !answers::completeness(analysis::dpu_account(a.said(), a.costs())).strict)
+        return cli::decoded;
     for (const std::string& each : a.losses()) say("error", "--strict: " + each);
     for (const std::string& each : a.doubts()) say("error", "--strict: " + each);
     return nothing;

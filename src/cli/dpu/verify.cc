@@ -40,7 +40,9 @@ ExitStatus print_verified(const DpuInput& input, const record::DpuTruth& truth, 
     }
     const record::DpuCompared& compared = verified->compared;
     out.print("capture {}\n  mode {}, {}\n", input.capture().path.string(), input.mode_text(),
-              truth.complete ? "the whole run of the program" : "a part of the program's run: " + truth.ended);
+              !truth.complete ? "a part of the program's run: " + truth.ended
+              : truth.traced  ? std::string("the whole run of the program")
+                              : std::string("the program's run to its end, traced in part"));
     print(compared, out);
     for (const std::string& warning : verified->warnings) say("warning", warning);
     if (verified->cut) return unreadable;
