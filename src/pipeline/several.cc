@@ -17,7 +17,7 @@ namespace waymark::pipeline {
 
 namespace {
 
-/// Trace that is missing, damaged or contradicted. Null: there is none, or the account says that none of it fails.
+/// Trace that is missing, damaged or contradicted. Null: there is none, or the account has no reason to fail.
 const answers::Finding* loss(const answers::Answers& answers) {
     if (!answers.account.empty() && !answers::completeness(answers.account).strict) return nullptr;
     for (const answers::Finding& f : answers.health)
