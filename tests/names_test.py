@@ -26,7 +26,7 @@ SHARED = {
     # Packets and elements that specifications of several units name alike, and what they become in the flow.
     **dict.fromkeys("""
         ASync Address Atom Atoms Branch BranchAddress Context ContextId CycleCount ISync ISyncReason Vmid End Event Exception ExceptionReturn FunctionReturn
-        Ignore Index Mark Outcomes Q Reached Security Source Sync Timestamp TraceInfo TraceOn Trigger Untraced
+        Ignore Index Mark Outcomes Overflow Q Reached Security Source Sync Timestamp TraceInfo TraceOn Trigger Untraced
         Watchpoint""".split(), "as the specifications name it"),
     "Arrival": "where execution goes on",
     "Block": "instructions that run one after the other",
@@ -40,8 +40,10 @@ SHARED = {
     "Elements": "what decoders make of packets; pft's are follow's and more",
     "FlowAnswersOptions": "what is asked of the answers of program flow",
     "InlinedCall": "a call whose callee the compiler put in its place",
+    "HeaderPackets": "packets that are told apart by their header",
     "Instruction": "of a program",
     "Loss": "trace that is missing",
+    "Message": "one thing that a unit tells",
     "Nothing": "no value",
     "Options": "what is asked for",
     "Program": "the program that was traced",

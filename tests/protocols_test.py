@@ -22,6 +22,7 @@ SUFFIXES = {".h", ".cc", ".inc", ".def"}
 WORDS = {
     "pft": r"|\bPTM|\bPFT|\bETMCR\b|\bETMCCER\b|\bETMIDR\b|\bETMTRACEIDR\b|\bETMSYNCFR\b|Program Flow Trace|"
            r"Program Trace Macrocell",
+    "itm": r"|\bITMTCR\b|\bItmtcr\b|Instrumentation Trace Macrocell",
 }
 # To do: these are named in many places.
 NAMED_ELSEWHERE = {"spe", "dpu"}

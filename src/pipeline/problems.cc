@@ -117,7 +117,7 @@ std::vector<std::string> problems_in(const Session& session, const std::vector<c
             out.push_back(fmt::format("source {}: {} of its {} bytes are accounted for; this is a fault of Waymark",
                                       s.source->label(), grouped(survey.bytes_in_packets + in_gaps), grouped(s.bytes)));
         // Of processes, it is said which mappings are missing.
-        if (s.source->memory->empty() && !session.capture.spaces)
+        if (s.source->has_flow() && s.source->memory->empty() && !session.capture.spaces)
             out.push_back(
                 fmt::format("source {}: no program image; flow needs one (--image FILE[@ADDRESS])", s.source->label()));
     }

@@ -7,6 +7,7 @@
 #include "waymark/dpu/protocol.h"
 #include "waymark/etm3/protocol.h"
 #include "waymark/etm4/protocol.h"
+#include "waymark/itm/protocol.h"
 #include "waymark/pft/protocol.h"
 #include "waymark/spe/protocol.h"
 #include "waymark/stacks/protocol.h"
@@ -23,9 +24,7 @@ struct OtherUnit {
     TraceIdField id;
 };
 constexpr std::array other_units{
-    // Bits [22:16] of the ITM's control register are its trace ID, as docs/spec/pft.md, 7.2, has it of the STM's.
     OtherUnit{"stm", {"STMTCSR", 16}},
-    OtherUnit{"itm", {"ITMTCR", 16}},
 };
 
 /// Every register that has a trace ID.
@@ -52,12 +51,13 @@ std::string of_decoded(std::string_view protocol::Words::*word) {
 
 std::span<const Protocol* const> protocols() {
     static const std::array rows{
-        &pft::row(),   //
-        &etm3::row(),  //
-        &etm4::row(),  //
-        &spe::row(),   //
-        &dpu::row(),   //
-        &stacks::row(),
+        &pft::row(),     //
+        &etm3::row(),    //
+        &etm4::row(),    //
+        &spe::row(),     //
+        &dpu::row(),     //
+        &stacks::row(),  //
+        &itm::row(),
     };
     return rows;
 }

@@ -1,0 +1,158 @@
+/// Every packet of ITM and DWT: what was on the wire (docs/spec/itm.md, 1 and 2). Formats are described here
+/// once; see core/wire.h.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+
+#include "waymark/core/wire.h"
+#include "waymark/itm/codec.h"
+#include "waymark/itm/config.h"
+
+namespace waymark::itm {
+
+using wire::bits;
+using wire::fixed;
+using wire::PacketInfo;
+
+/// Bytes of the payload whose size code, bits 1:0 of a header, is `code`; 0 is no size.
+[[nodiscard]] WM_INLINE constexpr unsigned payload_bytes(std::uint8_t code) { return code == 3 ? 4 : code; }
+
+/// A write of software to a stimulus port.
+struct Stimulus {
+    static constexpr PacketInfo info{.name = "STIMULUS", .section = "2", .value = 0x00, .mask = 0x04, .max_bytes = 5};
+    std::uint8_t port{};  ///< in the current page
+    std::uint8_t size = 1;
+    std::uint32_t data{};
+
+    static void fields(auto& w, auto& p, const Config& = {}) {
+        w.byte(bits<7, 3>("port", p.port), fixed<2>(0), bits<1, 0>("size", p.size));
+        if (p.size == 0) return w.impossible();
+        w.le("data", p.data, payload_bytes(p.size));
+    }
+    bool operator==(const Stimulus&) const = default;
+};
+
+/// A packet of the DWT.
+struct HardwareSource {
+    static constexpr PacketInfo info{
+        .name = "HARDWARE-SOURCE", .section = "2", .value = 0x04, .mask = 0x04, .max_bytes = 5};
+    std::uint8_t discriminator{};
+    std::uint8_t size = 1;
+    std::uint32_t data{};
+
+    static void fields(auto& w, auto& p, const Config& = {}) {
+        w.byte(bits<7, 3>("discriminator", p.discriminator), fixed<2>(1), bits<1, 0>("size", p.size));
+        if (p.size == 0) return w.impossible();
+        w.le("data", p.data, payload_bytes(p.size));
+    }
+    bool operator==(const HardwareSource&) const = default;
+};
+
+/// Whether a timestamp, or the packets before it, were sent late.
+enum class Relation : std::uint8_t { synchronous, timestamp_delayed, packets_delayed, both_delayed };
+
+/// Cycles since the local timestamp before.
+struct LocalTimestamp {
+    static constexpr PacketInfo info{
+        .name = "LOCAL-TIMESTAMP", .section = "2", .value = 0xc0, .mask = 0xcf, .max_bytes = 5};
+    Relation relation{};
+    Number delta;
+
+    static void fields(auto& w, auto& p, const Config& = {}) {
+        w.byte(fixed<7, 6>(3), bits<5, 4>("relation", p.relation), fixed<3, 0>(0));
+        w.field("delta", p.delta, NumberField<1, 4>{});
+    }
+    bool operator==(const LocalTimestamp&) const = default;
+};
+
+/// The same in one byte: synchronous, 1 to 6.
+struct ShortTimestamp {
+    static constexpr PacketInfo info{
+        .name = "SHORT-TIMESTAMP", .section = "1", .value = 0x00, .mask = 0x8f, .max_bytes = 1};
+    std::uint8_t delta = 1;
+
+    static void fields(auto& w, auto& p, const Config& = {}) {
+        w.byte(fixed<7>(0), bits<6, 4>("delta", p.delta), fixed<3, 0>(0));
+        if (p.delta == 0 || p.delta == 7) return w.impossible();
+    }
+    bool operator==(const ShortTimestamp&) const = default;
+};
+
+/// The low bits of the global timestamp.
+struct GlobalTimestamp1 {
+    static constexpr PacketInfo info{
+        .name = "GLOBAL-TIMESTAMP-1", .section = "2", .value = 0x94, .mask = 0xff, .max_bytes = 5};
+    Number bits_27_0;
+
+    static void fields(auto& w, auto& p, const Config& = {}) {
+        w.byte(fixed<7, 0>(0x94));
+        w.field("bits", p.bits_27_0, NumberField<1, 4>{});
+    }
+    [[nodiscard]] constexpr std::uint32_t time() const { return bits_27_0.value & 0x3ff'ffffU; }
+    /// How many low bits of the time it replaces.
+    [[nodiscard]] constexpr unsigned width() const { return bits_27_0.bytes == 4 ? 26U : 7U * bits_27_0.bytes; }
+    [[nodiscard]] constexpr bool clock_changed() const { return (bits_27_0.value >> 26 & 1U) != 0; }
+    /// The bits above changed too: a GLOBAL-TIMESTAMP-2 follows.
+    [[nodiscard]] constexpr bool wrapped() const { return (bits_27_0.value >> 27 & 1U) != 0; }
+    bool operator==(const GlobalTimestamp1&) const = default;
+};
+
+/// Bits of the global timestamp from 26 up.
+struct GlobalTimestamp2 {
+    static constexpr PacketInfo info{
+        .name = "GLOBAL-TIMESTAMP-2", .section = "2", .value = 0xb4, .mask = 0xff, .max_bytes = 7};
+    Number high{.value = 0, .bytes = 4};
+
+    static void fields(auto& w, auto& p, const Config& = {}) {
+        w.byte(fixed<7, 0>(0xb4));
+        w.field("high", p.high, NumberField<4, 6, 2>{});
+    }
+    bool operator==(const GlobalTimestamp2&) const = default;
+};
+
+/// Without more bytes, and of a software source: the page of stimulus ports. Others are reserved.
+struct Extension {
+    static constexpr PacketInfo info{.name = "EXTENSION", .section = "2", .value = 0x08, .mask = 0x0b, .max_bytes = 5};
+    bool more{}, hardware{};
+    std::uint8_t low{};
+    Number high;
+
+    static void fields(auto& w, auto& p, const Config& = {}) {
+        w.byte(bits<7>("more", p.more), bits<6, 4>("low", p.low), fixed<3>(1), bits<2>("hardware", p.hardware),
+               fixed<1, 0>(0));
+        if (p.more) w.field("high", p.high, NumberField<1, 4>{});
+    }
+    bool operator==(const Extension&) const = default;
+};
+
+/// Packets were lost before it.
+struct Overflow {
+    static constexpr PacketInfo info{.name = "OVERFLOW", .section = "2", .value = 0x70, .mask = 0xff, .max_bytes = 1};
+    static void fields(auto& w, auto&, const Config& = {}) { w.byte(fixed<7, 0>(0x70)); }
+    bool operator==(const Overflow&) const = default;
+};
+
+/// A packet begins after it.
+struct Sync {
+    static constexpr PacketInfo info{.name = "SYNC", .section = "2", .value = 0x00, .mask = 0xff, .max_bytes = 0};
+    std::uint64_t zeros = 5;  ///< 5 or more
+
+    static void fields(auto& w, auto& p, const Config& = {}) { w.field("zeros", p.zeros, SyncField{}); }
+    bool operator==(const Sync&) const = default;
+};
+
+/// All of them. A header is of the first whose info fits: source packets come last.
+using Packets = wire::PacketList<Overflow, ShortTimestamp, LocalTimestamp, GlobalTimestamp1, GlobalTimestamp2,
+                                 Extension, HardwareSource, Stimulus, Sync>;
+using Packet = std::variant<Overflow, ShortTimestamp, LocalTimestamp, GlobalTimestamp1, GlobalTimestamp2, Extension,
+                            HardwareSource, Stimulus, Sync>;
+
+/// A header, not 0, that starts no packet: of the 256, 18.
+[[nodiscard]] WM_INLINE constexpr bool is_reserved(std::uint8_t header) {
+    if ((header & 3U) != 0) return false;
+    if ((header & 0xfU) == 4) return header != 0x94 && header != 0xb4;
+    return (header & 0xcfU) == 0x80;
+}
+
+}  // namespace waymark::itm

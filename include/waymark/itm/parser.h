@@ -1,0 +1,141 @@
+/// Bytes → packets (docs/spec/itm.md, 3). Unlike other parsers, this one does not wait for synchronisation packets,
+/// because many units never send any: it tries a packet at the first byte of a stream, and after a byte that begins no
+/// packet at the next one. SourceState::confirmed() tells packets whose place a synchronisation packet confirms.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "waymark/core/gap.h"
+#include "waymark/core/packet_parser.h"
+#include "waymark/itm/config.h"
+#include "waymark/itm/packet.h"
+
+namespace waymark::itm {
+
+using wire::Extent;
+using wire::Parsed;
+
+/// Packets that are no Sync, as Dispatch tests their headers.
+using HeaderPackets = wire::PacketList<Overflow, ShortTimestamp, LocalTimestamp, GlobalTimestamp1, GlobalTimestamp2,
+                                       Extension, HardwareSource, Stimulus>;
+
+/// A stream of packets, in chunks of any size: how the input is cut never changes what is reported. Every byte fed is
+/// in exactly one packet or one gap once finish() was called.
+template <class Handler>
+class Parser {
+public:
+    /// `handler` is borrowed and must outlive the parser.
+    Parser(const Config&, Handler& handler) : handler_(handler) { wire::check_handles<Handler, Packets>(); }
+
+    void feed(Bytes chunk) {
+        while (carried_ != 0 && !chunk.empty()) {
+            auto bytes = carry_;
+            const std::size_t before = std::exchange(carried_, 0);
+            const std::size_t added = std::min(chunk.size(), bytes.size() - before);
+            std::copy_n(chunk.data(), added, bytes.begin() + static_cast<std::ptrdiff_t>(before));
+            at_ = at_ - before;
+            run(Bytes(bytes.data(), before + added));
+            chunk = chunk.subspan(added);
+        }
+        run(chunk);
+    }
+    void finish() {
+        const Offset rest = at_ - (zeros_ + carried_);
+        report(rest);
+        if (rest != at_) handler_(Gap{rest, at_, zeros_ != 0 ? GapReason::padding : GapReason::incomplete_packet});
+        zeros_ = 0;
+        carried_ = 0;
+    }
+    /// What comes next does not follow what came before. Always reports a gap, even an empty one.
+    void reset(GapReason why = GapReason::framing) {
+        if (why == GapReason::stopped) finish();
+        handler_(Gap{pending(), at_, why});
+        lost_.reset();
+        zeros_ = 0;
+        carried_ = 0;
+    }
+
+    [[nodiscard]] Offset offset() const { return at_; }
+    /// Where what is not yet reported began.
+    [[nodiscard]] Offset pending() const { return lost_ ? lost_->first : at_ - (zeros_ + carried_); }
+    [[nodiscard]] const Parser& progress() const { return *this; }
+    [[nodiscard]] bool amid_packet() const { return carried_ != 0; }
+
+private:
+    struct Lost {
+        Offset first;
+        GapReason reason;
+    };
+
+    void lose(Offset first, GapReason reason) {
+        if (!lost_) lost_ = Lost{first, reason};
+    }
+    void report(Offset end) {
+        if (lost_ && lost_->first != end) handler_(Gap{lost_->first, end, lost_->reason});
+        lost_.reset();
+    }
+    void run(Bytes chunk) {
+        const std::uint8_t* at = chunk.data();
+        const std::uint8_t* const end = at + chunk.size();
+        while (at != end) {
+            if (zeros_ != 0 || *at == 0) {
+                at = count_zeros(at, end);
+                continue;
+            }
+            Parsed parsed{Step::bad, 0, true};
+            if (!is_reserved(*at))
+                parsed =
+                    wire::Dispatch<HeaderPackets>::parse(Bytes(at, end), [&](const auto& packet, std::size_t bytes) {
+                        report(at_);
+                        handler_(packet, Extent{at_, bytes});
+                    });
+            if (parsed.step == Step::need_more) {
+                carried_ = static_cast<std::size_t>(end - at);
+                std::copy(at, end, carry_.begin());
+                at_ = at_ + carried_;
+                return;
+            }
+            if (parsed.step == Step::bad) {
+                lose(at_, parsed.reserved ? GapReason::reserved_header : GapReason::malformed_packet);
+                parsed.bytes = 1;
+            }
+            at += parsed.bytes;
+            at_ = at_ + parsed.bytes;
+        }
+    }
+    /// A run of zeros: up to the end of a synchronisation packet, or to a byte that may start another packet.
+    const std::uint8_t* count_zeros(const std::uint8_t* at, const std::uint8_t* end) {
+        for (; at != end; ++at) {
+            if (*at == 0) {
+                ++zeros_;
+                at_ = at_ + 1;
+                continue;
+            }
+            const Offset first = at_ - zeros_;
+            const std::uint64_t zeros = std::exchange(zeros_, 0);
+            if (*at == 0x80 && zeros >= 5) {
+                report(first);
+                at_ = at_ + 1;
+                handler_(Sync{zeros}, Extent{first, zeros + 1});
+                return at + 1;
+            }
+            lose(first, GapReason::malformed_packet);
+            return at;
+        }
+        return at;
+    }
+
+    Handler& handler_;
+    Offset at_{};               // of the next byte to be fed
+    std::uint64_t zeros_ = 0;   // length of the run of zeros that ends at at_
+    std::optional<Lost> lost_;  // bytes in no packet that are not yet reported
+    std::size_t carried_ = 0;   // bytes of an unfinished packet, kept in carry_
+    std::array<std::uint8_t, 8> carry_{};
+};
+
+}  // namespace waymark::itm

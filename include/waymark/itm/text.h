@@ -1,0 +1,36 @@
+/// Packets ↔ text: `STIMULUS port=3 size=1 data=0xbb`. docs/spec/itm.md, 2, has names and fields.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "waymark/core/gap.h"
+#include "waymark/core/packet_text.h"
+#include "waymark/core/result.h"
+#include "waymark/itm/config.h"
+#include "waymark/itm/packet.h"
+#include "waymark/itm/state.h"
+
+namespace waymark::itm {
+
+using wire::fields_text, wire::to_text;
+
+/// The inverse of to_text. `bad_format`: no packet has that name, or a field is missing, in the wrong place or no value
+/// of its kind; the message names it.
+[[nodiscard]] Result<Packet> from_text(std::string_view text);
+
+/// The DWT sends no such packet: a reserved discriminator, size or value.
+[[nodiscard]] bool is_reserved(const HardwareSource& packet);
+
+/// Says what packets mean. Fed every packet and gap of a stream in order.
+class Explainer {
+public:
+    explicit Explainer(const Config& config) : state_(config) {}
+    [[nodiscard]] std::string operator()(const Packet& packet);
+    void operator()(const Gap& gap) { state_.see(gap); }
+
+private:
+    SourceState state_;
+};
+
+}  // namespace waymark::itm

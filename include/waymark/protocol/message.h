@@ -1,0 +1,80 @@
+/// What units tell that trace no program flow: words of software, samples of the program counter, exceptions, accesses
+/// to watched addresses, counters. The same for every protocol that has such; see MessageSource.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "waymark/core/packet_parser.h"
+#include "waymark/core/types.h"
+#include "waymark/protocol/packets.h"
+#include "waymark/protocol/protocol.h"
+
+namespace waymark::protocol {
+
+/// What a message is about.
+enum class MessageKind : std::uint8_t {
+    text,       ///< software wrote `value` to `port`
+    sample,     ///< of the program counter: `pc`; absent: the core slept or did not permit it (`name`)
+    exception,  ///< `number` and `change`
+    access,     ///< to a watched address: what the unit sent of `pc`, `address` and `value`
+    counters,   ///< those named in `name` wrapped; `value`: their bits
+    time,       ///< of a clock that several units share: `value`
+    overflow,   ///< the unit lost what came here
+    reserved,   ///< a packet that the unit does not send: `number`, `value`
+    damage,     ///< bytes that are no packet
+};
+inline constexpr unsigned message_kinds = 9;
+[[nodiscard]] std::string_view name(MessageKind kind);
+
+/// One message. Where a packet says nothing of a field, it is absent or 0.
+struct Message {
+    enum class Change : std::uint8_t { none, entered, left, returned };
+    enum class Direction : std::uint8_t { unknown, read, write };
+
+    MessageKind kind{};
+    Extent at{};  ///< from its first packet to the end of its last, in the stream
+    /// When, by the unit's own timestamps, in cycles from the first one on; absent: no timestamp follows it.
+    std::optional<std::uint64_t> cycles{};
+    /// Timestamps were lost before it: `cycles` is a lower bound.
+    bool at_least{};
+    /// The unit sent the timestamp, or the message, later than it should.
+    bool timestamp_late{}, message_late{};
+    /// The stream itself showed where packets begin. Otherwise that is an assumption.
+    bool confirmed{};
+
+    std::optional<std::uint32_t> port{};
+    std::optional<std::uint64_t> value{}, pc{}, address{};
+    std::uint8_t value_bytes{}, address_bits{};  ///< of the address, its low bits
+    std::optional<std::uint32_t> comparator{}, number{};
+    Change change{};
+    Direction direction{};
+    std::string name{};  ///< of an exception, of counters; of other kinds, a phrase or empty
+
+    friend bool operator==(const Message&, const Message&) = default;
+};
+[[nodiscard]] std::string_view name(Message::Change change);
+[[nodiscard]] std::string_view name(Message::Direction direction);
+
+class MessageListener {
+public:
+    virtual ~MessageListener() = default;
+    /// In the order of the stream.
+    virtual void message(const Message& message) = 0;
+};
+
+/// A Configuration of a protocol with messages is one of these too.
+class MessageSource {
+public:
+    virtual ~MessageSource() = default;
+    /// `listener` is borrowed and must outlive the reader. The reader may hold messages back until their time is known;
+    /// its `pending` covers them.
+    [[nodiscard]] virtual std::unique_ptr<Reader> messages(MessageListener& listener) const = 0;
+};
+/// Null: units of this kind have no messages.
+[[nodiscard]] const MessageSource* message_source(const Configuration* configuration);
+
+}  // namespace waymark::protocol

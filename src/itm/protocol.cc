@@ -1,0 +1,205 @@
+#include "waymark/itm/protocol.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <type_traits>
+
+#include "waymark/core/numbers.h"
+#include "waymark/itm/message_decoder.h"
+#include "waymark/itm/parser.h"
+#include "waymark/itm/registers.h"
+#include "waymark/itm/text.h"
+#include "waymark/protocol/adapters.h"
+#include "waymark/protocol/message.h"
+
+namespace waymark::itm {
+
+namespace {
+
+using protocol::CaptureFinding;
+using protocol::Stretch;
+using protocol::Survey;
+
+/// What a survey of packets says of ITM alone.
+class More {
+public:
+    explicit More(const Config& config) : state_(config) {}
+
+    template <class P>
+    void see(const P& packet, Extent at, const OffsetMap& offsets, Survey& survey) {
+        if (!survey.first_sync) survey.first_sync = offsets.capture(at.first);
+        state_.see(packet);
+        if (!state_.confirmed()) {
+            ++unconfirmed_;
+            unconfirmed_bytes_ += at.bytes;
+        }
+        if constexpr (std::is_same_v<P, GlobalTimestamp1> || std::is_same_v<P, GlobalTimestamp2>) {
+            if (const auto time = state_.global()) {
+                survey.last_timestamp = *time;
+                if (!survey.first_timestamp) survey.first_timestamp = *time;
+            }
+        } else if constexpr (std::is_same_v<P, Overflow>) {
+            ++overflows_;
+        } else if constexpr (std::is_same_v<P, HardwareSource>) {
+            reserved_ += is_reserved(packet) ? 1 : 0;
+        } else if constexpr (std::is_same_v<P, Sync>) {
+            ++syncs_;
+        }
+    }
+    void gap() { state_.see(Gap{{}, {}, GapReason::missing}); }
+    void finish(Survey& survey) const {
+        if (overflows_ != 0)
+            survey.troubles.push_back(fmt::format("it overflowed {}; packets are missing there",
+                                                  overflows_ == 1 ? "once" : counted(overflows_, "time")));
+        if (reserved_ != 0)
+            survey.troubles.push_back(fmt::format("{} of the DWT {} reserved; bytes may be damaged",
+                                                  counted(reserved_, "packet"), are(reserved_)));
+        if (syncs_ == 0 && unconfirmed_ != 0)
+            survey.troubles.emplace_back(
+                "it has no synchronisation packet: a packet is taken to begin at its first byte, and nothing confirms "
+                "it");
+        else if (unconfirmed_ != 0)
+            survey.troubles.push_back(
+                fmt::format("{} ({}) before its first synchronisation packet, or between damage and the next one: "
+                            "nothing confirms where these packets begin",
+                            counted(unconfirmed_, "packet"), counted(unconfirmed_bytes_, "byte")));
+    }
+
+private:
+    SourceState state_;
+    std::uint64_t overflows_ = 0, reserved_ = 0, syncs_ = 0, unconfirmed_ = 0, unconfirmed_bytes_ = 0;
+};
+
+using Base = protocol::ConfigurationOf<Config, Parser, Explainer, More>;
+class Configured final : public Base, public protocol::MessageSource {
+public:
+    using Base::Base;
+    [[nodiscard]] const protocol::Protocol& protocol() const override { return row(); }
+    [[nodiscard]] std::string source_type() const override { return "ITM"; }
+    [[nodiscard]] std::vector<RegisterValue> registers() const override {
+        auto r = from_value<Itmtcr>(0);
+        // The prescaler counts only with the asynchronous clock.
+        r.asynchronous_clock = config_.prescaler != 1;
+        r.prescaler = static_cast<std::uint8_t>(std::countr_zero(unsigned{config_.prescaler}) / 2);
+        return {register_value(r)};
+    }
+    [[nodiscard]] std::vector<protocol::Setting> settings() const override {
+        return {{"timestamp_prescaler", std::uint64_t{config_.prescaler}}};
+    }
+    [[nodiscard]] std::unique_ptr<protocol::Reader> messages(protocol::MessageListener& listener) const override {
+        return std::make_unique<MessageDecoder>(config_, listener);
+    }
+};
+
+/// How bytes parse: packets that a unit sends, and others.
+struct Likeness : protocol::Likeness {
+    std::uint64_t syncs{}, timestamps{}, stimuli{}, hardware{}, odd{};
+    void see(const Sync&, Extent, const Stretch&) { ++syncs; }
+    void see(const ShortTimestamp&, Extent, const Stretch&) { ++timestamps; }
+    void see(const LocalTimestamp&, Extent, const Stretch&) { ++timestamps; }
+    void see(const GlobalTimestamp1&, Extent, const Stretch&) { ++timestamps; }
+    void see(const GlobalTimestamp2&, Extent, const Stretch&) { ++timestamps; }
+    void see(const Stimulus&, Extent, const Stretch&) { ++stimuli; }
+    void see(const HardwareSource& p, Extent, const Stretch&) { ++(is_reserved(p) ? odd : hardware); }
+    void see(const Extension& p, Extent, const Stretch&) { odd += p.more || p.hardware ? 1 : 0; }
+    void see(const Overflow&, Extent, const Stretch&) {}
+
+    /// Of random bytes about 42 of 100 packets are reserved or have damage before them, of programs as few as 36. A
+    /// synchronisation packet makes up for a short stream.
+    [[nodiscard]] bool convinces() const {
+        return stimuli + hardware >= 4 && (syncs != 0 || timestamps >= 4 || hardware >= 4) &&
+               packets >= 10 * (odd + errors) + (syncs != 0 ? 0 : 16) && 10 * lost_bytes <= bytes;
+    }
+    [[nodiscard]] std::string text() const {
+        return fmt::format("{}, {} of the DWT, {}, {} of reserved kinds, {}", counted(packets, "packet"), hardware,
+                           counted(syncs, "synchronisation packet"), odd, errors_text());
+    }
+};
+
+class ProtocolRow final : public protocol::Protocol {
+public:
+    [[nodiscard]] const protocol::Words& words() const override {
+        static constexpr protocol::Words words{.unit = "ITM",
+                                               .unit_title = "Instrumentation Trace Macrocell",
+                                               .trace = "instrumentation and watchpoint trace",
+                                               .title = "instrumentation and watchpoint trace (ITM, DWT)",
+                                               .types = "ITM",
+                                               .settings = "ITM_TCR",
+                                               .core_type = "ARMv7-M",
+                                               .sync = "packet",
+                                               .sync_bytes = "such as 01 41",
+                                               .type_names = {"ITM"}};
+        return words;
+    }
+    [[nodiscard]] std::string type_of_option(std::string_view option) const override {
+        return protocol::upper(option) == "ITM" ? "ITM" : "";
+    }
+    [[nodiscard]] std::string_view option_names() const override { return "itm"; }
+    [[nodiscard]] std::optional<protocol::TraceIdField> trace_id() const override {
+        return protocol::TraceIdField{Itmtcr::name, 16};
+    }
+    void visit_register(const RegisterValue& value, protocol::FieldVisitor& visitor) const override {
+        protocol::visit_one_of<Itmtcr>(value, visitor);
+    }
+    [[nodiscard]] protocol::Configured configure(const protocol::Description& source) const override {
+        protocol::Configured out;
+        Config config;
+        if (const RegisterValue* value = find_register(source.registers, Itmtcr::name)) {
+            const auto r = from_value<Itmtcr>(static_cast<std::uint32_t>(value->value));
+            if (r.asynchronous_clock) config.prescaler = static_cast<std::uint8_t>(1U << 2 * r.prescaler);
+        } else {
+            out.problems.push_back(fmt::format(
+                "source '{}' has no register ITMTCR; decoding goes on as if it were 0x0 (local timestamps "
+                "count without a prescaler). {}",
+                source.name,
+                source.from_command_line ? "Add --register ITMTCR=VALUE." : "Add 'ITMTCR=VALUE' to its [regs]."));
+        }
+        out.configuration = configuration(config);
+        return out;
+    }
+    [[nodiscard]] std::vector<std::string> packet_names() const override { return protocol::names_of<Packets>(); }
+
+    [[nodiscard]] bool identify(const std::vector<Stretch>& stretches, protocol::Identity& out) const override {
+        const Likeness found = protocol::likeness<Likeness, Parser>(stretches, Config{});
+        out.tried.push_back({std::string(words().trace), found.text()});
+        if (!found.convinces()) return false;
+        out.protocol = this;
+        out.configuration = configuration(Config{});
+        out.first_sync = stretches.empty() ? Offset{0} : stretches.front().offsets.capture({});
+        out.facts.push_back({"synchronisation packets", found.syncs != 0 ? "yes" : "no",
+                             found.syncs != 0 ? protocol::Certainty::proven : protocol::Certainty::likely,
+                             found.syncs != 0 ? counted(found.syncs, "synchronisation packet") + " found"
+                                              : "packets parse from the first byte on"});
+        out.facts.push_back({"timestamp prescaler", "1", protocol::Certainty::assumed, "the bytes do not show it"});
+        return true;
+    }
+    [[nodiscard]] std::vector<CaptureFinding> health(const protocol::Identity&,
+                                                     const protocol::Configuration* configuration,
+                                                     const std::vector<Stretch>& stretches,
+                                                     std::string_view) const override {
+        if (configuration == nullptr) return {};
+        return protocol::likeness<Likeness, Parser>(stretches, config_of(*configuration)).findings(words());
+    }
+    [[nodiscard]] std::string how_to_read(std::string_view) const override { return {}; }
+    [[nodiscard]] std::string next_step(std::string_view file) const override {
+        return fmt::format("waymark packets {} --protocol itm lists what ITM and DWT sent", file);
+    }
+};
+
+}  // namespace
+
+const protocol::Protocol& row() {
+    static const ProtocolRow row;
+    return row;
+}
+
+std::shared_ptr<const protocol::Configuration> configuration(const Config& config) {
+    return std::make_shared<Configured>(config);
+}
+
+const Config& config_of(const protocol::Configuration& configuration) {
+    return static_cast<const Configured&>(configuration).config();
+}
+
+}  // namespace waymark::itm
