@@ -7,6 +7,7 @@
 #include "columns.h"
 #include "waymark/answers/costs.h"
 #include "waymark/answers/only.h"
+#include "waymark/answers/sampled.h"
 #include "waymark/core/numbers.h"
 
 namespace waymark::answers {
@@ -70,8 +71,9 @@ Result<View> branch_view(const Answers& answers, const BranchOptions& options) {
         return Error{Errc::not_found,
                      fmt::format("{}: {}", answers.capture,
                                  answers.unit == "DPU" ? "counters do not record branches"
-                                 : answers.branches.empty() && samples
+                                 : samples && answers.branches.empty()
                                      ? "no sample is of a branch: were branches filtered out (branch_filter)?"
+                                 : of_samples(answers)      ? "samples of the program counter do not show branches"
                                  : answers.branches.empty() ? "no branch of a known image ran"
                                  : options.one_sided        ? "no branch that ran went only one way"
                                  : options.only.empty()     ? "no branch of that function ran"

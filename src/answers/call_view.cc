@@ -11,6 +11,7 @@
 #include "columns.h"
 #include "waymark/answers/costs.h"
 #include "waymark/answers/only.h"
+#include "waymark/answers/sampled.h"
 #include "waymark/core/numbers.h"
 
 namespace waymark::answers {
@@ -203,10 +204,10 @@ std::string part_name(const Answers& answers, Index part) {
 
 Result<View> call_view(const Answers& answers, const CallOptions& options) {
     const Timeline& timeline = answers.timeline;
-    if (answers.unit == "SPE" || answers.unit == "DPU")
+    if (of_samples(answers) || answers.unit == "DPU")
         return Error{Errc::not_found,
                      fmt::format("{}: {}; single calls need program flow", answers.capture,
-                                 answers.unit == "SPE" ? "samples do not show calls" : "counters do not show calls")};
+                                 of_samples(answers) ? "samples do not show calls" : "counters do not show calls")};
     if (timeline.slices.empty())
         return Error{Errc::not_found, fmt::format("{}: the capture has no timeline of calls", answers.capture)};
     if (timeline.samples.size() > 1)

@@ -10,6 +10,7 @@
 
 #include "columns.h"
 #include "waymark/answers/only.h"
+#include "waymark/answers/sampled.h"
 #include "waymark/core/numbers.h"
 #include "waymark/core/quote.h"
 
@@ -264,9 +265,9 @@ void judge(View& view, const CoverageOptions& options, const Classes& of) {
 
 Result<View> coverage_view(const Answers& answers, const CoverageOptions& options) {
     const auto nothing = [](std::string why) { return Error{Errc::not_found, std::move(why)}; };
-    if (answers.unit == "SPE" || answers.unit == "DPU")
+    if (of_samples(answers) || answers.unit == "DPU")
         return nothing(fmt::format("{}: {} cannot show that code did not run: coverage needs a trace of program flow",
-                                   answers.capture, answers.unit == "SPE" ? "samples" : "counters"));
+                                   answers.capture, of_samples(answers) ? "samples" : "counters"));
     const Chosen chosen(answers, options.only);
     const Coverage coverage(answers, chosen, options.by);
     if (answers.instructions.empty())

@@ -7,6 +7,7 @@
 #include "columns.h"
 #include "level_view.h"
 #include "waymark/answers/costs.h"
+#include "waymark/answers/sampled.h"
 
 namespace waymark::answers {
 
@@ -20,7 +21,7 @@ Result<View> level_view(const Answers& answers, const ProfileOptions& options, s
     if (!options.only.empty()) return Error{Errc::usage, "--by level is of everything that ran: leave out --only"};
     if (answers.levels.empty())
         return Error{Errc::not_found, fmt::format("{}: {}", answers.capture,
-                                                  answers.unit == "SPE"   ? "samples are not counted by level"
+                                                  of_samples(answers)     ? "samples are not counted by level"
                                                   : answers.unit == "DPU" ? "counters do not record levels"
                                                                           : "no context is in the trace")};
     std::vector<const LevelRow*> rows;

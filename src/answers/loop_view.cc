@@ -7,13 +7,16 @@
 #include "columns.h"
 #include "waymark/answers/costs.h"
 #include "waymark/answers/only.h"
+#include "waymark/answers/sampled.h"
 
 namespace waymark::answers {
 
 namespace {
 
 std::string why_no_loop(const Answers& answers) {
-    if (answers.unit == "SPE") return "samples do not show loops; waymark branches shows which branches go back";
+    if (of_samples(answers))
+        return answers.branches.empty() ? "samples do not show loops"
+                                        : "samples do not show loops; waymark branches shows which branches go back";
     if (answers.unit != "DPU") return "no code of a known image was repeated";
     const auto trust =
         std::find_if(answers.trust.begin(), answers.trust.end(), [](const Trust& t) { return t.view == "loops"; });

@@ -12,6 +12,7 @@
 #include "waymark/answers/costs.h"
 #include "waymark/answers/interval.h"
 #include "waymark/answers/only.h"
+#include "waymark/answers/sampled.h"
 
 namespace waymark::answers {
 
@@ -368,7 +369,7 @@ Result<View> profile_view(const Answers& answers, const ProfileOptions& options)
     if (profile.empty()) {
         const char* why = answers.unit == "DPU" && options.by != "function" && options.by != "image"
                               ? "counters record the cost of functions and tasks, not of each {}"
-                          : answers.unit == "SPE" && options.by == "block"
+                          : of_samples(answers) && options.by == "block"
                               ? "samples are of instructions, not of {}s; use --by instruction"
                               : "nothing that ran can be listed by {}";
         return Error{Errc::not_found,

@@ -4,6 +4,7 @@
 #include "unit_answers.h"
 #include "waymark/analysis/kallsyms.h"
 #include "waymark/capture/dpu_folder.h"
+#include "waymark/pipeline/message_answers.h"
 
 namespace waymark::cli {
 
@@ -75,12 +76,12 @@ Result<answers::Answers> answers_of(const AnswersOptions& options) {
     pipeline::FlowAnswersOptions wanted = options;
     wanted.workers = workers(options.jobs);
     ProgressLine progress;
-    auto answers =
-        pipeline::flow_answers(session, selected, wanted, shown_on(progress), [&](const pipeline::Report& report) {
-            report_read_errors(session, report);
-            const auto filtered = pipeline::filter_note(session, report);
-            if (filtered && !filtered->nothing_passed) say("note", filtered->text);
-        });
+    const auto answers_to = pipeline::has_messages_alone(selected) ? pipeline::message_answers : pipeline::flow_answers;
+    auto answers = answers_to(session, selected, wanted, shown_on(progress), [&](const pipeline::Report& report) {
+        report_read_errors(session, report);
+        const auto filtered = pipeline::filter_note(session, report);
+        if (filtered && !filtered->nothing_passed) say("note", filtered->text);
+    });
     if (!answers) return answers.error();
     answers->capture = options.input.capture;
     answers->version = WAYMARK_VERSION;

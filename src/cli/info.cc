@@ -27,6 +27,7 @@
 #include "waymark/exports/branch_list.h"
 #include "waymark/pipeline/account.h"
 #include "waymark/pipeline/diagnosis.h"
+#include "waymark/pipeline/message_answers.h"
 #include "waymark/pipeline/packet_counter.h"
 #include "waymark/pipeline/problems.h"
 #include "waymark/pipeline/process_survey.h"
@@ -226,6 +227,7 @@ ordered_json describe(const pipeline::Session& session, const std::vector<const 
                        {"core", source->core},
                        {"core_type", source->core_type},
                        {"decodable", source->has_flow()}};
+        if (pipeline::has_messages(*source)) s["messages"] = true;
         if (!source->continues.empty()) s["continues"] = source->continues;
         s["registers"] = ordered_json::array();
         for (const capture::Register& r : source->registers)

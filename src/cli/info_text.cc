@@ -56,8 +56,9 @@ void print_source(Output& out, const ordered_json& s) {
               s["core"].get<std::string>().empty() ? "" : ", traces ", s["core"].get<std::string>(),
               s["core_type"].get<std::string>().empty() ? "" : fmt::format(" ({})", s["core_type"].get<std::string>()));
     if (!s["decodable"].get<bool>())
-        out.write(protocol == nullptr
-                      ? "  Waymark does not decode this protocol\n"
+        out.write(protocol == nullptr ? "  Waymark does not decode this protocol\n"
+                  : s.contains("messages")
+                      ? "  This protocol has no program flow; waymark messages lists what the unit sent\n"
                       : "  Waymark lists the packets of this protocol and does not decode its flow yet\n");
     if (s.contains("configuration")) {
         std::vector<std::string> words;

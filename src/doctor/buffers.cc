@@ -279,8 +279,11 @@ void Buffers::report_no_id(const Buffer& buffer, const pipeline::Source& source)
     std::vector<std::string> ids;
     std::string setting;
     std::uint64_t bytes = 0;
+    // Messages may be too few to be recognised.
+    const bool messages = protocol != nullptr && !protocol->decodes_flow();
     for (const ExaminedSource& other : report_.sources)
-        if (other.buffer == buffer.name && !other.described && other.identity.protocol == protocol) {
+        if (other.buffer == buffer.name && !other.described &&
+            (other.identity.protocol == protocol || (messages && other.identity.protocol == nullptr))) {
             ids.push_back(fmt::format("{:#04x}", other.trace_id->value));
             bytes += other.bytes;
             if (setting.empty()) setting = pipeline::id_setting(source, *other.trace_id);

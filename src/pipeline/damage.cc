@@ -15,6 +15,7 @@
 #include "waymark/core/numbers.h"
 #include "waymark/image/debuginfod.h"
 #include "waymark/pipeline/gathered.h"
+#include "waymark/pipeline/message_answers.h"
 #include "waymark/pipeline/protocols.h"
 
 namespace waymark::pipeline {
@@ -228,14 +229,14 @@ std::vector<Damage> not_decoded(const Session& session, const std::vector<const 
         std::uint64_t bytes = 0;
         std::string sources, buffer, source;
     };
-    Sum flow, others;
+    Sum flow, without_flow, others;
     std::uint64_t all = 0;
     for (const BufferReport& buffer : report.buffers) {
         for (const Source& source : session.sources) all += bytes_of(source, buffer);
         for (const Source* source : selected) {
             const std::uint64_t bytes = source->has_flow() ? 0 : bytes_of(*source, buffer);
             if (bytes == 0) continue;
-            Sum& sum = traces_flow(*source) ? flow : others;
+            Sum& sum = has_messages(*source) ? without_flow : traces_flow(*source) ? flow : others;
             sum.bytes += bytes;
             if (sum.buffer.empty()) sum.buffer = buffer.name;
             const std::string name =
@@ -245,7 +246,8 @@ std::vector<Damage> not_decoded(const Session& session, const std::vector<const 
         }
     }
     std::vector<Damage> out;
-    for (const auto& [sum, severity] : {std::pair(&flow, Severity::warning), std::pair(&others, Severity::note)}) {
+    for (const auto& [sum, severity] : {std::pair(&flow, Severity::warning), std::pair(&without_flow, Severity::note),
+                                        std::pair(&others, Severity::note)}) {
         if (sum->bytes == 0) continue;
         Damage damage;
         damage.kind = Kind::not_decoded;
@@ -253,10 +255,11 @@ std::vector<Damage> not_decoded(const Session& session, const std::vector<const 
         damage.buffer = sum->buffer;
         damage.bytes = sum->bytes;
         damage.of = sum->sources;
-        damage.found =
-            fmt::format("{} of {} of sources ({:.0f} %) are not decoded: Waymark does not decode the protocol of {}",
-                        grouped(sum->bytes), counted(all, "byte"),
-                        100.0 * static_cast<double>(sum->bytes) / static_cast<double>(all), sum->sources);
+        const std::string why = sum == &without_flow
+                                    ? fmt::format("no program flow: waymark messages lists what {} sent", sum->sources)
+                                    : "not decoded: Waymark does not decode the protocol of " + sum->sources;
+        damage.found = fmt::format("{} of {} of sources ({:.0f} %) are {}", grouped(sum->bytes), counted(all, "byte"),
+                                   100.0 * static_cast<double>(sum->bytes) / static_cast<double>(all), why);
         if (sum == &flow) damage.means = "what ran on the cores of these sources is in no figure";
         damage.sentence = damage.means.empty() ? damage.found : damage.found + "; " + damage.means;
         out.push_back(std::move(damage));
@@ -435,9 +438,12 @@ std::vector<Damage> damage_in(const StreamReport& stream, const flow::Troubles& 
     if (const flow::Trouble& full = troubles.overflows; full.times != 0)
         out.push_back(of_source(
             Kind::overflow, Severity::warning, source, buffer, full,
-            fmt::format("the unit's FIFO overflowed {}: stretches of execution are missing", times(full.times)),
-            "trace less (address filters, no cycle counts or branch broadcasting), or raise the trace clock", ", first",
-            "; "));
+            fmt::format("the unit's FIFO overflowed {}: {} missing", times(full.times),
+                        has_messages(source) ? "messages are" : "stretches of execution are"),
+            !has_messages(source)
+                ? "trace less (address filters, no cycle counts or branch broadcasting), or raise the trace clock"
+                : "send less (fewer ports, fewer samples), or raise the speed of the port",
+            ", first", "; "));
     if (const auto& head = troubles.gaps[static_cast<unsigned>(GapReason::unsynchronised)]; head.times != 0)
         out.push_back(of_source(Kind::unsynchronised, Severity::warning, source, buffer, head,
                                 fmt::format("the trace begins inside a packet: {} before the first synchronisation. "

@@ -6,6 +6,7 @@
 
 #include "waymark/core/numbers.h"
 #include "waymark/pipeline/damage.h"
+#include "waymark/pipeline/message_answers.h"
 
 namespace waymark::pipeline {
 
@@ -30,6 +31,9 @@ const protocol::Words& words_of(const std::vector<const Source*>& sources) {
 
 std::string why_no_bytes(const Session& session, const std::vector<const Source*>& selected, const Report& report) {
     if (session.sources.empty()) return "the capture describes no trace source";
+    if (report.streams.empty() &&
+        std::all_of(selected.begin(), selected.end(), [](const Source* s) { return has_messages(*s); }))
+        return fmt::format("no program flow is in the trace of {}; waymark messages lists it", sources_text(selected));
     if (std::none_of(selected.begin(), selected.end(), [](const Source* s) { return s->has_flow(); }))
         return fmt::format(
             "Waymark does not decode the protocol of {}: {}. Of the sources of a snapshot it decodes {}; use another "

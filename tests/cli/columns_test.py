@@ -52,6 +52,7 @@ def commands():
         yield f"info {capture}", BOTH
         yield f"doctor {capture}", BOTH
     yield "doctor loop/etb.bin", BOTH
+    yield "messages loop --kind all", BOTH
     for by in ("function", "line", "pc", "file", "thread", "source"):
         yield f"spe report {SPE} --by {by}", BOTH
     for by in ("branch", "pair"):

@@ -15,7 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import scratch  # noqa: E402
 from scratch import Folder, HANGS  # noqa: E402
 
-CAPTURES = (["info"], ["packets"], ["flow"], ["report", "-o", "page.html"], ["profile"], ["coverage"], ["branches"],
+CAPTURES = (["info"], ["packets"], ["messages"], ["flow"], ["report", "-o", "page.html"], ["profile"], ["coverage"], ["branches"],
             ["loops"], ["exceptions"], ["calls", "--function", "f"], ["doctor"], ["spe", "report"],
             ["spe", "records"], ["spe", "sharing"], ["spe", "branches"], ["spe", "quality"], ["dpu", "report"], ["dpu", "tasks"], ["dpu", "program"],
             ["spe", "explain"], ["query"], ["export", "--to", "firefox", "-o", "profile.json"],

@@ -1,0 +1,29 @@
+/// Messages of units that trace no program flow (protocol/message.h) → `answers::Answers`: samples of the program
+/// counter by function, times of exception handlers, and tables of ports, watched data and event counters.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "waymark/answers/answers.h"
+#include "waymark/pipeline/flow_answers.h"
+#include "waymark/pipeline/run.h"
+
+namespace waymark::pipeline {
+
+[[nodiscard]] bool has_messages(const Source& source);
+/// Answers to `waymark profile` and the like come from messages: a selected source has messages, and none has flow.
+[[nodiscard]] bool has_messages_alone(const std::vector<const Source*>& selected);
+
+/// Why sources with messages gave none.
+[[nodiscard]] std::string why_no_messages(const Session& session, const std::vector<const Source*>& selected,
+                                          const Report& report);
+
+/// Takes the arguments of flow_answers, and gives its errors.
+[[nodiscard]] Result<answers::Answers> message_answers(const Session& session,
+                                                       const std::vector<const Source*>& selected,
+                                                       const FlowAnswersOptions& options, const Progress& progress,
+                                                       const std::function<void(const Report&)>& read);
+
+}  // namespace waymark::pipeline

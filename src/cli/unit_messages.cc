@@ -1,0 +1,149 @@
+/// `waymark messages`: what units tell that trace no program flow.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "commands.h"
+#include "options.h"
+#include "trouble.h"
+#include "waymark/capture/dpu_folder.h"
+#include "waymark/listing/messages.h"
+#include "waymark/pipeline/diagnosis.h"
+#include "waymark/pipeline/message_answers.h"
+
+namespace waymark::cli {
+
+namespace {
+
+using protocol::MessageKind;
+
+struct MessageOptions {
+    InputOptions input;
+    std::string format = "text";
+    std::vector<std::string> kinds;
+    std::vector<std::uint32_t> ports;
+    bool strict = false;
+};
+
+constexpr const char* all_kinds = "all";
+
+std::vector<std::string> kind_words() {
+    std::vector<std::string> out;
+    for (unsigned kind = 0; kind < protocol::message_kinds; ++kind)
+        out.emplace_back(protocol::name(static_cast<MessageKind>(kind)));
+    out.emplace_back(all_kinds);
+    return out;
+}
+
+listing::MessageChoice choice_of(const MessageOptions& options) {
+    listing::MessageChoice out;
+    out.ports.insert(options.ports.begin(), options.ports.end());
+    const std::vector<std::string> words = kind_words();
+    for (const std::string& kind : options.kinds) {
+        if (kind == all_kinds) return {{}, out.ports};
+        out.kinds.insert(static_cast<MessageKind>(std::find(words.begin(), words.end(), kind) - words.begin()));
+    }
+    // What software wrote, and where something is missing.
+    if (out.kinds.empty()) out.kinds = {MessageKind::text, MessageKind::overflow, MessageKind::damage};
+    return out;
+}
+
+Error no_messages(const std::string& capture, const std::string& what) {
+    return Error{Errc::not_found, fmt::format("{}: {}; messages are what an ITM sends", capture, what)};
+}
+
+ExitStatus run_messages(const MessageOptions& options) {
+    const std::string& capture = options.input.capture;
+    if (capture::is_dpu_folder(capture) || is_profile(capture)) {
+        say("error", no_messages(capture, "it has no source with messages").message);
+        return nothing;
+    }
+    auto opened = open_session(options.input);
+    if (!opened) return fail(opened.error());
+    const pipeline::Session session = std::move(*opened);
+    warn(session);
+    const auto selected = session.select(options.input.sources);
+    if (!selected) return fail(selected.error());
+    std::vector<const pipeline::Source*> sources;
+    for (const pipeline::Source* source : *selected)
+        if (pipeline::has_messages(*source)) sources.push_back(source);
+    if (sources.empty()) {
+        say("error", no_messages(capture, "none of the selected sources has messages").message);
+        return nothing;
+    }
+    auto out = Output::open(options.input.output, options.input.files());
+    if (!out) return fail(out.error());
+    listing::MessageListing messages(*out, listing::format_of(options.format), choice_of(options));
+    ProgressLine progress;
+    const pipeline::Report report = pipeline::run(
+        session, sources, [&](const pipeline::StreamInfo& stream) { return messages.of(stream); }, shown_on(progress));
+    if (out->close() != decoded) return unreadable;
+    const bool read_errors = report_read_errors(session, report);
+    for (const pipeline::BufferReport& buffer : report.buffers) say_damage(pipeline::damage_in(buffer));
+    say_damage(listing::MessageListing::damage_in(report));
+    const listing::MessagesListed listed = messages.listed();
+    if (listed.unconfirmed != 0)
+        say("note", fmt::format("{} of {}: no synchronisation packet confirms where they begin; they are read on the "
+                                "assumption that a packet begins at the first byte",
+                                grouped(listed.unconfirmed), counted(listed.messages, "message")));
+    ExitStatus status = decoded;
+    if (listed.messages == 0) {
+        say("error", "nothing decoded: " + pipeline::why_no_messages(session, sources, report));
+        status = nothing;
+    } else if (listed.listed == 0) {
+        std::string met;
+        for (unsigned kind = 0; kind < protocol::message_kinds; ++kind)
+            if (listed.of[kind] != 0)
+                met += fmt::format("{}{} {}", met.empty() ? "" : ", ", grouped(listed.of[kind]),
+                                   protocol::name(static_cast<MessageKind>(kind)));
+        say("error", fmt::format("no message of the kinds and ports asked for; the capture has {} (--kind)", met));
+        status = nothing;
+    } else if (options.strict && (listed.of[static_cast<unsigned>(MessageKind::overflow)] != 0 ||
+                                  listed.of[static_cast<unsigned>(MessageKind::damage)] != 0)) {
+        say("error", "messages were lost (--strict)");
+        status = nothing;
+    }
+    return read_errors ? unreadable : status;
+}
+
+}  // namespace
+
+Run add_messages(CLI::App& app);
+Run add_messages(CLI::App& app) {
+    auto options = std::make_shared<MessageOptions>();
+    CLI::App& command = *app.add_subcommand(
+        "messages", "What an ITM and a DWT sent: text of software, accesses, exceptions, counters, samples");
+    options->input.add_to(command);
+    add_format(command, options->format, "text: for reading; tsv, json (a JSON object per line): for programs");
+    command
+        .add_option("--kind", options->kinds,
+                    "Only messages of this kind: text (what software wrote to stimulus ports), sample (of the program "
+                    "counter), exception, access (to a watched address), counters (that wrapped), time (global "
+                    "timestamps), overflow, reserved, damage; or all. Default: text, overflow and damage. May be "
+                    "repeated")
+        ->type_name("KIND")
+        ->take_all()
+        ->transform(one_of(kind_words()));
+    command.add_option("--port", options->ports, "Of text only that of this stimulus port, 0 to 255. May be repeated")
+        ->type_name("N")
+        ->take_all()
+        ->check(CLI::Range(0, 255));
+    command.add_flag("--strict", options->strict, "Exit with status 1 if messages were lost or bytes are damaged");
+    command.footer(
+        "Times are cycles, the sum of the unit's local timestamps; '>=': timestamps were lost before; '-': none "
+        "follows. "
+        "In text,\n"
+        "what is written to a port is a line up to its newline, with the time of its first character; values that are "
+        "no text\n"
+        "are hexadecimal. In tsv and json every message is a row.\n"
+        "\n"
+        "  waymark messages CAPTURE --port 0\n"
+        "  waymark messages CAPTURE --kind access --format tsv\n"
+        "  waymark messages swo.bin --protocol itm --kind all\n"
+        "\n"
+        "waymark profile shows samples by function, waymark exceptions how long handlers took.\n");
+    return [options] { return run_messages(*options); };
+}
+
+}  // namespace waymark::cli

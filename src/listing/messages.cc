@@ -1,0 +1,263 @@
+#include "waymark/listing/messages.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "line.h"
+#include "waymark/flow/troubles.h"
+
+namespace waymark::listing {
+
+namespace {
+
+using protocol::Message;
+using protocol::MessageKind;
+
+constexpr std::size_t longest_line = 4096;
+
+/// The bytes of a write, the lowest first; empty: some are no text.
+std::string text_of(const Message& m) {
+    std::string out;
+    for (unsigned i = 0; i < m.value_bytes; ++i) {
+        const auto byte = static_cast<unsigned char>(*m.value >> 8 * i);
+        // A part of a character in UTF-8 comes alone.
+        const bool is_text = (byte >= 0x20 && byte < 0x7f) || byte == '\t' || byte == '\n' || byte == '\r' ||
+                             (byte >= 0x80 && m.value_bytes == 1);
+        if (!is_text) return {};
+        out += static_cast<char>(byte);
+    }
+    return out;
+}
+
+std::string_view late_word(const Message& m) {
+    return m.timestamp_late && m.message_late ? "both"
+           : m.timestamp_late                 ? "timestamp"
+           : m.message_late                   ? "message"
+                                              : "";
+}
+
+std::string value_text(const Message& m) {
+    return m.value ? fmt::format("{:#0{}x}", *m.value, 2 + 2 * m.value_bytes) : std::string();
+}
+
+/// What a message says, in words.
+std::string words_of(const Message& m) {
+    switch (m.kind) {
+        case MessageKind::text: return value_text(m);
+        case MessageKind::sample: return m.pc ? fmt::format("PC {:#010x}", *m.pc) : m.name;
+        case MessageKind::exception: return fmt::format("{} {}", m.name, name(m.change));
+        case MessageKind::access: {
+            std::string out = fmt::format("comparator {}:", *m.comparator);
+            if (m.address)
+                out +=
+                    fmt::format(" address {}{:0{}x}", m.address_bits < 32 ? "…" : "0x", *m.address, m.address_bits / 4);
+            if (m.value) out += fmt::format(" {} {}", name(m.direction), value_text(m));
+            if (m.pc) out += fmt::format(" at PC {:#010x}", *m.pc);
+            if (!m.name.empty()) out += " " + m.name;
+            return out;
+        }
+        case MessageKind::counters: return m.name + " wrapped";
+        case MessageKind::time: return fmt::format("global time {}", *m.value);
+        case MessageKind::overflow: return "messages were lost before this one";
+        case MessageKind::reserved:
+            return m.number ? fmt::format("discriminator {}: {}", *m.number, value_text(m)) : m.name;
+        case MessageKind::damage: return fmt::format("{}: {}", counted(m.at.bytes, "byte"), m.name);
+    }
+    return {};
+}
+
+template <class Row>
+void write_message(Row out, const Message& m, std::string_view source, std::string_view buffer, std::uint64_t offset) {
+    const std::string text = m.kind == MessageKind::text && m.value ? text_of(m) : std::string();
+    out.always("source", source);
+    out.offset("offset", offset);
+    out.number("length", true, m.at.bytes);
+    out.number("cycles", m.cycles.has_value(), m.cycles.value_or(0));
+    out.flag("at_least", m.cycles.has_value(), m.at_least);
+    out.word("late", !late_word(m).empty(), late_word(m));
+    out.flag("confirmed", true, m.confirmed);
+    out.word("kind", true, name(m.kind));
+    out.number("port", m.port.has_value(), m.port.value_or(0));
+    out.hex("value", m.value.has_value(), m.value.value_or(0));
+    out.number("value_bytes", m.value.has_value() && m.value_bytes != 0, m.value_bytes);
+    out.text("text", !text.empty(), text);
+    out.address("pc", m.pc.has_value(), m.pc.value_or(0));
+    out.hex("address", m.address.has_value(), m.address.value_or(0));
+    out.number("address_bits", m.address.has_value(), m.address_bits);
+    out.number("comparator", m.comparator.has_value(), m.comparator.value_or(0));
+    out.word("access", m.direction != Message::Direction::unknown, name(m.direction));
+    out.number("number", m.number.has_value(), m.number.value_or(0));
+    out.word("change", m.change != Message::Change::none, name(m.change));
+    out.text("name", !m.name.empty(), m.name);
+    out.text("buffer", true, buffer);
+    out.end();
+}
+
+}  // namespace
+
+bool MessageChoice::has(const Message& m) const {
+    if (!kinds.empty() && !kinds.contains(m.kind)) return false;
+    return ports.empty() || m.kind != MessageKind::text || (m.port && ports.contains(*m.port));
+}
+
+class MessageListing::Lines {
+public:
+    Lines(TextSink& out, LineFormat format, const MessageChoice& choice) : out_(out), format_(format), choice_(choice) {
+        if (format == LineFormat::tsv) put_header(out, [&](HeaderRow row) { write_message(row, {}, {}, {}, 0); });
+    }
+    /// Counts it; true: it is listed.
+    bool met(const Message& m) {
+        ++listed.of[static_cast<std::size_t>(m.kind)];
+        if (m.kind != MessageKind::damage) {
+            ++listed.messages;
+            listed.unconfirmed += m.confirmed ? 0 : 1;
+        }
+        const bool wanted = choice_.has(m);
+        listed.listed += wanted ? 1 : 0;
+        return wanted;
+    }
+    void put(const Message& m, const pipeline::StreamInfo& stream, std::uint64_t offset) {
+        NoSame none;
+        row_.clear();
+        const std::string source = stream.source.id_text();
+        if (format_ == LineFormat::tsv)
+            write_message(TsvRow(row_, nullptr, none), m, source, stream.buffer.name, offset);
+        else
+            write_message(JsonRow(row_, none), m, source, stream.buffer.name, offset);
+        out_.write(row_.view());
+    }
+    void put_text(const Message& m, const pipeline::StreamInfo& stream, std::string_view words) {
+        if (last_ != &stream.source) {
+            if (last_ != nullptr) out_.write("\n");
+            last_ = &stream.source;
+            put_line(out_, "# {}", source_title(stream));
+            put_line(out_, "# {:>14}  {:<9} message", "cycles", "of");
+        }
+        const std::string cycles = m.cycles ? fmt::format("{}{}", m.at_least ? ">=" : "", *m.cycles) : std::string("-");
+        const std::string of = m.kind != MessageKind::text ? std::string(name(m.kind))
+                               : m.port                    ? fmt::format("port {}", *m.port)
+                                                           : std::string("port ?");
+        put_line(out_, "{}", trimmed(fmt::format("{:>16}  {:<9} {}", cycles, of, words)));
+    }
+    [[nodiscard]] LineFormat format() const { return format_; }
+
+    MessagesListed listed;
+
+private:
+    TextSink& out_;
+    LineFormat format_;
+    MessageChoice choice_;
+    RowText row_;
+    const pipeline::Source* last_ = nullptr;
+};
+
+/// Lists the messages of one source as they come.
+class MessageListing::Source final : public pipeline::Consumer, private protocol::MessageListener {
+public:
+    Source(Lines& lines, const pipeline::StreamInfo& stream, const protocol::MessageSource& source)
+        : lines_(lines), stream_(stream), reader_(source.messages(*this)) {}
+    void feed(Bytes bytes) override { reader_->feed(bytes); }
+    void reset(GapReason why) override { reader_->reset(why); }
+    void finish() override {
+        reader_->finish();
+        end_lines();
+    }
+    void flush() override {}
+    [[nodiscard]] std::array<Offset, 2> pending() const override { return reader_->pending(); }
+    [[nodiscard]] bool amid_packet() override { return reader_->amid_packet(); }
+    [[nodiscard]] const flow::Troubles& troubles() const { return troubles_; }
+
+private:
+    struct Line {
+        Message first;
+        std::string text;
+    };
+
+    void message(const Message& m) override {
+        const std::uint64_t offset = stream_.offsets.capture(m.at.first).value;
+        if (m.kind == MessageKind::damage)
+            count(m, offset);
+        else if (m.kind == MessageKind::overflow && troubles_.overflows.times++ == 0)
+            troubles_.overflows.offset = offset;
+        const bool wanted = lines_.met(m);
+        if (lines_.format() != LineFormat::text) {
+            if (wanted) lines_.put(m, stream_, offset);
+            return;
+        }
+        // A line does not go on across what was lost.
+        if (m.kind == MessageKind::damage || m.kind == MessageKind::overflow) end_lines();
+        if (!wanted) return;
+        const std::string text = m.kind == MessageKind::text ? text_of(m) : std::string();
+        if (m.kind == MessageKind::text && !text.empty() && m.port)
+            add(m, text);
+        else if (m.kind == MessageKind::text && m.port) {
+            end_line(*m.port);
+            lines_.put_text(m, stream_, words_of(m));
+        } else {
+            lines_.put_text(m, stream_, words_of(m));
+        }
+    }
+    void count(const Message& m, std::uint64_t offset) {
+        for (unsigned reason = 0; reason < gap_reasons; ++reason)
+            if (m.name == name(static_cast<GapReason>(reason))) {
+                flow::Trouble& gap = troubles_.gaps[reason];
+                if (gap.times++ == 0) gap.offset = offset;
+                gap.bytes += m.at.bytes;
+            }
+    }
+    void add(const Message& m, const std::string& text) {
+        for (const char c : text) {
+            if (const auto at = open_.find(*m.port); at != open_.end() && at->second.text.size() >= longest_line)
+                end_line(*m.port);
+            Line& line = open_.try_emplace(*m.port, Line{m, {}}).first->second;
+            if (c == '\n')
+                end_line(*m.port);
+            else
+                line.text += c;
+        }
+    }
+    void end_line(std::uint32_t port) {
+        const auto at = open_.find(port);
+        if (at == open_.end()) return;
+        Line line = std::move(at->second);
+        open_.erase(at);
+        while (line.text.ends_with('\r')) line.text.pop_back();
+        lines_.put_text(line.first, stream_, line.text);
+    }
+    void end_lines() {
+        while (!open_.empty()) end_line(open_.begin()->first);
+    }
+
+    Lines& lines_;
+    const pipeline::StreamInfo stream_;
+    std::unique_ptr<protocol::Reader> reader_;
+    std::map<std::uint32_t, Line> open_;  // by port
+    flow::Troubles troubles_;
+};
+
+MessageListing::MessageListing(TextSink& out, LineFormat format, const MessageChoice& choice)
+    : lines_(std::make_unique<Lines>(out, format, choice)) {}
+MessageListing::~MessageListing() = default;
+
+std::unique_ptr<pipeline::Consumer> MessageListing::of(const pipeline::StreamInfo& stream) {
+    const auto* const source = protocol::message_source(stream.source.configuration.get());
+    if (source == nullptr) return nullptr;
+    return std::make_unique<Source>(*lines_, stream, *source);
+}
+
+MessagesListed MessageListing::listed() const { return lines_->listed; }
+
+std::vector<pipeline::Damage> MessageListing::damage_in(const pipeline::Report& report) {
+    std::vector<pipeline::Damage> out;
+    for (const pipeline::StreamReport& stream : report.streams)
+        if (const auto* source = dynamic_cast<const Source*>(stream.consumer.get()); source != nullptr)
+            for (pipeline::Damage& damage : pipeline::damage_in(stream, source->troubles(), 0))
+                out.push_back(std::move(damage));
+    return out;
+}
+
+}  // namespace waymark::listing

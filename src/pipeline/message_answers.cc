@@ -1,0 +1,419 @@
+#include "waymark/pipeline/message_answers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "waymark/analysis/time_samples.h"
+#include "waymark/answers/parts.h"
+#include "waymark/core/numbers.h"
+#include "waymark/pipeline/account.h"
+#include "waymark/pipeline/damage.h"
+#include "waymark/pipeline/diagnosis.h"
+#include "waymark/pipeline/gathered.h"
+#include "waymark/protocol/message.h"
+
+namespace waymark::pipeline {
+
+namespace {
+
+using answers::Answers;
+using answers::Finding;
+using protocol::Message;
+using protocol::MessageKind;
+
+/// Exceptions of one core: from "entered" to "left", as far as both are there and nothing was lost in between.
+class Handlers {
+public:
+    void see(const Message& m) {
+        answers::ExceptionRow& row = rows_[*m.number];
+        row.name = m.name;
+        row.number = *m.number;
+        if (m.change == Message::Change::entered) {
+            ++row.times;
+            row.nested += open_.empty() ? 0 : 1;
+            // More cannot be active; what is, was lost without a trace.
+            if (open_.size() == most_open) open_.clear();
+            open_.push_back({*m.number, m.cycles});
+        } else if (m.change == Message::Change::left) {
+            leave(row, m.cycles);
+        } else if (*m.number == 0) {
+            open_.clear();
+        }
+    }
+    /// Which handlers are active is not known any more.
+    void lose() { open_.clear(); }
+
+    /// Times of those handlers alone whose both ends have one.
+    [[nodiscard]] std::vector<answers::ExceptionRow> rows() const {
+        std::vector<answers::ExceptionRow> out;
+        const bool timed = std::any_of(rows_.begin(), rows_.end(), [](const auto& r) { return r.second.sum != 0; });
+        for (const auto& [number, row] : rows_) {
+            // The thread is returned to, and never entered.
+            if (row.times == 0) continue;
+            out.push_back(row);
+            out.back().unit = "cycles";
+            const auto untimed = untimed_.find(number);
+            if (!timed && untimed != untimed_.end()) out.back().returned += untimed->second;
+        }
+        return out;
+    }
+
+private:
+    static constexpr std::size_t most_open = 512;
+    struct Open {
+        std::uint32_t number{};
+        std::optional<std::uint64_t> cycles{};
+    };
+    void leave(answers::ExceptionRow& row, const std::optional<std::uint64_t>& cycles) {
+        if (open_.empty()) return;
+        const Open top = open_.back();
+        // A message is missing.
+        if (top.number != row.number) return open_.clear();
+        open_.pop_back();
+        if (!top.cycles || !cycles) {
+            ++untimed_[row.number];
+            return;
+        }
+        const std::uint64_t time = *cycles - *top.cycles;
+        row.least = row.returned == 0 ? time : std::min(row.least, time);
+        row.most = std::max(row.most, time);
+        row.sum += time;
+        ++row.returned;
+    }
+
+    std::map<std::uint32_t, answers::ExceptionRow> rows_;
+    std::map<std::uint32_t, std::uint64_t> untimed_;
+    std::vector<Open> open_;
+};
+
+struct Port {
+    std::uint64_t writes{}, bytes{};
+};
+struct Watched {
+    std::uint64_t reads{}, writes{}, others{};
+    std::uint64_t least = std::numeric_limits<std::uint64_t>::max(), most{}, last{};
+    std::set<std::uint64_t> addresses;  // the first few
+    unsigned address_bits{};
+    [[nodiscard]] bool has_values() const { return reads + writes != 0; }
+};
+
+/// What the messages of one source in one buffer say together. Memory is bounded by places of code, not by messages.
+class Gathered final : public Consumer, private protocol::MessageListener {
+public:
+    Gathered(const StreamInfo& stream, const protocol::MessageSource& from)
+        : source(stream.source), buffer(stream.buffer.name), offsets_(stream.offsets), reader_(from.messages(*this)) {}
+    void feed(Bytes bytes) override { reader_->feed(bytes); }
+    void reset(GapReason why) override { reader_->reset(why); }
+    void finish() override { reader_->finish(); }
+    void flush() override {}
+    [[nodiscard]] std::array<Offset, 2> pending() const override { return reader_->pending(); }
+    [[nodiscard]] bool amid_packet() override { return reader_->amid_packet(); }
+
+    const Source& source;
+    const std::string buffer;
+    analysis::PcSamples samples;
+    std::uint64_t messages = 0, unconfirmed = 0, timed = 0, left_out = 0;
+    std::optional<std::uint64_t> last_cycles{};
+    Handlers handlers;
+    std::map<std::uint32_t, Port> ports;
+    std::map<std::uint32_t, Watched> watched;       // by comparator
+    std::map<std::string, std::uint64_t> counters;  // times that each wrapped
+    flow::Troubles troubles;
+
+private:
+    static constexpr std::size_t most_places = std::size_t{1} << 20, most_addresses = 8;
+
+    void message(const Message& m) override {
+        if (m.kind == MessageKind::damage) {
+            handlers.lose();
+            return damage(m);
+        }
+        ++messages;
+        unconfirmed += m.confirmed ? 0 : 1;
+        if (m.cycles) {
+            ++timed;
+            last_cycles = m.cycles;
+        }
+        switch (m.kind) {
+            case MessageKind::text: {
+                if (!m.port) break;
+                Port& port = ports[*m.port];
+                ++port.writes;
+                port.bytes += m.value_bytes;
+                break;
+            }
+            case MessageKind::sample: sample(m); break;
+            case MessageKind::exception: handlers.see(m); break;
+            case MessageKind::access: access(m); break;
+            case MessageKind::counters: count(m.name); break;
+            case MessageKind::overflow:
+                handlers.lose();
+                if (troubles.overflows.times++ == 0) troubles.overflows.offset = offsets_.capture(m.at.first).value;
+                break;
+            case MessageKind::time:
+            case MessageKind::reserved:
+            case MessageKind::damage: break;
+        }
+    }
+    void damage(const Message& m) {
+        for (unsigned reason = 0; reason < gap_reasons; ++reason) {
+            if (m.name != name(static_cast<GapReason>(reason)) || m.at.bytes == 0) continue;
+            flow::Trouble& gap = troubles.gaps[reason];
+            if (gap.times++ == 0) gap.offset = offsets_.capture(m.at.first).value;
+            gap.bytes += m.at.bytes;
+        }
+    }
+    void sample(const Message& m) {
+        if (!m.pc)
+            ++(m.name == "asleep" ? samples.asleep : samples.not_permitted);
+        else if (samples.at.size() < most_places || samples.at.contains(*m.pc))
+            ++samples.at[*m.pc];
+        else
+            ++left_out;
+    }
+    void access(const Message& m) {
+        Watched& w = watched[*m.comparator];
+        if (m.address && w.addresses.size() <= most_addresses) w.addresses.insert(*m.address);
+        w.address_bits = std::max<unsigned>(w.address_bits, m.address_bits);
+        ++(m.direction == Message::Direction::read    ? w.reads
+           : m.direction == Message::Direction::write ? w.writes
+                                                      : w.others);
+        if (!m.value) return;
+        w.least = std::min(w.least, *m.value);
+        w.most = std::max(w.most, *m.value);
+        w.last = *m.value;
+    }
+    /// `CPI, SLEEP`
+    void count(const std::string& names) {
+        for (std::size_t at = 0; at < names.size();) {
+            const std::size_t end = std::min(names.find(", ", at), names.size());
+            ++counters[names.substr(at, end - at)];
+            at = end + 2;
+        }
+    }
+
+    const OffsetMap& offsets_;
+    std::unique_ptr<protocol::Reader> reader_;
+};
+
+using Streams = std::deque<const Gathered*>;
+
+answers::Table ports_table(const Streams& streams) {
+    answers::Table out;
+    out.title = "stimulus ports";
+    out.note = "waymark messages lists what was written";
+    out.columns = {answers::Column::text("source"), answers::Column::count("port"), answers::Column::count("writes"),
+                   answers::Column::count("bytes")};
+    for (const Gathered* s : streams)
+        for (const auto& [number, port] : s->ports)
+            out.add({s->source.label(), std::uint64_t{number}, port.writes, port.bytes});
+    return out;
+}
+
+answers::Table watched_table(const Streams& streams) {
+    using answers::Cell;
+    using answers::Column;
+    answers::Table out;
+    out.title = "watched data";
+    out.note = "waymark messages --kind access lists each access, with its time";
+    out.columns = {Column::text("source"), Column::count("comparator"), Column::text("address"),
+                   Column::count("reads"), Column::count("writes"),     Column::count("without value"),
+                   Column::text("least"),  Column::text("most"),        Column::text("last")};
+    for (const Gathered* s : streams)
+        for (const auto& each : s->watched) {
+            const std::uint32_t comparator = each.first;
+            const Watched& w = each.second;
+            std::string addresses;
+            for (const std::uint64_t address : w.addresses)
+                addresses += fmt::format("{}{}{:0{}x}", addresses.empty() ? "" : ", ", w.address_bits < 32 ? "…" : "0x",
+                                         address, w.address_bits / 4);
+            const auto value = [&](std::uint64_t v) { return w.has_values() ? Cell::hex(v) : Cell::none(); };
+            out.add({s->source.label(), std::uint64_t{comparator}, addresses, w.reads, w.writes, w.others,
+                     value(w.least), value(w.most), value(w.last)});
+        }
+    return out;
+}
+
+answers::Table counters_table(const Streams& streams) {
+    answers::Table out;
+    out.title = "event counters";
+    out.note = "a counter wraps every 256 events; what it counted since it last wrapped is not in the trace";
+    out.columns = {answers::Column::text("source"), answers::Column::text("counter"), answers::Column::count("wrapped"),
+                   answers::Column::count("events")};
+    for (const Gathered* s : streams)
+        for (const auto& [name, times] : s->counters)
+            out.add({s->source.label(), name, times,
+                     // A performance monitor's counters have other sizes, and CYC counts POSTCNT.
+                     name == "CYC" || name.starts_with("PMU") ? answers::Cell::none() : answers::Cell(256 * times)});
+    return out;
+}
+
+void add_health(Answers& out, const Session& session, const Report& report, const Streams& streams) {
+    using enum Finding::Severity;
+    const auto add = [&](Finding::Severity severity, std::string what, std::string todo = {}) {
+        out.health.push_back({severity, std::move(what), std::move(todo), {}});
+    };
+    for (std::string& sentence : file_damage(session)) add(bad, std::move(sentence), "Copy the whole file again.");
+    std::vector<capture::Problem> problems;
+    for (const capture::Problem& problem : session.problems)
+        if (problem.kind != capture::Problem::Kind::damage) problems.push_back(problem);
+    for (std::string& sentence : gathered(problems)) {
+        add(warning, std::move(sentence));
+        out.health.back().of_names = true;
+    }
+    for (const BufferReport& buffer : report.buffers) {
+        for (Damage& damage : damage_in(buffer)) add(warning, std::move(damage.sentence));
+        if (auto unread = error_of(buffer)) add(bad, std::move(*unread), "Copy the capture again.");
+    }
+    for (const StreamReport& stream : report.streams)
+        for (const Gathered* s : streams)
+            if (stream.consumer.get() == s)
+                for (const Damage& damage : damage_in(stream, s->troubles, 0)) {
+                    out.health.push_back({damage.severity == Severity::error     ? bad
+                                          : damage.severity == Severity::warning ? warning
+                                                                                 : note,
+                                          fmt::format("source {}: {}", s->source.label(), damage.found),
+                                          {},
+                                          damage.first.value});
+                }
+    for (const Gathered* s : streams) {
+        if (s->unconfirmed != 0)
+            add(note, fmt::format("source {}: {} of {}: no synchronisation packet confirms where they begin",
+                                  s->source.label(), grouped(s->unconfirmed), counted(s->messages, "message")));
+        if (s->messages != 0 && s->timed == 0)
+            add(note, fmt::format("source {}: it has no local timestamps: there is an order, and no time",
+                                  s->source.label()));
+        if (s->left_out != 0)
+            add(warning, fmt::format("source {}: the table of places is full: {} counted nowhere", s->source.label(),
+                                     counted(s->left_out, "sample is", "samples are")));
+    }
+}
+
+answers::Account account_of(const Session& session, const std::vector<const Source*>& selected, const Report& report,
+                            const Streams& streams) {
+    std::vector<DecodedStream> decoded;
+    for (const StreamReport& stream : report.streams)
+        for (const Gathered* s : streams)
+            if (stream.consumer.get() == s) decoded.push_back({&stream, &s->troubles, 0, 0});
+    answers::Account out = flow_account(session, selected, report, decoded);
+    for (const DecodedStream& stream : decoded) {
+        const auto& s = static_cast<const Gathered&>(*stream.stream->consumer);
+        if (s.messages != 0)
+            answers::add(
+                out, {.reason = answers::AccountReason::decoded, .bytes = stream.stream->bytes, .records = s.messages});
+        if (s.samples.all() != 0) answers::add(out, {.reason = answers::AccountReason::sampled});
+        if (s.left_out != 0) answers::add(out, {.reason = answers::AccountReason::not_kept});
+    }
+    return out;
+}
+
+}  // namespace
+
+bool has_messages(const Source& source) { return protocol::message_source(source.configuration.get()) != nullptr; }
+
+bool has_messages_alone(const std::vector<const Source*>& selected) {
+    return std::none_of(selected.begin(), selected.end(), [](const Source* s) { return s->has_flow(); }) &&
+           std::any_of(selected.begin(), selected.end(), [](const Source* s) { return has_messages(*s); });
+}
+
+std::string why_no_messages(const Session& session, const std::vector<const Source*>& selected, const Report& report) {
+    const bool any_bytes = std::any_of(report.streams.begin(), report.streams.end(),
+                                       [](const StreamReport& stream) { return stream.bytes != 0; });
+    return any_bytes ? "the trace has no message; waymark packets lists what it has"
+                     : why_nothing(session, selected, report, {});
+}
+
+Result<Answers> message_answers(const Session& session, const std::vector<const Source*>& selected,
+                                const FlowAnswersOptions& options, const Progress& progress,
+                                const std::function<void(const Report&)>& read) {
+    std::vector<const Source*> sources;
+    std::copy_if(selected.begin(), selected.end(), std::back_inserter(sources),
+                 [](const Source* source) { return has_messages(*source); });
+    const Report report = run(
+        session, sources,
+        [](const StreamInfo& stream) -> std::unique_ptr<Consumer> {
+            const auto* const source = protocol::message_source(stream.source.configuration.get());
+            if (source == nullptr) return nullptr;
+            return std::make_unique<Gathered>(stream, *source);
+        },
+        progress);
+    if (read) read(report);
+    Streams streams;
+    for (const StreamReport& stream : report.streams)
+        if (const auto* gathered = dynamic_cast<const Gathered*>(stream.consumer.get()); gathered != nullptr)
+            streams.push_back(gathered);
+    Answers out;
+    out.capture = session.capture.path.string();
+    out.cut = !read_errors(session, report).empty();
+    std::uint64_t messages = 0;
+    for (const Gathered* s : streams) messages += s->messages;
+    if (messages == 0) {
+        Error why{Errc::not_found, "nothing decoded: " + why_no_messages(session, sources, report)};
+        if (out.cut) why.code = Errc::unreadable;
+        return why;
+    }
+    const Source& first = streams.front()->source;
+    out.unit = first.protocol->unit_of(first.type);
+    for (const BufferReport& buffer : report.buffers) out.trace_bytes += buffer.bytes;
+    out.account = account_of(session, selected, report, streams);
+
+    analysis::PcSamples samples;
+    for (const Gathered* s : streams) {
+        for (const auto& [address, times] : s->samples.at) samples.at[address] += times;
+        samples.asleep += s->samples.asleep;
+        samples.not_permitted += s->samples.not_permitted;
+    }
+    analysis::FlowAnswersOptions how;
+    how.files = first.names->files;
+    how.instructions = true;
+    how.inlined = options.inlined;
+    analysis::fill_pc_samples(out, samples, first.names->symbols, *first.memory, how, isa::Isa::t32);
+
+    std::map<std::pair<std::uint32_t, std::string>, answers::ExceptionRow> exceptions;
+    for (const Gathered* s : streams)
+        for (const answers::ExceptionRow& row : s->handlers.rows()) {
+            const auto [at, fresh] = exceptions.try_emplace({row.number, row.name}, row);
+            if (fresh) continue;
+            answers::ExceptionRow& sum = at->second;
+            sum.least = sum.returned == 0 ? row.least : row.returned == 0 ? sum.least : std::min(sum.least, row.least);
+            sum.most = std::max(sum.most, row.most);
+            sum.times += row.times;
+            sum.nested += row.nested;
+            sum.sum += row.sum;
+            sum.returned += row.returned;
+        }
+    for (auto& [key, row] : exceptions) out.exceptions.push_back(std::move(row));
+    for (answers::Table& table : std::array{ports_table(streams), watched_table(streams), counters_table(streams)})
+        if (!table.empty()) out.tables.push_back(std::move(table));
+
+    out.summary = {{"sources", std::to_string(streams.size())},
+                   {"messages", std::to_string(messages)},
+                   {"samples", std::to_string(samples.all())}};
+    out.trust.push_back({"functions",
+                         {},
+                         samples.all() == 0 ? "" : "shares, from samples of the program counter at intervals of cycles",
+                         samples.all() == 0 ? "where time went: no sample of the program counter is in the trace"
+                                            : "who called whom, and how often code ran"});
+    add_health(out, session, report, streams);
+    if (std::count_if(streams.begin(), streams.end(), [](const Gathered* s) { return s->samples.all() != 0; }) > 1)
+        out.health.push_back({Finding::Severity::note,
+                              "Samples of several sources are added up, by address.",
+                              "--source ID shows one.",
+                              {}});
+    answers::sort_findings(out);
+    return out;
+}
+
+}  // namespace waymark::pipeline
