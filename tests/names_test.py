@@ -31,6 +31,7 @@ SHARED = {
     "Arrival": "where execution goes on",
     "Block": "instructions that run one after the other",
     "Capture": "what was recorded, as the library and as the Python module have it",
+    "Executed": "what the core executed, as a model is given it",
     "Chunk": "bytes of a ring that follow one another",
     "Code": "program bytes of a place",
     "Column": "of a table",

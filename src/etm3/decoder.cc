@@ -10,11 +10,12 @@
 #include "waymark/etm3/exceptions.h"
 #include "waymark/etm3/parser.h"
 #include "waymark/etm3/state.h"
+#include "waymark/follow/cuts.h"
 #include "waymark/follow/elements.h"
 #include "waymark/follow/follower.h"
 #include "waymark/follow/parallel.h"
-#include "waymark/follow/reference_follower.h"
 #include "waymark/follow/time_order.h"
+#include "waymark/pft/late_timestamps.h"
 
 namespace waymark::etm3 {
 
@@ -43,15 +44,13 @@ struct InstructionMachineState {
     Offset atom_at_{}, return_at_{};
     TimestampState timestamps_;
     follow::TimeOrder times_;
+    Offset isync_end_{};  ///< behind the last I-sync
 };
 
-struct NothingCarried {};
-struct NoCut : LastState {
-    void carry(NothingCarried) {}
-};
-
-template <class Follower, class Out>
+template <class Out>
 class InstructionMachine : private InstructionMachineState {
+    using Follower = follow::Follower<Out>;
+
 public:
     InstructionMachine(const Config& config, const isa::CodeReader& code, Out& out,
                        std::shared_ptr<follow::BlockLogs> logs = {})
@@ -60,7 +59,8 @@ public:
           time_config_(timestamp_config(config)),
           out_(out),
           elements_(out),
-          follower_(make_follower(code, std::move(logs))),
+          follower_({.walk = {{}, config_.max_walk_bytes, true}, .indirect = follow::Rules::Indirect::waits}, code,
+                    elements_, std::move(logs)),
           parser_(config_, *this) {}
 
     void feed(Bytes bytes) { parser_.feed(bytes); }
@@ -167,6 +167,7 @@ public:
         ++packets_;
         timestamps_.update(p.value, time_config_);
         if (!synced_) return;
+        late_.see(p.value, timestamps_);
         commit();
         const flow::Timestamp now{timestamps_.value(time_config_),
                                   timestamps_.known() && timestamps_.transmitted() != 0, p.frequency_changed};
@@ -179,7 +180,8 @@ public:
     /// Data packets come between an instruction and what cancels it, and say nothing of flow.
     void operator()(const auto&, Extent) { ++packets_; }
 
-    // ---- for follow::Parallel, which is given no place to cut
+    // ---- for follow::Parallel: a stream can be cut behind an I-sync, which gives all but the VMID and the last
+    // timestamp. No outcome waits there.
 
     struct Snapshot {
         ParserProgress parser;
@@ -195,26 +197,47 @@ public:
         InstructionMachineState::operator=(s.machine);
         elements_.resume(s.elements);
         follower_.resume(s.follower);
+        late_ = {};
     }
-    using Carried = NothingCarried;
-    void begin_at(Offset at, const NoCut&) { parser_.resume_at(at); }
-    [[nodiscard]] static bool continues(const Snapshot&, Offset, const NoCut&) { return false; }
-    [[nodiscard]] static Carried carried(const Snapshot&) { return {}; }
-    struct Late {};
-    [[nodiscard]] Late late() const { return {}; }
-    [[nodiscard]] static bool late_contradicts(const Config&, const Snapshot&, const Late&) { return false; }
-    static void complete_late(const Config&, const Snapshot&, const Late&, const follow::Batches&, Snapshot&) {}
+    void begin_at(Offset at, const LastState& state) {
+        parser_.resume_at(at);
+        InstructionMachineState::operator=({});
+        synced_ = true;
+        last_ = state;
+        isync_end_ = at;
+        times_.begin_inside();
+        follower_.resume({.context = state.context(), .place = state.place(), .known = true});
+        elements_.resume({.context = state.context()});
+        late_ = {};
+        late_.to_the_end = true;
+    }
+    [[nodiscard]] static bool continues(const Snapshot& s, Offset at, const LastState& state) {
+        const InstructionMachineState& m = s.machine;
+        return m.synced_ && s.follower.known && m.isync_end_ == at && s.parser.at_packet(at) && m.last_ == state &&
+               s.follower.place == state.place() && s.follower.context == state.context();
+    }
+    using Carried = std::optional<std::uint32_t>;  ///< the VMID
+    [[nodiscard]] static Carried carried(const Snapshot& s) { return s.follower.context.vmid; }
+    using Late = pft::LateTimestamps;
+    [[nodiscard]] Late late() const { return {late_.sent, late_.to_the_end, times_}; }
+    [[nodiscard]] static bool late_contradicts(const Config& config, const Snapshot& before, const Late& late) {
+        TimestampState last = before.machine.timestamps_;
+        follow::TimeOrder times = before.machine.times_;
+        return late.contradict(timestamp_config(config), last, times);
+    }
+    static void complete_late(const Config& config, const Snapshot& before, const Late& late,
+                              const follow::Batches& batches, Snapshot& end) {
+        const pft::Config times_as = timestamp_config(config);
+        const TimestampState last =
+            pft::complete_timestamps(times_as, before.machine.timestamps_, late, batches, false);
+        if (late.to_the_end) end.machine.timestamps_ = last;
+        TimestampState behind = before.machine.timestamps_;
+        follow::TimeOrder times = before.machine.times_;
+        (void)late.contradict(times_as, behind, times);
+        end.machine.times_.join(times);
+    }
 
 private:
-    [[nodiscard]] Follower make_follower(const isa::CodeReader& code, std::shared_ptr<follow::BlockLogs> logs) {
-        const follow::Rules rules{.walk = {{}, config_.max_walk_bytes, true},
-                                  .indirect = follow::Rules::Indirect::waits};
-        if constexpr (std::is_same_v<Follower, follow::ReferenceFollower>)
-            return Follower(rules, code, elements_);
-        else
-            return Follower(rules, code, elements_, std::move(logs));
-    }
-
     void event(Extent at, flow::What what) {
         ++packets_;
         if (!synced_) return;
@@ -258,6 +281,7 @@ private:
         }
         synced_ = true;
         async_seen_ = false;
+        isync_end_ = at.end();
         last_ = to;
         if (!config_.data_only) return go(at.first);
         follower_.lose();
@@ -274,7 +298,11 @@ private:
         commit();
         if (!synced_ && async_seen_ && async_end_ < at)
             elements_.event(at, Gap{async_end_, at, GapReason::unsynchronised});
+        follow::TimeOrder times = times_;
+        times.forget();
         InstructionMachineState::operator=({});
+        times_ = times;
+        late_.to_the_end = false;
         follower_.forget();
     }
 
@@ -286,27 +314,35 @@ private:
     Follower follower_;
     FastParser<InstructionMachine> parser_;
     std::uint64_t packets_ = 0;
+    pft::LateTimestamps late_;  // of a piece; its times are times_
 };
-
-template <class Out>
-using FastMachine = InstructionMachine<follow::Follower<Out>, Out>;
 
 struct ParallelInstructions {
     using Config = etm3::Config;
     struct Cut {
-        using State = NoCut;
-        std::size_t at{};
-        State state;
+        using State = LastState;
+        std::size_t at{};  ///< behind the I-sync
+        State state;       ///< that it gives, but for the VMID
     };
     template <class Out>
-    using Decoder = FastMachine<Out>;
-    static std::optional<Cut> find_cut(Bytes, std::size_t, std::size_t, const Config&) { return {}; }
+    using Decoder = InstructionMachine<Out>;
+    static std::optional<Cut> find_cut(Bytes bytes, std::size_t from, std::size_t end, const Config& config) {
+        if (config.data_only) return {};
+        const auto isync = [&](std::size_t behind) {
+            return follow::cut_behind<Cut>(bytes, behind, [&](Bytes rest, std::size_t at, std::optional<Cut>& cut) {
+                return parse_one(rest, config, [&]<class P>(const P& packet, std::size_t size) {
+                    if constexpr (std::is_base_of_v<ISync, P>) cut = Cut{at + size, isync_state(packet, {}, config)};
+                });
+            });
+        };
+        return follow::first_cut<ParserRules::sync_zeros>(bytes, from, end, isync);
+    }
 };
 
 }  // namespace
 
 Decoder::Decoder(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out) {
-    hold<FastMachine<flow::BatchWriter>>(config, code, out);
+    hold<InstructionMachine<flow::BatchWriter>>(config, code, out);
 }
 ParallelDecoder::ParallelDecoder(const Config& config, const isa::CodeReader& code, flow::BlockTable& table,
                                  flow::Sink& sink, const Options& options)

@@ -18,6 +18,7 @@
 #include "waymark/etm3/text.h"
 #include "waymark/flow/summary.h"
 #include "waymark/protocol/adapters.h"
+#include "waymark/protocol/version.h"
 
 namespace waymark::etm3 {
 
@@ -183,7 +184,9 @@ using Base = protocol::FlowConfigurationOf<protocol::ConfigurationOf<Config, Par
                                            ReferenceDecoder, Decoder, NamedAddresses>;
 class Configured final : public Base {
 public:
-    using Base::Base;
+    /// `others`: configurations under which the bytes parse as well.
+    explicit Configured(const Config& config, std::vector<Config> others = {})
+        : Base(config), others_(std::move(others)) {}
 
     [[nodiscard]] const protocol::Protocol& protocol() const override { return row(); }
     [[nodiscard]] std::string source_type() const override { return fmt::format("ETM3.{}", config_.minor_version); }
@@ -233,7 +236,15 @@ public:
         const follow::ParallelOptions& options) const override {
         return std::make_unique<ParallelDecoder>(config_, code, table, sink, options);
     }
+    [[nodiscard]] std::vector<std::shared_ptr<const protocol::Configuration>> variants() const override {
+        std::vector<std::shared_ptr<const protocol::Configuration>> out;
+        for (const Config& other : others_) out.push_back(configuration(other));
+        return out;
+    }
     [[nodiscard]] std::shared_ptr<const protocol::Configuration> beside(std::string_view core) const override;
+
+private:
+    const std::vector<Config> others_;
 };
 
 /// A core with an ETMv3 that is of the M profile, by its name or architecture.
@@ -262,9 +273,9 @@ public:
     [[nodiscard]] std::string type_of_option(std::string_view option) const override {
         const std::string name = protocol::upper(option);
         if (name == "ETM3" || name == "ETMV3") return "ETM3.5";
-        return is_type(name) ? name : std::string();
+        return is_type(name) && protocol::is_version_up_to(name, 5) ? name : std::string();
     }
-    [[nodiscard]] std::string_view option_names() const override { return "etm3 (or etmv3)"; }
+    [[nodiscard]] std::string_view option_names() const override { return "etm3 (or etmv3), etm3.0 to etm3.5"; }
     [[nodiscard]] std::span<const protocol::RegisterOption> register_options() const override {
         static constexpr std::array options{
             protocol::RegisterOption{"--etmcr", Etm3cr::name,
@@ -278,7 +289,7 @@ public:
         return protocol::TraceIdField{Etmtraceidr::name, 0, Etmtraceidr::number};
     }
     void visit_register(const RegisterValue& r, protocol::FieldVisitor& visitor) const override {
-        protocol::visit_one_of<Etm3cr, Etm3idr, Etmccer, pft::Etmccr, Etmtraceidr>(r, visitor);
+        protocol::visit_one_of<Etm3cr, Etm3idr, Etmccer, pft::Etmccr, pft::Etmsyncfr, Etmtraceidr>(r, visitor);
     }
     [[nodiscard]] protocol::Configured configure(const protocol::Description& source) const override;
 
@@ -324,16 +335,34 @@ bool ProtocolRow::identify(const std::vector<Stretch>& stretches, protocol::Iden
     });
     out.tried.push_back({"ETMv3, 32 configurations of instruction trace", "at best " + best->verdict()});
     if (!best->enough()) return false;
+    const auto inferred = [](const Likeness& p) {
+        Config c = p.config;
+        c.timestamps = p.timestamps != 0;
+        if (!c.timestamps) c.timestamp_bytes = Config{}.timestamp_bytes;
+        return c;
+    };
+    const Config config = inferred(*best);
+    // What parses as well, only a program can tell apart.
+    std::vector<Config> others;
+    for (const Likeness& p : all) {
+        if (p.against() != best->against() || p.lost_bytes != best->lost_bytes) continue;
+        const Config other = inferred(p);
+        if (other != config && std::find(others.begin(), others.end(), other) == others.end()) others.push_back(other);
+    }
     const auto fact = [&](std::string what, std::string value, auto&& field, auto&& words_of) {
         const Likeness* other = nullptr;
         for (const Likeness& p : all)
             if (field(p.config) != field(best->config) && (other == nullptr || p.against() < other->against()))
                 other = &p;
+        const bool open =
+            std::any_of(others.begin(), others.end(), [&](const Config& c) { return field(c) != field(best->config); });
+        // The program decides (Configuration::variants).
+        if (open) return;
         const bool proven = other->against() > best->against();
-        out.facts.push_back({std::move(what), std::move(value), proven ? Certainty::proven : Certainty::assumed,
+        out.facts.push_back({std::move(what), std::move(value), proven ? Certainty::proven : Certainty::likely,
                              proven ? fmt::format("{}: {}, here {}", words_of(other->config),
                                                   counted(other->against(), "contradiction"), best->against())
-                                    : fmt::format("{} would parse as well", words_of(other->config))});
+                                    : fmt::format("{} would lose more bytes", words_of(other->config))});
     };
     const auto cycles = [](const Config& c) { return std::string(c.cycle_accurate ? "yes" : "no"); };
     const auto context = [](const Config& c) {
@@ -347,10 +376,8 @@ bool ProtocolRow::identify(const std::vector<Stretch>& stretches, protocol::Iden
     fact("Context ID", context(best->config), context, context);
     fact("branch encoding", branches(best->config), branches, branches);
     if (best->timestamps != 0) fact("timestamps", bits(best->config), bits, bits);
-    Config config = best->config;
-    config.timestamps = best->timestamps != 0;
     out.protocol = this;
-    out.configuration = configuration(config);
+    out.configuration = std::make_shared<Configured>(config, std::move(others));
     out.waypoints = best->instructions + best->branches;
     out.first_sync = best->first_async;
     out.remarks.emplace_back("syncs", counted(best->asyncs, "A-sync"));
@@ -423,9 +450,22 @@ protocol::Configured ProtocolRow::configure(const protocol::Description& source)
 }
 
 std::shared_ptr<const protocol::Configuration> Configured::beside(std::string_view core) const {
-    Config c = config_;
-    c.m_profile = is_m_profile(core);
-    return c == config_ ? nullptr : configuration(c);
+    const auto on_core = [&](Config c) {
+        c.m_profile = is_m_profile(core);
+        return c;
+    };
+    Config c = on_core(config_);
+    if (c == config_) return nullptr;
+    std::vector<Config> others;
+    for (const Config& other : others_) others.push_back(on_core(other));
+    // The macrocells of Cortex-M3 and M4, all there are of the M profile, have the alternative encoding.
+    if (c.m_profile && !c.alternative_branches) {
+        Config usual = c;
+        usual.alternative_branches = true;
+        if (const auto found = std::find(others.begin(), others.end(), usual); found != others.end())
+            std::swap(c, *found);
+    }
+    return std::make_shared<Configured>(c, std::move(others));
 }
 
 }  // namespace

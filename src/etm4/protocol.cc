@@ -25,6 +25,7 @@
 #include "waymark/follow/head.h"
 #include "waymark/follow/place.h"
 #include "waymark/protocol/adapters.h"
+#include "waymark/protocol/version.h"
 
 namespace waymark::etm4 {
 
@@ -311,7 +312,8 @@ public:
     [[nodiscard]] std::string type_of_option(std::string_view option) const override {
         std::string name = protocol::upper(option);
         if (name.starts_with("ETMV4")) name.erase(3, 1);
-        return is_type(name) ? name : std::string();
+        const bool known = name.starts_with("ETE") || protocol::is_version_up_to(name, 6);
+        return is_type(name) && known ? name : std::string();
     }
     [[nodiscard]] std::string_view option_names() const override { return "etmv4, etm4.0 to etm4.6, ete"; }
     [[nodiscard]] std::optional<protocol::TraceIdField> trace_id() const override {

@@ -11,6 +11,7 @@
 #include "waymark/follow/elements.h"
 #include "waymark/follow/parallel.h"
 #include "waymark/follow/time_order.h"
+#include "waymark/pft/late_timestamps.h"
 #include "waymark/pft/parser.h"
 #include "waymark/pft/state.h"
 
@@ -93,24 +94,6 @@ struct ReturningPacket {
     }
 };
 
-/// Values of timestamps that were reported without the last timestamp before them.
-struct LateTimestamps {
-    std::vector<TimestampValue> sent;
-    bool to_the_end = false;  ///< no timestamp since was complete
-    follow::TimeOrder times;  ///< of those that were
-
-    /// A decoder that has read all before would have reported one of them. `last`, `before`: at the end of what came
-    /// before; afterwards, behind the incomplete ones.
-    [[nodiscard]] bool contradict(const Config& config, TimestampState& last, follow::TimeOrder& before) const {
-        bool any = false;
-        for (const TimestampValue& value : sent) {
-            last.update(value, config);
-            any |= before.take({.value = last.value(config), .known = last.known()}).has_value();
-        }
-        return any || times.contradicts(before);
-    }
-};
-
 /// Puts events into the output, each in its place. `Out` is flow::BatchWriter or flow::CountWriter.
 template <class Out>
 class Elements : public follow::Elements<Out> {
@@ -158,8 +141,7 @@ public:
     /// A timestamp as its element, with the bits that were sent before.
     [[nodiscard]] WM_INLINE flow::Timestamp complete(const Timestamp& p) {
         timestamps_.update(p.value, config_);
-        if (timestamps_.known()) late_.to_the_end = false;
-        if (late_.to_the_end) late_.sent.push_back(p.value);
+        late_.see(p.value, timestamps_);
         return {timestamps_.value(config_), timestamps_.known(), p.frequency_changed, cycles(p.cycles)};
     }
     /// A timestamp before the first I-sync: only later ones need it.
@@ -211,22 +193,5 @@ private:
     follow::TimeOrder times_;
     LateTimestamps late_;
 };
-
-/// Timestamps of a piece that were reported before the first complete one, completed in their elements; gives back the
-/// last of them. `now`: the last timestamp in front of the piece.
-[[nodiscard]] inline TimestampState complete_timestamps(const Config& config, TimestampState now,
-                                                        const LateTimestamps& late, const follow::Batches& batches) {
-    auto sent = late.sent.begin();
-    for (const auto& batch : batches)
-        for (flow::Event& event : batch->events) {
-            if (sent == late.sent.end()) return now;
-            auto* reported = std::get_if<flow::Timestamp>(&event.what);
-            if (reported == nullptr) continue;
-            now.update(*sent++, config);
-            reported->value = now.value(config);
-            reported->known = now.known();
-        }
-    return now;
-}
 
 }  // namespace waymark::pft

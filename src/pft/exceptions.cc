@@ -62,4 +62,15 @@ std::uint32_t exception_number(ExceptionClass kind) {
     }
 }
 
+std::uint64_t linux_vector(ExceptionClass kind) {
+    switch (kind) {
+        case ExceptionClass::undefined: return 0xffff0004;
+        case ExceptionClass::supervisor_call: return 0xffff0008;
+        case ExceptionClass::breakpoint:
+        case ExceptionClass::prefetch_abort: return 0xffff000c;
+        case ExceptionClass::data_abort: return 0xffff0010;
+        default: return 0xffff0018;  // IRQ
+    }
+}
+
 }  // namespace waymark::pft

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "model_clock.h"
-#include "model_fifo.h"
 #include "waymark/core/result.h"
 #include "waymark/pft/config.h"
 #include "waymark/pft/encoder.h"
 #include "waymark/pft/model.h"
+#include "waymark/pft/model_clock.h"
+#include "waymark/pft/model_fifo.h"
 #include "waymark/pft/packet.h"
 
 namespace waymark::pft {
@@ -104,8 +104,8 @@ protected:
 
     const Config config_;
     ModelChoices choices_;
-    ModelClock clock_;
-    ModelFifo fifo_;
+    ModelClock<Config, ModelChoices> clock_;
+    ModelFifo<ModelChoices> fifo_;
     ModelCounts counts_;
     Atoms atoms_{0, 0};
     std::uint64_t sync_bytes_ = 0;  ///< since the last A-sync

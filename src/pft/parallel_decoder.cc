@@ -1,9 +1,10 @@
 #include "waymark/pft/parallel_decoder.h"
 
-#include <algorithm>
 #include <optional>
+#include <type_traits>
 
 #include "decoder_machine.h"
+#include "waymark/follow/cuts.h"
 #include "waymark/follow/parallel.h"
 
 namespace waymark::pft {
@@ -17,21 +18,13 @@ struct Cut {
     CoreState state;   ///< that it gives, but for the VMID
 };
 
-/// From an A-sync on, whether packets follow up to an I-sync. `from`: behind the A-sync.
+/// `from`: behind an A-sync.
 std::optional<Cut> isync_behind(Bytes bytes, std::size_t from, const Config& config) {
-    // As far as an I-sync may stay behind its A-sync.
-    constexpr std::size_t most_bytes = 4096;
-    const std::size_t end = std::min(bytes.size(), from + most_bytes);
-    std::optional<Cut> cut;
-    while (from < end && bytes[from] != 0 && !cut) {
-        const Parsed parsed =
-            parse_one(bytes.subspan(from, end - from), config, [&]<class P>(const P& packet, std::size_t size) {
-                if constexpr (std::is_same_v<P, ISync>) cut = Cut{from + size, isync_state(packet, {}, config)};
-            });
-        if (parsed.step != Step::ok) return {};
-        from += parsed.bytes;
-    }
-    return cut;
+    return follow::cut_behind<Cut>(bytes, from, [&](Bytes rest, std::size_t at, std::optional<Cut>& cut) {
+        return parse_one(rest, config, [&]<class P>(const P& packet, std::size_t size) {
+            if constexpr (std::is_same_v<P, ISync>) cut = Cut{at + size, isync_state(packet, {}, config)};
+        });
+    });
 }
 
 /// For follow::Parallel.

@@ -24,6 +24,7 @@
 #include "waymark/pft/text.h"
 #include "waymark/pft/unit.h"
 #include "waymark/protocol/adapters.h"
+#include "waymark/protocol/version.h"
 
 namespace waymark::pft {
 
@@ -209,7 +210,7 @@ public:
     [[nodiscard]] std::string type_of_option(std::string_view option) const override {
         const std::string name = protocol::upper(option);
         if (name == "PTM" || name == "PFT") return name + "1.1";
-        return is_type(name) ? name : std::string();
+        return is_type(name) && protocol::is_version_up_to(name, 1) ? name : std::string();
     }
     [[nodiscard]] std::string_view option_names() const override { return "ptm (or pft), ptm1.0, ptm1.1"; }
     [[nodiscard]] std::span<const protocol::RegisterOption> register_options() const override {

@@ -187,18 +187,6 @@ private:
     [[nodiscard]] Arrival arrival(Place place, std::uint64_t cycle) const {
         return {place, context_.ns, context_.hyp, cycle};
     }
-    /// Where a Linux kernel has its vectors.
-    static std::uint64_t linux_vector(flow::ExceptionClass kind) {
-        switch (kind) {
-            case flow::ExceptionClass::undefined: return 0xffff0004;
-            case flow::ExceptionClass::supervisor_call: return 0xffff0008;
-            case flow::ExceptionClass::breakpoint:
-            case flow::ExceptionClass::prefetch_abort: return 0xffff000c;
-            case flow::ExceptionClass::data_abort: return 0xffff0010;
-            default: return 0xffff0018;  // IRQ
-        }
-    }
-
     Model model_;
     bool may_lose_;
     flow::Context context_;

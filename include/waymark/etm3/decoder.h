@@ -23,7 +23,7 @@ public:
     ReferenceDecoder(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out);
 };
 
-/// For several threads. A stream is not cut so far: one of them decodes it.
+/// The same as Decoder on several threads: a stream is cut behind I-syncs.
 class ParallelDecoder final : public follow::HeldParallel {
 public:
     ParallelDecoder(const Config& config, const isa::CodeReader& code, flow::BlockTable& table, flow::Sink& sink,

@@ -36,6 +36,8 @@ struct LastState {
         return {.ns = ns, .hyp = hyp, .context_id = context_id, .vmid = vmid};
     }
     [[nodiscard]] Place place() const { return {address, isa}; }
+    /// An I-sync carries no VMID: the earlier one stays.
+    void carry(std::optional<std::uint32_t> last_vmid) { vmid = last_vmid; }
     friend bool operator==(const LastState&, const LastState&) = default;
 };
 
@@ -47,6 +49,10 @@ struct LastState {
         (std::uint64_t{1} << (target_bits(target.bytes, config.alternative_branches) + shift)) - 1;
     return {{(last.address.value & ~low) | std::uint64_t{target.bits} << shift}, last.isa};
 }
+
+/// The fewest address bytes that turn `last` into `to`, and at least `least` of them (section 4). A change of the
+/// instruction set takes all five.
+[[nodiscard]] SentTarget compress(const Place& to, const Place& last, const Config& config, unsigned least = 1);
 
 /// The state that a branch packet leads to (section 4).
 [[nodiscard]] inline LastState branch_state(const BranchAddress& p, const LastState& last, const Config& config) {

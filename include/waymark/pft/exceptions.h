@@ -16,4 +16,7 @@ inline constexpr std::uint32_t exception_numbers = 512;
 /// The number that a macrocell sends for it; 13, "generic", for what has no number of its own.
 [[nodiscard]] std::uint32_t exception_number(flow::ExceptionClass kind);
 
+/// The address of the exception's vector in a Linux kernel.
+[[nodiscard]] std::uint64_t linux_vector(flow::ExceptionClass kind);
+
 }  // namespace waymark::pft

@@ -1,19 +1,18 @@
-/// Time as the model knows it: cycles, ticks of the timestamp bus, and the cycle counts of packets (docs/spec/pft.md,
+/// Time as a model knows it: cycles, ticks of the timestamp bus, and the cycle counts of packets (docs/spec/pft.md,
 /// 5.5).
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
-#include "waymark/pft/config.h"
-#include "waymark/pft/model.h"
-
 namespace waymark::pft {
 
+/// `Config` has cycle_accurate; `Choices` has cycle_overflow, and timestamp_first, _numerator and _denominator.
+template <class Config, class Choices>
 class ModelClock {
 public:
     /// Both are borrowed.
-    ModelClock(const Config& config, const ModelChoices& choices) : config_(config), choices_(choices) {}
+    ModelClock(const Config& config, const Choices& choices) : config_(config), choices_(choices) {}
 
     [[nodiscard]] std::uint64_t now() const { return now_; }
     /// Returns how many cycles have passed; time does not run back.
@@ -54,10 +53,10 @@ public:
         if (!config_.cycle_accurate || cycle <= count_base_) return 0;
         const std::uint64_t cycles = cycle - count_base_;
         count_base_ = cycle;
-        if (cycles <= 0xffffffffU || choices_.cycle_overflow == ModelChoices::CycleOverflow::wrap)
+        if (cycles <= 0xffffffffU || choices_.cycle_overflow == Choices::CycleOverflow::wrap)
             return static_cast<std::uint32_t>(cycles);
         // OQ6
-        return isync && choices_.cycle_overflow == ModelChoices::CycleOverflow::saturate_zero_isync ? 0 : 0xffffffffU;
+        return isync && choices_.cycle_overflow == Choices::CycleOverflow::saturate_zero_isync ? 0 : 0xffffffffU;
     }
     /// Up to where cycles were counted.
     [[nodiscard]] std::uint64_t counted() const { return count_base_; }
@@ -70,7 +69,7 @@ public:
 
 private:
     const Config& config_;
-    const ModelChoices& choices_;
+    const Choices& choices_;
     std::uint64_t now_ = 0;
     std::uint64_t ticks_base_ = 0, ticks_cycle_ = 0;
     bool ticks_set_ = false;

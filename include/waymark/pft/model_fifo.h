@@ -1,18 +1,20 @@
-/// The model's FIFO: how full it is, and whether it drains after an overflow (docs/spec/pft.md, 5.5).
+/// A model's FIFO: how full it is, and whether it drains after an overflow (docs/spec/pft.md, 5.5). The macrocells of
+/// Program Flow Trace took it over from ETMv3.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
 #include "waymark/core/byte_sink.h"
-#include "waymark/pft/model.h"
 
 namespace waymark::pft {
 
+/// `Choices` has fifo_bytes, drain_bytes and drain_cycles.
+template <class Choices>
 class ModelFifo {
 public:
     /// Both are borrowed.
-    ModelFifo(const ModelChoices& choices, ByteSink& trace) : choices_(choices), trace_(trace) {}
+    ModelFifo(const Choices& choices, ByteSink& trace) : choices_(choices), trace_(trace) {}
 
     /// Cycles pass, in which bytes leave it.
     void pass(std::uint64_t cycles) {
@@ -45,7 +47,7 @@ public:
     void flush() { level_ = 0; }
 
 private:
-    const ModelChoices& choices_;
+    const Choices& choices_;
     ByteSink& trace_;
     std::uint64_t level_ = 0, drained_ = 0;
     bool draining_ = false;

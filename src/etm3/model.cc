@@ -1,0 +1,359 @@
+#include "waymark/etm3/model.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "model_atoms.h"
+#include "waymark/pft/model_clock.h"
+#include "waymark/pft/model_fifo.h"
+
+namespace waymark::etm3 {
+
+class Model::Unit {
+public:
+    Unit(const ModelConfig& config, ByteSink& trace)
+        : config_(config.config),
+          choices_(config.choices),
+          clock_(config_, choices_),
+          fifo_(choices_, trace),
+          atoms_(config_, choices_.header_cycles) {}
+
+    // ---- execution
+
+    void start(const Arrival& first) {
+        programming_ = false;
+        clock_.advance(first.cycle);
+        clock_.count_from(first.cycle);
+        arrive(first);
+    }
+    void instruction(const Executed& i) {
+        if (Place{i.address, i.isa} != here_) discontinuity({{i.address, i.isa}, ns_, hyp_, i.cycle});
+        advance(i.cycle);
+        if (begin()) {
+            atoms_.add(i.passed, clock_.count(i.cycle));
+            const bool moved = i.passed && !i.tail_chains && i.instruction.waypoint != isa::Waypoint::none &&
+                               i.instruction.waypoint != isa::Waypoint::barrier;
+            const bool changed = i.ns != sent_.ns || i.hyp != sent_.hyp || i.next.isa != base_.isa;
+            const bool addressed =
+                moved && (i.instruction.waypoint == isa::Waypoint::indirect || config_.branch_output || changed);
+            const bool returns = moved && i.instruction.exception_return;
+            if (addressed || returns) send_atoms();
+            if (returns) put(ExceptionReturn{});
+            if (addressed) branch(i.next, 0, i.ns, i.hyp, {});
+            if (atoms_.full()) send_atoms();
+            commit();
+            if (returns) request_timestamp();
+        }
+        go(i.next, i.ns, i.hyp);
+    }
+    void exception(const ExceptionTaken& e) {
+        advance(e.cycle);
+        if (begin()) {
+            if (e.cancels) {
+                // In a header of its own, so that a decoder which withdraws whole headers is right too.
+                send_atoms();
+                atoms_.add(true, clock_.count(e.cycle));
+            }
+            send_atoms(e.cancels ? 1 : 0);
+            if (e.cancels_return) put(ExceptionReturn{});
+            branch(e.vector, e.number, e.ns, e.hyp, e);
+            ++group_exceptions_;
+            commit();
+            request_timestamp();
+        }
+        go(e.vector, e.ns, e.hyp);
+    }
+    void discontinuity(const Arrival& next) {
+        flush();
+        advance(next.cycle);
+        stop(ISyncReason::trace_enabled);
+        arrive(next);
+    }
+    void debug_entry(std::uint64_t cycle) {
+        advance(cycle);
+        if (begin()) {
+            send_atoms();
+            // Neither address nor state mean anything.
+            ExceptionTaken debug;
+            debug.number = 1;
+            branch({{0}, Isa::a32}, debug.number, sent_.ns, sent_.hyp, debug);
+            ++group_exceptions_;
+            commit();
+        }
+        stop(ISyncReason::debug_exit);
+        in_debug_ = true;
+    }
+    void debug_exit(const Arrival& restart) {
+        advance(restart.cycle);
+        in_debug_ = false;
+        arrive(restart);
+    }
+    void wait(std::uint64_t cycle) {
+        advance(cycle);
+        flush();
+        fifo_.flush();
+    }
+
+    // ---- what is shown from the next instruction on
+
+    void set_context_id(std::uint32_t value) {
+        context_id_ = config_.context_id_bytes == 1   ? value & 0xffU
+                      : config_.context_id_bytes == 2 ? value & 0xffffU
+                                                      : value;
+    }
+    void set_vmid(std::uint8_t value) { vmid_ = value; }
+    void trigger() { trigger_due_ = true; }
+    void clock_changed() {
+        frequency_changed_ = true;
+        request_timestamp();
+    }
+    void request_sync() { sync_due_ = true; }
+    void flush() {
+        send_atoms();
+        commit();
+    }
+    void set_programming(bool set, std::uint64_t cycle) {
+        if (set == programming_) return;
+        advance(cycle);
+        if (set) {
+            flush();
+            stop(ISyncReason::trace_enabled);
+            fifo_.flush();
+        } else {
+            fifo_.reset();
+            async_sent_ = false;
+            whole_timestamp_ = true;
+        }
+        programming_ = set;
+    }
+    void finish() { set_programming(true, clock_.now()); }
+
+    [[nodiscard]] const ModelCounts& counts() const { return counts_; }
+    [[nodiscard]] bool overflowing() const { return restart_ == ISyncReason::overflow_restart; }
+
+private:
+    void advance(std::uint64_t cycle) { fifo_.pass(clock_.advance(cycle)); }
+    void arrive(const Arrival& a) {
+        clock_.advance(a.cycle);
+        go(a.place, a.ns, a.hyp);
+    }
+    void go(const Place& to, bool ns, bool hyp) {
+        here_ = to;
+        ns_ = ns;
+        hyp_ = hyp;
+        if (to.isa == Isa::jazelle && tracing_) {  // bytecodes are not traced here
+            flush();
+            stop(ISyncReason::trace_enabled);
+        }
+    }
+    void stop(ISyncReason restart) {
+        tracing_ = false;
+        // The next I-sync reports the loss, though something else kept tracing off meanwhile.
+        if (restart_ != ISyncReason::overflow_restart) restart_ = restart;
+    }
+
+    /// What stands before an instruction or exception; false: that is not traced.
+    bool begin() {
+        if (programming_ || in_debug_ || here_.isa == Isa::jazelle) {
+            ++counts_.untraced;
+            return false;
+        }
+        if (!fifo_.draining()) before();
+        if (!fifo_.draining()) return true;
+        ++counts_.lost;
+        return false;
+    }
+    void before() {
+        const bool periodic = choices_.sync_bytes != 0 && sync_bytes_ >= choices_.sync_bytes;
+        if (!tracing_) {
+            synchronise(restart_, !async_sent_ || sync_due_ || periodic);
+            return;
+        }
+        const bool context = config_.context_id_bytes != 0 && context_id_ != sent_.context_id;
+        const bool vmid = config_.vmid_trace && vmid_ != sent_.vmid;
+        const bool sync = sync_due_ || periodic;
+        if (!sync && !context && !vmid && !timestamp_due_ && !trigger_due_) return;
+        send_atoms();
+        // A periodic I-sync repeats what is known.
+        if (context) send_context_id();
+        if (sync) return synchronise(ISyncReason::periodic, true);
+        if (vmid) send_vmid();
+        if (timestamp_due_) timestamp();
+        send_trigger();
+        commit();
+    }
+    /// An I-sync, with an A-sync before it where that is due.
+    void synchronise(ISyncReason reason, bool async) {
+        if (async) put(ASync{});
+        ISyncCycles p;
+        p.reason = reason;
+        p.jazelle = here_.isa == Isa::jazelle;
+        p.alt_isa = here_.isa == Isa::tee;
+        p.address = static_cast<std::uint32_t>(here_.address.value) | (here_.isa == Isa::a32 ? 0U : 1U);
+        p.ns = ns_;
+        p.hyp = hyp_;
+        p.context_id = context_id_;
+        if (config_.cycle_accurate && reason != ISyncReason::periodic) {
+            p.cycles = clock_.count(clock_.now(), true);
+            put(p);
+        } else {
+            put(static_cast<const ISync&>(p));
+        }
+        if (config_.vmid_trace) send_vmid();
+        // The time by which a decoder completes later ones.
+        if (config_.timestamps && (async || whole_timestamp_)) {
+            whole_timestamp_ = true;
+            timestamp();
+        }
+        send_trigger();
+        if (!commit()) return;
+        if (async) {
+            async_sent_ = true;
+            sync_due_ = false;
+            sync_bytes_ = 0;
+        }
+        tracing_ = true;
+        restart_ = ISyncReason::trace_enabled;
+        base_ = here_;
+        sent_.ns = ns_;
+        sent_.hyp = hyp_;
+        sent_.context_id = context_id_;
+    }
+
+    // ---- packets: a call's packets go into the FIFO together, or none does
+
+    template <class P>
+    void put(const P& packet) {
+        encode(group_, packet, config_);
+    }
+    /// `cancelled`: the number of instructions among them that did not complete.
+    void send_atoms(unsigned cancelled = 0) {
+        group_instructions_ += atoms_.count() - cancelled;
+        atoms_.send(group_);
+    }
+    void branch(const Place& to, std::uint32_t exception, bool ns, bool hyp, const ExceptionTaken& e) {
+        BranchAddress p;
+        const bool information =
+            exception != 0 || ns != sent_.ns || hyp != sent_.hyp || (to.isa == Isa::tee) != (base_.isa == Isa::tee);
+        // In the original encoding only the fifth byte can announce information bytes.
+        p.target = compress(to, base_, config_, !information ? 1U : config_.alternative_branches ? 2U : 5U);
+        p.target.information = information;
+        if (information) {
+            p.alt_isa = to.isa == Isa::tee;
+            p.cancelled = e.cancels || e.cancels_return;
+            p.exception_3_0 = static_cast<std::uint8_t>(exception & 15U);
+            p.ns = ns;
+            const bool byte_1 = exception > 15 || hyp != sent_.hyp || hyp;
+            p.more = byte_1 || e.resume != 0;
+            if (byte_1) {
+                p.second = static_cast<std::uint8_t>((hyp ? 0x20U : 0U) | (exception >> 4 & 0x1fU));
+                p.second_more = e.resume != 0;
+                p.third = e.resume;
+            } else if (e.resume != 0) {
+                p.second_is_resume = true;
+                p.second = e.resume;
+            }
+        }
+        put(p);
+        base_ = to;
+        sent_.ns = ns;
+        sent_.hyp = hyp;
+    }
+    void send_context_id() {
+        put(ContextId{context_id_});
+        sent_.context_id = context_id_;
+    }
+    void send_vmid() {
+        put(Vmid{vmid_});
+        sent_.vmid = vmid_;
+    }
+    void send_trigger() {
+        if (std::exchange(trigger_due_, false)) put(Trigger{});
+    }
+    void request_timestamp() { timestamp_due_ = config_.timestamps; }
+    void timestamp() {
+        std::uint64_t value = clock_.ticks(clock_.now());
+        if (config_.timestamp_bytes == 7) value &= (std::uint64_t{1} << 48) - 1;
+        const std::uint64_t code = config_.gray_timestamps ? value ^ value >> 1 : value;
+        put(Timestamp{pft::compress_timestamp(code, sent_.timestamp, whole_timestamp_, timestamp_config(config_)),
+                      frequency_changed_});
+        sent_.timestamp = code;
+        timestamp_due_ = whole_timestamp_ = frequency_changed_ = false;
+    }
+
+    /// False: the group did not fit and is lost. No outcomes wait beside a group.
+    bool commit() {
+        if (group_.empty()) return true;
+        const bool fits = fifo_.put(group_, 0);
+        if (fits) {
+            counts_.instructions += group_instructions_;
+            counts_.exceptions += group_exceptions_;
+            counts_.bytes += group_.size();
+            sync_bytes_ += group_.size();
+            clock_.counts_sent();
+        } else {
+            ++counts_.overflows;
+            counts_.lost += group_instructions_ + group_exceptions_;
+            clock_.take_back_counts();
+            fifo_.drain();
+            tracing_ = false;
+            restart_ = ISyncReason::overflow_restart;
+            whole_timestamp_ = true;
+        }
+        group_.clear();
+        group_instructions_ = group_exceptions_ = 0;
+        return fits;
+    }
+
+    const Config config_;
+    const ModelChoices choices_;
+    pft::ModelClock<Config, ModelChoices> clock_;
+    pft::ModelFifo<ModelChoices> fifo_;
+    ModelAtoms atoms_;
+    ModelCounts counts_;
+
+    // The core, as the next instruction begins.
+    Place here_;
+    bool ns_ = false, hyp_ = false, in_debug_ = false, programming_ = true;
+    std::uint32_t context_id_ = 0;
+    std::uint8_t vmid_ = 0;
+
+    // What the trace has said of the core, and what is to be sent.
+    struct Sent {
+        bool ns = false, hyp = false;
+        std::uint32_t context_id = 0;
+        std::uint8_t vmid = 0;
+        std::uint64_t timestamp = 0;
+    } sent_;
+    Place base_;  // of the last address
+    bool tracing_ = false, async_sent_ = false, sync_due_ = false;
+    bool timestamp_due_ = false, whole_timestamp_ = true, frequency_changed_ = false, trigger_due_ = false;
+    ISyncReason restart_ = ISyncReason::trace_enabled;
+    std::uint64_t sync_bytes_ = 0;  // since the last A-sync
+
+    std::vector<std::uint8_t> group_;
+    std::uint64_t group_instructions_ = 0, group_exceptions_ = 0;
+};
+
+Model::Model(const ModelConfig& config, ByteSink& trace) : unit_(std::make_unique<Unit>(config, trace)) {}
+Model::~Model() = default;
+void Model::start(const Arrival& first) { unit_->start(first); }
+void Model::instruction(const Executed& executed) { unit_->instruction(executed); }
+void Model::exception(const ExceptionTaken& taken) { unit_->exception(taken); }
+void Model::discontinuity(const Arrival& next) { unit_->discontinuity(next); }
+void Model::debug_entry(std::uint64_t cycle) { unit_->debug_entry(cycle); }
+void Model::debug_exit(const Arrival& restart) { unit_->debug_exit(restart); }
+void Model::wait(std::uint64_t cycle) { unit_->wait(cycle); }
+void Model::set_context_id(std::uint32_t value) { unit_->set_context_id(value); }
+void Model::set_vmid(std::uint8_t value) { unit_->set_vmid(value); }
+void Model::trigger() { unit_->trigger(); }
+void Model::clock_changed() { unit_->clock_changed(); }
+void Model::request_sync() { unit_->request_sync(); }
+void Model::flush() { unit_->flush(); }
+void Model::set_programming(bool set, std::uint64_t cycle) { unit_->set_programming(set, cycle); }
+void Model::finish() { unit_->finish(); }
+const ModelCounts& Model::counts() const { return unit_->counts(); }
+bool Model::overflowing() const { return unit_->overflowing(); }
+
+}  // namespace waymark::etm3
