@@ -208,6 +208,7 @@ TEST(Merging, WhatOnlySomeCountIsScaledAndSaysSo) {
         a.images.push_back({"program", {}, "aa"});
         a.calls.push_back({none, none, CallNode::Kind::root, 0, {}});
         a.trust.push_back({.view = "functions", .exact = "all"});
+        a.summary.push_back({"instructions", "1", ""});
         for (std::size_t i = 0; i < costs.size(); ++i) {
             if (costs[i].empty()) continue;
             const auto f = static_cast<Index>(a.functions.size());
@@ -244,6 +245,9 @@ TEST(Merging, WhatOnlySomeCountIsScaledAndSaysSo) {
         EXPECT_EQ(of["f1"], (Costs{600, 600}));
         EXPECT_EQ(of["f2"], (Costs{100, 167})) << "it ran where nothing counts cycles: as all code does";
         for (const Instruction& i : sum.instructions) EXPECT_EQ(i.costs, of[sum.functions[i.function].name]);
+        ASSERT_FALSE(sum.summary.empty());
+        EXPECT_EQ(sum.summary.front().value, "1,100");
+        EXPECT_EQ(sum.summary.front().note, "in 3 captures");
     }
     // All count the same: nothing is kept apart.
     const Answers same = merged(a, a);
@@ -355,6 +359,9 @@ TEST(MergedFindings, AreSaidOnceWhateverTheirNumbers) {
     EXPECT_EQ(all[4].what, "libc.so.7 was not found.");
     const Answers two = merged(std::array{&a, &b}), three = merged(std::array{&two, &a});
     EXPECT_EQ(three.health[0].captures, 3U);
+    // A prefix alone is no number.
+    const Answers e = with({"execution went to 0x"}), f = with({"execution went to 12"});
+    EXPECT_EQ(merged(std::array{&e, &f}).health.size(), 2U);
 }
 
 TEST(InlineFrames, FromTheInnermostLineToTheFunction) {

@@ -12,6 +12,9 @@
 #include <string>
 
 #include "exports/some_answers.h"
+#include "waymark/answers/branch_list.h"
+#include "waymark/answers/interval.h"
+#include "waymark/answers/only.h"
 
 namespace waymark::answers {
 namespace {
@@ -853,6 +856,257 @@ TEST(CallView, SaysWhatItCannotKnow) {
     EXPECT_EQ(call_view(a, options)->table.size(), 1U);
     a.timeline = {};
     EXPECT_EQ(call_view(a, options).error().code, Errc::not_found);
+}
+
+TEST(BranchView, SortsAndCountsWhatItIsAskedFor) {
+    Answers a = support::small_answers();
+    a.branches[1].taken = 2;
+    a.branches[1].not_taken = 0;
+    a.branches[1].seen_not_taken = Seen::not_observed;
+    BranchOptions options;
+    const auto addresses = [&] { return column(branch_view(a, options).value(), "address"); };
+    const Texts by_times{"0x8014", "0x801c", "0x8030", "0x8004", "0x8008", "0x8020", "0x800c"};
+    EXPECT_EQ(addresses(), by_times);
+    const View all = branch_view(a, options).value();
+    EXPECT_EQ(column(all, "times"), (Texts{"5", "5", "5", "2", "2", "2", "1"}));
+    EXPECT_EQ(column(all, "one_sided"), (Texts{"false", "false", "false", "false", "true", "false", "false"}));
+    EXPECT_EQ(column(all, "kind"), (Texts{"call", "conditional", "return", "call", "conditional", "return", "return"}));
+    EXPECT_EQ(column(all, "not_taken"), (Texts{"", "2", "", "", "0", "", ""}));
+    EXPECT_EQ(cell(all, 4, "not_taken").shown, "0?") << "flow was lost there";
+    EXPECT_EQ(cell(all, 1, "taken_share").field(), "0.6");
+    EXPECT_EQ(all.below, Texts{"7 branches ran 22 times"});
+    options.metric = "address";
+    EXPECT_EQ(addresses(), by_times) << "no metric sorts branches";
+    options.metric.clear();
+    options.sort = "address";
+    EXPECT_EQ(addresses(), (Texts{"0x8004", "0x8008", "0x800c", "0x8014", "0x801c", "0x8020", "0x8030"}));
+    options.sort = "balance";
+    EXPECT_EQ(addresses().front(), "0x801c");
+    options.sort = "mispredicted";
+    EXPECT_EQ(addresses(), by_times);
+    EXPECT_NE(said(branch_view(a, options).value(), note).find("mispredicted"), std::string::npos);
+    for (std::uint64_t i = 0; i < a.branches.size(); ++i) a.branches[i].mispredicted = i;
+    EXPECT_EQ(addresses().front(), "0x8030");
+    options = {};
+    options.one_sided = true;
+    EXPECT_EQ(addresses(), Texts{"0x8008"});
+    options = {};
+    options.function = "main";
+    EXPECT_EQ(addresses(), (Texts{"0x8004", "0x8008", "0x800c"}));
+    a.branches.clear();
+    EXPECT_EQ(branch_view(a, options).error().code, Errc::not_found);
+}
+
+TEST(BranchView, SamplesAreNoExecutions) {
+    Answers a = support::small_answers();
+    a.unit = "SPE";
+    a.branches[4].mispredicted = 2;
+    const View view = branch_view(a, {}).value();
+    EXPECT_EQ(column(view, "mispredicted"), (Texts{"", "2", "", "", "", "", ""}));
+    EXPECT_EQ(cell(view, 1, "mispredicted_share").field(), "0.4");
+    ASSERT_EQ(view.below.size(), 2U);
+    EXPECT_EQ(view.below[0].substr(0, view.below[0].find(';')), "7 branches in 22 samples");
+}
+
+TEST(BranchList, OutcomesAreTheBitsOfBytesFromTheLowestOn) {
+    const Outcomes outcomes{{0b0000'0101, 0b0000'0010}, 10};
+    for (std::uint32_t n = 0; n < outcomes.count; ++n) EXPECT_EQ(outcomes.taken(n), n == 0 || n == 2 || n == 9) << n;
+}
+
+TEST(Interval, IsThatOfWilson) {
+    const auto is = [](Interval found, double low, double high) {
+        EXPECT_NEAR(found.low, low, 1e-4);
+        EXPECT_NEAR(found.high, high, 1e-4);
+    };
+    // As tables have them.
+    is(wilson_95(5, 10), 0.2366, 0.7634);
+    is(wilson_95(1, 10), 0.0179, 0.4042);
+    is(wilson_95(0, 10), 0, 0.2775);
+    is(wilson_95(10, 10), 0.7225, 1);
+    is(wilson_95_of(1, 2, 10), 0.2366, 0.7634);
+    is(wilson_95(0, 0), 0, 1);
+    is(wilson_95_of(1, 2, 0), 0, 1);
+    is(wilson_95_of(0, 1, 1), 0, 0.7935);
+}
+
+TEST(Table, BarsAreColouredFromATenthOn) {
+    EXPECT_EQ(Cell::bar(1, 10).colour, Colour::cyan);
+    EXPECT_EQ(Cell::bar(9, 100).colour, Colour::plain);
+    EXPECT_EQ(Cell::bar(0, 0).colour, Colour::plain);
+}
+
+TEST(Views, CoverageIsSortedByWhatIsMissing) {
+    Answers a = support::small_answers();
+    a.branches[1].not_taken = 0;
+    a.branches[1].seen_not_taken = Seen::not_executed;
+    CoverageOptions options;
+    options.by = "function";
+    const auto functions = [&] {
+        Texts out = column(coverage_view(a, options).value(), "function");
+        out.pop_back();  // all
+        return out;
+    };
+    EXPECT_EQ(functions(), (Texts{"compare", "sort(int*, int)", "main"}));
+    EXPECT_EQ(coverage_view(a, options)->below.front(), "3 of 3 functions ran");
+    Answers less = a;
+    for (Instruction& i : less.instructions)
+        if (i.function == 2) i.seen = Seen::not_executed;
+    EXPECT_EQ(coverage_view(less, options)->below.front(), "2 of 3 functions ran");
+    options.sort = "name";
+    EXPECT_EQ(functions(), (Texts{"compare", "main", "sort(int*, int)"}));
+    options.sort.clear();
+    options.of = "branches";
+    EXPECT_EQ(functions().front(), "main");
+    options.uncovered = true;
+    const View rows = coverage_view(a, options).value();
+    EXPECT_EQ(column(rows, "what"), (Texts{"code", "code", "always taken"}));
+    EXPECT_EQ(column(rows, "instructions"), (Texts{"1", "1", ""}));
+    EXPECT_EQ(column(rows, "begin"), (Texts{"0x8024", "0x8034", "0x8008"}));
+}
+
+TEST(Views, LevelsAreSortedAsAskedFor) {
+    Answers a = support::small_answers();
+    a.levels = {{"Secure", "EL3", "AArch64", 2, {75, 1}}, {"Non-secure", "EL0", "AArch32", 9, {25, 3}}};
+    ProfileOptions options;
+    options.by = "level";
+    const auto levels = [&] { return column(profile_view(a, options).value(), "name"); };
+    const Texts by_cost{"EL3 Secure", "EL0 Non-secure AArch32"}, others{"EL0 Non-secure AArch32", "EL3 Secure"};
+    EXPECT_EQ(levels(), by_cost);
+    for (const char* sort : {"name", "calls"}) {
+        options.sort = sort;
+        EXPECT_EQ(levels(), others) << sort;
+        EXPECT_TRUE(profile_view(a, options)->remarks.empty());
+    }
+    options.sort = "inclusive";
+    EXPECT_EQ(levels(), by_cost);
+    EXPECT_NE(said(profile_view(a, options).value(), note).find("inclusive"), std::string::npos);
+    options = {};
+    options.by = "level";
+    options.metric = "cycles";
+    EXPECT_EQ(levels(), others);
+}
+
+TEST(Views, ProfileShowsWhatWasInlined) {
+    Answers a = support::small_answers();
+    a.inlined = {{none, 1, "swap", "", 0, 21, 0, 7}};
+    a.instructions[6].inlined = 0;
+    ProfileOptions options;
+    options.by = "instruction";
+    options.inlines = true;
+    const View instructions = profile_view(a, options).value();
+    const std::size_t row = row_of(instructions, "address", "0x8018");
+    EXPECT_EQ(cell(instructions, row, "inlined through").field(),
+              "swap at inline.h:7, called by sort(int*, int) at sort.c:21");
+    EXPECT_EQ(cell(instructions, row_of(instructions, "address", "0x8000"), "inlined through").field(), "");
+    options.by = "function";
+    options.inlines = true;
+    const View inlines = profile_view(a, options).value();
+    EXPECT_NE(inlines.table.title.find("own, wherever it was inlined"), std::string::npos);
+    EXPECT_EQ(cell(inlines, row_of(inlines, "function", "swap"), "instructions").field(), "5");
+    EXPECT_EQ(cell(inlines, row_of(inlines, "function", "swap"), "places").field(), "1");
+    options = {};
+    options.by = "image";
+    const View images = profile_view(a, options).value();
+    EXPECT_EQ(column(images, "image"), (Texts{"sort.elf", "[no image]"}));
+    EXPECT_EQ(column(images, "instructions"), (Texts{"40", "6"}));
+}
+
+TEST(CallView, HistogramColumnsAndRemarks) {
+    Answers a = single_calls();
+    const View all = calls_of(a, true, true);
+    std::map<std::string, std::uint64_t> bars;
+    for (std::uint64_t first = 10; first <= 100; first += 10) bars[std::to_string(first)] = 0;
+    bars["10"] = bars["20"] = bars["100"] = 1;
+    EXPECT_EQ(sums_of(all, "histogram"), bars);
+    const auto head_of_function = [&](const std::string& pattern) {
+        CallOptions options;
+        options.function = pattern;
+        const View view = call_view(a, options).value();
+        for (const Column& c : view.table.columns)
+            if (c.name == "function") return c.head;
+        return std::string("none");
+    };
+    EXPECT_EQ(head_of_function("f"), "") << "all rows are of one function";
+    EXPECT_EQ(head_of_function("h*"), "function");
+    EXPECT_TRUE(all.below.empty());
+    a.timeline.axis.unit = "ns";
+    a.timeline.axis.uncertainty = 5;
+    const View timed = calls_of(a, true, true);
+    ASSERT_EQ(timed.below.size(), 1U);
+    EXPECT_NE(timed.below[0].find("5 ns"), std::string::npos);
+}
+
+TEST(DiffView, SumsOfMoreCapturesAreNotMeans) {
+    const Answers before = named_program("old", "app", "a1", 20), after = named_program("new", "app", "a1", 20);
+    DiffOptions options;
+    options.captures_before = options.captures_after = 2;
+    EXPECT_EQ(said(compare(before, after, options)->view, note), "");
+    options.captures_after = 3;
+    options.changed_only = true;
+    EXPECT_NE(said(compare(before, after, options)->view, note).find("2 captures before and 3 after"),
+              std::string::npos);
+    options.mean = true;
+    options.changed_only = false;
+    EXPECT_EQ(said(compare(before, after, options)->view, note), "");
+}
+
+TEST(DiffView, SamplesTellWhereTheirIntervalsAreApart) {
+    const auto samples = [](std::uint64_t first, std::uint64_t second) {
+        Answers a = capture_of("c", {{"app", "/tmp/app", "a1"}}, {{"f", "f", 0, first}, {"g", "g", 0, second}});
+        a.metrics = {{"samples", "samples"}};
+        a.metrics[0].exact = false;
+        return a;
+    };
+    DiffOptions options;
+    options.threshold_each = 1;
+    const auto grew = [&](const Answers& before, const Answers& after) {
+        return said(compare(before, after, options)->view, bad).find("grew") != std::string::npos;
+    };
+    EXPECT_TRUE(grew(samples(40, 60), samples(60, 40)));
+    EXPECT_FALSE(grew(samples(45, 55), samples(55, 45)));
+    options.captures_before = options.captures_after = 100;
+    EXPECT_FALSE(grew(samples(45, 55), samples(55, 45)));
+    options.mean = true;
+    EXPECT_TRUE(grew(samples(4'500, 5'500), samples(5'500, 4'500))) << "a mean is of as many samples";
+}
+
+TEST(DiffView, SaysWhatWasAllowedAndWhatRanOnOneSideAlone) {
+    const auto of = [](const char* capture, std::vector<Code> code) {
+        return capture_of(capture, {{"app", "/tmp/app", "a1"}}, code);
+    };
+    const Answers before = of("old", {{"gone", "gone", 0, 10}, {"kept", "kept", 0, 20}});
+    const Answers after = of("new", {{"kept", "kept", 0, 20}});
+    DiffOptions options;
+    options.threshold_each = 5;
+    EXPECT_EQ(said(compare(before, after, options)->view, note),
+              "no function grew by more than the 5% of their own cost before allowed\n");
+    options.only = {"gone"};
+    options.strict = true;
+    const auto alone = compare(before, after, options);
+    ASSERT_TRUE(alone);
+    EXPECT_NE(said(alone->view, bad).find("gone ran before alone"), std::string::npos);
+    EXPECT_EQ(said(alone->view, note).find("no function"), std::string::npos);
+}
+
+TEST(DiffView, ARenamedImageIsPairedHoweverManyOfItsFunctionsHaveNames) {
+    const auto of = [](const char* capture, const std::string& image) {
+        return capture_of(capture, {{image, "", std::string("b") + capture}},
+                          {{"f", "f", 0, 100}, {image + "+0x10?", "", 0, 50}});
+    };
+    DiffOptions options;
+    options.threshold_each = 5;
+    const auto view = compare(of("old", "tool"), of("new", "prog"), options);
+    ASSERT_TRUE(view);
+    EXPECT_EQ(said(view->view, bad), "");
+    EXPECT_EQ(cell(view->view, row_of(view->view, "function", "f"), "what").field(), "same");
+}
+
+TEST(Only, SuggestsNamesThatContainTheWord) {
+    Only only({"sor"});
+    only.add(Only::Kind::function, "sort(int*, int)");
+    only.add(Only::Kind::function, "main");
+    EXPECT_NE(only.unknown("function").find("sort(int*, int)"), std::string::npos) << only.unknown("function");
+    EXPECT_EQ(only.unknown("function").find("main"), std::string::npos) << only.unknown("function");
 }
 
 TEST(ColumnsDocument, SaysWhatIsPrinted) {
