@@ -23,7 +23,7 @@ if(TARGET etm4_flow_test)
         --gtest_filter=captures/Etm4Golden.IsRightAgainAfterDamage*)
     waymark_long_test(etm4_damaged_flow WAYMARK_DAMAGES=10000 etm4_flow_test --gtest_filter=captures/Damaged*)
 endif()
-waymark_long_test(account WAYMARK_PROPERTY_PROGRAMS=10000 account_property_test --gtest_filter=AccountProperty.*)
+waymark_long_test(account WAYMARK_PROPERTY_PROGRAMS=10000 account_property_test --gtest_filter=Account*)
 # 10,000 damages of streams in which paths repeat, of such that speculate, and of such that count cycles.
 waymark_long_test(etm4_damaged_paths WAYMARK_PROPERTY_PROGRAMS=10000 etm4_test
     --gtest_filter=Etm4Paths.OfDamaged*:Etm4Speculation.AgreeOnDamaged*:Etm4Cycles.AgreeOnDamaged*)
