@@ -4,9 +4,9 @@
 usage: account_test.py WAYMARK SOURCE_FOLDER
 
 The captures are those in examples/ and tests/cli/fixtures and, where the folder is there, captures of real hardware. Of
-each capture one sentence is expected from `info`, `flow --format summary`, the views in text and JSON, `doctor`, an answers
-file, an export, the report's page, a fleet of this one capture, and, if it is a recording, `verify`. A command that gives
-results without the sentence fails.
+each capture one sentence is expected from `info`, `flow --format summary`, the views in text and JSON, `doctor`, answers
+files (whole, and of ranges alone), `pgo`, an export, the report's page, a fleet of this one capture, and, if it is a
+recording, `verify`. A command that gives results without the sentence fails.
 """
 import base64
 import collections
@@ -26,8 +26,8 @@ from cli_test import use  # noqa: E402
 from scratch import HANGS, Folder  # noqa: E402
 
 WAYMARK = SOURCE = None
-COMMANDS = {"answers file", "callgrind", "coverage, json", "doctor", "dpu tasks", "dpu tasks, json", "fleet status", "flow",
-            "info", "info, json", "page", "profile", "profile, json", "spe quality"}
+COMMANDS = {"answers file", "answers file, ranges", "callgrind", "coverage, json", "doctor", "dpu tasks", "dpu tasks, json", "fleet status", "flow",
+            "info", "info, json", "page", "pgo", "profile", "profile, json", "spe quality"}
 
 
 def run(*arguments):
@@ -39,6 +39,12 @@ def of_text(text):
     """The sentence of a head or a summary: a clause a line."""
     clauses = re.search(r"^ *run +(\S.*(?:\n +(?:observed|not traced|lost|not decoded|uncertain)\b.*)*)", text, re.M)
     return "; ".join(line.strip() for line in clauses[1].splitlines()) if clauses else ""
+
+
+def of_note(errors, sentence):
+    """Commands whose results have no place for the sentence say it only of captures that are a part of a run."""
+    note = re.search(r"note: of the run: (.*)", errors)
+    return note[1] if note else sentence if re.fullmatch("observed [^;]*", sentence) else ""
 
 
 def of_json(text):
@@ -101,6 +107,12 @@ class Account(unittest.TestCase):
             take("callgrind", lambda text: re.search(r"^desc: Run: (.*)", text, re.M)[1],
                  "export", answers, "--to", "callgrind")
             page = folder / "page.html"
+            for name, command in (("answers file, ranges", ("answers", capture, *given, "--only-ranges", "-o",
+                                                            folder / "ranges.answers")),
+                                  ("pgo", ("pgo", capture, *given, "--for", "branch-list", "-o", folder / "list.bl"))):
+                done = run(*command)
+                if done.returncode == 0:
+                    out[name] = of_note(done.stderr, next(iter(out.values()), ""))
             take("page", lambda _: of_page(page.read_text()), "report", answers, "-o", page)
             job = folder / "job"
             shutil.rmtree(job, ignore_errors=True)

@@ -39,7 +39,31 @@ struct Decoded {
     Ways ways;
     std::uint64_t edges{};
     std::uint64_t returns{}, inclusive{};  // of calls
+    flow::Troubles troubles{};
 };
+
+/// Counts do not give cycles to ranges.
+void expect_same_troubles(const flow::Troubles& counted, const flow::Troubles& one_by_one) {
+    const auto list = [](const flow::Troubles& t) {
+        std::string out = fmt::format("{} handlers, {} resumptions, {} without code, {} untraced without a size",
+                                      t.handlers_left_out, t.resumptions, t.without_code, t.untraced_unsized);
+        const auto add = [&](std::string_view name, const flow::Trouble& one) {
+            if (one.times != 0)
+                out += fmt::format("\n{}: {} times, {} bytes, from {} on, {:#x}, {:#x}, amount {}", name, one.times,
+                                   one.bytes, one.offset, one.address, one.expected, one.amount);
+        };
+        for (const flow::Trouble& gap : t.gaps) add("gap", gap);
+        for (const flow::Trouble& conflict : t.contradictions) add("contradiction", conflict);
+        add("no image", t.no_memory);
+        add("overflow", t.overflows);
+        add("no branch", t.long_walks);
+        add("no address", t.unplaced);
+        add("untraced", t.untraced);
+        add("uncommitted", t.uncommitted);
+        return out;
+    };
+    EXPECT_EQ(list(counted), list(one_by_one));
+}
 
 /// By the ranges one by one, or by the counts of the decoder.
 template <class D, class Part>
@@ -64,6 +88,7 @@ Decoded<D> decode(const Part& part, Bytes bytes, bool by_counts, unsigned worker
     }
     sink.finish();
     Decoded<D> out;
+    out.troubles = sink.troubles();
     for (const analysis::FlowCounts* counts : sink.counts()) {
         for (const std::uint64_t times : counts->times) out.edges += times;
         for (std::size_t i = 0; i < counts->ways().size(); ++i) {
@@ -118,9 +143,11 @@ void expect_same(const Part& part, Bytes bytes) {
             EXPECT_EQ(several.returns, one_by_one.returns);
             EXPECT_EQ(several.inclusive, one_by_one.inclusive);
             ASSERT_EQ(several.ways, one_by_one.ways);
+            expect_same_troubles(several.troubles, one_by_one.troubles);
         }
         const Decoded<D> counted = decode<D>(part, bytes, true, workers);
         EXPECT_EQ(counted.edges, one_by_one.edges);
+        expect_same_troubles(counted.troubles, one_by_one.troubles);
         // Where an exception came before the first instruction, and there is none that could run, counts have no block.
         Ways expected;
         for (const auto& [way, times] : one_by_one.ways) {

@@ -133,6 +133,11 @@ public:
             make_room_for_event();
         add_event(offset, std::forward<Anything>(what));
     }
+    /// A range that is counted elsewhere (Sink::counts_suffice).
+    void counted_range(std::uint32_t edge) {
+        if (batch_->count >= batch_ranges) flush();
+        batch_->ranges[batch_->count++] = {edge, 0, no_cycles, 0};
+    }
     // For CountWriter's sake.
     void reserve(std::uint32_t) {}
     [[nodiscard]] static constexpr bool branch_waits() { return false; }
@@ -294,8 +299,9 @@ public:
 };
 
 /// Counts how often each edge ran instead of telling each time it did. Everything that is not a range goes to a sink as
-/// it does from a BatchWriter, in batches without ranges. If asked, counts also where indirect branches went: the way
-/// from one leads to the block that the next range is of, unless flow was lost or changed to another thread in between.
+/// it does from a BatchWriter. Between two events one range, which ran no times, stands for the ranges that are counted
+/// (but not before cycle counts and timestamps). If asked, counts also where indirect branches went: the way from one
+/// leads to the block that the next range is of, unless flow was lost or changed to another thread in between.
 class CountWriter {
 public:
     /// `table` and `events` are borrowed.
@@ -307,6 +313,7 @@ public:
     WM_INLINE void range(std::uint32_t edge, Offset, std::uint32_t cycles = no_cycles) {
         reserve(edge | 1U);
         counts_[guard + edge] += step_;
+        last_ = edge;
         if (cycles != no_cycles) cycles_ += step_ * cycles;
         if (!ways_on_) return;
         arrived(edge / 2);
@@ -316,9 +323,10 @@ public:
     WM_INLINE void event(Offset offset, Anything&& what) {
         if (ways_on_) [[unlikely]]
             before_event(what);
+        deliver_range();
         events_.event(offset, std::forward<Anything>(what));
     }
-    void flush() { events_.flush(); }
+    void flush() { events().flush(); }
     /// Makes room for this edge and all below.
     void reserve(std::uint32_t edge) {
         if (guard + edge >= counts_.size()) counts_.resize(2 * (guard + edge) + 1024);
@@ -342,6 +350,7 @@ public:
         WM_INLINE ~Run() {
             out_.cycles_ += cycles_;
             out_.state_.from = from_;
+            if (last_ != nothing) out_.last_ = last_;
         }
 
         template <class Packet>
@@ -349,16 +358,20 @@ public:
         [[nodiscard]] static constexpr bool has_room() { return true; }
         template <class Packet, class... Edge>
         WM_INLINE std::int32_t put(Packet, std::uint32_t cycles, unsigned count, Edge... edges) {
-            return add(steps_, step_, cycles, count, edges...);
+            const std::int32_t last = add(steps_, step_, cycles, count, edges...);
+            before_ = std::exchange(last_, static_cast<std::uint32_t>(last));
+            return last;
         }
         template <class... Edge>
         void take_back(std::uint32_t cycles, unsigned count, Edge... edges) {
+            last_ = before_;
             (void)add((step_ == 1 ? steps_of<minus_1> : steps_of<1>).data(), ~step_ + 1, cycles, count, edges...);
         }
         /// The ranges of a path, whose times it keeps: a FoldedCounts.
         template <class Path>
         WM_INLINE void path(const std::uint8_t*, Path& path) {
             path.times += step_;
+            last_ = path.ranges[0].edge;
         }
         /// The last edge put is a taken indirect branch.
         WM_INLINE void branched(std::int32_t edge) { from_ = ways_on_ ? static_cast<std::uint32_t>(edge) : 0; }
@@ -411,6 +424,7 @@ public:
         const std::uint8_t* const first_byte_;
         const bool ways_on_;
         std::uint32_t from_;
+        std::uint32_t last_ = nothing, before_ = nothing;  // the last edge put, and the last before that `put`
         std::uint64_t cycles_ = 0;
     };
 
@@ -471,9 +485,16 @@ public:
     /// From here on ranges are taken back instead of counted: who counted what did not happen counts it again so.
     void take_back(bool on) { step_ = on ? ~std::uint64_t{0} : 1; }
     /// The events' own writer.
-    [[nodiscard]] BatchWriter& events() { return events_; }
+    [[nodiscard]] BatchWriter& events() {
+        deliver_range();
+        return events_;
+    }
 
 private:
+    /// What follows comes behind the ranges counted so far.
+    WM_INLINE void deliver_range() {
+        if (last_ != nothing) events_.counted_range(std::exchange(last_, nothing));
+    }
     WM_INLINE void way(std::uint32_t from, std::uint32_t block) {
         if (from == WayState::part_begins) [[unlikely]] {
             state_.first = block;
@@ -489,7 +510,9 @@ private:
 
     // Number of negative edges that Run::put may get for ranges that are not counted.
     static constexpr std::size_t guard = 8;
+    static constexpr std::uint32_t nothing = 0xffffffff;
     BatchWriter events_;
+    std::uint32_t last_ = nothing;  // the edge that ran last, if no range stands for it yet
     bool ways_on_ = false;
     WayState state_;
     WayCounts ways_;

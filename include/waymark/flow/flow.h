@@ -285,7 +285,7 @@ public:
         (void)least;
         return {};
     }
-    /// True: batches need hold no ranges, `take_counts` comes instead, which is quicker. For coverage and profiles.
+    /// True: `take_counts` brings the ranges, which is quicker. In batches, ranges of no times stand for them.
     [[nodiscard]] virtual bool counts_suffice() const { return false; }
     /// True: the counts must include the ways that indirect branches went.
     [[nodiscard]] virtual bool wants_ways() const { return false; }
