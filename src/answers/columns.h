@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "waymark/answers/unknown_costs.h"
 #include "waymark/answers/views.h"
 
 namespace waymark::answers {
@@ -19,15 +20,16 @@ void add_line(Columns<Row>& columns, const Answers& answers) {
                 [&answers](const Row& r) { return known(path_text(answers, r.source)); });
 }
 
-/// A column for each metric, of `costs(row)`; those without are empty.
+/// A column for each metric, of `costs(row)`; those without, and those that are not known, are empty. `parts`: rows are
+/// of parts of blocks, whose share of the cycles of their block may be 0.
 template <class Row, class CostsOf>
 void add_costs(Columns<Row>& columns, const Answers& answers, const std::string& suffix, const std::string& what,
-               CostsOf costs, const auto& head) {
+               CostsOf costs, const auto& head, bool parts = false) {
     for (std::size_t m = 0; m < answers.metrics.size(); ++m)
         columns.add(Column::count(answers.metrics[m].name + suffix, head(m), what, answers.metrics[m].unit),
-                    [costs, m](const Row& r) {
+                    [costs, m, parts, &answers](const Row& r) {
                         const Costs& all = costs(r);
-                        return m < all.size() ? Cell(all[m]) : Cell();
+                        return m < all.size() && (parts || !is_unknown(answers, all, m)) ? Cell(all[m]) : Cell();
                     });
 }
 

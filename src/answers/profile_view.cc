@@ -89,7 +89,8 @@ public:
         }
         add_costs(
             columns, answers_, "", "own cost", [](const ProfileRow& r) -> const Costs& { return r.self; },
-            [&](std::size_t m) { return answers_.metrics[m].name; });
+            [&](std::size_t m) { return answers_.metrics[m].name; },
+            options_.by == "line" || options_.by == "instruction" || options_.inlines);
         if (inclusive_known_) {
             add_costs(
                 columns, answers_, " inclusive", "with what it called, recursion counted once",

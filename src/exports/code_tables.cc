@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "table_cells.h"
+#include "waymark/answers/unknown_costs.h"
 
 namespace waymark::exports {
 namespace {
@@ -43,7 +44,7 @@ void functions_rows(const Answers& a, const RowSink& sink) {
 constexpr std::array function_costs_columns{
     Column{"function", integer, "whose costs these are", "functions.id"},
     Column{"metric", integer, "what is counted; rows that would be 0 are left out", "metrics.id"},
-    Column{"self", integer, "its own"},
+    Column{"self", integer, "its own; null: not known, as where no count of cycles covers it"},
     Column{"inclusive", integer, "with what it called, recursion counted once; null: who called whom is not known"},
 };
 void function_costs_rows(const Answers& a, const RowSink& sink) {
@@ -51,9 +52,11 @@ void function_costs_rows(const Answers& a, const RowSink& sink) {
     for (std::size_t i = 0; i < costs.size(); ++i)
         for (std::size_t m = 0; m < a.metrics.size(); ++m) {
             const std::uint64_t self = cost_of(costs[i].self, m), all = cost_of(costs[i].inclusive, m);
-            if (self != 0 || all != 0)
+            const bool unknown = is_unknown(a, costs[i].self, m);
+            const bool no_sum = costs[i].inclusive.empty() || is_unknown(a, costs[i].inclusive, m);
+            if (self != 0 || all != 0 || unknown)
                 put_row(sink,
-                        {number(i), number(m), number(self), costs[i].inclusive.empty() ? nothing() : number(all)});
+                        {number(i), number(m), unknown ? nothing() : number(self), no_sum ? nothing() : number(all)});
         }
 }
 
