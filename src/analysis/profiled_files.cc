@@ -10,6 +10,7 @@
 
 #include "waymark/analysis/branch_lists.h"
 #include "waymark/answers/account.h"
+#include "waymark/answers/account_effects.h"
 #include "waymark/answers/costs.h"
 #include "waymark/answers/parts.h"
 #include "waymark/core/numbers.h"
@@ -86,8 +87,7 @@ std::string ProfileCover::text() const {
     const std::uint64_t known = saturating(everything, not_decoded);
     const std::string of_known = fmt::format("{}{}{} of the run", open_ended ? "at most " : "",
                                              rounded || estimated ? "about " : "", share_text(profiled, known));
-    // Answers of ranges alone do not count handlers that were left out, so a whole account is no proof of a whole run.
-    if (not_decoded == 0 && !open_ended) return of_decoded + " of all that was decoded";
+    if (not_decoded == 0 && !open_ended) return of_decoded + (estimated ? " of all that was decoded" : " of the run");
     return fmt::format("{} as far as it is known, and {} of what was decoded", of_known, of_decoded);
 }
 
@@ -95,11 +95,8 @@ namespace {
 
 /// Of a row: what it adds to what is known to have run.
 void add_account_row(ProfileCover& out, const answers::AccountRow& row, double instructions_a_range) {
-    const answers::AccountRule& rule = answers::account_rule(row.reason);
-    if (rule.state == answers::AccountState::observed) return;
-    out.estimated |= rule.estimates;
-    // Samples stand for all that ran, and what is uncertain is among what was decoded.
-    if (rule.estimates) return;
+    out.estimated |= answers::account_rule(row.reason).estimates;
+    if (!answers::adds_to_decoded(row.reason)) return;
     if (row.instructions) {
         out.not_decoded = saturating(out.not_decoded, *row.instructions);
     } else if (row.ranges && instructions_a_range > 0) {

@@ -8,6 +8,7 @@
 #include <limits>
 #include <tuple>
 
+#include "waymark/answers/account_effects.h"
 #include "waymark/core/numbers.h"
 
 namespace waymark::answers {
@@ -207,6 +208,24 @@ std::string account_sentence(const Account& account) {
     return fmt::format("{}", fmt::join(account_clauses(account), "; "));
 }
 
+bool hides_within_calls(AccountReason reason) {
+    switch (reason) {
+        case Reason::decoded:
+        case Reason::before_start:
+        case Reason::after_end:
+        case Reason::overflow:
+        case Reason::packets:
+        case Reason::frames:
+        case Reason::unsynchronised:
+        case Reason::overwritten:
+        case Reason::cut:
+        case Reason::no_image: return false;
+        default: return account_rule(reason).lowers_sums || account_rule(reason).estimates;
+    }
+}
+
+bool adds_to_decoded(AccountReason reason) { return reason != Reason::decoded && !account_rule(reason).estimates; }
+
 std::string account_document() {
     std::string out =
         "# How much of the run this is\n"
@@ -227,15 +246,50 @@ std::string account_document() {
         "  From where flow was lost, the code that can be reached is known. *Not executed* is then said of other "
         "code;\n"
         "  an interrupt or a signal that came and went in what was lost may have run it all the same.\n"
+        "- *lengths of calls*: whether a call that is seen whole may contain such a part.\n"
+        "- *share of the run*: how much of the run a profile covers. The part adds to the whole, with its size if "
+        "that\n"
+        "  is known; else the share is the greatest possible one. Or the part does not change the share.\n"
         "- *`--strict`*: whether the command exits with status 1.\n"
         "\n"
-        "| state | reason | meaning | counts | code that was not seen | `--strict` |\n"
-        "|---|---|---|---|---|---|\n";
+        "| state | reason | meaning | counts | code that was not seen | lengths of calls | share of the run | "
+        "`--strict` |\n"
+        "|---|---|---|---|---|---|---|---|\n";
     for (const AccountRule& rule : rules)
-        out += fmt::format("| {} | {} | {} | {} | {} | {} |\n", name(rule.state),
+        out += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", name(rule.state),
                            account_reason_words[static_cast<std::size_t>(rule.reason)], rule.what,
                            Completeness{rule.lowers_sums, rule.estimates, {}, false}.word(),
-                           hides_words[static_cast<std::size_t>(rule.hides)], rule.strict ? "fails" : "passes");
+                           hides_words[static_cast<std::size_t>(rule.hides)],
+                           rule.estimates                    ? "estimate"
+                           : hides_within_calls(rule.reason) ? "at least"
+                                                             : "exact",
+                           adds_to_decoded(rule.reason) ? "size, or at most" : "unchanged",
+                           rule.strict ? "fails" : "passes");
+    out +=
+        "\n"
+        "## What views and gates do\n"
+        "\n"
+        "Every view has the sentence of the account, or a note on standard error where its format has no place for "
+        "it.\n"
+        "Beside that:\n"
+        "\n"
+        "| view or gate | column | effect |\n"
+        "|---|---|---|\n"
+        "| `profile`, `branches`, `loops`, `exceptions`, `diff`, exports of costs | counts | the word beside the "
+        "figures |\n"
+        "| `coverage`, `branches`, exports of coverage | code that was not seen | *not executed* or *not observed*, "
+        "by instruction, line and direction |\n"
+        "| `coverage --fail-under` | code that was not seen | *not observed* counts as not run |\n"
+        "| `calls --slowest` | lengths of calls | the word beside the figures |\n"
+        "| `pgo` | share of the run | `covers N %` and `at most` |\n"
+        "| `--strict` of views of program flow, of `flow` and `diff` | `--strict` | status 1 |\n"
+        "| `--strict` of `spe` and `dpu` | | status 1 if the unit's own figures show a loss |\n"
+        "| `doctor` | `--strict` | the capture *decodes in part*; else *nothing is wrong*, if nothing else is found |\n"
+        "| `info` | `--strict` | *Nothing wrong was found* is said only of captures that pass |\n"
+        "| `verify`, `fleet status` | | the sentence alone: they compare and count what was decoded |\n"
+        "\n"
+        "A threshold (`diff --threshold`) compares what was decoded; with `--strict` it also fails where one side "
+        "lacks a part.\n";
     return out;
 }
 

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "columns.h"
+#include "waymark/answers/account_effects.h"
 #include "waymark/answers/costs.h"
 #include "waymark/answers/only.h"
 #include "waymark/answers/sampled.h"
@@ -174,26 +175,6 @@ std::vector<Bucket> histogram(const std::vector<std::uint64_t>& sorted) {
     return out;
 }
 
-/// Reasons of missing flow that leave no mark on the timeline, so that any call may contain such a place.
-bool hides_within_calls(const Account& account) {
-    using enum AccountReason;
-    return std::ranges::any_of(account, [](const AccountRow& row) {
-        switch (row.reason) {
-            case decoded:
-            case before_start:
-            case after_end:
-            case overflow:
-            case packets:
-            case frames:
-            case unsynchronised:
-            case overwritten:
-            case cut:
-            case no_image: return false;
-            default: return account_rule(row.reason).lowers_sums || account_rule(row.reason).estimates;
-        }
-    });
-}
-
 std::string part_name(const Answers& answers, Index part) {
     if (part == own_code) return "own code";
     if (part == all_exceptions) return "exceptions";
@@ -283,7 +264,9 @@ Result<View> call_view(const Answers& answers, const CallOptions& options) {
     for (const CallNode& node : answers.calls)
         if (node.function < wanted.size() && wanted[node.function]) all_calls = saturating(all_calls, node.calls);
     const bool estimates = time || completeness(answers.account).estimates;
-    const bool lower = timeline.resolution != 0 || hides_within_calls(answers.account);
+    const bool lower = timeline.resolution != 0 || std::ranges::any_of(answers.account, [](const AccountRow& row) {
+                           return hides_within_calls(row.reason);
+                       });
     const char* const word = estimates ? "estimate" : lower ? "at least" : "exact";
     View::Sums figures{{"calls", all_calls}, {"timed", calls.size()}, {"whole", lengths.size()}, {"merged", merged}};
     view.above.push_back(
@@ -344,8 +327,9 @@ Result<View> call_view(const Answers& answers, const CallOptions& options) {
         fmt::format("the slowest calls of {}{}{}, in {}", options.function, options.callees ? "" : ", without callees",
                     options.interrupts ? "" : ", without exceptions", unit);
     if (time && timeline.axis.uncertainty != 0)
-        view.below.push_back(fmt::format("Positions between timestamps are interpolated: a length may be off by {} {}.",
-                                         grouped(timeline.axis.uncertainty), unit));
+        view.below.push_back(fmt::format(
+            "Positions between timestamps are interpolated: of 95 % of what ran they are off by at most {} {}.",
+            grouped(timeline.axis.uncertainty), unit));
     if (const std::string note = metric_note(answers, unit); !note.empty()) view.below.push_back(note);
     if (timeline.resolution != 0)
         view.remark(

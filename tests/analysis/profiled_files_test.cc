@@ -33,7 +33,7 @@ std::string cover_text(answers::Account rows) {
 const AccountRow decoded{.reason = AccountReason::decoded, .instructions = 1000, .ranges = 200};
 
 TEST(ProfileCover, IsOfTheRunAsFarAsItsAccountKnowsIt) {
-    EXPECT_EQ(cover_text({decoded}), "50.0% of all that was decoded");
+    EXPECT_EQ(cover_text({decoded}), "50.0% of the run");
     // What ran in code without an image is known in ranges, and what ran in a Q element in instructions.
     EXPECT_EQ(cover_text({decoded, {.reason = AccountReason::no_image, .ranges = 600}}),
               "about 12.5% of the run as far as it is known, and 50.0% of what was decoded");

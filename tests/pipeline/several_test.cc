@@ -3,8 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <map>
 #include <string>
+#include <vector>
+
+#include "waymark/analysis/profiled_files.h"
+#include "waymark/answers/account.h"
 
 namespace waymark::pipeline {
 namespace {
@@ -90,6 +95,44 @@ TEST_F(Several, LossesComeBeforeUnusedFiles) {
     EXPECT_EQ(shortcoming_of({&part, &lossy}).of, &lossy);
     EXPECT_EQ(shortcoming_of({&part, &other}).of, &part);
     EXPECT_EQ(shortcoming_of({&part, &other}).what, "not decoded: 2 stretches without an address");
+}
+
+/// The table of docs/account.md, by reason: the cells of its row.
+std::map<std::string, std::vector<std::string>> documented_reasons() {
+    std::map<std::string, std::vector<std::string>> out;
+    std::ifstream file(WAYMARK_SOURCE_DIR "/docs/account.md");
+    for (std::string line; std::getline(file, line);) {
+        if (!line.starts_with("| ")) continue;
+        std::vector<std::string> cells;
+        for (std::size_t from = 2, end = 0; (end = line.find(" |", from)) != line.npos; from = end + 3)
+            cells.push_back(line.substr(from, end - from));
+        if (cells.size() == 8) out[cells[1]] = cells;
+    }
+    return out;
+}
+
+// What the document says of each reason is what gates and views do.
+TEST_F(Several, ReasonsDoWhatTheirTableSays) {
+    auto documented = documented_reasons();
+    for (const answers::AccountRule& rule : answers::account_rules()) {
+        const std::string word(answers::account_reason_words[static_cast<std::size_t>(rule.reason)]);
+        SCOPED_TRACE(word);
+        const std::vector<std::string> cells = documented[word];
+        ASSERT_EQ(cells.size(), 8U);
+        Answers part = capture_of("ETE");
+        part.images.push_back({.name = "program"});
+        part.ranges.emplace_back();
+        part.ranges.back().image = 0;
+        part.ranges.back().times = part.ranges.back().instructions = 10;
+        answers::add(part.account, {.reason = answers::AccountReason::decoded, .instructions = 100, .ranges = 10});
+        if (rule.reason != answers::AccountReason::decoded) answers::add(part.account, {.reason = rule.reason});
+        EXPECT_EQ(cells[0], answers::name(rule.state));
+        EXPECT_EQ(cells[3], answers::completeness(part.account).word());
+        const std::string cover = analysis::profile_cover(part, [](answers::Index) { return true; }, {}).text();
+        EXPECT_EQ(cells[6] != "unchanged", cover.starts_with("at most 100.0% of the run")) << cover;
+        EXPECT_EQ(cover == "100.0% of the run", rule.reason == answers::AccountReason::decoded) << cover;
+        EXPECT_EQ(cells[7] == "fails", shortcoming_of({&part}).of != nullptr);
+    }
 }
 
 }  // namespace

@@ -1,0 +1,15 @@
+/// What single views and gates make of a reason of the account, where that is more than the rule of the reason says
+/// (answers/account.h).
+#pragma once
+
+#include "waymark/answers/account.h"
+
+namespace waymark::answers {
+
+/// Such a place leaves no mark on the timeline, so any call may contain one, and its length is at least what is seen.
+[[nodiscard]] bool hides_within_calls(AccountReason reason);
+/// What ran there adds to what was decoded, so that a profile covers less of the run. Samples stand for all that ran,
+/// and what is uncertain is among what was decoded.
+[[nodiscard]] bool adds_to_decoded(AccountReason reason);
+
+}  // namespace waymark::answers
