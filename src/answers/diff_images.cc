@@ -250,7 +250,7 @@ std::string missing_images(const Only& only, const Answers& before, const Answer
     std::vector<std::string> words[2];  // that name an image of one side only
     for (const std::string& word : only.words(Only::Kind::image)) {
         std::set<std::string> keys[2] = {keys_of(word, before, images), keys_of(word, after, images)};
-        // One build is one image, whatever it is called.
+        // One build is one image, under any name.
         std::set<std::string> same;
         for (const std::set<std::string>& of : keys)
             for (const std::string& key : of)

@@ -20,7 +20,7 @@ inline constexpr std::string_view timeline_is_a_sample =
 [[nodiscard]] bool has_timeline(const Answers& a);
 
 /// Keeps the captures that come first in an order in which nothing but their own name and timeline counts, so that it
-/// keeps the same ones whatever was added first.
+/// keeps the same ones in any order of adding.
 class MergedTimelines {
 public:
     /// `maps`: where the functions of `a` are in the sum.

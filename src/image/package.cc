@@ -215,7 +215,7 @@ Result<fs::path> openable(const fs::path& path) {
     if (compressed && unpacked >= most_unpacked)
         return Error{Errc::unsupported,
                      fmt::format("{}: is not unpacked, as the modules that were unpacked before take {} MiB of memory; "
-                                 "unpack it and give what comes out of it with --image",
+                                 "unpack it and give the result with --image",
                                  path.string(), unpacked >> 20)};
     WM_ASSIGN_OR_RETURN(const fs::path copy, compressed ? unpack_module(path) : unpack(package, name));
     if (compressed) unpacked += memory_of(copy);

@@ -32,7 +32,7 @@ namespace waymark {
 }
 
 /// A JSON string, quotes included. What is not UTF-8 becomes U+FFFD; marks of direction are escaped, so that the string
-/// is the same and looks like what it is. `put` takes its pieces.
+/// stays the same and reads as it is stored. `put` takes its pieces.
 template <class Put>
 void json_pieces(std::string_view text, Put&& put) {
     constexpr std::string_view whole = "\"";
