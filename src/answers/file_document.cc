@@ -25,6 +25,7 @@ public:
     void number(std::string_view name, auto&&, std::string_view what) { line(name, "number", what); }
     void address(std::string_view name, auto&&, std::string_view what) { line(name, "address", what); }
     void text(std::string_view name, auto&&, std::string_view what) { line(name, "text", what); }
+    void shared(std::string_view name, auto&&, std::string_view what) { line(name, "shared text", what); }
     void real(std::string_view name, auto&&, std::string_view what) { line(name, "real", what); }
     void maybe(std::string_view name, auto&&, std::string_view what) { line(name, "maybe", what); }
     void index(std::string_view name, auto&&, IndexedTable place, std::string_view what) {
@@ -124,7 +125,10 @@ std::string answers_document() {
         "| 6 maybe | a byte 0 for no value, or a byte 1 and a number |\n"
         "| 7 list | the number of items. The column is a text of all these numbers, and then a table with the items "
         "of\n"
-        "  all rows; items that are numbers or texts are its column `value` |\n";
+        "  all rows; items that are numbers or texts are its column `value` |\n"
+        "| 8 shared text | a number: 0 for a text that no row before it has, which follows as in a column of texts; "
+        "else the place of the text among the different texts of the column, from 1 on. A reader takes a column of "
+        "texts, too |\n";
     // A line of a table is one line.
     if (const std::size_t at = out.text_of.find("items of\n  all"); at != std::string::npos)
         out.text_of.replace(at, std::string_view("items of\n  all").size(), "items of all");

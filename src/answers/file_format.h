@@ -19,9 +19,9 @@ namespace waymark::answers {
 
 inline constexpr std::array<std::uint8_t, 8> file_magic{0x89, 'W', 'M', 'A', 'N', 'S', '\r', '\n'};
 
-enum class ColumnType : std::uint8_t { number, address, text, real, index, choice, maybe, list };
-inline constexpr std::array<std::string_view, 8> column_types{"number", "address", "text",  "real",
-                                                              "index",  "choice",  "maybe", "list"};
+enum class ColumnType : std::uint8_t { number, address, text, real, index, choice, maybe, list, shared };
+inline constexpr std::array<std::string_view, 9> column_types{"number", "address", "text", "real",       "index",
+                                                              "choice", "maybe",   "list", "shared text"};
 
 using FileBuffer = std::vector<std::uint8_t>;
 

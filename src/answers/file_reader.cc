@@ -146,6 +146,21 @@ public:
         if (!found) return void(damaged(fmt::format("its column {}", name)));
         if (reading_.take(found->size(), 1)) value = as_text(*found);
     }
+    void shared(std::string_view name, SharedText& value, std::string_view) {
+        Known* k = column(name, ColumnType::shared);
+        if (k == nullptr) return;
+        const auto number = k->is_text ? std::optional<std::uint64_t>(0) : k->data.number();
+        if (!number || *number > k->texts.size()) return void(damaged(fmt::format("its column {}", name)));
+        if (*number != 0) {
+            value = k->texts[static_cast<std::size_t>(*number - 1)];
+            return;
+        }
+        const auto found = k->data.text();
+        if (!found) return void(damaged(fmt::format("its column {}", name)));
+        if (!reading_.take(found->size(), 1)) return;
+        value = std::string(as_text(*found));
+        if (!k->is_text) k->texts.push_back(value);
+    }
     void real(std::string_view name, double& value, std::string_view) {
         Known* k = column(name, ColumnType::real);
         if (k == nullptr) return;
@@ -198,6 +213,8 @@ private:
         Pull data;
         std::uint64_t before = 0;
         std::unique_ptr<TableReader> rows{};
+        bool is_text = false;  ///< of shared texts, as earlier versions wrote them: each by itself
+        std::vector<SharedText> texts{};
     };
     [[nodiscard]] bool ok() const { return reading_.wrong.empty(); }
     bool damaged(const std::string& what) {
@@ -210,7 +227,9 @@ private:
             const auto found =
                 std::find_if(fields_.begin(), fields_.end(), [&](const Known& k) { return k.name == name; });
             known_.push_back(found == fields_.end() ? nullptr : &*found);
-            if (found != fields_.end() && found->type != static_cast<std::uint8_t>(type)) {
+            if (found != fields_.end() && type == ColumnType::shared)
+                found->is_text = found->type == static_cast<std::uint8_t>(ColumnType::text);
+            if (found != fields_.end() && !found->is_text && found->type != static_cast<std::uint8_t>(type)) {
                 damaged(fmt::format("its column {} is no {}", name, column_types[static_cast<std::size_t>(type)]));
                 return nullptr;
             }
@@ -247,6 +266,7 @@ public:
     void number(auto&&...) {}
     void address(auto&&...) {}
     void text(auto&&...) {}
+    void shared(auto&&...) {}
     void real(auto&&...) {}
     void choice(auto&&...) {}
     void maybe(auto&&...) {}

@@ -3,6 +3,7 @@
 #include <bit>
 #include <memory>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "file_format.h"
@@ -43,6 +44,12 @@ public:
     }
     void text(std::string_view name, const std::string& value, std::string_view) {
         put_text(column(name, ColumnType::text).bytes, value);
+    }
+    void shared(std::string_view name, const SharedText& value, std::string_view) {
+        Field& field = column(name, ColumnType::shared);
+        const auto [at, fresh] = field.texts.try_emplace(value.view(), field.texts.size() + 1);
+        put_number(field.bytes, fresh ? 0 : at->second);
+        if (fresh) put_text(field.bytes, value.view());
     }
     void real(std::string_view name, double value, std::string_view) {
         put_le(column(name, ColumnType::real).bytes, std::bit_cast<std::uint64_t>(value), 8);
@@ -91,6 +98,7 @@ private:
         FileBuffer bytes{};
         std::uint64_t before = 0;
         std::unique_ptr<TableWriter> rows{};
+        std::unordered_map<std::string_view, std::size_t> texts{};  // the rows own them
     };
     Field& column(std::string_view name, ColumnType type) {
         if (at_ == fields_.size()) fields_.push_back({name, type});

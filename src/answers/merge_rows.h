@@ -67,6 +67,7 @@ public:
     void number(auto&&...) {}
     void address(auto&&...) {}
     void text(auto&&...) {}
+    void shared(auto&&...) {}
     void real(auto&&...) {}
     void choice(auto&&...) {}
     void maybe(auto&&...) {}

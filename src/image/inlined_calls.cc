@@ -116,7 +116,7 @@ std::uint32_t InlinedCalls::callee_of(Dwarf_Die& die) {
     std::string linkage_name = linkage_name_of(die);
     out.declared_line = number_of(die, DW_AT_decl_line);
     out.function = linkage_name.empty() ? name : demangle(linkage_name);
-    if (linkage_name != out.function) out.linkage_name = std::move(linkage_name);
+    if (linkage_name != out.function.str()) out.linkage_name = std::move(linkage_name);
     return found->second;
 }
 

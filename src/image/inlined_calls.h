@@ -32,9 +32,9 @@ private:
     static constexpr std::uint32_t most_depth = 512;
     static constexpr std::size_t most_spans = std::size_t{1} << 22;
 
-    /// What all calls of a function have in common: names may be long.
+    /// What all calls of a function have in common.
     struct Callee {
-        std::string function, linkage_name;
+        SharedText function, linkage_name;
         std::uint32_t declared_line = 0;
     };
     struct Call {

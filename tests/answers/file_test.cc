@@ -179,6 +179,55 @@ TEST(AnswersFile, IsWhatTheDocumentSays) {
     EXPECT_EQ(read->lines[1].costs, (Costs{5, 300}));
 }
 
+/// Answers with `count` inlined calls of two functions, in turn.
+Answers with_inlined_calls(std::uint32_t count, const std::string& name) {
+    Answers a;
+    a.capture = "c";
+    a.metrics.push_back({"n", "n"});
+    a.functions.emplace_back().name = "main";
+    for (std::uint32_t i = 0; i < count; ++i)
+        a.inlined.push_back({none, 0, i % 2 == 0 ? name : "other", i % 2 == 0 ? "" : "linkage", none, i, 0, 0});
+    return a;
+}
+
+TEST(AnswersFile, NamesOfInlinedCallsAreStoredOnce) {
+    const std::string name(100'000, 'n');
+    const Buffer file = written(with_inlined_calls(9, name));
+    const auto at = sections_of(file).at("inlined");
+    std::uint64_t plain = 0;
+    for (unsigned b = 0; b < 8; ++b) plain |= std::uint64_t{at[1 + 7 + 1 + 8 + b]} << 8 * b;
+    EXPECT_LT(plain, name.size() + 1'000);
+    const auto read = read_answers(file, "file");
+    ASSERT_TRUE(read) << read.error().message;
+    ASSERT_EQ(read->inlined.size(), 9U);
+    for (std::size_t i = 0; i < 9; ++i) {
+        EXPECT_EQ(read->inlined[i].name.str(), i % 2 == 0 ? name : "other");
+        EXPECT_EQ(read->inlined[i].linkage_name.str(), i % 2 == 0 ? "" : "linkage");
+        // One text in memory, too.
+        EXPECT_EQ(read->inlined[i].name.str().data(), read->inlined[i % 2].name.str().data());
+    }
+}
+
+TEST(AnswersFile, NamesOfInlinedCallsMayBeTexts) {
+    const Buffer inlined = section("inlined", 0, 2, joined({{1}, text_column("name", {"f", "f"})}));
+    const auto read = read_answers(file_of({head(), metrics(), inlined}), "file");
+    ASSERT_TRUE(read) << read.error().message;
+    ASSERT_EQ(read->inlined.size(), 2U);
+    EXPECT_EQ(read->inlined[1].name.str(), "f");
+}
+
+TEST(AnswersFile, NamesOfInlinedCallsThatAreNotThereAreDamage) {
+    const auto of = [&](std::vector<std::uint8_t> data, std::uint64_t rows) {
+        Buffer column{4, 'n', 'a', 'm', 'e', 8, static_cast<std::uint8_t>(data.size())};
+        column.insert(column.end(), data.begin(), data.end());
+        return why(file_of({head(), metrics(), section("inlined", 0, rows, joined({{1}, column}))}));
+    };
+    EXPECT_EQ(of({0, 1, 'f', 1}, 2), "");
+    EXPECT_NE(of({0, 1, 'f', 2}, 2).find("its column name"), std::string::npos);
+    EXPECT_NE(of({1}, 1).find("its column name"), std::string::npos);
+    EXPECT_NE(of({0, 5, 'f'}, 1).find("its column name"), std::string::npos);
+}
+
 TEST(AnswersFile, OtherVersions) {
     // What a later one adds is passed over, what it leaves out has its default.
     const Buffer later = section("weather", 0, 1, joined({{1}, text_column("sky", {"blue"})}));

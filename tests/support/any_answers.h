@@ -31,6 +31,11 @@ public:
         value = words[random_.below(10)];
         if (name == "build_id") value = random_.half() ? "" : random_.half() ? "17" : "cafe";
     }
+    void shared(std::string_view name, SharedText& value, std::string_view what) {
+        std::string any_text;
+        text(name, any_text, what);
+        value = any_text;
+    }
     void real(std::string_view, double& value, std::string_view) { value = random_.below(100) / 8.0; }
     void index(std::string_view name, answers::Index& value, answers::IndexedTable place, std::string_view) {
         const std::size_t size[answers::place_count] = {a_.images.size(),    a_.sources.size(),

@@ -15,6 +15,7 @@
 
 #include "waymark/answers/account.h"
 #include "waymark/answers/table.h"
+#include "waymark/core/shared_text.h"
 #include "waymark/isa/isa.h"
 
 namespace waymark::answers {
@@ -88,11 +89,11 @@ struct SourceFile {
 
 /// A call whose callee the compiler put in its place, so that it is code of the caller's.
 struct InlinedCall {
-    Index parent = none;         ///< the inlined call it is made in, before it; none: the function itself makes it
-    Index function = none;       ///< the function with a symbol that contains the call's code
-    std::string name;            ///< name of the called function
-    std::string linkage_name{};  ///< as its symbol would be; empty: as the name
-    Index source = none;         ///< where it is called
+    Index parent = none;        ///< the inlined call it is made in, before it; none: the function itself makes it
+    Index function = none;      ///< the function with a symbol that contains the call's code
+    SharedText name;            ///< name of the called function
+    SharedText linkage_name{};  ///< as its symbol would be; empty: as the name
+    Index source = none;        ///< where it is called
     std::uint32_t line{};
     std::uint32_t discriminator{};  ///< of that line, as image::SourceLine has it
     std::uint32_t declared_line{};  ///< where the callee is declared; 0: not known

@@ -66,7 +66,7 @@ public:
     [[nodiscard]] Index of(InlinedCall call);
 
 private:
-    using Key = std::tuple<Index, Index, std::string, Index, std::uint32_t, std::uint32_t>;
+    using Key = std::tuple<Index, Index, SharedText, Index, std::uint32_t, std::uint32_t>;
     [[nodiscard]] static Key key(const InlinedCall& call);
     Answers& answers_;
     std::map<Key, Index> known_;

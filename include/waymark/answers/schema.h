@@ -142,8 +142,8 @@ template <class W>
 void fields(W& w, Of<InlinedCall> auto& r) {
     w.index("parent", r.parent, IndexedTable::inlined, "enclosing inlined call, an earlier row; none: the function");
     w.index("function", r.function, IndexedTable::functions, "function with a symbol that contains the code");
-    w.text("name", r.name, "name of the called function");
-    w.text("linkage_name", r.linkage_name, "as its symbol would be; empty: as the name");
+    w.shared("name", r.name, "name of the called function");
+    w.shared("linkage_name", r.linkage_name, "as its symbol would be; empty: as the name");
     w.index("source", r.source, IndexedTable::sources, "file of the call");
     w.number("line", r.line, "line of the call");
     w.number("discriminator", r.discriminator, "discriminator of that line");

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "waymark/core/result.h"
+#include "waymark/core/shared_text.h"
 #include "waymark/core/types.h"
 
 namespace waymark::image {
@@ -26,8 +27,8 @@ struct SourceLine {
 
 /// A call whose callee the compiler put in its place.
 struct InlinedCall {
-    std::string function;            ///< what was called, for reading; empty: debug information does not name it
-    std::string linkage_name{};      ///< as its symbol would be, where that is another name
+    SharedText function;             ///< what was called, for reading; empty: debug information does not name it
+    SharedText linkage_name{};       ///< as its symbol would be, where that is another name
     std::optional<SourceLine> at{};  ///< where it is called
     std::uint32_t declared_line{};   ///< where the callee is declared; 0: not known
     friend bool operator==(const InlinedCall&, const InlinedCall&) = default;
