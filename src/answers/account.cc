@@ -285,7 +285,7 @@ std::string account_document() {
         "| `--strict` of views of program flow, of `flow` and `diff` | `--strict` | status 1 |\n"
         "| `--strict` of `spe` and `dpu` | | status 1 if the unit's own figures show a loss |\n"
         "| `doctor` | `--strict` | the capture *decodes in part*; else *nothing is wrong*, if nothing else is found |\n"
-        "| `info` | `--strict` | *Nothing wrong was found* is said only of captures that pass |\n"
+        "| `info` | `--strict` | *Nothing wrong was found*, if the capture passes |\n"
         "| `verify`, `fleet status` | | the sentence alone: they compare and count what was decoded |\n"
         "\n"
         "A threshold (`diff --threshold`) compares what was decoded; with `--strict` it also fails where one side "
