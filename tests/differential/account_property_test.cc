@@ -420,7 +420,7 @@ void AccountProperty::hold(Recorded (*record)(std::uint64_t seed), std::initiali
         for (const RegisterValue& r : recorded.registers)
             registers += fmt::format(" --register {}={:#x}", r.name, r.value);
         SCOPED_TRACE(fmt::format("seed {}: {}; --protocol {}{}", seed, recorded.text, recorded.type, registers));
-        const auto one = run(recorded);
+        auto one = run(recorded);
         if (!one) {
             ++nothing;
             continue;
@@ -434,13 +434,6 @@ void AccountProperty::hold(Recorded (*record)(std::uint64_t seed), std::initiali
             if (!costs.self.empty()) by_function += costs.self.front();
         ASSERT_GE(by_function, instructions_in(account));
         exact += answers::completeness(account).word() == "exact" ? 1 : 0;
-        several.push_back(one->answers);
-        ran += truth.instructions;
-        if (several.size() == 3) {
-            ASSERT_EQ(wrong_in_sum(several, ran), "");
-            several.clear();
-            ran = 0;
-        }
         ASSERT_EQ(pipeline::shortcoming_of({&one->answers}).of != nullptr, answers::completeness(account).strict)
             << answers::account_sentence(account) << "; " << pipeline::shortcoming_of({&one->answers}).what;
         // Whether a reason is needed: without it, something would be said that is wrong.
@@ -457,6 +450,13 @@ void AccountProperty::hold(Recorded (*record)(std::uint64_t seed), std::initiali
                                                     other.reason == AccountReason::unsynchronised));
             });
             needed[reason] += wrong_in(one->answers, without, truth).empty() ? 0 : 1;
+        }
+        several.push_back(std::move(one->answers));
+        ran += truth.instructions;
+        if (several.size() == 3) {
+            ASSERT_EQ(wrong_in_sum(several, ran), "");
+            several.clear();
+            ran = 0;
         }
     }
     for (std::size_t i = 0; i < met.size(); ++i)
