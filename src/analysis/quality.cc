@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "waymark/isa/cores.h"
+
 namespace waymark::analysis {
 
 namespace perf = capture::perf;
@@ -13,22 +15,6 @@ namespace {
 
 constexpr std::uint32_t neoverse_n1 = 0x410fd0c0;
 constexpr std::uint32_t model_mask = 0xff0ffff0;
-
-struct Named {
-    std::uint8_t implementer;
-    std::uint16_t part;
-    std::string_view name;
-};
-constexpr Named named_cores[] = {
-    {0x41, 0xd0c, "Neoverse N1"},   {0x41, 0xd49, "Neoverse N2"}, {0x41, 0xd40, "Neoverse V1"},
-    {0x41, 0xd4f, "Neoverse V2"},   {0x41, 0xd84, "Neoverse V3"}, {0x41, 0xd8e, "Neoverse N3"},
-    {0x41, 0xd4b, "Cortex-A78C"},   {0x41, 0xd4d, "Cortex-A715"}, {0x41, 0xd81, "Cortex-A720"},
-    {0x41, 0xd89, "Cortex-A720AE"}, {0x41, 0xd87, "Cortex-A725"}, {0x41, 0xd44, "Cortex-X1"},
-    {0x41, 0xd4c, "Cortex-X1C"},    {0x41, 0xd4e, "Cortex-X3"},   {0x41, 0xd82, "Cortex-X4"},
-    {0x41, 0xd85, "Cortex-X925"},   {0x4e, 0x010, "Olympus"},     {0xc0, 0xac3, "AmpereOne"},
-    {0xc0, 0xac4, "AmpereOne A"},   {0x48, 0xd01, "TSV110"},      {0x48, 0xd02, "HIP09"},
-    {0x48, 0xd06, "HIP12"},
-};
 
 std::vector<std::string> filters_of(const perf::Attr& attr) {
     std::vector<std::string> out;
@@ -85,8 +71,9 @@ std::string core_name(std::uint32_t midr, bool modelled) {
     if (midr == 0) return "not known";
     const std::uint32_t implementer = midr >> 24, part = midr >> 4 & 0xfffU;
     const std::string revision = fmt::format("r{}p{}", midr >> 20 & 0xfU, midr & 0xfU);
-    for (const Named& core : named_cores)
-        if (core.implementer == implementer && core.part == part) return fmt::format("{} {}", core.name, revision);
+    const std::string_view name =
+        isa::core_name(static_cast<std::uint8_t>(implementer), static_cast<std::uint16_t>(part));
+    if (!name.empty()) return fmt::format("{} {}", name, revision);
     return fmt::format("implementer {:#04x} part {:#05x} {}", implementer, part, revision);
 }
 

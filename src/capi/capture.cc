@@ -14,6 +14,7 @@
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/core/wire.h"
 #include "waymark/coresight/trace_id.h"
+#include "waymark/isa/cores.h"
 #include "waymark/pipeline/answers_file.h"
 #include "waymark/pipeline/gathered.h"
 #include "waymark/pipeline/protocols.h"
@@ -84,6 +85,9 @@ Result<capture::Capture> described_capture(const wm_options& options, const std:
     const bool framed = raw.format != capture::Buffer::Format::source_data;
     WM_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> ids, trace_ids_of(input.trace_ids, framed));
     const pipeline::Protocol& protocol = *pipeline::protocol_of(raw.source_type);
+    if (!options.core.empty()) {
+        WM_RETURN_IF_ERROR(isa::check_core("the option core", options.core));
+    }
     raw.core_type = options.core;
     raw.registers = options.registers;
     for (const protocol::RegisterOption& option : protocol.register_options()) {

@@ -14,6 +14,7 @@
 #include "waymark/coresight/dstream.h"
 #include "waymark/coresight/guess.h"
 #include "waymark/doctor/identify.h"
+#include "waymark/isa/cores.h"
 #include "waymark/pipeline/protocols.h"
 #include "waymark/protocol/adapters.h"
 
@@ -212,6 +213,9 @@ Result<capture::Capture> bare_capture(const CaptureInput& options, const Note& n
         const protocol::TraceIdField field = protocol->trace_id().value_or(protocol::TraceIdField{});
         return capture::Register{std::string(field.register_name), std::uint64_t{id} << field.lowest_bit};
     };
+    if (!options.core.empty()) {
+        WM_RETURN_IF_ERROR(isa::check_core("--core", options.core));
+    }
 
     std::vector<std::uint8_t> ids;
     for (const std::string& text : options.trace_ids) {

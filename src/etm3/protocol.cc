@@ -18,6 +18,7 @@
 #include "waymark/etm3/text.h"
 #include "waymark/flow/summary.h"
 #include "waymark/protocol/adapters.h"
+#include "waymark/protocol/profile.h"
 #include "waymark/protocol/version.h"
 
 namespace waymark::etm3 {
@@ -248,11 +249,6 @@ private:
 };
 
 /// A core with an ETMv3 that is of the M profile, by its name or architecture.
-bool is_m_profile(std::string_view core) {
-    const std::string name = protocol::upper(core);
-    return name.starts_with("CORTEX-M") || (name.starts_with("ARMV") && name.ends_with("-M"));
-}
-
 class ProtocolRow final : public protocol::Protocol {
 public:
     [[nodiscard]] const protocol::Words& words() const override {
@@ -444,14 +440,14 @@ protocol::Configured ProtocolRow::configure(const protocol::Description& source)
         idr.minor = static_cast<std::uint8_t>(minor);
     }
     Config config = Config::from_registers(cr, ccer, idr);
-    config.m_profile = is_m_profile(source.core_type);
+    config.m_profile = protocol::profile_of(source, out) == isa::CoreProfile::m;
     out.configuration = configuration(config);
     return out;
 }
 
 std::shared_ptr<const protocol::Configuration> Configured::beside(std::string_view core) const {
     const auto on_core = [&](Config c) {
-        c.m_profile = is_m_profile(core);
+        c.m_profile = isa::core_profile(core) == isa::CoreProfile::m;
         return c;
     };
     Config c = on_core(config_);

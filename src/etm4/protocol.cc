@@ -25,6 +25,7 @@
 #include "waymark/follow/head.h"
 #include "waymark/follow/place.h"
 #include "waymark/protocol/adapters.h"
+#include "waymark/protocol/profile.h"
 #include "waymark/protocol/version.h"
 
 namespace waymark::etm4 {
@@ -276,7 +277,7 @@ public:
     }
     [[nodiscard]] std::shared_ptr<const protocol::Configuration> beside(std::string_view core) const override {
         Config c = config_;
-        c.profile = profile_of(core);
+        c.profile = isa::core_profile(core).value_or(CoreProfile::a);
         if (c.profile == CoreProfile::m && c.ete()) return nullptr;
         return c.profile == config_.profile ? nullptr : configuration(c);
     }
@@ -351,7 +352,7 @@ public:
             if (const RegisterValue* r = find_register(source.registers, name))
                 *value = static_cast<std::uint32_t>(r->value);
         if (source.from_command_line && !values.devarch && !values.idr1) take_version(source.type, values);
-        const ReadConfig read = read_config(values, profile_of(source.core_type));
+        const ReadConfig read = read_config(values, protocol::profile_of(source, out));
         for (const std::string& note : read.notes)
             out.problems.push_back(fmt::format("source '{}': {}", source.name, note));
         if (read.config.p0_loads || read.config.p0_stores)

@@ -456,16 +456,6 @@ std::uint64_t depth_conflicts(const std::vector<Stretch>& stretches, const Confi
     return run_depth(depth_steps(stretches, config), config.max_speculation, ~std::uint64_t{0}).conflicts;
 }
 
-CoreProfile profile_of(std::string_view core_type) {
-    const std::string core = protocol::upper(core_type);
-    const bool architecture = core.starts_with("ARMV");
-    const auto of = [&](std::string_view cores, std::string_view end) {
-        return core.starts_with(cores) || (architecture && core.find(end) != core.npos);
-    };
-    if (of("CORTEX-M", "-M") || core.starts_with("STAR-MC")) return CoreProfile::m;
-    return of("CORTEX-R", "-R") ? CoreProfile::r : CoreProfile::a;
-}
-
 std::string version_text(const Config& c) {
     if (c.ete()) return fmt::format("ETE 1.{}", c.version & 0xfU);
     return fmt::format("ETMv{}.{}", c.version >> 4, c.version & 0xfU);

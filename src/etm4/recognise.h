@@ -140,8 +140,6 @@ struct Recognised final : protocol::Evidence {
 [[nodiscard]] std::shared_ptr<const Recognised> recognise(const std::vector<protocol::Stretch>& stretches,
                                                           std::string_view sync_bytes, protocol::Identity& out);
 
-/// The profile of cores of this name (`Cortex-M33`) or architecture (`ARMv8.1-M`, `ARMv7E-M`). No register says it.
-[[nodiscard]] CoreProfile profile_of(std::string_view core_type);
 /// `ETMv4.2`, `ETE 1.1`.
 [[nodiscard]] std::string version_text(const Config& config);
 

@@ -73,6 +73,11 @@ static void live(void) {
     OK(wm_options_set(options, "trace-id", "0x70", error));
     FAILS(WM_USAGE, "0x70", wm_open_live(options, &capture, error));
     wm_options_free(options);
+    options = wm_options_new();
+    OK(wm_options_set(options, "protocol", "etmv4", error));
+    OK(wm_options_set(options, "core", "Cortx-M33", error));
+    FAILS(WM_USAGE, "the option core 'Cortx-M33'", wm_open_live(options, &capture, error));
+    wm_options_free(options);
 }
 
 struct within {

@@ -8,12 +8,11 @@
 #include <vector>
 
 #include "waymark/etm4/registers.h"
+#include "waymark/isa/cores.h"
 
 namespace waymark::etm4 {
 
-/// Which profile of the architecture the traced core has: exception numbers and some packets depend on it, and no
-/// register of the trace unit says it.
-enum class CoreProfile : std::uint8_t { a, r, m };
+using isa::CoreProfile;
 
 /// Everything the bytes of a trace unit depend on. The same bytes mean different packets under another configuration.
 struct Config {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "texts.h"
 #include "waymark/answers/file.h"
 #include "waymark/exports/tables.h"
+#include "waymark/isa/cores.h"
 #include "waymark/pipeline/answers_file.h"
 #include "waymark/pipeline/protocols.h"
 
@@ -168,16 +170,23 @@ std::vector<Candidate> buffer_formats(const Typed&) {
             {std::string(name(Format::dstream_coresight)), "formatter frames with synchronisation packets"}};
 }
 
-/// Those that the option's description names and a unit has.
+/// For a bare file, the cores that are known; for the recorder, those that a unit has.
 std::vector<Candidate> core_names(const Typed& typed) {
     std::vector<Candidate> out;
-    const CLI::Option* const option = typed.command->get_option_no_throw("--core");
-    for (const std::string& word : words_of(option->get_description()))
+    const bool records = typed.command->get_name() == "record";
+    for (const std::string_view name : isa::core_names()) {
+        if (!records) {
+            out.push_back({std::string(name), ""});
+            continue;
+        }
+        std::string word(name);
+        for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
         for (const flow::UnitFactory* units : pipeline::flow_units()) {
             flow::UnitOptions with = units->defaults();
             with.core = word;
             if (units->check(with)) out.push_back({word, pipeline::option_name(*units)});
         }
+    }
     return out;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "waymark/core/letter_changes.h"
+
 namespace waymark::cli {
 
 namespace {
@@ -24,24 +26,6 @@ bool begins_with(std::string_view word, std::string_view beginning) {
 
 }  // namespace
 
-std::size_t distance(std::string_view a, std::string_view b) {
-    // Rows of the table of distances between beginnings of both: the one before last, the last, and this.
-    std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
-    for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-    for (std::size_t i = 1; i <= a.size(); ++i) {
-        before.swap(last);
-        last.swap(row);
-        row[0] = i;
-        for (std::size_t j = 1; j <= b.size(); ++j) {
-            const std::size_t changed = same_letter(a[i - 1], b[j - 1]) ? 0 : 1;
-            row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + changed});
-            if (i > 1 && j > 1 && same_letter(a[i - 1], b[j - 2]) && same_letter(a[i - 2], b[j - 1]))
-                row[j] = std::min(row[j], before[j - 2] + 1);
-        }
-    }
-    return row[b.size()];
-}
-
 std::vector<std::string> similar(std::string_view word, const std::vector<std::string>& known) {
     const std::string_view wrong = without_dashes(word);
     constexpr std::size_t longest = 64;  // no word is longer
@@ -49,7 +33,7 @@ std::vector<std::string> similar(std::string_view word, const std::vector<std::s
     std::size_t least = std::max<std::size_t>(1, wrong.size() / 3) + 1;
     std::vector<std::string> out;
     for (const std::string& each : known) {
-        const std::size_t far = distance(wrong, without_dashes(each));
+        const std::size_t far = letter_changes(wrong, without_dashes(each));
         // A word that is used up matches nothing more.
         if (far > least || far >= wrong.size() || (out.empty() && far == least)) continue;
         if (far < least) out.clear();

@@ -7,10 +7,6 @@
 
 namespace waymark::cli {
 
-/// How many single letters are changed, added, left out or exchanged with their neighbour between the two words; upper
-/// and lower case are the same.
-[[nodiscard]] std::size_t distance(std::string_view a, std::string_view b);
-
 /// At most three known words that `word` may be meant for, the closest first: those at the smallest distance, which is
 /// no more than a third of the word; else those that begin with it. Leading dashes count for nothing.
 [[nodiscard]] std::vector<std::string> similar(std::string_view word, const std::vector<std::string>& known);
