@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 namespace waymark::etm4 {
 namespace {
@@ -32,6 +34,7 @@ public:
         take_implementation(configr, idr0);
         take_sizes(configr, idr2);
         take_keys();
+        if (!missing_.empty()) out_.notes.insert(out_.notes.begin(), missing());
         return std::move(out_);
     }
 
@@ -40,8 +43,21 @@ private:
 
     std::uint32_t value(const char* name, const std::optional<std::uint32_t>& given, std::uint32_t assumed) {
         if (given) return *given;
-        note(fmt::format("{} is missing; assumed {:#x}", name, assumed));
+        missing_.emplace_back(name, assumed);
         return assumed;
+    }
+
+    /// One sentence for all registers that are missing.
+    [[nodiscard]] std::string missing() const {
+        if (missing_.size() == 1)
+            return fmt::format("{} is missing; assumed {:#x}", missing_.front().first, missing_.front().second);
+        std::string names, values;
+        for (std::size_t i = 0; i < missing_.size(); ++i) {
+            const std::string_view between = i == 0 ? "" : i + 1 == missing_.size() ? " and " : ", ";
+            names += fmt::format("{}{}", between, missing_[i].first);
+            values += fmt::format("{}{:#x}", between, missing_[i].second);
+        }
+        return fmt::format("{} are missing; assumed {}", names, values);
     }
 
     /// Section 1: ARCHVER of TRCDEVARCH decides whether it is an ETE; TRCIDR1 has the version of an ETMv4.
@@ -215,6 +231,7 @@ private:
 
     const RegisterValues& registers_;
     ReadConfig out_;
+    std::vector<std::pair<const char*, std::uint32_t>> missing_;  ///< registers, and what they are assumed to be
 };
 
 }  // namespace

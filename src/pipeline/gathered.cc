@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "waymark/core/numbers.h"
@@ -36,9 +37,15 @@ std::vector<std::string> gathered(const std::vector<std::string>& sentences) {
             continue;
         }
         if (alike.front() != i) continue;
-        std::string places;
-        for (std::size_t k = 1; k < shown; ++k) places += (k == 1 ? "" : ", ") + subject_of(sentences[alike[k]]);
-        out.push_back(fmt::format("{} (the same {} more, as in {})", sentences[i], times(alike.size() - 1), places));
+        // Places that the sentence itself does not name.
+        std::vector<std::string> places{subject_of(sentences[i])};
+        for (std::size_t k = 1; k < alike.size() && places.size() < shown; ++k)
+            if (std::string place = subject_of(sentences[alike[k]]);
+                std::find(places.begin(), places.end(), place) == places.end())
+                places.push_back(std::move(place));
+        std::string named;
+        for (std::size_t k = 1; k < places.size(); ++k) named += (k == 1 ? ", as in " : ", ") + places[k];
+        out.push_back(fmt::format("{} (the same {} more{})", sentences[i], times(alike.size() - 1), named));
     }
     return out;
 }
