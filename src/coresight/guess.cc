@@ -31,6 +31,23 @@ std::uint64_t distinct_ids(const Totals& totals) {
         std::count_if(totals.data.begin(), totals.data.end(), [](auto n) { return n > 0; }));
 }
 
+/// The full syncs in places of frames are mostly runs of several frames. Memory has a barrier of one frame, where a
+/// buffer was drained or overflowed; a port repeats syncs for as long as nothing is to be sent.
+bool idle_runs(Bytes head) {
+    std::size_t long_runs = 0, short_runs = 0, run = 0;
+    const auto end_run = [&] {
+        if (run != 0) ++(run == 1 ? short_runs : long_runs);
+        run = 0;
+    };
+    for (std::size_t at = 0; at + frame_bytes <= head.size(); at += frame_bytes)
+        if (std::equal(barrier_frame.begin(), barrier_frame.end(), head.begin() + static_cast<std::ptrdiff_t>(at)))
+            ++run;
+        else
+            end_run();
+    end_run();
+    return long_runs > short_runs;
+}
+
 FramingGuess raw(Confidence confidence, FramingEvidence evidence) { return {BufferKind::raw, confidence, evidence}; }
 
 FramingGuess guess_without_footers(Bytes head) {
@@ -41,7 +58,8 @@ FramingGuess guess_without_footers(Bytes head) {
     const Totals aligned = totals_as(Framing::aligned, head);
     const Totals tpiu = totals_as(Framing::tpiu, head);
     // A port that is idle between frames sends syncs there; as barriers, each would take the ID from what follows.
-    const bool idle_between = tpiu.fsyncs == aligned.fsyncs && tpiu.unassociated < aligned.unassociated;
+    const bool idle_between =
+        tpiu.fsyncs == aligned.fsyncs && (tpiu.unassociated < aligned.unassociated || idle_runs(head));
     if ((tpiu.fsyncs > aligned.fsyncs || idle_between) && tpiu.frames > 0 && reserved_bytes(tpiu) == 0 &&
         tpiu.sync_losses * 16 <= tpiu.fsyncs) {
         return {BufferKind::tpiu, tpiu.fsyncs >= 3 ? Confidence::high : Confidence::low, FramingEvidence::full_syncs};
@@ -72,6 +90,18 @@ FramingGuess guess_without_footers(Bytes head) {
 }
 
 }  // namespace
+
+std::size_t idle_bytes(Bytes bytes) {
+    const auto is_sync = [&](std::size_t at) {
+        return at + full_sync.size() <= bytes.size() &&
+               std::equal(full_sync.begin(), full_sync.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at));
+    };
+    std::size_t at = 0;
+    while (at < full_sync.size() && !is_sync(at)) ++at;  // the dump may begin inside a sync
+    if (!is_sync(at)) return 0;
+    while (is_sync(at)) at += full_sync.size();
+    return (at - full_sync.size()) / dstream_block_bytes * dstream_block_bytes;
+}
 
 FramingGuess guess_framing(Bytes head) {
     FramingGuess guess = guess_without_footers(head);

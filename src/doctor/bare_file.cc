@@ -123,6 +123,11 @@ Result<std::vector<std::uint8_t>> file_head(const std::string& path) {
         const auto count = stream->read(std::span(head).subspan(have));
         if (!count || *count == 0) break;
         have += *count;
+        if (const std::size_t idle = coresight::idle_bytes(Bytes(head).first(have)); idle != 0) {
+            std::copy(head.begin() + static_cast<std::ptrdiff_t>(idle),
+                      head.begin() + static_cast<std::ptrdiff_t>(have), head.begin());
+            have -= idle;
+        }
     }
     head.resize(have);
     return head;
@@ -208,14 +213,14 @@ Result<capture::Capture> bare_capture(const CaptureInput& options, const Note& n
         std::erase_if(raw.registers, [&](const RegisterValue& r) { return r.name == value.name; });
         raw.registers.push_back(std::move(value));
     }
+    if (!options.core.empty()) {
+        WM_RETURN_IF_ERROR(isa::check_core("--core", options.core));
+    }
     raw.core_type = options.core;
     const auto id_register = [&](std::uint8_t id) {
         const protocol::TraceIdField field = protocol->trace_id().value_or(protocol::TraceIdField{});
         return capture::Register{std::string(field.register_name), std::uint64_t{id} << field.lowest_bit};
     };
-    if (!options.core.empty()) {
-        WM_RETURN_IF_ERROR(isa::check_core("--core", options.core));
-    }
 
     std::vector<std::uint8_t> ids;
     for (const std::string& text : options.trace_ids) {

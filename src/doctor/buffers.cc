@@ -326,7 +326,7 @@ void Buffers::report_absent(const Buffer& buffer, const pipeline::Source& source
                      fmt::format("write {}={:#04x} for {}", id_register, likely->trace_id->value, source.name)});
     else
         add_finding({Severity::note,
-                     "no-bytes",
+                     std::string(no_bytes),
                      buffer.name,
                      source.name,
                      {},

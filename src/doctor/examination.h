@@ -32,6 +32,12 @@ struct Examination {
     std::map<std::string, Trial> processes{};     ///< by source, of several processes: each decoded with its own code
 };
 
+/// Kinds of findings that are one finding however many sources have it.
+inline constexpr std::string_view idle_source = "idle-source", no_bytes = "no-bytes";
+
+/// There is an A-sync of some trace unit: at least five zeros, and 0x80.
+[[nodiscard]] bool has_async(const std::vector<Stretch>& stretches);
+
 inline std::string bytes_text(std::uint64_t n) { return counted(n, "byte"); }
 
 /// A buffer, taken apart as one framing has it.
@@ -170,6 +176,7 @@ private:
     void find_program_facts(ExaminedSource& source, const std::vector<Stretch>& stretches) const;
     void judge_image(ExaminedSource& source, const std::vector<Stretch>& stretches, const std::string& argument,
                      ImageVerdict& verdict);
+    void judge_together(ExaminedSource& source, const std::vector<Stretch>& stretches);
     void report_image(const ExaminedSource& source, const ImageVerdict& v, const std::string& right) const;
 };
 

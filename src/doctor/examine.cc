@@ -117,6 +117,18 @@ private:
         ImageTrials(examination_).judge(source, stretches, known_[index]);
         recover(source, stretches, known_[index]);
     }
+    /// Where nothing is recognised, few bytes may be trace without a synchronisation.
+    void report_no_sync(const ExaminedSource& source) {
+        constexpr std::uint64_t few_bytes = 1 << 16;
+        if (source.bytes == 0 || source.bytes > few_bytes) return;
+        add_finding(source, Severity::warning, "no-synchronisation", first_offset(source),
+                    fmt::format("no synchronisation of a trace unit in {}", bytes_text(source.bytes)),
+                    "an A-sync, which units send every 256 to 4,096 bytes as they are mostly programmed",
+                    "the dump is shorter than the distance between two synchronisations, another unit sent the bytes, "
+                    "or they are no trace",
+                    "save the whole sink; a smaller distance between synchronisations makes shorter dumps readable");
+    }
+
     // ---- the head
 
     void recover(ExaminedSource& source, const std::vector<Stretch>& stretches, const pipeline::Source* known) {
@@ -126,7 +138,7 @@ private:
             const ImageVerdict& v = report_.images[*source.image];
             if (v.argument.empty()) {
                 if (known != nullptr) map = known->memory;
-            } else if (auto loaded = load_argument(v.argument)(0); loaded) {
+            } else if (auto loaded = load_arguments(v.arguments())(0); loaded) {
                 map = *loaded;
             }
         }
@@ -165,7 +177,7 @@ private:
 
     /// Findings of one kind in one buffer, such as one for each of a hundred trace IDs, are one.
     void gather() {
-        constexpr std::size_t shown = 3;
+        constexpr std::size_t shown = 3, shown_idle = 1;
         std::map<std::tuple<Severity, std::string, std::string, std::string>, std::vector<std::size_t>> kinds;
         for (std::size_t i = 0; i < report_.findings.size(); ++i) {
             const CaptureFinding& f = report_.findings[i];
@@ -174,28 +186,38 @@ private:
         }
         std::vector<bool> gone(report_.findings.size());
         for (const auto& [key, alike] : kinds) {
-            if (alike.size() <= shown) continue;
+            const bool idle = std::get<1>(key) == idle_source || std::get<1>(key) == no_bytes;
+            if (alike.size() <= (idle ? shown_idle : shown)) continue;
             CaptureFinding& first = report_.findings[alike.front()];
             std::string others;
             for (std::size_t k = 1; k < alike.size(); ++k) {
                 const CaptureFinding& f = report_.findings[alike[k]];
                 gone[alike[k]] = true;
-                if (k < shown) others += (others.empty() ? "" : "; ") + f.found;
+                if (k < shown)
+                    others += (others.empty() ? "" : "; ") + (f.source.empty() ? "" : f.source + ": ") + f.found;
             }
-            first.found += fmt::format("; and {} more of this kind, such as: {}", grouped(alike.size() - 1), others);
+            first.found += fmt::format("; and {} more of this kind, such as {}", grouped(alike.size() - 1), others);
         }
         std::size_t at = 0;
         std::erase_if(report_.findings, [&](const CaptureFinding&) { return gone[at++]; });
     }
 
     void conclude() {
+        const auto idle = std::count_if(report_.findings.begin(), report_.findings.end(),
+                                        [](const CaptureFinding& f) { return f.kind == idle_source; });
+        report_.recognised = std::any_of(report_.sources.begin(), report_.sources.end(),
+                                         [](const ExaminedSource& s) { return s.identity.protocol != nullptr; });
+        const bool unsynchronised = !report_.recognised && !report_.sources.empty() &&
+                                    std::all_of(report_.sources.begin(), report_.sources.end(),
+                                                [&](const auto& s) { return !has_async(stretches_[index_of(s)]); });
+        if (unsynchronised)
+            for (const ExaminedSource& source : report_.sources) report_no_sync(source);
         gather();
         std::stable_sort(report_.findings.begin(), report_.findings.end(),
                          [](const CaptureFinding& a, const CaptureFinding& b) {
                              return std::pair(a.severity, a.offset) < std::pair(b.severity, b.offset);
                          });
         const auto is = [&](auto&& test) { return std::any_of(report_.sources.begin(), report_.sources.end(), test); };
-        report_.recognised = is([](const ExaminedSource& s) { return s.identity.protocol != nullptr; });
         const bool flow = is([](const ExaminedSource& s) { return s.has_flow(); });
         const bool code = is([](const ExaminedSource& s) { return s.image.has_value(); });
         const bool lacks = std::any_of(report_.findings.begin(), report_.findings.end(), [](const CaptureFinding& f) {
@@ -209,16 +231,16 @@ private:
             warnings == 0 ? std::string() : fmt::format("; it has {}", counted(warnings, "warning"));
         const auto flows = std::count_if(report_.sources.begin(), report_.sources.end(),
                                          [](const ExaminedSource& s) { return s.has_flow(); });
-        const auto idle = std::count_if(report_.findings.begin(), report_.findings.end(),
-                                        [](const CaptureFinding& f) { return f.kind == "idle-source"; });
         const auto empty = std::find_if(report_.buffers.begin(), report_.buffers.end(),
                                         [](const ExaminedBuffer& b) { return !b.no_trace.empty(); });
         if (!report_.recognised)
             report_.verdict =
                 empty != report_.buffers.end() && report_.buffers.size() == 1
                     ? fmt::format("There is no trace in it: {}.", empty->no_trace)
-                : report_.sources.empty()
-                    ? "The capture contains no trace to diagnose."
+                : report_.sources.empty() ? "The capture contains no trace to diagnose."
+                : unsynchronised
+                    ? "No trace protocol that Waymark knows was recognised, since no synchronisation is in it; the "
+                      "list below shows what was tried."
                     : "No trace protocol that Waymark knows was recognised; the list below shows what was tried.";
         else if (errors != 0)
             report_.verdict =

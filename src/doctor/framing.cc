@@ -6,6 +6,7 @@
 #include "examination.h"
 #include "waymark/coresight/bypass.h"
 #include "waymark/coresight/dstream.h"
+#include "waymark/coresight/guess.h"
 
 namespace waymark::doctor {
 
@@ -67,13 +68,19 @@ void add(coresight::Totals& to, const coresight::Totals& t, Offset base) {
     if (!to.first_fsync && t.first_fsync) to.first_fsync = base + t.first_fsync->value;
 }
 
+/// What the framing is judged by: the beginning, behind the syncs of a port that was idle at first.
+Bytes head_of(const BufferSample& sample) {
+    constexpr std::size_t head_bytes = 1 << 16;
+    Bytes all = sample.pieces.front().bytes;
+    all = all.subspan(coresight::idle_bytes(all));
+    return all.first(std::min(all.size(), head_bytes));
+}
+
 Taken take_apart(const BufferSample& sample, Buffer::Format format, std::uint64_t skip) {
     Taken out;
     coresight::DstreamLayout layout{coresight::Framing::aligned, false};
     if (format == Buffer::Format::dstream_coresight && !sample.pieces.empty()) {
-        constexpr std::size_t head_bytes = 1 << 16;
-        const Bytes all = sample.pieces.front().bytes;
-        layout = coresight::dstream_layout(all.first(std::min(all.size(), head_bytes)));
+        layout = coresight::dstream_layout(head_of(sample));
     }
     const bool framed = format != Buffer::Format::source_data;
     for (const Piece& piece : sample.pieces) {
@@ -149,10 +156,19 @@ std::string why_no_frames(const Taken& taken) {
 
 }  // namespace
 
+bool has_async(const std::vector<Stretch>& stretches) {
+    for (const Stretch& stretch : stretches) {
+        std::uint64_t zeros = 0;
+        for (const std::uint8_t byte : stretch.bytes) {
+            if (byte == 0x80 && zeros >= 5) return true;
+            zeros = byte == 0 ? zeros + 1 : 0;
+        }
+    }
+    return false;
+}
+
 Taken FramingChoice::choose(const Buffer& buffer, const BufferSample& sample, ExaminedBuffer& out) const {
-    constexpr std::size_t head_bytes = 1 << 16;
-    const Bytes all = sample.pieces.front().bytes;
-    const Bytes head = all.first(std::min(all.size(), head_bytes));
+    const Bytes head = head_of(sample);
     out.guess = coresight::guess_framing(head);
     out.format = format_of(out.guess);
     if (report_.labelled && buffer.format != Buffer::Format::unknown) return hold_against(buffer, sample, out);

@@ -7,6 +7,7 @@
 #include "waymark/core/quote.h"
 #include "waymark/image/program_file.h"
 #include "waymark/image/program_kind.h"
+#include "waymark/protocol/adapters.h"
 
 namespace waymark::doctor {
 
@@ -33,6 +34,19 @@ Trial best_trial(const std::vector<Stretch>& stretches, SharedConfiguration& con
         configuration = std::move(variant);
     }
     return best;
+}
+
+/// How the facts of the bytes name a setting and its value: `Context ID`, `2 bytes`.
+std::string fact_name(const protocol::Setting& setting) {
+    constexpr std::string_view size = " bytes";
+    std::string name = protocol::setting_words(setting);
+    if (name.ends_with(size)) name.resize(name.size() - size.size());
+    return name;
+}
+std::string fact_value(const protocol::Setting& setting) {
+    const auto* const number = std::get_if<std::uint64_t>(&setting.value);
+    if (number == nullptr || !setting.name.ends_with("_bytes")) return protocol::value_words(setting);
+    return *number == 0 ? "not traced" : counted(*number, "byte");
 }
 
 std::optional<Offset> first_contradiction(const std::vector<Stretch>& stretches, const Configuration& configuration,
@@ -97,6 +111,7 @@ void ImageTrials::judge(ExaminedSource& source, const std::vector<Stretch>& stre
             continue;
         report_.images.push_back(std::move(verdict));
     }
+    if (options_.images.size() > 1 && session_.capture.spaces == nullptr) judge_together(source, stretches);
     for (ImageVerdict& v : report_.images) {
         if (v.source != source.name) continue;
         v.trial.waypoints = waypoints_of(source);
@@ -116,6 +131,33 @@ void ImageTrials::judge(ExaminedSource& source, const std::vector<Stretch>& stre
     if (!source.configured) find_program_facts(source, stretches);
 }
 
+/// A program may come in several files, such as a boot loader and firmware, and none of them explains the trace alone.
+void ImageTrials::judge_together(ExaminedSource& source, const std::vector<Stretch>& stretches) {
+    ImageVerdict all{fmt::format("all {} images together", options_.images.size()), source.name, {}, {}, {}};
+    std::uint64_t most_ranges = 0;
+    for (const ImageVerdict& v : report_.images) {
+        if (v.source != source.name || v.image == all.image) continue;
+        if (v.kind == ImageVerdict::Kind::unreadable || v.kind == ImageVerdict::Kind::other_build) return;
+        if (std::find(options_.images.begin(), options_.images.end(), v.image) == options_.images.end()) continue;
+        all.together.push_back(v.argument.empty() ? v.image : v.argument);
+        if (fits(v)) most_ranges = std::max(most_ranges, (v.shift ? v.shift->trial : v.trial).totals.ranges);
+    }
+    const auto map = load_arguments(all.together)(0);
+    if (!map) return;
+    SharedConfiguration configuration = source.configuration;
+    if (!source.configured)
+        for (const std::string& argument : all.together)
+            if (SharedConfiguration beside = beside_core_of(argument, *configuration))
+                configuration = std::move(beside);
+    all.trial = best_trial(stretches, configuration, **map, !source.configured);
+    classify(all, waypoints_of(source));
+    if (!fits(all) || all.trial.totals.ranges <= most_ranges) return;
+    for (const std::string& argument : all.together)
+        all.argument += (all.argument.empty() ? "" : " --image ") + shell_word(argument);
+    if (!source.configured) source.configuration = configuration;
+    report_.images.push_back(std::move(all));
+}
+
 /// Settings that bytes alone do not show: each is proven if the image contradicts the other values.
 void ImageTrials::find_program_facts(ExaminedSource& source, const std::vector<Stretch>& stretches) const {
     using protocol::Certainty;
@@ -123,7 +165,7 @@ void ImageTrials::find_program_facts(ExaminedSource& source, const std::vector<S
     std::shared_ptr<const image::MemoryMap> map;
     const ImageVerdict* const v = source.image ? &report_.images[*source.image] : nullptr;
     if (v != nullptr && !v->argument.empty())
-        if (auto loaded = load_argument(v->argument)(0)) map = std::move(*loaded);
+        if (auto loaded = load_arguments(v->arguments())(0)) map = std::move(*loaded);
     constexpr std::uint64_t enough_bytes = std::uint64_t{1} << 18, many = 8;
     const Trial mine = map ? try_image(stretches, *source.configuration, *map, enough_bytes, many) : Trial{};
     std::vector<Trial> trials;
@@ -138,11 +180,20 @@ void ImageTrials::find_program_facts(ExaminedSource& source, const std::vector<S
             if (theirs[i] == settings[i]) continue;
             if (other != nullptr && other->contradictions <= trials[k].contradictions) continue;
             other = &trials[k];
-            value = protocol::value_words(theirs[i]);
+            value = fact_value(theirs[i]);
         }
         if (other == nullptr) continue;
-        InferredField fact{
-            protocol::setting_words(settings[i]), protocol::value_words(settings[i]), Certainty::assumed, {}};
+        InferredField fact{fact_name(settings[i]), fact_value(settings[i]), Certainty::assumed, {}};
+        // What the bytes alone left open, the program decides.
+        std::vector<InferredField>& by_bytes = source.identity.facts;
+        const auto open = std::find_if(by_bytes.begin(), by_bytes.end(), [&](const InferredField& f) {
+            return f.certainty == Certainty::assumed && protocol::upper(f.what) == protocol::upper(fact.what);
+        });
+        if (open != by_bytes.end()) {
+            if (map == nullptr) continue;
+            fact.what = open->what;
+            by_bytes.erase(open);
+        }
         if (map == nullptr) {
             fact.proof = "only a program shows it (--image)";
         } else if (other->contradictions > mine.contradictions && mine.totals.ranges != 0) {
@@ -323,7 +374,7 @@ void ImageTrials::report() const {
     for (const ExaminedSource& source : report_.sources) {
         if (!source.has_flow()) continue;
         if (ran_nothing(source)) {
-            add_finding(source, Severity::note, "idle-source", source.identity.first_sync,
+            add_finding(source, Severity::note, std::string(idle_source), source.identity.first_sync,
                         fmt::format("{} of synchronisation, and no branch", bytes_text(source.bytes)),
                         "trace of what ran",
                         "the core ran nothing while it was traced, or was outside of what is traced",
@@ -336,10 +387,13 @@ void ImageTrials::report() const {
             right = v.argument.empty() ? v.image : v.argument;
         }
         bool any = false;
+        const bool as_one = source.image && !report_.images[*source.image].together.empty();
         for (const ImageVerdict& v : report_.images) {
             if (v.source != source.name) continue;
             any = true;
-            report_image(source, v, right);
+            // What one of the images lacks, another has.
+            using Kind = ImageVerdict::Kind;
+            if (!as_one || (v.kind != Kind::not_reached && v.kind != Kind::contradicts)) report_image(source, v, right);
         }
         if (!any && session_.capture.dumps.empty() && !session_.capture.spaces)
             add_finding(

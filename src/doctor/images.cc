@@ -309,14 +309,18 @@ std::string proof_needs() {
         paths_to_prove);
 }
 
-LoadImage load_argument(std::string argument) {
-    return [argument = std::move(argument)](std::uint64_t shift) -> Result<std::shared_ptr<image::MemoryMap>> {
-        WM_ASSIGN_OR_RETURN(const image::ImageArgument image, image::parse_image_argument(argument));
-        WM_ASSIGN_OR_RETURN(const image::ImageKind kind, image::recognise(image.path));
+LoadImage load_argument(std::string argument) { return load_arguments({std::move(argument)}); }
+
+LoadImage load_arguments(std::vector<std::string> arguments) {
+    return [arguments = std::move(arguments)](std::uint64_t shift) -> Result<std::shared_ptr<image::MemoryMap>> {
         auto map = std::make_shared<image::MemoryMap>();
-        const std::uint64_t at = image.address.value_or(Address{}).value + shift;
-        auto added = kind == image::ImageKind::elf ? map->add_elf(image.path, at) : map->add_file(image.path, {at});
-        if (!added) return std::move(added.error());
+        for (const std::string& argument : arguments) {
+            WM_ASSIGN_OR_RETURN(const image::ImageArgument image, image::parse_image_argument(argument));
+            WM_ASSIGN_OR_RETURN(const image::ImageKind kind, image::recognise(image.path));
+            const std::uint64_t at = image.address.value_or(Address{}).value + shift;
+            auto added = kind == image::ImageKind::elf ? map->add_elf(image.path, at) : map->add_file(image.path, {at});
+            if (!added) return std::move(added.error());
+        }
         return map;
     };
 }
@@ -362,6 +366,23 @@ Grid grid_of(const std::string& argument) {
     return {kind && *kind == image::ImageKind::elf ? page_bytes : word_bytes, given};
 }
 
+namespace {
+
+/// The same number for configurations that read the same packets: by the addresses that the first bytes name.
+std::uint64_t reading_of(const std::vector<Stretch>& stretches, const Configuration& configuration) {
+    constexpr std::size_t enough_bytes = std::size_t{1} << 14;
+    std::uint64_t out = 0;
+    if (stretches.empty()) return out;
+    const Bytes bytes = stretches.front().bytes;
+    configuration.named_addresses(bytes.first(std::min(bytes.size(), enough_bytes)), [&](const follow::Place& place) {
+        constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;
+        out = (out ^ place.address.value) * odd + 1;
+    });
+    return out;
+}
+
+}  // namespace
+
 std::optional<Shift> find_shift(const std::vector<Stretch>& stretches,
                                 const std::vector<std::shared_ptr<const Configuration>>& configurations,
                                 const image::MemoryMap& map, Grid grid) {
@@ -376,16 +397,23 @@ std::optional<Shift> find_shift(const std::vector<Stretch>& stretches,
     const std::uint64_t mask = targets.settle();
     const std::vector<Vote> votes = vote(targets, map, grid, mask);
     constexpr std::uint64_t enough_bytes = 64 * 1024;
+    // What configurations read differently, the size of an identifier for example, explains any contradiction.
+    std::vector<std::uint64_t> readings;
+    for (const auto& configuration : configurations) readings.push_back(reading_of(stretches, *configuration));
     std::vector<Shift> proven;
     for (const Vote& candidate : votes) {
         const Moved moved(map, candidate.shift, mask);
+        std::vector<std::uint64_t> tried, hopeless;
         for (std::size_t i = 0; i < configurations.size(); ++i) {
+            if (std::find(hopeless.begin(), hopeless.end(), readings[i]) != hopeless.end()) continue;
+            const bool first = std::find(tried.begin(), tried.end(), readings[i]) == tried.end();
+            tried.push_back(readings[i]);
             Trial trial = try_image(stretches, *configurations[i], moved, enough_bytes, 0);
             if (trial.contradictions != 0) {
                 // Only a contradiction that another configuration may explain is worth another try.
                 constexpr std::uint64_t few = 2;
-                if (i == 0 && trial.confirmed < few && trial.first->what.conflict != flow::Conflict::no_return_address)
-                    break;
+                if (first && trial.confirmed < few && trial.first->what.conflict != flow::Conflict::no_return_address)
+                    hopeless.push_back(readings[i]);
                 continue;
             }
             proven.push_back({candidate.shift, mask, candidate.votes, votes.size(), i, std::move(trial)});

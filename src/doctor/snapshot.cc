@@ -190,8 +190,8 @@ Status write_into(const ExaminationReport& report, const fs::path& folder) {
             described.core_type = core_type;
             described.registers = registers_of(source);
             capture.sources.push_back(std::move(described));
-            if (source.image && !report.images[*source.image].argument.empty()) {
-                const std::string& argument = report.images[*source.image].argument;
+            const auto arguments = source.image ? report.images[*source.image].arguments() : std::vector<std::string>{};
+            for (const std::string& argument : arguments) {
                 const bool first = !written.contains(argument);
                 WM_RETURN_IF_ERROR(add_memory(capture, argument, core, folder, written));
                 if (first) WM_RETURN_IF_ERROR(add_program(capture, argument, folder));

@@ -213,7 +213,9 @@ using Base = protocol::FlowConfigurationOf<protocol::ConfigurationOf<Config, Par
                                            ReferenceDecoder, Decoder, NamedAddresses>;
 class Configured final : public Base {
 public:
-    using Base::Base;
+    /// `commit_mode_open`: the bytes alone do not show whether cycle counts commit.
+    explicit Configured(const Config& config, bool commit_mode_open = false)
+        : Base(config), commit_mode_open_(commit_mode_open) {}
 
     [[nodiscard]] const protocol::Protocol& protocol() const override { return row(); }
     [[nodiscard]] std::string source_type() const override {
@@ -228,17 +230,19 @@ public:
     }
     [[nodiscard]] std::vector<Setting> settings() const override {
         const Config& c = config_;
-        return {{"version", version_text(c)},
-                {"cycle_counting", c.cycle_counting},
-                {"context_id_bytes", std::uint64_t{c.context_id_trace ? c.context_id_bytes : 0U}},
-                {"vmid_bytes", std::uint64_t{c.vmid_trace ? c.vmid_bytes : 0U}},
-                {"return_stack", c.return_stack},
-                {"branch_broadcast", c.branch_broadcast},
-                {"timestamps", c.timestamps},
-                {"timestamp_bits", std::uint64_t{c.timestamp_bits}},
-                {"q_elements", c.q_elements},
-                {"speculation_depth", std::uint64_t{c.max_speculation}},
-                {"waits_are_waypoints", c.wfx_p0}};
+        std::vector<Setting> out{{"version", version_text(c)},
+                                 {"cycle_counting", c.cycle_counting},
+                                 {"context_id_bytes", std::uint64_t{c.context_id_trace ? c.context_id_bytes : 0U}},
+                                 {"vmid_bytes", std::uint64_t{c.vmid_trace ? c.vmid_bytes : 0U}},
+                                 {"return_stack", c.return_stack},
+                                 {"branch_broadcast", c.branch_broadcast},
+                                 {"timestamps", c.timestamps},
+                                 {"timestamp_bits", std::uint64_t{c.timestamp_bits}},
+                                 {"q_elements", c.q_elements},
+                                 {"speculation_depth", std::uint64_t{c.max_speculation}},
+                                 {"waits_are_waypoints", c.wfx_p0}};
+        if (commit_mode_open_) out.push_back({"cycle_counts_commit", !c.commit_mode_1});
+        return out;
     }
     [[nodiscard]] isa::DecodeOptions waypoints() const override {
         return {.wait_waypoints = config_.wfx_p0, .transaction_start_waypoints = config_.ete()};
@@ -262,13 +266,15 @@ public:
     }
     [[nodiscard]] std::vector<std::shared_ptr<const protocol::Configuration>> variants() const override {
         std::vector<std::shared_ptr<const protocol::Configuration>> out;
-        for (const auto& [stack, waits] : {std::pair(true, false), {false, true}, {true, true}}) {
-            Config c = config_;
-            if (waits && c.version < 0x43) continue;
-            c.return_stack ^= stack;
-            c.wfx_p0 ^= waits;
-            out.push_back(configuration(c));
-        }
+        for (const bool commits : {false, true})
+            for (const auto& [stack, waits] : {std::pair(false, false), {true, false}, {false, true}, {true, true}}) {
+                Config c = config_;
+                if ((waits && c.version < 0x43) || (commits && !commit_mode_open_)) continue;
+                c.return_stack ^= stack;
+                c.wfx_p0 ^= waits;
+                c.commit_mode_1 ^= commits;
+                if (c != config_) out.push_back(std::make_shared<Configured>(c, commit_mode_open_));
+            }
         return out;
     }
     [[nodiscard]] std::string core_type() const override {
@@ -279,8 +285,11 @@ public:
         Config c = config_;
         c.profile = isa::core_profile(core).value_or(CoreProfile::a);
         if (c.profile == CoreProfile::m && c.ete()) return nullptr;
-        return c.profile == config_.profile ? nullptr : configuration(c);
+        return c.profile == config_.profile ? nullptr : std::make_shared<Configured>(c, commit_mode_open_);
     }
+
+private:
+    bool commit_mode_open_;
 };
 
 class Etm4Protocol final : public protocol::Protocol {
@@ -373,7 +382,7 @@ public:
         const auto recognised = recognise(stretches, words().sync_bytes, out);
         if (!recognised) return false;
         out.protocol = this;
-        out.configuration = configuration(recognised->config);
+        out.configuration = std::make_shared<Configured>(recognised->config, recognised->commit_mode_open);
         out.evidence = recognised;
         return true;
     }

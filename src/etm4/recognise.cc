@@ -250,6 +250,8 @@ std::vector<Alternative> alternatives(const std::vector<Stretch>& stretches) {
     return out;
 }
 
+constexpr std::string_view commit_fact = "cycle counts commit";
+
 /// Facts about settings, each beside the best alternative with another value.
 class Facts {
 public:
@@ -384,7 +386,7 @@ private:
         if (p.cycle_counts == 0) return;
         const Alternative* const o = other([](const Config& c) { return c.commit_mode_1; });
         const bool proven = contradicted(o);
-        add("cycle counts commit", best_.config.commit_mode_1 ? "no" : "yes", certainty(o),
+        add(std::string(commit_fact), best_.config.commit_mode_1 ? "no" : "yes", certainty(o),
             proven ? fmt::format("commit mode {}: {}", best_.config.commit_mode_1 ? 0 : 1, against(*o))
                    : "the other commit mode would do as well");
     }
@@ -496,6 +498,9 @@ std::shared_ptr<const Recognised> recognise(const std::vector<Stretch>& stretche
     found->conflicts = best->speculation.conflicts;
     out.facts = Facts(all, *best, found->config).take();
     found->facts = out.facts;
+    found->commit_mode_open = std::any_of(out.facts.begin(), out.facts.end(), [](const InferredField& f) {
+        return f.what == commit_fact && f.certainty == Certainty::assumed;
+    });
     out.first_sync = p.first_async;
     out.waypoints = p.waypoints();
     out.remarks.emplace_back("syncs", counted(p.asyncs, "A-sync"));

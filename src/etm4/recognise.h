@@ -133,6 +133,7 @@ struct Recognised final : protocol::Evidence {
     Config config;
     Likeness likeness;          ///< under that configuration
     std::uint64_t conflicts{};  ///< depth_conflicts()
+    bool commit_mode_open{};    ///< nothing in the bytes speaks against the other commit mode
     std::vector<protocol::InferredField> facts{};
 };
 

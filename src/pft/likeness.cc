@@ -256,6 +256,12 @@ std::shared_ptr<const Recognised> recognise(const std::vector<Stretch>& stretche
     const auto out = std::make_shared<Recognised>();
     out->config = best->config;
     out->likeness = best->parse;
+    for (const Alternative& a : all) {
+        Config same = a.config;
+        same.context_id_bytes = best->config.context_id_bytes;
+        if (same == best->config && a.config != best->config && a.parse.against() == best->parse.against())
+            out->context_sizes.push_back(a.config.context_id_bytes);
+    }
     out->config.timestamps = best->parse.timestamps != 0;
     out->config.vmid_trace = best->parse.vmids != 0;
     out->config.gray_timestamps = best->parse.backwards_gray <= best->parse.backwards_binary;

@@ -114,7 +114,9 @@ using Base = protocol::FlowConfigurationOf<protocol::ConfigurationOf<Config, Par
                                            ReferenceDecoder, Decoder, NamedAddresses>;
 class Configured final : public Base {
 public:
-    using Base::Base;
+    /// `context_sizes`: other sizes of Context IDs that the bytes may have as well.
+    explicit Configured(const Config& config, std::vector<std::uint8_t> context_sizes = {})
+        : Base(config), context_sizes_(std::move(context_sizes)) {}
 
     [[nodiscard]] const protocol::Protocol& protocol() const override { return row(); }
     [[nodiscard]] std::string source_type() const override { return fmt::format("PTM1.{}", config_.minor_version); }
@@ -175,18 +177,29 @@ public:
 
     [[nodiscard]] std::vector<std::shared_ptr<const protocol::Configuration>> variants() const override {
         std::vector<std::shared_ptr<const protocol::Configuration>> out;
-        for (const auto& [stack, barriers] : {std::pair(false, false), {true, false}, {false, true}, {true, true}}) {
-            Config c = config_;
-            c.return_stack = stack;
-            c.barrier_waypoints = barriers;
-            if (c != config_) out.push_back(configuration(c));
-        }
+        std::vector<std::uint8_t> sizes{config_.context_id_bytes};
+        sizes.insert(sizes.end(), context_sizes_.begin(), context_sizes_.end());
+        for (const std::uint8_t size : sizes)
+            for (const auto& [stack, barriers] :
+                 {std::pair(false, false), {true, false}, {false, true}, {true, true}}) {
+                Config c = config_;
+                c.context_id_bytes = size;
+                c.return_stack = stack;
+                c.barrier_waypoints = barriers;
+                if (c == config_) continue;
+                std::vector<std::uint8_t> others = sizes;
+                std::erase(others, size);
+                out.push_back(std::make_shared<Configured>(c, std::move(others)));
+            }
         return out;
     }
     [[nodiscard]] std::vector<CaptureFinding> differences(const protocol::Configuration& described,
                                                           std::string_view source) const override {
         return differences_of(config_, config_of(described), source);
     }
+
+private:
+    std::vector<std::uint8_t> context_sizes_;
 };
 
 class ProtocolRow final : public protocol::Protocol {
@@ -263,7 +276,7 @@ public:
         const auto recognised = recognise(stretches, out);
         if (!recognised) return false;
         out.protocol = this;
-        out.configuration = configuration(recognised->config);
+        out.configuration = std::make_shared<Configured>(recognised->config, recognised->context_sizes);
         out.evidence = recognised;
         return true;
     }

@@ -98,6 +98,32 @@ TEST(GuessFraming, UpToEightSourcesArePlausible) {
     }
 }
 
+// A port that is idle for several frames at a time, between groups of frames that each begin with an ID. As barriers of
+// memory, the syncs would end what a source sends, again and again.
+TEST(GuessFraming, FramesOfAPortThatIsIdleInBursts) {
+    for (const unsigned burst : {1U, 2U, 40U}) {
+        Buffer out;
+        Formatter formatter(out);
+        for (unsigned i = 0; i < 12; ++i) {
+            formatter.add({0x10}, random_bytes(i, 14));
+            for (unsigned k = 0; k < burst; ++k) formatter.barrier();
+        }
+        EXPECT_EQ(guess_framing(out).kind, burst == 1 ? BufferKind::aligned : BufferKind::tpiu) << burst;
+    }
+}
+
+TEST(GuessFraming, TheIdleTimeBeforeTheTraceIsNoHead) {
+    Buffer out;
+    for (unsigned i = 0; i < 1000; ++i) out.insert(out.end(), full_sync.begin(), full_sync.end());
+    EXPECT_EQ(idle_bytes(out), 3584U) << "one sync stays, and the place in a block of 512 bytes";
+    out.insert(out.end(), {1, 2, 3, 4});
+    EXPECT_EQ(idle_bytes(out), 3584U);
+    EXPECT_EQ(idle_bytes(Bytes(out).subspan(2)), 3584U) << "the dump begins inside a sync";
+    EXPECT_EQ(idle_bytes(Bytes(out).subspan(out.size() - 8)), 0U);
+    EXPECT_EQ(idle_bytes(Bytes(out).first(2)), 0U);
+    EXPECT_EQ(idle_bytes({}), 0U);
+}
+
 // IDs that barriers follow name no source. Where syncs between frames are those of an idle port, data follows the IDs.
 TEST(GuessFraming, IdsBeforeSyncs) {
     Buffer out;

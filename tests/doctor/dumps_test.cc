@@ -2,6 +2,7 @@
 // down to what the snapshot that is written decodes to. Streams are written byte by byte (docs/spec/etm4.md).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -15,6 +16,7 @@
 #include "support/temporary_folder.h"
 #include "waymark/capture/capture.h"
 #include "waymark/capture/snapshot.h"
+#include "waymark/coresight/formatter.h"
 #include "waymark/doctor/examine.h"
 #include "waymark/etm4/protocol.h"
 #include "waymark/flow/summary.h"
@@ -158,6 +160,23 @@ TEST_F(Dumps, CommitsShowThatTheUnitSpeculates) {
     EXPECT_EQ(decode_written(out)->totals.instructions, 240U);
 }
 
+// A boot loader and firmware: neither explains the trace alone.
+TEST_F(Dumps, SeveralImagesAreTakenAsOneProgram) {
+    const FileBytesOf code = calls();
+    const auto half = code.begin() + 0x200;
+    const std::vector<std::string> images{write("low.bin", {code.begin(), half}).string() + "@0x400000",
+                                          write("high.bin", {half, code.end()}).string() + "@0x400200"};
+    const ExaminationReport report = examined(stream("db ", 40), images);
+    ASSERT_TRUE(report.sources.front().image.has_value()) << report.verdict;
+    const ImageVerdict& verdict = report.images[*report.sources.front().image];
+    EXPECT_EQ(verdict.arguments(), images);
+    EXPECT_EQ(verdict.trial.contradictions, 0U);
+    EXPECT_EQ(report.count(Severity::error) + report.count(Severity::warning), 0U) << report.verdict;
+    const fs::path out = folder_.path() / "together";
+    ASSERT_TRUE(write_inferred(report, out).has_value());
+    EXPECT_EQ(decode_written(out)->totals.ranges, verdict.trial.totals.ranges);
+}
+
 std::string digits(std::uint64_t value, unsigned width) {
     static constexpr std::string_view hex = "0123456789abcdef";
     std::string out(width, '0');
@@ -236,6 +255,64 @@ TEST_F(Dumps, AnIdleUnitIsANote) {
     report = examined(trace, {image});
     ASSERT_TRUE(report.sources.front().head.has_value());
     EXPECT_EQ(report.sources.front().head->outcome, follow::HeadOutcome::no_head);
+}
+
+// However many CPUs ran nothing, one note says so, and which CPUs; the verdict counts them all.
+TEST_F(Dumps, IdleUnitsAreOneNote) {
+    const FileBytesOf idle = test::hex("00 00 00 00 00 00 00 00 00 00 00 80 01 01 00 9d 30 43 8e 08 00 80 ff ff ");
+    for (const unsigned units : {2U, 3U, 5U}) {
+        FileBytesOf frames;
+        coresight::Formatter formatter(frames);
+        for (unsigned round = 0; round < 20; ++round)
+            for (unsigned i = 0; i < units; ++i) formatter.add({static_cast<std::uint8_t>(0x10 + i)}, idle);
+        formatter.flush();
+        const ExaminationReport report = examined(frames, {write("code.bin", calls()).string() + "@0x400000"});
+        ASSERT_EQ(report.sources.size(), units);
+        ASSERT_EQ(report.findings.size(), 1U);
+        EXPECT_EQ(report.findings.front().kind, "idle-source");
+        EXPECT_NE(report.findings.front().found.find("source_11: 480 bytes"), std::string::npos)
+            << report.findings.front().found;
+        EXPECT_EQ(report.verdict, "Nothing is wrong with this capture, but no core ran while it was traced.");
+    }
+}
+
+// A dump that is shorter than the distance between two synchronisations: the reason is said.
+TEST_F(Dumps, WithoutASynchronisationSaysSo) {
+    FileBytesOf trace = stream("f7 db ", 200);
+    trace.erase(trace.begin(), trace.begin() + 14);
+    const ExaminationReport report = examined(trace);
+    EXPECT_FALSE(report.recognised);
+    EXPECT_TRUE(
+        report.verdict.starts_with("No trace protocol that Waymark knows was recognised, since no "
+                                   "synchronisation is in it;"))
+        << report.verdict;
+    EXPECT_TRUE(std::any_of(report.findings.begin(), report.findings.end(),
+                            [](const CaptureFinding& f) { return f.kind == "no-synchronisation"; }));
+}
+
+// The trace of a port that is idle most of the time, from the beginning on: 64 KiB of it hold no frame.
+TEST_F(Dumps, APortThatIsIdleAtFirstAndInBurstsLosesNothing) {
+    FileBytesOf frames, port;
+    coresight::Formatter formatter(frames);
+    const FileBytesOf trace = stream("f7 db ", 400);
+    // The ID comes anew in each group of four frames, so that both readings have all bytes.
+    for (std::size_t at = 0; at < trace.size(); at += 58) {
+        formatter.repeat_id();
+        formatter.add({0x10}, Bytes(trace).subspan(at, std::min<std::size_t>(58, trace.size() - at)));
+    }
+    formatter.flush();
+    for (std::size_t at = 0; at < frames.size(); at += 16) {
+        if (at % 64 == 0) port.resize(port.size() + 80000);
+        const std::size_t idle = port.size() - (at % 64 == 0 ? 80000 : 0);
+        for (std::size_t i = idle; i < port.size(); ++i) port[i] = i % 4 == 3 ? 0x7f : 0xff;
+        port.insert(port.end(), frames.begin() + static_cast<std::ptrdiff_t>(at),
+                    frames.begin() + static_cast<std::ptrdiff_t>(std::min(at + 16, frames.size())));
+    }
+    const ExaminationReport report = examined(port);
+    ASSERT_EQ(report.buffers.size(), 1U);
+    EXPECT_EQ(report.buffers.front().format, capture::Buffer::Format::dstream_coresight);
+    ASSERT_EQ(report.sources.size(), 1U) << report.verdict;
+    EXPECT_EQ(report.sources.front().bytes, trace.size());
 }
 
 TEST_F(Dumps, AThumbBitInAnAddressIsNoticed) {

@@ -41,4 +41,8 @@ struct FramingGuess {
 /// frames is `raw`. Aligned frames are looked for from the first byte on, so `head` must start where the dump does.
 [[nodiscard]] FramingGuess guess_framing(Bytes head);
 
+/// The bytes at the beginning that are the syncs of an idle port: they are no head to judge by. One sync stays before
+/// the trace, and the rest begins where a block of a DSTREAM would.
+[[nodiscard]] std::size_t idle_bytes(Bytes bytes);
+
 }  // namespace waymark::coresight

@@ -63,6 +63,14 @@ struct ImageVerdict {
     std::optional<Shift> shift;  ///< where it would match
     std::string argument{};      ///< matches, shifted: what to give as --image
     std::string why{};           ///< unreadable, other_build
+    /// Several images that were taken as one program: each as --image takes it. `argument` then holds them all.
+    std::vector<std::string> together{};
+
+    /// What to give as --image, each; none where the memory of the capture is meant.
+    [[nodiscard]] std::vector<std::string> arguments() const {
+        if (!together.empty() || argument.empty()) return together;
+        return {argument};
+    }
 };
 [[nodiscard]] std::string_view name(ImageVerdict::Kind kind);
 

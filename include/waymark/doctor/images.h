@@ -88,6 +88,8 @@ inline constexpr std::uint64_t most_contradictions = 200;
 using LoadImage = std::function<Result<std::shared_ptr<image::MemoryMap>>(std::uint64_t shift)>;
 /// `FILE[@ADDRESS]`; a raw dump without an address begins at 0.
 [[nodiscard]] LoadImage load_argument(std::string argument);
+/// The same of several images in one memory, of which the last one given counts where they overlap.
+[[nodiscard]] LoadImage load_arguments(std::vector<std::string> arguments);
 /// What the list of mapped files of a capture says of an image.
 struct MappedImage {
     std::optional<std::uint64_t> load_bias{};  ///< where the file was mapped; only for an argument without an address

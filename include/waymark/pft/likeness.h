@@ -34,7 +34,8 @@ struct Likeness {
 /// Identity of this protocol.
 struct Recognised final : protocol::Evidence {
     Config config;
-    Likeness likeness;  ///< under that configuration
+    Likeness likeness;                          ///< under that configuration
+    std::vector<std::uint8_t> context_sizes{};  ///< other sizes of Context IDs that nothing speaks against either
     bool cycle_accurate_proven{}, context_id_proven{}, timestamp_size_proven{}, encoding_proven{}, version_proven{};
 };
 
