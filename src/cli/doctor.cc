@@ -390,6 +390,23 @@ std::string next_step(const std::string& capture, const doctor::ExaminationRepor
 
 }  // namespace
 
+std::string doctor_says(const std::string& capture, const std::vector<std::string>& images) {
+    if (capture.empty() || capture == "-") return {};
+    DoctorOptions options;
+    options.captures = {capture};
+    options.images = images;
+    options.sample_mib = 1;
+    const auto report = diagnose(options);
+    if (!report) return {};
+    const auto wrong =
+        std::find_if(report->findings.begin(), report->findings.end(), [](const doctor::CaptureFinding& f) {
+            return f.severity <= Severity::warning && f.kind != "description" && f.kind != doctor::missing_names;
+        });
+    const std::string command = fmt::format(". waymark doctor {}", shell_file(capture));
+    if (wrong == report->findings.end()) return command + " examines the capture";
+    return fmt::format("{} says: {}; {}", command, wrong->found, wrong->advice);
+}
+
 ExitStatus run_bare_info(const InputOptions& input, const std::string& format) {
     const auto session = bare_session({input.capture});
     if (!session) return fail(session.error());

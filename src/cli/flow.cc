@@ -289,9 +289,10 @@ private:
         const pipeline::Gave gave = gave_of(all);
         const bool idle = !ranges && !blind && ran_nothing(gave, all);
         if (idle)
-            say("note", "nothing ran while it was traced: the trace has synchronisations, and no branch between them");
+            say("note", std::string(pipeline::nothing_ran));
         else if (!ranges && !blind)
-            say("error", "nothing decoded: " + pipeline::why_nothing(session, selected, report, gave));
+            say("error", "nothing decoded: " + pipeline::why_nothing(session, selected, report, gave) +
+                             doctor_says(options_.input.capture, options_.input.images));
         if (read_errors) return unreadable;
         if (!ranges && !blind && !idle) return nothing;
         if (options_.strict && answers::completeness(account).strict) {

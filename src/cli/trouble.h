@@ -28,6 +28,10 @@ using doctor::gathered;
 /// A sentence about a capture, with its name before it: once, if the sentence begins with the name.
 [[nodiscard]] std::string about(const std::string& capture, const std::string& sentence);
 
+/// Behind the reason why nothing was decoded: `. waymark doctor CAPTURE says: …`, the first error or warning and what
+/// to do. Nothing for standard input, and where doctor itself fails.
+[[nodiscard]] std::string doctor_says(const std::string& capture, const std::vector<std::string>& images);
+
 /// Prints the sentences, gathered, on standard error, as `kind`: `warning`, `note`, `error`.
 void say_gathered(std::string_view kind, const std::vector<std::string>& sentences);
 

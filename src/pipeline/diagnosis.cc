@@ -81,7 +81,7 @@ std::string why_nothing(const Session& session, const std::vector<const Source*>
         return "the trace is damaged, and nothing could be decoded";
     if (lost(GapReason::unsynchronised))
         return fmt::format("no {} follows an A-sync, so no address is known", words_of(selected).one_sync);
-    return "the trace contains no waypoint between synchronisations";
+    return std::string(nothing_ran);
 }
 
 }  // namespace waymark::pipeline

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "waymark/core/gap.h"
@@ -18,6 +19,10 @@ struct Gave {
     std::array<std::uint64_t, gap_reasons> gaps{};  ///< stretches, by reason
     std::uint64_t no_memory{};                      ///< times execution went where no image is known
 };
+
+/// There is trace, and it shows that nothing ran.
+inline constexpr std::string_view nothing_ran =
+    "nothing ran while it was traced: the trace has synchronisations, and no branch between them";
 
 /// Why the selected sources gave nothing: no bytes, no packet, or no instruction.
 [[nodiscard]] std::string why_nothing(const Session& session, const std::vector<const Source*>& selected,
