@@ -1,4 +1,4 @@
-/// Text that many rows have: a copy of it is as large as two pointers, whatever its length.
+/// Text that many rows have: each copy is as large as two pointers, for a text of any length.
 #pragma once
 
 #include <compare>
