@@ -129,7 +129,7 @@ class Readers(unittest.TestCase):
             costs = collections.Counter()
             for row in tables["function_costs"]:
                 if row["metric"] == metric["id"]:
-                    costs[tables["functions"][row["function"]]["name"]] += row["self"]
+                    costs[tables["functions"][row["function"]]["name"]] += row["self"] or 0
             self.assertEqual(+costs, +own, name)
 
     @of_each
@@ -177,7 +177,7 @@ class Readers(unittest.TestCase):
             if whole == 0:
                 continue
             with self.subTest(metric=name):
-                self.assertEqual(sum(r["self"] for r in tables["function_costs"] if r["metric"] == metric["id"]), whole)
+                self.assertEqual(sum(r["self"] or 0 for r in tables["function_costs"] if r["metric"] == metric["id"]), whole)
                 lines = capture.export("callgrind", "totals.callgrind", *option).read_text().splitlines()
                 said, = (line for line in lines if line.startswith("totals:"))
                 self.assertEqual(int(said.split()[1]), whole, "callgrind")

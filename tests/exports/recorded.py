@@ -71,8 +71,8 @@ class Capture:
         metric, own, total = delivered["metrics"][metric]["name"], collections.Counter(), collections.Counter()
         # Functions in different files may share a name.
         for row in delivered["rows"]:
-            own[row["function"]] += row[metric]
-            total[row["function"]] += row.get(f"{metric} inclusive") or row[metric]
+            own[row["function"]] += row[metric] or 0
+            total[row["function"]] += row.get(f"{metric} inclusive") or row[metric] or 0
         return own, total, metric
 
 

@@ -119,7 +119,7 @@ class Aarch64(unittest.TestCase):
         self.assertGreater(len(large), 3)
         for row in large:
             self.assertAlmostEqual(row["cycles inclusive"] / row["instructions inclusive"], 1, delta=0.05, msg=row)
-        instructions, cycles = (sum(row[name] for row in rows) for name in ("instructions", "cycles"))
+        instructions, cycles = (sum(row[name] or 0 for row in rows) for name in ("instructions", "cycles"))
         self.assertAlmostEqual(cycles / instructions, 1, delta=0.02)
 
     def test_doctor_proves_the_program(self):

@@ -120,7 +120,7 @@ class Inlines(unittest.TestCase):
             if frames[0][1].startswith("??"):
                 self.assertFalse(row.get("inlined through"), row)
                 continue
-            sums[frames[0][0]] += int(row[metric])
+            sums[frames[0][0]] += int(row[metric] or 0)
             if len(frames) == 1:
                 self.assertFalse(row.get("inlined through"), (row, frames))
                 continue
@@ -133,7 +133,7 @@ class Inlines(unittest.TestCase):
         self.assertEqual(sum(int(r[metric]) for r in own), sum(int(r[metric]) for r in plain))
         found = collections.Counter()
         for row in own:
-            found[row["function"]] += int(row[metric])
+            found[row["function"]] += int(row[metric] or 0)
         for name in ("square", "cube", "look_up", "rare", "mix", "both", "outer", "chain", "main"):
             self.assertEqual(sums[name], found[name], name)
         return own
