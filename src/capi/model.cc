@@ -8,6 +8,7 @@
 #include "objects.h"
 #include "waymark/core/byte_sink.h"
 #include "waymark/core/wire.h"
+#include "waymark/flow/each_instruction.h"
 #include "waymark/flow/exception.h"
 #include "waymark/flow/unit.h"
 #include "waymark/pipeline/protocols.h"
@@ -18,6 +19,7 @@ struct wm_model {
     const waymark::flow::UnitFactory* factory{};
     std::unique_ptr<waymark::flow::Unit> unit;
     waymark::isa::DecodeOptions waypoints;
+    bool each_instruction = false;    ///< the unit traces every instruction
     std::vector<std::uint8_t> taken;  ///< by wm_model_take
     bool finished = false;
 
@@ -192,6 +194,12 @@ waymark::Status wm_model::execute(const wm_executed& executed) {
     WM_LEAVE_IF_ERROR(arrive({{executed.address}, isa}));
     cycle = executed.cycle != 0 ? executed.cycle : cycle + 1;
     const isa::Instruction i = isa::decode_instr({executed.address}, isa, executed.opcode, is_wide, waypoints);
+    if (each_instruction && i.waypoint == isa::Waypoint::none) {
+        const isa::Place behind{here.address + i.bytes, here.isa};
+        unit->waypoint({}, {here.address, here.isa, i, (executed.flags & WM_CONDITION_FAILED) == 0, behind}, cycle);
+        here = behind;
+        return Nothing{};
+    }
     if (i.waypoint != isa::Waypoint::none) {
         pending = Pending{{executed.address}, i, (executed.flags & WM_CONDITION_FAILED) != 0};
         return Nothing{};
@@ -220,6 +228,7 @@ wm_status wm_model_new(const char* unit, const char* const* settings, wm_model**
                 return capi::fail(error, set.error());
         if (const Status fits = out->factory->check(out->options); !fits) return capi::fail(error, fits.error());
         out->waypoints = out->factory->decode_options(out->options);
+        out->each_instruction = flow::traces_each_instruction(*out->factory);
         out->unit = out->factory->make(out->options, out->trace);
         *model = out.release();
         return WM_OK;

@@ -70,7 +70,7 @@ std::optional<isa::Isa> instruction_set(const Definition& definition) {
 
 namespace {
 
-Code understand_a64(const Definition& definition, const isa::DecodeOptions& options) {
+Code understand_a64(const Definition& definition, const isa::DecodeOptions& options, bool each) {
     Code code{definition.address, isa::Isa::a64, {}, {}, {}};
     for (std::uint32_t i = 0; i < definition.instructions && (i + 1) * 4 <= definition.bytes.size(); ++i) {
         const std::size_t at = std::size_t{i} * 4;
@@ -85,7 +85,7 @@ Code understand_a64(const Definition& definition, const isa::DecodeOptions& opti
                                      : word == wfi               ? Special::wait
                                                                  : Special::none,
                                      may_stop_a64(word)});
-        if (instruction.waypoint != isa::Waypoint::none)
+        if (each || instruction.waypoint != isa::Waypoint::none)
             code.waypoints.push_back({i, definition.address + at, instruction});
     }
     code.bytes.assign(definition.bytes.begin(),
@@ -95,8 +95,8 @@ Code understand_a64(const Definition& definition, const isa::DecodeOptions& opti
 
 }  // namespace
 
-Code understand(const Definition& definition, isa::Isa isa, const isa::DecodeOptions& options) {
-    if (isa == isa::Isa::a64) return understand_a64(definition, options);
+Code understand(const Definition& definition, isa::Isa isa, const isa::DecodeOptions& options, bool each) {
+    if (isa == isa::Isa::a64) return understand_a64(definition, options, each);
     Code code{definition.address, isa, {}, {}, {}};
     std::size_t at = 0;
     for (std::uint32_t i = 0; i < definition.instructions && at + 1 < definition.bytes.size(); ++i) {
@@ -122,7 +122,7 @@ Code understand(const Definition& definition, isa::Isa isa, const isa::DecodeOpt
              : wfi                   ? Special::wait
                                      : Special::none,
              isa == isa::Isa::a32 ? may_stop_arm(opcode) : may_stop_thumb(first | second << 16)});
-        if (instruction.waypoint != isa::Waypoint::none) code.waypoints.push_back({i, address, instruction});
+        if (each || instruction.waypoint != isa::Waypoint::none) code.waypoints.push_back({i, address, instruction});
         at += instruction.bytes;
     }
     code.bytes.assign(definition.bytes.begin(), definition.bytes.begin() + static_cast<std::ptrdiff_t>(at));

@@ -132,7 +132,7 @@ void PerfRecorder::define_map(Process& p, const MapPart& part, std::string_view 
 }
 
 void PerfRecorder::define_thread(Process& p, const ThreadPart& part, std::string_view name) {
-    const auto [found, is_new] = threads_.try_emplace(part.thread, clock_, options_.units->undefined_executes());
+    const auto [found, is_new] = threads_.try_emplace(part.thread, clock_, *options_.units);
     Thread& t = found->second;
     if (!is_new) {
         if (!name.empty())
@@ -371,7 +371,8 @@ const Code* PerfRecorder::known(const Thread& t, std::uint32_t id) {
     if (!isa) isa = t.tracker.arriving(address);
     if (!isa && options_.instruction_set) isa = options_.instruction_set(address);
     block.code =
-        understand(*block.definition, isa.value_or(isa::Isa::a32), options_.units->decode_options(options_.unit));
+        understand(*block.definition, isa.value_or(isa::Isa::a32), options_.units->decode_options(options_.unit),
+                   flow::traces_each_instruction(*options_.units));
     block.definition.reset();
     return &block.code;
 }

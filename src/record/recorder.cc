@@ -107,7 +107,7 @@ Recorder::Thread& Recorder::thread(std::uint32_t number) {
     if (found != threads_.end()) return found->second;
     ++recorded_.threads;
     Thread& t = threads_
-                    .try_emplace(number, number, clock_, options_.system, options_.units->undefined_executes(),
+                    .try_emplace(number, number, clock_, options_.system, *options_.units,
                                  options_.unit.vmid ? options_.units->vmid() : flow::VmidRegister::none)
                     .first->second;
     t.tracker.context(options_.aarch64 && options_.system ? t.a64.context() : context_of(words::ns, number));
@@ -240,8 +240,9 @@ Recorder::Block& Recorder::known(Thread& t, std::uint32_t id) {
     Block& block = blocks_[id];
     if (!block.definition) return block;
     const auto isa = options_.aarch64 ? std::optional(isa::Isa::a64) : instruction_set(*block.definition);
-    block.code = understand(*block.definition, isa ? *isa : arriving(t, block.definition->address),
-                            options_.units->decode_options(options_.unit));
+    block.code =
+        understand(*block.definition, isa ? *isa : arriving(t, block.definition->address),
+                   options_.units->decode_options(options_.unit), flow::traces_each_instruction(*options_.units));
     block.definition.reset();
     if (options_.system) block_isas_.insert_or_assign(block.code.address.value, block.code.isa);
     return block;

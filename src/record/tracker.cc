@@ -125,6 +125,13 @@ void Tracker::waypoint(bool passed, Place next) {
     begin(next);
 }
 
+void Tracker::ordinary(std::uint8_t bytes) {
+    pending_address_ = start_.address;
+    pending_instruction_ = {};
+    pending_instruction_.bytes = bytes;
+    waypoint(true, {start_.address + bytes, start_.isa});
+}
+
 void Tracker::interrupt(ExceptionClass kind, std::optional<Place> handler) {
     const std::uint64_t lost = unit_->lost();
     unit_->exception(straight_, kind, handler, clock_.cycle);
@@ -245,10 +252,14 @@ void Tracker::arrive(Place place) {
         wait();
         // With -icount QEMU leaves a block in front of an access to a device, makes the access, and reports nothing.
         if (stopped_ && !pending_ && place == Place{here().address + stopped_bytes_, start_.isa}) {
-            straight_.bytes += stopped_bytes_;
-            straight_.last_bytes = stopped_bytes_;
-            ++straight_count_;
             ++clock_.cycle;
+            if (each_instruction_) {
+                ordinary(stopped_bytes_);
+            } else {
+                straight_.bytes += stopped_bytes_;
+                straight_.last_bytes = stopped_bytes_;
+                ++straight_count_;
+            }
         }
         resolve(place);
         if (place != here()) unseen_exception(place);
@@ -287,6 +298,12 @@ void Tracker::run(const Code& code, std::uint32_t first, std::uint32_t end, bool
         if (w.index >= end) break;
         clock_.cycle += w.index - at + 1;
         straight(w.index);
+        if (w.instruction.waypoint == isa::Waypoint::none) {
+            ordinary(w.instruction.bytes);
+            last_special_ = code.instructions[w.index].special;
+            at = w.index + 1;
+            continue;
+        }
         pending_ = true;
         pending_address_ = w.address;
         pending_instruction_ = w.instruction;

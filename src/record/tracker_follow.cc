@@ -17,7 +17,8 @@ OrdinaryBlock row_of(const Code& code, std::uint32_t epoch) {
     row.before_bytes = static_cast<std::uint32_t>(code.bytes.size());
     if (!code.waypoints.empty()) {
         const CodeWaypoint& w = code.waypoints.front();
-        if (w.index + 1 != count || w.instruction.waypoint == isa::Waypoint::barrier) return row;
+        const isa::Waypoint kind = w.instruction.waypoint;
+        if (w.index + 1 != count || kind == isa::Waypoint::barrier || kind == isa::Waypoint::none) return row;
         row.instruction = &w.instruction;
         row.may_fail = may_fail(w.instruction, code.isa);
         row.before_bytes = static_cast<std::uint32_t>(w.address - code.address);

@@ -81,11 +81,11 @@ private:
     std::uint64_t lost_ = 0;
 };
 
-Code arm(std::uint64_t address, std::vector<std::uint32_t> words) {
+Code arm(std::uint64_t address, std::vector<std::uint32_t> words, bool each = false) {
     Definition d{{address}, {}, static_cast<std::uint32_t>(words.size()), {}, {}};
     for (const std::uint32_t word : words)
         for (unsigned i = 0; i < 4; ++i) d.bytes.push_back(static_cast<std::uint8_t>(word >> (8 * i)));
-    return understand(d, Isa::a32, {});
+    return understand(d, Isa::a32, {}, each);
 }
 
 constexpr std::uint32_t nop = 0xe320f000, svc = 0xef000000, bx_lr = 0xe12fff1e, ldr = 0xe5912000, isb = 0xf57ff06f,
@@ -97,7 +97,7 @@ struct Case {
     Notes unit;
     SourceTruth truth;
     Tracker tracker;
-    explicit Case(bool system = false, bool may_lose = false) : tracker(clock, system) {
+    explicit Case(bool system = false, bool may_lose = false, bool each = false) : tracker(clock, system, !each, each) {
         unit.may = may_lose;
         tracker.attach(unit, truth, nullptr);
     }
@@ -128,6 +128,35 @@ TEST(Tracker, ConditionalBranchTakenAndNot) {
     std::uint64_t hash = truth_hash(truth_hash_start, 0x8000, 0x8008);
     hash = truth_hash(hash, 0x8014, 0x801c);
     EXPECT_EQ(c.truth.hash, truth_hash(hash, 0x8000, 0x8008));
+}
+
+// An ETMv3 has an outcome of each instruction (flow/each_instruction.h).
+TEST(Tracker, EachInstructionIsAWaypoint) {
+    Case c(false, false, true);
+    c.run(arm(0x8000, {nop, beq_plus_16}, true));
+    c.run(arm(0x8014, {nop, svc}, true));
+    c.tracker.system_call();
+    c.run(arm(0x801c, {nop, ldr, nop}, true), 1, true);  // a data abort at the second
+    c.run(arm(0x9000, {udf}, true));                     // does not execute
+    c.run(arm(0x9000, {bx_lr}, true));
+    c.run(arm(0x8000, {nop}, true));
+    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "E 8000+0 -> 8004 A32 @1", "E 8004+0 -> 8014 A32 @2",
+                                 "E 8014+0 -> 8018 A32 @3", "E 8018+0 -> 801c A32 @4", "supervisor call after 0 (0) @4",
+                                 "resume 801c @4", "E 801c+0 -> 8020 A32 @5", "data abort after 0 (0) @5",
+                                 "resume 9000 @5", "E 9000+0 -> 8000 A32 @6", "E 8000+0 -> 8004 A32 @7", "finish"}));
+    EXPECT_EQ(c.truth.ranges, 7U);
+    EXPECT_EQ(c.truth.instructions, 7U);
+    EXPECT_EQ(c.truth.unfinished_instructions, 0U);
+}
+
+// A system that leaves a block in front of an access to a device, and goes on behind it.
+TEST(Tracker, EachInstructionBehindADeviceAccess) {
+    Case c(true, false, true);
+    c.run(arm(0x8000, {nop, ldr, nop}, true), 1, true);
+    c.run(arm(0x8008, {bx_lr}, true));
+    c.run(arm(0x9000, {nop}, true));
+    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "E 8000+0 -> 8004 A32 @1", "E 8004+0 -> 8008 A32 @2",
+                                 "E 8008+0 -> 9000 A32 @3", "E 9000+0 -> 9004 A32 @4", "finish"}));
 }
 
 // QEMU cuts blocks at page ends and elsewhere; trace knows nothing of that.

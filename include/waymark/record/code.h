@@ -38,7 +38,7 @@ struct CodeInstruction {
     bool may_stop{};  ///< record/checks.h
 };
 
-/// A waypoint instruction of a block.
+/// A waypoint instruction of a block; where every instruction is traced (flow/each_instruction.h), any instruction.
 struct CodeWaypoint {
     std::uint32_t index{};  ///< among the block's instructions
     Address address;
@@ -58,6 +58,8 @@ struct Code {
 
 /// Instruction sizes are worked out anew: QEMU 7.2 gives the last 16-bit instruction before a page end as one of four
 /// bytes.
-[[nodiscard]] Code understand(const Definition& definition, isa::Isa isa, const isa::DecodeOptions& options);
+/// `each`: every instruction is a CodeWaypoint.
+[[nodiscard]] Code understand(const Definition& definition, isa::Isa isa, const isa::DecodeOptions& options,
+                              bool each = false);
 
 }  // namespace waymark::record

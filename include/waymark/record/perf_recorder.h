@@ -19,6 +19,7 @@
 #include "waymark/capture/perf_writer.h"
 #include "waymark/core/result.h"
 #include "waymark/coresight/formatter.h"
+#include "waymark/flow/each_instruction.h"
 #include "waymark/flow/unit.h"
 #include "waymark/record/aux_rings.h"
 #include "waymark/record/code.h"
@@ -109,7 +110,8 @@ private:
         std::vector<std::pair<MapPart, std::string>> early_maps{};  ///< that came before its pid was known
     };
     struct Thread {
-        Thread(Clock& clock, bool undefined_executes) : tracker(clock, false, undefined_executes) {}
+        Thread(Clock& clock, const flow::UnitFactory& units)
+            : tracker(clock, false, units.undefined_executes(), flow::traces_each_instruction(units)) {}
         std::uint32_t number{}, pid{}, tid{};
         Process* process{};
         Tracker tracker;

@@ -17,6 +17,7 @@
 #include "waymark/core/byte_sink.h"
 #include "waymark/core/result.h"
 #include "waymark/coresight/formatter.h"
+#include "waymark/flow/each_instruction.h"
 #include "waymark/flow/unit.h"
 #include "waymark/record/a64_system.h"
 #include "waymark/record/code.h"
@@ -130,8 +131,10 @@ private:
         std::unique_ptr<RangeWriter> ranges;
     };
     struct Thread {
-        Thread(std::uint32_t n, Clock& clock, bool system, bool undefined_executes, flow::VmidRegister vmid)
-            : number(n), tracker(clock, system, undefined_executes), a64(vmid) {}
+        Thread(std::uint32_t n, Clock& clock, bool system, const flow::UnitFactory& units, flow::VmidRegister vmid)
+            : number(n),
+              tracker(clock, system, units.undefined_executes(), flow::traces_each_instruction(units)),
+              a64(vmid) {}
         std::uint32_t number;
         Tracker tracker;
         std::uint32_t held = 0;  ///< the block entered last, until it is known whether it ran to its end

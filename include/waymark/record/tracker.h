@@ -56,9 +56,12 @@ struct OrdinaryBlock {
 class Tracker {
 public:
     /// `system`: exception handlers run in what is recorded, not in a kernel that nobody sees.
-    /// `undefined_executes`: flow::UnitFactory's.
-    explicit Tracker(Clock& clock, bool system = false, bool undefined_executes = true)
-        : clock_(clock), system_(system), undefined_executes_(undefined_executes) {}
+    /// `undefined_executes`: flow::UnitFactory's. `each_instruction`: its units trace every instruction.
+    explicit Tracker(Clock& clock, bool system = false, bool undefined_executes = true, bool each_instruction = false)
+        : clock_(clock),
+          system_(system),
+          undefined_executes_(undefined_executes),
+          each_instruction_(each_instruction) {}
 
     /// From here on this unit is called; both are borrowed until `detach`. `ranges` may be null.
     void attach(flow::Unit& unit, SourceTruth& truth, RangeWriter* ranges);
@@ -137,6 +140,8 @@ public:
 
 private:
     void waypoint(bool passed, Place next);
+    /// An instruction of so many bytes, no waypoint instruction, of which the unit is told all the same.
+    void ordinary(std::uint8_t bytes);
     void resolve(Place place);
     void wait();
     void unseen_exception(Place place);
@@ -166,7 +171,7 @@ private:
     static constexpr std::uint32_t longest_straight = 512 * 1024;
 
     Clock& clock_;
-    const bool system_, undefined_executes_;
+    const bool system_, undefined_executes_, each_instruction_;
     std::optional<Address> reset_;
     flow::Unit* unit_ = nullptr;
     flow::Context context_{.ns = true};
