@@ -140,7 +140,7 @@ public:
 
 private:
     void waypoint(bool passed, Place next);
-    /// An instruction of so many bytes, no waypoint instruction, of which the unit is told all the same.
+    /// Gives the unit an instruction of `bytes` bytes that is no waypoint instruction.
     void ordinary(std::uint8_t bytes);
     void resolve(Place place);
     void wait();
