@@ -307,12 +307,12 @@ public:
     void hex(std::string_view name, bool known, std::uint64_t value) {
         if (!known) return;
         key(name);
-        quoted(put_hexadecimal, value);
+        quoted<put_hexadecimal>(value);
     }
     void address(std::string_view name, bool known, std::uint64_t value) {
         if (!known) return;
         key(name);
-        quoted(put_address, value);
+        quoted<put_address>(value);
     }
     void offset(std::string_view name, std::uint64_t value) { number(name, true, value); }
     void flag(std::string_view name, bool known, bool value) {
@@ -363,10 +363,11 @@ private:
         out_.taken(at);
         before_ = ',';
     }
-    void quoted(char* (*put)(char*, std::uint64_t), std::uint64_t value) {
+    template <char* (*Put)(char*, std::uint64_t)>
+    void quoted(std::uint64_t value) {
         char* at = out_.room(number_room + 2);
         *at++ = '"';
-        at = put(at, value);
+        at = Put(at, value);
         *at++ = '"';
         out_.taken(at);
     }
