@@ -67,9 +67,9 @@ constexpr std::array commands_for_all_units{
     Command{"report", add_report},     Command{"profile", add_profile}, Command{"coverage", add_coverage},
     Command{"branches", add_branches}, Command{"loops", add_loops},     Command{"exceptions", add_exceptions},
     Command{"calls", add_calls},       Command{"diff", add_diff},       Command{"record", add_record},
-    Command{"verify", add_verify},     Command{"doctor", add_doctor},   Command{"answers", add_answers},
-    Command{"merge", add_merge},       Command{"fleet", add_fleet},     Command{"pgo", add_pgo},
-    Command{"export", add_export},     Command{"query", add_query}};
+    Command{"verify", add_verify},     Command{"doctor", add_doctor},   Command{"explain", add_explain},
+    Command{"answers", add_answers},   Command{"merge", add_merge},     Command{"fleet", add_fleet},
+    Command{"pgo", add_pgo},           Command{"export", add_export},   Command{"query", add_query}};
 
 /// The command line with all commands, or with only the command that is named first, since to set up the options of all
 /// commands takes longer than to decode a small capture.

@@ -13,6 +13,7 @@
 #include "recognise.h"
 #include "waymark/core/numbers.h"
 #include "waymark/etm4/decoder.h"
+#include "waymark/etm4/explain.h"
 #include "waymark/etm4/parallel_decoder.h"
 #include "waymark/etm4/parser.h"
 #include "waymark/etm4/recover.h"
@@ -353,6 +354,18 @@ public:
         look(Trcvissctlr{}, [](const Trcvissctlr& r) { return (r.start | r.stop) != 0; });
         look(Trcvipcssctlr{}, [](const Trcvipcssctlr& r) { return (r.start | r.stop) != 0; });
         return out;
+    }
+    [[nodiscard]] std::optional<protocol::UnitExplanation> explain(const std::vector<RegisterValue>& registers,
+                                                                   std::string_view core) const override {
+        Registers all;
+        for (const RegisterValue& r : registers) {
+            const RegisterPlace* const place = register_called(r.name);
+            if (place == nullptr) continue;
+            all.set(place->offset, static_cast<std::uint32_t>(r.value));
+            if (place->bytes == 8) all.set(place->offset + 4, static_cast<std::uint32_t>(r.value >> 32));
+        }
+        return etm4::explain(all, isa::core_profile(core).value_or(CoreProfile::a),
+                             [&](std::string_view name) { return find_register(registers, name) != nullptr; });
     }
     [[nodiscard]] protocol::Configured configure(const protocol::Description& source) const override {
         protocol::Configured out;

@@ -14,6 +14,7 @@
 #include "waymark/core/numbers.h"
 #include "waymark/follow/head.h"
 #include "waymark/pft/decoder.h"
+#include "waymark/pft/explain.h"
 #include "waymark/pft/likeness.h"
 #include "waymark/pft/parallel_decoder.h"
 #include "waymark/pft/parser.h"
@@ -34,6 +35,9 @@ using protocol::CaptureFinding;
 using protocol::Setting;
 using protocol::Stretch;
 using protocol::Survey;
+
+/// Registers that explain() asks for and `Registers` does not have, in the order of ManagementValues.
+constexpr std::array<std::string_view, 4> management_names{"ETMOSLSR", "ETMPDSR", "ETMLSR", "ETMAUTHSTATUS"};
 
 /// What a survey of packets says of Program Flow Trace alone.
 class More {
@@ -239,6 +243,8 @@ public:
         return protocol::TraceIdField{Etmtraceidr::name, 0, Etmtraceidr::number};
     }
     void visit_register(const RegisterValue& r, protocol::FieldVisitor& visitor) const override {
+        if (std::find(management_names.begin(), management_names.end(), r.name) != management_names.end())
+            visitor.number("value", static_cast<std::uint32_t>(r.value));
         const RegisterPlace* const place = register_called(r.name);
         if (place == nullptr) return;
         protocol::VisitFields walker(visitor);
@@ -260,6 +266,20 @@ public:
             if (r.start_stop || r.ranges != 0 || !r.exclude) out.emplace_back(Etmtecr1::name);
         }
         return out;
+    }
+    [[nodiscard]] std::optional<protocol::UnitExplanation> explain(const std::vector<RegisterValue>& registers,
+                                                                   std::string_view) const override {
+        Registers all;
+        for (const RegisterValue& r : registers)
+            if (const RegisterPlace* const place = register_called(r.name))
+                all.set(place->number, static_cast<std::uint32_t>(r.value));
+        const auto value = [&](std::string_view name) {
+            const RegisterValue* const r = find_register(registers, name);
+            return r == nullptr ? std::nullopt : std::optional(static_cast<std::uint32_t>(r->value));
+        };
+        const auto& [oslsr, pdsr, lsr, authstatus] = management_names;
+        return pft::explain(all, {value(oslsr), value(pdsr), value(lsr), value(authstatus)},
+                            [&](std::string_view name) { return find_register(registers, name) != nullptr; });
     }
     [[nodiscard]] protocol::Configured configure(const protocol::Description& source) const override;
 

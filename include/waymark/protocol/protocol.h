@@ -28,6 +28,7 @@
 #include "waymark/follow/recover.h"
 #include "waymark/isa/decode_instr.h"
 #include "waymark/isa/isa.h"
+#include "waymark/protocol/explanation.h"
 #include "waymark/protocol/finding.h"
 #include "waymark/protocol/packets.h"
 
@@ -284,6 +285,12 @@ public:
     [[nodiscard]] virtual std::vector<std::string> filters(
         [[maybe_unused]] const std::vector<RegisterValue>& registers) const {
         return {};
+    }
+    /// Why the unit traces, or nothing, with these registers: those that visit_register() knows. What is not among them
+    /// is not judged. `core`: the type of the traced core; may be empty. None: this protocol does not explain its unit.
+    [[nodiscard]] virtual std::optional<UnitExplanation> explain(
+        [[maybe_unused]] const std::vector<RegisterValue>& registers, [[maybe_unused]] std::string_view core) const {
+        return std::nullopt;
     }
 
     // What it can do.

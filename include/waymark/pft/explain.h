@@ -1,0 +1,23 @@
+/// Why a Program Trace Macrocell traces, or nothing (docs/spec/pft.md, 3, 5.3 and 5.6).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "waymark/pft/registers.h"
+#include "waymark/protocol/explanation.h"
+
+namespace waymark::pft {
+
+/// Registers of a macrocell that are not part of `Registers`, where they were given.
+struct ManagementValues {
+    std::optional<std::uint32_t> oslsr{}, pdsr{}, lsr{}, authstatus{};
+};
+
+/// `given`: a register that was not given is not judged. A finding of effect `stops` means that Model, with these
+/// registers, traces nothing at that level; a level without obstacles, in an explanation without `stops` and `may`,
+/// that it traces everything there.
+[[nodiscard]] protocol::UnitExplanation explain(const Registers& registers, const ManagementValues& management,
+                                                const protocol::Given& given);
+
+}  // namespace waymark::pft

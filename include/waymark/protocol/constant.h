@@ -1,0 +1,19 @@
+/// Logic of three values, for what registers decide: something is always so, never, or depends on what runs.
+#pragma once
+
+#include <optional>
+
+namespace waymark::protocol {
+
+/// None: it depends on what runs, and on signals.
+using Constant = std::optional<bool>;
+inline constexpr Constant never = false, always = true, varies = std::nullopt;
+
+[[nodiscard]] constexpr Constant inverted(Constant c, bool inverts = true) { return c ? Constant(*c != inverts) : c; }
+[[nodiscard]] constexpr Constant either(Constant a, Constant b) {
+    if (a == always || b == always) return always;
+    return a && b ? never : varies;
+}
+[[nodiscard]] constexpr Constant both(Constant a, Constant b) { return inverted(either(inverted(a), inverted(b))); }
+
+}  // namespace waymark::protocol

@@ -1,0 +1,301 @@
+/// `waymark explain`: why a trace unit traces, or nothing.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "commands.h"
+#include "help/texts.h"
+#include "options.h"
+#include "table.h"
+#include "terminal.h"
+#include "waymark/capture/text_file.h"
+#include "waymark/core/wire.h"
+#include "waymark/doctor/explain.h"
+#include "waymark/isa/cores.h"
+
+namespace waymark::cli {
+
+namespace {
+
+using nlohmann::ordered_json;
+using protocol::TraceCondition, protocol::TracedLevel, protocol::UnitExplanation, protocol::TraceEffect;
+
+struct UnitExplainOptions {
+    std::vector<std::string> arguments;
+    std::string core, format = "text", output;
+};
+
+/// `NAME=VALUE`, `NAME.FIELD=VALUE`.
+Result<flow::RegisterSetting> setting_of(const std::string& argument) {
+    const std::size_t equals = argument.find('=');
+    flow::RegisterSetting out;
+    out.where = argument;
+    const std::string name = argument.substr(0, equals);
+    const std::size_t dot = name.find('.');
+    out.name = name.substr(0, dot);
+    if (dot != name.npos) out.field = name.substr(dot + 1);
+    if (!wire::scan_number(argument.substr(equals + 1), out.value))
+        return Error{Errc::usage, fmt::format("{}: '{}' is not a number; expected NAME=VALUE or NAME.FIELD=VALUE, a "
+                                              "decimal number or a hexadecimal one after 0x",
+                                              argument, argument.substr(equals + 1))};
+    return out;
+}
+
+/// Lines as `grep . /sys/bus/coresight/devices/etm0/mgmt/*` prints them, `PATH/trcconfig:0x41`, become lines of a file
+/// of registers; other lines stay what they are.
+std::string without_paths(std::string_view text) {
+    std::string out;
+    while (!text.empty()) {
+        std::string line(text.substr(0, text.find('\n')));
+        text.remove_prefix(std::min(text.size(), line.size() + 1));
+        const std::size_t colon = line.find(':'), slash = line.rfind('/', colon);
+        if (colon != line.npos && slash != line.npos) line = line.substr(slash + 1);
+        if (colon != line.npos) std::replace(line.begin(), line.end(), ':', ' ');
+        out += line + "\n";
+    }
+    return out;
+}
+
+Result<std::vector<doctor::ExplainedSource>> explained(const UnitExplainOptions& options) {
+    std::vector<flow::RegisterSetting> settings, own;
+    for (const std::string& argument : options.arguments) {
+        std::error_code none;
+        if (argument != "-" && !std::filesystem::exists(argument, none)) {
+            if (argument.find('=') == argument.npos)
+                return Error{Errc::not_found,
+                             argument +
+                                 ": there is no such file; a register is given as NAME=VALUE, and anything "
+                                 "without a = is a capture or a file of registers"};
+            WM_ASSIGN_OR_RETURN(flow::RegisterSetting setting, setting_of(argument));
+            own.push_back(std::move(setting));
+            continue;
+        }
+        std::vector<std::uint8_t> begin;
+        if (argument != "-") begin = doctor::first_bytes(argument);
+        const bool capture = std::filesystem::is_directory(argument, none) ||
+                             std::string_view(reinterpret_cast<const char*>(begin.data()), begin.size()) == "PERFILE2";
+        if (capture) {
+            if (options.arguments.size() != 1)
+                return Error{Errc::usage, argument + ": a capture is explained by itself, without registers beside it"};
+            return doctor::explain_capture(argument, [](const std::string& note) { say("note", note); });
+        }
+        WM_ASSIGN_OR_RETURN(const std::string text, capture::read_text_file(argument, capture::most_settings_bytes));
+        WM_ASSIGN_OR_RETURN(const auto more, flow::read_register_settings(without_paths(text), argument));
+        settings.insert(settings.end(), more.begin(), more.end());
+    }
+    // What the command line says outdoes files.
+    settings.insert(settings.end(), own.begin(), own.end());
+    if (!settings.empty())
+        for (const auto& [prefix, command] :
+             {std::pair{"PMS", "spe explain"}, {"PMB", "spe explain"}, {"DP_", "dpu program"}})
+            if (settings.front().name.starts_with(prefix))
+                return Error{Errc::usage, fmt::format("{} is a register of another kind of unit; 'waymark {}' explains "
+                                                      "these",
+                                                      settings.front().name, command)};
+    WM_ASSIGN_OR_RETURN(doctor::ExplainedSource unit, doctor::explain_settings(settings, options.core));
+    std::vector<doctor::ExplainedSource> out;
+    out.push_back(std::move(unit));
+    return out;
+}
+
+bool stops(const TracedLevel& level) {
+    return std::any_of(level.obstacles.begin(), level.obstacles.end(),
+                       [](const TraceCondition& f) { return f.effect == TraceEffect::stops; });
+}
+
+/// Nothing at one level, or what decides there.
+std::string_view traced_word(const UnitExplanation& unit, const TracedLevel& level) {
+    if (unit.stopped() || stops(level)) return "no";
+    if (!unit.undecided.empty()) return "not known";
+    const bool depends =
+        !level.obstacles.empty() || std::any_of(unit.findings.begin(), unit.findings.end(),
+                                                [](const TraceCondition& f) { return f.effect == TraceEffect::may; });
+    return depends ? "in part" : "yes";
+}
+
+void print_indented(Output& out, std::string_view text, std::string_view first, std::size_t columns) {
+    const std::string rest(first.size(), ' ');
+    std::string_view before = first;
+    for (const std::string& line : wrapped(text, columns - first.size())) {
+        out.print("{}{}\n", before, line);
+        before = rest;
+    }
+}
+
+void print_finding(Output& out, const TraceCondition& f, std::size_t columns) {
+    print_indented(out, fmt::format("{} ({})", f.text, f.section), "  - ", columns);
+    if (!f.remedy.empty()) print_indented(out, f.remedy, "    To change it: ", columns);
+}
+
+std::string verdict(const UnitExplanation& unit) {
+    if (unit.stopped()) return "Nothing is traced.";
+    if (!unit.traces()) return "Nothing is traced at any level.";
+    if (!unit.undecided.empty()) return "Nothing that was given keeps it from tracing.";
+    const auto in_full = [&](const TracedLevel& level) { return traced_word(unit, level) == "yes"; };
+    if (std::all_of(unit.levels.begin(), unit.levels.end(), in_full)) return "Everything that runs is traced.";
+    return "A part of what runs is traced.";
+}
+
+void print_unit(Output& out, const doctor::ExplainedSource& unit, std::size_t columns) {
+    const UnitExplanation& e = unit.explanation;
+    out.print("{}{}: {}\n", e.unit, unit.source.empty() ? "" : fmt::format(", source '{}'", unit.source), verdict(e));
+    for (const auto& [effect, title] :
+         {std::pair{TraceEffect::stops, "Why nothing is traced"}, std::pair{TraceEffect::may, "What it depends on"},
+          std::pair{TraceEffect::note, "Worth knowing"}}) {
+        bool first = true;
+        for (const TraceCondition& f : e.findings) {
+            if (f.effect != effect) continue;
+            if (std::exchange(first, false)) out.print("\n{}\n", title);
+            print_finding(out, f, columns);
+        }
+    }
+    out.write("\nTraced at each level\n");
+    std::size_t widest = 0;
+    for (const TracedLevel& level : e.levels) widest = std::max(widest, level.name.size());
+    for (const TracedLevel& level : e.levels) {
+        const std::string head = fmt::format("  {:<{}}  {:<9}  ", level.name, widest, traced_word(e, level));
+        if (level.obstacles.empty()) out.print("{}\n", head.substr(0, head.find_last_not_of(' ') + 1));
+        std::string_view before = head;
+        const std::string rest(head.size(), ' ');
+        for (const TraceCondition& f : level.obstacles) {
+            print_indented(
+                out, fmt::format("{} ({}){}", f.text, f.section, f.remedy.empty() ? "" : "; to change it: " + f.remedy),
+                before, columns);
+            before = rest;
+        }
+    }
+    if (!e.contents.empty()) {
+        out.write("\nIn the trace of what is traced\n");
+        std::size_t wide = 0;
+        for (const auto& c : e.contents) wide = std::max(wide, c.what.size());
+        for (const auto& c : e.contents) {
+            std::string text = c.text;
+            if (!c.field.empty() && !c.traced && text.empty()) text = fmt::format("({} does not ask for it)", c.field);
+            const std::string head = fmt::format("  {:<3}  {:<{}}  ", c.traced ? "yes" : "no", c.what, wide);
+            if (text.empty())
+                out.print("{}\n", head.substr(0, head.find_last_not_of(' ') + 1));
+            else
+                print_indented(out, text, head, columns);
+        }
+    }
+    const auto missing = [&](const std::vector<std::string>& names, std::string_view what) {
+        if (names.empty()) return;
+        out.write("\n");
+        print_indented(out, fmt::format("Not given, so {}: {}.", what, fmt::join(names, ", ")), "", columns);
+    };
+    missing(e.undecided, e.traces() ? "whether there is trace is not known" : "not judged");
+    missing(e.undescribed, "what is in the trace is not known in full");
+    out.print("\nNumbers in brackets are sections of {}.\n", e.document);
+}
+
+ordered_json finding_json(const TraceCondition& f) {
+    ordered_json out{{"effect", name(f.effect)}, {"field", f.field}, {"text", f.text}};
+    if (!f.remedy.empty()) out["remedy"] = f.remedy;
+    out["section"] = f.section;
+    return out;
+}
+ordered_json findings_json(const std::vector<TraceCondition>& findings) {
+    ordered_json out = ordered_json::array();
+    for (const TraceCondition& f : findings) out.push_back(finding_json(f));
+    return out;
+}
+
+ordered_json unit_json(const doctor::ExplainedSource& unit) {
+    const UnitExplanation& e = unit.explanation;
+    ordered_json out{{"unit", e.unit}};
+    if (!unit.source.empty()) out["source"] = unit.source;
+    out["traces"] = e.traces();
+    out["document"] = e.document;
+    out["findings"] = findings_json(e.findings);
+    ordered_json levels = ordered_json::array();
+    for (const TracedLevel& level : e.levels)
+        levels.push_back(
+            {{"level", level.name}, {"traced", traced_word(e, level)}, {"obstacles", findings_json(level.obstacles)}});
+    out["levels"] = std::move(levels);
+    ordered_json contents = ordered_json::array();
+    for (const auto& c : e.contents) {
+        ordered_json row{{"what", c.what}, {"traced", c.traced}};
+        if (!c.text.empty()) row["text"] = c.text;
+        if (!c.field.empty()) row["field"] = c.field;
+        contents.push_back(std::move(row));
+    }
+    out["contents"] = std::move(contents);
+    ordered_json registers = ordered_json::object();
+    for (const RegisterValue& r : unit.registers) registers[r.name] = fmt::format("{:#x}", r.value);
+    out["registers"] = std::move(registers);
+    out["undecided"] = e.undecided;
+    out["undescribed"] = e.undescribed;
+    out["ignored"] = unit.ignored;
+    return out;
+}
+
+ExitStatus explain(const UnitExplainOptions& options) {
+    if (const auto core = isa::check_core("--core", options.core); !options.core.empty() && !core)
+        return fail(core.error());
+    const auto units = explained(options);
+    if (!units) return fail(units.error());
+    auto out = Output::open(options.output);
+    if (!out) return fail(out.error());
+    if (options.format == "json") {
+        ordered_json json = ordered_json::array();
+        for (const auto& unit : *units) json.push_back(unit_json(unit));
+        out->write(json_text({{"units", std::move(json)}}) + "\n");
+    } else {
+        bool first = true;
+        for (const auto& unit : *units) {
+            if (!std::exchange(first, false)) out->write("\n");
+            print_unit(*out, unit, text_columns());
+        }
+    }
+    for (const auto& unit : *units)
+        if (!unit.ignored.empty())
+            say("note", fmt::format("not registers of {}, and ignored: {}", unit.explanation.unit,
+                                    fmt::join(unit.ignored, ", ")));
+    if (out->close() != decoded) return unreadable;
+    const bool some =
+        std::any_of(units->begin(), units->end(), [](const auto& unit) { return unit.explanation.traces(); });
+    return some ? decoded : nothing;
+}
+
+}  // namespace
+
+Run add_explain(CLI::App& app) {
+    auto options = std::make_shared<UnitExplainOptions>();
+    CLI::App& command =
+        *app.add_subcommand("explain", "Explain from its registers why a trace unit traces what it does, or nothing");
+    command
+        .add_option("WHAT", options->arguments,
+                    "A capture; a file of registers (- is standard input); or a register or one of its fields, "
+                    "TRCVICTLR=0x201 or TRCVICTLR.SSSTATUS=1")
+        ->take_all();
+    command
+        .add_option("--core", options->core,
+                    "Type of the traced core, such as Cortex-M33: of an M-profile core, levels are modes")
+        ->type_name("NAME");
+    add_format(command, options->format, "text: for reading; json: for programs", {"text", "json"});
+    add_output(command, options->output);
+    command.footer(
+        "For a unit of program flow trace it shows whether the unit traces, and if not, each field that prevents it "
+        "and what "
+        "to\nwrite instead; at which exception levels; what it depends on, such as ranges, events, and start and stop "
+        "points;\nand what is in the trace. Only registers that are given are judged; the others are listed.\n"
+        "\n"
+        "A file of registers has lines 'NAME VALUE' or 'NAME.FIELD VALUE', as 'waymark record --registers' takes "
+        "them, or\nis what 'grep . /sys/bus/coresight/devices/etm0/mgmt/*' printed. A register on the command line "
+        "overrides that of\na file, and a later one an earlier one.\n"
+        "\n"
+        "  waymark explain TRCPRGCTLR=1 TRCVICTLR=0x1 TRCCONFIGR=0x1811\n"
+        "  waymark explain registers.txt --core Cortex-M33\n"
+        "  waymark explain out/\n"
+        "\n"
+        "'waymark spe explain' and 'waymark dpu program' do the same for units of these kinds.\n"
+        "\n"
+        "Exit status: 0 something is traced, or may be; 1 nothing is; 2 usage; 3 a file cannot be read, or the "
+        "output\ncannot be written.\n");
+    return [options] { return explain(*options); };
+}
+
+}  // namespace waymark::cli
