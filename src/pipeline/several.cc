@@ -17,9 +17,12 @@ namespace waymark::pipeline {
 
 namespace {
 
-/// Trace that is missing, damaged or contradicted. Null: there is none, or the account has no reason to fail.
+/// Trace that is missing, damaged or contradicted. Null: there is none. Samples and counters have all that they lack in
+/// their account; what a capture of program flow lacks may be in a warning alone, such as records that perf lost.
 const answers::Finding* loss(const answers::Answers& answers) {
-    if (!answers.account.empty() && !answers::completeness(answers.account).strict) return nullptr;
+    const Protocol* const protocol = protocol_of_unit(answers.unit);
+    const bool flow = protocol != nullptr && protocol->decodes_flow();
+    if (!flow && !answers.account.empty() && !answers::completeness(answers.account).strict) return nullptr;
     for (const answers::Finding& f : answers.health)
         if (f.severity >= answers::Finding::Severity::warning && !f.of_names) return &f;
     return nullptr;
