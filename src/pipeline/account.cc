@@ -12,6 +12,7 @@
 
 #include "waymark/flow/tee.h"
 #include "waymark/pipeline/flow_filter.h"
+#include "waymark/pipeline/message_answers.h"
 
 namespace waymark::pipeline {
 
@@ -131,6 +132,15 @@ answers::Account flow_account(const Session& session, const std::vector<const So
 
 answers::Account account_of(const Session& session, const std::vector<const Source*>& selected,
                             const Progress& progress, std::vector<Error>* unreadable) {
+    const auto take_errors = [&](const Report& report) {
+        if (unreadable == nullptr) return;
+        for (const BufferReport& buffer : report.buffers)
+            if (buffer.error) unreadable->push_back(*buffer.error);
+    };
+    if (has_messages_alone(selected)) {
+        auto answers = message_answers(session, selected, {}, progress, take_errors);
+        return answers ? std::move(answers->account) : answers::Account{};
+    }
     std::vector<const Source*> sources;
     std::copy_if(selected.begin(), selected.end(), std::back_inserter(sources),
                  [](const Source* source) { return source->has_flow(); });
@@ -142,9 +152,7 @@ answers::Account account_of(const Session& session, const std::vector<const Sour
         return flow_consumer(stream, *tee, DecoderKind::fast);
     };
     const Report report = run(session, sources, make, progress);
-    if (unreadable != nullptr)
-        for (const BufferReport& buffer : report.buffers)
-            if (buffer.error) unreadable->push_back(*buffer.error);
+    take_errors(report);
     std::vector<DecodedStream> streams;
     for (const StreamReport& stream : report.streams) {
         const flow::Tee& tee = *tees.at({stream.source, stream.buffer});
