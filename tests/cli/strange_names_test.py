@@ -408,7 +408,8 @@ def check_worst(checks, source, folder):
 
 def check_fields(kept, fields):
     def plain(name):
-        return "".join("\ufffd" if (ord(c) < 0x20 and c not in "\t\r\n") or 0x7f <= ord(c) < 0xa0 else c for c in name)
+        return "".join("\ufffd" if (ord(c) < 0x20 and c not in "\t\r\n") or 0x7f <= ord(c) < 0xa0
+                       or c in DIRECTION else c for c in name)
     for name in kept:
         name = plain(name)
         if name not in fields and "'" + name not in fields:
