@@ -37,19 +37,19 @@ private:
     std::mt19937_64 random_;
 };
 
-struct Place {
+struct LevelAt {
     std::string name;
     flow::Context context;
 };
-std::vector<Place> places(bool ete) {
+std::vector<LevelAt> places(bool ete) {
     const auto at = [](bool ns, bool nse, std::uint8_t el) {
         flow::Context c;
         c.ns = ns, c.nse = nse, c.aarch64 = true, c.el = el;
         return c;
     };
-    std::vector<Place> out{{"EL0, Non-secure", at(true, false, 0)}, {"EL1, Non-secure", at(true, false, 1)},
-                           {"EL2, Non-secure", at(true, false, 2)}, {"EL0, Secure", at(false, false, 0)},
-                           {"EL1, Secure", at(false, false, 1)},    {"EL3", at(false, false, 3)}};
+    std::vector<LevelAt> out{{"EL0, Non-secure", at(true, false, 0)}, {"EL1, Non-secure", at(true, false, 1)},
+                             {"EL2, Non-secure", at(true, false, 2)}, {"EL0, Secure", at(false, false, 0)},
+                             {"EL1, Secure", at(false, false, 1)},    {"EL3", at(false, false, 3)}};
     if (ete) {
         out.push_back({"EL0, Realm", at(true, true, 0)});
         out.push_back({"EL1, Realm", at(true, true, 1)});
@@ -180,7 +180,7 @@ TEST(Etm4Explain, AgreesWithTheModel) {
         const Registers r = programmed(draw, ete);
         const UnitExplanation whole = explain(r, CoreProfile::a, [](std::string_view) { return true; });
         const UnitExplanation fewer = explain_fewer(r, draw);
-        for (const Place& place : places(ete)) {
+        for (const LevelAt& place : places(ete)) {
             constexpr unsigned blocks = 24;
             const ModelCounts counts = traced(r, place.context, draw, blocks);
             for (const UnitExplanation* const e : {&whole, &fewer}) {
@@ -231,8 +231,8 @@ std::vector<std::string> fields(const UnitExplanation& e, TraceEffect effect) {
 
 // 1.6, 2.1: each bit that stops the unit is named, and no other.
 TEST(Etm4Explain, NamesTheBitThatStopsTheUnit) {
-    using Names = std::vector<std::string>;
-    ASSERT_EQ(fields(of(plain()), TraceEffect::stops), Names{});
+    using Fields = std::vector<std::string>;
+    ASSERT_EQ(fields(of(plain()), TraceEffect::stops), Fields{});
     ASSERT_TRUE(of(plain()).traces());
     const auto only = [&](auto change) {
         Registers r = plain();
@@ -241,13 +241,13 @@ TEST(Etm4Explain, NamesTheBitThatStopsTheUnit) {
         EXPECT_FALSE(e.traces());
         return fields(e, TraceEffect::stops);
     };
-    EXPECT_EQ(only([](Registers& r) { r.prgctlr.enable = false; }), Names{"TRCPRGCTLR.EN"});
-    EXPECT_EQ(only([](Registers& r) { r.oslsr.oslk = true; }), Names{"TRCOSLSR.OSLK"});
-    EXPECT_EQ(only([](Registers& r) { r.pdsr.power = false; }), Names{"TRCPDSR.POWER"});
-    EXPECT_EQ(only([](Registers& r) { r.victlr.ssstatus = false; }), Names{"TRCVICTLR.SSSTATUS"});
-    EXPECT_EQ(only([](Registers& r) { r.victlr.sel = 0; }), Names{"TRCVICTLR.EVENT"});
+    EXPECT_EQ(only([](Registers& r) { r.prgctlr.enable = false; }), Fields{"TRCPRGCTLR.EN"});
+    EXPECT_EQ(only([](Registers& r) { r.oslsr.oslk = true; }), Fields{"TRCOSLSR.OSLK"});
+    EXPECT_EQ(only([](Registers& r) { r.pdsr.power = false; }), Fields{"TRCPDSR.POWER"});
+    EXPECT_EQ(only([](Registers& r) { r.victlr.ssstatus = false; }), Fields{"TRCVICTLR.SSSTATUS"});
+    EXPECT_EQ(only([](Registers& r) { r.victlr.sel = 0; }), Fields{"TRCVICTLR.EVENT"});
     EXPECT_EQ(only([](Registers& r) { r.viiectlr.exclude = 1, r.acvr[1].address = ~std::uint64_t{0}; }),
-              Names{"TRCVIIECTLR.EXCLUDE"});
+              Fields{"TRCVIIECTLR.EXCLUDE"});
 }
 
 // 1.6: authentication, level by level. 1.3: so are the exception level bits.

@@ -67,12 +67,12 @@ Registers programmed(std::mt19937_64& random) {
     return r;
 }
 
-struct Place {
+struct ModeAt {
     std::string name;
     bool ns, hyp;
 };
 
-ModelCounts traced(const Registers& r, const Place& place, std::mt19937_64& random, unsigned blocks) {
+ModelCounts traced(const Registers& r, const ModeAt& place, std::mt19937_64& random, unsigned blocks) {
     const auto below = [&](unsigned n) { return static_cast<std::uint32_t>(random() % n); };
     ByteCollector trace;
     Model model({.registers = r, .choices = {}}, trace);
@@ -132,18 +132,18 @@ Says says(const UnitExplanation& e, const protocol::TracedLevel& level) {
 // "Nothing" is nothing, and "everything" is everything, whatever runs and whatever registers are not known; and the
 // three answers all come often.
 TEST(PtmExplain, AgreesWithTheModel) {
-    const std::vector<Place> places{{"User mode, Secure", false, false},
-                                    {"privileged modes, Secure", false, false},
-                                    {"User mode, Non-secure", true, false},
-                                    {"privileged modes, Non-secure", true, false},
-                                    {"Hyp mode", true, true}};
+    const std::vector<ModeAt> places{{"User mode, Secure", false, false},
+                                     {"privileged modes, Secure", false, false},
+                                     {"User mode, Non-secure", true, false},
+                                     {"privileged modes, Non-secure", true, false},
+                                     {"Hyp mode", true, true}};
     unsigned none = 0, all = 0, part_seen = 0, none_of_fewer = 0;
     for (std::uint64_t seed = 0; seed < 600; ++seed) {
         std::mt19937_64 random(seed);
         const Registers r = programmed(random);
         const UnitExplanation whole = explain(r, {}, [](std::string_view) { return true; });
         const UnitExplanation fewer = explain_fewer(r, random);
-        for (const Place& place : places) {
+        for (const ModeAt& place : places) {
             constexpr unsigned blocks = 24;
             const ModelCounts counts = traced(r, place, random, blocks);
             for (const UnitExplanation* const e : {&whole, &fewer}) {
@@ -179,21 +179,21 @@ std::vector<std::string> stopping(const Registers& r, const ManagementValues& ma
 
 // 3, 3.1 and 5.6: each bit that stops the macrocell is named, and no other.
 TEST(PtmExplain, NamesTheBitThatStopsTheMacrocell) {
-    using Names = std::vector<std::string>;
+    using Fields = std::vector<std::string>;
     const Registers plain;
-    EXPECT_EQ(stopping(plain), Names{});
+    EXPECT_EQ(stopping(plain), Fields{});
     const auto only = [&](auto change) {
         Registers r = plain;
         change(r);
         return stopping(r);
     };
-    EXPECT_EQ(only([](Registers& r) { r.cr.programming = true; }), Names{"ETMCR[10]"});
-    EXPECT_EQ(only([](Registers& r) { r.cr.power_down = true; }), Names{"ETMCR[0]"});
-    EXPECT_EQ(only([](Registers& r) { r.teevr = from_value<Etmteevr>(0x406f); }), Names{"ETMTEEVR"});
-    EXPECT_EQ(only([](Registers& r) { r.tecr1.exclude = false; }), Names{"ETMTECR1[24]"});
-    EXPECT_EQ(only([](Registers& r) { r.tecr1.start_stop = true; }), Names{"ETMTECR1[25]"});
-    EXPECT_EQ(stopping(plain, {.oslsr = 3}), Names{"ETMOSLSR[1]"});
-    EXPECT_EQ(stopping(plain, {.pdsr = 0}), Names{"ETMPDSR[0]"});
+    EXPECT_EQ(only([](Registers& r) { r.cr.programming = true; }), Fields{"ETMCR[10]"});
+    EXPECT_EQ(only([](Registers& r) { r.cr.power_down = true; }), Fields{"ETMCR[0]"});
+    EXPECT_EQ(only([](Registers& r) { r.teevr = from_value<Etmteevr>(0x406f); }), Fields{"ETMTEEVR"});
+    EXPECT_EQ(only([](Registers& r) { r.tecr1.exclude = false; }), Fields{"ETMTECR1[24]"});
+    EXPECT_EQ(only([](Registers& r) { r.tecr1.start_stop = true; }), Fields{"ETMTECR1[25]"});
+    EXPECT_EQ(stopping(plain, {.oslsr = 3}), Fields{"ETMOSLSR[1]"});
+    EXPECT_EQ(stopping(plain, {.pdsr = 0}), Fields{"ETMPDSR[0]"});
 }
 
 // 5.3: authentication, for each security state.
