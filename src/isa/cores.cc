@@ -132,7 +132,9 @@ std::optional<CoreProfile> architecture(std::string_view name) {
     while (!name.empty() && is_digit(name.front())) name.remove_prefix(1);
     if (name == "a") return a;
     if (name == "r") return r;
-    if (name == "m" || name == "em") return m;
+    // `main` and `base`: ARMv8-M.main, ARMv8-M.base.
+    for (const std::string_view of_m : {"m", "em", "mmain", "mbase"})
+        if (name == of_m) return m;
     return std::nullopt;
 }
 

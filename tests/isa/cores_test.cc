@@ -20,6 +20,7 @@ TEST(Cores, GiveTheirProfileHoweverTheyAreWritten) {
     EXPECT_EQ(core_profile("STAR-MC2"), CoreProfile::m) << "the family gives the profile";
     EXPECT_EQ(core_profile("ARMv8.1-M"), CoreProfile::m);
     EXPECT_EQ(core_profile("ARMv7E-M"), CoreProfile::m);
+    EXPECT_EQ(core_profile("ARMv8-M.main"), CoreProfile::m);
     EXPECT_EQ(core_profile("armv8-r"), CoreProfile::r);
     EXPECT_EQ(core_profile("ARM-AA64"), CoreProfile::a);
 }
