@@ -118,7 +118,7 @@ public:
             else
                 events.push_back(e);
         }
-        EXPECT_EQ(synthetic::difference(counting_.finish(), events, "counting", "reference"), "");
+        EXPECT_EQ(synthetic::difference(synthetic::events_of(counting_.finish()), events, "counting", "reference"), "");
         const auto counts = counting_.out.counts();
         const auto blocks = counting_.table.blocks();
         for (std::size_t edge = 0; edge < std::min(counts.size(), 2 * blocks.size()); ++edge)

@@ -217,7 +217,7 @@ Tally tally_counts(const Config& config, const isa::CodeReader& code, Bytes byte
                             {.workers = workers, .ranges = ParallelDecoder::Ranges::counted, .piece_bytes = piece});
     decoder.feed(bytes);
     decoder.finish();
-    Tally t{{}, sink.take()};
+    Tally t{{}, synthetic::events_of(sink.take())};
     const std::vector<std::uint64_t> counts = decoder.counts();
     for (std::size_t edge = 0; edge < counts.size(); ++edge)
         if (counts[edge] != 0) {

@@ -126,6 +126,11 @@ std::string to_text(const Element& e) {
     return out;
 }
 
+std::vector<Element> events_of(std::vector<Element> elements) {
+    std::erase_if(elements, [](const Element& e) { return e.kind == Kind::range; });
+    return elements;
+}
+
 std::string difference(const std::vector<Element>& found, const std::vector<Element>& expected,
                        std::string_view found_name, std::string_view expected_name) {
     const auto [f, x] = std::mismatch(found.begin(), found.end(), expected.begin(), expected.end());

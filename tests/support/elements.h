@@ -53,6 +53,9 @@ struct Element {
 /// One line, without a line end.
 [[nodiscard]] std::string to_text(const Element& element);
 
+/// The elements that are no ranges. Where ranges are counted, one that ran no times stands for all between two events.
+[[nodiscard]] std::vector<Element> events_of(std::vector<Element> elements);
+
 /// Where two lists part, with a few lines of each around it; empty if they are equal.
 [[nodiscard]] std::string difference(const std::vector<Element>& found, const std::vector<Element>& expected,
                                      std::string_view found_name = "found",
