@@ -119,7 +119,8 @@ private:
     }
     /// Where nothing is recognised, few bytes may be trace without a synchronisation.
     void report_no_sync(const ExaminedSource& source) {
-        constexpr std::uint64_t few_bytes = 1 << 16;
+        // Four times the largest usual distance: a longer dump without a synchronisation is no trace.
+        constexpr std::uint64_t few_bytes = 4 * 4096;
         if (source.bytes == 0 || source.bytes > few_bytes) return;
         add_finding(source, Severity::warning, "no-synchronisation", first_offset(source),
                     fmt::format("no synchronisation of a trace unit in {}", bytes_text(source.bytes)),
