@@ -28,7 +28,7 @@ constexpr Target targets[] = {
 int (*chosen)(const std::uint8_t*, std::size_t) = nullptr;
 
 /// Starts the program again with its stack and heap at the same addresses each time. What libFuzzer tries next depends
-/// on what is compared, and some of it is addresses. Where that is forbidden, the program goes on as it is.
+/// on compared values, and some are addresses. Where the system forbids it, the program goes on as it is.
 void place_as_always(char** arguments) {
     const int now = personality(0xffff'ffff);
     if (now == -1 || (now & ADDR_NO_RANDOMIZE) != 0) return;

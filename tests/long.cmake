@@ -40,7 +40,7 @@ foreach(seed IN ITEMS 1 4)
         ${CMAKE_CURRENT_LIST_DIR}/doctor/pairs_test.py $<TARGET_FILE:waymark>)
     set_tests_properties(long.pairs_${seed} PROPERTIES SKIP_RETURN_CODE 77)
 endforeach()
-# The right program is found for 99 % of bare recordings, whatever the settings of the unit.
+# Doctor finds the right program for 99 % of bare recordings, in all settings of the unit.
 waymark_long_test(settings WAYMARK_RECORDINGS=1000 ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/doctor/settings_test.py
     $<TARGET_FILE:waymark> ${PROJECT_SOURCE_DIR})
 set_tests_properties(long.settings PROPERTIES SKIP_RETURN_CODE 77)

@@ -114,7 +114,7 @@ private:
         if (configr.bb && !idr0.trcbb)
             note("TRCCONFIGR.BB=1 asks for branch broadcast, but TRCIDR0.TRCBB=0; TRCCONFIGR was believed");
         if (c.ete()) {
-            // An ETE has none of these features, whatever the registers say.
+            // An ETE has none of these features, even if registers name them.
             if (configr.instp0 != 0 || configr.cond != 0 || configr.da || configr.dv)
                 note("TRCCONFIGR asks for data or conditional trace, which an ETE does not have; ignored");
             return;

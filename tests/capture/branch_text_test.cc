@@ -1,4 +1,5 @@
-/// What `perf script` prints of branch stacks (docs/branch-stacks.md), field by field, and the capture made of it.
+/// What `perf script` prints for branch stacks (docs/branch-stacks.md), field by field, and the capture that is read
+/// from this text.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -43,7 +43,7 @@ using dpu::TraceMode;
 /// What becomes of a recording.
 enum class Fate : std::uint8_t { whole, limited, killed, interrupted, cut, damaged, held_trace, lost_unseen };
 
-/// A recording, and what is known of it without decoding.
+/// A recording, and what the test knows about it without decoding.
 struct Recorded {
     DpuTruth truth;
     std::map<std::uint32_t, std::uint64_t> calls;  ///< by function entered; empty: not known

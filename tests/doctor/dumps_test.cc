@@ -276,7 +276,7 @@ TEST_F(Dumps, IdleUnitsAreOneNote) {
     }
 }
 
-// A dump that is shorter than the distance between two synchronisations: the reason is said.
+// Of a dump that is shorter than the distance between two synchronisations, the finding gives this reason.
 TEST_F(Dumps, WithoutASynchronisationSaysSo) {
     FileBytesOf trace = stream("f7 db ", 200);
     trace.erase(trace.begin(), trace.begin() + 14);
@@ -290,7 +290,7 @@ TEST_F(Dumps, WithoutASynchronisationSaysSo) {
                             [](const CaptureFinding& f) { return f.kind == "no-synchronisation"; }));
 }
 
-// The trace of a port that is idle most of the time, from the beginning on: 64 KiB of it hold no frame.
+// The trace of a port that is idle most of the time, from the beginning on: its first 64 KiB hold no frame.
 TEST_F(Dumps, APortThatIsIdleAtFirstAndInBurstsLosesNothing) {
     FileBytesOf frames, port;
     coresight::Formatter formatter(frames);

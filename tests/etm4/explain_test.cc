@@ -170,8 +170,8 @@ Says says(const UnitExplanation& e, const protocol::TracedLevel& level) {
     return all ? Says::everything : Says::part;
 }
 
-// "Nothing" is nothing, and "everything" is everything, whatever runs and whatever registers are not known; and the
-// three answers all come often.
+// Where explain() says "nothing", the model traces nothing; where it says "everything", it traces every block. The same
+// holds if explain() gets a part of the registers. All three answers come often.
 TEST(Etm4Explain, AgreesWithTheModel) {
     unsigned none = 0, all = 0, part_seen = 0, none_of_fewer = 0;
     for (std::uint64_t seed = 0; seed < 600; ++seed) {
@@ -287,7 +287,7 @@ TEST(Etm4Explain, JudgesOnlyWhatIsGiven) {
     EXPECT_EQ(e.undescribed, (std::vector<std::string>{"TRCCCCTLR"}));
 }
 
-// 1.2: a part of the trace that the unit does not have is not in it, whatever asks for it.
+// 1.2: what the unit lacks is not in the trace, even if TRCCONFIGR asks for it.
 TEST(Etm4Explain, ContentsTakeTheUnitForWhatItHas) {
     Registers r = plain();
     r.configr.rs = true;

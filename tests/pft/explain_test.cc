@@ -129,8 +129,8 @@ Says says(const UnitExplanation& e, const protocol::TracedLevel& level) {
     return all ? Says::everything : Says::part;
 }
 
-// "Nothing" is nothing, and "everything" is everything, whatever runs and whatever registers are not known; and the
-// three answers all come often.
+// Where explain() says "nothing", the model traces nothing; where it says "everything", it traces every block. The same
+// holds if explain() gets a part of the registers. All three answers come often.
 TEST(PtmExplain, AgreesWithTheModel) {
     const std::vector<ModeAt> places{{"User mode, Secure", false, false},
                                      {"privileged modes, Secure", false, false},

@@ -73,7 +73,7 @@ struct Loop {
     std::uint64_t runs = 0, iterations = 0;
 };
 
-/// What threads execute, in pieces that stay together, and what is known of it.
+/// What threads execute, in pieces that stay together, and what the test knows about it.
 class Threads {
 public:
     explicit Threads(std::uint32_t seed) : random_(seed) {
