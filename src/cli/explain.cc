@@ -131,12 +131,13 @@ void print_finding(Output& out, const TraceCondition& f, std::size_t columns) {
 }
 
 std::string verdict(const UnitExplanation& unit) {
-    if (unit.stopped()) return "Nothing is traced.";
-    if (!unit.traces()) return "Nothing is traced at any level.";
+    if (unit.stopped()) return "With these values nothing is traced.";
+    if (!unit.traces()) return "With these values nothing is traced at any level.";
     if (!unit.undecided.empty()) return "Nothing that was given keeps it from tracing.";
     const auto in_full = [&](const TracedLevel& level) { return traced_word(unit, level) == "yes"; };
-    if (std::all_of(unit.levels.begin(), unit.levels.end(), in_full)) return "Everything that runs is traced.";
-    return "A part of what runs is traced.";
+    if (std::all_of(unit.levels.begin(), unit.levels.end(), in_full))
+        return "With these values everything that runs is traced.";
+    return "With these values a part of what runs is traced.";
 }
 
 void print_unit(Output& out, const doctor::ExplainedSource& unit, std::size_t columns) {

@@ -11,6 +11,7 @@
 #include "waymark/etm4/access.h"
 #include "waymark/flow/flow.h"
 #include "waymark/protocol/constant.h"
+#include "waymark/protocol/explanation_builder.h"
 
 namespace waymark::etm4 {
 
@@ -219,22 +220,22 @@ private:
     unsigned comparators_, selectors_;
 };
 
-class RegisterExplainer {
+class RegisterExplainer : private protocol::ExplanationBuilder {
 public:
     RegisterExplainer(const Registers& registers, CoreProfile profile, const Given& given)
-        : r_(completed(registers, given)),
+        : ExplanationBuilder(given),
+          r_(completed(registers, given)),
           profile_(profile),
-          given_(given),
           asked_([this](std::string_view name) { return asked(name); }),
           resources_(r_, asked_) {}
 
     UnitExplanation explain() {
-        out_.unit = r_.devarch.archver == 5 ? fmt::format("ETE1.{}", static_cast<unsigned>(r_.devarch.revision))
-                    : given_(Trcidr1::name) ? fmt::format("ETMv4.{}", static_cast<unsigned>(r_.idr1.archmin))
-                                            : "ETMv4";
-        out_.document = "docs/spec/etm4-registers.md";
+        out.unit = r_.devarch.archver == 5 ? fmt::format("ETE1.{}", static_cast<unsigned>(r_.devarch.revision))
+                   : given(Trcidr1::name)  ? fmt::format("ETMv4.{}", static_cast<unsigned>(r_.idr1.archmin))
+                                           : "ETMv4";
+        out.document = "docs/spec/etm4-registers.md";
         for (LevelOf& level : levels_of(r_, profile_)) {
-            out_.levels.push_back({level.name, {}});
+            out.levels.push_back({level.name, {}});
             levels_.push_back(std::move(level));
         }
         power();
@@ -242,49 +243,16 @@ public:
         authentication();
         if (asked(Trcvictlr::name)) view_inst();
         output();
-        for (const Objection& objection : objections_to(r_)) {
-            const RegisterPlace* place = register_at(objection.offset);
-            if (place != nullptr && given_(place->name))
-                find(TraceEffect::may, place->name, objection.message + ": the unit may do anything", "", "1.2");
-        }
+        for (const Objection& objection : objections_to(r_)) object(objection.message, "TRC", "1.2");
         lift();
-        missing_ = &out_.undescribed;
+        describe();
         if (asked(Trcconfigr::name)) contents();
-        return std::move(out_);
+        return std::move(out);
     }
 
 private:
-    /// Whether the register was given; if not, it is listed.
-    bool asked(std::string_view name) {
-        if (given_(name)) return true;
-        if (std::find(missing_->begin(), missing_->end(), name) == missing_->end()) missing_->emplace_back(name);
-        return false;
-    }
-    void find(TraceEffect effect, std::string field, std::string text, std::string remedy, std::string section) {
-        out_.findings.push_back({effect, std::move(field), std::move(text), std::move(remedy), std::move(section)});
-    }
-    void obstacle(std::size_t level, TraceEffect effect, std::string field, std::string text, std::string remedy,
-                  std::string section) {
-        out_.levels[level].obstacles.push_back(
-            {effect, std::move(field), std::move(text), std::move(remedy), std::move(section)});
-    }
-    /// What is in the way at each level is in the way of the unit.
-    void lift() {
-        if (out_.levels.empty()) return;
-        std::vector<TraceCondition> all;
-        for (const TraceCondition& f : out_.levels[0].obstacles)
-            if (std::all_of(out_.levels.begin(), out_.levels.end(), [&](const auto& level) {
-                    return std::find(level.obstacles.begin(), level.obstacles.end(), f) != level.obstacles.end();
-                }))
-                all.push_back(f);
-        for (const TraceCondition& f : all) {
-            out_.findings.push_back(f);
-            for (auto& level : out_.levels) std::erase(level.obstacles, f);
-        }
-    }
-
     void power() {
-        if (!given_(Trcpdsr::name)) return;
+        if (!given(Trcpdsr::name)) return;
         if (!r_.pdsr.power)
             find(TraceEffect::stops, "TRCPDSR.POWER",
                  "TRCPDSR.POWER is 0: the unit's registers have no power, and hold nothing",
@@ -295,7 +263,7 @@ private:
                  "program the unit again", "1.6");
     }
     void enabled() {
-        if (given_(Trcoslsr::name) && r_.oslsr.oslk)
+        if (given(Trcoslsr::name) && r_.oslsr.oslk)
             find(TraceEffect::stops, "TRCOSLSR.OSLK",
                  "TRCOSLSR.OSLK is 1: the OS Lock is locked, which disables the unit",
                  r_.oslsr.oslm_high == 2 ? "clear the OS Lock of the processor (OSLAR_EL1)" : "write 0 to TRCOSLAR",
@@ -304,18 +272,18 @@ private:
             find(TraceEffect::stops, "TRCPRGCTLR.EN",
                  "TRCPRGCTLR.EN is 0: the unit is disabled, or was when its registers were read",
                  "write 1 to TRCPRGCTLR as the last register", "2.1");
-        if (given_(Trcprgctlr::name) && given_(Trcstatr::name) && r_.prgctlr.enable && r_.statr.idle)
+        if (given(Trcprgctlr::name) && given(Trcstatr::name) && r_.prgctlr.enable && r_.statr.idle)
             find(TraceEffect::note, "TRCSTATR.IDLE",
                  "TRCSTATR.IDLE is 1 with TRCPRGCTLR.EN 1: the unit had not begun to run when its registers were read",
                  "", "2.1");
-        if (given_(Trclsr::name) && bit(to_value(r_.lsr), 0) && bit(to_value(r_.lsr), 1))
+        if (given(Trclsr::name) && bit(to_value(r_.lsr), 0) && bit(to_value(r_.lsr), 1))
             find(TraceEffect::note, "TRCLSR.SLK",
                  "TRCLSR.SLK is 1: memory-mapped writes of software to the unit's registers are ignored",
                  "write 0xc5acce55 to TRCLAR before programming", "1.6");
     }
     /// Pairs of TRCAUTHSTATUS: 0 absent, 2 disabled, 3 enabled.
     void authentication() {
-        if (!given_(Trcauthstatus::name)) return;
+        if (!given(Trcauthstatus::name)) return;
         const Trcauthstatus& a = r_.authstatus;
         for (std::size_t n = 0; n < levels_.size(); ++n) {
             const LevelOf& level = levels_[n];
@@ -365,11 +333,11 @@ private:
         if (resources_.comparators() == 0) return;
         const unsigned pc_inputs = r_.idr4.numpc;
         const auto points = [&](unsigned mask) {
-            std::vector<std::string> out;
+            std::vector<std::string> list;
             for (unsigned n = 0; n < 16; ++n)
                 if (bit(mask, n) && resources_.applies(n, nullptr) != protocol::never)
-                    out.push_back(resources_.address_words(n));
-            return out;
+                    list.push_back(resources_.address_words(n));
+            return list;
         };
         const std::vector<std::string> starts = points(r_.vissctlr.start), stops = points(r_.vissctlr.stop);
         const bool by_input = pc_inputs != 0 && (r_.vipcssctlr.start != 0 || r_.vipcssctlr.stop != 0);
@@ -388,7 +356,7 @@ private:
             else if (!known)
                 asked(Trcvissctlr::name), find(TraceEffect::may, "TRCVICTLR.SSSTATUS",
                                                off + ", unless TRCVISSCTLR.START has a start point", remedy, "2.12");
-            else if (!given_(Trcidr4::name))
+            else if (!given(Trcidr4::name))
                 find(TraceEffect::may, "TRCVICTLR.SSSTATUS",
                      off + ", and nothing can turn it on, if the unit has address comparators", remedy, "2.12");
             else
@@ -472,7 +440,7 @@ private:
 
     /// What becomes of the trace on its way.
     void output() {
-        if (given_(Trctraceidr::name) && r_.idr5.traceidsize != 0) {
+        if (given(Trctraceidr::name) && r_.idr5.traceidsize != 0) {
             const unsigned id = r_.traceidr.trace_id;
             if (id == 0 || id >= 0x70)
                 find(TraceEffect::may, "TRCTRACEIDR",
@@ -481,21 +449,21 @@ private:
                                  id),
                      "write an ID from 0x01 to 0x6f that no other source has", "1.2");
         }
-        if (given_(Trcsyncpr::name) && r_.syncpr.period == 0)
+        if (given(Trcsyncpr::name) && r_.syncpr.period == 0)
             find(TraceEffect::note, "TRCSYNCPR.PERIOD",
                  "TRCSYNCPR.PERIOD is 0: the unit synchronises only when it is enabled or the system asks, so a buffer "
                  "that wrapped may not be decodable",
                  "write 12 to it: an A-sync every 4096 bytes", "1.2");
-        if (given_(Trcstallctlr::name) && r_.stallctlr.istall)
+        if (given(Trcstallctlr::name) && r_.stallctlr.istall)
             find(TraceEffect::note, "TRCSTALLCTLR.ISTALL",
                  "TRCSTALLCTLR.ISTALL is 1: the unit stalls the processor when its FIFO fills, so times are longer "
                  "than without trace",
                  "", "1.2");
-        if (given_(Trcimspec0::name) && bit(to_value(r_.imspec0), 4))
+        if (given(Trcimspec0::name) && bit(to_value(r_.imspec0), 4))
             find(TraceEffect::note, "TRCIMSPEC0.EN",
                  "TRCIMSPEC0.EN is not 0: implementation defined features are on, which may change the trace",
                  "write 0 to TRCIMSPEC0", "1.5");
-        if (given_(Trcauxctlr::name) && to_value(r_.auxctlr) != 0)
+        if (given(Trcauxctlr::name) && to_value(r_.auxctlr) != 0)
             find(TraceEffect::note, "TRCAUXCTLR",
                  "TRCAUXCTLR is not 0: implementation defined behaviour is chosen, which may break the architecture",
                  "write 0 to TRCAUXCTLR", "1.2");
@@ -504,14 +472,14 @@ private:
     void contents() {
         const Trcconfigr& c = r_.configr;
         const Trcidr0& has = r_.idr0;
-        out_.contents.push_back({"program flow", true,
-                                 "the outcome of each branch, and addresses that the program does "
-                                 "not give",
-                                 ""});
+        out.contents.push_back({"program flow", true,
+                                "the outcome of each branch, and addresses that the program does "
+                                "not give",
+                                ""});
         const auto add = [&](std::string what, bool wanted, bool there, std::string field, std::string text,
                              std::string_view id) {
             if (wanted && !there) text = fmt::format("asked for, but the unit cannot do it ({})", id);
-            out_.contents.push_back({std::move(what), wanted && there, std::move(text), std::move(field)});
+            out.contents.push_back({std::move(what), wanted && there, std::move(text), std::move(field)});
         };
         add("an address for each taken branch", c.bb, has.trcbb, "TRCCONFIGR.BB", c.bb ? broadcast() : "",
             "TRCIDR0.TRCBB is 0");
@@ -555,7 +523,7 @@ private:
                            resources_.event_words(r_.tsctlr.type, r_.tsctlr.sel));
     }
     void events() {
-        if (!given_(Trceventctl1r::name) || resources_.selectors() == 0) return;
+        if (!given(Trceventctl1r::name) || resources_.selectors() == 0) return;
         const Trceventctl0r& e = r_.eventctl0r;
         const std::array types{e.type0, e.type1, e.type2, e.type3};
         const std::array sels{e.sel0, e.sel1, e.sel2, e.sel3};
@@ -563,26 +531,23 @@ private:
             if (!bit(r_.eventctl1r.insten, n)) continue;
             const std::string words = resources_.event_words(types[n], sels[n]);
             const bool happens = resources_.event(types[n], sels[n], nullptr) != protocol::never;
-            out_.contents.push_back({fmt::format("event {}", n), happens, happens ? words : "never happens: " + words,
-                                     fmt::format("TRCEVENTCTL1R.INSTEN[{}]", n)});
+            out.contents.push_back({fmt::format("event {}", n), happens, happens ? words : "never happens: " + words,
+                                    fmt::format("TRCEVENTCTL1R.INSTEN[{}]", n)});
         }
     }
     void synchronisation() {
-        if (!given_(Trcsyncpr::name) || r_.syncpr.period == 0) return;
-        out_.contents.push_back({"synchronisation", true,
-                                 fmt::format("an A-sync every {} bytes", std::uint64_t{1} << r_.syncpr.period),
-                                 "TRCSYNCPR.PERIOD"});
+        if (!given(Trcsyncpr::name) || r_.syncpr.period == 0) return;
+        out.contents.push_back({"synchronisation", true,
+                                fmt::format("an A-sync every {} bytes", std::uint64_t{1} << r_.syncpr.period),
+                                "TRCSYNCPR.PERIOD"});
     }
 
     Registers r_;
     CoreProfile profile_;
-    const Given& given_;
     const Given asked_;
     PossibleResources resources_;
     std::vector<LevelOf> levels_;
-    UnitExplanation out_;
     TraceEffect strongest_ = TraceEffect::stops;
-    std::vector<std::string>* missing_ = &out_.undecided;
 };
 
 }  // namespace

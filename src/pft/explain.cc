@@ -12,6 +12,7 @@
 
 #include "waymark/pft/access.h"
 #include "waymark/protocol/constant.h"
+#include "waymark/protocol/explanation_builder.h"
 
 namespace waymark::pft {
 
@@ -176,20 +177,22 @@ private:
     bool sequencer_moves_ = false;
 };
 
-class RegisterExplainer {
+class RegisterExplainer : private protocol::ExplanationBuilder {
 public:
     RegisterExplainer(const Registers& registers, const ManagementValues& management, const Given& given)
-        : r_(registers),
+        : ExplanationBuilder(given),
+          r_(registers),
           management_(management),
-          given_(given),
           asked_([this](std::string_view name) { return asked(name); }),
           possible_(r_, asked_) {}
 
     UnitExplanation explain() {
-        out_.unit = given_(Etmidr::name) ? fmt::format("PFT1.{}", static_cast<unsigned>(r_.idr.minor)) : "PTM";
-        out_.document = "docs/spec/pft.md";
-        const bool one_state = given_(Etmidr::name) && !r_.idr.security;
-        const bool virtualised = !given_(Etmccer::name) || r_.ccer.virtualization;
+        out.unit = given(Etmidr::name) && r_.idr.major == 3
+                       ? fmt::format("PFT1.{}", static_cast<unsigned>(r_.idr.minor))
+                       : "PTM";
+        out.document = "docs/spec/pft.md";
+        const bool one_state = given(Etmidr::name) && !r_.idr.security;
+        const bool virtualised = !given(Etmccer::name) || r_.ccer.virtualization;
         modes_ = {{false, true, false, one_state ? "User mode" : "User mode, Secure"},
                   {false, false, false, one_state ? "privileged modes" : "privileged modes, Secure"}};
         if (!one_state) {
@@ -197,35 +200,29 @@ public:
             modes_.push_back({true, false, false, "privileged modes, Non-secure"});
             if (virtualised) modes_.push_back({true, false, true, "Hyp mode"});
         }
-        for (const Mode& mode : modes_) out_.levels.push_back({mode.name, {}});
+        for (const Mode& mode : modes_) out.levels.push_back({mode.name, {}});
+        version();
         stopped();
         authentication();
         trace_enable();
         output();
-        // Values that this function takes from the unit, and not from the user, are not the user's mistakes.
-        for (const std::string& objection : objections_to(r_))
-            find(TraceEffect::may, objection.substr(0, objection.find_first_of(" :")),
-                 objection + ": the unit may do anything", "", "3");
-        missing_ = &out_.undescribed;
+        for (const std::string& objection : objections_to(r_)) object(objection, "ETM", "3");
+        lift();
+        describe();
         if (asked(Etmcr::name)) contents();
-        return std::move(out_);
+        return std::move(out);
     }
 
 private:
-    bool asked(std::string_view name) {
-        if (given_(name)) return true;
-        if (std::find(missing_->begin(), missing_->end(), name) == missing_->end()) missing_->emplace_back(name);
-        return false;
+    /// An ETMv3 has registers of the same names.
+    void version() {
+        constexpr unsigned pft_v1 = 3;
+        if (!asked(Etmidr::name) || r_.idr.major == pft_v1) return;
+        find(TraceEffect::may, "ETMIDR",
+             fmt::format("ETMIDR[11:8] is {}: this is an ETMv{}.{} and no PTM, whose rules are applied here",
+                         static_cast<unsigned>(r_.idr.major), r_.idr.major + 1U, static_cast<unsigned>(r_.idr.minor)),
+             "", "3");
     }
-    void find(TraceEffect effect, std::string field, std::string text, std::string remedy, std::string section) {
-        out_.findings.push_back({effect, std::move(field), std::move(text), std::move(remedy), std::move(section)});
-    }
-    void obstacle(std::size_t mode, TraceEffect effect, std::string field, std::string text, std::string remedy,
-                  std::string section) {
-        out_.levels[mode].obstacles.push_back(
-            {effect, std::move(field), std::move(text), std::move(remedy), std::move(section)});
-    }
-
     void stopped() {
         if (management_.pdsr) {
             if (!has_bit(*management_.pdsr, 0))
@@ -285,10 +282,10 @@ private:
     }
     void start_and_stop() {
         const auto points = [&](unsigned mask) {
-            std::vector<std::string> out;
+            std::vector<std::string> list;
             for (unsigned n = 0; n < 16; ++n)
-                if (has_bit(mask, n)) out.push_back("the instruction at " + possible_.address_words(n));
-            return out;
+                if (has_bit(mask, n)) list.push_back("the instruction at " + possible_.address_words(n));
+            return list;
         };
         std::vector<std::string> starts = points(r_.tsscr.start), stops = points(r_.tsscr.stop);
         if (r_.tesseicr.start != 0) starts.emplace_back("a watchpoint (ETMTESSEICR)");
@@ -296,11 +293,11 @@ private:
         const std::string uses = "ETMTECR1[25] is 1: only what runs while the start/stop block is on is traced";
         const bool on = r_.sr.start_stop;
         if (starts.empty() && !on) {
-            const bool sure = given_(Etmsr::name) && given_(Etmtsscr::name);
+            const bool sure = given(Etmsr::name) && given(Etmtsscr::name);
             for (const std::string_view name : {Etmtsscr::name, Etmsr::name}) asked(name);
             find(sure ? TraceEffect::stops : TraceEffect::may, "ETMTECR1[25]",
                  fmt::format("{}; {}no start comparator can turn it on", uses,
-                             given_(Etmsr::name) ? "it is off (ETMSR[2]), and " : ""),
+                             given(Etmsr::name) ? "it is off (ETMSR[2]), and " : ""),
                  "write 0 to ETMTECR1[25], or choose start comparators in ETMTSSCR", "5.6");
             return;
         }
@@ -343,33 +340,33 @@ private:
     }
 
     void output() {
-        if (given_(Etmtraceidr::name) && (r_.traceidr.trace_id == 0 || r_.traceidr.trace_id > 0x6f))
+        if (given(Etmtraceidr::name) && (r_.traceidr.trace_id == 0 || r_.traceidr.trace_id > 0x6f))
             find(TraceEffect::may, "ETMTRACEIDR",
                  fmt::format("ETMTRACEIDR is {:#04x}: behind a CoreSight formatter, where IDs are from 0x01 to 0x6f, "
                              "the trace is lost",
                              r_.traceidr.trace_id),
                  "write an ID from 0x01 to 0x6f that no other source has", "3");
-        if (given_(Etmsyncfr::name) && r_.syncfr.value == 0)
+        if (given(Etmsyncfr::name) && r_.syncfr.value == 0)
             find(TraceEffect::note, "ETMSYNCFR",
                  "ETMSYNCFR is 0: the macrocell synchronises only where it begins or the system asks, so a buffer that "
                  "wrapped may not be decodable",
                  "write 1024 to ETMSYNCFR", "3");
-        if (given_(Etmsr::name) && r_.sr.overflow)
+        if (given(Etmsr::name) && r_.sr.overflow)
             find(TraceEffect::note, "ETMSR[0]",
                  "ETMSR[0] is 1: the FIFO overflowed, and the trace does not show it yet", "", "3");
     }
     void contents() {
         const Etmcr& c = r_.cr;
-        const bool known = given_(Etmccer::name);
+        const bool known = given(Etmccer::name);
         const auto add = [&](std::string what, bool wanted, bool there, std::string field, std::string text,
                              std::string_view id) {
             if (wanted && known && !there) text = fmt::format("asked for, but the unit cannot do it ({})", id);
-            out_.contents.push_back({std::move(what), wanted && (there || !known), std::move(text), std::move(field)});
+            out.contents.push_back({std::move(what), wanted && (there || !known), std::move(text), std::move(field)});
         };
-        out_.contents.push_back({"program flow", true,
-                                 "the outcome of each waypoint, and addresses that the program "
-                                 "does not give",
-                                 ""});
+        out.contents.push_back({"program flow", true,
+                                "the outcome of each waypoint, and addresses that the program "
+                                "does not give",
+                                ""});
         add("an address for each taken branch", c.branch_broadcast, true, "ETMCR[8]", "", "");
         add("cycle counts", c.cycle_accurate, true, "ETMCR[12]", c.cycle_accurate ? "with each waypoint" : "", "");
         // Some units send timestamps although ETMCCER[22] is 0.
@@ -385,26 +382,23 @@ private:
         add("return stack", c.return_stack, r_.ccer.return_stack, "ETMCR[29]",
             c.return_stack ? "returns to the caller have no address, which makes the trace smaller" : "",
             "ETMCCER[23] is 0");
-        if (given_(Etmtrigger::name)) {
+        if (given(Etmtrigger::name)) {
             const bool happens = possible_.event(r_.trigger, nullptr) != protocol::never;
-            out_.contents.push_back({"a trigger", happens,
-                                     happens ? "when this happens: " + possible_.event_words(r_.trigger) : "",
-                                     "ETMTRIGGER"});
+            out.contents.push_back({"a trigger", happens,
+                                    happens ? "when this happens: " + possible_.event_words(r_.trigger) : "",
+                                    "ETMTRIGGER"});
         }
-        if (given_(Etmsyncfr::name) && r_.syncfr.value != 0)
-            out_.contents.push_back({"synchronisation", true,
-                                     fmt::format("an A-sync and an I-sync every {} bytes", r_.syncfr.value),
-                                     "ETMSYNCFR"});
+        if (given(Etmsyncfr::name) && r_.syncfr.value != 0)
+            out.contents.push_back({"synchronisation", true,
+                                    fmt::format("an A-sync and an I-sync every {} bytes", r_.syncfr.value),
+                                    "ETMSYNCFR"});
     }
 
     const Registers& r_;
     const ManagementValues& management_;
-    const Given& given_;
     const Given asked_;
     Possible possible_;
     std::vector<Mode> modes_;
-    UnitExplanation out_;
-    std::vector<std::string>* missing_ = &out_.undecided;
 };
 
 }  // namespace

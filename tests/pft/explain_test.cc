@@ -196,6 +196,24 @@ TEST(PtmExplain, NamesTheBitThatStopsTheMacrocell) {
     EXPECT_EQ(stopping(plain, {.pdsr = 0}), Fields{"ETMPDSR[0]"});
 }
 
+// What was not given is not judged: neither the range of comparators, nor an ETMv3 by the rules of a PTM.
+TEST(PtmExplain, JudgesOnlyWhatIsGiven) {
+    Registers r;
+    r.tecr1.ranges = 1;
+    const auto given = [](std::string_view name) { return name == "ETMCR" || name == "ETMTECR1" || name == "ETMIDR"; };
+    const auto fields = [](const UnitExplanation& e) {
+        std::vector<std::string> out;
+        for (const auto& f : e.findings) out.push_back(f.field);
+        return out;
+    };
+    EXPECT_EQ(fields(explain(r, {}, given)), (std::vector<std::string>{"ETMTECR1[7:0]"}));
+    EXPECT_EQ(explain(r, {}, given).undecided, (std::vector<std::string>{"ETMTEEVR", "ETMACVR1"}));
+    r.idr = from_value<Etmidr>(0x4104f240);
+    const UnitExplanation other = explain(r, {}, given);
+    EXPECT_EQ(fields(other), (std::vector<std::string>{"ETMIDR", "ETMTECR1[7:0]"}));
+    EXPECT_EQ(other.unit, "PTM");
+}
+
 // 5.3: authentication, for each security state.
 TEST(PtmExplain, AuthenticationIsForEachSecurityState) {
     const UnitExplanation e = explain({}, {.authstatus = 0x8c}, [](std::string_view) { return true; });
