@@ -311,9 +311,17 @@ Result<std::size_t> SampleCapture::read(const perf::Stretch& stretch, std::uint6
 }
 
 Result<SampleCapture> open_samples(const std::filesystem::path& path, std::uint32_t midr, perf::Progress* progress) {
+    perf::PerfFile file;
+    WM_ASSIGN_OR_RETURN(file.file, capture::open_byte_file(path, &file.damage));
+    return open_samples(path, std::move(file), midr, progress);
+}
+
+Result<SampleCapture> open_samples(const std::filesystem::path& path, perf::PerfFile file, std::uint32_t midr,
+                                   perf::Progress* progress) {
     SampleCapture out;
     out.midr = midr;
-    WM_ASSIGN_OR_RETURN(out.file, capture::open_byte_file(path, &out.damage));
+    out.file = file.file;
+    out.damage = std::move(file.damage);
     std::array<std::uint8_t, 16> head{};
     WM_ASSIGN_OR_RETURN(const std::size_t have, out.file->read_at(0, head));
     if (!perf::is_perf_data(Bytes(head).first(have))) {
@@ -326,7 +334,7 @@ Result<SampleCapture> open_samples(const std::filesystem::path& path, std::uint3
             out.streams.push_back({perf::nobody, perf::nobody, 0, false, {{0, out.file->size(), 0, 0, false}}});
         return out;
     }
-    WM_ASSIGN_OR_RETURN(auto data, perf::read_perf_data(*out.file, progress));
+    WM_ASSIGN_OR_RETURN(auto data, perf::read_perf_data(file, progress));
     out.data = std::make_unique<perf::PerfData>(std::move(data));
     if (!out.data->auxtrace_info) {
         if (!out.data->chunks.empty())

@@ -11,7 +11,6 @@
 #include "objects.h"
 #include "waymark/analysis/samples.h"
 #include "waymark/answers/file.h"
-#include "waymark/capture/dpu_folder.h"
 #include "waymark/core/wire.h"
 #include "waymark/coresight/trace_id.h"
 #include "waymark/isa/cores.h"
@@ -174,19 +173,20 @@ bool is_samples(std::string_view protocol) { return protocol == "spe" || protoco
 /// Opens `input.capture`, which is there.
 Status open_files(wm_capture& capture, const wm_options& options) {
     const std::string& path = capture.input.capture;
-    if (answers::is_answers_file(doctor::first_bytes(path))) {
+    const open::Container& container = capture.input.container();
+    if (container.contents() == open::Content::answers) {
         capture.kind = WM_CAPTURE_ANSWERS;
         WM_ASSIGN_OR_RETURN(capture.stored, pipeline::read_answers_file(path));
         return Nothing{};
     }
-    if (capture::is_dpu_folder(path)) {
+    if (container.contents() == open::Content::counters) {
         capture.kind = WM_CAPTURE_COUNTERS;
         return Nothing{};
     }
-    if (auto taken_out = doctor::trace_taken_out(path)) return std::move(*taken_out);
-    if (is_samples(capture.input.protocol) || doctor::is_profile(path)) {
-        if (auto other = doctor::other_file(path)) return std::move(*other);
-        WM_LEAVE_IF_ERROR(analysis::open_samples(path));
+    if (auto taken_out = doctor::trace_taken_out(container)) return std::move(*taken_out);
+    if (is_samples(capture.input.protocol) || container.contents() == open::Content::samples) {
+        if (auto other = open::no_trace(container)) return std::move(*other);
+        WM_LEAVE_IF_ERROR(open::open_samples(container));
         capture.kind = WM_CAPTURE_SAMPLES;
         return Nothing{};
     }

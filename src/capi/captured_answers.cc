@@ -49,7 +49,7 @@ Result<Answers> of_samples(const wm_capture& capture, const pipeline::FlowAnswer
                      "where copies of them are"};
     WM_ASSIGN_OR_RETURN(image::FileSearch files, capture.input.file_search());
     WM_ASSIGN_OR_RETURN(const analysis::SampleCapture opened,
-                        analysis::open_samples(capture.input.capture, capture.midr));
+                        open::open_samples(capture.input.container(), capture.midr));
     analysis::Program program(opened, {std::move(files), capture.kallsyms});
     analysis::SampleAnswersOptions wanted;
     wanted.inlined = options.inlined;

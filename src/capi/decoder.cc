@@ -246,7 +246,7 @@ wm_status wm_decoder::samples(wm_error** error_out) {
         wm_decoder& of_;
     } observer(*this);
     try {
-        auto opened = analysis::open_samples(capture.input.capture, capture.midr);
+        auto opened = open::open_samples(capture.input.container(), capture.midr);
         if (!opened) return capi::fail(error_out, capture.named(opened.error()));
         capi::CallbackSampleSink sink(callbacks, totals.samples);
         const analysis::SampleTotals sums = analysis::run_samples(*opened, {}, sink, 1, &observer);

@@ -128,17 +128,41 @@ Result<std::unique_ptr<ByteFile>> spooled(ByteStream& stream, const std::string&
     return std::unique_ptr<ByteFile>(std::make_unique<DiskFile>(kept, size, name));
 }
 
+namespace {
+
+/// The file of a stream that gives its bytes as they are; null: the stream unpacks a file, or is standard input.
+Result<std::unique_ptr<ByteFile>> plain_file(const ByteStream& stream, const std::string& name) {
+    const auto* const plain = dynamic_cast<const DescriptorStream*>(&stream);
+    const auto size = stream.size();
+    if (plain == nullptr || !size) return std::unique_ptr<ByteFile>();
+    const int descriptor = ::fcntl(plain->descriptor(), F_DUPFD_CLOEXEC, 0);
+    if (descriptor < 0) return Error{Errc::unreadable, fmt::format("{}: cannot be opened: {}", name, reason(errno))};
+    return std::unique_ptr<ByteFile>(std::make_unique<DiskFile>(descriptor, *size, name));
+}
+
+}  // namespace
+
 Result<std::unique_ptr<ByteFile>> open_byte_file(const std::filesystem::path& path, std::vector<Error>* damage) {
     WM_ASSIGN_OR_RETURN(const std::unique_ptr<ByteStream> stream, open_bytes(path));
     const std::string name = path == "-" ? "standard input" : path.string();
-    // A stream that knows its size is a plain file.
-    if (!stream->size()) return spooled(*stream, name, damage);
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    struct stat status {};
-    if (descriptor < 0 || ::fstat(descriptor, &status) != 0)
-        return Error{Errc::unreadable, fmt::format("{}: cannot be opened: {}", name, reason(errno))};
-    return std::unique_ptr<ByteFile>(
-        std::make_unique<DiskFile>(descriptor, static_cast<std::uint64_t>(status.st_size), name));
+    WM_ASSIGN_OR_RETURN(std::unique_ptr<ByteFile> plain, plain_file(*stream, name));
+    if (plain == nullptr) return spooled(*stream, name, damage);
+    return plain;
+}
+
+Result<FileHead> open_head(const std::filesystem::path& path, std::size_t most) {
+    WM_ASSIGN_OR_RETURN(const std::unique_ptr<ByteStream> stream, open_bytes(path));
+    FileHead out;
+    WM_ASSIGN_OR_RETURN(out.file, plain_file(*stream, path.string()));
+    out.bytes.resize(most);
+    std::size_t have = 0;
+    while (have < most) {
+        const auto count = stream->read(std::span(out.bytes).subspan(have));
+        if (!count || *count == 0) break;  // whoever reads all of it reports the failure
+        have += *count;
+    }
+    out.bytes.resize(have);
+    return out;
 }
 
 std::unique_ptr<ByteFile> byte_file_from_memory(std::vector<std::uint8_t> bytes, std::string name) {

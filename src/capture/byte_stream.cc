@@ -95,6 +95,7 @@ public:
     }
 
     [[nodiscard]] const std::string& name() const { return name_; }
+    [[nodiscard]] int descriptor() const { return descriptor_; }
     /// Bytes given out so far.
     [[nodiscard]] std::uint64_t given() const { return given_; }
 
@@ -118,11 +119,12 @@ private:
     std::uint64_t given_ = 0;
 };
 
-class PlainStream final : public ByteStream {
+class PlainStream final : public ByteStream, public DescriptorStream {
 public:
     explicit PlainStream(File file) : file_(std::move(file)) {}
     Result<std::size_t> read(std::span<std::uint8_t> into) override { return file_.read(into); }
     [[nodiscard]] std::optional<std::uint64_t> size() const override { return file_.size(); }
+    [[nodiscard]] int descriptor() const override { return file_.descriptor(); }
 
 private:
     File file_;

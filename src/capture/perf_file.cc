@@ -64,7 +64,7 @@ Result<PerfFile> open_perf_file(const fs::path& path) {
     PerfFile out;
     std::error_code none;
     if (!fs::is_directory(path, none)) {
-        WM_ASSIGN_OR_RETURN(out.file, open_byte_file(path));
+        WM_ASSIGN_OR_RETURN(out.file, open_byte_file(path, &out.damage));
         return out;
     }
     auto joined = std::make_shared<JoinedFile>(path.string());

@@ -3,7 +3,6 @@
 #include "trouble.h"
 #include "unit_answers.h"
 #include "waymark/analysis/kallsyms.h"
-#include "waymark/capture/dpu_folder.h"
 #include "waymark/pipeline/message_answers.h"
 
 namespace waymark::cli {
@@ -58,11 +57,11 @@ exports::BranchListVersion branch_list_version(const std::string& version) {
 }
 
 Result<answers::Answers> answers_of(const AnswersOptions& options) {
-    if (is_answers_file(options.input.capture)) return answers_of_file(options);
-    // Which unit it is of.
-    if (capture::is_dpu_folder(options.input.capture)) return answers_of_dpu_folder(options);
-    if (auto taken_out = trace_taken_out(options.input.capture)) return std::move(*taken_out);
-    if (is_profile(options.input.capture)) return answers_of_profile(options);
+    const open::Container& container = options.input.container();
+    if (auto taken_out = trace_taken_out(container)) return std::move(*taken_out);
+    if (container.contents() == Content::answers) return answers_of_file(options);
+    if (container.contents() == Content::counters) return answers_of_dpu_folder(options);
+    if (container.contents() == Content::samples) return answers_of_profile(options);
     if (!options.kallsyms.empty()) WM_RETURN_IF_ERROR(analysis::check_kallsyms(options.kallsyms));
     InputOptions input = options.input;
     input.kallsyms = options.kallsyms;

@@ -44,12 +44,6 @@ ExitStatus write(const WriteOptions& options) {
 
 }  // namespace
 
-bool is_answers_file(const std::string& path) {
-    constexpr std::size_t magic_bytes = 8;
-    return answers::is_answers_file(path == "-" ? capture::peek_standard_input(magic_bytes)
-                                                : doctor::first_bytes(path));
-}
-
 Result<Answers> answers_of_file(const AnswersOptions& options) {
     WM_RETURN_IF_ERROR(refuse_flow_options(options, "an answers file, which is already decoded"));
     if (!options.input.images.empty())

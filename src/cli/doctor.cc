@@ -16,7 +16,6 @@
 #include "trouble.h"
 #include "views.h"
 #include "waymark/analysis/kallsyms.h"
-#include "waymark/capture/dpu_folder.h"
 #include "waymark/capture/snapshot.h"
 
 namespace waymark::cli {
@@ -51,7 +50,7 @@ Result<pipeline::Session> bare_session(const std::vector<std::string>& files) {
     capture.path = files.front();
     for (const std::string& file : files) {
         // A text may hold the bytes as digits, which is looked into.
-        if (auto error = doctor::other_file(file, false)) return std::move(*error);
+        if (auto error = open::no_trace(open::identify(file), false)) return std::move(*error);
         capture::Buffer buffer;
         buffer.name = file == "-" ? "standard input" : fs::path(file).filename().string();
         const auto taken = std::count_if(capture.buffers.begin(), capture.buffers.end(),
@@ -66,12 +65,13 @@ Result<pipeline::Session> bare_session(const std::vector<std::string>& files) {
 
 Result<doctor::ExaminationReport> diagnose(const DoctorOptions& options) {
     const std::string& first = options.captures.front();
-    std::error_code error;
-    const bool folder = fs::is_directory(first, error) || fs::path(first).extension() == ".ini";
-    const bool recorded = !folder && (is_cs_etm(first) || has_branch_stacks(first));
-    if (options.captures.size() > 1 &&
-        std::any_of(options.captures.begin(), options.captures.end(),
-                    [&](const std::string& c) { return fs::is_directory(c, error) || is_profile(c); }))
+    std::vector<open::Container> containers;
+    for (const std::string& capture : options.captures) containers.push_back(open::identify(capture));
+    const open::Container& container = containers.front();
+    const bool folder = container.is_snapshot(), recorded = !folder && container.contents() == Content::flow;
+    if (containers.size() > 1 && std::any_of(containers.begin(), containers.end(), [](const open::Container& c) {
+            return c.is_folder || c.contents() == Content::samples;
+        }))
         return Error{Errc::usage, "several captures must all be bare trace files; else run doctor for each"};
     const InputOptions& names = options.names;
     if (const char* given = !names.symbols.empty()          ? "--symbols"
@@ -80,13 +80,13 @@ Result<doctor::ExaminationReport> diagnose(const DoctorOptions& options) {
                             : !names.symbol_folders.empty() ? "--symdir"
                             : !names.kallsyms.empty()       ? "--kallsyms"
                                                             : nullptr;
-        given != nullptr && ((!folder && !recorded) || capture::is_dpu_folder(first)))
+        given != nullptr && ((!folder && !recorded) || container.contents() == Content::counters))
         return Error{Errc::usage,
                      fmt::format("{}: {} is for captures that say which files were mapped, which are snapshot folders "
                                  "and perf.data files with CoreSight trace or branch stacks",
                                  first, given)};
-    if (capture::is_dpu_folder(first)) return doctor::examine_dpu(first);
-    if (!folder && is_profile(first)) return doctor::examine_perf(first);
+    if (container.contents() == Content::counters) return doctor::examine_dpu(first);
+    if (container.contents() == Content::samples) return doctor::examine_perf(container);
     const doctor::ExamineOptions examine{options.images, options.sample_mib << 20};
     if (!names.kallsyms.empty()) WM_RETURN_IF_ERROR(analysis::check_kallsyms(names.kallsyms));
     if (recorded) {

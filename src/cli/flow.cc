@@ -164,9 +164,9 @@ public:
     explicit FlowCommand(const FlowOptions& options) : options_(options) {}
 
     ExitStatus run() {
-        if (capture::is_dpu_folder(options_.input.capture))
+        if (options_.input.container().contents() == Content::counters)
             return run_dpu_flow(options_.input, options_.format, options_.strict);
-        if (const auto taken_out = trace_taken_out(options_.input.capture)) return fail_answers(*taken_out, {});
+        if (const auto taken_out = trace_taken_out(options_.input.container())) return fail_answers(*taken_out, {});
         if (!options_.input.kallsyms.empty())
             if (const Status good = analysis::check_kallsyms(options_.input.kallsyms); !good) return fail(good.error());
         auto opened = open_session(options_.input);

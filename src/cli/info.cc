@@ -19,12 +19,10 @@
 #include "table.h"
 #include "trouble.h"
 #include "waymark/answers/account.h"
-#include "waymark/capture/dpu_folder.h"
 #include "waymark/capture/temporary_file.h"
 #include "waymark/core/file_error.h"
 #include "waymark/coresight/guess.h"
 #include "waymark/doctor/sample.h"
-#include "waymark/exports/branch_list.h"
 #include "waymark/pipeline/account.h"
 #include "waymark/pipeline/diagnosis.h"
 #include "waymark/pipeline/message_answers.h"
@@ -295,19 +293,21 @@ waymark::Status keep_standard_input() {
 }
 
 ExitStatus run_info(const InfoOptions& options) {
-    if (capture::is_dpu_folder(options.input.capture)) return run_dpu_info(options.input, options.format);
-    if (exports::is_branch_list(doctor::first_bytes(options.input.capture)))
-        return run_branch_list_info(options.input, options.format);
-    bool profile = is_profile(options.input.capture),
-         flow = is_cs_etm(options.input.capture) || has_branch_stacks(options.input.capture);
-    if (options.input.capture == "-" && is_bare(options.input)) {
+    // A bare file is examined piece by piece, and a pipe can be read only once.
+    if (options.input.capture == "-" && is_bare(options.input))
         if (const auto kept = keep_standard_input(); !kept) return fail(kept.error());
-        profile = is_profile("/proc/self/fd/0");
-        flow = is_cs_etm("/proc/self/fd/0") || has_branch_stacks("/proc/self/fd/0");
+    const open::Container& container = options.input.container();
+    if (const auto taken_out = trace_taken_out(container)) return fail_answers(*taken_out, {});
+    switch (container.contents()) {
+        case Content::counters: return run_dpu_info(options.input, options.format);
+        case Content::branch_lists: return run_branch_list_info(options.input, options.format);
+        case Content::samples: return run_profile_info(options.input, options.format);
+        case Content::flow: break;
+        case Content::answers:
+        case Content::bytes:
+        case Content::nothing:
+            if (is_bare(options.input)) return run_bare_info(options.input, options.format);
     }
-    if (const auto taken_out = trace_taken_out(options.input.capture)) return fail_answers(*taken_out, {});
-    if (profile) return run_profile_info(options.input, options.format);
-    if (!flow && is_bare(options.input)) return run_bare_info(options.input, options.format);
     auto opened = open_session(options.input);
     if (!opened) return fail(opened.error());
     const pipeline::Session session = std::move(*opened);

@@ -27,11 +27,9 @@ struct InputOptions : doctor::CaptureInput {
     void add_generated_to(CLI::App& command);
 };
 
-using doctor::has_branch_stacks;
-using doctor::is_cs_etm;
-using doctor::is_profile;
 using doctor::read_number;
 using doctor::trace_taken_out;
+using open::Content;
 
 /// How much of a capture is read, on a terminal.
 class ShowProgress final : public capture::perf::Progress {

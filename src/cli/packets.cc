@@ -9,7 +9,6 @@
 #include "spe/answers.h"
 #include "trouble.h"
 #include "unit_answers.h"
-#include "waymark/capture/dpu_folder.h"
 #include "waymark/listing/packets.h"
 #include "waymark/pipeline/diagnosis.h"
 #include "waymark/pipeline/protocols.h"
@@ -52,7 +51,7 @@ std::vector<const pipeline::Protocol*> protocols_of(const std::vector<const pipe
 
 ExitStatus run_spe_packets(const InputOptions& input, const std::string& format,
                            const std::vector<std::string>& types) {
-    const auto capture = analysis::open_samples(input.capture);
+    const auto capture = open::open_samples(input.container());
     if (!capture) return fail(not_opened(capture.error()));
     auto out = Output::open(input.output, input.files());
     if (!out) return fail(out.error());
@@ -71,12 +70,13 @@ ExitStatus run_spe_packets(const InputOptions& input, const std::string& format,
 }
 
 ExitStatus run_packets(const PacketOptions& options) {
-    if (capture::is_dpu_folder(options.input.capture)) {
+    const Content contents = options.input.container().contents();
+    if (contents == Content::counters) {
         if (const auto known = check_types(options, {pipeline::protocol_of_unit("DPU")}); !known)
             return fail(known.error());
         return run_dpu_packets(options.input, options.format, options.types);
     }
-    if (is_profile(options.input.capture)) {
+    if (contents == Content::samples) {
         if (const auto known = check_types(options, {pipeline::protocol_of_unit("SPE")}); !known)
             return fail(known.error());
         return run_spe_packets(options.input, options.format, options.types);

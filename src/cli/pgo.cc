@@ -141,21 +141,22 @@ private:
     }
 
     /// Adds the file's lists, if it is a branch list.
-    Result<bool> add_lists(const std::string& path) {
-        if (!exports::is_branch_list(doctor::first_bytes(path))) return add_recorded_lists(path);
+    Result<bool> add_lists(const open::Container& container) {
+        const std::string& path = container.path;
+        if (container.contents() != Content::branch_lists) return add_recorded_lists(container);
         WM_ASSIGN_OR_RETURN(const std::unique_ptr<capture::ByteStream> stream, capture::open_bytes(path));
         constexpr std::uint64_t most = std::uint64_t{1} << 32;
         WM_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> bytes, capture::read_all(*stream, most));
         WM_RETURN_IF_ERROR(exports::add_branch_lists(lists_, bytes, path));
         return true;
     }
-    /// Those that simpleperf made while it recorded.
-    Result<bool> add_recorded_lists(const std::string& path) {
-        if (!is_profile(path) && !is_cs_etm(path)) return false;
-        WM_ASSIGN_OR_RETURN(const capture::perf::PerfFile file, capture::perf::open_perf_file(path));
-        WM_ASSIGN_OR_RETURN(const capture::perf::PerfData data, capture::perf::read_perf_data(file));
+    /// Adds the branch lists that simpleperf made while it recorded.
+    Result<bool> add_recorded_lists(const open::Container& container) {
+        if (!container.is_perf() || container.kind == open::Kind::stacks_perf) return false;
+        if (container.unreadable) return *container.unreadable;
+        WM_ASSIGN_OR_RETURN(const capture::perf::PerfData data, capture::perf::read_perf_data(container.file));
         if (data.branch_lists.empty()) return false;
-        WM_RETURN_IF_ERROR(exports::add_branch_lists(lists_, data.branch_lists, path));
+        WM_RETURN_IF_ERROR(exports::add_branch_lists(lists_, data.branch_lists, container.path));
         return true;
     }
     Result<Answers> read_all() {
@@ -163,16 +164,17 @@ private:
         std::string first;
         std::optional<Error> nothing_in_first;
         for (const std::string& capture : captures_) {
-            WM_ASSIGN_OR_RETURN(const bool is_list, add_lists(capture));
-            const bool decoded_before = is_list || is_answers_file(capture);
+            AnswersOptions wanted = options_.answers;
+            wanted.input.capture = capture;
+            wanted.ranges = true;
+            const open::Container& container = wanted.input.container();
+            WM_ASSIGN_OR_RETURN(const bool is_list, add_lists(container));
+            const bool decoded_before = is_list || container.contents() == Content::answers;
             if (const char* const given = options_.answers.input.selection.given(); given != nullptr && decoded_before)
                 return Error{Errc::usage, fmt::format("{} is {}, which is already decoded: leave out {}", capture,
                                                       is_list ? "a branch list" : "an answers file", given)};
             if (is_list) continue;
-            AnswersOptions wanted = options_.answers;
-            wanted.input.capture = capture;
-            wanted.ranges = true;
-            if (is_profile(capture)) wanted.instructions = wanted.inlined = true;
+            if (container.contents() == Content::samples) wanted.instructions = wanted.inlined = true;
             auto one = decoded_before ? pipeline::read_answers_file(capture) : answers_of(wanted);
             if (!one) {
                 if (!pipeline::may_be_left_out(capture, one.error())) return one.error();

@@ -21,9 +21,7 @@ namespace waymark::cli {
 [[nodiscard]] Result<answers::Answers> answers_of_profile(const AnswersOptions& options);
 [[nodiscard]] Result<answers::Answers> answers_of_dpu_folder(const AnswersOptions& options);
 
-/// A file that `waymark answers` or `waymark merge` wrote.
-[[nodiscard]] bool is_answers_file(const std::string& path);
-/// What was asked for of it.
+/// What was asked for from a file that `waymark answers` or `waymark merge` wrote.
 [[nodiscard]] Result<answers::Answers> answers_of_file(const AnswersOptions& options);
 
 }  // namespace waymark::cli

@@ -7,7 +7,6 @@
 #include "commands.h"
 #include "options.h"
 #include "trouble.h"
-#include "waymark/capture/dpu_folder.h"
 #include "waymark/listing/messages.h"
 #include "waymark/pipeline/diagnosis.h"
 #include "waymark/pipeline/message_answers.h"
@@ -55,7 +54,8 @@ Error no_messages(const std::string& capture, const std::string& what) {
 
 ExitStatus run_messages(const MessageOptions& options) {
     const std::string& capture = options.input.capture;
-    if (capture::is_dpu_folder(capture) || is_profile(capture)) {
+    const Content content = options.input.container().contents();
+    if (content == Content::counters || content == Content::samples) {
         say("error", no_messages(capture, "it has no source with messages").message);
         return nothing;
     }

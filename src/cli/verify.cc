@@ -7,7 +7,6 @@
 #include "options.h"
 #include "perf/verify.h"
 #include "views.h"
-#include "waymark/capture/dpu_folder.h"
 #include "waymark/core/regular_file.h"
 #include "waymark/pipeline/account.h"
 #include "waymark/record/truth.h"
@@ -98,18 +97,19 @@ public:
     ExitStatus run() {
         std::filesystem::path folder = options_.capture;
         if (folder.filename() == "snapshot.ini") folder = folder.parent_path();
-        if (std::error_code none; std::filesystem::exists(folder / capture::dpu_ini, none)) {
+        const open::Container& container = options_.container();
+        if (container.contents() == Content::counters) {
             if (!options_.sources.empty() || !options_.symbols.empty())
                 return fail(
                     {Errc::usage, fmt::format("{} is a recording of a DPU, one unit; leave out {}", options_.capture,
                                               options_.sources.empty() ? "--symbols" : "--source")});
             return run_verify_dpu(options_.capture, options_.output);
         }
-        if (std::error_code none; !std::filesystem::exists(options_.capture, none))
+        if (container.kind == open::Kind::missing)
             return fail({Errc::not_found, fmt::format("{}: no such file or folder", options_.capture)});
         if (const auto no_file = no_regular_file(options_.capture)) return fail(*no_file);
-        if (is_profile(options_.capture)) return not_for_samples();
-        if (is_cs_etm(options_.capture)) return verify_perf(options_);
+        if (container.contents() == Content::samples) return not_for_samples();
+        if (container.kind == open::Kind::coresight_perf) return verify_perf(options_);
         auto truth = record::read_truth(folder.empty() ? "." : folder);
         if (!truth) {
             // What is no capture at all is that first.

@@ -139,7 +139,7 @@ Error what_it_takes(const CaptureInput& options) {
     if (!is_stream) {
         auto head = file_head(options.capture);
         if (!head) return std::move(head.error());
-        if (capture::perf::is_perf_data(*head))
+        if (options.container().is_perf())
             return {Errc::usage, fmt::format("{}: this perf.data file has no CoreSight trace. waymark info {} shows "
                                              "what it has, "
                                              "waymark spe report its SPE samples",

@@ -9,10 +9,8 @@
 #include <utility>
 
 #include "bare_file.h"
-#include "waymark/answers/file.h"
 #include "waymark/capture/branch_entry.h"
 #include "waymark/capture/branch_stacks.h"
-#include "waymark/capture/byte_stream.h"
 #include "waymark/capture/perf_cs_etm.h"
 #include "waymark/capture/perf_file.h"
 #include "waymark/capture/snapshot.h"
@@ -30,32 +28,6 @@ namespace fs = std::filesystem;
 namespace perf = capture::perf;
 
 namespace {
-
-bool has_perf_data(const std::string& path) {
-    if (path != "-" && perf::is_perf_folder(path)) return true;
-    return perf::is_perf_data(first_bytes(path));
-}
-
-std::optional<std::uint32_t> auxtrace_type_of(const std::string& path) {
-    const auto file = perf::open_perf_file(path);
-    return file ? perf::auxtrace_type(*file) : std::nullopt;
-}
-
-perf::Holds holds(const std::string& path) {
-    if (!has_perf_data(path)) return perf::Holds::nothing_known;
-    const auto file = perf::open_perf_file(path);
-    return file ? perf::holds(*file) : perf::Holds::nothing_known;
-}
-
-bool is_branch_text(const std::string& path) {
-    constexpr std::size_t enough = std::size_t{1} << 16;
-    std::vector<std::uint8_t> head;
-    if (path == "-")
-        head = capture::peek_standard_input(enough);
-    else if (auto read = no_regular_file(path) ? Result<std::vector<std::uint8_t>>(head) : file_head(path))
-        head = std::move(*read);
-    return perf::is_branch_text({reinterpret_cast<const char*>(head.data()), head.size()});
-}
 
 /// Whether branch stacks come from x86-64, by the machine of the programs. Nothing: no program is found.
 std::optional<bool> runs_x86_64(const CaptureInput& options, const perf::PerfData& data) {
@@ -107,28 +79,22 @@ Result<capture::Capture> branch_stacks(const CaptureInput& options, std::shared_
 
 Result<capture::Capture> open_file(const CaptureInput& options, perf::Progress* progress, const Note& note) {
     if (options.protocol.empty()) {
-        const auto says_itself = [&]() -> Status {
-            if (options.bare_option().empty()) return Nothing{};
-            return Error{Errc::usage, fmt::format("{} is a perf.data file, which describes its contents and how it was "
-                                                  "recorded; leave out {}",
-                                                  options.capture, options.bare_option())};
-        };
-        if (is_branch_text(options.capture)) {
-            WM_RETURN_IF_ERROR(says_itself());
-            WM_ASSIGN_OR_RETURN(auto data, perf::read_branch_text(options.capture));
-            return branch_stacks(options, nullptr, std::move(data));
-        }
-        if (options.capture == "-" || has_perf_data(options.capture)) {
-            const auto file = perf::open_perf_file(options.capture);
-            const perf::Holds what = file ? perf::holds(*file) : perf::Holds::nothing_known;
-            if (what == perf::Holds::cs_etm || what == perf::Holds::branch_stacks) {
-                WM_RETURN_IF_ERROR(says_itself());
-                WM_ASSIGN_OR_RETURN(auto data, perf::read_perf_data(*file, progress));
-                if (what == perf::Holds::branch_stacks) return branch_stacks(options, file->file, std::move(data));
-                return perf::cs_etm_capture(options.capture, file->file, std::move(data));
+        const open::Container& container = options.container();
+        if (container.contents() == open::Content::flow) {
+            if (!options.bare_option().empty())
+                return Error{Errc::usage, fmt::format("{} is a perf.data file, which describes its contents and how it "
+                                                      "was recorded; leave out {}",
+                                                      options.capture, options.bare_option())};
+            if (container.kind == open::Kind::stacks_text) {
+                WM_ASSIGN_OR_RETURN(auto data, perf::read_branch_text(options.capture));
+                return branch_stacks(options, nullptr, std::move(data));
             }
+            WM_ASSIGN_OR_RETURN(auto data, perf::read_perf_data(container.file, progress));
+            if (container.kind == open::Kind::stacks_perf)
+                return branch_stacks(options, container.file.file, std::move(data));
+            return perf::cs_etm_capture(options.capture, container.file.file, std::move(data));
         }
-        if (auto error = other_file(options.capture)) return std::move(*error);
+        if (auto error = open::no_trace(container)) return std::move(*error);
         return what_it_takes(options);
     }
     return bare_capture(options, note);
@@ -143,9 +109,9 @@ Error no_capture(const fs::path& folder) {
     std::size_t looked_at = 0;
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
         if (++looked_at > most_looked_at) break;
-        const bool is_folder =
-            fs::exists(entry.path() / "snapshot.ini", error) || fs::exists(entry.path() / "dpu.ini", error);
-        if (is_folder || is_profile(entry.path().string())) captures.push_back(entry.path().string());
+        const open::Container inside_it = open::identify(entry.path().string());
+        if (inside_it.is_perf() || (inside_it.is_folder && inside_it.kind != open::Kind::folder))
+            captures.push_back(entry.path().string());
     }
     std::sort(captures.begin(), captures.end());
     if (!captures.empty()) inside = fmt::format("; it contains {}: name that", captures.front());
@@ -235,87 +201,21 @@ Result<std::uint64_t> read_number(const std::string& text, std::string_view opti
     return value;
 }
 
-std::vector<std::uint8_t> first_bytes(const std::string& path) {
-    std::error_code none;
-    if (path == "-" || !std::filesystem::is_regular_file(path, none)) return {};
-    const auto stream = capture::open_bytes(path);
-    if (!stream) return {};
-    std::vector<std::uint8_t> head(8);
-    std::size_t have = 0;
-    while (have < head.size()) {
-        const auto count = (*stream)->read(std::span(head).subspan(have));
-        if (!count || *count == 0) break;
-        have += *count;
-    }
-    head.resize(have);
-    return head;
-}
+const open::Container& CaptureInput::container() const { return lookup.of(capture, !bare_option().empty()); }
 
-bool is_profile(const std::string& path) {
-    if (!has_perf_data(path)) return false;
-    const perf::Holds what = holds(path);
-    return what != perf::Holds::cs_etm && what != perf::Holds::branch_stacks;
-}
-
-bool is_cs_etm(const std::string& path) { return holds(path) == perf::Holds::cs_etm; }
-
-bool has_branch_stacks(const std::string& path) {
-    return holds(path) == perf::Holds::branch_stacks || is_branch_text(path);
-}
-
-namespace {
-
-Error answers_file_instead(const std::string& path) {
-    return {Errc::usage,
-            fmt::format("{} is an answers file, which contains results and no trace: profile, coverage, branches, "
-                        "loops, exceptions, diff, report, export, pgo and merge read it; for this command name the "
-                        "capture",
-                        path)};
-}
-
-}  // namespace
-
-std::optional<Error> other_file(const std::string& path, bool text_too) {
-    if (path == "-" && answers::is_answers_file(capture::peek_standard_input(8)))
-        return answers_file_instead("standard input");
-    if (path == "-" || no_regular_file(path)) return {};
-    const auto head = file_head(path);
-    if (!head) return {};
-    if (answers::is_answers_file(*head)) return answers_file_instead(path);
-    const std::string_view text(reinterpret_cast<const char*>(head->data()), head->size());
-    if (text.starts_with("\x7f"
-                         "ELF"))
-        return Error{
-            Errc::usage,
-            fmt::format("{} is an ELF file (a program or library) and contains no trace. Name the capture, and "
-                        "give this file with --image {}",
-                        path, path)};
-    constexpr std::size_t least_bytes = 8;
-    const bool readable = std::all_of(
-        text.begin(), text.end(), [](char c) { return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t'; });
-    // A perf.data file that was cut behind its first word is one all the same.
-    if (text_too && readable && text.size() >= least_bytes && !is_profile(path) && !perf::is_branch_text(text))
-        return Error{Errc::usage,
-                     fmt::format("{} is a text file and contains no trace. Name a capture folder, a perf.data "
-                                 "file, or the file of a trace buffer; if it holds bytes as digits, waymark doctor {} "
-                                 "reads them",
-                                 path, shell_file(path))};
-    return {};
-}
-
-std::optional<Error> trace_taken_out(const std::string& path) {
-    if (!has_perf_data(path) || auxtrace_type_of(path)) return std::nullopt;
-    const auto file = perf::open_perf_file(path);
-    if (!file) return std::nullopt;
-    auto data = perf::read_perf_data(*file);
+std::optional<Error> trace_taken_out(const open::Container& container) {
+    const std::string& path = container.path;
+    const perf::PerfFile& file = container.file;
+    if (!container.is_perf() || file.file == nullptr || perf::auxtrace_type(file)) return std::nullopt;
+    auto data = perf::read_perf_data(file);
     if (!data || data->auxtrace_info || !data->branch_samples.empty()) return std::nullopt;
     if (data->chunks.empty() && data->has_branch_stacks()) {
-        auto capture = perf::branch_stack_capture(path, file->file, std::move(*data));
+        auto capture = perf::branch_stack_capture(path, file.file, std::move(*data));
         return capture ? std::nullopt : std::optional(std::move(capture.error()));
     }
     // There is trace, and nothing that describes it.
     if (!data->chunks.empty()) {
-        auto capture = perf::cs_etm_capture(path, file->file, std::move(*data));
+        auto capture = perf::cs_etm_capture(path, file.file, std::move(*data));
         return capture ? std::nullopt : std::optional(std::move(capture.error()));
     }
     const std::vector<capture::Peculiarity> found = perf::without_cs_trace(*data);
@@ -324,26 +224,23 @@ std::optional<Error> trace_taken_out(const std::string& path) {
 }
 
 bool is_bare(const CaptureInput& options) {
-    std::error_code error;
-    const fs::path path = options.capture;
     if (!options.bare_option().empty() || !options.images.empty() || !options.symbols.empty() ||
         !options.perf_maps.empty() || !options.jitdumps.empty() || !options.sources.empty())
         return false;
-    return options.capture == "-" || (fs::exists(path, error) && !fs::is_directory(path, error) &&
-                                      path.extension() != ".ini" && !no_regular_file(path));
+    std::error_code error;
+    return options.capture == "-" ||
+           (fs::is_regular_file(options.capture, error) && fs::path(options.capture).extension() != ".ini");
 }
 
 Result<pipeline::Session> open_capture(const CaptureInput& options, perf::Progress* progress, const Note& note) {
-    std::error_code error;
     const fs::path path = options.capture;
-    const bool perf_folder = options.capture != "-" && perf::is_perf_folder(path);
-    const bool snapshot =
-        options.capture != "-" && !perf_folder && (fs::is_directory(path, error) || path.extension() == ".ini");
-    if (!snapshot && options.capture != "-" && !fs::exists(path, error))
+    const open::Container& container = options.container();
+    const bool snapshot = container.is_snapshot();
+    if (!snapshot && container.kind == open::Kind::missing)
         return Error{Errc::not_found, fmt::format("{}: no such file or folder", options.capture)};
-    if (options.capture != "-" && !perf_folder)
+    if (container.kind == open::Kind::special_file)
         if (const auto error_of = no_regular_file(path)) return *error_of;
-    if (snapshot && fs::is_directory(path, error) && !fs::exists(path / "snapshot.ini", error)) return no_capture(path);
+    if (container.is_folder && snapshot && container.kind != open::Kind::snapshot) return no_capture(path);
     if (const std::string given = options.bare_option(); snapshot && !given.empty())
         return Error{Errc::usage,
                      fmt::format("{} is a snapshot, which describes its contents and how it was recorded; leave out {} "

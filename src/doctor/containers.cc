@@ -350,8 +350,9 @@ Result<ExaminationReport> examine_dpu(const std::filesystem::path& folder) {
     return report;
 }
 
-Result<ExaminationReport> examine_perf(const std::filesystem::path& file) {
-    WM_ASSIGN_OR_RETURN(const analysis::SampleCapture capture, analysis::open_samples(file));
+Result<ExaminationReport> examine_perf(const open::Container& container) {
+    const std::filesystem::path file = container.path;
+    WM_ASSIGN_OR_RETURN(const analysis::SampleCapture capture, open::open_samples(container));
     // Trace of CoreSight units, but that it was taken out.
     if (const auto found = capture::perf::without_cs_trace(*capture.data); !found.empty()) {
         ExaminationReport report;

@@ -10,11 +10,8 @@
 #include <fstream>
 #include <map>
 
-#include "waymark/capture/dpu_folder.h"
-#include "waymark/capture/perf_data.h"
-#include "waymark/capture/perf_file.h"
 #include "waymark/core/utf8.h"
-#include "waymark/doctor/capture_input.h"
+#include "waymark/open/container.h"
 
 namespace waymark::fleet {
 
@@ -22,10 +19,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-bool is_capture_folder(const fs::path& path) {
-    std::error_code none;
-    return fs::exists(path / "snapshot.ini", none) || capture::is_dpu_folder(path) ||
-           capture::perf::is_perf_folder(path);
+/// A capture in a folder that is searched: a folder, or perf.data. Files of other kinds must be named.
+bool is_found(const open::Container& container) {
+    return container.is_perf() || (container.is_folder && container.kind != open::Kind::folder);
 }
 
 class CaptureFinder {
@@ -72,7 +68,7 @@ private:
 
     Status add_path(const fs::path& path) {
         std::error_code error;
-        if (!fs::is_directory(path, error) || is_capture_folder(path)) return take_path(path);
+        if (!fs::is_directory(path, error) || is_found(open::identify(path.string()))) return take_path(path);
         const std::size_t before = paths_.size() + out_.repeated;
         WM_RETURN_IF_ERROR(search(path));
         if (paths_.size() + out_.repeated == before) out_.barren.push_back(path.string());
@@ -87,12 +83,11 @@ private:
             std::error_code none;
             if (at->is_directory(none)) {
                 // A link to a folder may lead in a circle.
-                if (is_capture_folder(at->path()))
+                if (is_found(open::identify(at->path().string())))
                     WM_RETURN_IF_ERROR(take_path(at->path()));
                 else if (!at->is_symlink(none))
                     folders.push_back(at->path());
-            } else if (at->is_regular_file(none) &&
-                       capture::perf::is_perf_data(doctor::first_bytes(at->path().string()))) {
+            } else if (at->is_regular_file(none) && is_found(open::identify(at->path().string()))) {
                 WM_RETURN_IF_ERROR(take_path(at->path()));
             }
         }

@@ -24,7 +24,7 @@
 #include "waymark/capture/perf_file.h"
 #include "waymark/capture/snapshot.h"
 #include "waymark/core/utf8.h"
-#include "waymark/doctor/capture_input.h"
+#include "waymark/open/container.h"
 #include "waymark/pipeline/protocols.h"
 
 namespace waymark::fleet {
@@ -124,9 +124,9 @@ std::uint64_t recorded_ns(const perf::PerfData& data) {
     return last > first ? last - first : 0;
 }
 
-Status survey_perf(PlannedCapture& out) {
-    WM_ASSIGN_OR_RETURN(const perf::PerfFile file, perf::open_perf_file(out.path));
-    WM_ASSIGN_OR_RETURN(const perf::PerfData data, perf::read_perf_data(file));
+Status survey_perf(PlannedCapture& out, const open::Container& container) {
+    if (container.unreadable) return *container.unreadable;
+    WM_ASSIGN_OR_RETURN(const perf::PerfData data, perf::read_perf_data(container.file));
     for (const perf::Chunk& chunk : data.chunks) out.trace_bytes += chunk.bytes;
     out.machine = utf8(data.hostname);
     out.recorded_ns = recorded_ns(data);
@@ -200,25 +200,24 @@ Result<PlannedCapture> survey_capture(const std::string& path, bool bare) {
     out.bytes = state.bytes;
     out.changed = state.changed;
     out.sample = state.sample;
-    std::error_code none;
-    if (fs::is_directory(path, none) && !perf::is_perf_folder(path)) {
-        WM_RETURN_IF_ERROR(capture::is_dpu_folder(path) ? survey_counters(out) : survey_snapshot(out));
+    const open::Container container = open::identify(path);
+    if (container.is_perf()) {
+        WM_RETURN_IF_ERROR(survey_perf(out, container));
+    } else if (container.kind == open::Kind::counters) {
+        WM_RETURN_IF_ERROR(survey_counters(out));
+    } else if (container.is_folder) {
+        WM_RETURN_IF_ERROR(survey_snapshot(out));
+    } else if (container.kind == open::Kind::answers) {
+        out.trace_bytes = 0;
+    } else if (bare) {
+        out.trace_bytes = out.bytes;
+        out.needs_files = true;
     } else {
-        const std::vector<std::uint8_t> head = doctor::first_bytes(path);
-        if (answers::is_answers_file(head)) {
-            out.trace_bytes = 0;
-        } else if (fs::is_directory(path, none) || perf::is_perf_data(head)) {
-            WM_RETURN_IF_ERROR(survey_perf(out));
-        } else if (bare) {
-            out.trace_bytes = out.bytes;
-            out.needs_files = true;
-        } else {
-            if (auto error = doctor::other_file(path)) return std::move(*error);
-            return Error{Errc::bad_format,
-                         fmt::format("{} is neither a perf.data file, nor a capture folder, nor an answers file; for "
-                                     "bare trace give --protocol",
-                                     path)};
-        }
+        if (auto error = open::no_trace(container)) return std::move(*error);
+        return Error{Errc::bad_format,
+                     fmt::format("{} is neither a perf.data file, nor a capture folder, nor an answers file; for "
+                                 "bare trace give --protocol",
+                                 path)};
     }
     tidy(out.ran);
     return out;

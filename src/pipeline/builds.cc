@@ -5,7 +5,6 @@
 #include <optional>
 #include <tuple>
 
-#include "waymark/capture/dpu_folder.h"
 #include "waymark/capture/snapshot.h"
 #include "waymark/core/result.h"
 #include "waymark/image/debug_info.h"
@@ -18,7 +17,7 @@ Builds::Builds(const std::vector<std::string>& captures, const image::FileSearch
     if (captures.size() < 2) return;
     for (const std::string& capture : captures) {
         std::error_code none;
-        if (!std::filesystem::is_directory(capture, none) || capture::is_dpu_folder(capture)) continue;
+        if (!std::filesystem::exists(std::filesystem::path(capture) / "snapshot.ini", none)) continue;
         const auto read = capture::read_snapshot(capture);
         if (!read) continue;  // said where its answers are asked for
         for (const capture::Module& m : read->modules.modules)

@@ -55,9 +55,12 @@ TEST_F(CaptureInputs, AFolderAroundCapturesNamesOne) {
 }
 
 TEST_F(CaptureInputs, FilesOfAnotherKind) {
-    EXPECT_TRUE(other_file(write("elf", {0x7f, 'E', 'L', 'F', 2, 1, 1, 0})).has_value());
-    EXPECT_TRUE(other_file(write("text", std::vector<std::uint8_t>(64, 'a'))).has_value());
-    EXPECT_FALSE(other_file(write("bytes", {1, 2, 3, 4, 5, 6, 7, 8})).has_value());
+    const auto other = [&](const char* name, const std::vector<std::uint8_t>& bytes) {
+        return open::no_trace(open::identify(write(name, bytes))).has_value();
+    };
+    EXPECT_TRUE(other("elf", {0x7f, 'E', 'L', 'F', 2, 1, 1, 0}));
+    EXPECT_TRUE(other("text", std::vector<std::uint8_t>(64, 'a')));
+    EXPECT_FALSE(other("bytes", {1, 2, 3, 4, 5, 6, 7, 8}));
     EXPECT_EQ(open(named(write("text", std::vector<std::uint8_t>(64, 'a')))).error().code, Errc::usage);
 }
 
@@ -80,9 +83,10 @@ TEST_F(CaptureInputs, ADamagedBeginningKeepsTheUnit) {
             const std::string file = write("damaged.data", bytes);
             const auto read = capture::perf::read_perf_data(*capture::byte_file_from_memory(bytes));
             ASSERT_TRUE(read.has_value());
-            EXPECT_EQ(is_cs_etm(file), read->auxtrace_info && read->auxtrace_info->type == 3);
-            EXPECT_EQ(is_profile(file), !is_cs_etm(file));
-            EXPECT_EQ(trace_taken_out(file).has_value(), !read->auxtrace_info);
+            const open::Container container = open::identify(file);
+            EXPECT_EQ(container.kind, read->auxtrace_info && read->auxtrace_info->type == 3 ? open::Kind::coresight_perf
+                                                                                            : open::Kind::samples_perf);
+            EXPECT_EQ(trace_taken_out(container).has_value(), !read->auxtrace_info);
             kept += read->auxtrace_info ? 1U : 0U;
         }
     }

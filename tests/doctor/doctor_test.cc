@@ -349,15 +349,15 @@ TEST(Doctor, MissesNoCutOfAProfile) {
     support::SpeFile made;
     for (unsigned i = 0; i < 40; ++i) made.samples.push_back({.time = i + 1, .pc = 0x400000 + 4 * i, .total = 9});
     const std::vector<std::uint8_t> whole = made.build();
-    const auto sound = examine_perf(folder.write("whole", whole));
+    const auto sound = examine_perf(open::identify(folder.write("whole", whole).string()));
     ASSERT_TRUE(sound.has_value()) << sound.error().message;
     EXPECT_FALSE(sound->cut);
     EXPECT_TRUE(sound->recognised);
     EXPECT_EQ(sound->count(Severity::error) + sound->count(Severity::warning), 0U) << sound->findings.front().found;
     for (std::size_t size = 8; size < whole.size(); size += 1 + size / 40) {
         SCOPED_TRACE(size);
-        const auto cut = examine_perf(
-            folder.write("cut", std::vector(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size))));
+        const std::vector part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
+        const auto cut = examine_perf(open::identify(folder.write("cut", part).string()));
         if (!cut) continue;  // too little for a file: an error
         expect_sound(*cut);
         EXPECT_TRUE(cut->cut);

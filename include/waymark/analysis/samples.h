@@ -13,6 +13,7 @@
 
 #include "waymark/capture/byte_file.h"
 #include "waymark/capture/perf_data.h"
+#include "waymark/capture/perf_file.h"
 #include "waymark/capture/perf_spe.h"
 #include "waymark/core/result.h"
 #include "waymark/spe/record.h"
@@ -21,7 +22,7 @@ namespace waymark::analysis {
 
 /// An opened capture. Movable; what points into `data` stays valid.
 struct SampleCapture {
-    std::unique_ptr<capture::ByteFile> file;
+    std::shared_ptr<const capture::ByteFile> file;
     std::unique_ptr<capture::perf::PerfData> data;  ///< never null
     capture::perf::SpeInfo info;
     std::vector<capture::perf::Stream> streams;
@@ -43,6 +44,9 @@ struct SampleCapture {
 /// the errors of `open_byte_file`, `read_perf_data` and `spe_info`; `bad_format`: the file holds trace of no unit.
 [[nodiscard]] Result<SampleCapture> open_samples(const std::filesystem::path& path, std::uint32_t midr = 0,
                                                  capture::perf::Progress* progress = nullptr);
+/// The same for a file or folder that is open. `path`: for messages.
+[[nodiscard]] Result<SampleCapture> open_samples(const std::filesystem::path& path, capture::perf::PerfFile file,
+                                                 std::uint32_t midr = 0, capture::perf::Progress* progress = nullptr);
 
 /// What is known of a whole stream.
 struct StreamFacts {

@@ -34,6 +34,17 @@ public:
 [[nodiscard]] Result<std::unique_ptr<ByteFile>> open_byte_file(const std::filesystem::path& path,
                                                                std::vector<Error>* damage = nullptr);
 
+/// The beginning of a file.
+struct FileHead {
+    std::vector<std::uint8_t> bytes{};  ///< unpacked if the file is compressed
+    /// The file itself, opened by the same call. Null: it is compressed, so it cannot be read at any place.
+    std::shared_ptr<const ByteFile> file{};
+};
+
+/// Opens a file and reads its first `most` bytes; fewer: there are no more, or they cannot be read. Errors: the errors
+/// of `open_bytes`.
+[[nodiscard]] Result<FileHead> open_head(const std::filesystem::path& path, std::size_t most);
+
 /// Bytes in memory, which it owns.
 [[nodiscard]] std::unique_ptr<ByteFile> byte_file_from_memory(std::vector<std::uint8_t> bytes,
                                                               std::string name = "memory");

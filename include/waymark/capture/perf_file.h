@@ -21,6 +21,7 @@ struct PerfFile {
         std::uint64_t offset{}, bytes{};
     };
     std::vector<Run> runs{};
+    std::vector<Error> damage{};  ///< of a compressed file
 };
 
 /// A folder with a file `data` that begins as perf.data does.

@@ -15,6 +15,7 @@
 #include "waymark/core/result.h"
 #include "waymark/image/memory_map.h"
 #include "waymark/image/program_file.h"
+#include "waymark/open/container.h"
 #include "waymark/pipeline/session.h"
 
 namespace waymark::doctor {
@@ -50,6 +51,10 @@ struct CaptureInput {
     /// What is read, so that no output replaces it: the capture, and the files of --image, --symbols, --perf-map and
     /// --jitdump.
     [[nodiscard]] std::vector<std::string> files() const;
+
+    /// What `capture` is: looked at once, also for all copies of this input.
+    [[nodiscard]] const open::Container& container() const;
+    open::Lookup lookup{};
 };
 
 /// The names that --protocol takes.
@@ -62,22 +67,12 @@ struct CaptureInput {
 /// The number from 0 to `most` that an option (`--midr`) was given, decimal or hexadecimal. `usage`: it is none.
 [[nodiscard]] Result<std::uint64_t> read_number(const std::string& text, std::string_view option, std::uint64_t most);
 
-/// The first 8 bytes of a file, unpacked if it is compressed; fewer, or none: it has no more, or cannot be read.
-[[nodiscard]] std::vector<std::uint8_t> first_bytes(const std::string& path);
-/// A perf.data file with samples, compressed or not: one that has neither trace of CoreSight units nor branch stacks.
-[[nodiscard]] bool is_profile(const std::string& path);
-/// A perf.data file with trace of CoreSight units.
-[[nodiscard]] bool is_cs_etm(const std::string& path);
-/// Samples with branch stacks: a perf.data file without trace, or text of `perf script`.
-[[nodiscard]] bool has_branch_stacks(const std::string& path);
-/// Why a perf.data file with a cs_etm event has nothing to decode, as one of perf inject; nothing: it is none.
-[[nodiscard]] std::optional<Error> trace_taken_out(const std::string& path);
+/// Why a perf.data file with a cs_etm event has nothing to decode: perf inject removed the trace. Nothing: there is
+/// trace, or there never was any.
+[[nodiscard]] std::optional<Error> trace_taken_out(const open::Container& container);
 /// The capture is a file, or standard input, without a description: neither a folder nor with options that say what
 /// it holds.
 [[nodiscard]] bool is_bare(const CaptureInput& input);
-/// The error for a file that is of another kind altogether, a program, a text (unless `text_too` is false) or answers,
-/// and so no trace of any unit.
-[[nodiscard]] std::optional<Error> other_file(const std::string& path, bool text_too = true);
 
 /// Reads what is named. Problems that did not keep it from being read are in the session. `progress` may be null,
 /// `note` empty; it takes what was guessed. Errors: the errors of reading; `usage`: options that the capture does not

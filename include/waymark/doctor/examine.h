@@ -112,9 +112,9 @@ struct ExaminationReport {
 [[nodiscard]] ExaminationReport examine(const pipeline::Session& session, bool labelled,
                                         const ExamineOptions& options = {});
 
-/// A folder of a Debug and Profiling Unit, a perf.data file. Errors: it cannot be opened.
+/// Examines a folder of a Debug and Profiling Unit, or a perf.data file with samples. Errors: it cannot be opened.
 [[nodiscard]] Result<ExaminationReport> examine_dpu(const std::filesystem::path& folder);
-[[nodiscard]] Result<ExaminationReport> examine_perf(const std::filesystem::path& file);
+[[nodiscard]] Result<ExaminationReport> examine_perf(const open::Container& container);
 
 /// Writes what was inferred as a snapshot folder, which `waymark flow` then reads: ini files, the trace, the memory of
 /// the images that match, and ELF files themselves for the names of their code. Trace of more than 64 MiB is linked,

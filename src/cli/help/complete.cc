@@ -94,20 +94,24 @@ std::string capture_of(const Typed& typed) {
     return {};
 }
 
-std::optional<answers::Answers> answers_file_of(const Typed& typed) {
-    const std::string file = capture_of(typed);
-    if (file.empty() || !is_answers_file(file)) return std::nullopt;
-    auto read = pipeline::read_answers_file(file);
+/// The answers in the file that is named; nothing: none, or it is not an answers file.
+std::optional<answers::Answers> answers_in(const InputOptions& named) {
+    if (named.capture.empty() || named.container().contents() != Content::answers) return std::nullopt;
+    auto read = pipeline::read_answers_file(named.capture);
     return read ? std::optional(std::move(*read)) : std::nullopt;
+}
+
+InputOptions named_by(const Typed& typed) {
+    InputOptions out;
+    out.capture = capture_of(typed);
+    out.protocol = typed.protocol;
+    return out;
 }
 
 std::vector<Candidate> source_names(const Typed& typed) {
     std::vector<Candidate> out;
-    if (const auto answers = answers_file_of(typed)) return out;
-    InputOptions options;
-    options.capture = capture_of(typed);
-    options.protocol = typed.protocol;
-    if (options.capture.empty()) return out;
+    const InputOptions options = named_by(typed);
+    if (options.capture.empty() || options.container().contents() == Content::answers) return out;
     const auto session = doctor::open_capture(options, nullptr, [](const std::string&) {});
     if (!session) return out;
     for (const pipeline::Source& source : session->sources) {
@@ -119,7 +123,7 @@ std::vector<Candidate> source_names(const Typed& typed) {
 
 std::vector<Candidate> function_names(const Typed& typed) {
     std::vector<Candidate> out;
-    const auto answers = answers_file_of(typed);
+    const auto answers = answers_in(named_by(typed));
     if (!answers) return out;
     std::set<std::string> names;
     for (const answers::Function& function : answers->functions)
@@ -130,7 +134,7 @@ std::vector<Candidate> function_names(const Typed& typed) {
 
 std::vector<Candidate> metric_names(const Typed& typed) {
     std::vector<Candidate> out;
-    if (const auto answers = answers_file_of(typed))
+    if (const auto answers = answers_in(named_by(typed)))
         for (const answers::Metric& metric : answers->metrics) out.push_back({metric.name, metric.unit});
     return out;
 }

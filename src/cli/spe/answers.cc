@@ -12,7 +12,6 @@
 #include "waymark/analysis/kallsyms.h"
 #include "waymark/analysis/profile.h"
 #include "waymark/analysis/spe_answers.h"
-#include "waymark/capture/dpu_folder.h"
 #include "waymark/core/numbers.h"
 #include "waymark/core/wire.h"
 
@@ -101,22 +100,12 @@ Result<Answer> Answer::open(const AnswerOptions& options) {
         else
             out.selection_.thread_names.push_back(thread);
     }
-    std::error_code ignored;
     WM_ASSIGN_OR_RETURN(image::FileSearch files, options.names.file_search());
     if (!options.kallsyms.empty()) WM_RETURN_IF_ERROR(analysis::check_kallsyms(options.kallsyms));
-    if (capture::is_dpu_folder(options.capture))
-        return Error{Errc::usage, fmt::format("{0} is a capture of a Debug and Profiling Unit and holds no samples: "
-                                              "waymark dpu report {0} shows what it does",
-                                              options.capture)};
-    if (std::filesystem::exists(std::filesystem::path(options.capture) / "snapshot.ini", ignored) ||
-        std::filesystem::path(options.capture).filename() == "snapshot.ini")
-        return Error{Errc::usage,
-                     fmt::format("{0} is a snapshot of trace macrocells and contains no samples: waymark report {0}, "
-                                 "profile and flow show what it does; waymark spe takes perf.data files",
-                                 options.capture)};
-    if (auto error = doctor::other_file(options.capture)) return std::move(*error);
+    const open::Container& container = options.names.lookup.of(options.capture);
+    if (auto error = open::no_samples(container)) return std::move(*error);
     ShowProgress progress;
-    WM_ASSIGN_OR_RETURN(auto opened, analysis::open_samples(options.capture, midr, &progress));
+    WM_ASSIGN_OR_RETURN(auto opened, open::open_samples(container, midr, &progress));
     out.capture_ = std::make_unique<analysis::SampleCapture>(std::move(opened));
     if (options.mid_record)
         for (perf::Stream& stream : out.capture_->streams) stream.overwrite = true;

@@ -45,6 +45,7 @@ ExitStatus run_profile_info(const InputOptions& input, const std::string& format
                                       input.capture, given)});
     AnswerOptions options;
     options.capture = input.capture;
+    options.names.lookup = input.lookup;
     options.format = format;
     options.output = input.output;
     auto answer = Answer::open(options);

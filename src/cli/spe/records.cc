@@ -54,7 +54,7 @@ ExitStatus run_records(const RecordsOptions& options) {
     if (!options.midr.empty() && (!wire::scan_number(options.midr, midr) || midr > 0xffffffff))
         return fail(
             {Errc::usage, fmt::format("--midr takes the core's MIDR_EL1, such as 0x410fd0c0, not '{}'", options.midr)});
-    const auto capture = analysis::open_samples(options.capture, static_cast<std::uint32_t>(midr));
+    const auto capture = open::open_samples(open::identify(options.capture), static_cast<std::uint32_t>(midr));
     if (!capture) return fail(capture.error());
     auto out = Output::open(options.output, {options.capture});
     if (!out) return fail(out.error());
