@@ -16,7 +16,7 @@ namespace waymark::doctor {
 using Note = std::function<void(const std::string&)>;
 
 /// The first 64 KiB of a file, unpacked if it is compressed, and without the syncs of a port that was idle at first
-/// (coresight::idle_bytes). Errors: as capture::open_bytes.
+/// (coresight::idle_bytes). Errors: the errors of capture::open_bytes.
 [[nodiscard]] Result<std::vector<std::uint8_t>> file_head(const std::string& path);
 
 /// A bare file that nothing describes: what it is, as far as its bytes show, and how to read it.
