@@ -15,6 +15,7 @@
 #include "waymark/core/wire.h"
 #include "waymark/doctor/explain.h"
 #include "waymark/isa/cores.h"
+#include "waymark/open/container.h"
 
 namespace waymark::cli {
 
@@ -73,10 +74,8 @@ Result<std::vector<doctor::ExplainedSource>> explained(const UnitExplainOptions&
             own.push_back(std::move(setting));
             continue;
         }
-        std::vector<std::uint8_t> begin;
-        if (argument != "-") begin = doctor::first_bytes(argument);
-        const bool capture = std::filesystem::is_directory(argument, none) ||
-                             std::string_view(reinterpret_cast<const char*>(begin.data()), begin.size()) == "PERFILE2";
+        const open::Container container = argument == "-" ? open::Container{} : open::identify(argument);
+        const bool capture = container.is_folder || container.is_perf();
         if (capture) {
             if (options.arguments.size() != 1)
                 return Error{Errc::usage, argument + ": a capture is explained by itself, without registers beside it"};

@@ -186,7 +186,9 @@ TEST(Etm4Explain, AgreesWithTheModel) {
             for (const UnitExplanation* const e : {&whole, &fewer}) {
                 const auto level = std::find_if(e->levels.begin(), e->levels.end(),
                                                 [&](const protocol::TracedLevel& l) { return l.name == place.name; });
-                if (e == &whole) ASSERT_NE(level, e->levels.end()) << place.name;
+                if (e == &whole) {
+                    ASSERT_NE(level, e->levels.end()) << place.name;
+                }
                 if (level == e->levels.end()) continue;
                 const Says what = says(*e, *level);
                 if (what == Says::nothing) {
