@@ -60,8 +60,10 @@ def main():
         for capture in captures:
             for command in (["info"], ["profile"], ["flow", "--format", "summary"], ["packets"], ["doctor"],
                             ["report", "-o", "page.html"], ["answers", "-o", "a.answers"], ["verify"]):
-                # The bytes of a bare file are examined by other parts of the program.
-                most = 6 if capture == "bare.bin" else 1
+                # The bytes of a bare file are examined by other parts of the program. `doctor` looks once and then
+                # decodes; `flow` names what `doctor` would find where there is no flow.
+                looks_again = command[0] == "doctor" or (command[0] == "flow" and capture == "samples.data")
+                most = 6 if capture == "bare.bin" else 2 if looks_again else 1
                 count = opens(waymark, folder, capture, [command[0], capture, *command[1:]])
                 done += 1
                 if not 1 <= count <= most:
