@@ -44,13 +44,26 @@ die() {
     exit 1
 }
 
+# shown_progress <description> <log> <process>: on a terminal, how far ninja is by the last line of its log, `[31/88]`.
+shown_progress() {
+    [ -t 1 ] || return 0
+    local at
+    while sleep 1 && kill -0 "$3" 2>/dev/null; do
+        at=$(tail -n 1 "$2" 2>/dev/null | grep -o '^\[[0-9]*/[0-9]*\]') && printf '\r%s … %s ' "$1" "$at"
+    done
+    printf '\r%s … ' "$1"
+}
+
 # step <log> <description> <command…>: the output goes to build/log/<log>.log and is printed only on failure.
 step() {
-    local log="build/log/$1.log" what=$2 began=$SECONDS
+    local log="build/log/$1.log" what=$2 began=$SECONDS process
     shift 2
     mkdir -p build/log
     printf '%s … ' "$what"
-    if "$@" >"$log" 2>&1 </dev/null; then
+    "$@" >"$log" 2>&1 </dev/null &
+    process=$!
+    shown_progress "$what" "$log" "$process"
+    if wait "$process"; then
         printf 'done, %d s\n' $((SECONDS - began))
     else
         printf 'FAILED after %d s. The end of %s:\n\n' $((SECONDS - began)) "$log"
