@@ -45,12 +45,15 @@ SHARED = {
     "Instruction": "of a program",
     "Loss": "trace that is missing",
     "Message": "one thing that a unit tells",
+    "MessageDecoder": "packets of a unit to messages",
     "Nothing": "no value",
     "Options": "what is asked for",
     "Program": "the program that was traced",
     "Progress": "how far reading has come",
+    "Record": "one event, as its bytes say it",
     "Reader": "takes bytes and makes of them what its layer delivers",
     "Writer": "the inverse",
+    "SourceState": "what packets of a unit depend on",
     "Stretch": "bytes that follow one another",
 }
 TYPE = re.compile(r"^(?:template\s*<.*>\s*)?(?:class|struct|enum class|enum|union)\s+(?:\[\[\w+\]\]\s*)?(\w+)"

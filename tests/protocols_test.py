@@ -23,6 +23,7 @@ WORDS = {
     "pft": r"|\bPTM|\bPFT|\bETMCR\b|\bETMCCER\b|\bETMIDR\b|\bETMTRACEIDR\b|\bETMSYNCFR\b|Program Flow Trace|"
            r"Program Trace Macrocell",
     "itm": r"|\bITMTCR\b|\bItmtcr\b|Instrumentation Trace Macrocell",
+    "stm": r"|\bSTMTCSR\b|\bStmtcsr\b|\bSTMHEMASTR\b|System Trace Macrocell",
 }
 # To do: these are named in many places.
 NAMED_ELSEWHERE = {"spe", "dpu"}

@@ -21,7 +21,7 @@ struct MessageOptions {
     InputOptions input;
     std::string format = "text";
     std::vector<std::string> kinds;
-    std::vector<std::uint32_t> ports;
+    std::vector<std::uint32_t> ports, masters, channels;
     bool strict = false;
 };
 
@@ -38,9 +38,14 @@ std::vector<std::string> kind_words() {
 listing::MessageChoice choice_of(const MessageOptions& options) {
     listing::MessageChoice out;
     out.ports.insert(options.ports.begin(), options.ports.end());
+    out.masters.insert(options.masters.begin(), options.masters.end());
+    out.channels.insert(options.channels.begin(), options.channels.end());
     const std::vector<std::string> words = kind_words();
     for (const std::string& kind : options.kinds) {
-        if (kind == all_kinds) return {{}, out.ports};
+        if (kind == all_kinds) {
+            out.kinds.clear();
+            return out;
+        }
         out.kinds.insert(static_cast<MessageKind>(std::find(words.begin(), words.end(), kind) - words.begin()));
     }
     // What software wrote, and where something is missing.
@@ -49,7 +54,7 @@ listing::MessageChoice choice_of(const MessageOptions& options) {
 }
 
 Error no_messages(const std::string& capture, const std::string& what) {
-    return Error{Errc::not_found, fmt::format("{}: {}; messages are what an ITM sends", capture, what)};
+    return Error{Errc::not_found, fmt::format("{}: {}; messages are what an ITM or STM sends", capture, what)};
 }
 
 ExitStatus run_messages(const MessageOptions& options) {
@@ -97,7 +102,9 @@ ExitStatus run_messages(const MessageOptions& options) {
             if (listed.of[kind] != 0)
                 met += fmt::format("{}{} {}", met.empty() ? "" : ", ", grouped(listed.of[kind]),
                                    protocol::name(static_cast<MessageKind>(kind)));
-        say("error", fmt::format("no message of the kinds and ports asked for; the capture has {} (--kind)", met));
+        say("error",
+            fmt::format("no message of the kinds, ports, masters and channels asked for; the capture has {} (--kind)",
+                        met));
         status = nothing;
     } else if (options.strict && (listed.of[static_cast<unsigned>(MessageKind::overflow)] != 0 ||
                                   listed.of[static_cast<unsigned>(MessageKind::damage)] != 0)) {
@@ -113,14 +120,16 @@ Run add_messages(CLI::App& app);
 Run add_messages(CLI::App& app) {
     auto options = std::make_shared<MessageOptions>();
     CLI::App& command = *app.add_subcommand(
-        "messages", "What an ITM and a DWT sent: text of software, accesses, exceptions, counters, samples");
+        "messages", "What ITM, DWT and STM sent: text of software, accesses, exceptions, counters, samples");
     options->input.add_to(command);
     add_format(command, options->format, "text: for reading; tsv, json (a JSON object per line): for programs");
     command
         .add_option("--kind", options->kinds,
-                    "Only messages of this kind: text (what software wrote to stimulus ports), sample (of the program "
+                    "Only messages of this kind: text (what software wrote to stimulus ports or channels), sample (of "
+                    "the program "
                     "counter), exception, access (to a watched address), counters (that wrapped), time (global "
-                    "timestamps), overflow, reserved, damage; or all. Default: text, overflow and damage. May be "
+                    "timestamps), overflow, reserved, damage, flag (the end of a message), trigger, frequency (of "
+                    "timestamps); or all. Default: text, overflow and damage. May be "
                     "repeated")
         ->type_name("KIND")
         ->take_all()
@@ -129,14 +138,26 @@ Run add_messages(CLI::App& app) {
         ->type_name("N")
         ->take_all()
         ->check(CLI::Range(0, 255));
+    command.add_option("--master", options->masters, "Of an STM, only what this master wrote. May be repeated")
+        ->type_name("N")
+        ->take_all()
+        ->check(CLI::Range(0, 0xffff));
+    command
+        .add_option("--channel", options->channels, "Of an STM, only what was written to this channel. May be repeated")
+        ->type_name("N")
+        ->take_all()
+        ->check(CLI::Range(0, 0xffff));
     command.add_flag("--strict", options->strict, "Exit with status 1 if messages were lost or bytes are damaged");
     command.footer(
-        "Times are cycles, the sum of the unit's local timestamps; '>=': timestamps were lost before; '-': none "
-        "follows. "
-        "In text,\n"
-        "what is written to a port is a line up to its newline, with the time of its first character; values that are "
-        "no text\n"
-        "are hexadecimal. In tsv and json every message is a row.\n"
+        "Times of an ITM are cycles, the sum of its local timestamps; of an STM its timestamps. '>=': timestamps were "
+        "lost "
+        "before;\n"
+        "'-': none follows. In text, what is written to a port or channel is a line up to its newline or the end of "
+        "the "
+        "message,\n"
+        "with the time of its first character; values that are no text are hexadecimal. In tsv and json every message "
+        "is "
+        "a row.\n"
         "\n"
         "  waymark messages CAPTURE --port 0\n"
         "  waymark messages CAPTURE --kind access --format tsv\n"

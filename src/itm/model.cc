@@ -64,6 +64,10 @@ void Model::add_packets(std::vector<std::uint8_t>& out, const Message& m) {
             break;
         case MessageKind::overflow:
         case MessageKind::reserved:
+        case MessageKind::flag:
+        case MessageKind::trigger:
+        case MessageKind::frequency:
+        case MessageKind::record:
         case MessageKind::damage: WM_CHECK(false);
     }
 }

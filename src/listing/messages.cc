@@ -18,6 +18,7 @@ using protocol::Message;
 using protocol::MessageKind;
 
 constexpr std::size_t longest_line = 4096;
+constexpr std::size_t most_lines = 4096;  // that are not complete yet
 
 /// The bytes of a write, the lowest first; empty: some are no text.
 std::string text_of(const Message& m) {
@@ -44,6 +45,15 @@ std::string value_text(const Message& m) {
     return m.value ? fmt::format("{:#0{}x}", *m.value, 2 + 2 * m.value_bytes) : std::string();
 }
 
+/// `port 0`; of a unit with masters `64:3`, master and channel, or `?:?` if neither is known (a port that is not known
+/// has a name). Of other kinds, the kind.
+std::string sender(const Message& m) {
+    const auto number = [](const std::optional<std::uint32_t>& n) { return n ? std::to_string(*n) : std::string("?"); };
+    if (m.kind != MessageKind::text) return std::string(name(m.kind));
+    return m.master || m.channel || (!m.port && m.name.empty()) ? number(m.master) + ":" + number(m.channel)
+                                                                : "port " + number(m.port);
+}
+
 /// What a message says, in words.
 std::string words_of(const Message& m) {
     switch (m.kind) {
@@ -62,7 +72,12 @@ std::string words_of(const Message& m) {
         }
         case MessageKind::counters: return m.name + " wrapped";
         case MessageKind::time: return fmt::format("global time {}", *m.value);
-        case MessageKind::overflow: return "messages were lost before this one";
+        case MessageKind::overflow:
+            return "messages " + m.name + (m.name.empty() ? "were" : " were") + " lost before this one";
+        case MessageKind::flag: return "end of a message";
+        case MessageKind::trigger: return value_text(m);
+        case MessageKind::record: return m.record->text;
+        case MessageKind::frequency: return fmt::format("timestamps count at {} Hz", grouped(*m.value));
         case MessageKind::reserved:
             return m.number ? fmt::format("discriminator {}: {}", *m.number, value_text(m)) : m.name;
         case MessageKind::damage: return fmt::format("{}: {}", counted(m.at.bytes, "byte"), m.name);
@@ -77,11 +92,15 @@ void write_message(Row out, const Message& m, std::string_view source, std::stri
     out.offset("offset", offset);
     out.number("length", true, m.at.bytes);
     out.number("cycles", m.cycles.has_value(), m.cycles.value_or(0));
-    out.flag("at_least", m.cycles.has_value(), m.at_least);
+    out.number("timestamp", m.timestamp.has_value(), m.timestamp.value_or(0));
+    out.flag("at_least", m.cycles || m.timestamp, m.at_least);
     out.word("late", !late_word(m).empty(), late_word(m));
     out.flag("confirmed", true, m.confirmed);
     out.word("kind", true, name(m.kind));
     out.number("port", m.port.has_value(), m.port.value_or(0));
+    out.number("master", m.master.has_value(), m.master.value_or(0));
+    out.number("channel", m.channel.has_value(), m.channel.value_or(0));
+    out.flag("marked", m.marked, m.marked);
     out.hex("value", m.value.has_value(), m.value.value_or(0));
     out.number("value_bytes", m.value.has_value() && m.value_bytes != 0, m.value_bytes);
     out.text("text", !text.empty(), text);
@@ -101,7 +120,13 @@ void write_message(Row out, const Message& m, std::string_view source, std::stri
 
 bool MessageChoice::has(const Message& m) const {
     if (!kinds.empty() && !kinds.contains(m.kind)) return false;
-    return ports.empty() || m.kind != MessageKind::text || (m.port && ports.contains(*m.port));
+    const auto among = [](const auto& wanted, const std::optional<std::uint32_t>& is) {
+        return wanted.empty() || (is && wanted.contains(*is));
+    };
+    // What is lost concerns all.
+    if (m.kind == MessageKind::damage || m.kind == MessageKind::overflow) return true;
+    return (m.kind != MessageKind::text || among(ports, m.port)) && among(masters, m.master) &&
+           among(channels, m.channel);
 }
 
 class MessageListing::Lines {
@@ -135,13 +160,12 @@ public:
             if (last_ != nullptr) out_.write("\n");
             last_ = &stream.source;
             put_line(out_, "# {}", source_title(stream));
-            put_line(out_, "# {:>14}  {:<9} message", "cycles", "of");
+            put_line(out_, "# {:>14}  {:<9} message",
+                     protocol::message_source(stream.source.configuration.get())->clock(), "of");
         }
-        const std::string cycles = m.cycles ? fmt::format("{}{}", m.at_least ? ">=" : "", *m.cycles) : std::string("-");
-        const std::string of = m.kind != MessageKind::text ? std::string(name(m.kind))
-                               : m.port                    ? fmt::format("port {}", *m.port)
-                                                           : std::string("port ?");
-        put_line(out_, "{}", trimmed(fmt::format("{:>16}  {:<9} {}", cycles, of, words)));
+        const std::optional<std::uint64_t>& when = m.cycles ? m.cycles : m.timestamp;
+        const std::string time = when ? fmt::format("{}{}", m.at_least ? ">=" : "", *when) : std::string("-");
+        put_line(out_, "{}", trimmed(fmt::format("{:>16}  {:<9} {}", time, sender(m), words)));
     }
     [[nodiscard]] LineFormat format() const { return format_; }
 
@@ -172,6 +196,7 @@ public:
     [[nodiscard]] const flow::Troubles& troubles() const { return troubles_; }
 
 private:
+    using Place = std::pair<std::uint32_t, std::uint32_t>;  // master and channel, or 0 and the port
     struct Line {
         Message first;
         std::string text;
@@ -190,16 +215,23 @@ private:
         }
         // A line does not go on across what was lost.
         if (m.kind == MessageKind::damage || m.kind == MessageKind::overflow) end_lines();
-        if (!wanted) return;
         const std::string text = m.kind == MessageKind::text ? text_of(m) : std::string();
-        if (m.kind == MessageKind::text && !text.empty() && m.port)
-            add(m, text);
-        else if (m.kind == MessageKind::text && m.port) {
-            end_line(*m.port);
-            lines_.put_text(m, stream_, words_of(m));
+        const std::optional<Place> place = place_of(m);
+        if (place && text.empty()) end_line(*place);
+        if (!wanted) return;
+        if (place && !text.empty()) {
+            add(m, *place, text);
+            if (m.marked) end_line(*place);
         } else {
             lines_.put_text(m, stream_, words_of(m));
         }
+    }
+    /// Where a line is written; nothing if that is not known.
+    static std::optional<Place> place_of(const Message& m) {
+        if (m.kind != MessageKind::text && m.kind != MessageKind::flag) return {};
+        if (m.port) return Place{0, *m.port};
+        if (m.master && m.channel) return Place{*m.master, *m.channel};
+        return {};
     }
     void count(const Message& m, std::uint64_t offset) {
         for (unsigned reason = 0; reason < gap_reasons; ++reason)
@@ -209,19 +241,20 @@ private:
                 gap.bytes += m.at.bytes;
             }
     }
-    void add(const Message& m, const std::string& text) {
+    void add(const Message& m, const Place& place, const std::string& text) {
         for (const char c : text) {
-            if (const auto at = open_.find(*m.port); at != open_.end() && at->second.text.size() >= longest_line)
-                end_line(*m.port);
-            Line& line = open_.try_emplace(*m.port, Line{m, {}}).first->second;
+            if (const auto at = open_.find(place); at != open_.end() && at->second.text.size() >= longest_line)
+                end_line(place);
+            if (!open_.contains(place) && open_.size() == most_lines) end_line(open_.begin()->first);
+            Line& line = open_.try_emplace(place, Line{m, {}}).first->second;
             if (c == '\n')
-                end_line(*m.port);
+                end_line(place);
             else
                 line.text += c;
         }
     }
-    void end_line(std::uint32_t port) {
-        const auto at = open_.find(port);
+    void end_line(const Place& place) {
+        const auto at = open_.find(place);
         if (at == open_.end()) return;
         Line line = std::move(at->second);
         open_.erase(at);
@@ -235,7 +268,7 @@ private:
     Lines& lines_;
     const pipeline::StreamInfo stream_;
     std::unique_ptr<protocol::Reader> reader_;
-    std::map<std::uint32_t, Line> open_;  // by port
+    std::map<Place, Line> open_;
     flow::Troubles troubles_;
 };
 

@@ -101,6 +101,9 @@ private:
 struct Port {
     std::uint64_t writes{}, bytes{};
 };
+struct Channel {
+    std::uint64_t writes{}, bytes{}, ends{};
+};
 struct Watched {
     std::uint64_t reads{}, writes{}, others{};
     std::uint64_t least = std::numeric_limits<std::uint64_t>::max(), most{}, last{};
@@ -128,12 +131,14 @@ public:
     std::optional<std::uint64_t> last_cycles{};
     Handlers handlers;
     std::map<std::uint32_t, Port> ports;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, Channel> channels;  // by master and channel
+    std::uint64_t left_out_writes = 0;
     std::map<std::uint32_t, Watched> watched;       // by comparator
     std::map<std::string, std::uint64_t> counters;  // times that each wrapped
     flow::Troubles troubles;
 
 private:
-    static constexpr std::size_t most_places = std::size_t{1} << 20, most_addresses = 8;
+    static constexpr std::size_t most_places = std::size_t{1} << 20, most_addresses = 8, most_channels = 65536;
 
     void message(const Message& m) override {
         if (m.kind == MessageKind::damage) {
@@ -142,12 +147,14 @@ private:
         }
         ++messages;
         unconfirmed += m.confirmed ? 0 : 1;
-        if (m.cycles) {
-            ++timed;
-            last_cycles = m.cycles;
-        }
+        timed += m.cycles || m.timestamp ? 1 : 0;
+        if (m.cycles) last_cycles = m.cycles;
         switch (m.kind) {
             case MessageKind::text: {
+                if (m.master && m.channel) {
+                    channel(m);
+                    break;
+                }
                 if (!m.port) break;
                 Port& port = ports[*m.port];
                 ++port.writes;
@@ -162,9 +169,15 @@ private:
                 handlers.lose();
                 if (troubles.overflows.times++ == 0) troubles.overflows.offset = offsets_.capture(m.at.first).value;
                 break;
+            case MessageKind::flag:
+                if (m.master && m.channel) channel(m);
+                break;
             case MessageKind::time:
             case MessageKind::reserved:
-            case MessageKind::damage: break;
+            case MessageKind::damage:
+            case MessageKind::trigger:
+            case MessageKind::frequency:
+            case MessageKind::record: break;
         }
     }
     void damage(const Message& m) {
@@ -174,6 +187,18 @@ private:
             if (gap.times++ == 0) gap.offset = offsets_.capture(m.at.first).value;
             gap.bytes += m.at.bytes;
         }
+    }
+    void channel(const Message& m) {
+        const std::pair key(*m.master, *m.channel);
+        if (channels.size() == most_channels && !channels.contains(key)) {
+            ++left_out_writes;
+            return;
+        }
+        Channel& c = channels[key];
+        c.ends += m.marked ? 1 : 0;
+        if (m.kind != MessageKind::text) return;
+        ++c.writes;
+        c.bytes += m.value_bytes;
     }
     void sample(const Message& m) {
         if (!m.pc)
@@ -219,6 +244,20 @@ answers::Table ports_table(const Streams& streams) {
     for (const Gathered* s : streams)
         for (const auto& [number, port] : s->ports)
             out.add({s->source.label(), std::uint64_t{number}, port.writes, port.bytes});
+    return out;
+}
+
+answers::Table channels_table(const Streams& streams) {
+    using answers::Column;
+    answers::Table out;
+    out.title = "channels";
+    out.note = "waymark messages lists what was written";
+    out.columns = {Column::text("source"),  Column::count("master"), Column::count("channel"),
+                   Column::count("writes"), Column::count("bytes"),  Column::count("messages ended")};
+    for (const Gathered* s : streams)
+        for (const auto& [key, channel] : s->channels)
+            out.add({s->source.label(), std::uint64_t{key.first}, std::uint64_t{key.second}, channel.writes,
+                     channel.bytes, channel.ends});
     return out;
 }
 
@@ -293,8 +332,11 @@ void add_health(Answers& out, const Session& session, const Report& report, cons
             add(note, fmt::format("source {}: {} of {}: no synchronisation packet confirms where they begin",
                                   s->source.label(), grouped(s->unconfirmed), counted(s->messages, "message")));
         if (s->messages != 0 && s->timed == 0)
-            add(note, fmt::format("source {}: it has no local timestamps: there is an order, and no time",
-                                  s->source.label()));
+            add(note,
+                fmt::format("source {}: it has no timestamps: there is an order, and no time", s->source.label()));
+        if (s->left_out_writes != 0)
+            add(warning, fmt::format("source {}: the table of channels is full: {} counted nowhere", s->source.label(),
+                                     counted(s->left_out_writes, "message is", "messages are")));
         if (s->left_out != 0)
             add(warning, fmt::format("source {}: the table of places is full: {} counted nowhere", s->source.label(),
                                      counted(s->left_out, "sample is", "samples are")));
@@ -314,7 +356,7 @@ answers::Account account_of(const Session& session, const std::vector<const Sour
             answers::add(
                 out, {.reason = answers::AccountReason::decoded, .bytes = stream.stream->bytes, .records = s.messages});
         if (s.samples.all() != 0) answers::add(out, {.reason = answers::AccountReason::sampled});
-        if (s.left_out != 0) answers::add(out, {.reason = answers::AccountReason::not_kept});
+        if (s.left_out + s.left_out_writes != 0) answers::add(out, {.reason = answers::AccountReason::not_kept});
     }
     return out;
 }
@@ -395,7 +437,8 @@ Result<Answers> message_answers(const Session& session, const std::vector<const 
             sum.returned += row.returned;
         }
     for (auto& [key, row] : exceptions) out.exceptions.push_back(std::move(row));
-    for (answers::Table& table : std::array{ports_table(streams), watched_table(streams), counters_table(streams)})
+    for (answers::Table& table :
+         std::array{ports_table(streams), channels_table(streams), watched_table(streams), counters_table(streams)})
         if (!table.empty()) out.tables.push_back(std::move(table));
 
     out.summary = {{"sources", std::to_string(streams.size())},

@@ -11,6 +11,7 @@
 #include "waymark/pft/protocol.h"
 #include "waymark/spe/protocol.h"
 #include "waymark/stacks/protocol.h"
+#include "waymark/stm/protocol.h"
 
 namespace waymark::pipeline {
 
@@ -18,21 +19,11 @@ namespace {
 
 using protocol::TraceIdField;
 
-/// Units on a trace bus that are not decoded, so that whose bytes these are is known all the same.
-struct OtherUnit {
-    std::string_view type;  ///< a part of its source type, lower case
-    TraceIdField id;
-};
-constexpr std::array other_units{
-    OtherUnit{"stm", {"STMTCSR", 16}},
-};
-
 /// Every register that has a trace ID.
 std::vector<TraceIdField> trace_id_fields() {
     std::vector<TraceIdField> out;
     for (const Protocol* protocol : protocols())
         if (const auto field = protocol->trace_id()) out.push_back(*field);
-    for (const OtherUnit& unit : other_units) out.push_back(unit.id);
     return out;
 }
 
@@ -57,6 +48,7 @@ std::span<const Protocol* const> protocols() {
         &spe::row(),     //
         &dpu::row(),     //
         &stacks::row(),  //
+        &stm::row(),     //
         &itm::row(),
     };
     return rows;
@@ -96,10 +88,6 @@ protocol::TraceIdField trace_id_field(const std::vector<RegisterValue>& register
         if (find_register(registers, field.register_name) != nullptr) return field;
     if (const Protocol* protocol = protocol_of(source_type); protocol != nullptr && protocol->trace_id())
         return *protocol->trace_id();
-    std::string type(source_type);
-    std::transform(type.begin(), type.end(), type.begin(), [](unsigned char c) { return std::tolower(c); });
-    for (const OtherUnit& unit : other_units)
-        if (type.find(unit.type) != type.npos) return unit.id;
     // Of a type that nobody knows: that of the first protocol, which older macrocells have too.
     return trace_id_fields().front();
 }

@@ -5,8 +5,9 @@
 namespace waymark::protocol {
 
 std::string_view name(MessageKind kind) {
-    constexpr std::array<std::string_view, message_kinds> names{"text", "sample",   "exception", "access", "counters",
-                                                                "time", "overflow", "reserved",  "damage"};
+    constexpr std::array<std::string_view, message_kinds> names{
+        "text",     "sample", "exception", "access",  "counters",  "time",  "overflow",
+        "reserved", "damage", "flag",      "trigger", "frequency", "record"};
     return names[static_cast<std::size_t>(kind)];
 }
 

@@ -27,6 +27,11 @@ std::vector<std::uint8_t> random_bytes(std::uint64_t seed, std::size_t count) {
         std::copy(zeros.begin(), zeros.end(), out.begin() + static_cast<std::ptrdiff_t>(at));
         out[at + zeros.size()] = 0x80;
     }
+    const std::vector<std::uint8_t> ones(10, 0xff);
+    for (std::size_t at = 320; at + ones.size() + 2 < out.size(); at += 512) {
+        std::copy(ones.begin(), ones.end(), out.begin() + static_cast<std::ptrdiff_t>(at));
+        out[at + ones.size()] = 0x0f;
+    }
     return out;
 }
 

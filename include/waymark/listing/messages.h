@@ -18,6 +18,8 @@ namespace waymark::listing {
 struct MessageChoice {
     std::set<protocol::MessageKind> kinds{};  ///< empty: all
     std::set<std::uint32_t> ports{};          ///< of text; empty: all
+    /// Of kinds that have one; empty: all. Losses concern all.
+    std::set<std::uint32_t> masters{}, channels{};
     [[nodiscard]] bool has(const protocol::Message& message) const;
 };
 
@@ -28,9 +30,9 @@ struct MessagesListed {
     std::array<std::uint64_t, protocol::message_kinds> of{};  ///< by kind
 };
 
-/// Lines for reading join what is written to a port up to the end of a line, an overflow or damage, and have the time
-/// of its first byte; a value with bytes that are no text stands alone, in hexadecimal. Lines for programs are a
-/// message each.
+/// Lines for reading join what is written to a port or channel up to the end of a line or message, an overflow or
+/// damage, and have the time of its first byte; a value with bytes that are no text stands alone, in hexadecimal. Lines
+/// for programs are a message each.
 class MessageListing {
 public:
     /// `out` is borrowed.

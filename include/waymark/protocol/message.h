@@ -17,7 +17,7 @@ namespace waymark::protocol {
 
 /// What a message is about.
 enum class MessageKind : std::uint8_t {
-    text,       ///< software wrote `value` to `port`
+    text,       ///< software wrote `value` to `port`, or to `channel` as `master`
     sample,     ///< of the program counter: `pc`; absent: the core slept or did not permit it (`name`)
     exception,  ///< `number` and `change`
     access,     ///< to a watched address: what the unit sent of `pc`, `address` and `value`
@@ -26,9 +26,26 @@ enum class MessageKind : std::uint8_t {
     overflow,   ///< the unit lost what came here
     reserved,   ///< a packet that the unit does not send: `number`, `value`
     damage,     ///< bytes that are no packet
+    flag,       ///< what was written to a channel so far is a message
+    trigger,    ///< `value`
+    frequency,  ///< at which timestamps count, in Hz: `value`
+    record,     ///< what several writes to a channel say by the layout that software uses: `record`
 };
-inline constexpr unsigned message_kinds = 9;
+inline constexpr unsigned message_kinds = 13;
 [[nodiscard]] std::string_view name(MessageKind kind);
+
+/// What software wrote to a channel, up to the end of a message, by the layout that it uses.
+struct Record {
+    std::string layout{}, type{};  ///< `sys-t`, `STRING:GENERIC`
+    std::string text{};            ///< of the message, UTF-8
+    std::string severity{}, client{}, guid{}, origin{}, location{};
+    std::optional<std::uint32_t> unit{};
+    std::optional<std::uint64_t> time{};  ///< by a clock of software
+    std::uint64_t bytes{};                ///< of the message
+    std::optional<bool> checksum{};       ///< it is right
+    std::string problem{};                ///< why it, or a part, could not be read; empty: all was
+    friend bool operator==(const Record&, const Record&) = default;
+};
 
 /// One message. Where a packet says nothing of a field, it is absent or 0.
 struct Message {
@@ -39,19 +56,24 @@ struct Message {
     Extent at{};  ///< from its first packet to the end of its last, in the stream
     /// When, by the unit's own timestamps, in cycles from the first one on; absent: no timestamp follows it.
     std::optional<std::uint64_t> cycles{};
-    /// Timestamps were lost before it: `cycles` is a lower bound.
+    /// When, by a clock that counts whether or not the unit traces, in ticks of that clock.
+    std::optional<std::uint64_t> timestamp{};
+    /// Timestamps were lost before it: `cycles` and `timestamp` are lower bounds.
     bool at_least{};
     /// The unit sent the timestamp, or the message, later than it should.
     bool timestamp_late{}, message_late{};
     /// The stream itself showed where packets begin. Otherwise that is an assumption.
     bool confirmed{};
 
-    std::optional<std::uint32_t> port{};
+    std::optional<std::uint32_t> port{}, master{}, channel{};
+    /// It ends what was written to its channel.
+    bool marked{};
     std::optional<std::uint64_t> value{}, pc{}, address{};
-    std::uint8_t value_bytes{}, address_bits{};  ///< of the address, its low bits
+    std::uint8_t value_bytes{}, address_bits{};  ///< of a value of four bits, 0; of the address, its low bits
     std::optional<std::uint32_t> comparator{}, number{};
     Change change{};
     Direction direction{};
+    std::shared_ptr<const Record> record{};
     std::string name{};  ///< of an exception, of counters; of other kinds, a phrase or empty
 
     friend bool operator==(const Message&, const Message&) = default;
@@ -70,6 +92,8 @@ public:
 class MessageSource {
 public:
     virtual ~MessageSource() = default;
+    /// What the times of its messages are: `Message::cycles` or `Message::timestamp`.
+    [[nodiscard]] virtual std::string_view clock() const { return "cycles"; }
     /// `listener` is borrowed and must outlive the reader. The reader may hold messages back until their time is known;
     /// its `pending` covers them.
     [[nodiscard]] virtual std::unique_ptr<Reader> messages(MessageListener& listener) const = 0;

@@ -1,0 +1,35 @@
+/// Messages → packets of STPv2, as a macrocell writes them: for tests and ground truth.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "waymark/protocol/message.h"
+#include "waymark/stm/encoder.h"
+
+namespace waymark::stm {
+
+class Model {
+public:
+    /// `version` is 3 for timestamps in binary, 4 for Gray code.
+    explicit Model(std::uint8_t version = 3) : version_(version) {}
+    /// ASYNC and VERSION: master and channel are sent again.
+    void sync();
+    /// One message of kind text, flag, trigger, frequency or overflow. A timestamp has the fewest nibbles that give it.
+    void add(const protocol::Message& message);
+    void add_packet(const Packet& packet) { encode(writer_, packet); }
+    [[nodiscard]] const std::vector<std::uint8_t>& bytes() const { return bytes_; }
+
+private:
+    void select(const protocol::Message& message);
+    [[nodiscard]] Stamp stamp(std::uint64_t time);
+
+    std::uint8_t version_;
+    std::optional<std::uint32_t> master_, channel_;
+    std::optional<std::uint64_t> time_;
+    std::vector<std::uint8_t> bytes_;
+    NibbleWriter writer_{bytes_};
+};
+
+}  // namespace waymark::stm

@@ -1,0 +1,33 @@
+/// Packets ↔ text: `D32TS value=0xbb timestamp=0x12/2`. docs/spec/stm.md, 2, has names and fields.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "waymark/core/gap.h"
+#include "waymark/core/packet_text.h"
+#include "waymark/core/result.h"
+#include "waymark/stm/config.h"
+#include "waymark/stm/packet.h"
+#include "waymark/stm/state.h"
+
+namespace waymark::stm {
+
+using wire::fields_text, wire::to_text;
+
+/// The inverse of to_text. `bad_format`: no packet has that name, or a field is missing, in the wrong place or no value
+/// of its kind; the message names it.
+[[nodiscard]] Result<Packet> from_text(std::string_view text);
+
+/// Says what packets mean. Fed every packet and gap of a stream in order.
+class Explainer {
+public:
+    explicit Explainer(const Config& config) : state_(config) {}
+    [[nodiscard]] std::string operator()(const Packet& packet);
+    void operator()(const Gap& gap) { state_.see(gap); }
+
+private:
+    SourceState state_;
+};
+
+}  // namespace waymark::stm

@@ -1,0 +1,214 @@
+#include "waymark/stm/protocol.h"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <type_traits>
+
+#include "waymark/core/numbers.h"
+#include "waymark/protocol/adapters.h"
+#include "waymark/protocol/message.h"
+#include "waymark/stm/message_decoder.h"
+#include "waymark/stm/parser.h"
+#include "waymark/stm/registers.h"
+#include "waymark/stm/text.h"
+
+namespace waymark::stm {
+
+namespace {
+
+using protocol::CaptureFinding;
+using protocol::Stretch;
+using protocol::Survey;
+
+/// What a survey of packets says of STM alone.
+class More {
+public:
+    explicit More(const Config& config) : state_(config) {}
+
+    template <class P>
+    void see(const P& packet, Extent at, const OffsetMap& offsets, Survey& survey) {
+        state_.see(packet);
+        if constexpr (std::is_same_v<P, Async>) {
+            if (!survey.first_sync) survey.first_sync = offsets.capture(at.first);
+        } else if constexpr (std::is_same_v<P, MasterError> || std::is_same_v<P, GlobalError>) {
+            ++losses_;
+        } else if constexpr (std::is_same_v<P, VersionPacket>) {
+            other_versions_ += packet.version < 3 ? 1 : 0;
+        }
+        if constexpr (requires { packet.time; }) {
+            if (const auto time = state_.time()) {
+                survey.last_timestamp = *time;
+                if (!survey.first_timestamp) survey.first_timestamp = *time;
+            } else {
+                ++untimed_;
+            }
+        }
+    }
+    void gap() { state_.see(Gap{{}, {}, GapReason::missing}); }
+    void finish(Survey& survey) const {
+        if (losses_ != 0)
+            survey.troubles.push_back(
+                fmt::format("it lost writes {}", losses_ == 1 ? "once" : counted(losses_, "time")));
+        if (other_versions_ != 0)
+            survey.troubles.push_back(
+                fmt::format("{} of a version other than 3 and 4: its timestamps are not read",
+                            counted(other_versions_, "VERSION packet is", "VERSION packets are")));
+        if (untimed_ != 0)
+            survey.troubles.push_back(fmt::format("{} without a VERSION packet that says how to read {}",
+                                                  counted(untimed_, "timestamp"), untimed_ == 1 ? "it" : "them"));
+    }
+
+private:
+    SourceState state_;
+    std::uint64_t losses_ = 0, other_versions_ = 0, untimed_ = 0;
+};
+
+using Base = protocol::ConfigurationOf<Config, Parser, Explainer, More>;
+class Configured final : public Base, public protocol::MessageSource {
+public:
+    using Base::Base;
+    [[nodiscard]] const protocol::Protocol& protocol() const override { return row(); }
+    [[nodiscard]] std::string source_type() const override { return "STM"; }
+    [[nodiscard]] std::vector<RegisterValue> registers() const override {
+        auto control = from_value<Stmtcsr>(0);
+        control.hardware_events = config_.hardware_events;
+        std::vector<RegisterValue> out{register_value(control)};
+        if (config_.hardware_master) {
+            auto master = from_value<Stmhemastr>(0);
+            master.master = *config_.hardware_master;
+            out.push_back(register_value(master));
+        }
+        return out;
+    }
+    [[nodiscard]] std::vector<protocol::Setting> settings() const override {
+        std::vector<protocol::Setting> out{{"hardware_events", config_.hardware_events}};
+        if (config_.hardware_master) out.push_back({"hardware_master", std::uint64_t{*config_.hardware_master}});
+        return out;
+    }
+    [[nodiscard]] std::string_view clock() const override { return "timestamp"; }
+    [[nodiscard]] std::unique_ptr<protocol::Reader> messages(protocol::MessageListener& listener) const override {
+        return std::make_unique<MessageDecoder>(config_, listener);
+    }
+};
+
+/// How bytes parse.
+struct Likeness : protocol::Likeness {
+    std::uint64_t syncs{}, versions{}, data{};
+    std::set<unsigned> forms{};
+    bool after_sync = false;
+    template <class P>
+    void see(const P& packet, Extent, const Stretch&) {
+        if constexpr (std::is_same_v<P, VersionPacket>) {
+            versions += after_sync ? 1 : 0;
+            forms.insert(packet.version);
+        }
+        after_sync = std::is_same_v<P, Async>;
+        syncs += after_sync ? 1 : 0;
+        if constexpr (requires { P::nibbles; }) ++data;
+    }
+
+    /// Erased memory has any number of F: a VERSION follows each ASYNC of a unit.
+    [[nodiscard]] bool convinces() const {
+        return versions != 0 && versions == syncs && forms.size() == 1 && packets >= 4 && packets >= 8 * errors &&
+               2 * lost_bytes <= bytes;
+    }
+    [[nodiscard]] std::string text() const {
+        return fmt::format("{}, {}, {} with VERSION after it, {}", counted(packets, "packet"), counted(syncs, "ASYNC"),
+                           versions, errors_text());
+    }
+};
+
+class ProtocolRow final : public protocol::Protocol {
+public:
+    [[nodiscard]] const protocol::Words& words() const override {
+        static constexpr protocol::Words words{.unit = "STM",
+                                               .unit_title = "System Trace Macrocell",
+                                               .trace = "system trace",
+                                               .title = "system trace (STM, STPv2)",
+                                               .types = "STM",
+                                               .settings = "STMTCSR",
+                                               .core_type = "any core",
+                                               .sync = "ASYNC",
+                                               .sync_bytes = "ten times FF, then 0F",
+                                               .type_names = {"STM", "STM-500"}};
+        return words;
+    }
+    [[nodiscard]] std::string type_of_option(std::string_view option) const override {
+        return protocol::upper(option) == "STM" ? "STM" : "";
+    }
+    [[nodiscard]] std::string_view option_names() const override { return "stm"; }
+    [[nodiscard]] std::optional<protocol::TraceIdField> trace_id() const override {
+        return protocol::TraceIdField{Stmtcsr::name, 16};
+    }
+    void visit_register(const RegisterValue& value, protocol::FieldVisitor& visitor) const override {
+        protocol::visit_one_of<Stmtcsr, Stmhemastr>(value, visitor);
+    }
+    [[nodiscard]] protocol::Configured configure(const protocol::Description& source) const override {
+        protocol::Configured out;
+        Config config;
+        if (const RegisterValue* value = find_register(source.registers, Stmtcsr::name))
+            config.hardware_events = from_value<Stmtcsr>(static_cast<std::uint32_t>(value->value)).hardware_events;
+        else
+            out.problems.push_back(fmt::format(
+                "source '{}' has no register STMTCSR; decoding goes on as if it were 0x0 (no hardware events). {}",
+                source.name,
+                source.from_command_line ? "Add --register STMTCSR=VALUE." : "Add 'STMTCSR=VALUE' to its [regs]."));
+        if (const RegisterValue* value = find_register(source.registers, Stmhemastr::name))
+            config.hardware_master = from_value<Stmhemastr>(static_cast<std::uint32_t>(value->value)).master;
+        out.configuration = configuration(config);
+        return out;
+    }
+    [[nodiscard]] std::vector<std::string> packet_names() const override { return protocol::names_of<Packets>(); }
+
+    [[nodiscard]] bool identify(const std::vector<Stretch>& stretches, protocol::Identity& out) const override {
+        const Likeness found = protocol::likeness<Likeness, Parser>(stretches, Config{});
+        out.tried.push_back({std::string(words().trace), found.text()});
+        if (!found.convinces()) return false;
+        out.protocol = this;
+        out.configuration = configuration(Config{});
+        Survey survey;
+        for (const Stretch& stretch : stretches) {
+            if (out.first_sync) break;
+            const auto surveyor = out.configuration->survey(stretch.offsets);
+            surveyor->feed(stretch.bytes);
+            out.first_sync = surveyor->survey().first_sync;
+        }
+        out.facts.push_back({"timestamps",
+                             *found.forms.begin() == 3   ? "binary"
+                             : *found.forms.begin() == 4 ? "Gray code"
+                                                         : "not read",
+                             protocol::Certainty::proven,
+                             fmt::format("VERSION {} after each ASYNC", *found.forms.begin())});
+        out.facts.push_back({"hardware events", "no", protocol::Certainty::assumed, "the bytes do not show them"});
+        return true;
+    }
+    [[nodiscard]] std::vector<CaptureFinding> health(const protocol::Identity&,
+                                                     const protocol::Configuration* configuration,
+                                                     const std::vector<Stretch>& stretches,
+                                                     std::string_view) const override {
+        if (configuration == nullptr) return {};
+        return protocol::likeness<Likeness, Parser>(stretches, config_of(*configuration)).findings(words());
+    }
+    [[nodiscard]] std::string how_to_read(std::string_view) const override { return {}; }
+    [[nodiscard]] std::string next_step(std::string_view file) const override {
+        return fmt::format("waymark messages {} --protocol stm lists what was written to the STM", file);
+    }
+};
+
+}  // namespace
+
+const protocol::Protocol& row() {
+    static const ProtocolRow row;
+    return row;
+}
+
+std::shared_ptr<const protocol::Configuration> configuration(const Config& config) {
+    return std::make_shared<Configured>(config);
+}
+
+const Config& config_of(const protocol::Configuration& configuration) {
+    return static_cast<const Configured&>(configuration).config();
+}
+
+}  // namespace waymark::stm
