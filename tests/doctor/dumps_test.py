@@ -122,7 +122,7 @@ class Maker:
             data = ("// trace memory\n@00000000\n" + "\n".join(w[::-1].hex() for w in chunks(source, 4)) + "\n").encode()
         elif how == "bits":
             data = ("\n".join(f"{b:08b}" for b in source) + "\n").encode()
-        return data, Dump(f"flow, {how}", protocol, facts if image else {}, image)
+        return data, Dump(f"flow, {how}", protocol, facts, image)
 
     def nothing(self, how):
         size = self.draw.choice((512, 4096, 65536))
