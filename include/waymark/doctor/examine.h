@@ -18,6 +18,7 @@
 #include "waymark/doctor/images.h"
 #include "waymark/doctor/sample.h"
 #include "waymark/follow/recover.h"
+#include "waymark/open/container.h"
 #include "waymark/pipeline/session.h"
 
 namespace waymark::doctor {
