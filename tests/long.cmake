@@ -33,7 +33,7 @@ waymark_long_test(call_stacks WAYMARK_PROPERTY_PROGRAMS=10000 analysis_test
 waymark_long_test(perf_damage WAYMARK_PROPERTY_ROUNDS=5000 pipeline_test --gtest_filter=PerfCapture.DamagedFiles)
 waymark_long_test(spe_model WAYMARK_PROPERTY_ROUNDS=10000 spe_test --gtest_filter=*Property*)
 waymark_long_test(dpu_model WAYMARK_PROPERTY_ROUNDS=10000 dpu_test --gtest_filter=*Property*)
-waymark_long_test(dpu_words WAYMARK_PROPERTY_ROUNDS=10 record_test --gtest_filter=DpuWordsProperty.*)
+waymark_long_test(dpu_words WAYMARK_PROPERTY_ROUNDS=34 record_test --gtest_filter=DpuWordsProperty.*)
 # No wrong program is called proven, and 99 % of the right ones are found, among programs that each seed draws anew.
 foreach(seed IN ITEMS 1 4)
     waymark_long_test(pairs_${seed} "WAYMARK_PAIRS=400;WAYMARK_SEED=${seed}" ${Python3_EXECUTABLE}

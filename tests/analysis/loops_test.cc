@@ -225,7 +225,7 @@ TEST(FindLoops, ThousandsWithinOneAnother) {
 /// A function of many loops behind each other. Each runs three times, and the first time and the last through a block
 /// behind all loops, which leads back into its middle.
 TEST(Loops, ThousandsOfOneFunctionAreExact) {
-    constexpr std::uint32_t loops = 12000, hot = 6, cold = 2, words = loops * (hot + cold) + 1;
+    constexpr std::uint32_t loops = sized(12000U, 3000U), hot = 6, cold = 2, words = loops * (hot + cold) + 1;
     constexpr std::uint64_t base = 0x10000;
     const auto begin = [](std::uint32_t k) { return k * hot; };
     const auto moved = [](std::uint32_t k) { return loops * hot + 1 + k * cold; };

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "support/bytes.h"
+#include "support/sanitized.h"
 #include "support/temporary_folder.h"
 #include "waymark/capture/capture.h"
 #include "waymark/capture/snapshot.h"
@@ -80,7 +81,7 @@ TEST_F(Dumps, EmptySinksHoldNoTrace) {
 TEST_F(Dumps, NoiseIsNoCounterTrace) {
     std::mt19937 random(1);
     unsigned recognised = 0;
-    for (unsigned file = 0; file < 192; ++file) {
+    for (unsigned file = 0; file < sized(192U, 48U); ++file) {
         FileBytesOf bytes(256 + 64 * (file % 16));
         for (std::uint8_t& byte : bytes) {
             byte = static_cast<std::uint8_t>(random());

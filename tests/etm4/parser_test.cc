@@ -29,7 +29,7 @@ std::vector<std::uint8_t> random_stream(wire::Random& random, const Config& conf
 
 TEST(Etm4RoundTrip, ParseOfEncodeIsTheSame) {
     for (const Config& config : test::all_configs())
-        for (std::uint64_t seed = 0; seed < 12; ++seed) {
+        for (std::uint64_t seed = 0; seed < sized(12U, 3U); ++seed) {
             SCOPED_TRACE("seed " + std::to_string(seed));
             wire::Random random(seed);
             std::vector<Packet> packets;

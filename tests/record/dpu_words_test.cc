@@ -151,7 +151,7 @@ TEST(DpuWordsProperty, ExactIsExactAndABoundIsOne) {
     Census census;
     const char* const text = std::getenv("WAYMARK_PROPERTY_ROUNDS");
     const std::uint64_t rounds =
-        sized(1000U, 120U) * (text == nullptr ? 1 : std::max(1UL, std::strtoul(text, nullptr, 10)));
+        sized(300U, 120U) * (text == nullptr ? 1 : std::max(1UL, std::strtoul(text, nullptr, 10)));
     for (std::uint32_t seed = 0; seed < rounds; ++seed) {
         Threads run(seed);
         const dpu::TraceMode mode = modes[seed % modes.size()];
