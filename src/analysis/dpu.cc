@@ -181,6 +181,7 @@ bool DpuCosts::beyond(const DpuCounts& counts) const {
 
 /// Notes an interval that can hardly be true.
 void DpuCosts::doubt(const DpuCounts& counts, std::uint8_t wide, std::optional<Offset> at, bool lossy) {
+    wide = static_cast<std::uint8_t>(wide & ~setup_.rewritten);
     const bool is_beyond = beyond(counts);
     if (wide == 0 && !is_beyond) return;
     if (wide_.intervals == 0 && wide_.beyond == 0) wide_.first = at;

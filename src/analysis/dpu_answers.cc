@@ -121,7 +121,7 @@ public:
                 const DpuAnswersOptions& options)
         : costs_(costs), times_(times), code_(code), said_(said), options_(options), sources_(out_), synthetic_(out_) {
         for (unsigned c = 0; c < dpu::counter_count; ++c)
-            if (!said.events[c].empty() && !said.unconnected[c]) counters_.push_back(c);
+            if (!said.events[c].empty() && said.counts(c)) counters_.push_back(c);
         // Answers have at least one metric; of a unit whose counters count nothing it is 0 everywhere.
         nothing_ = counters_.empty();
         for (const auto& [owner, task] : costs.tasks()) add(sum_of_tasks_, task.sum);

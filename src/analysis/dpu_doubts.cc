@@ -18,7 +18,7 @@ constexpr unsigned cost_of_doubt = 2, cost_of_step = 9;
 }  // namespace
 
 DpuDoubts::DpuDoubts(const DpuSetup& setup)
-    : final_(setup.final), cycles_(setup.cycles), within_cycles_(setup.within_cycles) {
+    : final_(setup.final), cycles_(setup.cycles), within_cycles_(setup.within_cycles), rewritten_(setup.rewritten) {
     window_.push_back({0, setup.initial});
 }
 
@@ -37,6 +37,7 @@ void DpuDoubts::take(const Seen& seen) {
     if (before.values) {
         bool wide = false;
         for (std::size_t c = 0; c < large_.size(); ++c) {
+            if ((rewritten_ >> c & 1U) != 0) continue;
             const std::uint32_t delta = dpu::counted((*before.values)[c], (*seen.values)[c]);
             if (delta > large_delta)
                 ++large_[c];
@@ -72,7 +73,8 @@ dpu::Counters DpuDoubts::usual() const {
 
 bool DpuDoubts::fits(const Seen& before, const Seen& after, const dpu::Counters& most) const {
     for (std::size_t c = 0; c < large_.size(); ++c)
-        if (2 * large_[c] <= differences_ && dpu::counted((*before.values)[c], (*after.values)[c]) > most[c])
+        if ((rewritten_ >> c & 1U) == 0 && 2 * large_[c] <= differences_ &&
+            dpu::counted((*before.values)[c], (*after.values)[c]) > most[c])
             return false;
     return true;
 }

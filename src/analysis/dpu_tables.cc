@@ -69,7 +69,7 @@ std::string DpuTables::event(unsigned counter) const {
     return said_.events[counter].empty() ? std::string(name(dpu::EventWire::none)) : said_.events[counter];
 }
 Cell DpuTables::count(const DpuCounts& counts, unsigned counter, bool known) const {
-    return known && !said_.unconnected[counter] ? Cell(counts[counter]) : Cell::none();
+    return known && said_.counts(counter) ? Cell(counts[counter]) : Cell::none();
 }
 Cell DpuTables::share(const DpuCounts& counts, bool known) const {
     return known ? Cell::share(counts[key_], costs_.total()[key_]) : Cell::none();
@@ -90,7 +90,7 @@ void DpuTables::rate_cells(std::vector<Cell>& row, const DpuCounts& counts, bool
     for (const unsigned c : counters_) {
         if (!said_.cycles || c == *said_.cycles) continue;
         const std::uint64_t cycles = counts[*said_.cycles];
-        if (!known || cycles == 0 || said_.unconnected[c]) {
+        if (!known || cycles == 0 || !said_.counts(c)) {
             row.emplace_back();
             continue;
         }
@@ -374,7 +374,7 @@ DpuTable DpuTables::data(std::size_t most) const {
 
 DpuTable DpuTables::ratios(bool by_function) const {
     std::vector<std::string> names;
-    for (const unsigned c : counters_) names.push_back(said_.unconnected[c] ? std::string() : event(c));
+    for (const unsigned c : counters_) names.push_back(said_.counts(c) ? event(c) : std::string());
     std::vector<DpuRatioRow> rows;
     const auto add_row = [&](std::string of, const DpuCounts& counts) {
         Costs& values = rows.emplace_back(DpuRatioRow{std::move(of), {}}).second;

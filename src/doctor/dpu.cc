@@ -301,6 +301,8 @@ analysis::DpuSetup setup_of(const capture::DpuCapture& capture, const pipeline::
     const auto counters = counters_of(capture);
     for (unsigned c = 0; c < dpu::counter_count && !out.cycles; ++c)
         if (counters[c].event == dpu::EventWire::cycles && counters[c].counts_all()) out.cycles = c;
+    for (unsigned c = 0; c < dpu::counter_count; ++c)
+        if (counters[c].rewritten) out.rewritten = static_cast<std::uint8_t>(out.rewritten | 1U << c);
     for (unsigned c = 0; c < dpu::counter_count && out.cycles; ++c)
         if (counters[c].event && counters[c].counts_all() && never_beyond_cycles(*counters[c].event))
             out.within_cycles = static_cast<std::uint8_t>(out.within_cycles | 1U << c);

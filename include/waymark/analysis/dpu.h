@@ -57,6 +57,9 @@ struct DpuSetup {
     std::optional<std::pair<std::uint8_t, std::uint8_t>> initial_ids{};  ///< program and data ID of initial_context
     std::optional<unsigned> cycles{};  ///< the counter that counts CYCLES, all of them and all the time
     std::uint8_t within_cycles{};      ///< a bit for each counter that never counts more than `cycles` does
+    /// A bit for each counter whose value was written while tracing was on: its differences are no counts, and raise no
+    /// doubt.
+    std::uint8_t rewritten{};
     std::vector<DpuCodeRange> ranges{};
     std::size_t most_stays = std::size_t{1} << 20;  ///< kept one by one
     /// The program ran before tracing began, or after it ended: its first or last stay is cut.

@@ -74,6 +74,8 @@ struct DpuSaid {
     std::array<std::string, dpu::counter_count> events{};
     std::array<bool, dpu::counter_count> unconnected{};  ///< its event is not driven: its count says nothing
     std::array<bool, dpu::counter_count> rewritten{};    ///< its value was written while tracing was on
+    /// The differences of a counter are counts.
+    [[nodiscard]] bool counts(unsigned counter) const { return !unconnected[counter] && !rewritten[counter]; }
     std::optional<dpu::TraceMode> mode{};
     std::string mode_text{};
     std::optional<unsigned> cycles{};                ///< the counter that counts CYCLES

@@ -49,7 +49,7 @@ private:
 
     std::optional<dpu::Counters> final_;
     std::optional<unsigned> cycles_;
-    std::uint8_t within_cycles_ = 0;
+    std::uint8_t within_cycles_ = 0, rewritten_ = 0;
     std::uint64_t readings_ = 0;
     std::array<std::uint64_t, dpu::counter_count> large_{};                  ///< differences so large, by counter
     std::array<std::array<std::uint64_t, 32>, dpu::counter_count> sizes_{};  ///< the others, by counter and bits
