@@ -1,6 +1,7 @@
 #include "waymark/record_dpu/dpu.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,7 +27,8 @@ using dpu::ItemKind;
 
 namespace {
 
-constexpr std::uint32_t os_signal = 1, os_timer = 2, os_first_call = 3, os_last_call = 1019, os_readout = 1023;
+constexpr std::uint32_t os_signal = 1, os_timer = 2, os_first_call = 3, os_last_call = 1019, os_line_0 = 1020,
+                        os_readout = 1023;
 constexpr std::uint8_t first_id = 2, last_id = 255;
 
 bool write_all(int file, Bytes bytes) { return write_some(file, bytes) == bytes.size(); }
@@ -61,8 +63,9 @@ Result<std::unique_ptr<DpuRecorder>> DpuRecorder::create(DpuOptions options) {
     WM_ASSIGN_OR_RETURN(OutputLock lock, lock_folder(folder, holds_recording, "a recording of a DPU", options.force));
     const bool replaced = holds_recording() || fs::exists(folder / truth_file, error);
     WM_ASSIGN_OR_RETURN(const bool aside, set_recordings_aside(folder));
-    const bool nexus = std::any_of(options.program->begin(), options.program->end(), [](const dpu::RegisterWrite& w) {
-        return w.offset == dpu::DpTc::offset && from_value<dpu::DpTc>(w.value).nxmode != 0;
+    bool nexus = false;
+    options.each_write([&](const dpu::RegisterWrite& w) {
+        nexus |= w.offset == dpu::DpTc::offset && from_value<dpu::DpTc>(w.value).nxmode != 0;
     });
     std::unique_ptr<DpuRecorder> recorder(new DpuRecorder(std::move(options), nexus));
     recorder->lock_ = std::move(lock);
@@ -130,7 +133,7 @@ DpuRecorder::Block& DpuRecorder::known(Thread& t, std::uint32_t id) {
         for (const Address watched : options_.marks)
             if (watched.value == at) block.watches.push_back({i, ItemKind::mark, 0});
         for (const Watchpoint& w : options_.watchpoints)
-            if (w.address.value == at) block.watches.push_back({i, ItemKind::edca, w.channel});
+            if (w.overlaps(at, 1)) block.watches.push_back({i, ItemKind::edca, w.channel});
     }
     return block;
 }
@@ -219,8 +222,13 @@ void DpuRecorder::settle(Thread& t, std::optional<std::uint32_t> next) {
     }
     block.happened += unit_->total() - before;
     unit_->due_writes();
-    // The interrupt that asks for a readout is taken where the program would go on.
-    if (next && unit_->requested() && current_ == &t && !in_os_) serve_readout(t);
+    if (unit_->has_effects() && current_ == &t && !in_os_) unit_->catch_up();
+    // An interrupt is taken where the program would go on: a readout's first, then line 0, line 1, and debug requests.
+    // What is still raised waits until the program is back.
+    const auto may_take = [&] { return next && current_ == &t && !in_os_; };
+    if (may_take() && unit_->requested()) serve_readout(t);
+    for (const Service service : all_services)
+        if (may_take() && unit_->raised(service)) serve(t, service);
     if (options_.limit_instructions != 0 && sums_.instructions >= options_.limit_instructions)
         stopped_ = sums_.limited = true;
 }
@@ -244,7 +252,7 @@ void DpuRecorder::execute(Thread& t, Block& block, std::uint32_t end) {
     std::vector<Watch> watches = block.watches;
     for (const Watchpoint& w : options_.watchpoints)
         for (const Access& a : t.accesses)
-            if (a.index < end && w.address.value - a.address < a.bytes)
+            if (a.index < end && w.overlaps(a.address, a.bytes))
                 watches.push_back({a.index, ItemKind::edca, w.channel});
     std::stable_sort(watches.begin(), watches.end(), [](const Watch& a, const Watch& b) { return a.index < b.index; });
     std::uint32_t first = 0;
@@ -404,6 +412,22 @@ void DpuRecorder::serve_readout(const Thread& t) {
     enter_os(t.last_pc, os_readout, dpu::InterruptCause::interrupt, "[DPU readout]");
     unit_->serve_readout();
     ++sums_.readouts;
+}
+
+/// The core takes an interrupt or a debug exception of the unit, or stops in debug state.
+void DpuRecorder::serve(const Thread& t, Service service) {
+    const auto place = static_cast<std::uint32_t>(service);
+    if (service == Service::debug && !options_.routines[place]) {
+        sums_.debug_state = unit_->cause(service);
+        stopped_ = true;
+        return;
+    }
+    ++sums_.served[place];
+    if (service == Service::debug)
+        enter_os(t.last_pc, os_line_0 + place, dpu::InterruptCause::exception, "[DPU debug exception]");
+    else
+        enter_os(t.last_pc, os_line_0 + place, dpu::InterruptCause::interrupt, fmt::format("[DPU line {}]", place));
+    unit_->serve(service);
 }
 
 // ---- the end

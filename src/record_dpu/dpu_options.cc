@@ -71,6 +71,11 @@ const std::vector<std::pair<std::string, dpu::TraceMode>>& dpu_modes() {
     return modes;
 }
 
+std::string_view name(Service service) {
+    constexpr std::array names{"line 0", "line 1", "debug exceptions"};
+    return names[static_cast<std::size_t>(service)];
+}
+
 const std::vector<EventWire>& driven_wires() {
     static const std::vector<EventWire> wires = [] {
         std::set<EventWire> out(truth_wires.begin(), truth_wires.end());
@@ -130,11 +135,38 @@ dpu::RegisterProgram program_of(const DpuOptions& o) {
     return program;
 }
 
+/// Effects on the core that nothing takes, and routines that nothing starts.
+void check_effects(DpuOptions& o) {
+    std::array<bool, services> routed{};
+    bool eonce_requests = false;
+    o.each_write([&](const dpu::RegisterWrite& w) {
+        if (w.offset != dpu::DpCr::offset) return;
+        const auto cr = from_value<dpu::DpCr>(w.value);
+        eonce_requests |= cr.eis != 0;
+        for (const std::uint8_t action : {cr.deca0, cr.deca1, cr.deca2, cr.decb0, cr.decb1, cr.decb2, cr.detb})
+            if (action != 0) routed[action - 1U] = true;
+        for (const std::uint8_t lines : {cr.isedca0, cr.isedca1, cr.isedca2, cr.isedca3, cr.isedca4, cr.isedca5})
+            for (unsigned line = 0; line < 2; ++line) routed[line] |= (lines >> line & 1U) != 0;
+    });
+    for (const Service service : all_services)
+        if (o.routines[static_cast<std::size_t>(service)] && !routed[static_cast<std::size_t>(service)])
+            o.warnings.push_back(
+                fmt::format("the routine of {} never runs: no field of DP_CR leads there", name(service)));
+    if (eonce_requests)
+        o.warnings.emplace_back(
+            "DP_CR.EIS routes interrupt requests of the EOnCE, and the EOnCE of a recorded program makes none");
+}
+
 /// Whether what the program waits for can come: samples, and what its EDCA channels and MARK watch.
 Status check_sources(DpuOptions& o) {
     dpu::Registers r;
     bool samples = o.sample_every != 0, size_told = false;
     std::set<EventWire> waited;
+    for (const auto& routine : o.routines)
+        if (routine)
+            samples |= std::any_of(routine->begin(), routine->end(), [](const dpu::RegisterWrite& w) {
+                return w.offset == dpu::DpTc::offset && from_value<dpu::DpTc>(w.value).sample;
+            });
     const auto watched = [&](unsigned channel) {
         return std::any_of(o.watchpoints.begin(), o.watchpoints.end(),
                            [&](const Watchpoint& w) { return w.channel == channel; });
@@ -231,19 +263,19 @@ Status resolve(DpuOptions& o) {
     // The EOnCE traces what any mode of the program needs.
     o.eonce = {};
     bool first = true;
-    for (const dpu::RegisterWrite& write : *o.program) {
+    o.each_write([&](const dpu::RegisterWrite& write) {
         const auto tc = from_value<dpu::DpTc>(write.value);
-        if (write.offset != dpu::DpTc::offset || !tc.en || tc.tmode >= dpu::trace_modes) continue;
+        if (write.offset != dpu::DpTc::offset || !tc.en || tc.tmode >= dpu::trace_modes) return;
         if (std::exchange(first, false)) o.mode = tc.mode();
         const dpu::EonceSetup needed = dpu::EonceSetup::for_mode(tc.mode());
         o.eonce.tint |= needed.tint;
         o.eonce.trte |= needed.trte;
         o.eonce.tsub |= needed.tsub;
-        if (tc.mode() != dpu::TraceMode::eonce_raw && tc.mode() != dpu::TraceMode::eonce_comp) continue;
+        if (tc.mode() != dpu::TraceMode::eonce_raw && tc.mode() != dpu::TraceMode::eonce_comp) return;
         o.eonce.tchof = o.eonce.tint = true;
         o.eonce.tloop = o.loops;
         o.eonce.tmark = !o.marks.empty();
-    }
+    });
     dpu::ModelConfig config;
     config.eonce = o.eonce;
     config.choices = o.choices;
@@ -259,6 +291,7 @@ Status resolve(DpuOptions& o) {
     }
     if (!mistakes.empty()) return wrong("the register program is wrong:" + mistakes);
     WM_RETURN_IF_ERROR(check_sources(o));
+    check_effects(o);
     return Nothing{};
 }
 

@@ -16,8 +16,11 @@ constexpr LinuxProgram a32{1, 40, "qemu-arm", "/usr/arm-linux-gnueabihf",
                            "arm-linux-gnueabihf-gcc makes such programs"};
 
 /// How the recording ended, for those who read it.
-std::string end_text(const Ending& ending, bool limited) {
-    if (limited) return std::string(limited_run);
+std::string end_text(const Ending& ending, const DpuRecorded& recorded) {
+    if (!recorded.debug_state.empty())
+        return fmt::format("in debug state, which the unit asked for ({}), and the program ran on",
+                           recorded.debug_state);
+    if (recorded.limited) return std::string(limited_run);
     if (ending.interrupt)
         return fmt::format("by {} to the recorder{}", signal_name(*ending.interrupt), capture::recorded_up_to_there);
     if (ending.kind == Ending::Kind::signalled)
@@ -69,9 +72,22 @@ RecordOutcome dpu_outcome(const DpuOptions& to, const DpuRecorded& r, const Endi
         "come from the modelled core",
         folder, grouped(r.instructions), counted(r.threads, "thread"), grouped(r.cycles), counted(r.lines * 32, "byte"),
         r.nexus_bytes == 0 ? std::string() : fmt::format(", {} of Nexus messages", counted(r.nexus_bytes, "byte"))));
+    for (const Service service : all_services)
+        if (const std::uint64_t times = r.served[static_cast<std::size_t>(service)]; times != 0)
+            out.summary(
+                service == Service::debug
+                    ? fmt::format("{} of the unit", counted(times, "debug exception", "debug exceptions"))
+                    : fmt::format("{} of the unit on {}", counted(times, "interrupt", "interrupts"), name(service)));
     if (!finished) return out.not_finished(finished.error(), ending);
     say_what_is_missing(r, why_empty, out);
     if (out.ended_by_signal(ending)) return out;
+    if (!r.debug_state.empty()) {
+        out.summary(
+            fmt::format("the unit put the core into debug state: {}. The recording ends there; --on-debug FILE "
+                        "handles debug requests as exceptions",
+                        r.debug_state));
+        return out;
+    }
     if (r.limited)
         out.summary(fmt::format("recording stopped at --limit {}; the program ran on", grouped(to.limit_instructions)));
     out.say_status(ending);
@@ -100,7 +116,7 @@ Result<RecordOutcome> record_dpu(const DpuOptions& to, const std::string& sysroo
         if (!ending) return ending.error();
         return RecordOutcome{}.failed(RecordOutcome::Kind::nothing, nothing_ran(*ending));
     }
-    const Status finished = recorder->finish(end_text(*ending, recorder->recorded().limited));
+    const Status finished = recorder->finish(end_text(*ending, recorder->recorded()));
     return dpu_outcome(to, recorder->recorded(), *ending, finished, why_empty);
 }
 

@@ -42,6 +42,27 @@ std::string context_text(const dpu::CoreContext& c) {
     return fmt::format("{}:{}", c.supervisor ? "supervisor" : "user", c.pid);
 }
 
+constexpr std::uint32_t monitor_causes = 0xffff;
+
+std::uint32_t trace_event_cause() {
+    dpu::DpMr monitor;
+    monitor.drtb = true;
+    return to_value(monitor);
+}
+
+/// What DP_CR routes to a service: causes in DP_MR, and channels of the EOnCE from bit 16 on.
+std::uint32_t routed(const dpu::DpCr& cr, Service service) {
+    const std::array counters{cr.deca0, cr.deca1, cr.deca2, cr.decb0, cr.decb1, cr.decb2};
+    const std::array channels{cr.isedca0, cr.isedca1, cr.isedca2, cr.isedca3, cr.isedca4, cr.isedca5};
+    const unsigned code = static_cast<unsigned>(service) + 1;  // dpu::Action
+    std::uint32_t out = cr.detb == code ? trace_event_cause() : 0;
+    for (std::size_t i = 0; i < counters.size(); ++i)
+        if (counters[i] == code) out |= 1U << i;
+    for (std::size_t i = 0; i < channels.size(); ++i)
+        if (service != Service::debug && (channels[i] & code) != 0) out |= 1U << (16 + i);
+    return out;
+}
+
 constexpr std::array seconds_of_a_cycle{vles, stall_prog, stall_data, stall_cof};
 
 /// One cycle out of `rest`; `all`: with all that only happens. In a stretch where nothing looks at the counters the
@@ -88,6 +109,10 @@ DrivenUnit::DrivenUnit(const DpuOptions& options, std::uint8_t initial_id) : opt
         if (w.offset == dpu::DpTc::offset && registers.tc.en)
             single &= registers.tc.vtb_mode() == dpu::VtbMode::single_address;
     }
+    options_.each_write([&](const dpu::RegisterWrite& w) {
+        if (w.offset != dpu::DpCr::offset) return;
+        for (const Service service : all_services) has_effects_ |= routed(from_value<dpu::DpCr>(w.value), service) != 0;
+    });
     if (!single) ring_ = std::make_unique<dpu::VirtualTraceBuffer>(to_value(registers.tsa), to_value(registers.tea));
     program_unit({false, initial_id, initial_id});
     if (reads_out()) readout_.emplace(to_value(registers.tsa), to_value(registers.tea), to_value(programmed_.tw));
@@ -112,6 +137,7 @@ void DrivenUnit::begin(const dpu::CoreContext& context, std::uint32_t place) {
     if (!first_ && context != now_) {
         // Another thread than expected runs first, and the unit is programmed while that one waits to run.
         model_->reset();
+        raised_ = 0;
         period_lines_.clear();
         errors_.clear();
         nexus_.clear();
@@ -181,15 +207,7 @@ void DrivenUnit::advance() {
             dpu::CycleInput unused;
             one_cycle(unused, rest, true, false);
         }
-        whole(in, rest);
-        if (const dpu::CycleOutput* out = model_->run(in, stretch)) {
-            give(*out);
-        } else {
-            for (std::uint64_t i = 0; i < stretch; ++i) {
-                one_cycle(in, rest, false, i == 0);
-                give(model_->step(in));
-            }
-        }
+        run(rest, stretch);
         if (special) {
             one_cycle(in, last, true, false);
         }
@@ -203,6 +221,30 @@ void DrivenUnit::advance() {
     give(model_->step(in));
     items_.clear();
     context_ = now_;
+}
+
+void DrivenUnit::run(Happened& rest, std::uint64_t cycle_count) {
+    dpu::CycleInput in;
+    in.ctx = context_;
+    whole(in, rest);
+    if (const dpu::CycleOutput* out = model_->run(in, cycle_count)) {
+        give(*out);
+        return;
+    }
+    for (std::uint64_t i = 0; i < cycle_count; ++i) {
+        one_cycle(in, rest, false, i == 0);
+        give(model_->step(in));
+    }
+}
+
+void DrivenUnit::catch_up() {
+    Happened rest = total_ - done_;
+    const std::uint64_t left = rest.count[cycles];
+    if (left <= 1) return;
+    dpu::CycleInput unused;
+    one_cycle(unused, rest, true, false);
+    done_ += rest;
+    run(rest, left - 1);
 }
 
 void DrivenUnit::due_writes() {
@@ -230,6 +272,7 @@ void DrivenUnit::give(const dpu::CycleOutput& out) {
         for (const std::uint32_t word : burst.used())
             for (unsigned shift = 32; shift != 0;) written_.push_back(static_cast<std::uint8_t>(word >> (shift -= 8)));
     }
+    raised_ |= static_cast<std::uint8_t>(out.pic[0] | out.pic[1] << 1 | out.debug_request << 2);
     nexus_.insert(nexus_.end(), out.nexus.begin(), out.nexus.end());
     nexus_bytes_ += out.nexus.size();
     errors_.insert(errors_.end(), out.errors.begin(), out.errors.end());
@@ -271,6 +314,28 @@ void DrivenUnit::stop() {
     if (readout_) read_out();
 }
 
+// ---- effects on the core
+
+std::uint32_t DrivenUnit::causes_of(Service service) const {
+    return routed(model_->registers().cr, service) & model_->read(dpu::DpMr::offset) & monitor_causes;
+}
+
+std::string DrivenUnit::cause(Service service) const {
+    const std::uint32_t causes = causes_of(service);
+    std::vector<std::string> out;
+    for (unsigned i = 0; i < dpu::counter_count; ++i)
+        if ((causes >> i & 1U) != 0) out.push_back(fmt::format("counter {} reached zero", dpu::counter_name(i)));
+    if ((causes & trace_event_cause()) != 0) out.emplace_back("a request line of the trace buffer was written");
+    return fmt::format("{}", fmt::join(out, ", "));
+}
+
+void DrivenUnit::serve(Service service) {
+    model_->write(dpu::DpMr::offset, causes_of(service));
+    if (const auto& routine = options_.routines[static_cast<std::size_t>(service)])
+        for (const dpu::RegisterWrite& w : *routine) model_->write(w.offset, w.value);
+    raised_ &= static_cast<std::uint8_t>(~(1U << static_cast<unsigned>(service)));
+}
+
 // ---- readout in request mode
 
 /// The request interrupts the core, and the buffer stays where it is: then the operating system reads it out.
@@ -299,6 +364,8 @@ void DrivenUnit::serve_readout() {
     const std::uint32_t line = (r.tw.value - r.tsa.value + lines / 2) % lines;
     model_->write(dpu::DpTer::offset, to_value(r.tsa) + line * line_bytes);
     requested_ = false;
+    // The line that this interrupt came by is served with it.
+    raised_ &= static_cast<std::uint8_t>(~(1U << (r.cr.detb - 1U)));
 }
 
 void DrivenUnit::read_out() {
@@ -395,12 +462,22 @@ void DrivenUnit::describe_off(capture::DpuCapture& c) const {
         c.parameters.emplace_back(std::string(key), std::to_string(value));
 }
 
+bool DrivenUnit::later_writes(auto&& is_harmless) const {
+    const auto harmless = [&](const dpu::RegisterProgram& writes, bool from_start) {
+        return std::all_of(writes.begin(), writes.end(),
+                           [&](const dpu::RegisterWrite& w) { return (from_start && w.cycle == 0) || is_harmless(w); });
+    };
+    return harmless(*options_.program, true) &&
+           std::all_of(options_.routines.begin(), options_.routines.end(),
+                       [&](const auto& routine) { return !routine || harmless(*routine, false); });
+}
+
 /// Tracing was on in one mode from the first instruction to the last.
 bool DrivenUnit::traces_all() const {
     dpu::DpTc first = programmed_.tc;
     if (model_->periods().size() != 1 || model_->filters().size() != 1 || !first.en || first.tmpdis) return false;
-    return std::all_of(options_.program->begin(), options_.program->end(), [&](const dpu::RegisterWrite& w) {
-        if (w.offset != dpu::DpTc::offset || w.cycle == 0) return true;
+    return later_writes([&](const dpu::RegisterWrite& w) {
+        if (w.offset != dpu::DpTc::offset) return true;
         auto tc = from_value<dpu::DpTc>(w.value);
         tc.sample = first.sample;
         return tc == first;
@@ -418,9 +495,8 @@ bool DrivenUnit::counts_all(unsigned counter) const {
                                   dpu::DpCb0c::offset, dpu::DpCb1c::offset, dpu::DpCb2c::offset};
     constexpr std::array values{dpu::DpCa0v::offset, dpu::DpCa1v::offset, dpu::DpCa2v::offset,
                                 dpu::DpCb0v::offset, dpu::DpCb1v::offset, dpu::DpCb2v::offset};
-    return always && std::all_of(options_.program->begin(), options_.program->end(), [&](const dpu::RegisterWrite& w) {
-               return w.cycle == 0 ||
-                      (w.offset != triad && w.offset != controls[counter] && w.offset != values[counter]);
+    return always && later_writes([&](const dpu::RegisterWrite& w) {
+               return w.offset != triad && w.offset != controls[counter] && w.offset != values[counter];
            });
 }
 

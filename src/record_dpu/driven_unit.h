@@ -40,8 +40,21 @@ public:
     void begin_cost();
     /// SAMPLE, and writes of the register program, where their time has come.
     void due_writes();
+    /// Gives the unit all cycles but the last one, which may still get items, so that its effects on the core are seen
+    /// in time.
+    void catch_up();
     /// Counting ends, then tracing, and everything reaches the buffer.
     void stop();
+
+    // ---- effects on the core
+
+    /// The register program, or a service routine, can interrupt the core or ask for debug state.
+    [[nodiscard]] bool has_effects() const { return has_effects_; }
+    [[nodiscard]] bool raised(Service service) const { return (raised_ >> static_cast<unsigned>(service) & 1U) != 0; }
+    /// What raised it.
+    [[nodiscard]] std::string cause(Service service) const;
+    /// The core takes it: the system acknowledges its causes in DP_MR, then the routine's writes are made.
+    void serve(Service service);
 
     // ---- readout in request mode
 
@@ -79,8 +92,13 @@ private:
     void program_unit(const dpu::CoreContext& context);
     void end_interval(std::uint32_t start);
     void advance();
+    /// `cycles` of `rest`, without items and writes.
+    void run(Happened& rest, std::uint64_t cycles);
     void give(const dpu::CycleOutput& out);
+    [[nodiscard]] std::uint32_t causes_of(Service service) const;
     [[nodiscard]] bool reads_out() const;
+    /// Whether `is_harmless(write)` for every write after cycle 0, also of service routines.
+    [[nodiscard]] bool later_writes(auto&& is_harmless) const;
     void read_out();
     void describe_off(capture::DpuCapture& c) const;
     [[nodiscard]] bool traces_all() const;
@@ -91,6 +109,8 @@ private:
     std::unique_ptr<dpu::VirtualTraceBuffer> ring_;
     std::optional<dpu::Readout> readout_;  ///< request mode: the system reads the ring when it is asked to
     bool requested_ = false;               ///< and has not done so yet
+    bool has_effects_ = false;
+    std::uint8_t raised_ = 0;  ///< a bit for each Service
     std::uint64_t read_lines_ = 0, read_bytes_ = 0;
     std::vector<std::uint64_t> overruns_;  ///< capture::DpuCapture::overruns
     /// Of each overrun: bytes that the unit had written before the piece after it.

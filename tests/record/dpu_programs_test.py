@@ -61,7 +61,7 @@ class Programs(unittest.TestCase):
     def tearDownClass(cls):
         cls.temporary.cleanup()
 
-    def record(self, *options, program=None):
+    def record(self, *options, program=None, outcome=None):
         out = pathlib.Path(tempfile.mkdtemp(dir=self.folder)) / "out"
         if program is not None:
             text = out.parent / "program.txt"
@@ -69,6 +69,8 @@ class Programs(unittest.TestCase):
             options = ("--registers", text, *options)
         done = run(WAYMARK, "record", "--unit", "dpu", "-o", out, *options, "--", self.folder / "threads-static", "20")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        if outcome is not None:
+            outcome.append(done.stdout + done.stderr)
         return out, Truth(out)
 
     def answer(self, folder, view="tasks", *options, status=0):
@@ -281,6 +283,97 @@ class Programs(unittest.TestCase):
 
     # ---- readout
 
+    # ---- effects on the core
+
+    MISSES = f"DP_CA1V 20\nDP_TAC TENM=immediate CMODE=one-shot TCEN=1 CEG=7\n"
+
+    def routine(self, text):
+        path = pathlib.Path(tempfile.mkdtemp(dir=self.folder)) / "routine.txt"
+        path.write_text(text)
+        return path
+
+    def test_interrupt_each_20_misses(self):
+        """A one-shot counter interrupts the program; the service routine samples the counters and arms it again."""
+        sample = TASK.replace("TASK", "SWSAMPLE")
+        done = []
+        folder, truth = self.record(
+            "--on-line-0", self.routine(f"DP_TC {sample} SAMPLE=1\n{self.MISSES}"), outcome=done,
+            program=f"{BUFFER}DP_CR DECA1=line-0\n{self.MISSES}DP_TBC {COUNT} CEG=2\nDP_TC {sample}\n")
+        times = int(re.search(r"([\d,]+) interrupts of the unit on line 0", done[0]).group(1).replace(",", ""))
+        # What misses while an interrupt is served is not counted.
+        self.assertGreaterEqual(truth.total["DC_MISS"], 20 * times)
+        self.assertGreater(20 * (times + 1) + 40 * times, truth.total["DC_MISS"])
+        self.assertGreater(times, 3)
+        samples = [line for line in run(WAYMARK, "packets", folder).stdout.splitlines() if "SAMPLE" in line.upper()]
+        self.assertEqual(len(samples), times + 1, "the recorder takes one more at the end")
+        # A counter whose value is written has no counts, and its differences are no damage.
+        answer = self.answer(folder)
+        self.assertEqual(answer["lost"], [])
+        self.assertEqual([d for d in answer["doubtful"] if "damaged" in d], [])
+        missed = "DC_MISS (one-shot, value written on the way)"
+        self.assertEqual({row[missed] for row in answer["rows"]}, {None})
+        self.assertEqual(sum(row["CYCLES"] for row in answer["rows"]), truth.total["CYCLES"])
+        self.verify(folder, "equal:")
+
+    def test_interrupts_are_in_the_trace(self):
+        """The trace shows the interrupts that the unit itself makes; without a routine they are acknowledged."""
+        done = []
+        folder, truth = self.record(
+            "--edca", "2=collatz", outcome=done,
+            program=f"{BUFFER}DP_CR ISEDCA2=2\n{COUNTERS}DP_TC {FLOW}\n")
+        times = int(re.search(r"([\d,]+) interrupts of the unit on line 1", done[0]).group(1).replace(",", ""))
+        self.assertEqual(times, truth.total["EDCA2"])
+        services = {row["service"]: row["times"] for row in self.answer(folder, "interrupts")["rows"]}
+        self.assertEqual(services["[DPU line 1]"], times)
+        self.verify(folder, "equal:")
+
+    def test_debug_state(self):
+        """A debug request stops the core, and the recording says why it ended."""
+        done = []
+        folder, truth = self.record(outcome=done, program=f"{BUFFER}DP_CR DECA1=debug-request\n{self.MISSES}"
+                                                          f"DP_TBC {COUNT} CEG=2\nDP_TC {TASK}\n")
+        self.assertIn("debug state: counter A1 reached zero", done[0])
+        self.assertGreaterEqual(truth.total["DC_MISS"], 20)
+        self.assertGreater(60, truth.total["DC_MISS"])
+        self.assertIn("debug state", run(WAYMARK, "dpu", "report", folder).stdout)
+
+    def test_debug_exception(self):
+        """With a handler, a debug request is an exception, and the program goes on."""
+        done = []
+        folder, _ = self.record(
+            "--on-debug", self.routine(self.MISSES), outcome=done,
+            program=f"{BUFFER}DP_CR DECA1=debug-request\n{self.MISSES}DP_TBC {COUNT} CEG=2\nDP_TC {FLOW}\n")
+        times = int(re.search(r"([\d,]+) debug exceptions of the unit", done[0]).group(1).replace(",", ""))
+        services = {row["service"]: row["times"] for row in self.answer(folder, "interrupts")["rows"]}
+        self.assertEqual(services["[DPU debug exception]"], times)
+        self.verify(folder, "equal:")
+
+    def test_effects_that_nothing_takes(self):
+        """Routines that nothing starts, requests that nothing makes, and routines with times are named at once."""
+        out = self.folder / "never"
+        done = run(WAYMARK, "record", "--unit", "dpu", "-o", out, "--on-line-1", self.routine("DP_CA1V 1\n"),
+                   "--registers", self.routine(f"{BUFFER}DP_CR EIS=1\n{COUNTERS}DP_TC {TASK}\n"),
+                   "--", self.folder / "threads-static", "20")
+        self.assertIn("the routine of line 1 never runs", done.stderr)
+        self.assertIn("DP_CR.EIS", done.stderr)
+        done = run(WAYMARK, "record", "--unit", "dpu", "-o", out, "--on-line-0", self.routine("@7 DP_CA1V 1\n"),
+                   "--", self.folder / "threads-static", "20")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("line 1: a routine runs when it is called", done.stderr)
+
+    def test_edca_range(self):
+        """A channel that watches a range hits at each instruction in it, executed or accessed."""
+        folder, truth = self.record("--edca", "0=collatz", "--edca", "1=0x0-0xfffffffe", "--mode", "task")
+        one, all_ = truth.total["EDCA0"], truth.total["EDCA1"]
+        self.assertGreater(one, 0)
+        # Every instruction executed, and accesses of data with it.
+        self.assertGreaterEqual(all_, truth.total["VLES"] // 2)
+        self.assertGreater(all_, one)
+        done = run(WAYMARK, "record", "--unit", "dpu", "-o", self.folder / "never", "--edca", "1=0x9000-0x8000", "--",
+                   self.folder / "threads-static", "20")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("STOP is the address after", done.stderr)
+
     def test_request(self):
         """Request mode: an interrupt reads the buffer out, half by half, and nothing is overwritten."""
         folder, truth = self.record("--buffer", "4096", "--buffer-mode", "request", "--mode", "task")
@@ -292,6 +385,7 @@ class Programs(unittest.TestCase):
         self.assertGreater(size, 4096)
         services = {row["service"]: row["times"] for row in self.answer(folder, "interrupts")["rows"]}
         self.assertIn(services["[DPU readout]"], range(size // 2048 - 2, size // 2048 + 1))
+        self.assertNotIn("[DPU line 0]", services)
         self.verify(folder, "equal:")
         run(WAYMARK, "packets", folder, "--strict")
 

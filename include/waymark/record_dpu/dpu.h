@@ -4,6 +4,7 @@
 /// one virtual core runs all threads, a chunk at a time, in the order in which the chunks were ended.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -38,6 +39,8 @@ struct DpuRecorded {
     std::uint64_t nexus_bytes{};            ///< of messages
     std::optional<std::uint64_t> buffer{};  ///< lines the buffer holds; none: everything is kept
     std::uint64_t readouts{}, overruns{};   ///< request mode: interrupts served; of them: trace was overwritten unread
+    std::array<std::uint64_t, services> served{};  ///< interrupts and debug exceptions, readouts left out
+    std::string debug_state{};                     ///< why the core stopped in debug state; empty: it did not
     std::uint32_t threads{};
     bool replaced{};   ///< another recording was in the folder before
     bool shared_id{};  ///< more than 254 threads at a time: some shared a task ID
@@ -113,6 +116,7 @@ private:
     void enter_os(std::uint32_t pc, std::uint32_t entry, dpu::InterruptCause cause, std::string name);
     void leave_os(Thread& t, std::uint32_t place);
     void serve_readout(const Thread& t);
+    void serve(const Thread& t, Service service);
     void stop_unit();
     [[nodiscard]] std::optional<dpu::EonceItem> branch(const Thread& t, const Block& block, const CodeWaypoint& w,
                                                        std::uint32_t next) const;

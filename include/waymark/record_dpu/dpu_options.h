@@ -42,11 +42,23 @@ struct CoreModel {
 [[nodiscard]] Status check(const CoreModel& model);
 [[nodiscard]] std::string to_text(const CoreModel& model);
 
-/// An EDCA channel: six of them watch an address, executed or accessed.
+/// An EDCA channel: each of the six watches one address or a range of addresses, executed or accessed.
 struct Watchpoint {
     std::uint8_t channel{};
     Address address;
+    std::uint32_t bytes = 1;  ///< of the range; 1: one address
+    /// Whether any of the bytes [from, from + size) is watched.
+    [[nodiscard]] bool overlaps(std::uint32_t from, std::uint32_t size) const {
+        return from < address.value + bytes && address.value < std::uint64_t{from} + size;
+    }
 };
+
+/// What takes the unit's effects on the core (docs/spec/dpu.md, 5.9).
+enum class Service : std::uint8_t { line_0, line_1, debug };
+inline constexpr std::size_t services = 3;
+inline constexpr std::array all_services{Service::line_0, Service::line_1, Service::debug};
+/// `line 0`, `line 1`, `debug exceptions`.
+[[nodiscard]] std::string_view name(Service service);
 
 struct DpuOptions {
     std::filesystem::path folder{};
@@ -64,11 +76,23 @@ struct DpuOptions {
     std::optional<dpu::RegisterProgram> program{};  ///< instead of mode, events, initial, buffer, user_data, nexus
     std::vector<Address> marks{};                   ///< executing them is a MARK
     std::vector<Watchpoint> watchpoints{};
+    /// What the service routine of an interrupt line writes to the unit, once an interrupt; of `debug`: the handler of
+    /// a debug exception. Without a routine the system acknowledges interrupts and does nothing else, and a debug
+    /// request puts the core into debug state, which ends the recording.
+    std::array<std::optional<dpu::RegisterProgram>, services> routines{};
     dpu::EonceSetup eonce{};              ///< set by resolve()
     std::vector<std::string> warnings{};  ///< set by resolve(): what will hardly be as it was meant
     dpu::ModelChoices choices{};
     CoreModel core{};
     std::uint64_t limit_instructions = 0;
+
+    /// Calls `f(write)` for every write of the register program and of the service routines. Precondition: `program`.
+    void each_write(auto&& f) const {
+        for (const dpu::RegisterWrite& w : *program) f(w);
+        for (const auto& routine : routines)
+            if (routine)
+                for (const dpu::RegisterWrite& w : *routine) f(w);
+    }
 };
 /// Completes and checks. Errors: `usage`.
 [[nodiscard]] Status resolve(DpuOptions& options);

@@ -51,20 +51,66 @@ waymark::Status read_core(const std::vector<std::string>& texts, record::CoreMod
     return Nothing{};
 }
 
+/// What `--edca N=PLACE` watches: one address, or [START, STOP).
+Result<record::Watchpoint> read_watchpoint(const std::string& text, const std::string& program) {
+    const auto equals = text.find('=');
+    std::uint64_t channel = 0;
+    if (equals == text.npos || !wire::scan_number(text.substr(0, equals), channel) || channel > 5)
+        return Error{Errc::usage,
+                     fmt::format("--edca {}: expected a channel from 0 to 5 and what it watches, such as 5=main or "
+                                 "5=0x8000-0x8100",
+                                 text)};
+    const std::string place = text.substr(equals + 1);
+    const auto minus = place.find('-', 1);
+    WM_ASSIGN_OR_RETURN(const Address first, record::address_of(place.substr(0, minus), "edca", program));
+    record::Watchpoint out{static_cast<std::uint8_t>(channel), first};
+    if (minus == place.npos) return out;
+    WM_ASSIGN_OR_RETURN(const Address stop, record::address_of(place.substr(minus + 1), "edca", program));
+    if (stop.value <= first.value || stop.value - first.value > 0xffffffff)
+        return Error{
+            Errc::usage,
+            fmt::format("--edca {}: the range ends at {:#x} and begins at {:#x}; STOP is the address after the "
+                        "range",
+                        text, stop.value, first.value)};
+    out.bytes = static_cast<std::uint32_t>(stop.value - first.value);
+    return out;
+}
+
 waymark::Status read_places(const DpuRecordOptions& options, const std::string& program, record::DpuOptions& to) {
     for (const std::string& text : options.marks) {
         WM_ASSIGN_OR_RETURN(const Address address, record::address_of(text, "mark", program));
         to.marks.push_back(address);
     }
     for (const std::string& text : options.edca) {
-        const auto equals = text.find('=');
-        std::uint64_t channel = 0;
-        if (equals == text.npos || !wire::scan_number(text.substr(0, equals), channel) || channel > 5)
-            return Error{
-                Errc::usage,
-                fmt::format("--edca {}: expected a channel from 0 to 5 and what it watches, such as 5=main", text)};
-        WM_ASSIGN_OR_RETURN(const Address address, record::address_of(text.substr(equals + 1), "edca", program));
-        to.watchpoints.push_back({static_cast<std::uint8_t>(channel), address});
+        WM_ASSIGN_OR_RETURN(const record::Watchpoint watchpoint, read_watchpoint(text, program));
+        to.watchpoints.push_back(watchpoint);
+    }
+    return Nothing{};
+}
+
+Result<dpu::RegisterProgram> read_registers(const std::string& path, std::string_view option) {
+    const auto text = capture::read_text_file(path, capture::most_settings_bytes);
+    if (!text)
+        return Error{text.error().code,
+                     fmt::format("{}; {} takes a file of register writes, as 'waymark dpu program --help' shows",
+                                 text.error().message, option)};
+    auto program = dpu::read_program(*text);
+    if (!program) return Error{program.error().code, fmt::format("{}: {}", path, program.error().message)};
+    return program;
+}
+
+constexpr std::array<const char*, record::services> routine_options{"--on-line-0", "--on-line-1", "--on-debug"};
+
+waymark::Status read_routines(const DpuRecordOptions& options, record::DpuOptions& to) {
+    for (std::size_t i = 0; i < options.routines.size(); ++i) {
+        const std::string& path = options.routines[i];
+        if (path.empty()) continue;
+        WM_ASSIGN_OR_RETURN(dpu::RegisterProgram routine, read_registers(path, routine_options[i]));
+        for (const dpu::RegisterWrite& w : routine)
+            if (w.cycle != 0)
+                return Error{Errc::usage, fmt::format("{}: line {}: a routine runs when it is called; remove '@{}'",
+                                                      path, w.line, w.cycle)};
+        to.routines[i] = std::move(routine);
     }
     return Nothing{};
 }
@@ -77,17 +123,9 @@ waymark::Status read_options(const record::FlowRecording& common, const DpuRecor
     to.command = common.program;
     to.limit_instructions = common.limit;
     if (!common.registers.empty()) {
-        const auto text = capture::read_text_file(common.registers, capture::most_settings_bytes);
-        if (!text)
-            return Error{text.error().code,
-                         fmt::format("{}; --registers takes a file of register writes, as 'waymark dpu program --help' "
-                                     "shows",
-                                     text.error().message)};
-        auto program = dpu::read_program(*text);
-        if (!program)
-            return Error{program.error().code, fmt::format("{}: {}", common.registers, program.error().message)};
-        to.program = std::move(*program);
+        WM_ASSIGN_OR_RETURN(to.program, read_registers(common.registers, "--registers"));
     }
+    WM_RETURN_IF_ERROR(read_routines(options, to));
     for (const auto& [name, mode] : record::dpu_modes())
         if (name == options.mode) to.mode = mode;
     WM_ASSIGN_OR_RETURN(to.events, read_events(options.events));
@@ -190,12 +228,22 @@ void DpuRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& adde
             ->allow_extra_args(false)
             ->take_all());
     add(command
-            .add_option("--edca", edca,
-                        "Channel N (0 to 5) watches this symbol or address, executed or accessed, as in 5=main. May be "
-                        "repeated")
-            ->type_name("N=SYMBOL")
+            .add_option(
+                "--edca", edca,
+                "Channel N (0 to 5) watches this symbol, address or range (START-STOP, where STOP is the address "
+                "after it), executed or accessed, as in 5=main. May be repeated")
+            ->type_name("N=PLACE")
             ->allow_extra_args(false)
             ->take_all());
+    constexpr std::array routine_texts{
+        "What the service routine of interrupt line 0 writes to the unit's registers, as --registers has them: for "
+        "DP_CR.DECA0=line-0, a sample each 1000 misses is 'DP_TC ... SAMPLE=1' and 'DP_CA0V 1000'. Without a "
+        "routine the system takes the interrupt and acknowledges it",
+        "The same for interrupt line 1",
+        "The same for debug requests, which are then debug exceptions. Without it, a debug request puts the core into "
+        "debug state, and the recording ends there"};
+    for (std::size_t i = 0; i < routines.size(); ++i)
+        add(command.add_option(routine_options[i], routines[i], routine_texts[i])->type_name("FILE"));
     add(command
             .add_option("--core-set", core,
                         "One number of the modelled core, as in --core-set miss_cycles=40; --core-help lists them. May "

@@ -3,18 +3,21 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "waymark/core/result.h"
 #include "waymark/record/flow_recording.h"
+#include "waymark/record_dpu/dpu_options.h"
 
 namespace waymark::cli {
 
 struct DpuRecordOptions {
     std::string mode = "flow", buffer_mode = "overwrite", nexus = "off", loops = "hardware";
     std::vector<std::string> events, core, marks, edca;
+    std::array<std::string, record::services> routines;  ///< files; empty: none
     std::uint64_t initial = 0x7fffffff, sample_every = 0;
     std::uint32_t bus_cycles = 1;
     bool no_user_data = false;
