@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "support/corpus.h"
+#include "support/sanitized.h"
 #include "support/temporary_folder.h"
 #include "waymark/capture/snapshot.h"
 #include "waymark/coresight/frame.h"
@@ -91,7 +92,7 @@ TEST_P(FrameDamage, IsReportedWhereItCanBeKnown) {
     EXPECT_EQ(whole.lost, 0U);
 
     const char* asked = std::getenv("WM_FRAME_DAMAGE");
-    const unsigned times = asked != nullptr ? static_cast<unsigned>(std::atoi(asked)) : 60;
+    const unsigned times = asked != nullptr ? static_cast<unsigned>(std::atoi(asked)) : sized(60U, 24U);
     std::vector<std::size_t> places;
     for (std::size_t at = 0; at < bytes.size(); ++at)
         if (kind == Write::any_byte_anywhere || (at % coresight::frame_bytes % 2 == 0 && (bytes[at] & 1) != 0))

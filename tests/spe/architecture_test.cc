@@ -14,7 +14,7 @@
 namespace waymark::spe::test {
 namespace {
 
-constexpr unsigned rounds = sized(10'000U, 1'000U);  // for each version
+constexpr unsigned rounds = sized(10'000U, 300U);  // for each version
 
 /// A state that can be: EL2 and EL3 only where they are, no EL1 under a host.
 State random_state(wire::Random& random, Version version, bool all_features) {

@@ -134,7 +134,7 @@ State random_state(wire::Random& random) {
 TEST(Explain, the_remedies_together_give_samples) {
     wire::Random random(11);
     unsigned cured = 0, of_findings = 0;
-    constexpr unsigned tries = sized(2000U, 500U);
+    constexpr unsigned tries = sized(2000U, 200U);
     for (unsigned i = 0; i < tries; ++i) {
         const State s = random_state(random);
         const Explanation e = of(s);
