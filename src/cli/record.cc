@@ -161,8 +161,8 @@ Run add_record(CLI::App& app) {
     };
     unit(command
              .add_option("--core", flow.unit.core,
-                         "ptm: cortex-a9 (PFT v1.0) or cortex-a15 (PFT v1.1, the default); etmv4: cortex-a53 "
-                         "(ETMv4.0); ete: armv9-a (ETE 1.0)")
+                         "ptm: cortex-a9 (PFT v1.0) or cortex-a15 (PFT v1.1, the default); etmv3: cortex-a7 "
+                         "(ETMv3.5); etmv4: cortex-a53 (ETMv4.0); ete: armv9-a (ETE 1.0)")
              ->type_name("NAME"));
     unit(command.add_flag("--cycle-accurate", flow.unit.cycle_accurate,
                           "Cycle counts; each instruction counts as one cycle, since QEMU models no timing"));
@@ -180,12 +180,13 @@ Run add_record(CLI::App& app) {
     unit(command.add_flag(
         "--vmid", flow.unit.vmid,
         "ete and etmv4, with --system: trace the VMID: ete: CONTEXTIDR_EL2; etmv4: that of VTTBR_EL2"));
-    unit(command
-             .add_option("--sync", flow.unit.sync_bytes,
-                         "Trace bytes between periodic synchronisations. ptm (ETMSYNCFR): up to 4095; ete and etmv4 "
-                         "(TRCSYNCPR): a power of two from 256 to 1048576; 0: none")
-             ->type_name("BYTES")
-             ->capture_default_str());
+    unit(
+        command
+            .add_option("--sync", flow.unit.sync_bytes,
+                        "Trace bytes between periodic synchronisations. ptm and etmv3 (ETMSYNCFR): up to 4095; ete and "
+                        "etmv4 (TRCSYNCPR): a power of two from 256 to 1048576; 0: none")
+            ->type_name("BYTES")
+            ->capture_default_str());
     unit(command
              .add_option("--fifo", flow.unit.fifo_bytes,
                          "Size of the FIFO; when it is full, trace is lost as on hardware. 0: it never fills")

@@ -16,6 +16,7 @@
 #include "waymark/etm3/registers.h"
 #include "waymark/etm3/state.h"
 #include "waymark/etm3/text.h"
+#include "waymark/etm3/unit.h"
 #include "waymark/flow/summary.h"
 #include "waymark/protocol/adapters.h"
 #include "waymark/protocol/profile.h"
@@ -291,6 +292,10 @@ public:
 
     [[nodiscard]] bool decodes_flow() const override { return true; }
     [[nodiscard]] bool aarch32_only() const override { return true; }
+    [[nodiscard]] std::span<const flow::UnitFactory* const> units() const override {
+        static const std::array units{&unit_factory()};
+        return units;
+    }
     [[nodiscard]] std::vector<std::string> packet_names() const override { return protocol::names_of<Packets>(); }
 
     [[nodiscard]] bool identify(const std::vector<Stretch>& stretches, protocol::Identity& out) const override;

@@ -25,7 +25,7 @@ void Comparison::consume(const flow::Batch& batch) {
                 offset_ = batch.base + range.offset;
             }
             open_ = true;
-            if (block.end != flow::End::not_a_waypoint) close();
+            if (block.end != flow::End::not_a_waypoint || (block.flags & flow::Block::own_outcome) != 0) close();
         },
         [&](const flow::Event& event) {
             if (!std::holds_alternative<flow::Timestamp>(event.what) &&

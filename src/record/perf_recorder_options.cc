@@ -41,10 +41,11 @@ perf::CsEtmTerms terms_of(const PerfRecorderOptions& o) {
 }
 
 std::uint64_t midr_of(const std::string& core) {
-    constexpr std::array<std::pair<std::string_view, std::uint64_t>, 4> known{{
+    constexpr std::array<std::pair<std::string_view, std::uint64_t>, 5> known{{
         {"armv9-a", 0x410fd461},  // Cortex-A510
         {"cortex-a53", 0x410fd034},
         {"cortex-a15", 0x413fc0f2},
+        {"cortex-a7", 0x410fc075},
         {"cortex-a9", 0x413fc090},
     }};
     for (const auto& [name, midr] : known)

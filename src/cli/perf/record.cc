@@ -71,7 +71,7 @@ void PerfRecordOptions::add_to(CLI::App& app) {
              ->type_name("WINDOW/PERIOD"));
     perf(app.add_flag("--per-thread", to.per_thread,
                       "One AUX ring for each thread instead of each CPU, without Context IDs and timestamps. Always "
-                      "on with --unit ptm"));
+                      "on with --unit ptm and etmv3"));
     perf(app.add_flag("--context-in-vmid", to.context_in_vmid,
                       "Threads in VMIDs instead of Context IDs (contextid2), as of a kernel at EL2; with --unit ete"));
     perf(app.add_flag("--sink-ids", to.sink_ids,
