@@ -183,6 +183,15 @@ std::string part_name(const Answers& answers, Index part) {
 
 }  // namespace
 
+std::string_view call_bound(const Answers& answers, std::uint64_t resolution) {
+    const std::string& unit = answers.timeline.axis.unit;
+    if (unit == "ns" || unit == "ticks" || completeness(answers.account).estimates) return "estimate";
+    const bool lower = resolution != 0 || std::ranges::any_of(answers.account, [](const AccountRow& row) {
+                           return hides_within_calls(row.reason);
+                       });
+    return lower ? "at least" : "exact";
+}
+
 Result<View> call_view(const Answers& answers, const CallOptions& options) {
     const Timeline& timeline = answers.timeline;
     if (of_samples(answers) || answers.unit == "DPU")
@@ -263,11 +272,7 @@ Result<View> call_view(const Answers& answers, const CallOptions& options) {
     std::uint64_t all_calls = 0;
     for (const CallNode& node : answers.calls)
         if (node.function < wanted.size() && wanted[node.function]) all_calls = saturating(all_calls, node.calls);
-    const bool estimates = time || completeness(answers.account).estimates;
-    const bool lower = timeline.resolution != 0 || std::ranges::any_of(answers.account, [](const AccountRow& row) {
-                           return hides_within_calls(row.reason);
-                       });
-    const char* const word = estimates ? "estimate" : lower ? "at least" : "exact";
+    const std::string_view word = call_bound(answers, timeline.resolution);
     View::Sums figures{{"calls", all_calls}, {"timed", calls.size()}, {"whole", lengths.size()}, {"merged", merged}};
     view.above.push_back(
         fmt::format("{} of {}, {} whole", counted(all_calls, "call"), options.function, grouped(lengths.size())));

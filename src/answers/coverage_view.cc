@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <set>
 #include <tuple>
 
 #include "columns.h"
+#include "waymark/answers/coverage.h"
 #include "waymark/answers/only.h"
 #include "waymark/answers/sampled.h"
 #include "waymark/core/numbers.h"
@@ -18,24 +20,13 @@ namespace waymark::answers {
 
 namespace {
 
-/// Things of one kind: how many ran, did not, or were not observed.
-struct Classes {
-    std::uint64_t executed{}, not_executed{}, not_observed{};
-    void add(Seen seen) {
-        ++(seen == Seen::executed ? executed : seen == Seen::not_executed ? not_executed : not_observed);
-    }
-    [[nodiscard]] std::uint64_t all() const { return executed + not_executed + not_observed; }
-};
-
-struct CoverageRow {
-    std::string name;
-    std::string_view path{};
-    Classes instructions, lines, directions;
-};
+using Classes = CoverageClasses;
+/// Whether a function's code in a source counts.
+using Counts = std::function<bool(Index function, Index source)>;
 
 class Coverage {
 public:
-    Coverage(const Answers& answers, const Chosen& chosen, std::string by) : answers_(answers), by_(std::move(by)) {
+    Coverage(const Answers& answers, const Counts& chosen, std::string by) : answers_(answers), by_(std::move(by)) {
         // A line counts in each row that has some of the line's code, as that code was seen, and once for all rows
         // together.
         using Place = std::pair<Index, std::uint32_t>;
@@ -72,6 +63,11 @@ public:
     }
 
     [[nodiscard]] const CoverageRow& all() const { return all_; }
+    [[nodiscard]] std::vector<CoverageRow> rows() const {
+        std::vector<CoverageRow> out;
+        for (const auto& [key, row] : rows_) out.push_back(row);
+        return out;
+    }
     [[nodiscard]] std::size_t functions() const { return seen_.size(); }
     [[nodiscard]] std::size_t functions_that_ran() const { return ran_.size(); }
     [[nodiscard]] bool empty() const { return all_.instructions.all() == 0; }
@@ -156,6 +152,9 @@ private:
             if (r.name.empty()) {
                 r.name = function_name(answers_, function);
                 r.path = path_text(answers_, source);
+                r.function = function;
+                r.source = source;
+                if (function_known) r.image = answers_.functions[function].image;
             }
             return r;
         }
@@ -166,7 +165,12 @@ private:
             r.name = by_file ? line_text(answers_, source, 0) : std::string(image_name(answers_, image));
             if (r.name.empty()) r.name = "[no image]";
             if (by_ == "file" && !by_file) r.name += " (no lines)";
-            if (by_file) r.path = path_text(answers_, source);
+            if (by_file) {
+                r.path = path_text(answers_, source);
+                r.source = source;
+            } else {
+                r.image = image;
+            }
         }
         return r;
     }
@@ -176,19 +180,14 @@ private:
     std::map<std::pair<Index, int>, CoverageRow> rows_;
     std::set<Index> seen_, ran_;    // functions
     std::set<Index> with_lines_{};  // images
-    CoverageRow all_{"all", {}, {}, {}, {}};
+    CoverageRow all_ = [] {
+        CoverageRow row;
+        row.name = "all";
+        return row;
+    }();
 };
 
-/// A stretch of code that did not run or was not observed, or a direction of a branch.
-struct Uncovered {
-    Seen seen{};
-    std::string_view what;
-    std::uint64_t instructions{}, begin{}, end{};  ///< 0 instructions: a direction; end 0: not known
-    Index function = none, source = none;
-    std::string lines{};
-};
-
-std::vector<Uncovered> uncovered(const Answers& answers, const Chosen& chosen) {
+std::vector<Uncovered> uncovered(const Answers& answers, const Counts& chosen) {
     std::vector<Uncovered> out;
     for (std::size_t i = 0; i < answers.instructions.size();) {
         const Instruction& first = answers.instructions[i];
@@ -209,17 +208,17 @@ std::vector<Uncovered> uncovered(const Answers& answers, const Chosen& chosen) {
                 high = std::max(high, line);
             }
         }
-        std::string lines = low == 0 ? std::string() : line_text(answers, first.source, low);
-        if (high > low) lines += fmt::format("-{}", high);
-        out.push_back({first.seen, "code", end - i, first.address, next, first.function, first.source, lines});
+        out.push_back({first.seen, Uncovered::What::code, end - i, first.address, next, first.function, first.source,
+                       low, std::max(low, high)});
         i = end;
     }
     for (const Branch& b : answers.branches) {
         // A branch that never ran is listed as code.
         if (b.kind != Branch::Kind::conditional || b.taken + b.not_taken == 0) continue;
         if (!chosen(b.function, b.source) || (b.taken != 0 && b.not_taken != 0)) continue;
-        out.push_back({b.taken == 0 ? b.seen_taken : b.seen_not_taken, b.taken == 0 ? "never taken" : "always taken", 0,
-                       b.address, b.target, b.function, b.source, line_text(answers, b.source, b.line)});
+        using enum Uncovered::What;
+        out.push_back({b.taken == 0 ? b.seen_taken : b.seen_not_taken, b.taken == 0 ? never_taken : always_taken, 0,
+                       b.address, b.target, b.function, b.source, b.line, b.line});
     }
     return out;
 }
@@ -232,7 +231,10 @@ Table uncovered_table(const Answers& answers, const std::vector<Uncovered>& rows
                                                         : Cell("not observed").in(Colour::yellow);
                 });
     columns.add(Column::text("what", "what", "code; or of a branch that ran: never taken, always taken"),
-                [](const Uncovered& u) { return u.what; });
+                [](const Uncovered& u) {
+                    constexpr std::array<std::string_view, 3> words{"code", "never taken", "always taken"};
+                    return words[static_cast<std::size_t>(u.what)];
+                });
     columns.add(Column::count("instructions", "instructions", "of code"),
                 [](const Uncovered& u) { return u.instructions == 0 ? Cell() : Cell(u.instructions); });
     columns.add(Column::address("begin", "begin", "the first instruction, or the branch"),
@@ -241,7 +243,13 @@ Table uncovered_table(const Answers& answers, const std::vector<Uncovered>& rows
                 [](const Uncovered& u) { return u.end == 0 ? Cell() : Cell::hex(u.end); });
     columns.add(Column::text("function", "function", "it is in, and distance from its beginning"),
                 [&](const Uncovered& u) { return Cell(place_text(answers, u.function, u.begin)).in(Colour::bold); });
-    columns.add(Column::text("lines", "lines", "of the source"), [](const Uncovered& u) { return known(u.lines); });
+    columns.add(Column::text("lines", "lines", "of the source"), [&](const Uncovered& u) {
+        // Of a branch, a file without a line is worth a name.
+        if (u.what == Uncovered::What::code && u.first_line == 0) return known(std::string());
+        std::string lines = line_text(answers, u.source, u.first_line);
+        if (u.last_line > u.first_line) lines += fmt::format("-{}", u.last_line);
+        return known(lines);
+    });
     columns.add(Column::text("file", "", "whole path of the source file"),
                 [&](const Uncovered& u) { return u.source == none ? Cell() : Cell(path_text(answers, u.source)); });
     return columns.table(rows);
@@ -262,6 +270,22 @@ void judge(View& view, const CoverageOptions& options, const Classes& of) {
 }
 
 }  // namespace
+
+CoverageCounts coverage_counts(const Answers& answers, const std::string& by, const std::vector<bool>& of_functions) {
+    const Coverage coverage(
+        answers,
+        [&](Index function, Index) {
+            return of_functions.empty() || (function < of_functions.size() && of_functions[function]);
+        },
+        by);
+    CoverageCounts out{coverage.rows(), coverage.all(), coverage.functions(), coverage.functions_that_ran(), {}};
+    for (const std::string_view image : coverage.not_known_whole(false, false)) out.not_whole.emplace_back(image);
+    return out;
+}
+
+std::vector<Uncovered> uncovered_code(const Answers& answers) {
+    return uncovered(answers, [](Index, Index) { return true; });
+}
 
 Result<View> coverage_view(const Answers& answers, const CoverageOptions& options) {
     const auto nothing = [](std::string why) { return Error{Errc::not_found, std::move(why)}; };

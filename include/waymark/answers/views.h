@@ -80,6 +80,8 @@ struct View {
 [[nodiscard]] Result<View> coverage_view(const Answers& answers, const CoverageOptions& options);
 [[nodiscard]] Result<View> branch_view(const Answers& answers, const BranchOptions& options);
 [[nodiscard]] Result<View> loop_view(const Answers& answers, const LoopOptions& options);
+/// What the lengths of whole calls are on a timeline of this resolution: `exact`, `at least` or `estimate`.
+[[nodiscard]] std::string_view call_bound(const Answers& answers, std::uint64_t resolution);
 /// The single calls of a function, the slowest first, from the timeline.
 [[nodiscard]] Result<View> call_view(const Answers& answers, const CallOptions& options);
 [[nodiscard]] Result<View> exception_view(const Answers& answers, const ViewOptions& options);

@@ -1,0 +1,59 @@
+/// What ran, did not run, or was not observed: counted as `waymark coverage` shows it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waymark/answers/answers.h"
+
+namespace waymark::answers {
+
+/// Things of one kind: how many ran, did not, or were not observed.
+struct CoverageClasses {
+    std::uint64_t executed{}, not_executed{}, not_observed{};
+    void add(Seen seen) {
+        ++(seen == Seen::executed ? executed : seen == Seen::not_executed ? not_executed : not_observed);
+    }
+    [[nodiscard]] std::uint64_t all() const { return executed + not_executed + not_observed; }
+};
+
+/// Of a file, a function or an image. The path lives as long as the answers.
+struct CoverageRow {
+    std::string name;
+    std::string_view path{};
+    Index function = none, source = none, image = none;  ///< none: the row is not about one
+    CoverageClasses instructions{}, lines{}, directions{};
+};
+
+struct CoverageCounts {
+    std::vector<CoverageRow> rows;
+    CoverageRow all;  ///< a line counts once, even if several rows have its code
+    std::size_t functions{}, functions_that_ran{};
+    /// Images of which there may be more code than is counted, as nothing says where it is.
+    std::vector<std::string> not_whole;
+};
+
+/// `by`: file, function or image. `of_functions`: which functions count; empty: all.
+[[nodiscard]] CoverageCounts coverage_counts(const Answers& answers, const std::string& by,
+                                             const std::vector<bool>& of_functions = {});
+
+/// A stretch of code that did not run or was not observed, or a direction of a branch that ran.
+struct Uncovered {
+    enum class What : std::uint8_t { code, never_taken, always_taken };
+    Seen seen{};
+    What what{};
+    std::uint64_t instructions{}, begin{}, end{};  ///< 0 instructions: a direction; end 0: not known
+    Index function = none, source = none;
+    std::uint32_t first_line{}, last_line{};  ///< 0: not known
+};
+[[nodiscard]] std::vector<Uncovered> uncovered_code(const Answers& answers);
+
+/// Which functions are the program's own code: not of files in system folders, not of the loader, the kernel or what it
+/// maps; where debug information has lines of a file, only functions that have some, and not in sources below /usr.
+/// All false: nothing tells them apart.
+[[nodiscard]] std::vector<bool> own_functions(const Answers& answers);
+
+}  // namespace waymark::answers
