@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "answers.h"
 #include "commands.h"
 #include "waymark/analysis/source_text.h"
+#include "waymark/answers/views.h"
 #include "waymark/core/numbers.h"
 
 namespace waymark::cli {
@@ -19,6 +21,7 @@ struct ReportCommandOptions {
     double most_megabytes = 10;
     bool no_sources = false;
     std::vector<std::string> source_roots{};
+    std::string against{};
 };
 
 /// Of a unit whose trace is program flow, and not of samples or counters.
@@ -76,6 +79,8 @@ ExitStatus report(const ReportCommandOptions& options) {
     }
     AnswersOptions wanted = options.answers;
     wanted.calls = wanted.timeline = wanted.instructions = wanted.disassembly = wanted.inlined = true;
+    // What was never entered was not covered either.
+    wanted.all_functions = true;
     wanted.without_code = true;
     report::ReportOptions how;
     how.most_bytes = static_cast<std::uint64_t>(options.most_megabytes * 1e6);
@@ -85,6 +90,22 @@ ExitStatus report(const ReportCommandOptions& options) {
     if (!answers) return fail_answers(answers.error(), {wanted.input.capture});
     if (!options.no_sources)
         if (const Status read = include_sources(*answers, options); !read) return fail(read.error());
+    std::optional<answers::Answers> after;
+    std::optional<answers::DiffView> diff;
+    std::optional<report::Against> against;
+    if (!options.against.empty()) {
+        // With the same programs and names, as waymark diff compares them.
+        AnswersOptions other = options.answers;
+        other.input.capture = options.against;
+        other.calls = true;
+        auto read = answers_of(other);
+        if (!read) return fail_answers(read.error(), {options.against});
+        after.emplace(std::move(*read));
+        auto compared = answers::compare(*answers, *after, {});
+        if (!compared) return fail(compared.error());
+        diff.emplace(std::move(*compared));
+        how.against = &against.emplace(report::Against{*after, *diff});
+    }
     const bool no_code = has_flow(*answers) && answers->instructions.empty();
     if (!no_code) note_missing_symbols(*answers);
     // The page is complete before its first byte is written: an older report is replaced by a whole one, or stays.
@@ -96,7 +117,7 @@ ExitStatus report(const ReportCommandOptions& options) {
     if (!out) return fail(out.error());
     out->write_exactly({reinterpret_cast<const char*>(page.bytes().data()), page.bytes().size()});
     if (out->close() != decoded) return unreadable;
-    const ExitStatus status = answers->cut ? unreadable : decoded;
+    const ExitStatus status = answers->cut || (after && after->cut) ? unreadable : decoded;
     if (path == "-" && !no_code) return status;
     if (path != "-") {
         std::string sentence = fmt::format("{} ({}): open it in a browser", path, size_text(size->bytes));
@@ -132,6 +153,10 @@ Run add_report(CLI::App& app) {
         ->capture_default_str();
     add_timestamp_hz(command, answers);
     add_kallsyms(command, answers.kallsyms);
+    command
+        .add_option("--against", options->against,
+                    "Another capture, after a change: the report shows what changed from the first one to it")
+        ->type_name("CAPTURE");
     command.add_flag("--no-sources", options->no_sources, "Leave out the text of source files");
     command
         .add_option(
@@ -151,6 +176,7 @@ Run add_report(CLI::App& app) {
         "\n"
         "  waymark report examples/sort/capture --image examples/sort/sort.elf\n"
         "  waymark report perf.data -o monday.html\n"
+        "  waymark report yesterday --against today\n"
         "\n"
         "Without any image the report shows what the trace itself contains, and says what an image would add.\n"
         "\n"

@@ -12,12 +12,14 @@ namespace waymark::report {
 using namespace answers;
 
 PageSection branches_section(const Answers& answers, Limit most_branches) {
-    const auto kept = greatest(answers.branches.size(), most_branches, [&](std::size_t a, std::size_t b) {
-        const Branch &one = answers.branches[a], &other = answers.branches[b];
-        return one.taken + one.not_taken > other.taken + other.not_taken;
+    const std::vector<bool> looked = looked_into(answers);
+    std::vector<const Branch*> known, branches;
+    for (const Branch& b : answers.branches)
+        if (b.function >= looked.size() || looked[b.function]) known.push_back(&b);
+    const auto kept = greatest(known.size(), most_branches, [&](std::size_t a, std::size_t b) {
+        return known[a]->taken + known[a]->not_taken > known[b]->taken + known[b]->not_taken;
     });
-    std::vector<const Branch*> branches;
-    for (const std::size_t i : kept) branches.push_back(&answers.branches[i]);
+    for (const std::size_t i : kept) branches.push_back(known[i]);
 
     const auto hot = greatest(answers.blocks.size(), most_branches, [&](std::size_t a, std::size_t b) {
         const Block &one = answers.blocks[a], &other = answers.blocks[b];
@@ -88,9 +90,9 @@ PageSection branches_section(const Answers& answers, Limit most_branches) {
     json.end_object();
     json.end_object();
     std::string left_out;
-    if (kept.size() < answers.branches.size())
-        left_out = fmt::format("Branches are the {} that ran most often, of {}.", grouped(kept.size()),
-                               grouped(answers.branches.size()));
+    if (kept.size() < known.size())
+        left_out =
+            fmt::format("Branches are the {} that ran most often, of {}.", grouped(kept.size()), grouped(known.size()));
     if (hot.size() < answers.blocks.size())
         left_out += fmt::format("{}Blocks are the {} in which most instructions ran, of {}.",
                                 left_out.empty() ? "" : " ", grouped(hot.size()), grouped(answers.blocks.size()));

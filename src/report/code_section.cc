@@ -14,17 +14,18 @@ using namespace answers;
 namespace {
 
 /// Which functions' instructions are kept: the most costly, up to `most` instructions.
-std::vector<bool> costly_functions(const Answers& answers, Limit most) {
+std::vector<bool> costly_functions(const Answers& answers, const std::vector<const Instruction*>& instructions,
+                                   Limit most) {
     struct Sum {
         std::uint64_t cost{}, instructions{};
         std::size_t function{};
     };
     std::vector<Sum> sums(answers.functions.size());
     for (std::size_t i = 0; i < sums.size(); ++i) sums[i].function = i;
-    for (const Instruction& i : answers.instructions) {
-        if (i.function >= sums.size()) continue;
-        add_saturating(sums[i.function].cost, i.costs.empty() ? i.times : i.costs[0]);
-        ++sums[i.function].instructions;
+    for (const Instruction* i : instructions) {
+        if (i->function >= sums.size()) continue;
+        add_saturating(sums[i->function].cost, i->costs.empty() ? i->times : i->costs[0]);
+        ++sums[i->function].instructions;
     }
     std::stable_sort(sums.begin(), sums.end(), [](const Sum& a, const Sum& b) { return a.cost > b.cost; });
     std::vector<bool> kept(answers.functions.size());
@@ -95,11 +96,15 @@ void write_text(Json& json, const SourceFile& source, const std::vector<std::uin
 }  // namespace
 
 PageSection code_section(const Answers& answers, Limit most_instructions) {
-    const bool all = answers.instructions.size() <= most_instructions && answers.lines.size() <= most_instructions;
-    const std::vector<bool> of = costly_functions(answers, all ? answers.instructions.size() : most_instructions);
+    const std::vector<bool> looked = looked_into(answers);
     std::vector<const Instruction*> instructions;
     for (const Instruction& i : answers.instructions)
-        if (all || (i.function < of.size() && of[i.function])) instructions.push_back(&i);
+        if (i.function >= looked.size() || looked[i.function]) instructions.push_back(&i);
+    const std::size_t of_all = instructions.size();
+    const bool all = of_all <= most_instructions && answers.lines.size() <= most_instructions;
+    const std::vector<bool> of = costly_functions(answers, instructions, all ? of_all : most_instructions);
+    if (!all)
+        std::erase_if(instructions, [&](const Instruction* i) { return i->function >= of.size() || !of[i->function]; });
     std::vector<const Line*> lines;
     for (const Line& l : answers.lines)
         if (all || answers.instructions.empty() || (l.function < of.size() && of[l.function])) lines.push_back(&l);
@@ -160,7 +165,7 @@ PageSection code_section(const Answers& answers, Limit most_instructions) {
     std::string left_out;
     if (!all)
         left_out = fmt::format("Instructions and lines belong to the most costly functions: {} of {} instructions.",
-                               grouped(instructions.size()), grouped(answers.instructions.size()));
+                               grouped(instructions.size()), grouped(of_all));
     if (!whole) left_out += fmt::format("{}Sources are shown near code that could run.", left_out.empty() ? "" : " ");
     return {json.str(), left_out};
 }

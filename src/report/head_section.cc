@@ -4,6 +4,7 @@
 
 #include "section_parts.h"
 #include "sections.h"
+#include "waymark/answers/coverage.h"
 #include "waymark/answers/views.h"
 #include "waymark/core/numbers.h"
 
@@ -54,6 +55,10 @@ void write_functions(Json& json, const Answers& answers) {
     json.column("bytes", functions, [](const Function& f) { return f.bytes; });
     json.column("source", functions, [](const Function& f) { return index(f.source); });
     json.column("line", functions, [](const Function& f) { return f.line; });
+    const std::vector<bool> own = own_functions(answers);
+    json.key("own").begin_array();
+    for (const bool is : own) json.number(is ? 1 : 0);
+    json.end_array();
     json.column("synthetic", functions, [](const Function& f) { return f.synthetic ? 1 : 0; });
     json.column("calls", costs, [](const FunctionCosts& c) { return c.calls; });
     write_costs(json, "self", answers, costs, [](const FunctionCosts& c) -> const Costs& { return c.self; });
@@ -114,7 +119,8 @@ std::uint64_t write_tables(Json& json, const Answers& answers, Limit most_rows) 
 
 }  // namespace
 
-PageSection head_section(const Answers& answers, Limit most_rows, const std::vector<std::string>& left_out) {
+PageSection head_section(const Answers& answers, Limit most_rows, const Against* against,
+                         const std::vector<std::string>& left_out) {
     Json json;
     json.begin_object();
     json.key("format").number(1);
@@ -212,6 +218,8 @@ PageSection head_section(const Answers& answers, Limit most_rows, const std::vec
     json.key("calls").number(answers.calls.size());
     json.key("instructions").number(answers.instructions.size());
     json.key("lines").number(answers.lines.size());
+    json.key("coverage").number(shows_coverage(answers) ? 1 : 0);
+    json.key("against").number(against != nullptr ? against->diff.view.table.size() : 0);
     json.key("branches").number(answers.branches.size());
     json.key("edges").number(answers.edges.size());
     json.key("blocks").number(answers.blocks.size());

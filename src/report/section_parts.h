@@ -12,6 +12,7 @@
 
 #include "json.h"
 #include "waymark/answers/costs.h"
+#include "waymark/answers/coverage.h"
 
 namespace waymark::report {
 
@@ -45,6 +46,14 @@ void write_costs(Json& json, std::string_view name, const answers::Answers& a, c
         json.end_array();
     }
     json.end_array();
+}
+
+/// Functions that ran, and the program's own: of others that never ran, coverage has the counts alone.
+inline std::vector<bool> looked_into(const answers::Answers& answers) {
+    std::vector<bool> out = answers::own_functions(answers);
+    for (const answers::Instruction& i : answers.instructions)
+        if (i.seen == answers::Seen::executed && i.function < out.size()) out[i.function] = true;
+    return out;
 }
 
 /// Indices of those `rows` that are greatest, in their own order; equal ones: the first.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "waymark/answers/answers.h"
+#include "waymark/report/report.h"
 
 namespace waymark::report {
 
@@ -22,8 +23,17 @@ struct PageSection {
 [[nodiscard]] PageSection calls_section(const answers::Answers& answers, Limit most_calls);
 
 /// Instructions, lines and the text of sources; of the functions that cost most, where there are too many instructions.
+/// Of functions that never ran, only the program's own.
 /// Where texts are long, only the lines near code.
 [[nodiscard]] PageSection code_section(const answers::Answers& answers, Limit most_instructions);
+
+/// Samples and counters do not show that code did not run.
+[[nodiscard]] bool shows_coverage(const answers::Answers& answers);
+/// What ran of each file and function, and the code that did not.
+[[nodiscard]] PageSection coverage_section(const answers::Answers& answers, Limit most_rows);
+
+/// What changed, function by function, and both call trees as one by names.
+[[nodiscard]] PageSection against_section(const answers::Answers& before, const Against& against, Limit most_rows);
 
 /// Branches and blocks, and calls from function to function: those that happened most often.
 [[nodiscard]] PageSection branches_section(const answers::Answers& answers, Limit most_branches);
@@ -33,7 +43,7 @@ struct PageSection {
 [[nodiscard]] PageSection timeline_section(const answers::Answers& answers, Limit most_slices);
 
 /// All the rest, and `left_out` of the others as findings.
-[[nodiscard]] PageSection head_section(const answers::Answers& answers, Limit most_rows,
+[[nodiscard]] PageSection head_section(const answers::Answers& answers, Limit most_rows, const Against* against,
                                        const std::vector<std::string>& left_out);
 
 }  // namespace waymark::report

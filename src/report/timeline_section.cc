@@ -4,6 +4,8 @@
 
 #include "section_parts.h"
 #include "sections.h"
+#include "waymark/answers/sampled.h"
+#include "waymark/answers/views.h"
 #include "waymark/core/numbers.h"
 
 namespace waymark::report {
@@ -108,6 +110,24 @@ PageSection timeline_section(const Answers& answers, Limit most_slices) {
     json.key("note").string(timeline.axis.note);
     json.end_object();
     json.key("resolution").number(shortest);
+    // What single calls are made of: functions that stand for exceptions, or whose caller was not seen.
+    std::vector<bool> handlers(answers.functions.size()), resumed(answers.functions.size());
+    for (const CallNode& node : answers.calls) {
+        if (node.function >= handlers.size()) continue;
+        if (node.kind == CallNode::Kind::interrupt) handlers[node.function] = true;
+        if (node.kind == CallNode::Kind::unsynchronised) resumed[node.function] = true;
+    }
+    const auto which = [&](std::string_view name, const std::vector<bool>& is) {
+        json.key(name).begin_array();
+        for (std::size_t f = 0; f < is.size(); ++f)
+            if (is[f]) json.number(f);
+        json.end_array();
+    };
+    which("handlers", handlers);
+    which("resumed", resumed);
+    // The timeline of a sum of captures is of some of them: its calls are not all.
+    const bool of_flow = !of_samples(answers) && answers.unit != "DPU";
+    json.key("bound").string(of_flow && timeline.samples.size() <= 1 ? call_bound(answers, shortest) : "");
     json.key("tracks").begin_object();
     json.strings("name", timeline.tracks, [](const Track& t) -> const std::string& { return t.name; });
     json.column("parent", timeline.tracks, [](const Track& t) { return index(t.parent); });

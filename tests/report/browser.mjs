@@ -96,9 +96,9 @@ const themes = ["light", "dark"];
 
 /// The required contents of a report of each unit, for any capture.
 const present = {
-    ptm: ["summary", "calls", "timeline", "functions", "code", "branches", "blocks", "loops", "exceptions"],
-    corpus: ["summary", "calls", "timeline", "functions", "code", "branches", "blocks", "loops"],
-    sort: ["summary", "calls", "timeline", "functions", "code", "branches", "blocks", "loops"],
+    ptm: ["summary", "calls", "timeline", "functions", "code", "coverage", "branches", "blocks", "loops", "exceptions"],
+    corpus: ["summary", "calls", "timeline", "functions", "code", "coverage", "branches", "blocks", "loops"],
+    sort: ["summary", "calls", "timeline", "functions", "code", "coverage", "branches", "blocks", "loops"],
     spe: ["summary", "timeline", "functions", "code", "branches", "charts", "tables"],
     dpu: ["summary", "calls", "timeline", "functions", "exceptions", "tables"],
 };

@@ -92,6 +92,34 @@ TEST(Report, HoldsWhatTheAnswersSay) {
     EXPECT_NE(file.find("<title>made – Waymark report</title>"), file.npos);
 }
 
+TEST(Report, CoverageIsOfTheProgramAndOfItsOwnCode) {
+    Answers answers = made_flow(4, 20, 8);
+    answers.images.push_back({"libc.so.6", "/usr/lib/libc.so.6"});
+    answers.functions[2].image = 1;
+    // It never ran: its instructions are counted, but of a system library's function not listed.
+    for (Instruction& i : answers.instructions)
+        if (i.function == 2) i.seen = Seen::not_executed;
+    answers.functions[3].source = none;
+    const std::string file = written(answers);
+    EXPECT_EQ(part(file, "head")["functions"]["own"], json({1, 1, 0, 0}))
+        << "a library; no lines beside ones with lines";
+    EXPECT_EQ(part(file, "head")["has"]["coverage"], 1);
+    const json coverage = part(file, "coverage");
+    const auto last = [](const json& column) { return column.back().get<std::uint64_t>(); };
+    const json& all = coverage["files"]["instructions"];
+    EXPECT_EQ(last(all[0]), 3 * 18U);
+    EXPECT_EQ(last(all[1]), 3 * 1U + 20U);
+    EXPECT_EQ(last(all[2]), 3U);
+    EXPECT_EQ(coverage["files"]["functions"], 4);
+    EXPECT_EQ(coverage["files"]["ran"], 3);
+    EXPECT_EQ(last(coverage["own"]["instructions"][0]), 2 * 18U);
+    EXPECT_EQ(coverage["functions"]["function"].size(), 4U);
+    const json functions = part(file, "code")["instructions"]["function"];
+    EXPECT_EQ(std::count(functions.begin(), functions.end(), 2), 0);
+    EXPECT_EQ(std::count(functions.begin(), functions.end(), 3), 20);
+    EXPECT_EQ(part(written(made_samples()), "head")["has"]["coverage"], 0) << "samples show no code that did not run";
+}
+
 TEST(Report, AddressesBeyondWhatANumberHoldsAreText) {
     Answers answers = made_flow(2, 4, 8);
     answers.functions[0].address = 0x9000'0000'1234'5678;

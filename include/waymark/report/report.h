@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "waymark/answers/answers.h"
+#include "waymark/answers/views.h"
 #include "waymark/core/byte_sink.h"
 #include "waymark/core/result.h"
 
@@ -25,12 +26,19 @@ namespace waymark::report {
     return static_cast<std::uint32_t>(slices < least ? least : slices > most ? most : slices);
 }
 
+/// Another capture, and what changed from the report's one to it.
+struct Against {
+    const answers::Answers& after;
+    const answers::DiffView& diff;
+};
+
 struct ReportOptions {
     std::uint64_t most_bytes = 10'000'000;  ///< of the file
     /// How much of each kind a browser is given at most; what costs least is left out first.
     std::uint32_t most_slices = slices_for(10'000'000), most_calls = 200'000, most_instructions = 300'000,
                   most_rows = 20'000;
     std::string_view page = built_in_page();
+    const Against* against = nullptr;
 };
 
 struct ReportSize {

@@ -2,7 +2,7 @@
 import { addresses, sums, unpack } from "./decode";
 import { type Lane, lanes } from "./lod";
 import type { Tree } from "./tree";
-import type { BranchesPart, CallsPart, CodePart, Head, TimelinePart } from "./wire";
+import type { AgainstPart, BranchesPart, CallsPart, CodePart, CoveragePart, Head, TimelinePart } from "./wire";
 
 export const enum Seen {
     executed,
@@ -39,6 +39,23 @@ export interface Branches {
     address: BigUint64Array;
     target: BigUint64Array;
     block: BigUint64Array;
+}
+
+export interface Coverage {
+    part: CoveragePart;
+    begin: BigUint64Array; // of uncovered
+}
+
+export interface Against {
+    part: AgainstPart;
+    before: number[];
+    after: number[];
+    change: number[];
+    callsBefore: number[];
+    callsAfter: number[];
+    /// Its metrics: before and after.
+    tree: Tree;
+    name: string[];
 }
 
 export interface Timeline {
@@ -101,6 +118,28 @@ export function treeOf(part: CallsPart): Tree {
     };
 }
 
+export function againstOf(part: AgainstPart): Against {
+    const { table } = part;
+    const numbers = (column: string[] | undefined) => table.function.map((_, i) => Number(column?.[i] || 0));
+    const tree = part.tree ?? { parent: [-1], name: [0], kind: [0], before: [0], after: [0] };
+    return {
+        part,
+        before: numbers(table.before),
+        after: numbers(table.after),
+        change: numbers(table.change),
+        callsBefore: numbers(table.calls_before),
+        callsAfter: numbers(table.calls_after),
+        name: tree.name.map((n) => part.names?.[n] ?? ""),
+        tree: {
+            parent: Int32Array.from(sums(tree.parent)),
+            function: Int32Array.from(tree.name, () => -1),
+            kind: Uint8Array.from(tree.kind),
+            calls: new Float64Array(tree.parent.length),
+            self: [Float64Array.from(tree.before), Float64Array.from(tree.after)],
+        },
+    };
+}
+
 export function timelineOf(part: TimelinePart): Timeline {
     const begin = sums(part.slices.begin);
     const length = Float64Array.from(part.slices.length);
@@ -131,6 +170,9 @@ export function timelineOf(part: TimelinePart): Timeline {
 
 export class Report {
     readonly functionAddress: BigUint64Array;
+    /// Some functions are the program's own, and some are not.
+    readonly hasOwn: boolean;
+    private byAddress?: number[];
     private readonly parts = new Map<string, Promise<unknown>>();
 
     private constructor(
@@ -138,6 +180,8 @@ export class Report {
         private readonly packed: (part: string) => string,
     ) {
         this.functionAddress = addresses(head.functions.address);
+        const { own, synthetic } = head.functions;
+        this.hasOwn = own.some((is) => is === 1) && own.some((is, i) => is === 0 && !synthetic[i]);
     }
 
     /// `packed` returns the text of a part.
@@ -161,14 +205,45 @@ export class Report {
             block: addresses(part.blocks.address),
         }));
     }
+    /// The function with code at an address; -1: none is known.
+    functionAt(address: bigint): number {
+        const { bytes, synthetic } = this.head.functions;
+        this.byAddress ??= Array.from(bytes.keys())
+            .filter((f) => !synthetic[f])
+            .sort((a, b) => (this.functionAddress[a]! < this.functionAddress[b]! ? -1 : 1));
+        let low = 0;
+        let high = this.byAddress.length;
+        while (low < high) {
+            const middle = (low + high) >>> 1;
+            if (this.functionAddress[this.byAddress[middle]!]! <= address) low = middle + 1;
+            else high = middle;
+        }
+        const f = this.byAddress[low - 1] ?? -1;
+        return f >= 0 && address - this.functionAddress[f]! < BigInt(bytes[f] || 1) ? f : -1;
+    }
+    /// `parse`, `parse+0x1c`; empty: no function is known there.
+    placeName(address: bigint): string {
+        const f = this.functionAt(address);
+        if (f < 0) return "";
+        const away = address - this.functionAddress[f]!;
+        return away === 0n ? this.functionName(f) : `${this.functionName(f)}+0x${away.toString(16)}`;
+    }
+
+    against(): Promise<Against> {
+        return this.once("against", againstOf);
+    }
+    coverage(): Promise<Coverage> {
+        return this.once("coverage", (part: CoveragePart) => ({ part, begin: addresses(part.uncovered.begin) }));
+    }
     timeline(): Promise<Timeline> {
         return this.once("timeline", timelineOf);
     }
 
-    /// Whether it is a row among functions. Names of cores, threads and tasks without own costs are not.
+    /// Whether it is a row among functions. Names of cores, threads and tasks without own costs are not, nor are
+    /// functions that never ran.
     isFunction(i: number): boolean {
         const { functions } = this.head;
-        return !functions.synthetic[i] || functions.calls[i]! > 0 || functions.self.some((column) => column[i]! > 0);
+        return functions.calls[i]! > 0 || functions.self.some((column) => column[i]! > 0);
     }
     functionName(i: number): string {
         return i < 0 ? "[unknown]" : (this.head.functions.name[i] ?? "[unknown]");

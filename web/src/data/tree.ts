@@ -154,6 +154,46 @@ export function subtree(tree: Tree, root: number): Tree {
     };
 }
 
+/// Two trees as one, by functions and kinds of calls. Its metrics: `metric` of each.
+export function together(trees: [Tree, Tree], metric: number, functions: number): Tree {
+    const parent = [-1];
+    const name = [-1];
+    const kind = [Kind.root as number];
+    const calls = [0];
+    const self = [[0], [0]] as [number[], number[]];
+    const nodes = new Map<number, number>();
+    trees.forEach((tree, side) => {
+        const at = new Int32Array(tree.parent.length);
+        for (let i = 0; i < at.length; ++i) {
+            const up = tree.parent[i]!;
+            if (up >= 0) {
+                const key = (at[up]! * (functions + 2) + tree.function[i]! + 1) * 7 + tree.kind[i]!;
+                let node = nodes.get(key);
+                if (node === undefined) {
+                    node = parent.length;
+                    nodes.set(key, node);
+                    parent.push(at[up]!);
+                    name.push(tree.function[i]!);
+                    kind.push(tree.kind[i]!);
+                    calls.push(0);
+                    self[0].push(0);
+                    self[1].push(0);
+                }
+                at[i] = node;
+            }
+            calls[at[i]!]! += tree.calls[i]!;
+            self[side as 0 | 1][at[i]!]! += tree.self[metric]?.[i] ?? 0;
+        }
+    });
+    return {
+        parent: Int32Array.from(parent),
+        function: Int32Array.from(name),
+        kind: Uint8Array.from(kind),
+        calls: Float64Array.from(calls),
+        self: self.map((column) => Float64Array.from(column)),
+    };
+}
+
 /// The cost of each function below `tree`: self, inclusive (recursion counted once), and number of calls.
 export function costsByFunction(tree: Tree, metric: number, functions: number): { self: Float64Array; total: Float64Array; calls: Float64Array } {
     const self = new Float64Array(functions);

@@ -24,6 +24,7 @@ export function viewsOf(head: Head): ViewInfo[] {
     const blind = nothing.startsWith("No program");
     return [
         { id: "summary", name: "Summary" },
+        ...(has.against > 0 ? [{ id: "against" as const, name: "Difference" }] : []),
         info("calls", "Flame graph", has.calls > 1 && !blind, reason(head, nothing, "Samples do not show who called whom.",
             "Only the modes that count at each call and return show who called whom.")),
         info("timeline", "Timeline", has.slices + has.marks + has.series > 0, reason(head, nothing,
@@ -32,6 +33,8 @@ export function viewsOf(head: Head): ViewInfo[] {
         info("code", "Source and code", has.instructions + has.lines > 0, reason(head,
             "No program image was known: give one with --image.", "No sample lies in a file that was found: see --symfs.",
             "Counters are of functions and tasks, not of single instructions.")),
+        info("coverage", "Coverage", has.coverage > 0, reason(head, blind ? nothing : "No instruction of a known program ran.",
+            "Samples do not show that code did not run.", "Counters do not show that code did not run.")),
         info("branches", "Branches", has.branches > 0, reason(head, blind ? nothing : "No branch ran in code that is known.",
             "No branch was sampled: record with branch_filter=1 or without a filter.", "Counters do not show outcomes of branches.")),
         info("blocks", "Blocks", has.blocks > 0, reason(head, nothing,

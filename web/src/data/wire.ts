@@ -91,6 +91,7 @@ export interface Head {
         bytes: number[];
         source: number[];
         line: number[];
+        own: number[]; // code of the program itself, not of the system's libraries
         synthetic: number[];
         calls: number[];
         self: number[][];
@@ -117,6 +118,8 @@ export interface Head {
         calls: number;
         instructions: number;
         lines: number;
+        coverage: number;
+        against: number;
         branches: number;
         edges: number;
         blocks: number;
@@ -159,6 +162,51 @@ export interface CodePart {
         costs: number[][];
     };
     sources: (number | string)[][]; // first line, text, first line, text, …
+}
+
+/// By executed, not executed, not observed; then by row.
+export type Classes = [number[], number[], number[]];
+
+export interface CoveredFiles {
+    name: string[]; // the last row is the sum
+    source: number[];
+    instructions: Classes;
+    lines: Classes;
+    directions: Classes;
+    functions: number;
+    ran: number;
+}
+
+export interface CoveragePart {
+    files: CoveredFiles;
+    own: CoveredFiles; // of the program's own functions
+    functions: { function: number[]; instructions: Classes; lines: Classes; directions: Classes };
+    uncovered: {
+        seen: number[];
+        what: number[]; // code, never taken, always taken
+        instructions: number[];
+        begin: AddressColumn;
+        function: number[];
+        source: number[];
+        first: number[];
+        last: number[];
+    };
+    notWhole: string[];
+}
+
+/// Another capture and what changed: the columns of `waymark diff`, as text.
+export interface AgainstPart {
+    capture: string;
+    metric: string;
+    unit: string;
+    exact: boolean;
+    before: number;
+    after: number;
+    runs: [string, string];
+    remarks: Finding[];
+    table: { function: string[]; before: string[]; after: string[]; change: string[]; calls_before?: string[]; calls_after?: string[]; sure?: string[]; image?: string[]; file?: string[] };
+    tree?: { parent: number[]; name: number[]; kind: number[]; before: number[]; after: number[] };
+    names?: string[];
 }
 
 export interface BranchesPart {
@@ -205,6 +253,9 @@ export interface TimelinePart {
         note: string;
     };
     resolution: number;
+    handlers: number[]; // functions that stand for exceptions
+    resumed: number[]; // functions whose caller was not seen
+    bound: string; // what lengths of whole calls are; empty: there are no single calls
     tracks: { name: string[]; parent: number[] };
     slices: {
         begin: number[]; // differences

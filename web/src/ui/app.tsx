@@ -4,27 +4,31 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 
 import type { Report } from "../data/model";
 import { viewsOf } from "../data/views";
+import { AgainstView } from "../views/against";
 import { BlocksView } from "../views/blocks";
 import { BranchesView } from "../views/branches";
 import { CallsView } from "../views/calls";
 import { ChartsView } from "../views/charts";
 import { CodeView } from "../views/code";
+import { CoverageView } from "../views/coverage";
 import { ExceptionsView } from "../views/exceptions";
 import { FunctionsView } from "../views/functions";
 import { LoopsView } from "../views/loops";
 import { SummaryView } from "../views/summary";
 import { TablesView } from "../views/tables";
 import { TimelineView } from "../views/timeline";
-import { hashOf, type Place, placeOf, texts, type ViewId, type ViewProps } from "./state";
+import { hashOf, lasting, type Place, placeOf, texts, type ViewId, type ViewProps } from "./state";
 import { fileName } from "./text";
 import { setTheme, useTheme } from "./theme";
 
 const views: Record<ViewId, ComponentType<ViewProps>> = {
     summary: SummaryView,
+    against: AgainstView,
     calls: CallsView,
     timeline: TimelineView,
     functions: FunctionsView,
     code: CodeView,
+    coverage: CoverageView,
     branches: BranchesView,
     blocks: BlocksView,
     loops: LoopsView,
@@ -45,6 +49,7 @@ const keys: [string, string][] = [
     ["← →", "timeline: earlier, later"],
     ["+ −", "timeline: zoom in, zoom out; 0 shows all"],
     ["n p", "timeline: next and previous slice of the track"],
+    ["r", "timeline: select the range that is seen"],
     ["g G", "timeline: next and previous gap"],
     ["↑ ↓", "timeline: to the caller of the slice, to what it calls"],
     ["Tab", "from one part to the next"],
@@ -97,6 +102,7 @@ export function App({ report }: { report: Report }) {
     const go = (to: Place) => {
         const kept: Partial<Place> = {};
         if (to.view === here.current.view) for (const key of texts) if (here.current[key] !== undefined) kept[key] = here.current[key]!;
+        for (const key of lasting) if (here.current[key] !== undefined) kept[key] = here.current[key]!;
         location.hash = hashOf({ ...kept, ...to });
     };
     const keep = (change: Partial<Place>, step = false) => {

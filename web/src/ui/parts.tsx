@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
-import type { Metric } from "../data/wire";
+import type { Metric, Trust } from "../data/wire";
 import { Seen, seenWords } from "../data/model";
 import { percent, shortened } from "./text";
 
@@ -120,7 +120,7 @@ export function SeenMark(props: { seen: number }) {
     return <span class={`seen seen-${props.seen}`} role="img" aria-label={seenWords[props.seen] ?? ""} title={seenWords[props.seen]} />;
 }
 
-export function SeenLegend(props: { heat: string }) {
+export function SeenLegend(props: { heat?: string }) {
     return (
         <ul class="legend" aria-label="Coverage">
             {[Seen.executed, Seen.notExecuted, Seen.notObserved].map((seen) => (
@@ -130,11 +130,35 @@ export function SeenLegend(props: { heat: string }) {
                     {seen === Seen.notObserved && <span class="quiet"> (flow was lost where it could have run)</span>}
                 </li>
             ))}
-            <li>
-                <span class="heat-scale" aria-hidden="true" />
-                few to many {props.heat}
-            </li>
+            {props.heat !== undefined && (
+                <li>
+                    <span class="heat-scale" aria-hidden="true" />
+                    few to many {props.heat}
+                </li>
+            )}
         </ul>
+    );
+}
+
+/// How far figures can be trusted, in sentences.
+export function TrustList(props: { trust: Trust[]; named?: boolean }) {
+    if (props.trust.length === 0) return null;
+    return (
+        <dl class="trust">
+            {props.trust.map((t) => (
+                <div key={t.view}>
+                    <dt class={props.named ? "" : "hidden"}>{t.view}</dt>
+                    {([["exact", t.exact], ["estimated", t.estimated], ["not known", t.notKnown]] as const).map(
+                        ([word, what]) =>
+                            what !== "" && (
+                                <dd key={word}>
+                                    <span class={`chip ${word.replace(" ", "-")}`}>{word}</span> {what}
+                                </dd>
+                            ),
+                    )}
+                </div>
+            ))}
+        </dl>
     );
 }
 

@@ -2,10 +2,12 @@
 
 export type ViewId =
     | "summary"
+    | "against"
     | "calls"
     | "timeline"
     | "functions"
     | "code"
+    | "coverage"
     | "branches"
     | "blocks"
     | "loops"
@@ -29,11 +31,21 @@ export interface Place {
     way?: string;
     order?: string;
     which?: string;
+    /// 1: only the program's own code; 0: all. In every view.
+    own?: string;
+    /// The selected range of the timeline (data/range.ts), the ranges that are kept, and the one it is compared with.
+    range?: string;
+    ranges?: string;
+    against?: string;
+    /// A slice of the timeline: track, begin and depth.
+    pick?: string;
 }
 
 const numbers = ["function", "source", "line", "from", "to", "metric", "context"] as const;
 /// State that belongs to one view.
-export const texts = ["query", "way", "order", "which"] as const;
+export const texts = ["query", "way", "order", "which", "pick"] as const;
+/// State that all views share.
+export const lasting = ["own", "range", "ranges", "against"] as const;
 
 export function placeOf(hash: string): Place {
     const [view = "", query = ""] = hash.replace(/^#\/?/, "").split("?");
@@ -43,7 +55,7 @@ export function placeOf(hash: string): Place {
         const text = values.get(key);
         if (text !== null && /^\d+$/.test(text)) place[key] = Number(text);
     }
-    for (const key of texts) {
+    for (const key of [...texts, ...lasting]) {
         const text = values.get(key);
         if (text !== null && text !== "") place[key] = text;
     }
@@ -55,7 +67,7 @@ export function placeOf(hash: string): Place {
 export function hashOf(place: Place): string {
     const values = new URLSearchParams();
     for (const key of numbers) if (place[key] !== undefined) values.set(key, String(place[key]));
-    for (const key of texts) if (place[key] !== undefined && place[key] !== "") values.set(key, place[key]!);
+    for (const key of [...texts, ...lasting]) if (place[key] !== undefined && place[key] !== "") values.set(key, place[key]!);
     if (place.address !== undefined) values.set("address", "0x" + place.address.toString(16));
     const query = values.toString();
     return `#/${place.view}${query === "" ? "" : "?" + query}`;

@@ -14,6 +14,8 @@ export interface Column {
     number?: boolean;
     /// The value to sort by, and to copy as text.
     value(row: number): number | string | bigint;
+    /// What is copied, if not the value.
+    text?(row: number): string;
     /// Whether the value is known: an unknown one is copied as an empty cell. All are known if missing.
     known?(row: number): boolean;
     /// The content to show; the value if missing.
@@ -37,7 +39,7 @@ const rowHeight = 30;
 /// Rows for pasting into a spreadsheet: values, not their formatted text.
 function asText(columns: Column[], rows: readonly number[]): string {
     const cell = (value: number | string | bigint) => (typeof value === "bigint" ? "0x" + value.toString(16) : String(value)).replace(/[\t\n]/g, " ");
-    return [columns.map((c) => c.name).join("\t"), ...rows.map((row) => columns.map((c) => (c.known?.(row) === false ? "" : cell(c.value(row)))).join("\t"))].join("\n") + "\n";
+    return [columns.map((c) => c.name).join("\t"), ...rows.map((row) => columns.map((c) => (c.known?.(row) === false ? "" : c.text ? c.text(row) : cell(c.value(row)))).join("\t"))].join("\n") + "\n";
 }
 
 export function DataTable(props: TableProps) {

@@ -4,6 +4,7 @@ import { useMemo } from "preact/hooks";
 import type { Branches } from "../data/model";
 import { matcher } from "../data/search";
 import { Loading, Name, Search, Share, ViewHead, useLoaded } from "../ui/parts";
+import { WholeNote } from "../ui/range";
 import type { ViewProps } from "../ui/state";
 import { type Column, DataTable } from "../ui/table";
 import { counted, hex, short } from "../ui/text";
@@ -75,6 +76,7 @@ function Rows({ report, go, place, keep, branches }: ViewProps & { branches: Bra
             <ViewHead title="Blocks" note="Code that ran from its first instruction to its last without a taken branch in between. Blocks overlap: code that is also entered in its middle is in two of them, and ran as often as both together.">
                 <Search label="Search blocks" value={query} onInput={setQuery} note={query === "" ? "" : counted(rows.length, "block")} />
             </ViewHead>
+            <WholeNote place={place} what="Blocks are" />
             <DataTable
                 label="Blocks"
                 columns={columns}

@@ -4,6 +4,7 @@ import { useMemo } from "preact/hooks";
 import { type Branches, branchKinds, Seen } from "../data/model";
 import { matcher } from "../data/search";
 import { Loading, Name, Search, Segments, ViewHead, useLoaded } from "../ui/parts";
+import { WholeNote } from "../ui/range";
 import type { ViewProps } from "../ui/state";
 import { type Column, DataTable } from "../ui/table";
 import { counted, grouped, hex, percent, short } from "../ui/text";
@@ -104,6 +105,7 @@ function Rows({ report, go, place, keep, branches }: ViewProps & { branches: Bra
                     ]}
                 />
             </ViewHead>
+            <WholeNote place={place} what="Branches are" />
             <DataTable
                 label="Branches"
                 columns={columns}

@@ -1,10 +1,13 @@
 /// The flame graph: who called whom, and the cost.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
+import { inRange } from "../data/range";
 import { lowerBound, matcher } from "../data/search";
-import { contexts, inverted, Kind, type Layout, layout, narrowUntil, nodeAt, type Order, shareOf, subtree, type Tree } from "../data/tree";
+import { contexts, inverted, Kind, type Layout, layout, narrowUntil, nodeAt, type Order, shareOf, subtree, together, type Tree } from "../data/tree";
 import { begin, canvasFont, fitting, useFrame, useSize } from "../ui/canvas";
 import { Choice, Copy, Loading, MetricChoice, Name, Search, Segments, Share, ViewHead, useLoaded } from "../ui/parts";
+import { RangeBar, RangeNote, selectedRange, useTimeline } from "../ui/range";
+import { Both } from "./against";
 import { hashOf, type ViewProps } from "../ui/state";
 import { type Column, DataTable } from "../ui/table";
 import { counted, grouped, percent, short, shortened, withUnit } from "../ui/text";
@@ -39,9 +42,19 @@ export function ContextChoice(props: { report: ViewProps["report"]; tree: Tree; 
     );
 }
 
-function Calls({ report, place, metric, setMetric, context, setContext, keep, tree: all }: ViewProps & { tree: Tree }) {
+function Calls({ report, place, metric: wanted, setMetric, context, setContext, keep, tree: all }: ViewProps & { tree: Tree }) {
     const { head } = report;
-    const tree = useMemo(() => (context > 0 ? subtree(all, context) : all), [all, context]);
+    const timeline = useTimeline(report);
+    const range = selectedRange(timeline, place);
+    const ranged = useMemo(() => (timeline && range ? inRange(timeline, range, head.functions.name.length) : undefined), [timeline, place.range]);
+    const against = selectedRange(timeline, { ...place, range: place.against });
+    const both = useMemo(
+        () => (timeline && ranged && against ? together([inRange(timeline, against, head.functions.name.length).tree, ranged.tree], 0, head.functions.name.length) : undefined),
+        [timeline, ranged, place.against],
+    );
+    // The calls of a range are measured in the unit of the timeline.
+    const metric = ranged ? 0 : wanted;
+    const tree = useMemo(() => ranged?.tree ?? (context > 0 ? subtree(all, context) : all), [all, context, ranged]);
     const way: Way = place.way === "leaves" ? "leaves" : "callers";
     const setWay = (way: Way) => keep({ way, from: undefined, to: undefined }, true);
     const order = (["cost", "first", "name"] as Order[]).find((o) => o === place.order) ?? "cost";
@@ -50,7 +63,7 @@ function Calls({ report, place, metric, setMetric, context, setContext, keep, tr
     const setQuery = (query: string) => keep({ query });
     const [asTable, setAsTable] = useState(false);
     const [selected, setSelected] = useState(0);
-    const unit = head.metrics[metric]?.name ?? "";
+    const unit = ranged ? timeline!.part.axis.unit : (head.metrics[metric]?.name ?? "");
 
     const shown = useMemo(() => (way === "leaves" ? inverted(tree, metric, head.functions.name.length) : tree), [tree, way, metric]);
     const nameOf = useMemo(() => namer(report, shown, way), [shown, way]);
@@ -71,15 +84,15 @@ function Calls({ report, place, metric, setMetric, context, setContext, keep, tr
 
     return (
         <>
-            <ViewHead title="Flame graph" note={head.metrics[metric]?.note}>
+            <ViewHead title="Flame graph" note={ranged ? undefined : head.metrics[metric]?.note}>
                 <Search
                     label="Search functions"
                     value={query}
                     onInput={setQuery}
                     note={matches ? `${counted(matches.count, "function")}, ${percent(matches.share, 1)}` : ""}
                 />
-                <MetricChoice metrics={head.metrics} value={metric} onChange={setMetric} />
-                <ContextChoice report={report} tree={all} value={context} onChange={setContext} />
+                {!ranged && <MetricChoice metrics={head.metrics} value={metric} onChange={setMetric} />}
+                {!ranged && <ContextChoice report={report} tree={all} value={context} onChange={setContext} />}
                 <Segments<Way>
                     label="Direction"
                     value={way}
@@ -103,17 +116,21 @@ function Calls({ report, place, metric, setMetric, context, setContext, keep, tr
                     As a table
                 </button>
             </ViewHead>
+            {timeline && <RangeBar timeline={timeline} place={place} keep={(change, step) => keep({ ...change, from: undefined, to: undefined }, step)} />}
+            {timeline && range && ranged && <RangeNote timeline={timeline} range={range} part={ranged} />}
             {place.function !== undefined && query === "" && (
                 <p class="note">
                     Marked: <b>{report.functionName(place.function)}</b>. <a href={hashOf({ view: "calls" })}>Mark nothing</a>
                 </p>
             )}
-            {asTable ? (
+            {both ? (
+                <Both key={`${place.range} ${place.against}`} tree={both} nameOf={namer(report, both, "callers")} unit={unit} words={["the other range", "this range"]} place={place} keep={keep} />
+            ) : asTable ? (
                 <TreeTable tree={shown} map={map} nameOf={nameOf} unit={unit} metric={metric} selected={selected} select={setSelected} />
             ) : (
-                <Flame key={`${way} ${metric} ${context}`} tree={shown} map={map} nameOf={nameOf} matches={matches?.functions} selected={selected} select={setSelected} unit={unit} place={place} keep={keep} />
+                <Flame key={`${way} ${metric} ${context} ${place.range ?? ""}`} tree={shown} map={map} nameOf={nameOf} matches={matches?.functions} selected={selected} select={setSelected} unit={unit} place={place} keep={keep} />
             )}
-            <Detail report={report} tree={shown} map={map} nameOf={nameOf} node={selected} metric={metric} way={way} select={setSelected} />
+            {!both && <Detail report={report} tree={shown} map={map} nameOf={nameOf} node={selected} metric={metric} unit={unit} way={way} select={setSelected} />}
         </>
     );
 }
@@ -138,8 +155,9 @@ interface Shown {
     unit: string;
 }
 
-function Flame(props: Shown & Pick<ViewProps, "place" | "keep"> & { matches: Uint8Array | undefined }) {
-    const { tree, map, nameOf, matches, selected } = props;
+/// `colour`: of a call, in place of the colour of its name.
+export function Flame(props: Shown & Pick<ViewProps, "place" | "keep"> & { matches: Uint8Array | undefined; colour?: (node: number) => { fill: string; ink: string; edge?: string } }) {
+    const { tree, map, nameOf, matches, selected, colour } = props;
     const theme = useTheme();
     const frame = useRef<HTMLDivElement>(null);
     const canvas = useRef<HTMLCanvasElement>(null);
@@ -199,8 +217,13 @@ function Flame(props: Shown & Pick<ViewProps, "place" | "keep"> & { matches: Uin
                 const match = matches !== undefined && f >= 0 && matches[f] === 1;
                 const plain = f < 0 && node !== 0;
                 const root = tree.kind[node] === Kind.root;
-                c.fillStyle = match ? palette.match : matches || plain || root ? palette.faded : colorOf(nameOf(node));
+                const own = colour?.(node);
+                c.fillStyle = own ? own.fill : match ? palette.match : matches || plain || root ? palette.faded : colorOf(nameOf(node));
                 c.fillRect(x0, y, x1 - x0 - (left + width <= size.width ? 0.75 : 0), rowHeight - 1);
+                if (own?.edge) {
+                    c.fillStyle = own.edge;
+                    c.fillRect(x0, y + rowHeight - 4, x1 - x0 - 0.75, 3);
+                }
                 if (tree.kind[node] === Kind.interrupt || tree.kind[node] === Kind.unsynchronised || tree.kind[node] === Kind.folded) {
                     c.fillStyle = hatched;
                     const across = tree.kind[node] === Kind.folded ? x1 - x0 : Math.min(12, x1 - x0);
@@ -213,7 +236,7 @@ function Flame(props: Shown & Pick<ViewProps, "place" | "keep"> & { matches: Uin
                 }
                 const room = x1 - x0 - (tree.kind[node] === Kind.interrupt || tree.kind[node] === Kind.unsynchronised ? 20 : 8);
                 if (room > 38) {
-                    c.fillStyle = match ? palette.matchInk : matches || plain || root ? palette.fadedInk : palette.functionInk;
+                    c.fillStyle = own ? own.ink : match ? palette.matchInk : matches || plain || root ? palette.fadedInk : palette.functionInk;
                     c.fillText(fitting(c, nameOf(node), room, shortened), x1 - room - 4, y + rowHeight / 2);
                 }
                 ++i;
@@ -467,12 +490,12 @@ function TreeTable(props: Shown & { metric: number }) {
     return <DataTable label="Calls" columns={columns} rows={rows} selected={props.selected} open={props.select} height="62vh" />;
 }
 
-function Detail(props: { report: ViewProps["report"]; tree: Tree; map: Layout; nameOf: (node: number) => string; node: number; metric: number; way: Way; select: (node: number) => void }) {
+function Detail(props: { report: ViewProps["report"]; tree: Tree; map: Layout; nameOf: (node: number) => string; node: number; metric: number; unit: string; way: Way; select: (node: number) => void }) {
     const { report, tree, map, nameOf, node } = props;
     const path: number[] = [];
     for (let up = tree.parent[node] ?? -1; up >= 0; up = tree.parent[up]!) path.push(up);
     const f = tree.function[node] ?? -1;
-    const unit = report.head.metrics[props.metric]?.name ?? "";
+    const { unit } = props;
     const kind = ["", "", "entered by an exception or interrupt", "who called it is not in the trace", "several calls, each too small to be shown"][tree.kind[node] ?? 0];
     return (
         <section class="detail" aria-label="The selected call" aria-live="polite">

@@ -1,25 +1,30 @@
 /// Source and disassembly side by side, with the cost of each line and instruction, and whether it ran.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { type Code, isaNames, Seen, seenWords } from "../data/model";
+import { type Branches, type Code, isaNames, Seen, seenWords } from "../data/model";
 import { matcher } from "../data/search";
 import { Choice, Copy, Loading, MetricChoice, Name, Search, SeenLegend, SeenMark, Segments, ViewHead, useLoaded } from "../ui/parts";
+import { WholeNote } from "../ui/range";
 import { hashOf, type ViewProps } from "../ui/state";
-import { counted, fileName, grouped, hex, percent, short } from "../ui/text";
+import { counted, fileName, grouped, hex, percent, short, shortened } from "../ui/text";
 import { placeText } from "./functions";
 
 export function CodeView(props: ViewProps) {
-    const loaded = useLoaded(() => props.report.code());
+    const loaded = useLoaded(() => Promise.all([props.report.code(), props.report.branches()]));
     if (loaded === undefined || loaded instanceof Error) return <Loading what="the code" error={loaded} />;
-    return <Both {...props} code={loaded} />;
+    return <Both {...props} code={loaded[0]} branches={loaded[1]} />;
 }
 
-function Both({ report, place, metric, setMetric, go, keep, code }: ViewProps & { code: Code }) {
+function Both({ report, place, metric, setMetric, go, keep, code, branches }: ViewProps & { code: Code; branches: Branches }) {
     const { head } = report;
     const { instructions, lines } = code.part;
     const query = place.query ?? "";
     const setQuery = (query: string) => keep({ query });
     const [wanted, setSide] = useState<"source" | "code">("source");
+    // On a narrow screen, a link to an instruction shows instructions.
+    useEffect(() => {
+        if (place.address !== undefined) setSide("code");
+    }, [place.address]);
     const [line, setLine] = useState<{ source: number; line: number } | undefined>(undefined);
 
     // Functions with something to show, in order of decreasing cost.
@@ -63,6 +68,7 @@ function Both({ report, place, metric, setMetric, go, keep, code }: ViewProps & 
                 <MetricChoice metrics={head.metrics} value={metric} onChange={setMetric} />
                 <SeenLegend heat={head.metrics[metric]?.name ?? "cost"} />
             </ViewHead>
+            <WholeNote place={place} what="Counts are" />
             <div class={source < 0 ? "code no-source" : "code"}>
                 <aside class="code-functions" aria-label="Functions">
                     <Search label="Search functions" value={query} onInput={setQuery} note={query === "" ? "" : grouped(found.length)} />
@@ -108,7 +114,7 @@ function Both({ report, place, metric, setMetric, go, keep, code }: ViewProps & 
                     </h2>
                     {source < 0 && <p class="note">No debug information says where this function's source is.</p>}
                     {rows.length > 0 ? (
-                        <Instructions report={report} code={code} rows={rows} costOf={costOf} costName={costName} line={line} selectLine={setLine} address={place.address} />
+                        <Instructions report={report} code={code} branches={branches} rows={rows} costOf={costOf} costName={costName} line={line} selectLine={setLine} address={place.address} />
                     ) : (
                         <p class="empty">The instructions of this function are not in the report.</p>
                     )}
@@ -181,7 +187,7 @@ function Rows(props: { count: number; label: string; at?: number; row: (i: numbe
 /// Strength of a background: a hundredth of the maximum is still visible.
 const heat = (part: number, most: number) => (part > 0 && most > 0 ? Math.max(0.06, Math.sqrt(part / most)) : 0);
 
-function Source(props: { code: Code; source: number; f: number; first: number; metric: number; line: number | undefined; select: (line: number) => void; place: ViewProps["place"] }) {
+export function Source(props: { code: Code; source: number; f: number; first: number; metric: number; line: number | undefined; select: (line: number) => void; place: ViewProps["place"] }) {
     const { code, source } = props;
     const { lines } = code.part;
     const byLine = useMemo(() => {
@@ -239,6 +245,7 @@ function Source(props: { code: Code; source: number; f: number; first: number; m
 function Instructions(props: {
     report: ViewProps["report"];
     code: Code;
+    branches: Branches;
     rows: number[];
     costOf: (i: number) => number;
     costName: string;
@@ -254,6 +261,7 @@ function Instructions(props: {
         if (of === undefined) return rows;
         return rows.flatMap((i, k) => ((of[i] ?? -1) !== (k === 0 ? -1 : (of[rows[k - 1]!] ?? -1)) ? [-1 - i, i] : [i]));
     }, [rows]);
+    const branchAt = useMemo(() => new Map(Array.from(props.branches.address, (a, b) => [a, b] as const)), [props.branches]);
     // Relative to the hottest line of the function; if nothing is hot, nothing is highlighted.
     const most = useMemo(() => {
         let all = 0;
@@ -278,16 +286,56 @@ function Instructions(props: {
             const newLine = instructions.line[i]! > 0 && (before === undefined || instructions.line[before] !== instructions.line[i] || instructions.source[before] !== instructions.source[i]);
             const source = instructions.source[i]!;
             return (
-                <div key={i} class={`line with-code${isLine(i) ? " chosen" : ""}${code.address[i] === props.address ? " goal" : ""}${active}`} style={{ "--heat-part": heat(cost, most) }}
-                    onClick={() => choose(i)}>
+                <div key={i} class={`line instruction with-code${isLine(i) ? " chosen" : ""}${code.address[i] === props.address ? " goal" : ""}${active}`} style={{ "--heat-part": heat(cost, most) }}
+                    onClick={(event) => !(event.target as HTMLElement).closest("a") && choose(i)}>
                     <span class="gutter"><SeenMark seen={instructions.seen[i]!} /></span>
                     <span class="line-number" title={isaNames[instructions.isa[i]!]}>{hex(code.address[i]!).slice(2)}</span>
                     <span class="cost" title={`${grouped(cost)}; ${seenWords[instructions.seen[i]!]}`}>{cost > 0 ? short(cost) : ""}</span>
-                    <code>{texts[instructions.text[i]!] || `${isaNames[instructions.isa[i]!]}, ${counted(instructions.bytes[i]!, "byte")}`}</code>
+                    <InstructionText text={texts[instructions.text[i]!] || `${isaNames[instructions.isa[i]!]}, ${counted(instructions.bytes[i]!, "byte")}`}
+                        report={report} branches={props.branches} b={branchAt.get(code.address[i]!) ?? -1} at={code.address[i]!} />
                     <span class="of-line" title={report.sourceName(source)}>{newLine ? `${source >= 0 ? fileName(report.sourceName(source)) : ""}:${instructions.line[i]}` : ""}</span>
                 </div>
             );
         }} />
+    );
+}
+
+/// An instruction; where it leads is a link with a name.
+function InstructionText({ text, report, branches, b, at }: { text: string; report: ViewProps["report"]; branches: Branches; b: number; at: bigint }) {
+    const space = text.indexOf(" ");
+    const target = b < 0 ? 0n : branches.target[b]!;
+    if (target === 0n) return <code><span class="mnemonic">{space < 0 ? text : text.slice(0, space)}</span>{space < 0 ? "" : text.slice(space)}</code>;
+    const f = report.functionAt(target);
+    const name = report.placeName(target);
+    // The address that the text ends with is that of the target.
+    const before = text.replace(/#?0x[0-9a-f]+$/i, "");
+    const cut = before === text ? before + " " : before;
+    const way = target === at ? "↻" : target < at ? "↑" : "↓";
+    // Within a function, the distance from its beginning is enough.
+    const near = f >= 0 && f === report.functionAt(at);
+    const label = name === "" ? hex(target) : near ? name.slice(name.lastIndexOf("+")).replace(/^[^+].*/, "+0x0") : shortened(name, 48);
+    return (
+        <code>
+            <span class="mnemonic">{cut.slice(0, cut.indexOf(" "))}</span>
+            {cut.slice(cut.indexOf(" "))}
+            {f < 0 ? <span class="target">{label}</span> : (
+                <a class="target" href={hashOf({ view: "code", function: f, address: target })} title={`${name}, ${hex(target)}`}>{label}</a>
+            )}
+            <span class="way" aria-hidden="true"> {near ? way : "→"}</span>
+            <Ways branches={branches} b={b} />
+        </code>
+    );
+}
+
+/// How often a branch was taken and not taken.
+function Ways({ branches, b }: { branches: Branches; b: number }) {
+    const { kind, taken, notTaken, seenTaken, seenNotTaken } = branches.part.branches;
+    if (b < 0 || kind[b] !== 0) return null;
+    const never = (times: number, seen: number) => (times > 0 ? short(times) : taken[b]! + notTaken[b]! === 0 ? "–" : seen === Seen.notObserved ? "not observed" : "never");
+    return (
+        <span class="ways" title={`taken ${grouped(taken[b]!)}, not taken ${grouped(notTaken[b]!)}`}>
+            taken <b class={taken[b] === 0 ? "missed" : ""}>{never(taken[b]!, seenTaken[b]!)}</b>, not <b class={notTaken[b] === 0 ? "missed" : ""}>{never(notTaken[b]!, seenNotTaken[b]!)}</b>
+        </span>
     );
 }
 

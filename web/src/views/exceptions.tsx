@@ -3,9 +3,10 @@ import { useMemo } from "preact/hooks";
 
 import { markKinds, type Timeline } from "../data/model";
 import { Loading, useLoaded, ViewHead } from "../ui/parts";
+import { RangeBar, selectedRange, WholeNote } from "../ui/range";
 import type { ViewProps } from "../ui/state";
 import { type Column, DataTable } from "../ui/table";
-import { grouped, timeText } from "../ui/text";
+import { counted, grouped, timeText } from "../ui/text";
 import { aroundMoment } from "./timeline";
 
 export function ExceptionsView(props: ViewProps) {
@@ -42,6 +43,7 @@ export function ExceptionsView(props: ViewProps) {
                 title="Exceptions"
                 note={`Times are from entry to return, in ${units.join(" or ")}. A dash: no return was seen, or the handler ran where nothing is traced.`}
             />
+            <WholeNote place={props.place} what="These figures are" />
             <DataTable label="Exceptions" columns={columns} rows={exceptions.map((_, i) => i)} sort={{ by: "times", down: true }} />
             {has.marks > 0 && <Each {...props} />}
         </>
@@ -55,11 +57,13 @@ function Each(props: ViewProps) {
     return <Moments {...props} timeline={loaded} />;
 }
 
-function Moments({ go, timeline }: ViewProps & { timeline: Timeline }) {
+function Moments({ go, place, keep, timeline }: ViewProps & { timeline: Timeline }) {
     const { marks } = timeline;
     const { texts, tracks, axis } = timeline.part;
     const exception = markKinds.indexOf("exception");
-    const rows = useMemo(() => marks.kind.map((_, i) => i).filter((i) => marks.kind[i] === exception), []);
+    const all = useMemo(() => marks.kind.map((_, i) => i).filter((i) => marks.kind[i] === exception), []);
+    const range = selectedRange(timeline, place);
+    const rows = useMemo(() => (range ? all.filter((i) => marks.begin[i]! >= range.from && marks.begin[i]! < range.to) : all), [place.range]);
     const columns = useMemo<Column[]>(
         () => [
             { id: "at", name: "At", number: true, width: "150px", value: (i) => marks.begin[i]!, show: (i) => timeText(marks.begin[i]!, axis.unit, axis.ticksPerSecond) },
@@ -68,11 +72,14 @@ function Moments({ go, timeline }: ViewProps & { timeline: Timeline }) {
         ],
         [],
     );
-    if (rows.length === 0) return null;
+    if (all.length === 0) return null;
     return (
         <section class="below" aria-labelledby="each">
             <h2 id="each">When each was taken</h2>
-            <p class="note">A row opens the timeline there.</p>
+            <RangeBar timeline={timeline} place={place} keep={keep} />
+            <p class="note">
+                {range ? `${counted(rows.length, "exception")} in the range. ` : ""}A row opens the timeline there.
+            </p>
             <DataTable
                 label="Each exception"
                 columns={columns}

@@ -1,13 +1,18 @@
 /// All functions with their costs; one function with its callers.
+import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 
+import { inRange } from "../data/range";
 import { costsByFunction, inclusive, subtree, type Tree } from "../data/tree";
 import { matcher } from "../data/search";
 import { Copy, MetricChoice, Name, Search, Share, ViewHead, useLoaded } from "../ui/parts";
+import { RangeBar, RangeNote, selectedRange, useTimeline } from "../ui/range";
 import { hashOf, type ViewProps } from "../ui/state";
 import { type Column, DataTable } from "../ui/table";
 import { ContextChoice } from "./calls";
-import { counted, fileName, grouped, hex, short, withUnit } from "../ui/text";
+import { OwnChoice, ownOnly } from "./coverage";
+import { SingleCalls } from "./singles";
+import { counted, fileName, grouped, hex, short, timeText, withUnit } from "../ui/text";
 
 /// The call tree, if there is one.
 function useTree(report: ViewProps["report"]): Tree | undefined {
@@ -22,20 +27,32 @@ export function FunctionsView({ report, place, metric, setMetric, context, setCo
     const setQuery = (query: string) => keep({ query });
     const tree = useTree(report);
     // For one core, thread, task or source, costs are those of its calls.
-    const part = useMemo(() => (tree && context > 0 ? costsByFunction(subtree(tree, context), metric, functions.name.length) : undefined), [tree, context, metric]);
+    const timeline = useTimeline(report);
+    const range = selectedRange(timeline, place);
+    const ranged = useMemo(() => (timeline && range ? inRange(timeline, range, functions.name.length) : undefined), [timeline, place.range]);
+    const other = useMemo(() => {
+        const against = selectedRange(timeline, { ...place, range: place.against });
+        return timeline && ranged && against ? { range: against, ...costsByFunction(inRange(timeline, against, functions.name.length).tree, 0, functions.name.length) } : undefined;
+    }, [timeline, ranged, place.against]);
+    const part = useMemo(() => {
+        if (ranged) return costsByFunction(ranged.tree, 0, functions.name.length);
+        return tree && context > 0 ? costsByFunction(subtree(tree, context), metric, functions.name.length) : undefined;
+    }, [tree, context, metric, ranged]);
+    const own = ownOnly(report, place);
     const self: ArrayLike<number> = part?.self ?? functions.self[metric] ?? [];
     const whole: ArrayLike<number> | undefined = part?.total ?? functions.inclusive?.[metric];
     const calls: ArrayLike<number> = part?.calls ?? functions.calls;
     const total = useMemo(() => Array.from(self).reduce((sum, c) => sum + c, 0), [self]);
-    const unit = head.metrics[metric]?.name ?? "";
+    const unit = ranged ? timeline!.part.axis.unit : (head.metrics[metric]?.name ?? "");
     const rows = useMemo(() => {
         const is = matcher(query);
         return functions.name
             .map((_, i) => i)
             .filter((i) => report.isFunction(i))
-            .filter((i) => part === undefined || part.total[i]! > 0 || part.calls[i]! > 0)
+            .filter((i) => part === undefined || part.total[i]! > 0 || part.calls[i]! > 0 || (other !== undefined && (other.total[i]! > 0 || other.calls[i]! > 0)))
+            .filter((i) => own !== true || functions.own[i] === 1)
             .filter((i) => is === undefined || is(`${functions.name[i]} ${report.imageName(i)} ${report.sourceName(functions.source[i]!)}`));
-    }, [query, part]);
+    }, [query, part, other, own]);
     const columns = useMemo<Column[]>(() => {
         const out: Column[] = [
             {
@@ -73,6 +90,23 @@ export function FunctionsView({ report, place, metric, setMetric, context, setCo
                     </span>
                 ),
             });
+        if (other && part) {
+            const change = (id: string, name: string, now: ArrayLike<number>, then: ArrayLike<number>): Column => ({
+                id,
+                name,
+                title: `${unit} in this range more than in the other`,
+                number: true,
+                width: "minmax(100px, 130px)",
+                value: (i) => now[i]! - then[i]!,
+                show: (i) => <span title={`${grouped(now[i]!)} here, ${grouped(then[i]!)} there`}>{now[i]! > then[i]! ? "+" : ""}{grouped(now[i]! - then[i]!)}</span>,
+            });
+            out.push(
+                { id: "there", name: "Self there", title: `${unit} of the function itself in the other range`, number: true, width: "minmax(90px, 120px)", value: (i) => other.self[i]! },
+                change("change", "Self ±", part.self, other.self),
+                { id: "total there", name: "Total there", number: true, width: "minmax(90px, 120px)", value: (i) => other.total[i]! },
+                change("total change", "Total ±", part.total, other.total),
+            );
+        }
         if (Array.from(calls).some((c) => c > 0))
             out.push({ id: "calls", name: "Calls", number: true, width: "86px", value: (i) => calls[i] ?? 0 });
         if (head.images.length > 1)
@@ -89,7 +123,7 @@ export function FunctionsView({ report, place, metric, setMetric, context, setCo
                 show: (i) => <span title={report.sourceName(functions.source[i]!)}>{placeText(report, functions.source[i]!, functions.line[i]!)}</span>,
             });
         return out;
-    }, [metric, part]);
+    }, [metric, part, other]);
     const chosen = place.function;
     // Before the browser paints: whoever sees the function can close it.
     useLayoutEffect(() => {
@@ -102,22 +136,29 @@ export function FunctionsView({ report, place, metric, setMetric, context, setCo
     }, [chosen]);
     return (
         <>
-            <ViewHead title="Functions" note={head.metrics[metric]?.note}>
+            <ViewHead title="Functions" note={ranged ? undefined : head.metrics[metric]?.note}>
                 <Search label="Search functions" value={query} onInput={setQuery} note={query === "" ? "" : counted(rows.length, "function")} />
-                <MetricChoice metrics={head.metrics} value={metric} onChange={setMetric} />
-                {tree && <ContextChoice report={report} tree={tree} value={context} onChange={setContext} />}
+                {!ranged && <MetricChoice metrics={head.metrics} value={metric} onChange={setMetric} />}
+                {tree && !ranged && <ContextChoice report={report} tree={tree} value={context} onChange={setContext} />}
+                <OwnChoice report={report} place={place} keep={keep} />
             </ViewHead>
+            {timeline && <RangeBar timeline={timeline} place={place} keep={keep} />}
+            {timeline && range && ranged && <RangeNote timeline={timeline} range={range} part={ranged} />}
+            {other && <p class="note">Compared with {timeText(other.range.from, unit, timeline!.part.axis.ticksPerSecond)} to {timeText(other.range.to, unit, timeline!.part.axis.ticksPerSecond)}: ± is this range less the other one.</p>}
             <DataTable
+                key={other ? "compared" : ""}
                 label="Functions"
                 columns={columns}
                 rows={rows}
-                sort={{ by: "self", down: true }}
+                sort={{ by: other ? "change" : "self", down: true }}
                 selected={chosen}
                 open={(i) => go({ view: "functions", function: i })}
                 height={chosen === undefined ? undefined : "min(48vh, 600px)"}
             />
             {chosen !== undefined && chosen < functions.name.length && (
-                <FunctionDetail key={chosen} report={report} f={chosen} metric={metric} />
+                <FunctionDetail key={chosen} report={report} f={chosen} metric={metric} ranged={ranged?.tree} unit={unit}>
+                    {timeline && <SingleCalls key={chosen} report={report} timeline={timeline} f={chosen} range={range} go={go} />}
+                </FunctionDetail>
             )}
         </>
     );
@@ -129,7 +170,7 @@ export function placeText(report: ViewProps["report"], source: number, line: num
 }
 
 /// Everything known about one function.
-function FunctionDetail({ report, f, metric }: { report: ViewProps["report"]; f: number; metric: number }) {
+function FunctionDetail({ report, f, metric, ranged, unit, children }: { report: ViewProps["report"]; f: number; metric: number; ranged: Tree | undefined; unit: string; children?: ComponentChildren }) {
     const { head } = report;
     const { functions, has } = head;
     const address = report.functionAddress[f] ?? 0n;
@@ -157,7 +198,8 @@ function FunctionDetail({ report, f, metric }: { report: ViewProps["report"]; f:
                 <Copy text={() => functions.linkage[f] || report.functionName(f)} what="Copy the name" />
                 <a class="button" href={hashOf({ view: "functions" })} title="( Esc )">Close</a>
             </p>
-            {has.calls > 1 ? <Around report={report} f={f} metric={metric} /> : has.edges > 0 && <AroundByEdges report={report} f={f} />}
+            {children}
+            {ranged ? <AroundIn report={report} f={f} metric={0} tree={ranged} unit={unit} /> : has.calls > 1 ? <Around report={report} f={f} metric={metric} /> : has.edges > 0 && <AroundByEdges report={report} f={f} />}
         </section>
     );
 }
@@ -179,10 +221,14 @@ interface Neighbour {
 /// Callers and callees, from the call tree.
 function Around({ report, f, metric }: { report: ViewProps["report"]; f: number; metric: number }) {
     const tree = useLoaded(() => report.calls());
+    if (tree === undefined || tree instanceof Error) return <Neighbours report={report} callers={new Map()} callees={new Map()} unit="cost" />;
+    return <AroundIn report={report} f={f} metric={metric} tree={tree} unit={report.head.metrics[metric]?.name ?? "cost"} />;
+}
+
+function AroundIn({ report, f, metric, tree, unit }: { report: ViewProps["report"]; f: number; metric: number; tree: Tree; unit: string }) {
     const { callers, callees } = useMemo(() => {
         const callers = new Map<number, Neighbour>();
         const callees = new Map<number, Neighbour>();
-        if (tree === undefined || tree instanceof Error) return { callers, callees };
         const cost = inclusive(tree, metric);
         const add = (to: typeof callers, name: number, node: number) => {
             const entry = to.get(name) ?? { calls: 0, cost: 0 };
@@ -197,7 +243,7 @@ function Around({ report, f, metric }: { report: ViewProps["report"]; f: number;
         }
         return { callers, callees };
     }, [tree, metric]);
-    return <Neighbours report={report} callers={callers} callees={callees} unit={report.head.metrics[metric]?.name ?? "cost"} />;
+    return <Neighbours report={report} callers={callers} callees={callees} unit={unit} />;
 }
 
 /// The same from branches, if there is no call tree: how often a call was seen, but not its cost.

@@ -4,6 +4,7 @@ import { useMemo } from "preact/hooks";
 import { addresses } from "../data/decode";
 import { matcher } from "../data/search";
 import { MetricChoice, Name, Search, Share, ViewHead } from "../ui/parts";
+import { WholeNote } from "../ui/range";
 import type { ViewProps } from "../ui/state";
 import { type Column, DataTable } from "../ui/table";
 import { counted, grouped, hex, short } from "../ui/text";
@@ -91,6 +92,7 @@ export function LoopsView({ report, metric, setMetric, go, place, keep }: ViewPr
                 <Search label="Search loops" value={query} onInput={setQuery} note={query === "" ? "" : counted(rows.length, "loop")} />
                 <MetricChoice metrics={head.metrics} value={metric} onChange={setMetric} />
             </ViewHead>
+            <WholeNote place={place} what="Loops are" />
             <DataTable
                 label="Loops"
                 columns={columns}

@@ -1,8 +1,9 @@
 /// How far the capture can be trusted, then its figures and the highest costs.
-import { Name, Share } from "../ui/parts";
+import { Name, Share, TrustList } from "../ui/parts";
 import { hashOf, type ViewProps } from "../ui/state";
-import { counted, grouped, short } from "../ui/text";
+import { counted, grouped, percent, short } from "../ui/text";
 import { viewsOf } from "../data/views";
+import { Glance } from "./glance";
 
 const severities = ["good", "note", "warning", "bad"] as const;
 const signs = ["✓", "i", "!", "✕"] as const;
@@ -13,16 +14,35 @@ function spaced(value: string): string {
     return value.replace(/^\d{4,}(?![\d.])/, (n) => grouped(Number(n)));
 }
 
+/// Functions with their own costs.
+function Top({ report, list, total }: { report: ViewProps["report"]; list: { cost: number; f: number }[]; total: number }) {
+    return (
+        <ol class="top-functions">
+            {list.map(({ cost, f }) => (
+                <li key={f}>
+                    <a href={hashOf({ view: "functions", function: f })}>
+                        <Name name={report.functionName(f)} most={44} />
+                    </a>
+                    <span class="number">{short(cost)}</span>
+                    <Share part={cost} whole={total} />
+                </li>
+            ))}
+        </ol>
+    );
+}
+
 export function SummaryView({ report, metric }: ViewProps) {
     const { head } = report;
     const { functions } = head;
     const costs = functions.self[metric] ?? [];
     const total = costs.reduce((sum, c) => sum + c, 0);
-    const top = costs
+    const ranked = costs
         .map((cost, f) => ({ cost, f }))
         .filter((x) => x.cost > 0)
-        .sort((a, b) => b.cost - a.cost)
-        .slice(0, 8);
+        .sort((a, b) => b.cost - a.cost);
+    const own = report.hasOwn ? ranked.filter((x) => functions.own[x.f] === 1) : [];
+    const others = own.length > 0 ? ranked.filter((x) => functions.own[x.f] !== 1) : ranked;
+    const sum = (list: typeof ranked) => list.reduce((all, x) => all + x.cost, 0);
     const cost = (l: { costs: number[] }) => l.costs[metric] ?? 0;
     const levels = [...head.levels].sort((a, b) => cost(b) - cost(a));
     const levelsTotal = levels.reduce((sum, l) => sum + cost(l), 0);
@@ -76,20 +96,24 @@ export function SummaryView({ report, metric }: ViewProps) {
                     ))}
                 </dl>
             </section>
-            {top.length > 0 && (
+            <Glance report={report} metric={metric} />
+            {ranked.length > 0 && (
                 <section aria-labelledby="top">
                     <h2 id="top">Where most {head.metrics[metric]?.name ?? ""} went</h2>
-                    <ol class="top-functions">
-                        {top.map(({ cost, f }) => (
-                            <li key={f}>
-                                <a href={hashOf({ view: "functions", function: f })}>
-                                    <Name name={report.functionName(f)} most={44} />
-                                </a>
-                                <span class="number">{short(cost)}</span>
-                                <Share part={cost} whole={total} />
-                            </li>
-                        ))}
-                    </ol>
+                    {own.length > 0 && (
+                        <>
+                            <h3>
+                                Your code <span class="quiet">{percent(sum(own), total)}</span>
+                            </h3>
+                            <Top report={report} list={own.slice(0, 8)} total={total} />
+                            {others.length > 0 && (
+                                <h3>
+                                    Libraries and the rest <span class="quiet">{percent(sum(others), total)}</span>
+                                </h3>
+                            )}
+                        </>
+                    )}
+                    <Top report={report} list={others.slice(0, own.length > 0 ? 4 : 8)} total={total} />
                     <p class="note">
                         Of the function itself, without what it calls.{" "}
                         <a href={hashOf({ view: "functions" })}>All {counted(functions.name.filter((_, f) => report.isFunction(f)).length, "function")}</a>
@@ -115,21 +139,7 @@ export function SummaryView({ report, metric }: ViewProps) {
             {head.trust.length > 0 && (
                 <section aria-labelledby="trust">
                     <h2 id="trust">What is exact, and what is not</h2>
-                    <dl class="trust">
-                        {head.trust.map((t) => (
-                            <div key={t.view}>
-                                <dt>{t.view}</dt>
-                                {([["exact", t.exact], ["estimated", t.estimated], ["not known", t.notKnown]] as const).map(
-                                    ([word, what]) =>
-                                        what !== "" && (
-                                            <dd key={word}>
-                                                <span class={`chip ${word.replace(" ", "-")}`}>{word}</span> {what}
-                                            </dd>
-                                        ),
-                                )}
-                            </div>
-                        ))}
-                    </dl>
+                    <TrustList trust={head.trust} named />
                 </section>
             )}
             {head.images.length > 0 && (

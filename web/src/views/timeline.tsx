@@ -6,9 +6,12 @@ import { lowerBound, matcher } from "../data/search";
 import { markKinds, type Timeline } from "../data/model";
 import { begin, canvasFont, fitting, labelFont, useFrame, useSize } from "../ui/canvas";
 import { Choice, Copy, Loading, Name, Search, ViewHead, useLoaded } from "../ui/parts";
+import { inRange, rangeText } from "../data/range";
+import { RangeBar, RangeNote, selectedRange } from "../ui/range";
 import { hashOf, type ViewProps } from "../ui/state";
 import { type Column, DataTable } from "../ui/table";
 import { counted, grouped, short, shortened, timeText } from "../ui/text";
+import { picked, pickOf, Slower } from "./singles";
 import { type Colors, colorOf, colors, hatch, stillness, useTheme } from "../ui/theme";
 
 const laneHeight = 17;
@@ -107,7 +110,17 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
     const theme = useTheme();
     const query = place.query ?? "";
     const setQuery = (query: string) => keep({ query });
-    const [selected, setSelected] = useState(-1);
+    const [selected, select] = useState(() => picked(timeline, place.pick));
+    const setSelected = (slice: number) => {
+        select(slice);
+        keep({ pick: slice < 0 ? undefined : pickOf(timeline, slice) });
+    };
+    useEffect(() => select(picked(timeline, place.pick)), [place.pick]);
+    const range = selectedRange(timeline, place);
+    const ranged = useMemo(() => range && inRange(timeline, range, report.head.functions.name.length), [timeline, place.range]);
+    // While a range is drawn.
+    const [selecting, setSelecting] = useState(false);
+    const drawing = useRef<{ from: number; to: number } | undefined>(undefined);
     const [asTable, setAsTable] = useState(false);
     // Tracks with something to show can be selected.
     const [only, setOnly] = useState(-1);
@@ -229,9 +242,29 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
             c.lineTo(size.width, Math.round(y + row.height + trackGap / 2) + 0.5);
             c.stroke();
         }
+        // The selected range, or the one that is being drawn.
+        const marked = drawing.current ?? range;
+        if (marked) {
+            const x0 = Math.max(left, x(Math.min(marked.from, marked.to)));
+            const x1 = Math.min(size.width, x(Math.max(marked.from, marked.to)));
+            if (x1 >= left && x0 <= size.width) {
+                c.fillStyle = palette.accent;
+                c.globalAlpha = 0.14;
+                c.fillRect(x0, axisHeight, Math.max(1, x1 - x0), size.height);
+                c.globalAlpha = 1;
+                c.fillRect(x0, axisHeight, 1.5, size.height);
+                c.fillRect(x1 - 1.5, axisHeight, 1.5, size.height);
+            }
+        }
         c.restore();
         c.fillStyle = palette.panel;
         c.fillRect(0, 0, size.width, axisHeight);
+        if (marked) {
+            const x0 = Math.max(left, x(Math.min(marked.from, marked.to)));
+            const x1 = Math.min(size.width, x(Math.max(marked.from, marked.to)));
+            c.fillStyle = palette.accent;
+            if (x1 > x0) c.fillRect(x0, axisHeight - 4, x1 - x0, 3);
+        }
         c.fillStyle = palette.muted;
         c.font = labelFont;
         c.textAlign = "center";
@@ -415,6 +448,10 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
         c.fillRect(left, 0, a - left, h);
         c.fillRect(b, 0, left + w - b, h);
         c.globalAlpha = 1;
+        if (range) {
+            c.fillStyle = palette.accent;
+            c.fillRect(left + (range.from / total) * w, h - 4, Math.max(2, ((range.to - range.from) / total) * w), 4);
+        }
         c.strokeStyle = palette.accent;
         c.lineWidth = 1.5;
         c.strokeRect(a + 0.75, 0.75, Math.max(3, b - a - 1.5), h - 1.5);
@@ -424,7 +461,7 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
         if (!narrow) c.fillText("all of it", 6, h / 2);
     };
 
-    useEffect(draw, [size.width, size.height, rows, matches, selected, theme, asTable]);
+    useEffect(draw, [size.width, size.height, rows, matches, selected, theme, asTable, place.range]);
     useEffect(() => () => cancelAnimationFrame(motion.current), []);
 
     const bounded = (from: number, to: number) => {
@@ -592,6 +629,7 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
             Enter: () => {
                 if (selected >= 0) show(timeline.begin[selected]! - timeline.length[selected]! * 0.1, timeline.begin[selected]! + timeline.length[selected]! * 1.1, true);
             },
+            r: () => slices.depth.length > 0 && keep({ range: rangeText(goal.current) }, true),
             g: () => toGap(1),
             G: () => toGap(-1),
             Escape: () => (selected >= 0 ? setSelected(-1) : show(0, total, true)),
@@ -626,12 +664,19 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
                         <button type="button" onClick={() => toGap(1)} title="Next gap ( g )">{counted(gaps.length, "gap")} ›</button>
                     </div>
                 )}
+                {slices.depth.length > 0 && (
+                    <button type="button" class="button" aria-pressed={selecting} title="Dragging selects a range: so it does with Shift, and on the scale" onClick={() => setSelecting(!selecting)}>
+                        Select by dragging
+                    </button>
+                )}
                 <button type="button" class="button" aria-pressed={asTable} onClick={() => setAsTable(!asTable)}>
                     As a table
                 </button>
-                <Copy text={() => `${location.href.split("#")[0]}${hashOf({ view: "timeline", from: Math.floor(goal.current.from), to: Math.ceil(goal.current.to) })}`} what="Copy a link" />
+                <Copy text={() => `${location.href.split("#")[0]}${hashOf({ view: "timeline", from: Math.floor(goal.current.from), to: Math.ceil(goal.current.to), range: place.range, ranges: place.ranges, pick: place.pick })}`} what="Copy a link" />
             </ViewHead>
             <p class="note" role="status">{gapSaid}</p>
+            {slices.depth.length > 0 && <RangeBar timeline={timeline} place={place} keep={keep} seen={seen} />}
+            {range && ranged && <RangeNote timeline={timeline} range={range} part={ranged} />}
             <div hidden={asTable}>
                 <ul class="legend" aria-label="Marks">
                     {[...new Set(marks.kind)].sort().map((kind) => (
@@ -672,10 +717,23 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
                     onPointerDown={(event) => {
                         if (event.button !== 0) return;
                         pinch.current.set(event.pointerId, event.clientX);
+                        const box = frame.current!.getBoundingClientRect();
+                        if (slices.depth.length > 0 && (selecting || event.shiftKey || event.clientY - box.top < axisHeight) && event.clientX - box.left >= left && pinch.current.size === 1) {
+                            frame.current!.setPointerCapture(event.pointerId);
+                            const t = timeAt(event.clientX);
+                            drawing.current = { from: t, to: t };
+                        }
                         drag.current = { x: event.clientX, y: event.clientY, top: frame.current!.scrollTop, ...view.current, moved: false };
                     }}
                     onPointerMove={(event) => {
                         const d = drag.current;
+                        if (drawing.current && event.buttons & 1) {
+                            drawing.current.to = Math.max(0, Math.min(total, timeAt(event.clientX)));
+                            d!.moved ||= Math.abs(event.clientX - d!.x) >= 5;
+                            setTip(undefined);
+                            draw();
+                            return;
+                        }
                         if (d && event.buttons & 1) {
                             if (pinch.current.size === 2) {
                                 const [a, b] = [...pinch.current.values()] as [number, number];
@@ -709,11 +767,17 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
                     }}
                     onPointerUp={(event) => {
                         pinch.current.delete(event.pointerId);
+                        const drawn = drawing.current;
+                        drawing.current = undefined;
+                        if (drawn && drag.current?.moved) {
+                            const from = Math.max(0, Math.round(Math.min(drawn.from, drawn.to)));
+                            keep({ range: rangeText({ from, to: Math.max(from + 1, Math.round(Math.max(drawn.from, drawn.to))) }) }, true);
+                        }
                         window.setTimeout(() => (drag.current = undefined));
                     }}
                     onPointerCancel={(event) => {
                         pinch.current.delete(event.pointerId);
-                        drag.current = undefined;
+                        drag.current = drawing.current = undefined;
                     }}
                     onPointerLeave={() => setTip(undefined)}
                     onClick={(event) => {
@@ -728,7 +792,7 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
                     <div style={{ height: Math.max(0, height + axisHeight - size.height) }} />
                 </div>
                 <p class="note" id="timeline-seen" data-from={seen.from} data-to={seen.to}>
-                    Seen: {time(seen.from)} to {time(seen.to)} of {time(total)}. Wheel or + − zoom, drag or ← → move, double click shows a slice whole.
+                    Seen: {time(seen.from)} to {time(seen.to)} of {time(total)}. Wheel or + − zoom, drag or ← → move, double click shows a slice whole; Shift and drag, a drag on the scale, or r selects a range.
                 </p>
             </div>
             {asTable && <Tables report={report} timeline={timeline} seen={seen} time={time} />}
@@ -744,6 +808,8 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
                     {slices.function[selected]! >= 0 && (
                         <p class="links">
                             <a class="button" href={hashOf({ view: "functions", function: slices.function[selected] })}>Function</a>
+                            <button type="button" class="button" onClick={() => keep({ range: rangeText({ from: timeline.begin[selected]!, to: Math.max(timeline.begin[selected]! + 1, timeline.begin[selected]! + timeline.length[selected]!) }) }, true)}>Select its range</button>
+                            <Slower timeline={timeline} slice={selected} choose={choose} />
                         </p>
                     )}
                 </section>

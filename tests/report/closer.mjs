@@ -1,0 +1,352 @@
+// node closer.mjs WEB FOLDER CHROMIUM WANTED: the figures of FOLDER/closer.html, which a person reads and copies, against
+// those of WANTED (closer_test.py). Prints the program's own functions and their coverage as JSON.
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+
+const [web, folder, executablePath, file] = process.argv.slice(2);
+const require = createRequire(join(resolve(web), "package.json"));
+const { chromium } = require("playwright-core");
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+const wanted = JSON.parse(readFileSync(file, "utf8"));
+
+const failures = [];
+let checks = 0;
+function check(what, good, detail = "") {
+    ++checks;
+    if (!good) failures.push(`${what}${detail === "" ? "" : `: ${detail}`}`);
+}
+function equal(what, is, should) {
+    if (typeof is === "string" && typeof should === "string") {
+        // The first lines that differ say enough.
+        const [a, b] = [is.split("\n"), should.split("\n")];
+        const at = a.findIndex((line, i) => line !== b[i]);
+        check(what, is === should, `${at < 0 ? "nothing more" : a[at]}, not ${b[at < 0 ? a.length : at] ?? "nothing more"}; ${a.length} and ${b.length} lines`);
+    } else check(what, is === should, `${is}, not ${should}`);
+}
+
+// What does not happen within this time never does, on any machine.
+const patience = Number(process.env.WM_PATIENCE ?? 600_000);
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--js-flags=--single-threaded"], timeout: patience });
+const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, reducedMotion: "reduce" });
+const page = await context.newPage();
+page.setDefaultTimeout(patience);
+page.on("console", (message) => message.text().includes("willReadFrequently") || check("nothing on the console", false, message.text()));
+page.on("pageerror", (error) => check("no error", false, error.stack));
+// What is copied is kept here: no clipboard, which is slow, is needed.
+await page.addInitScript(() => Object.defineProperty(navigator, "clipboard", { value: { writeText: async (text) => void (globalThis.copied = text) } }));
+await page.goto(pathToFileURL(join(folder, "closer.html")).href);
+await page.waitForSelector("h1");
+await page.evaluate(axe);
+
+const frames = () => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+async function go(hash, selector) {
+    await page.evaluate((hash) => (location.hash = hash), hash);
+    await page.waitForSelector(selector);
+    await page.waitForFunction(() => !document.querySelector("main p.empty[role=status]"));
+    await frames();
+}
+/// The rows of a table as it is copied.
+async function table(within = "main") {
+    await page.evaluate((within) => {
+        globalThis.copied = undefined;
+        const all = [...document.querySelectorAll(`${within} .table-foot .copy`)];
+        all[0]?.click();
+    }, within);
+    if ((await page.$$(`${within} .table-foot`)).length === 0) return [];
+    await page.waitForFunction(() => globalThis.copied !== undefined);
+    const [head, ...lines] = (await page.evaluate(() => globalThis.copied)).replace(/\n$/, "").split("\n").map((line) => line.split("\t"));
+    return lines.map((line) => Object.fromEntries(head.map((name, i) => [name, line[i]])));
+}
+async function accessible(where) {
+    const found = await page.evaluate(async () => {
+        const rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"];
+        const result = await globalThis.axe.run(document, { runOnly: rules, resultTypes: ["violations"], iframes: false, preload: false });
+        return result.violations.map((v) => `${v.id}: ${v.nodes.slice(0, 2).map((n) => `${n.target.join(" ")} (${n.any.map((a) => a.message).join(", ").slice(0, 200)})`).join("; ")}`);
+    });
+    check(`${where}: accessible`, found.length === 0, found.join("\n      "));
+}
+const sums = (list, key, value) => list.reduce((all, row) => all.set(row[key], (all.get(row[key]) ?? 0) + Number(row[value] ?? 0)), new Map());
+/// By address: a function may have several names. What has no symbol with a size is one.
+const byPlace = (costs) => [...costs].reduce((all, [name, cost]) => all.set(wanted.places[name] ?? "", (all.get(wanted.places[name] ?? "") ?? 0) + cost), new Map());
+
+process.on("uncaughtException", (error) => {
+    for (const failure of failures.slice(0, 40)) console.log(`FAILED ${failure}`);
+    console.log(`FAILED ${error.stack}`);
+    process.exit(1);
+});
+
+// ---- a range through every view
+for (const of of wanted.ranges) {
+    const range = `${of.from}-${of.to}`;
+    await go(`#/functions?range=${range}`, `.view-functions .range-note[data-word]`);
+    await page.waitForFunction((from) => document.querySelector(".range-bar input").value === from, String(of.from));
+    const functions = await table();
+    const self = sums(functions, "Function", "Self");
+    const places = byPlace(self);
+    for (const [place, count] of Object.entries(of.self)) equal(`${range}: instructions at ${place}`, places.get(place) ?? 0, count);
+    equal(`${range}: instructions of all functions`, [...self.values()].reduce((a, b) => a + b, 0), of.to - of.from);
+    const total = sums(functions, "Function", "Total");
+    for (const [name, length] of Object.entries(of.total)) equal(`${range}: ${name} with what it called`, total.get(name) ?? 0, length);
+    const calls = sums(functions, "Function", "Calls");
+    for (const [name, times] of Object.entries(of.calls)) equal(`${range}: calls of ${name}`, calls.get(name) ?? 0, times);
+}
+for (const of of wanted.ranges.slice(0, 5)) {
+    const range = `${of.from}-${of.to}`;
+    await go(`#/calls?range=${range}`, ".view-calls .range-note");
+    await page.click("text=As a table");
+    const places = byPlace(sums(await table(), "Function", "Self"));
+    for (const [place, count] of Object.entries(of.self)) equal(`${range}, flame graph: ${place}`, places.get(place) ?? 0, count);
+    await go(`#/exceptions?range=${range}`, ".view-exceptions .range-bar");
+    equal(`${range}: exceptions`, (await table(".below")).length, of.exceptions);
+}
+
+// ---- single calls: the page and the command say the same
+await go("#/functions?range=", ".view-functions .table");
+for (const of of wanted.calls) {
+    await go("#/functions", ".view-functions .table");
+    await page.fill("[data-search]", `/^${of.function} /`);
+    await page.click(`.table-body .row:has(.name[title="${of.function}"])`);
+    await page.waitForSelector(".singles");
+    const press = async (text, on) => {
+        const button = page.locator(`.singles button:has-text("${text}")`);
+        if (((await button.getAttribute("aria-pressed")) === "true") !== on) await button.click();
+    };
+    await press("With callees", of.callees);
+    await press("With interrupts", of.interrupts);
+    await frames();
+    const what = `${of.function}${of.callees ? "" : " without callees"}${of.interrupts ? "" : " without interrupts"}`;
+    const { durations, histogram } = of.said;
+    const figures = await page.$eval(".durations", (d) => d.dataset.figures).catch(() => "");
+    equal(`${what}: figures`, figures, durations.whole > 0 ? ["least", "median", "p95", "p99", "most"].map((k) => durations[k]).join() : "");
+    const rows = await table(".singles");
+    const text = (r, length, begin) => `${r[length]} ${r[begin]} ${r.Bound ?? r.bound} ${r["Called by"] ?? r.caller}`;
+    equal(`${what}: each call`, rows.map((r) => text(r, "Took", "Began at")).join("\n"), of.rows.map((r) => text(r, "length", "begin")).join("\n"));
+    const bars = await page.$$eval(".histogram button", (all) => all.map((b) => [b.dataset.first, Number(b.dataset.calls)]));
+    if (bars.length > 1) {
+        equal(`${what}: histogram`, JSON.stringify(Object.fromEntries(bars)), JSON.stringify(histogram));
+        const bar = bars.findIndex(([, calls]) => calls > 0);
+        await page.click(`.histogram button >> nth=${bar}`);
+        equal(`${what}: a bar lists its calls`, (await table(".singles")).length, bars[bar][1]);
+    }
+}
+// From the slowest call to the timeline, and on to the next slower and faster ones.
+await accessible("single calls");
+await page.locator('.singles button:has-text("Slowest on the timeline")').press("Enter");
+await page.waitForSelector(".view-timeline .detail .full-name");
+const last = wanted.calls[wanted.calls.length - 1].function;
+equal("the slowest call is selected", await page.textContent(".detail .full-name"), last);
+const took = () => page.$$eval(".detail .facts > div", (all) => all.find((d) => d.firstChild.textContent === "takes").lastChild.textContent);
+check("it is the slowest", await page.isDisabled('.detail button:has-text("Next slower")'));
+const slowest = await took();
+if (!(await page.isDisabled('.detail button:has-text("Next faster")'))) {
+    await page.click('.detail button:has-text("Next faster")');
+    await frames();
+    check("the next faster call is selected", /^2 of /.test(await page.textContent(".detail .links [role=status]")));
+    await page.click('.detail button:has-text("Next slower")');
+    await frames();
+    equal("back to the slowest", await took(), slowest);
+}
+check("the link has the call", /pick=\d/.test(await page.evaluate(() => location.hash)));
+
+// ---- selecting: by the mouse, by keys, typed, kept, compared
+await go("#/timeline", ".view-timeline canvas");
+await page.evaluate(() => (location.hash = "#/timeline?from=0&to=100"));
+const hash = () => page.evaluate(() => location.hash);
+const range = async () => /range=(\d+)-(\d+)/.exec(await hash())?.slice(1).map(Number);
+await go("#/summary", "#health");
+await go("#/timeline", ".view-timeline .timeline canvas");
+const box = await page.locator(".timeline canvas").boundingBox();
+await page.mouse.move(box.x + box.width * 0.4, box.y + 10);
+await page.mouse.down();
+await page.mouse.move(box.x + box.width * 0.6, box.y + 10, { steps: 4 });
+await page.mouse.up();
+await page.waitForFunction(() => /range=/.test(location.hash));
+const drawn = await range();
+check("a drag on the scale selects", drawn[1] - drawn[0] > wanted.instructions * 0.15 && drawn[1] - drawn[0] < wanted.instructions * 0.35, drawn.join());
+check("the note says what it is", /exact|at least/.test(await page.textContent(".range-note .chip")));
+await accessible("a range on the timeline");
+await page.click('.range-bar button:has-text("Keep")');
+await page.waitForSelector(".kept li");
+await page.fill('.range-bar input[name="from"]', "100");
+await page.fill('.range-bar input[name="to"]', "50");
+await page.press('.range-bar input[name="to"]', "Enter");
+check("a range that is none is refused", /two whole numbers/.test(await page.textContent(".range-bar .wrong")));
+await page.fill('.range-bar input[name="to"]', "1,100");
+await page.press('.range-bar input[name="to"]', "Enter");
+await page.waitForFunction(() => /range=100-1100/.test(location.hash));
+await page.goBack();
+await page.waitForFunction((was) => location.hash.includes(`range=${was}`), drawn.join("-"));
+await page.goForward();
+await page.waitForFunction(() => /range=100-1100/.test(location.hash));
+await page.click('.nav a:has-text("Functions")');
+await page.waitForSelector(".view-functions .kept");
+check("the range is kept in other views", (await range()).join() === "100,1100");
+const here = sums(await table(), "Function", "Self");
+await page.click('.kept button:has-text("Compare")');
+await page.waitForFunction(() => /against=/.test(location.hash));
+await page.waitForSelector('[role=columnheader]:has-text("Self ±")');
+const compared = await table();
+for (const row of compared) {
+    equal(`compared: ${row.Function} here`, Number(row.Self), here.get(row.Function) ?? 0);
+    equal(`compared: difference of ${row.Function}`, Number(row["Self ±"]), Number(row.Self) - Number(row["Self there"]));
+}
+equal("compared: the other range is whole", compared.reduce((sum, row) => sum + Number(row["Self there"]), 0), drawn[1] - drawn[0]);
+await accessible("two ranges");
+await page.click('.nav a:has-text("Flame graph")');
+await page.waitForSelector(".view-calls #both");
+equal("the difference flame graph is of both ranges", (await page.$$eval(".detail .facts dd", (all) => all.map((d) => d.textContent.replace(/\D/g, "")))).slice(0, 2).join(), `${drawn[1] - drawn[0]},1000`);
+await accessible("the difference of two ranges");
+await page.goBack();
+await page.waitForSelector(".view-functions .kept");
+const link = await hash();
+await page.goto("about:blank");
+await page.goto(pathToFileURL(join(folder, "closer.html")).href + link);
+await page.waitForSelector('[role=columnheader]:has-text("Self ±")');
+check("a link leads to both ranges", true);
+await page.evaluate(axe);
+await page.click('.range-bar button:has-text("Whole timeline")');
+await page.waitForFunction(() => !/range=\d/.test(location.hash));
+await go("#/timeline", ".view-timeline .timeline");
+await page.focus(".timeline");
+await page.keyboard.press("r");
+await page.waitForFunction(() => /range=0-/.test(location.hash));
+equal("r selects what is seen", (await range()).join(), `0,${wanted.instructions}`);
+
+// ---- coverage
+await go("#/coverage?own=0", ".view-coverage .table");
+const of = (row, what) => (Number(row[what]) > 0 ? Number(row[`${what} executed`]) / Number(row[what]) : "");
+const rowsOf = (list, key) => list.filter((r) => r[key] !== "all").map((r) => [r[key], r.instructions, Number(r["instructions not executed"]) + Number(r["instructions not observed"]), of(r, "lines"), of(r, "directions")].join(" ")).sort().join("\n");
+const shown = (list, key) => list.map((r) => [r[key], r.Instructions, r["Did not run"], r.Lines ?? "", r.Directions ?? ""].join(" ")).sort().join("\n");
+equal("coverage by file", shown(await table(), "File"), rowsOf(wanted.coverage.file, "file"));
+const summed = () => page.$$eval(".coverage-sum dd", (all) => Object.fromEntries(all.map((d) => [d.dataset.of, [Number(d.dataset.ran), Number(d.dataset.all)]])));
+const all = wanted.coverage.file.find((r) => r.file === "all");
+for (const [page_, command] of [["instructions", "instructions"], ["lines", "lines"], ["directions of branches", "directions"]])
+    equal(`coverage in all: ${page_}`, (await summed())[page_].join(), [all[`${command} executed`], all[command]].join());
+await page.click('.segments >> text="Functions"');
+await frames();
+equal("coverage by function", shown(await table(), "Function"), rowsOf(wanted.coverage.function, "function"));
+await page.click('.segments >> text="Never run"');
+await frames();
+equal("functions that never ran", (await table()).length, wanted.coverage.function.filter((r) => r["instructions executed"] === "0" && r.function !== "all").length);
+await page.click('.segments >> text="Code not run"');
+await frames();
+const uncovered = wanted.coverage.uncovered;
+equal("code that did not run", (await table()).map((r) => `${r.Instructions} ${r.Seen}`).sort().join("\n"), uncovered.filter((r) => r.what === "code").map((r) => `${r.instructions} ${r.class}`).sort().join("\n"));
+await page.click('.segments >> text="Ways not taken"');
+await frames();
+equal("ways not taken", (await table()).map((r) => `${r.Went} ${r["Other way"]}`).sort().join("\n"), uncovered.filter((r) => r.what !== "code").map((r) => `${r.what} ${r.class}`).sort().join("\n"));
+await page.click("text=Only my code");
+await page.click('.segments >> text="Lines"');
+await frames();
+const lines = await table();
+check("lines of own code have their source", lines.length > 10 && lines.every((r) => /^interpreter\.c:\d+$|^\w+\.[ch]:\d+$/.test(r.Line)), JSON.stringify(lines[0]));
+await page.focus(".table");
+await page.keyboard.press("ArrowDown");
+await page.keyboard.press("Enter");
+await page.waitForSelector('.beside section[aria-label="Source"] .line.chosen');
+check("the source is beside it", (await page.$$('.beside [aria-label="Source"] .line.with-code')).length > 5);
+await accessible("coverage");
+const sumsOfOwn = await summed();
+await page.click('.segments >> text="Functions"');
+await frames();
+const names = (await table()).map((r) => r.Function);
+console.log(JSON.stringify({ names, sums: sumsOfOwn }));
+
+// ---- disassembly: where branches lead
+await go("#/functions", ".view-functions .table");
+await page.fill("[data-search]", "/^main /");
+await page.click('.table-body .row:has(.name[title="main"])');
+await page.click('.detail a:has-text("Source and code")');
+await page.waitForSelector('section[aria-label="Instructions"] a.target');
+const targets = await page.$$eval('section[aria-label="Instructions"] .line', (all) => all.filter((l) => l.querySelector("a.target")).map((l) => ({ at: l.querySelector(".line-number").textContent, text: l.querySelector("code").textContent, title: l.querySelector("a.target").title, ways: l.querySelector(".ways")?.title ?? "" })));
+for (const { at, title, ways } of targets) {
+    const [, name, hex] = /^(.*), (0x[0-9a-f]+)$/.exec(title);
+    const branch = wanted.branches.find((b) => Number.parseInt(b.address, 16) === Number.parseInt(at, 16));
+    check(`the branch at ${at} is known to waymark branches`, branch !== undefined);
+    if (!branch) continue;
+    equal(`where the branch at ${at} leads`, Number.parseInt(hex, 16), Number.parseInt(branch.target, 16));
+    equal(`its name`, (wanted.places[name.replace(/\+0x[0-9a-f]+$/, "")] ?? "").length > 0, true);
+    if (branch.kind === "conditional") equal(`how often the branch at ${at} was taken`, ways, `taken ${Number(branch.taken).toLocaleString("en")}, not taken ${Number(branch["not_taken"]).toLocaleString("en")}`);
+}
+await accessible("disassembly");
+await page.click('section[aria-label="Instructions"] a.target');
+await page.waitForSelector(".line.goal");
+equal("a target is a link", Number.parseInt(await page.textContent(".line.goal .line-number"), 16), Number.parseInt(/0x[0-9a-f]+$/.exec(targets[0].title)[0], 16));
+
+// ---- the first page
+await go("#/summary", "#glance");
+equal("own code comes first", await page.$eval("#top ~ h3", (h) => h.firstChild.textContent.trim()), "Your code");
+const drawnColours = (selector) =>
+    page.waitForFunction((selector) => {
+        const canvas = document.querySelector(selector);
+        const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        const seen = new Set();
+        for (let i = 0; i < data.length; i += 4) if (data[i + 3] > 0) seen.add((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]);
+        return seen.size > 3;
+    }, selector).then(() => true, () => false);
+check("a small flame graph", await drawnColours(".small-flame canvas"));
+check("a small timeline", await drawnColours(".small-timeline canvas"));
+check("links to what is remarkable", (await page.$$(".remarkable a")).length >= 2);
+await accessible("summary");
+await page.locator(".small-flame").press("Enter");
+await page.waitForSelector(".view-calls .flame");
+
+// ---- another capture beside it
+await page.goto(pathToFileURL(join(folder, "against.html")).href);
+await page.waitForSelector("h1");
+await page.evaluate(axe);
+await page.click('.nav a:has-text("Difference")');
+await page.waitForSelector(".view-against .table");
+const difference = wanted.difference;
+const change = (r) => Number(r.after) - Number(r.before);
+const changed = (list, names) => list.map((r) => names.map((n) => r[n] || "0").join(" ")).sort().join("\n");
+equal("what changed", changed(await table(), ["Function", "Before", "After", "Change", "Calls before", "Calls after"]),
+    changed(difference, ["function", "before", "after", "change", "calls_before", "calls_after"]));
+equal("the first row changed most", Math.abs(Number((await table())[0].Change)), Math.max(...difference.map((r) => Math.abs(change(r)))));
+for (const [word, is] of [["New", (r) => r.before === "0" && r.after !== "0"], ["Gone", (r) => r.after === "0" && r.before !== "0"], ["Grown", (r) => change(r) > 0], ["Shrunk", (r) => change(r) < 0]]) {
+    const text = await page.textContent(`.segments button:has-text("${word}")`);
+    await page.click(`.segments button:has-text("${word}")`);
+    await frames();
+    equal(`${word} functions`, (await table()).map((r) => r.Function).sort().join(), difference.filter(is).map((r) => r.function).sort().join());
+    equal(`the button counts ${word}`, text, `${word} ${difference.filter(is).length}`);
+}
+const [was, now] = await page.$eval(".against-sum", (s) => [Number(s.dataset.before), Number(s.dataset.after)]);
+equal("all before", was, difference.reduce((sum, r) => sum + Number(r.before), 0));
+equal("all after", now, difference.reduce((sum, r) => sum + Number(r.after), 0));
+check("the difference flame graph is drawn", await drawnColours(".flame canvas"));
+const facts = () => page.$$eval(".detail .facts dd", (all) => all.map((d) => d.textContent.replace(/\D/g, "")));
+equal("its root is all", (await facts()).slice(0, 2).join(), [was, now].join());
+await page.focus(".flame");
+await page.keyboard.press("ArrowDown");
+await frames();
+check("its calls can be walked by keys", (await page.textContent(".detail .full-name")) !== "all");
+await page.click('.segments button:has-text("As wide as before")');
+await page.waitForFunction(() => /way=before/.test(location.hash));
+await accessible("the difference");
+await page.emulateMedia({ colorScheme: "dark" });
+await frames();
+await accessible("the difference, dark");
+await page.emulateMedia({ colorScheme: "light" });
+for (const width of [390, 800]) {
+    await page.setViewportSize({ width, height: 844 });
+    await frames();
+    check(`the difference at ${width}: as wide as the screen`, (await page.evaluate(() => document.documentElement.scrollWidth)) <= width);
+}
+await page.goto(pathToFileURL(join(folder, "closer.html")).href);
+await page.waitForSelector("h1");
+
+// ---- narrow screens
+for (const width of [390, 800])
+    for (const view of ["timeline?range=10-200&ranges=10-200_300-400", "functions?range=10-200&ranges=10-200_300-400&against=300-400&function=0", "coverage?which=lines"]) {
+        await page.setViewportSize({ width, height: 844 });
+        await go(`#/${view}`, `.view-${view.split("?")[0]} h1`);
+        await frames();
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+        check(`${view} at ${width}: as wide as the screen`, wide <= width, `${wide}`);
+    }
+await browser.close();
+for (const failure of failures.slice(0, 40)) console.log(`FAILED ${failure}`);
+console.log(`${checks} checks, ${failures.length} failed`);
+process.exit(failures.length === 0 ? 0 : 1);

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""The figures that a report shows of a part of a capture, in a browser (closer.mjs): they equal what a count of every
+instruction of `waymark flow --format tsv` gives, and what `waymark calls` and `waymark coverage` say.
+
+    closer_test.py WAYMARK SOURCE_DIR WEB [--long]
+
+--long: a thousand random ranges in place of forty.
+"""
+import collections
+import json
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from browser_test import CHROMIUM, run, skip  # noqa: E402
+from scratch import Folder, HANGS  # noqa: E402
+
+
+def rows(waymark, *arguments):
+    """The table of a command, as dictionaries."""
+    head, *lines = run(waymark, *arguments, "--format", "tsv").stdout.splitlines()
+    return [dict(zip(head.split("\t"), line.split("\t"))) for line in lines]
+
+
+def functions_of(program):
+    """(begin, end, name) of each function, by binutils."""
+    out = []
+    for line in run("aarch64-linux-gnu-nm", "-S", "--defined-only", program).stdout.splitlines():
+        fields = line.split()
+        if len(fields) == 4 and fields[2] in "tTwW":
+            out.append((int(fields[0], 16), int(fields[0], 16) + int(fields[1], 16), fields[3]))
+    return sorted(out)
+
+
+def executed(waymark, capture, program):
+    """The function of each instruction that ran, in order, by address and name, and where exceptions came."""
+    functions = functions_of(program)
+    at, last = {}, {}
+    for i, (begin, end, _) in enumerate(functions):
+        for address in range(begin, end, 4):
+            at.setdefault(address, i)
+    ran, exceptions = [], []
+    for row in rows(waymark, "flow", capture, "--symbols", program):
+        if row["element"] == "range":
+            ran += [at.get(address, -1) for address in range(int(row["start"], 16), int(row["end"], 16), 4)]
+        elif row["element"] == "exception":
+            exceptions.append(len(ran))
+    return [(hex(functions[i][0]) if i >= 0 else "", functions[i][2] if i >= 0 else "") for i in ran], exceptions
+
+
+def covered(intervals, begin, end):
+    """How much of a range the intervals cover together."""
+    total, after = 0, begin
+    for first, last in sorted(intervals):
+        first, last = max(first, after), min(last, end)
+        if last > first:
+            total += last - first
+            after = last
+    return total
+
+
+def main():
+    waymark, source, web = (pathlib.Path(a).resolve() for a in sys.argv[1:4])
+    node = shutil.which("node") or shutil.which("nodejs")
+    chromium = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    for what, is_there in (("node", node), ("Chromium", chromium), ("aarch64-linux-gnu-gcc", shutil.which("aarch64-linux-gnu-gcc")),
+                           ("qemu-aarch64", shutil.which("qemu-aarch64"))):
+        if not is_there:
+            skip(f"{what} is missing")
+    if not (web / "node_modules/playwright-core").is_dir():
+        skip(f"the page's tests are not installed in {web}: was the page built with WAYMARK_TESTS=ON?")
+    seed = int(os.environ.get("WM_SEED", random.randrange(1 << 32)))
+    print(f"seed {seed}", flush=True)
+    chance = random.Random(seed)
+    with Folder() as temporary:
+        work = pathlib.Path(temporary)
+        keep = os.environ.get("WM_KEEP_REPORTS")
+        folder = pathlib.Path(keep) if keep else work
+        folder.mkdir(parents=True, exist_ok=True)
+        program, capture, report = work / "program", work / "capture", folder / "closer.html"
+        run("aarch64-linux-gnu-gcc", "-O1", "-g", "-static", "-I", source / "guest", "-o", program,
+            source / "examples/interpreter/interpreter.c", "-lpthread")
+        run(waymark, "record", "--start-at", "main", "-o", capture, "--", program, "fibonacci", "9")
+        names = ["--symbols", program]
+        run(waymark, "report", capture, *names, "--source-root", source, "-o", report)
+        bytes_of_it = report.stat().st_size
+        assert bytes_of_it < 300_000, f"the report of the quickstart's program takes {bytes_of_it} bytes"
+
+        # The same program after a change: compiled otherwise, and with more to do.
+        other, capture_after = work / "other", work / "after"
+        run("aarch64-linux-gnu-gcc", "-O2", "-g", "-static", "-I", source / "guest", "-o", other,
+            source / "examples/interpreter/interpreter.c", "-lpthread")
+        run(waymark, "record", "--start-at", "main", "-o", capture_after, "--", other, "fibonacci", "10")
+        run(waymark, "report", capture, "--against", capture_after, "--no-sources", "-o", folder / "against.html")
+        difference = rows(waymark, "diff", capture, capture_after)
+
+        ran, exceptions = executed(waymark, capture, program)
+        doubled = {name for name, times in collections.Counter(n for _, _, n in functions_of(program)).items() if times > 1}
+        those = {name for _, name in ran}
+        calls = []
+        for function in ("run_by_table", "do_add", "fib", "main", "do_call", "vfprintf", "printf", "do_push"):
+            if function not in those or function in doubled:
+                continue
+            for options in ([], ["--without-callees"], ["--without-interrupts"]):
+                command = [waymark, "calls", capture, *names, "--function", function, *options]
+                one = json.loads(run(*command, "--format", "json").stdout)
+                calls.append({"function": function, "callees": "--without-callees" not in options,
+                              "interrupts": "--without-interrupts" not in options, "said": one,
+                              "rows": rows(*command)})
+        ranges = []
+        for _ in range(1000 if "--long" in sys.argv else 40):
+            begin = chance.randrange(len(ran))
+            end = min(len(ran), begin + 1 + int(len(ran) ** chance.random()))
+            of = {"from": begin, "to": end, "self": collections.Counter(place for place, _ in ran[begin:end]), "total": {}, "calls": {},
+                  "exceptions": sum(begin <= at < end for at in exceptions)}
+            for one in calls:
+                if one["callees"] and one["interrupts"]:
+                    lasted = [(int(r["begin"]), int(r["end"])) for r in one["rows"]]
+                    of["total"][one["function"]] = covered(lasted, begin, end)
+                    of["calls"][one["function"]] = sum(begin <= first < end for first, _ in lasted)
+            ranges.append(of)
+        coverage = {by: rows(waymark, "coverage", capture, *names, "--by", by) for by in ("file", "function")}
+        coverage["uncovered"] = rows(waymark, "coverage", capture, *names, "--uncovered")
+        wanted = {"instructions": len(ran), "places": {name: hex(begin) for begin, _, name in functions_of(program)}, "ranges": ranges, "calls": calls, "coverage": coverage,
+                  "difference": difference, "branches": rows(waymark, "branches", capture, *names)}
+        (folder / "wanted.json").write_text(json.dumps(wanted))
+        done = subprocess.run([node, source / "tests/report/closer.mjs", web, folder, chromium, folder / "wanted.json"], timeout=HANGS,
+                              stdout=subprocess.PIPE, text=True)
+        print(done.stdout, end="", flush=True)
+        if done.returncode != 0:
+            sys.exit(done.returncode)
+        # The program's own functions, by name, sum up to what the page says of them.
+        own = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
+        only = [word for name in own["names"] for word in ("--only", name)]
+        for of, name in (("instructions", "instructions"), ("lines", "lines"), ("branches", "directions of branches")):
+            said = json.loads(run(waymark, "coverage", capture, *names, "--of", of, *only, "--format", "json").stdout)[of]
+            if own["sums"][name] != [said["executed"], said["all"]]:
+                sys.exit(f"{name} of own code: {own['sums'][name]} on the page, {said} by waymark coverage")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+/// On the first page: a small flame graph, a small timeline, and links to what is remarkable.
+import { useEffect, useMemo, useRef } from "preact/hooks";
+
+import type { Branches, Report, Timeline } from "../data/model";
+import { layout, type Tree } from "../data/tree";
+import { begin, canvasFont, fitting, useFrame, useSize } from "../ui/canvas";
+import { useLoaded } from "../ui/parts";
+import { hashOf, type Place } from "../ui/state";
+import { counted, grouped, percent, shortened, timeText } from "../ui/text";
+import { colorOf, colors, hatch, useTheme } from "../ui/theme";
+import { placeText } from "./functions";
+import { aroundMoment } from "./timeline";
+
+const rowHeight = 16;
+
+export function Glance({ report, metric }: { report: Report; metric: number }) {
+    const { has } = report.head;
+    const tree = useLoaded<Tree | undefined>(() => (has.calls > 1 ? report.calls() : Promise.resolve(undefined)));
+    const timeline = useLoaded<Timeline | undefined>(() => (has.slices + has.marks > 0 ? report.timeline() : Promise.resolve(undefined)));
+    const branches = useLoaded<Branches | undefined>(() => (has.branches > 0 ? report.branches() : Promise.resolve(undefined)));
+    const known = <T,>(value: T | Error | undefined) => (value instanceof Error ? undefined : value);
+    if (has.calls <= 1 && has.slices + has.marks === 0 && has.branches === 0) return null;
+    return (
+        <section aria-labelledby="glance" class="glance">
+            <h2 id="glance">At a glance</h2>
+            {has.calls > 1 && <SmallFlame report={report} tree={known(tree)} metric={metric} />}
+            {has.slices > 0 && <SmallTimeline report={report} timeline={known(timeline)} />}
+            <Remarkable report={report} timeline={known(timeline)} branches={known(branches)} />
+        </section>
+    );
+}
+
+function SmallFlame({ report, tree, metric }: { report: Report; tree: Tree | undefined; metric: number }) {
+    const theme = useTheme();
+    const frame = useRef<HTMLAnchorElement>(null);
+    const canvas = useRef<HTMLCanvasElement>(null);
+    const size = useSize(frame);
+    const nameOf = (node: number) => report.functionName(tree!.function[node]!);
+    const map = useMemo(() => tree && layout(tree, metric, "cost", nameOf), [tree, metric]);
+    const draw = useFrame(() => {
+        if (!canvas.current || !map || !tree || size.width === 0 || map.total <= 0) return;
+        const c = begin(canvas.current, size);
+        if (!c) return;
+        const palette = colors();
+        c.font = canvasFont;
+        c.textBaseline = "middle";
+        const scale = size.width / map.total;
+        // Below the root, which is all of it.
+        for (let depth = 1; depth < map.rows.length && (depth - 1) * rowHeight < size.height; ++depth)
+            for (const node of map.rows[depth]!) {
+                const width = map.width[node]! * scale;
+                if (width < 1) continue;
+                const x = map.x[node]! * scale;
+                const y = (depth - 1) * rowHeight;
+                c.fillStyle = tree.function[node]! < 0 ? palette.faded : colorOf(nameOf(node));
+                c.fillRect(x, y, Math.max(1, width - 0.75), rowHeight - 1);
+                if (width > 46 && tree.function[node]! >= 0) {
+                    c.fillStyle = palette.functionInk;
+                    c.fillText(fitting(c, nameOf(node), width - 8, shortened), x + 4, y + rowHeight / 2);
+                }
+            }
+    });
+    useEffect(draw, [size.width, size.height, map, theme]);
+    return (
+        <a ref={frame} class="small-picture small-flame" href={hashOf({ view: "calls" })} title="The flame graph">
+            <canvas ref={canvas} aria-hidden="true" style={{ width: size.width, height: size.height }} />
+            <span class="hidden">The flame graph</span>
+        </a>
+    );
+}
+
+function SmallTimeline({ report, timeline }: { report: Report; timeline: Timeline | undefined }) {
+    const theme = useTheme();
+    const frame = useRef<HTMLAnchorElement>(null);
+    const canvas = useRef<HTMLCanvasElement>(null);
+    const size = useSize(frame);
+    const draw = useFrame(() => {
+        if (!canvas.current || !timeline || size.width === 0) return;
+        const c = begin(canvas.current, size);
+        if (!c) return;
+        const palette = colors();
+        const total = Math.max(1, timeline.part.axis.length);
+        // Each track has a strip: what ran longest at the top of the calls in each pixel.
+        const tracks = timeline.lanes.map((_, i) => i).filter((i) => timeline.lanes[i]!.length > 0);
+        const high = Math.max(2, Math.min(14, Math.floor(size.height / Math.max(1, tracks.length))));
+        const hatched = hatch(c, palette.gap, 4);
+        tracks.slice(0, Math.floor(size.height / high)).forEach((track, row) => {
+            const deepest = Math.min(timeline.lanes[track]!.length, 4);
+            const each = high / deepest;
+            for (let depth = 0; depth < deepest; ++depth) {
+                const lane = timeline.lanes[track]![depth]!;
+                let drawnTo = -1;
+                for (let i = 0; i < lane.begin.length; ++i) {
+                    const x0 = (lane.begin[i]! / total) * size.width;
+                    const x1 = (lane.end[i]! / total) * size.width;
+                    if (x1 < drawnTo + 0.5) continue;
+                    drawnTo = x1;
+                    c.fillStyle = colorOf(report.functionName(timeline.part.slices.function[lane.slice[i]!]!));
+                    c.fillRect(x0, row * high + depth * each, Math.max(0.5, x1 - x0), each - 0.5);
+                }
+            }
+        });
+        const { marks } = timeline;
+        for (let m = 0; m < marks.kind.length; ++m) {
+            if (marks.kind[m] !== 0 && marks.kind[m] !== 5) continue;
+            c.fillStyle = hatched;
+            c.fillRect((marks.begin[m]! / total) * size.width, 0, Math.max(2, ((marks.end[m]! - marks.begin[m]!) / total) * size.width), size.height);
+        }
+    });
+    useEffect(draw, [size.width, size.height, timeline, theme]);
+    return (
+        <a ref={frame} class="small-picture small-timeline" href={hashOf({ view: "timeline" })} title="The timeline">
+            <canvas ref={canvas} aria-hidden="true" style={{ width: size.width, height: size.height }} />
+            <span class="hidden">The timeline</span>
+        </a>
+    );
+}
+
+/// What a reader would look for first.
+function Remarkable({ report, timeline, branches }: { report: Report; timeline: Timeline | undefined; branches: Branches | undefined }) {
+    const { head } = report;
+    const { loops } = head;
+    const out: { text: string; place: Place }[] = [];
+    const most = loops.iterations.reduce((best, n, i) => (best < 0 || n > loops.iterations[best]! ? i : best), -1);
+    if (most >= 0 && loops.iterations[most]! > 1) {
+        const at = placeText(report, loops.source[most]!, loops.line[most]!);
+        out.push({
+            text: `The loop that ran most: ${report.functionName(loops.function[most]!)}${at === "" ? "" : `, ${at}`}, ${counted(loops.iterations[most]!, "iteration")}`,
+            place: { view: "loops" },
+        });
+    }
+    if (timeline) {
+        const { marks } = timeline;
+        const { axis } = timeline.part;
+        const gaps = marks.kind.map((_, m) => m).filter((m) => marks.kind[m] === 0 || marks.kind[m] === 5);
+        if (gaps.length > 0) {
+            const longest = gaps.reduce((a, b) => (marks.end[b]! - marks.begin[b]! > marks.end[a]! - marks.begin[a]! ? b : a));
+            out.push({
+                text: `${counted(gaps.length, "gap")} in the trace; the longest: ${timeText(marks.end[longest]! - marks.begin[longest]!, axis.unit, axis.ticksPerSecond)}`,
+                place: { view: "timeline", ...aroundMoment(timeline, marks.begin[longest]!, marks.end[longest]!) },
+            });
+        }
+    }
+    if (branches) {
+        const b = branches.part.branches;
+        const times = (i: number) => b.taken[i]! + b.notTaken[i]!;
+        const one = b.kind.map((_, i) => i).filter((i) => b.kind[i] === 0 && times(i) > 0 && (b.taken[i] === 0 || b.notTaken[i] === 0));
+        const both = b.kind.map((_, i) => i).filter((i) => b.kind[i] === 0 && b.taken[i]! > 0 && b.notTaken[i]! > 0);
+        const rarest = both.reduce((best, i) => (best < 0 || Math.min(b.taken[i]!, b.notTaken[i]!) * times(best) < Math.min(b.taken[best]!, b.notTaken[best]!) * times(i) ? i : best), -1);
+        if (one.length > 0) out.push({ text: `${counted(one.length, "branch", "branches")} went one way only`, place: { view: "branches", which: "one" } });
+        if (rarest >= 0) {
+            const seldom = Math.min(b.taken[rarest]!, b.notTaken[rarest]!);
+            const f = b.function[rarest]!;
+            out.push({
+                text: `The branch that left its way most seldom: in ${report.functionName(f)}, ${grouped(seldom)} of ${counted(times(rarest), "time")} (${percent(seldom, times(rarest))})`,
+                place: { view: "code", function: f >= 0 ? f : undefined, address: branches.address[rarest] },
+            });
+        }
+    }
+    if (out.length === 0) return null;
+    return (
+        <ul class="remarkable">
+            {out.map((o) => (
+                <li key={o.text}>
+                    <a href={hashOf(o.place)}>{o.text}</a>
+                </li>
+            ))}
+        </ul>
+    );
+}
