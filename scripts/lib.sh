@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 build_packages=(
     g++ cmake ninja-build pkg-config ccache
-    libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev libzstd-dev libelf-dev libdw-dev liblzma-dev libminizip-dev libcapstone-dev libtbb-dev
+    libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev libzstd-dev libelf-dev libdw-dev liblzma-dev libminizip-dev libexpat1-dev libcapstone-dev libtbb-dev
     libsqlite3-dev libprotozero-dev libxxhash-dev
 )
 # The Python module (WAYMARK_PYTHON).

@@ -7,9 +7,11 @@
 #include "commands.h"
 #include "options.h"
 #include "trouble.h"
+#include "waymark/capture/byte_stream.h"
 #include "waymark/listing/messages.h"
 #include "waymark/pipeline/diagnosis.h"
 #include "waymark/pipeline/message_answers.h"
+#include "waymark/syst/records.h"
 
 namespace waymark::cli {
 
@@ -22,6 +24,8 @@ struct MessageOptions {
     std::string format = "text";
     std::vector<std::string> kinds;
     std::vector<std::uint32_t> ports, masters, channels;
+    std::string layout, client;
+    std::vector<std::string> catalogs;
     bool strict = false;
 };
 
@@ -49,12 +53,50 @@ listing::MessageChoice choice_of(const MessageOptions& options) {
         out.kinds.insert(static_cast<MessageKind>(std::find(words.begin(), words.end(), kind) - words.begin()));
     }
     // What software wrote, and where something is missing.
-    if (out.kinds.empty()) out.kinds = {MessageKind::text, MessageKind::overflow, MessageKind::damage};
+    if (out.kinds.empty())
+        out.kinds = {MessageKind::text, MessageKind::record, MessageKind::overflow, MessageKind::damage};
     return out;
 }
 
 Error no_messages(const std::string& capture, const std::string& what) {
     return Error{Errc::not_found, fmt::format("{}: {}; messages are what an ITM or STM sends", capture, what)};
+}
+
+std::vector<std::string> layout_words() {
+    std::vector<std::string> out;
+    for (unsigned layout = 0; layout < syst::layouts; ++layout)
+        out.emplace_back(syst::name(static_cast<syst::Layout>(layout)));
+    return out;
+}
+
+/// How writes are joined; nothing: they are not. `collateral` gets what the files define.
+Result<std::optional<listing::RecordChoice>> records_of(const MessageOptions& options, syst::Collateral& collateral) {
+    std::optional<listing::RecordChoice> out;
+    if (!options.layout.empty()) {
+        const std::vector<std::string> words = layout_words();
+        out.emplace();
+        out->layout = static_cast<syst::Layout>(std::find(words.begin(), words.end(), options.layout) - words.begin());
+    }
+    if (options.catalogs.empty() && options.client.empty()) return out;
+    if (!out) out.emplace();
+    if (out->layout != syst::Layout::sys_t) return Error{Errc::usage, "--catalog and --client are for --layout sys-t"};
+    if (options.catalogs.empty())
+        return Error{Errc::usage, "--client names a client of a --catalog, and none is given"};
+    for (const std::string& file : options.catalogs) {
+        WM_ASSIGN_OR_RETURN(auto stream, capture::open_bytes(file));
+        WM_ASSIGN_OR_RETURN(const auto bytes, capture::read_all(*stream, syst::Collateral::most_bytes));
+        if (auto error = collateral.add({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file))
+            return *error;
+    }
+    out->collateral = &collateral;
+    if (options.client.empty()) return out;
+    out->client = collateral.named(options.client);
+    if (out->client == nullptr) {
+        std::string names;
+        for (const syst::Client& client : collateral.clients()) names += (names.empty() ? "" : ", ") + client.name;
+        return Error{Errc::not_found, fmt::format("no client '{}' in --catalog; it has {}", options.client, names)};
+    }
+    return out;
 }
 
 ExitStatus run_messages(const MessageOptions& options) {
@@ -64,6 +106,9 @@ ExitStatus run_messages(const MessageOptions& options) {
         say("error", no_messages(capture, "it has no source with messages").message);
         return nothing;
     }
+    syst::Collateral collateral;
+    const auto records = records_of(options, collateral);
+    if (!records) return fail(records.error());
     auto opened = open_session(options.input);
     if (!opened) return fail(opened.error());
     const pipeline::Session session = std::move(*opened);
@@ -79,7 +124,7 @@ ExitStatus run_messages(const MessageOptions& options) {
     }
     auto out = Output::open(options.input.output, options.input.files());
     if (!out) return fail(out.error());
-    listing::MessageListing messages(*out, listing::format_of(options.format), choice_of(options));
+    listing::MessageListing messages(*out, listing::format_of(options.format), choice_of(options), *records);
     ProgressLine progress;
     const pipeline::Report report = pipeline::run(
         session, sources, [&](const pipeline::StreamInfo& stream) { return messages.of(stream); }, shown_on(progress));
@@ -92,6 +137,9 @@ ExitStatus run_messages(const MessageOptions& options) {
         say("note", fmt::format("{} of {}: no synchronisation packet confirms where they begin; they are read on the "
                                 "assumption that a packet begins at the first byte",
                                 grouped(listed.unconfirmed), counted(listed.messages, "message")));
+    if (listed.problems != 0)
+        say("warning", fmt::format("{} of {} could not be read whole; the first: {}", grouped(listed.problems),
+                                   counted(listed.listed, "message"), listed.problem));
     ExitStatus status = decoded;
     if (listed.messages == 0) {
         say("error", "nothing decoded: " + pipeline::why_no_messages(session, sources, report));
@@ -106,9 +154,10 @@ ExitStatus run_messages(const MessageOptions& options) {
             fmt::format("no message of the kinds, ports, masters and channels asked for; the capture has {} (--kind)",
                         met));
         status = nothing;
-    } else if (options.strict && (listed.of[static_cast<unsigned>(MessageKind::overflow)] != 0 ||
-                                  listed.of[static_cast<unsigned>(MessageKind::damage)] != 0)) {
-        say("error", "messages were lost (--strict)");
+    } else if (options.strict &&
+               (listed.problems != 0 || listed.of[static_cast<unsigned>(MessageKind::overflow)] != 0 ||
+                listed.of[static_cast<unsigned>(MessageKind::damage)] != 0)) {
+        say("error", "messages were lost, or could not be read (--strict)");
         status = nothing;
     }
     return read_errors ? unreadable : status;
@@ -129,7 +178,8 @@ Run add_messages(CLI::App& app) {
                     "the program "
                     "counter), exception, access (to a watched address), counters (that wrapped), time (global "
                     "timestamps), overflow, reserved, damage, flag (the end of a message), trigger, frequency (of "
-                    "timestamps); or all. Default: text, overflow and damage. May be "
+                    "timestamps), record (what several writes say, with --layout); or all. Default: text, record, "
+                    "overflow and damage. May be "
                     "repeated")
         ->type_name("KIND")
         ->take_all()
@@ -147,6 +197,26 @@ Run add_messages(CLI::App& app) {
         ->type_name("N")
         ->take_all()
         ->check(CLI::Range(0, 0xffff));
+    command
+        .add_option(
+            "--layout", options->layout,
+            "Of an STM: join what is written to a channel to messages of software, and read these as sys-t (MIPI "
+            "SyS-T, Linux p_sys-t), basic (text or bytes: Linux p_basic, console), ost (Linux p_ost) or ftrace "
+            "(Linux ftrace by p_basic)")
+        ->type_name("LAYOUT")
+        ->transform(one_of(layout_words()));
+    command
+        .add_option(
+            "--catalog", options->catalogs,
+            "With --layout sys-t, which it implies: a collateral file (XML) with texts and names of a client. May "
+            "be repeated")
+        ->type_name("FILE")
+        ->take_all();
+    command
+        .add_option(
+            "--client", options->client,
+            "The client in --catalog that messages without a GUID are of. Default: by master, channel and origin")
+        ->type_name("NAME");
     command.add_flag("--strict", options->strict, "Exit with status 1 if messages were lost or bytes are damaged");
     command.footer(
         "Times of an ITM are cycles, the sum of its local timestamps; of an STM its timestamps. '>=': timestamps were "
@@ -161,6 +231,7 @@ Run add_messages(CLI::App& app) {
         "\n"
         "  waymark messages CAPTURE --port 0\n"
         "  waymark messages CAPTURE --kind access --format tsv\n"
+        "  waymark messages CAPTURE --catalog client.xml\n"
         "  waymark messages swo.bin --protocol itm --kind all\n"
         "\n"
         "waymark profile shows samples by function, waymark exceptions how long handlers took.\n");

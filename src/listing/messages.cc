@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "line.h"
+#include "waymark/core/utf8.h"
 #include "waymark/flow/troubles.h"
 
 namespace waymark::listing {
@@ -49,9 +50,22 @@ std::string value_text(const Message& m) {
 /// has a name). Of other kinds, the kind.
 std::string sender(const Message& m) {
     const auto number = [](const std::optional<std::uint32_t>& n) { return n ? std::to_string(*n) : std::string("?"); };
-    if (m.kind != MessageKind::text) return std::string(name(m.kind));
+    if (m.kind != MessageKind::text && m.kind != MessageKind::record) return std::string(name(m.kind));
     return m.master || m.channel || (!m.port && m.name.empty()) ? number(m.master) + ":" + number(m.channel)
                                                                 : "port " + number(m.port);
+}
+
+/// `INFO user/1: text at main.c:7`, on one line.
+std::string record_words(const protocol::Record& r) {
+    std::string out = r.severity;
+    const std::string& of = !r.client.empty() ? r.client : r.guid;
+    if (!of.empty()) out += (out.empty() ? "" : " ") + of + (r.unit ? fmt::format("/{}", *r.unit) : std::string());
+    std::string text = r.text;
+    while (text.ends_with('\n') || text.ends_with('\r') || text.ends_with('\0')) text.pop_back();
+    out += (out.empty() ? "" : ": ") + one_line(text);
+    if (!r.location.empty()) out += " at " + r.location;
+    if (!r.problem.empty()) out += " (" + r.problem + ")";
+    return out;
 }
 
 /// What a message says, in words.
@@ -76,7 +90,7 @@ std::string words_of(const Message& m) {
             return "messages " + m.name + (m.name.empty() ? "were" : " were") + " lost before this one";
         case MessageKind::flag: return "end of a message";
         case MessageKind::trigger: return value_text(m);
-        case MessageKind::record: return m.record->text;
+        case MessageKind::record: return record_words(*m.record);
         case MessageKind::frequency: return fmt::format("timestamps count at {} Hz", grouped(*m.value));
         case MessageKind::reserved:
             return m.number ? fmt::format("discriminator {}: {}", *m.number, value_text(m)) : m.name;
@@ -86,8 +100,12 @@ std::string words_of(const Message& m) {
 }
 
 template <class Row>
-void write_message(Row out, const Message& m, std::string_view source, std::string_view buffer, std::uint64_t offset) {
-    const std::string text = m.kind == MessageKind::text && m.value ? text_of(m) : std::string();
+void write_message(Row out, const Message& m, std::string_view source, std::string_view buffer, std::uint64_t offset,
+                   bool records) {
+    const protocol::Record* const r = m.record.get();
+    const std::string text = r != nullptr                             ? r->text
+                             : m.kind == MessageKind::text && m.value ? text_of(m)
+                                                                      : std::string();
     out.always("source", source);
     out.offset("offset", offset);
     out.number("length", true, m.at.bytes);
@@ -112,6 +130,22 @@ void write_message(Row out, const Message& m, std::string_view source, std::stri
     out.number("number", m.number.has_value(), m.number.value_or(0));
     out.word("change", m.change != Message::Change::none, name(m.change));
     out.text("name", !m.name.empty(), m.name);
+    if (records) {
+        const protocol::Record none;
+        const protocol::Record& is = r != nullptr ? *r : none;
+        out.text("layout", !is.layout.empty(), is.layout);
+        out.text("type", !is.type.empty(), is.type);
+        out.text("severity", !is.severity.empty(), is.severity);
+        out.text("client", !is.client.empty(), is.client);
+        out.text("guid", !is.guid.empty(), is.guid);
+        out.text("origin", !is.origin.empty(), is.origin);
+        out.number("unit", is.unit.has_value(), is.unit.value_or(0));
+        out.text("location", !is.location.empty(), is.location);
+        out.number("own_time", is.time.has_value(), is.time.value_or(0));
+        out.number("record_bytes", r != nullptr, is.bytes);
+        out.flag("checksum", is.checksum.has_value(), is.checksum.value_or(false));
+        out.text("problem", !is.problem.empty(), is.problem);
+    }
     out.text("buffer", true, buffer);
     out.end();
 }
@@ -131,8 +165,10 @@ bool MessageChoice::has(const Message& m) const {
 
 class MessageListing::Lines {
 public:
-    Lines(TextSink& out, LineFormat format, const MessageChoice& choice) : out_(out), format_(format), choice_(choice) {
-        if (format == LineFormat::tsv) put_header(out, [&](HeaderRow row) { write_message(row, {}, {}, {}, 0); });
+    Lines(TextSink& out, LineFormat format, const MessageChoice& choice, const std::optional<RecordChoice>& how)
+        : records(how), out_(out), format_(format), choice_(choice) {
+        if (format == LineFormat::tsv)
+            put_header(out, [&](HeaderRow row) { write_message(row, {}, {}, {}, 0, how.has_value()); });
     }
     /// Counts it; true: it is listed.
     bool met(const Message& m) {
@@ -143,6 +179,8 @@ public:
         }
         const bool wanted = choice_.has(m);
         listed.listed += wanted ? 1 : 0;
+        if (wanted && m.record && !m.record->problem.empty() && listed.problems++ == 0)
+            listed.problem = m.record->problem;
         return wanted;
     }
     void put(const Message& m, const pipeline::StreamInfo& stream, std::uint64_t offset) {
@@ -150,9 +188,9 @@ public:
         row_.clear();
         const std::string source = stream.source.id_text();
         if (format_ == LineFormat::tsv)
-            write_message(TsvRow(row_, nullptr, none), m, source, stream.buffer.name, offset);
+            write_message(TsvRow(row_, nullptr, none), m, source, stream.buffer.name, offset, records.has_value());
         else
-            write_message(JsonRow(row_, none), m, source, stream.buffer.name, offset);
+            write_message(JsonRow(row_, none), m, source, stream.buffer.name, offset, records.has_value());
         out_.write(row_.view());
     }
     void put_text(const Message& m, const pipeline::StreamInfo& stream, std::string_view words) {
@@ -170,6 +208,7 @@ public:
     [[nodiscard]] LineFormat format() const { return format_; }
 
     MessagesListed listed;
+    const std::optional<RecordChoice> records;
 
 private:
     TextSink& out_;
@@ -183,15 +222,28 @@ private:
 class MessageListing::Source final : public pipeline::Consumer, private protocol::MessageListener {
 public:
     Source(Lines& lines, const pipeline::StreamInfo& stream, const protocol::MessageSource& source)
-        : lines_(lines), stream_(stream), reader_(source.messages(*this)) {}
+        : lines_(lines), stream_(stream) {
+        protocol::MessageListener* to = this;
+        if (lines.records) {
+            const RecordChoice& r = *lines.records;
+            records_ = std::make_unique<syst::Records>(r.layout, r.collateral, r.client, *to);
+            to = records_.get();
+        }
+        reader_ = source.messages(*to);
+    }
     void feed(Bytes bytes) override { reader_->feed(bytes); }
     void reset(GapReason why) override { reader_->reset(why); }
     void finish() override {
         reader_->finish();
+        if (records_) records_->finish();
         end_lines();
     }
     void flush() override {}
-    [[nodiscard]] std::array<Offset, 2> pending() const override { return reader_->pending(); }
+    [[nodiscard]] std::array<Offset, 2> pending() const override {
+        std::array<Offset, 2> out = reader_->pending();
+        if (records_) out[0] = std::min(out[0], records_->first_open().value_or(out[0]));
+        return out;
+    }
     [[nodiscard]] bool amid_packet() override { return reader_->amid_packet(); }
     [[nodiscard]] const flow::Troubles& troubles() const { return troubles_; }
 
@@ -267,13 +319,15 @@ private:
 
     Lines& lines_;
     const pipeline::StreamInfo stream_;
+    std::unique_ptr<syst::Records> records_;
     std::unique_ptr<protocol::Reader> reader_;
     std::map<Place, Line> open_;
     flow::Troubles troubles_;
 };
 
-MessageListing::MessageListing(TextSink& out, LineFormat format, const MessageChoice& choice)
-    : lines_(std::make_unique<Lines>(out, format, choice)) {}
+MessageListing::MessageListing(TextSink& out, LineFormat format, const MessageChoice& choice,
+                               std::optional<RecordChoice> records)
+    : lines_(std::make_unique<Lines>(out, format, choice, records)) {}
 MessageListing::~MessageListing() = default;
 
 std::unique_ptr<pipeline::Consumer> MessageListing::of(const pipeline::StreamInfo& stream) {

@@ -131,7 +131,8 @@ std::vector<CaptureFinding> Likeness::findings(const Words& words) const {
              first_error,
              errors_text(),
              "packets up to the next " + std::string(words.sync),
-             "bytes were damaged or lost on their way, or " + std::string(words.settings) + " are of another unit",
+             "bytes were damaged or lost on their way" +
+                 (words.settings.empty() ? "" : ", or " + std::string(words.settings) + " are of another unit"),
              "trace continues at the " + std::string(words.sync) + " after each; get the buffer anew if it matters"}};
 }
 

@@ -127,7 +127,6 @@ public:
                                                .trace = "system trace",
                                                .title = "system trace (STM, STPv2)",
                                                .types = "STM",
-                                               .settings = "STMTCSR",
                                                .core_type = "any core",
                                                .sync = "ASYNC",
                                                .sync_bytes = "ten times FF, then 0F",

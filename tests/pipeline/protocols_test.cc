@@ -133,8 +133,7 @@ TEST_P(Registry, HasWords) {
     const protocol::Words& w = protocol().words();
     for (const std::string_view word : {w.unit, w.unit_title, w.trace, w.title}) EXPECT_FALSE(word.empty());
     if (protocol().trace_id()) {
-        for (const std::string_view word : {w.types, w.settings, w.core_type, w.sync, w.sync_bytes})
-            EXPECT_FALSE(word.empty());
+        for (const std::string_view word : {w.types, w.core_type, w.sync, w.sync_bytes}) EXPECT_FALSE(word.empty());
         EXPECT_FALSE(protocol().trace_id()->register_name.empty());
     }
     std::vector<std::string> names = protocol().packet_names();

@@ -4,13 +4,16 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "waymark/listing/text.h"
 #include "waymark/pipeline/damage.h"
 #include "waymark/pipeline/run.h"
 #include "waymark/protocol/message.h"
+#include "waymark/syst/records.h"
 
 namespace waymark::listing {
 
@@ -23,10 +26,19 @@ struct MessageChoice {
     [[nodiscard]] bool has(const protocol::Message& message) const;
 };
 
+/// Writes to channels are joined to what software says by them. All is borrowed.
+struct RecordChoice {
+    syst::Layout layout{};
+    const syst::Collateral* collateral{};
+    const syst::Client* client{};  ///< of messages without GUID
+};
+
 struct MessagesListed {
     std::uint64_t messages = 0;  ///< of all kinds, without `damage`
     std::uint64_t listed = 0;
     std::uint64_t unconfirmed = 0;                            ///< of `messages`
+    std::uint64_t problems = 0;                               ///< of `listed`, records that could not be read whole
+    std::string problem{};                                    ///< of the first of them
     std::array<std::uint64_t, protocol::message_kinds> of{};  ///< by kind
 };
 
@@ -36,7 +48,8 @@ struct MessagesListed {
 class MessageListing {
 public:
     /// `out` is borrowed.
-    MessageListing(TextSink& out, LineFormat format, const MessageChoice& choice);
+    MessageListing(TextSink& out, LineFormat format, const MessageChoice& choice,
+                   std::optional<RecordChoice> records = {});
     ~MessageListing();
     /// Takes the bytes of one source in one buffer; null: the source has no messages. It ends before this object, and
     /// before what `stream` refers to.

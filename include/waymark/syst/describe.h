@@ -1,0 +1,47 @@
+/// Bytes of a message → what they say: SyS-T with its collateral, and the layouts of Linux (docs/spec/sys-t.md, 4 to
+/// 7).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "waymark/protocol/message.h"
+#include "waymark/syst/collateral.h"
+#include "waymark/syst/message.h"
+
+namespace waymark::syst {
+
+/// How software lays out what it writes to a channel.
+enum class Layout : std::uint8_t {
+    sys_t,   ///< MIPI SyS-T; Linux p_sys-t
+    basic,   ///< text or bytes: Linux p_basic, and its console
+    ost,     ///< Linux p_ost
+    ftrace,  ///< records of Linux's ftrace, as p_basic sends them
+};
+inline constexpr unsigned layouts = 4;
+[[nodiscard]] std::string_view name(Layout layout);
+
+/// Describes the messages of one stream, in order: a BUILD message decides which client those after it are of.
+class Describer {
+public:
+    /// `collateral` is borrowed and may be null. `client`: which one messages without GUID are of; null: the GUID made
+    /// of master, channel and origin decides.
+    Describer(Layout layout, const Collateral* collateral, const Client* client)
+        : layout_(layout), collateral_(collateral), client_(client) {}
+    [[nodiscard]] protocol::Record operator()(Bytes bytes, std::uint32_t master, std::uint32_t channel);
+
+private:
+    static constexpr std::size_t most_builds = 4096;
+    void sys_t(protocol::Record& out, Bytes bytes, std::uint32_t master, std::uint32_t channel);
+    [[nodiscard]] const Client* client_of(const SystMessage& m, const Guid& guid) const;
+
+    Layout layout_;
+    const Collateral* collateral_;
+    const Client* client_;
+    std::map<Guid, std::uint64_t> builds_;
+};
+
+}  // namespace waymark::syst

@@ -1,0 +1,54 @@
+/// Writes to the channels of an STM → messages of software, by packets that are timestamped or marked and by flags
+/// (docs/spec/sys-t.md, 1).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "waymark/protocol/message.h"
+#include "waymark/syst/describe.h"
+
+namespace waymark::syst {
+
+/// Takes the messages of a unit, and gives one of kind record for each message of software, and all that are neither
+/// writes nor flags as they are. A message of software comes when it ends.
+class Records final : public protocol::MessageListener {
+public:
+    /// Channels with a message that has not ended; of more, the one that began first is given as it is.
+    static constexpr std::size_t most_open = 4096;
+    /// No message is longer: a payload of 64 KB and what stands before and after it.
+    static constexpr std::size_t most_bytes = 65536 + 64;
+
+    /// All is borrowed.
+    Records(Layout layout, const Collateral* collateral, const Client* client, protocol::MessageListener& next)
+        : layout_(layout), describe_(layout, collateral, client), next_(next) {}
+    void message(const protocol::Message& m) override;
+    /// The stream ends here.
+    void finish();
+    /// Where the first message that has not ended began.
+    [[nodiscard]] std::optional<Offset> first_open() const;
+
+private:
+    using Channel = std::pair<std::uint32_t, std::uint32_t>;
+    struct Open {
+        protocol::Message first;
+        Offset end;
+        std::vector<std::uint8_t> bytes;
+        bool no_begin = false, too_long = false;
+    };
+    void write(const protocol::Message& m);
+    void end(std::map<Channel, Open>::iterator at, const std::string& problem);
+    /// Messages of a master, or of all.
+    void lose(const std::optional<std::uint32_t>& master, const std::string& problem);
+
+    Layout layout_;
+    Describer describe_;
+    protocol::MessageListener& next_;
+    std::map<Channel, Open> open_;
+};
+
+}  // namespace waymark::syst
