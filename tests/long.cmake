@@ -98,3 +98,7 @@ set_tests_properties(long.packages PROPERTIES SKIP_RETURN_CODE 77)
 waymark_long_test(packages_arm64 "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/package/arm64_test.py
     ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/packages-arm64)
 set_tests_properties(long.packages_arm64 PROPERTIES SKIP_RETURN_CODE 77 DEPENDS long.packages)
+# 1,000 random ranges of the timeline on a page.
+waymark_long_test(report_ranges "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/report/closer_test.py
+    $<TARGET_FILE:waymark> ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/web --long)
+set_tests_properties(long.report_ranges PROPERTIES SKIP_RETURN_CODE 77)

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 
 import { timelineOf } from "../src/data/model";
 import { callsOf, durations, histogram, inRange, rangeOf, rangesOf, rangesText } from "../src/data/range";
-import { costsByFunction } from "../src/data/tree";
+import { costsByFunction, inclusive, together } from "../src/data/tree";
 import type { TimelinePart } from "../src/data/wire";
 
 type SliceRow = [begin: number, end: number, track: number, f: number, depth: number, merged?: number];
@@ -93,5 +93,17 @@ describe("single calls", () => {
         expect(durations(Array.from({ length: 200 }, (_, i) => i + 1))).toEqual({ least: 1, median: 100, p95: 190, p99: 198, most: 200 });
         expect(histogram([5, 5, 6, 25]).map((b) => [b.first, b.last, b.calls])).toEqual([[5, 7, 3], [8, 10, 0], [11, 13, 0], [14, 16, 0], [17, 19, 0], [20, 22, 0], [23, 25, 1]]);
         expect(histogram([0, 1, 3, 64]).map((b) => [b.first, b.last, b.calls])).toEqual([[0, 0, 1], [1, 1, 1], [2, 3, 1], [4, 7, 0], [8, 15, 0], [16, 31, 0], [32, 63, 0], [64, 127, 1]]);
+    });
+});
+
+describe("two trees", () => {
+    it("are one, with both costs", () => {
+        const one = inRange(made([[0, 100, 0, 0, 0], [10, 60, 0, 1, 1]]), { from: 0, to: 100 }, 3).tree;
+        const other = inRange(made([[0, 100, 0, 0, 0], [10, 30, 0, 1, 1], [40, 90, 0, 2, 1]]), { from: 0, to: 100 }, 3).tree;
+        const both = together([one, other], 0, 3);
+        expect([...both.function]).toEqual([-1, 0, 1, 2]);
+        expect([...inclusive(both, 0)]).toEqual([100, 100, 50, 0]);
+        expect([...inclusive(both, 1)]).toEqual([100, 100, 20, 50]);
+        expect([...both.self[1]!]).toEqual([0, 30, 20, 50]);
     });
 });
