@@ -75,6 +75,29 @@ TEST(SystMessages, AreThoseOfTheVectors) {
     EXPECT_EQ(words(described(hex("39 22 01 00 06 00 dd cc bb aa 01 02"))), "SBD:ID32 WARNING [0xaabbccdd 0102]");
 }
 
+TEST(SystMessages, OfSixtyFourBitClientsHaveWideArguments) {
+    EXPECT_EQ(words(described(bytes_of("42 20 01 0c", "%ld %d %p %s",
+                                       "00 fe ff ff ff ff ff ff ff 05 00 00 00 "
+                                       "10 00 00 00 01 00 00 00 41 00"))),
+              "STRING:PRINTF64 INFO [-2 5 0x100000010 A]");
+    Collateral c;
+    ASSERT_FALSE(
+        c.add("<Collateral xmlns='http://www.mipi.org/1.1/sys-t'><Client Name='wide'><Guids>"
+              "<Guid ID='{494E5443-A2AE-4C70-ABB5-D1A79E9CEA35}'/></Guids><Catalog32><Format ID='16'>%lu|%zd"
+              "</Format></Catalog32><Catalog64><Format ID='0x1122334455667788'>%lx</Format></Catalog64></Client>"
+              "</Collateral>",
+              "c.xml"));
+    EXPECT_EQ(
+        words(described(bytes_of("43 10 80 05", "",
+                                 std::string(guid) + " 10 00 00 00 01 00 00 00 01 00 00 00 ff ff ff ff ff ff ff ff"),
+                        &c)),
+        "CATALOG:ID32P64 INFO [4294967297|-1]");
+    EXPECT_EQ(
+        words(described(
+            bytes_of("43 10 80 06", "", std::string(guid) + " 88 77 66 55 44 33 22 11 ef cd ab 89 67 45 23 01"), &c)),
+        "CATALOG:ID64P64 INFO [123456789abcdef]");
+}
+
 TEST(SystMessages, ThatDoNotFitSayWhy) {
     EXPECT_EQ(described(hex("42 22")).problem, "2 bytes; a header has 4");
     EXPECT_EQ(described(hex("42 22 01 01 05 00 41")).problem, "its payload has 1 byte, its length says 5");

@@ -19,35 +19,37 @@ namespace waymark::stm {
 using wire::Extent;
 using wire::Parsed;
 
-/// The packet whose opcode begins at nibble `at` of `bytes`; calls `take(packet, nibble after it)` when it is whole.
+/// The packet whose opcode begins at nibble `at` of `bytes`, which is there; calls `take(packet, nibble after it)` when
+/// it is whole.
 template <class List>
 struct OpcodeDispatch;
 template <class... P>
 struct OpcodeDispatch<wire::PacketList<P...>> {
     template <class Take>
     WM_INLINE static Parsed parse(Bytes bytes, std::size_t at, Take&& take) {
-        NibbleCursor cursor(bytes, at);
-        std::uint32_t opcode = 0;
-        const auto next = [&] { opcode = opcode << 4 | static_cast<std::uint32_t>(cursor.take(1)); };
-        next();
-        if (opcode == 0xf) {
-            next();
-            if (opcode == 0xf0) next();
-            if (opcode == 0xf0f) next();
+        const std::size_t end = 2 * bytes.size();
+        std::size_t next = at;
+        std::uint32_t opcode = nibble_at(bytes.data(), next++);
+        // F, F0 and F0F are no opcodes: another nibble follows.
+        while (opcode == 0xf || opcode == 0xf0 || opcode == 0xf0f) {
+            if (next == end) return {Step::need_more, 0, false};
+            opcode = opcode << 4 | nibble_at(bytes.data(), next++);
         }
-        if (cursor.step() != Step::ok) return {cursor.step(), 0, false};
         Parsed out{Step::bad, 0, true};
-        const auto as = [&]<class One>() {
-            One packet{};
-            NibbleFieldReader reader(cursor);
-            One::fields(reader, packet);
-            out = {cursor.step(), cursor.at() - at, false};
-            if (cursor.step() == Step::ok) [[likely]]
-                take(static_cast<const One&>(packet), cursor.at());
-            return true;
-        };
-        (void)((opcode == P::opcode.value && as.template operator()<P>()) || ...);
+        (void)((opcode == P::opcode.value && (out = parse_as<P>(bytes, at, next, take), true)) || ...);
         return out;
+    }
+
+private:
+    template <class One, class Take>
+    WM_INLINE static Parsed parse_as(Bytes bytes, std::size_t at, std::size_t next, Take&& take) {
+        NibbleCursor cursor(bytes, next);
+        One packet{};
+        NibbleFieldReader reader(cursor);
+        One::fields(reader, packet);
+        if (cursor.step() == Step::ok) [[likely]]
+            take(static_cast<const One&>(packet), cursor.at());
+        return {cursor.step(), cursor.at() - at, false};
     }
 };
 
