@@ -69,6 +69,28 @@ private:
     std::array<Seen, coresight::trace_ids> seen_{};
 };
 
+/// Bytes one after another, most of which come as the data of a frame.
+class StreamBytes {
+public:
+    void add(Bytes bytes) {
+        if (bytes.size() > room_.size() - size_) [[unlikely]]
+            room_.resize(std::max(2 * room_.size(), size_ + bytes.size()));
+        // A number that is known is copied without a call.
+        if (constexpr std::size_t frame = coresight::frame_data_bytes; bytes.size() == frame) [[likely]]
+            std::copy_n(bytes.data(), frame, room_.data() + size_);
+        else
+            std::copy_n(bytes.data(), bytes.size(), room_.data() + size_);
+        size_ += bytes.size();
+    }
+    [[nodiscard]] std::size_t size() const { return size_; }
+    [[nodiscard]] Bytes all() const { return Bytes(room_).first(size_); }
+    void clear() { size_ = 0; }
+
+private:
+    std::vector<std::uint8_t> room_;
+    std::size_t size_ = 0;
+};
+
 /// One source's stream while its buffer is read.
 class Stream {
 public:
@@ -85,7 +107,7 @@ public:
         if (!started_) [[unlikely]]
             start();
         offsets_.add(position(), capture);
-        waiting_.insert(waiting_.end(), bytes.begin(), bytes.end());
+        waiting_.add(bytes);
         last_ = capture + bytes.size();
     }
     /// Bytes came here under an ID that none can have; they may be missing from this stream, so what follows does not
@@ -148,7 +170,7 @@ private:
     }
     void pass_on_up_to(std::uint64_t end) {
         const std::uint64_t begin = fed_ - passed_;
-        const Bytes now = Bytes(waiting_).subspan(passed_, end - begin - passed_);
+        const Bytes now = waiting_.all().subspan(passed_, end - begin - passed_);
         if (now.empty()) return;
         if (consumer_) consumer_->feed(now);
         fed_ += now.size();
@@ -162,7 +184,7 @@ private:
     bool started_ = false;
     const capture::BufferPart* part_ = nullptr;
     std::unique_ptr<Consumer> consumer_;
-    std::vector<std::uint8_t> waiting_;
+    StreamBytes waiting_;
     std::vector<std::uint64_t> breaks_;            // in the stream
     std::uint64_t broken_at_ = ~std::uint64_t{0};  // the last of them
     std::size_t passed_ = 0;                       // of waiting_

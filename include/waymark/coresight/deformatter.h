@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 
 #include "waymark/core/gap.h"
@@ -169,6 +171,8 @@ private:
     template <class Handler>
     WM_INLINE void take_aligned(const std::uint8_t* frame, Handler& handler) {
         const Offset start = position() - frame_bytes;
+        if (!open_gap_ && take_data(frame, start, handler)) [[likely]]
+            return;
         if (const auto pair = forbidden_pair(frame); pair < frame_pairs) [[unlikely]] {
             refuse_aligned(frame, start, pair, handler);
             return;
@@ -205,7 +209,7 @@ private:
                 totals_.bytes_read += frame_bytes;
                 // Byte 14 is not 0xFF, so only the last byte can belong to a full sync.
                 last_four_ = bytes[frame_bytes - 1];
-                take_apart(bytes.data(), start, undisplaced, handler);
+                if (!take_data(bytes.data(), start, handler)) take_apart(bytes.data(), start, undisplaced, handler);
                 bytes = bytes.subspan(frame_bytes);
             } else {
                 take_tpiu(bytes.front(), handler);
@@ -313,6 +317,31 @@ private:
         return pair;
     }
 
+    /// A whole frame without IDs, and so without the forbidden one. False, and nothing was done: it has one.
+    template <class Handler>
+    WM_INLINE bool take_data(const std::uint8_t* frame, Offset start, Handler& handler) {
+        // Bit 0 of four mixed bytes by four bits of the auxiliary byte. As bytes of memory, so in the processor's
+        // order.
+        static constexpr std::array<std::uint64_t, 16> mixed_bits = [] {
+            std::array<std::uint64_t, 16> all{};
+            for (unsigned bits = 0; bits < all.size(); ++bits) {
+                std::array<std::uint8_t, 8> bytes{};
+                for (unsigned k = 0; k < 4; ++k) bytes[2 * k] = static_cast<std::uint8_t>(bits >> k & 1U);
+                all[bits] = std::bit_cast<std::uint64_t>(bytes);
+            }
+            return all;
+        }();
+        std::array<std::uint64_t, 2> data;
+        std::memcpy(data.data(), frame, sizeof data);
+        if (((data[0] | data[1]) & mixed_bits[15]) != 0) return false;
+        data[0] |= mixed_bits[frame[frame_bytes - 1] & 0xfU];
+        data[1] |= mixed_bits[frame[frame_bytes - 1] >> 4];
+        ++totals_.frames;
+        ++totals_.aux_bytes;
+        deliver({reinterpret_cast<const std::uint8_t*>(data.data()), frame_data_bytes}, start, handler);
+        return true;
+    }
+
     /// 6.2: a whole frame without a forbidden ID. Pair k is at `start + 2k + displacement[k]`.
     template <class Handler>
     WM_INLINE void take_apart(const std::uint8_t* frame, Offset start, const Displacement& displacement,
@@ -326,10 +355,6 @@ private:
             ids |= (frame[2 * k] & 1U) << k;
             data[2 * k] = static_cast<std::uint8_t>((frame[2 * k] & 0xFEU) | (aux >> k & 1U));
             data[2 * k + 1] = frame[2 * k + 1];
-        }
-        if (ids == 0 && displacement.back() == 0) {
-            deliver({data.data(), frame_data_bytes}, start, handler);
-            return;
         }
 
         // [run, end) is contiguous and belongs to the current ID.
