@@ -634,13 +634,13 @@ private:
         for (;; ++row) {
             if (row->is == Is::outcomes) {
                 if (row->weight > due) break;
-                Position next, last;
+                follow::FewFollowed to{};
                 if (row->value < follow::few_by_code.size()) {
+                    // Commits come between outcomes, so most packets have one or two.
                     const follow::FewOutcomes& few = follow::few_by_code[row->value];
-                    const follow::FewFollowed followed = follow::follow_few(links, now, few, row->at, run);
-                    next = followed.next;
-                    last = followed.last;
-                    if (next < 0 && (next != follow::indirect || followed.last < 0 || row[1].is != Is::packed_address))
+                    to = few.count <= 2 ? follow::follow_two(links, now, few, row->at, run)
+                                        : follow::follow_few(links, now, few, row->at, run);
+                    if (to.next < 0 && (to.next != follow::indirect || to.last < 0 || row[1].is != Is::packed_address))
                         [[unlikely]] {
                         follow::take_back_few(links, now, few, run);
                         break;
@@ -648,19 +648,18 @@ private:
                 } else {
                     const follow::EachFollowed followed = follow::follow_each(
                         links, now, row->value, row->weight, row[1].is == Is::packed_address, row->at, run);
-                    next = followed.next;
-                    last = followed.last;
+                    to = {followed.last, followed.next};
                     if (followed.count != row->weight) [[unlikely]] {
                         due -= followed.count;
                         row->value >>= followed.count;
                         row->weight -= followed.count;
-                        now = next;
+                        now = to.next;
                         break;
                     }
                 }
                 due -= row->weight;
-                now = next;
-                if (next < 0) run.branched(last);
+                now = to.next;
+                if (now < 0) run.branched(to.last);
             } else if (row->is == Is::packed_address) {
                 const Position found = targets.find({row->value, a64});
                 // Where nothing leads away from where execution is, it has to be that place.

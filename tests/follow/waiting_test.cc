@@ -142,6 +142,23 @@ TEST(Waiting, AddsBehindWhatWasCommitted) {
     EXPECT_EQ(queue.depth(), 3U);
 }
 
+// The newest outcome is found from the end that is nearer, and is the same one.
+TEST(Waiting, HoldsTheNewestOutcomeHoweverMuchWaits) {
+    for (const std::uint64_t kept : {1U, 2000U}) {
+        Queue queue;
+        queue.add({1}, Outcomes{0b01, 2});
+        queue.add({2}, Kind::p0, "exception");
+        for (std::uint64_t i = 0; i < kept; ++i) queue.add({3}, Kind::kept, "time");
+        EXPECT_TRUE(queue.commit(3));
+        EXPECT_EQ(delivered(queue), "1:E ");
+        EXPECT_EQ(queue.size(), 2 + kept);
+        queue.add({4}, Outcomes{0b1, 1});
+        EXPECT_TRUE(queue.commit(1));
+        EXPECT_TRUE(delivered(queue).starts_with("1:N 2:exception 3:time "));
+        EXPECT_EQ(queue.size(), 1U);
+    }
+}
+
 TEST(Waiting, WhatCameBeforeTheSyncIsCountedOnly) {
     Queue queue;
     queue.add_unseen({1}, 0);

@@ -30,7 +30,6 @@ namespace waymark::follow {
 /// An address that waited, as its protocol packs it into a number.
 struct PackedAddress {
     std::uint64_t value{};
-    friend bool operator==(const PackedAddress&, const PackedAddress&) = default;
 };
 
 /// An element of the queue.
@@ -44,6 +43,8 @@ struct WaitingRow {
     std::uint32_t weight{};  ///< P0 elements
     Offset at{};
 
+    /// Known ones, or unseen P0 elements, which may be outcomes.
+    [[nodiscard]] bool holds_outcomes() const { return is == Is::outcomes || is == Is::unseen; }
     [[nodiscard]] static constexpr WaitingRow of(const Outcomes& outcomes, Offset at) {
         return {coded(outcomes.e, outcomes.count), Is::outcomes, outcomes.count, at};
     }
@@ -153,27 +154,31 @@ public:
     /// are discarded. False: there is no outcome, and no P0 element from before the synchronisation point that could be
     /// one.
     [[nodiscard]] bool mispredict() {
-        const std::size_t i = newest_outcome(0);
+        const std::size_t i = newest_outcome(0).first;
         if (i == 0) return false;
         if (Row& row = rows_[i - 1]; row.is == Is::outcomes) row.value ^= std::uint64_t{1} << (row.weight - 1);
         remove_from(i, [](const Row& r) { return r.is == Is::address || r.is == Is::packed_address; });
         return true;
     }
     /// mispredict() would be true after cancel(`count`). Precondition: `count` P0 elements wait.
-    [[nodiscard]] bool outcome_before(std::uint64_t count) const { return newest_outcome(count) != 0; }
+    [[nodiscard]] bool outcome_before(std::uint64_t count) const { return newest_outcome(count).first != 0; }
 
     /// Of what was committed, the newest outcome and what comes behind it are not due: the trace may still say that it
     /// was mispredicted.
     void hold() {
-        const std::uint64_t committed = due_ + std::exchange(held_, 0);
-        std::uint64_t left = committed;
-        for (std::size_t i = head_; left != 0; ++i) {
-            const Row& row = rows_[i];
-            const std::uint64_t of_row = std::min<std::uint64_t>(row.weight, left);
-            if (of_row != 0 && (row.is == Is::outcomes || row.is == Is::unseen)) held_ = left - of_row + 1;
-            left -= of_row;
+        due_ += std::exchange(held_, 0);
+        if (size() <= 512) {
+            const auto [row, newer] = newest_outcome(depth_);
+            if (row != 0) held_ = std::max(newer, depth_) - depth_ + 1;
+        } else {  // only what is committed, however much waits
+            std::uint64_t left = due_;
+            for (std::size_t i = head_; left != 0; ++i) {
+                const std::uint64_t of_row = std::min<std::uint64_t>(rows_[i].weight, left);
+                if (of_row != 0 && rows_[i].holds_outcomes()) held_ = left - of_row + 1;
+                left -= of_row;
+            }
         }
-        due_ = committed - held_;
+        due_ -= held_;
     }
     /// Delivers what is due and released, by `deliver(at, outcomes)`, `deliver(at, packed address)` and
     /// `deliver(at, element)`, which add nothing to the queue.
@@ -262,7 +267,6 @@ private:
     static constexpr std::uint32_t low_bits(std::uint32_t count) {
         return static_cast<std::uint32_t>((std::uint64_t{1} << count) - 1);
     }
-    [[nodiscard]] static bool has_slot(const Row& row) { return row.is <= Is::kept; }
 
     void push(const Row& row) {
         *room(1).row = row;
@@ -279,15 +283,12 @@ private:
         if (tail_ + count >= rows_.size()) rows_.resize(2 * (tail_ + count) + 1);
     }
     /// The row that has the newest outcome, or unseen P0 element, that is older than the `count` newest P0 elements:
-    /// index + 1, or 0.
-    [[nodiscard]] std::size_t newest_outcome(std::uint64_t count) const {
-        std::uint64_t after = 0;  // P0 elements
-        for (std::size_t i = tail_; i != head_; --i) {
-            const Row& row = rows_[i - 1];
-            after += row.weight;
-            if (after > count && (row.is == Is::outcomes || row.is == Is::unseen)) return i;
-        }
-        return 0;
+    /// index + 1, or 0; and how many P0 elements come behind that row.
+    [[nodiscard]] std::pair<std::size_t, std::uint64_t> newest_outcome(std::uint64_t count) const {
+        std::uint64_t behind = 0;
+        for (std::size_t i = tail_; i != head_; behind += rows_[--i].weight)
+            if (behind + rows_[i - 1].weight > count && rows_[i - 1].holds_outcomes()) return {i, behind};
+        return {};
     }
     template <class Goes>
     void remove_from(std::size_t from, Goes&& goes) {
@@ -296,7 +297,7 @@ private:
             const Row& row = rows_[from];
             if (!goes(row))
                 rows_[to++] = row;
-            else if (has_slot(row))
+            else if (row.is <= Is::kept)  // it has a slot
                 free_.push_back(static_cast<std::uint32_t>(row.value));
         }
         tail_ = to;
