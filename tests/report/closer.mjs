@@ -121,7 +121,7 @@ for (const of of wanted.calls) {
     const figures = await page.$eval(".durations", (d) => d.dataset.figures).catch(() => "");
     equal(`${what}: figures`, figures, durations.whole > 0 ? ["least", "median", "p95", "p99", "most"].map((k) => durations[k]).join() : "");
     const rows = await table(".singles");
-    const text = (r, length, begin) => `${r[length]} ${r[begin]} ${r.Bound ?? r.bound} ${r["Called by"] ?? r.caller}`;
+    const text = (r, length, begin) => `${r[length]} ${r[begin]} ${r.Bound ?? r.bound} ${r["Called by"] ?? r.caller} ${r["Longer in"] ?? r.longer_in}`;
     equal(`${what}: each call`, rows.map((r) => text(r, "Took", "Began at")).join("\n"), of.rows.map((r) => text(r, "length", "begin")).join("\n"));
     const bars = await page.$$eval(".histogram button", (all) => all.map((b) => [b.dataset.first, Number(b.dataset.calls)]));
     if (bars.length > 1) {

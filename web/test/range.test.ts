@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import { timelineOf } from "../src/data/model";
-import { callsOf, durations, histogram, inRange, rangeOf, rangesOf, rangesText } from "../src/data/range";
+import { callsOf, durations, explained, histogram, inRange, rangeOf, rangesOf, rangesText } from "../src/data/range";
 import { costsByFunction, inclusive, together } from "../src/data/tree";
 import type { TimelinePart } from "../src/data/wire";
 
@@ -83,6 +83,16 @@ describe("single calls", () => {
         expect(lengths(false, true)).toEqual([50, 10]);
         expect(lengths(false, false)).toEqual([40, 10]);
         expect(callsOf(timeline, 0, { callees: false, interrupts: false }).calls[0]).toMatchObject({ length: 40, caller: -1, whole: false });
+    });
+    it("say what made the slow ones slow", () => {
+        // A callee that takes 10 and then 50, with an interrupt of 5 in the first.
+        const timeline = made([[0, 20, 0, 0, 0], [5, 15, 0, 1, 1], [6, 11, 0, 2, 2], [30, 90, 0, 0, 0], [35, 85, 0, 1, 1], [95, 99, 0, 1, 0]], [], [2]);
+        const { calls } = callsOf(timeline, 0, { callees: true, interrupts: true });
+        expect(calls.map((c) => c.length)).toEqual([60, 20]);
+        const why = explained(timeline, 0, { callees: true, interrupts: true }, calls);
+        // On average the callee takes (5 + 50) / 2, without what the interrupt ran.
+        expect(why.get(calls[0]!.slice)).toEqual({ part: 1, more: 23 });
+        expect(why.get(calls[1]!.slice)).toEqual({ part: -2, more: 3 });
     });
     it("are not whole where trace was lost", () => {
         const timeline = made([[0, 10, 0, 0, 0], [20, 30, 0, 0, 0], [40, 50, 0, 0, 0], [90, 99, 0, 1, 0]], [[25, 27, 0, 0]]);

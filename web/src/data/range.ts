@@ -167,15 +167,17 @@ function cuts(timeline: Timeline): (slice: number) => boolean {
     };
 }
 
-/// The calls of `f` on the timeline, the slowest first, and how many calls are merged into slices of it.
-export function callsOf(timeline: Timeline, f: number, options: CallOptions): { calls: Call[]; merged: number } {
-    const { begin, length, track, part } = timeline;
-    const { depth, function: of, merged } = part.slices;
+/// A part of a call: what the function ran itself, what exceptions ran meanwhile, or what one callee took.
+export const ownCode = -1;
+export const allExceptions = -2;
+type Parts = Map<number, number>;
+
+/// Calls `each` for each slice of `f`, as the call that it was.
+function walk(timeline: Timeline, f: number, options: CallOptions, each: (slice: number, caller: number, length: number, parts: Parts) => void) {
+    const { length, track, part } = timeline;
+    const { depth, function: of } = part.slices;
     const handlers = new Set(part.handlers);
-    const whole = cuts(timeline);
-    const calls: Call[] = [];
-    let several = 0;
-    const open: { slice: number; callees: number; exceptions: number }[] = [];
+    const open: { slice: number; callees: number; exceptions: number; parts: Parts | undefined }[] = [];
     const close = (to: number) => {
         while (open.length > 0 && depth[open[open.length - 1]!.slice]! >= to) {
             const done = open.pop()!;
@@ -188,25 +190,69 @@ export function callsOf(timeline: Timeline, f: number, options: CallOptions): { 
                 if (depth[up.slice]! + 1 === depth[i]!) caller = of[up.slice]!;
                 up.exceptions += exceptions;
                 up.callees += all - exceptions;
+                if (up.parts && all !== exceptions) up.parts.set(of[i]!, (up.parts.get(of[i]!) ?? 0) + all - exceptions);
             }
-            if (of[i] !== f) continue;
+            if (!done.parts) continue;
             const own = all - Math.min(all, done.callees + done.exceptions);
             let took = own;
             if (options.callees && options.interrupts) took = all;
             else if (options.callees) took += Math.min(all - own, done.callees);
             else if (options.interrupts) took += Math.min(all - own, done.exceptions);
-            if (merged[i] !== 1) several += merged[i]!;
-            else calls.push({ slice: i, caller, length: took, whole: whole(i) });
+            if (!options.callees) done.parts.clear();
+            if (options.interrupts && done.exceptions !== 0) done.parts.set(allExceptions, done.exceptions);
+            done.parts.set(ownCode, own);
+            each(i, caller, took, done.parts);
         }
     };
-    for (let i = 0; i < begin.length; ++i) {
+    for (let i = 0; i < length.length; ++i) {
         const other = open.length > 0 && track[open[open.length - 1]!.slice] !== track[i];
         close(other ? 0 : depth[i]!);
-        open.push({ slice: i, callees: 0, exceptions: 0 });
+        open.push({ slice: i, callees: 0, exceptions: 0, parts: of[i] === f ? new Map() : undefined });
     }
     close(0);
+}
+
+/// The calls of `f` on the timeline, the slowest first, and how many calls are merged into slices of it.
+export function callsOf(timeline: Timeline, f: number, options: CallOptions): { calls: Call[]; merged: number } {
+    const { begin, track, part } = timeline;
+    const { merged } = part.slices;
+    const whole = cuts(timeline);
+    const calls: Call[] = [];
+    let several = 0;
+    walk(timeline, f, options, (slice, caller, length) => {
+        if (merged[slice] !== 1) several += merged[slice]!;
+        else calls.push({ slice, caller, length, whole: whole(slice) });
+    });
     calls.sort((a, b) => b.length - a.length || track[a.slice]! - track[b.slice]! || begin[a.slice]! - begin[b.slice]!);
     return { calls, merged: several };
+}
+
+/// Of the 100 first of `calls`: the part that took most of what the call took more than the average of the whole calls,
+/// and how much more, by slice.
+export function explained(timeline: Timeline, f: number, options: CallOptions, calls: Call[]): Map<number, { part: number; more: number }> {
+    const out = new Map<number, { part: number; more: number }>();
+    const whole = new Set(calls.filter((c) => c.whole).map((c) => c.slice));
+    if (whole.size === 0) return out;
+    const wanted = new Map<number, Parts>(calls.slice(0, 100).map((c) => [c.slice, new Map()]));
+    const sums: Parts = new Map();
+    walk(timeline, f, options, (slice, _, __, parts) => {
+        if (wanted.has(slice)) wanted.set(slice, parts);
+        if (whole.has(slice)) for (const [part, took] of parts) sums.set(part, (sums.get(part) ?? 0) + took);
+    });
+    // Of equal ones: the first callee, then exceptions, then the function itself.
+    for (const [slice, parts] of wanted) {
+        let most = 0;
+        let which = ownCode;
+        const rank = (part: number) => (part === ownCode ? 2 : part === allExceptions ? 1 : 0);
+        for (const [part, took] of [...parts].sort(([a], [b]) => rank(a) - rank(b) || a - b)) {
+            const more = took - Math.floor((sums.get(part) ?? 0) / whole.size);
+            if (more <= most) continue;
+            most = more;
+            which = part;
+        }
+        if (most > 0) out.set(slice, { part: which, more: most });
+    }
+    return out;
 }
 
 export interface Durations {

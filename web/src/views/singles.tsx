@@ -2,7 +2,7 @@
 import { useMemo, useState } from "preact/hooks";
 
 import type { Report, Timeline } from "../data/model";
-import { type Call, callsOf, durations, histogram, type Range } from "../data/range";
+import { allExceptions, type Call, callsOf, durations, explained, histogram, ownCode, type Range } from "../data/range";
 import { Name } from "../ui/parts";
 import type { ViewProps } from "../ui/state";
 import { type Column, DataTable } from "../ui/table";
@@ -30,6 +30,12 @@ export function SingleCalls({ report, timeline, f, range, go }: { report: Report
         const begins = (c: Call) => timeline.begin[c.slice]!;
         return { merged, all: range ? calls.filter((c) => begins(c) >= range.from && begins(c) < range.to) : calls };
     }, [f, callees, interrupts, range?.from, range?.to]);
+    const why = useMemo(() => explained(timeline, f, { callees, interrupts }, all), [all]);
+    const whyText = (c: Call) => {
+        const found = why.get(c.slice);
+        if (!found) return "";
+        return `${found.part === ownCode ? "own code" : found.part === allExceptions ? "exceptions" : report.functionName(found.part)} +${grouped(found.more)}`;
+    };
     const { sorted, buckets, figures } = useMemo(() => {
         const sorted = all.filter((c) => c.whole).map((c) => c.length).sort((a, b) => a - b);
         return { sorted, buckets: sorted.length > 0 ? histogram(sorted) : [], figures: sorted.length > 0 ? durations(sorted) : undefined };
@@ -44,6 +50,7 @@ export function SingleCalls({ report, timeline, f, range, go }: { report: Report
             { id: "length", name: "Took", number: true, width: "minmax(110px, 150px)", value: (i) => all[i]!.length, show: (i) => time(all[i]!.length) },
             { id: "bound", name: "Bound", width: "90px", value: (i) => (all[i]!.whole ? bound : "at least") },
             { id: "begin", name: "Began at", number: true, width: "minmax(110px, 150px)", value: (i) => timeline.begin[all[i]!.slice]!, show: (i) => time(timeline.begin[all[i]!.slice]!) },
+            { id: "why", name: "Longer in", title: "Of the 100 slowest: the part that took most of what the call took more than the average of the whole calls", width: "minmax(120px, 2fr)", value: (i) => whyText(all[i]!) },
             { id: "caller", name: "Called by", width: "minmax(120px, 2fr)", value: (i) => (all[i]!.caller < 0 ? "" : report.functionName(all[i]!.caller)), show: (i) => (all[i]!.caller < 0 ? <span class="quiet">not known</span> : <Name name={report.functionName(all[i]!.caller)} most={40} />) },
         ],
         [all],
