@@ -22,6 +22,7 @@ SUFFIXES = {".h", ".cc", ".inc", ".def"}
 WORDS = {
     "pft": r"|\bPTM|\bPFT|\bETMCR\b|\bETMCCER\b|\bETMIDR\b|\bETMTRACEIDR\b|\bETMSYNCFR\b|Program Flow Trace|"
            r"Program Trace Macrocell",
+    "mtb": r"|\bMTB_(?:POSITION|MASTER|FLOW|BASE)\b|Micro Trace Buffer",
     "itm": r"|\bITMTCR\b|\bItmtcr\b|Instrumentation Trace Macrocell",
     "stm": r"|\bSTMTCSR\b|\bStmtcsr\b|\bSTMHEMASTR\b|System Trace Macrocell",
 }

@@ -405,6 +405,8 @@ private:
         const capture::BufferPart& next = buffer_.parts[part_++];
         for (const auto& stream : streams_) stream->begin(next);
         if (framed_ && !next.follows) framed_->begin_part(part_bytes_);
+        // Parts of a file that is the buffer itself have their places in it.
+        place_ = buffer_.files.empty() ? part_bytes_ : next.offset;
         input_ = capture::open_part(*buffer_.container, next);
         return true;
     }
@@ -414,8 +416,9 @@ private:
         else if (bare_)
             bare_->feed(bytes);
         else if (!streams_.empty())
-            streams_.front()->add(bytes, {part_bytes_});
+            streams_.front()->add(bytes, {place_});
         part_bytes_ += bytes.size();
+        place_ += bytes.size();
     }
 
     const capture::Buffer& buffer_;
@@ -428,6 +431,7 @@ private:
     bool in_parts_ = false;
     std::size_t part_ = 0;
     std::uint64_t part_bytes_ = 0;  // of all parts read so far
+    std::uint64_t place_ = 0;       // in the buffer, of the next byte of a part
 };
 
 }  // namespace

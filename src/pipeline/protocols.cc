@@ -8,6 +8,7 @@
 #include "waymark/etm3/protocol.h"
 #include "waymark/etm4/protocol.h"
 #include "waymark/itm/protocol.h"
+#include "waymark/mtb/protocol.h"
 #include "waymark/pft/protocol.h"
 #include "waymark/spe/protocol.h"
 #include "waymark/stacks/protocol.h"
@@ -49,6 +50,7 @@ std::span<const Protocol* const> protocols() {
         &dpu::row(),     //
         &stacks::row(),  //
         &stm::row(),     //
+        &mtb::row(),     //
         &itm::row(),
     };
     return rows;

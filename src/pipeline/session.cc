@@ -6,10 +6,12 @@
 #include <map>
 
 #include "names.h"
+#include "waymark/capture/byte_stream.h"
 #include "waymark/core/wire.h"
 #include "waymark/image/agreement.h"
 #include "waymark/image/package.h"
 #include "waymark/pipeline/id_register.h"
+#include "waymark/protocol/ring.h"
 #include "written_code.h"
 
 namespace waymark::pipeline {
@@ -40,6 +42,7 @@ public:
             source->continues = continued_by(source->name);
             session_.sources.push_back(std::move(*source));
         }
+        arrange_buffers();
         names_.report_doubtful();
         report_shared_ids();
         return check_builds();
@@ -336,6 +339,37 @@ private:
         if (!added && !reported) problem({}, added.error().message);
         if (!added || reported) return;
         for (std::string& note : added->notes) problem({}, std::move(note));
+    }
+
+    /// Buffers of units that write into a ring of memory become parts, in the order in which these were written.
+    void arrange_buffers() {
+        for (capture::Buffer& buffer : session_.capture.buffers) {
+            if (buffer.format != capture::Buffer::Format::source_data || buffer.container || buffer.sources.size() != 1)
+                continue;
+            const auto source = std::find_if(session_.sources.begin(), session_.sources.end(),
+                                             [&](const Source& s) { return s.name == buffer.sources.front(); });
+            if (source == session_.sources.end()) continue;
+            if (const auto* ring = dynamic_cast<const protocol::RingSource*>(source->configuration.get()))
+                arrange(buffer, *ring);
+        }
+    }
+    void arrange(capture::Buffer& buffer, const protocol::RingSource& ring) {
+        const auto stream = capture::open_buffer(buffer);
+        if (!stream) return;  // reading it reports why
+        auto dump = capture::read_all(**stream, protocol::RingSource::most_bytes);
+        const std::filesystem::path file = buffer.files.empty() ? std::filesystem::path() : buffer.files.front();
+        if (!dump) return problem(file, dump.error().message + ". Its bytes are read as they lie.");
+        protocol::Arrangement found = ring.arrange(*dump);
+        for (std::string& text : found.problems) problem(file, std::move(text));
+        buffer.begins = std::move(found.begins);
+        buffer.ends = std::move(found.ends);
+        for (std::string& text : capture::missing_parts(buffer)) problem(file, std::move(text), Problem::Kind::part);
+        for (const protocol::Arrangement::Piece& piece : found.pieces)
+            buffer.parts.push_back({.offset = piece.offset,
+                                    .bytes = piece.bytes,
+                                    .follows = !piece.lost && !buffer.parts.empty(),
+                                    .lost = piece.lost});
+        buffer.container = capture::byte_file_from_memory(std::move(*dump), file.string());
     }
 
     /// Two sources with one ID in one buffer cannot be distinguished.

@@ -1,0 +1,23 @@
+/// Where the packets lie in a dump of memory, and which is the oldest (docs/spec/mtb.md, 2 and 4).
+#pragma once
+
+#include <vector>
+
+#include "waymark/core/types.h"
+#include "waymark/mtb/config.h"
+#include "waymark/mtb/packet.h"
+#include "waymark/protocol/ring.h"
+
+namespace waymark::mtb {
+
+[[nodiscard]] protocol::Arrangement arrange(Bytes dump, const Config& config);
+
+/// Which of the packets of a buffer is the oldest, from the packets alone.
+struct Seam {
+    std::size_t oldest{};  ///< its index
+    std::size_t breaks{};  ///< places at which a packet cannot follow the one before, the seam included
+};
+/// `ring`: all packets of a buffer, as they lie there. Precondition: not empty.
+[[nodiscard]] Seam find_seam(const std::vector<JumpPacket>& ring);
+
+}  // namespace waymark::mtb

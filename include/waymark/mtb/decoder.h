@@ -1,0 +1,31 @@
+/// Packets + program image → executed instructions (docs/spec/mtb.md, 4).
+#pragma once
+
+#include "waymark/flow/blocks.h"
+#include "waymark/follow/decoder.h"
+#include "waymark/isa/isa.h"
+#include "waymark/mtb/config.h"
+
+namespace waymark::mtb {
+
+/// Decodes the packets of one unit, the oldest first, in chunks of any size.
+class Decoder final : public follow::HeldDecoder {
+public:
+    /// `code` and `out` are borrowed and must outlive the decoder.
+    Decoder(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out);
+};
+
+/// The same without a cache: each way is read from the program when it is taken.
+class ReferenceDecoder final : public follow::HeldDecoder {
+public:
+    ReferenceDecoder(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out);
+};
+
+/// The calls of a decoder with several threads. Buffers are small, so one thread decodes.
+class ParallelDecoder final : public follow::HeldParallel {
+public:
+    ParallelDecoder(const Config& config, const isa::CodeReader& code, flow::BlockTable& table, flow::Sink& sink,
+                    const Options& options);
+};
+
+}  // namespace waymark::mtb

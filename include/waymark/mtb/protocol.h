@@ -1,0 +1,17 @@
+/// The Micro Trace Buffer as a row of the registry (protocol/protocol.h).
+#pragma once
+
+#include <memory>
+
+#include "waymark/mtb/config.h"
+#include "waymark/protocol/protocol.h"
+
+namespace waymark::mtb {
+
+[[nodiscard]] const protocol::Protocol& row();
+
+/// A configuration as the layers above have it, and the way back; it is one of this protocol.
+[[nodiscard]] std::shared_ptr<const protocol::Configuration> configuration(const Config& config);
+[[nodiscard]] const Config& config_of(const protocol::Configuration& configuration);
+
+}  // namespace waymark::mtb

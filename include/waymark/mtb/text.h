@@ -1,0 +1,32 @@
+/// Packets ↔ text: `JUMP source=0x146 destination=0xd8,S` (docs/spec/mtb.md, 1).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "waymark/core/gap.h"
+#include "waymark/core/packet_text.h"
+#include "waymark/core/result.h"
+#include "waymark/mtb/packet.h"
+
+namespace waymark::mtb {
+
+using wire::fields_text, wire::to_text;
+
+/// The inverse of to_text. `bad_format`: no packet has that name, or a field is missing or no value of its kind; the
+/// message names it.
+[[nodiscard]] Result<Packet> from_text(std::string_view text);
+
+/// Says what packets mean. Fed every packet and gap of a stream in order.
+class Explainer {
+public:
+    explicit Explainer(const Config&) {}
+    [[nodiscard]] std::string operator()(const Packet& packet);
+    void operator()(const Gap&) { before_.reset(); }
+
+private:
+    std::optional<JumpPacket> before_;
+};
+
+}  // namespace waymark::mtb

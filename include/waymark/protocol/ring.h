@@ -1,0 +1,35 @@
+/// Buffers whose bytes do not lie in the order in which their unit wrote them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "waymark/protocol/protocol.h"
+
+namespace waymark::protocol {
+
+/// Where a unit's trace lies in a dump of memory.
+struct Arrangement {
+    struct Piece {
+        std::uint64_t offset{}, bytes{};  ///< in the dump
+        bool lost{};                      ///< trace between the piece before and this one is missing
+        friend bool operator==(const Piece&, const Piece&) = default;
+    };
+    std::vector<Piece> pieces{};          ///< the oldest first; each goes on where the one before ended, or has `lost`
+    std::vector<std::string> problems{};  ///< what is assumed, and what does not fit: sentences
+    std::string begins{}, ends{};  ///< where in the run, as in capture::Buffer; empty: nothing is known to be missing
+    friend bool operator==(const Arrangement&, const Arrangement&) = default;
+};
+
+/// A Configuration of a unit that writes into a ring of memory is one of these too.
+class RingSource {
+public:
+    /// A dump larger than any memory that such a unit has is left as it lies.
+    static constexpr std::uint64_t most_bytes = std::uint64_t{1} << 26;
+
+    virtual ~RingSource() = default;
+    [[nodiscard]] virtual Arrangement arrange(Bytes dump) const = 0;
+};
+
+}  // namespace waymark::protocol

@@ -1,0 +1,249 @@
+#include "waymark/mtb/protocol.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "waymark/core/numbers.h"
+#include "waymark/mtb/arrangement.h"
+#include "waymark/mtb/decoder.h"
+#include "waymark/mtb/parser.h"
+#include "waymark/mtb/registers.h"
+#include "waymark/mtb/text.h"
+#include "waymark/protocol/adapters.h"
+#include "waymark/protocol/ring.h"
+
+namespace waymark::mtb {
+
+namespace {
+
+using protocol::CaptureFinding;
+using protocol::Certainty;
+using protocol::Setting;
+using protocol::Stretch;
+using protocol::Survey;
+
+/// What a survey of packets says of an MTB alone.
+class More {
+public:
+    explicit More(const Config&) {}
+    void see(const JumpPacket& packet, Extent at, const OffsetMap& offsets, Survey& survey) {
+        if (!survey.first_sync) survey.first_sync = offsets.capture(at.first);
+        starts_ += packet.starts() ? 1 : 0;
+        breaks_ += before_ && !can_follow(*before_, packet) ? 1 : 0;
+        before_ = packet;
+    }
+    void gap() { before_.reset(); }
+    void finish(Survey& survey) const {
+        if (starts_ > 1)
+            survey.troubles.push_back(
+                fmt::format("tracing began {}; execution between is missing", counted(starts_, "time")));
+        if (breaks_ != 0)
+            survey.troubles.push_back(fmt::format(
+                "{} cannot follow the packet before: software may have used the memory, or the oldest packet "
+                "is another one",
+                counted(breaks_, "packet")));
+    }
+
+private:
+    std::optional<JumpPacket> before_;
+    std::uint64_t starts_ = 0, breaks_ = 0;
+};
+
+/// Takes the addresses that the trace names.
+class NamedAddresses {
+public:
+    NamedAddresses(const Config&, const std::function<void(const follow::Place&)>& take) : take_(take) {}
+    void operator()(const JumpPacket& p, Extent) {
+        if (p.destination.address < first_return_value) take_({{p.destination.address}, isa::Isa::t32});
+    }
+    void operator()(const Gap&) {}
+
+private:
+    const std::function<void(const follow::Place&)>& take_;
+};
+
+/// How bytes parse. Words of other kinds do not lead forward from one pair to the next.
+struct Likeness : protocol::Likeness {
+    std::uint64_t pairs{}, breaks{}, backward{}, starts{}, exceptions{};
+    bool different = false;  ///< not all packets are the same
+    std::optional<JumpPacket> before{};
+    std::vector<JumpPacket> all{};
+
+    void see(const JumpPacket& packet, Extent, const Stretch&) {
+        if (before && !packet.starts()) {
+            ++pairs;
+            breaks += can_follow(*before, packet) ? 0 : 1;
+            different |= *before != packet;
+        }
+        backward += packet.destination.address < packet.source.address ? 1 : 0;
+        starts += packet.starts() ? 1 : 0;
+        exceptions += packet.atomic() && packet.source.address < first_return_value ? 1 : 0;
+        before = packet;
+        all.push_back(packet);
+    }
+    /// One break is where a buffer wrapped. Sorted numbers lead forward too, but never back.
+    [[nodiscard]] bool convinces() const {
+        return pairs >= 3 && different && breaks <= 1 + pairs / 16 && (pairs >= 6 || breaks == 0) &&
+               backward * 8 >= packets;
+    }
+    [[nodiscard]] std::string text() const {
+        return fmt::format("{}, {} of which cannot follow the one before",
+                           counted(packets, "pair of words", "pairs of words"), breaks);
+    }
+};
+
+using FlowBase = protocol::FlowConfigurationOf<protocol::ConfigurationOf<Config, Parser, Explainer, More>, Parser,
+                                               ReferenceDecoder, Decoder, NamedAddresses>;
+class Configured final : public FlowBase, public protocol::RingSource {
+public:
+    using FlowBase::FlowBase;
+    [[nodiscard]] const protocol::Protocol& protocol() const override { return row(); }
+    [[nodiscard]] std::string source_type() const override { return "MTB"; }
+    [[nodiscard]] std::vector<RegisterValue> registers() const override {
+        std::vector<RegisterValue> out;
+        const auto add = [&](std::string_view name, const std::optional<std::uint32_t>& value) {
+            if (value) out.push_back({std::string(name), *value});
+        };
+        add(MtbPosition::name, config_.position);
+        add(MtbMaster::name, config_.master);
+        add(MtbFlow::name, config_.flow);
+        add(MtbBase::name, config_.base);
+        if (config_.vtor != 0) add(Vtor::name, config_.vtor);
+        return out;
+    }
+    [[nodiscard]] std::vector<Setting> settings() const override {
+        std::vector<Setting> out;
+        if (config_.master)
+            out.push_back({"buffer_bytes", std::uint64_t{1} << (from_value<MtbMaster>(*config_.master).mask + 4U)});
+        if (config_.position) {
+            const auto position = from_value<MtbPosition>(*config_.position);
+            out.push_back({"pointer", fmt::format("{:#010x}", *config_.position & ~7U)});
+            out.push_back({"wrapped", position.wrap});
+        }
+        if (config_.base) out.push_back({"base", fmt::format("{:#010x}", *config_.base)});
+        out.push_back({"vector_table", fmt::format("{:#010x}", config_.vtor)});
+        return out;
+    }
+    [[nodiscard]] std::unique_ptr<follow::Parallel> parallel_decoder(
+        const isa::CodeReader& code, flow::BlockTable& table, flow::Sink& sink,
+        const follow::ParallelOptions& options) const override {
+        return std::make_unique<ParallelDecoder>(config_, code, table, sink, options);
+    }
+    [[nodiscard]] protocol::Arrangement arrange(Bytes dump) const override { return mtb::arrange(dump, config_); }
+};
+
+class ProtocolRow final : public protocol::Protocol {
+public:
+    [[nodiscard]] const protocol::Words& words() const override {
+        static constexpr protocol::Words words{.unit = "MTB",
+                                               .unit_title = "Micro Trace Buffer",
+                                               .trace = "Micro Trace Buffer jumps",
+                                               .title = "Micro Trace Buffer (MTB)",
+                                               .types = "MTB",
+                                               .settings = "MTB_POSITION and MTB_MASTER",
+                                               .core_type = "ARMv6-M",
+                                               .sync = "packet",
+                                               .sync_bytes = "a source and a destination, 8 bytes",
+                                               .type_names = {"MTB"}};
+        return words;
+    }
+    [[nodiscard]] std::string type_of_option(std::string_view option) const override {
+        return protocol::upper(option) == "MTB" ? "MTB" : "";
+    }
+    [[nodiscard]] std::string_view option_names() const override { return "mtb"; }
+    void visit_register(const RegisterValue& value, protocol::FieldVisitor& visitor) const override {
+        protocol::visit_one_of<MtbPosition, MtbMaster, MtbFlow, MtbBase, Vtor>(value, visitor);
+    }
+    [[nodiscard]] protocol::Configured configure(const protocol::Description& source) const override {
+        Config config;
+        const auto take = [&](std::string_view name, auto& into) {
+            if (const RegisterValue* r = find_register(source.registers, name))
+                into = static_cast<std::uint32_t>(r->value);
+        };
+        take(MtbPosition::name, config.position);
+        take(MtbMaster::name, config.master);
+        take(MtbFlow::name, config.flow);
+        take(MtbBase::name, config.base);
+        take(Vtor::name, config.vtor);
+        return {configuration(config), {}};  // what is missing may not matter: arrange() says
+    }
+    [[nodiscard]] bool decodes_flow() const override { return true; }
+    [[nodiscard]] bool aarch32_only() const override { return true; }
+    [[nodiscard]] std::vector<std::string> packet_names() const override { return protocol::names_of<Packets>(); }
+
+    [[nodiscard]] bool identify(const std::vector<Stretch>& stretches, protocol::Identity& out) const override {
+        const auto found = protocol::likeness<Likeness, Parser>(stretches, Config{});
+        out.tried.push_back({"source and destination of jumps (MTB)", found.text()});
+        if (!found.convinces()) return false;
+        Config config;
+        const bool full =
+            stretches.size() == 1 && found.padding_bytes == 0 && found.bytes == found.all.size() * packet_bytes;
+        const Seam seam = find_seam(found.all);
+        if (full && std::has_single_bit(found.bytes) && found.bytes >= 16) {
+            MtbMaster master;
+            master.mask = static_cast<std::uint8_t>(std::countr_zero(found.bytes) - 4);
+            config.master = static_cast<std::uint32_t>(register_value(master).value);
+            if (seam.breaks == 1) {
+                MtbPosition position;
+                position.pointer = static_cast<std::uint32_t>(seam.oldest);
+                position.wrap = true;
+                config.position = static_cast<std::uint32_t>(register_value(position).value);
+            }
+        }
+        out.protocol = this;
+        out.configuration = configuration(config);
+        out.waypoints = found.packets;
+        out.first_sync = stretches.empty() ? Offset{0} : stretches.front().offsets.capture({});
+        if (seam.breaks <= 1)
+            out.facts.push_back({"oldest packet", fmt::format("at offset {:#x}", seam.oldest * packet_bytes),
+                                 seam.breaks == 1 ? Certainty::likely : Certainty::assumed,
+                                 seam.breaks == 1 ? "the only packet that cannot follow the one before"
+                                                  : "each packet can follow the one before"});
+        out.remarks.emplace_back("exceptions", counted(found.exceptions, "packet") + " not made by an instruction");
+        return true;
+    }
+    /// The registers decide.
+    [[nodiscard]] protocol::Settled settle(const protocol::Identity&, const protocol::Configuration& described,
+                                           const std::vector<Stretch>&, std::string_view) const override {
+        return {configuration(config_of(described)), {}};
+    }
+    [[nodiscard]] std::vector<CaptureFinding> health(const protocol::Identity&,
+                                                     const protocol::Configuration* configuration,
+                                                     const std::vector<Stretch>& stretches,
+                                                     std::string_view) const override {
+        if (configuration == nullptr) return {};
+        return protocol::likeness<Likeness, Parser>(stretches, config_of(*configuration)).findings(words());
+    }
+    [[nodiscard]] std::string how_to_read(std::string_view) const override { return {}; }
+    [[nodiscard]] std::string next_step(std::string_view file) const override {
+        return fmt::format(
+            "waymark flow {} --protocol mtb --register MTB_POSITION=VALUE --register MTB_MASTER=VALUE "
+            "--image FILE decodes it",
+            file);
+    }
+};
+
+}  // namespace
+
+const protocol::Protocol& row() {
+    static const ProtocolRow row;
+    return row;
+}
+
+std::shared_ptr<const protocol::Configuration> configuration(const Config& config) {
+    return std::make_shared<Configured>(config);
+}
+
+const Config& config_of(const protocol::Configuration& configuration) {
+    return static_cast<const Configured&>(configuration).config();
+}
+
+}  // namespace waymark::mtb
