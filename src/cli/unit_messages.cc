@@ -8,6 +8,7 @@
 #include "options.h"
 #include "trouble.h"
 #include "waymark/capture/byte_stream.h"
+#include "waymark/core/utf8.h"
 #include "waymark/listing/messages.h"
 #include "waymark/pipeline/diagnosis.h"
 #include "waymark/pipeline/message_answers.h"
@@ -94,7 +95,8 @@ Result<std::optional<listing::RecordChoice>> records_of(const MessageOptions& op
     if (out->client == nullptr) {
         std::string names;
         for (const syst::Client& client : collateral.clients()) names += (names.empty() ? "" : ", ") + client.name;
-        return Error{Errc::not_found, fmt::format("no client '{}' in --catalog; it has {}", options.client, names)};
+        return Error{Errc::not_found,
+                     fmt::format("no client '{}' in --catalog; it has {}", options.client, one_line(names))};
     }
     return out;
 }
@@ -139,7 +141,7 @@ ExitStatus run_messages(const MessageOptions& options) {
                                 grouped(listed.unconfirmed), counted(listed.messages, "message")));
     if (listed.problems != 0)
         say("warning", fmt::format("{} of {} could not be read whole; the first: {}", grouped(listed.problems),
-                                   counted(listed.listed, "message"), listed.problem));
+                                   counted(listed.listed, "message"), one_line(listed.problem)));
     ExitStatus status = decoded;
     if (listed.messages == 0) {
         say("error", "nothing decoded: " + pipeline::why_no_messages(session, sources, report));

@@ -62,10 +62,10 @@ std::string record_words(const protocol::Record& r) {
     if (!of.empty()) out += (out.empty() ? "" : " ") + of + (r.unit ? fmt::format("/{}", *r.unit) : std::string());
     std::string text = r.text;
     while (text.ends_with('\n') || text.ends_with('\r') || text.ends_with('\0')) text.pop_back();
-    out += (out.empty() ? "" : ": ") + one_line(text);
+    out += (out.empty() ? "" : ": ") + text;
     if (!r.location.empty()) out += " at " + r.location;
     if (!r.problem.empty()) out += " (" + r.problem + ")";
-    return out;
+    return one_line(out);
 }
 
 /// What a message says, in words.
