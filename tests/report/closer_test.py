@@ -90,13 +90,15 @@ def main():
         bytes_of_it = report.stat().st_size
         assert bytes_of_it < 300_000, f"the report of the quickstart's program takes {bytes_of_it} bytes"
 
-        # The same program after a change: compiled otherwise, and with more to do.
+        # The same program after a change: compiled otherwise, with more to do, and run in another way.
         other, capture_after = work / "other", work / "after"
         run("aarch64-linux-gnu-gcc", "-O2", "-g", "-static", "-I", source / "guest", "-o", other,
             source / "examples/interpreter/interpreter.c", "-lpthread")
-        run(waymark, "record", "--start-at", "main", "-o", capture_after, "--", other, "fibonacci", "10")
+        run(waymark, "record", "--start-at", "main", "-o", capture_after, "--", other, "fibonacci", "10", "labels")
         run(waymark, "report", capture, "--against", capture_after, "--no-sources", "-o", folder / "against.html")
         difference = rows(waymark, "diff", capture, capture_after)
+        for side, other_side in (("before", "after"), ("after", "before")):
+            assert any(r[side] == "0" and r[other_side] != "0" for r in difference), f"every function ran {side}"
 
         ran, exceptions = executed(waymark, capture, program)
         doubled = {name for name, times in collections.Counter(n for _, _, n in functions_of(program)).items() if times > 1}

@@ -246,7 +246,7 @@ function classColumns(of: { instructions: Classes; lines: Classes; directions: C
             name: "Did not run",
             title: "Instructions that did not run, or were not observed",
             number: true,
-            width: "112px",
+            width: "128px",
             value: (i) => instructions[1][i]! + instructions[2][i]!,
         },
         ...(some([[], [], instructions[Seen.notObserved]]) ? [{ id: "unknown", name: "Not observed", number: true, width: "118px", value: (i: number) => instructions[2][i]! }] : []),
