@@ -122,6 +122,9 @@ bool Buffers::look_beyond(const Buffer& buffer, BufferSample& sample, ExaminedBu
         sample.size_bytes = out.looked_at;
         out.bytes = out.looked_at;
     }
+    if (readings.empty() && sample.whole() && sample.pieces.size() == 1)
+        if (auto found = coresight::read_orbflow(sample.pieces.front().bytes))
+            take_orbflow(buffer, std::move(*found), sample, out);
     auto no_trace = no_trace_in(sample);
     if (!no_trace) return false;
     out.format = Buffer::Format::unknown;
@@ -136,6 +139,42 @@ bool Buffers::look_beyond(const Buffer& buffer, BufferSample& sample, ExaminedBu
                  std::move(no_trace->cause),
                  std::move(no_trace->advice)});
     return true;
+}
+
+/// The payload takes the place of the frames that a probe put it in.
+void Buffers::take_orbflow(const Buffer& buffer, coresight::Orbflow found, BufferSample& sample, ExaminedBuffer& out) {
+    std::string tags;
+    for (unsigned tag = 0; tag < found.bytes.size(); ++tag)
+        if (found.bytes[tag] != 0)
+            tags += fmt::format("{}{} under tag {}", tags.empty() ? "" : ", ", bytes_text(found.bytes[tag]), tag);
+    if (found.other_bytes != 0) tags += fmt::format(", {} of the probe's own", bytes_text(found.other_bytes));
+    add_finding({Severity::warning,
+                 "orbflow",
+                 buffer.name,
+                 {},
+                 Offset{},
+                 fmt::format("{} of ORBFLOW: {}", counted(found.frames, "frame"), tags),
+                 "bytes of trace units",
+                 "an ORBTrace probe or orbuculum wrote the file",
+                 fmt::format("--write-snapshot DIR writes {}; all below is about them",
+                             found.framed ? "the bytes of all tags as CoreSight frames" : "the bytes of the tag")});
+    if (found.damaged_frames != 0 || found.cut_bytes != 0)
+        add_finding({Severity::warning,
+                     "orbflow-damage",
+                     buffer.name,
+                     {},
+                     found.first_damage,
+                     fmt::format("{} with another sum ({}), and {} of frames that the file cuts",
+                                 counted(found.damaged_frames, "frame"), bytes_text(found.damaged_bytes),
+                                 bytes_text(found.cut_bytes)),
+                     "frames whose bytes add up to 0",
+                     "bytes were lost between the probe and the file",
+                     "their bytes are left out; packets next to them may be damaged"});
+    out.decoded = std::make_shared<const std::vector<std::uint8_t>>(found.payload);
+    out.looked_at = found.payload.size();
+    sample.pieces.front().bytes = std::move(found.payload);
+    sample.size_bytes = out.looked_at;
+    out.bytes = out.looked_at;
 }
 
 /// As the bytes are, or with their words turned round where only that gives anything.

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "waymark/core/numbers.h"
+#include "waymark/coresight/orbflow.h"
 #include "waymark/doctor/examine.h"
 #include "waymark/pipeline/damage.h"
 #include "waymark/pipeline/run.h"
@@ -117,6 +118,8 @@ public:
 
 private:
     bool look_beyond(const capture::Buffer& buffer, BufferSample& sample, ExaminedBuffer& out);
+    void take_orbflow(const capture::Buffer& buffer, coresight::Orbflow found, BufferSample& sample,
+                      ExaminedBuffer& out);
     [[nodiscard]] Taken choose_reading(const capture::Buffer& buffer, BufferSample& sample, ExaminedBuffer& out);
     void report_frames(const capture::Buffer& buffer, ExaminedBuffer& out, const Taken& taken);
     void report_frame_damage(pipeline::Damage damage, const ExaminedBuffer& buffer);
