@@ -44,16 +44,33 @@ void add_line(std::string& out, const ordered_json& value) {
     out += value.is_array() ? ']' : '}';
 }
 
-/// Leaves out bars, then takes room from the widest texts until a row fits `most` places; each keeps enough to be
-/// recognised.
-void make_fit(std::vector<std::size_t>& widths, const std::vector<Column>& columns, std::size_t most) {
-    constexpr std::size_t gap = 2, least = 12;
+constexpr std::size_t gap = 2;  ///< between columns
+
+/// The places that a row takes.
+std::size_t row_width(const std::vector<std::size_t>& widths) {
     std::size_t all = 0;
     for (const std::size_t width : widths) all += width == 0 ? 0 : width + gap;
-    for (std::size_t c = 0; c < columns.size(); ++c)
-        if (all > most + gap && widths[c] != 0 && columns[c].type == Column::Type::bar)
-            all -= std::exchange(widths[c], 0) + gap;
-    while (all > most + gap) {
+    return all - std::min(all, gap);
+}
+
+/// Of a bar: the figure behind the picture.
+std::string figure_of_bar(const std::string& bar) {
+    const std::size_t end = bar.find(' ');
+    return end == bar.npos ? bar : bar.substr(end + 1);
+}
+
+/// `share` of "share of cycles", `ran` of "instructions that ran".
+std::string narrow_head(const std::string& head) {
+    constexpr std::string_view that = " that ";
+    const std::size_t at = head.find(that);
+    return at != head.npos ? head.substr(at + that.size()) : head.substr(0, head.find(' '));
+}
+
+/// Takes room from the widest texts until a row fits `most` places; each keeps enough to be recognised.
+void make_fit(std::vector<std::size_t>& widths, const std::vector<Column>& columns, std::size_t most) {
+    constexpr std::size_t least = 12;
+    std::size_t all = row_width(widths);
+    while (all > most) {
         std::size_t widest = columns.size();
         for (std::size_t c = 0; c < columns.size(); ++c)
             if (columns[c].type == Column::Type::text && widths[c] > std::max(least, shown_width(columns[c].head)) &&
@@ -110,14 +127,30 @@ void print_text(Output& out, const Table& table, std::uint64_t limit, std::strin
             texts[r].push_back(too_long ? shortened(text, widest) : text);
             any_shortened |= too_long && !columns[c].head.empty();
         }
-    std::vector<std::size_t> widths;
-    for (std::size_t c = 0; c < columns.size(); ++c) {
+    std::vector<std::string> heads;
+    for (const Column& column : columns) heads.push_back(column.head);
+    const auto width_of = [&](std::size_t c) {
         std::size_t most = 0;
         for (std::size_t r = 0; r < shown; ++r) most = std::max(most, shown_width(texts[r][c]));
-        widths.push_back(most == 0 || columns[c].head.empty() ? 0 : std::max(most, shown_width(columns[c].head)));
-    }
+        return most == 0 || heads[c].empty() ? 0 : std::max(most, shown_width(heads[c]));
+    };
+    std::vector<std::size_t> widths;
+    for (std::size_t c = 0; c < columns.size(); ++c) widths.push_back(width_of(c));
     if (widest != 0 && out.columns() != 0) {
-        make_fit(widths, columns, out.columns() - std::min(out.columns(), indent.size()));
+        const std::size_t room = out.columns() - std::min(out.columns(), indent.size());
+        // The pictures go first; their figures stay.
+        for (std::size_t c = 0; c < columns.size(); ++c) {
+            if (columns[c].type != Column::Type::bar || widths[c] == 0 || row_width(widths) <= room) continue;
+            heads[c] = narrow_head(columns[c].head);
+            for (std::size_t r = 0; r < shown; ++r) texts[r][c] = figure_of_bar(texts[r][c]);
+            widths[c] = width_of(c);
+        }
+        std::vector<std::size_t> with_figures = widths;
+        make_fit(with_figures, columns, room);
+        if (row_width(with_figures) > room)  // not even the figures fit
+            for (std::size_t c = 0; c < columns.size(); ++c)
+                if (columns[c].type == Column::Type::bar) widths[c] = 0;
+        make_fit(widths, columns, room);
         for (std::size_t c = 0; c < columns.size(); ++c)
             for (std::size_t r = 0; r < shown; ++r) {
                 if (widths[c] == 0 || shown_width(texts[r][c]) <= widths[c]) continue;
@@ -126,23 +159,22 @@ void print_text(Output& out, const Table& table, std::uint64_t limit, std::strin
             }
     }
     const auto line = [&](const auto& text_of, const auto& colour_of) {
-        std::string gap(indent);
+        std::string spaces(indent);
         for (std::size_t c = 0; c < columns.size(); ++c) {
             if (widths[c] == 0) continue;
             const std::string& cell = text_of(c);
             const std::string space(widths[c] - std::min(widths[c], shown_width(cell)), ' ');
             // Spaces are kept back, so that none end a line.
-            if (!columns[c].left()) gap += space;
+            if (!columns[c].left()) spaces += space;
             if (!cell.empty()) {
-                out.print("{}{}", gap, Coloured(cell, colour_of(c), colours));
-                gap.clear();
+                out.print("{}{}", spaces, Coloured(cell, colour_of(c), colours));
+                spaces.clear();
             }
-            gap += (columns[c].left() ? space : "") + "  ";
+            spaces += (columns[c].left() ? space : "") + std::string(gap, ' ');
         }
         out.write("\n");
     };
-    line([&](std::size_t c) -> const std::string& { return columns[c].head; },
-         [](std::size_t) { return Colour::bold; });
+    line([&](std::size_t c) -> const std::string& { return heads[c]; }, [](std::size_t) { return Colour::bold; });
     for (std::size_t r = 0; r < shown; ++r)
         line([&](std::size_t c) -> const std::string& { return texts[r][c]; },
              [&](std::size_t c) { return rows[r][c].colour; });

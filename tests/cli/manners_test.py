@@ -210,6 +210,22 @@ class Tables(unittest.TestCase):
             for row in rows:
                 self.assertLessEqual(len(row), columns, row)
 
+    def test_the_sorted_column_has_its_share(self):
+        """A terminal too narrow for bars shows their figures."""
+        sort = SOURCE / "examples" / "sort"
+        for command, head in (("profile", "share"), ("coverage", "ran")):
+            shares = {}
+            for columns in (80, 300):
+                text, status = terminal.run([WAYMARK, command, str(sort / "capture"), "--image", str(sort / "sort.elf"),
+                                             "--no-pager", "--limit", "3"], columns, env={"NO_COLOR": "1"})
+                self.assertEqual(status, 0)
+                shares[columns] = re.findall(r"^  +[█·]* *([0-9.]+%)", text, re.M)
+            self.assertTrue(shares[300], (command, text))
+            self.assertEqual(shares[80], shares[300], command)
+            text, _ = terminal.run([WAYMARK, command, str(sort / "capture"), "--image", str(sort / "sort.elf"), "--no-pager"],
+                                   80, env={"NO_COLOR": "1"})
+            self.assertRegex(text, rf"(?m)^ +{head} ")
+
     def test_names_are_recognisable(self):
         rows = self.profile(70)
         self.assertTrue(any("quicksort" in row for row in rows), rows)
