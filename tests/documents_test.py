@@ -145,7 +145,9 @@ def commands(text):
 
 
 def check_command(words, help_of):
-    """What is wrong with a command, or None. `help_of(subcommands)` is the text of --help, or None."""
+    """What is wrong with a command, or None. `help_of(subcommands)` is the text of --help all, or None."""
+    if words[0] == "help":
+        return None
     subcommands, rest = [], list(words)
     while rest and help_of([*subcommands, rest[0]]) is not None:
         subcommands.append(rest.pop(0))
@@ -168,7 +170,7 @@ def check_commands(root, program):
         key = tuple(subcommands)
         if key not in texts:
             plain = all(re.fullmatch(r"[a-z][a-z-]*", word) for word in key)
-            done = subprocess.run([program, *key, "--help"], capture_output=True, text=True, timeout=60) if plain else None
+            done = subprocess.run([program, *key, "--help", "all"], capture_output=True, text=True, timeout=60) if plain else None
             # A word that is not a subcommand is taken as an argument: the help is then that of the command before it.
             text = done.stdout if done is not None and done.returncode == 0 else None
             texts[key] = None if key and text == help_of(list(key[:-1])) else text

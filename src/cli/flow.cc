@@ -3,8 +3,10 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "answers.h"
+#include "calls_tree.h"
 #include "commands.h"
 #include "dpu/listing.h"
 #include "options.h"
@@ -30,6 +32,7 @@ struct FlowOptions {
     std::string format = "text";
     bool strict = false, disassemble = false, reference = false, recover = false;
     unsigned jobs = 0;  // 0: all cores
+    std::optional<std::uint64_t> limit{};
 };
 
 /// One source in one buffer, decoded.
@@ -159,6 +162,29 @@ bool ran_nothing(const pipeline::Gave& gave, const std::vector<Decoded>& all) {
            std::none_of(all.begin(), all.end(), [](const Decoded& d) { return d.totals.unplaced != 0; });
 }
 
+/// Hands on the first lines, and counts the others.
+class FirstLines final : public listing::TextSink {
+public:
+    /// `most`: 0 for all.
+    FirstLines(listing::TextSink& to, std::uint64_t most) : to_(to), most_(most) {}
+    void write(std::string_view lines) override {
+        const auto count = static_cast<std::uint64_t>(std::ranges::count(lines, '\n'));
+        std::size_t end = lines.size();
+        if (most_ != 0 && written_ + count > most_) {
+            end = 0;
+            for (std::uint64_t left = most_ - std::min(most_, written_); left != 0; --left)
+                end = lines.find('\n', end) + 1;
+        }
+        to_.write(lines.substr(0, end));
+        written_ += count;
+    }
+    [[nodiscard]] std::uint64_t left_out() const { return most_ == 0 || written_ < most_ ? 0 : written_ - most_; }
+
+private:
+    listing::TextSink& to_;
+    std::uint64_t most_, written_ = 0;
+};
+
 class FlowCommand {
 public:
     explicit FlowCommand(const FlowOptions& options) : options_(options) {}
@@ -187,8 +213,15 @@ private:
     ExitStatus decode(const pipeline::Session& session, const std::vector<const pipeline::Source*>& sources,
                       const std::vector<const pipeline::Source*>& selected, Output& out) {
         std::optional<listing::FlowListing> lines;
-        if (options_.format != "summary" && options_.format != "calls")
-            lines.emplace(out, listing::format_of(options_.format), options_.disassemble);
+        constexpr std::uint64_t most_lines = 1000, most_rows = 100;
+        const bool calls_asked = options_.format == "calls";
+        const std::uint64_t limit = options_.limit       ? *options_.limit
+                                    : out.columns() == 0 ? 0
+                                    : calls_asked        ? most_rows
+                                                         : most_lines;
+        FirstLines first_lines(out, options_.format == "text" ? limit : 0);
+        if (options_.format != "summary" && !calls_asked)
+            lines.emplace(first_lines, listing::format_of(options_.format), options_.disassemble);
 
         std::map<std::pair<const pipeline::Source*, const capture::Buffer*>, std::unique_ptr<flow::Tee>> tees;
         struct Calls {
@@ -243,6 +276,8 @@ private:
                 report_head(*stream.source, stream.buffer, head->second);
         }
         const answers::Account account = pipeline::flow_account(session, selected, report, streams_decoded);
+        if (first_lines.left_out() != 0)
+            out.print("… and {}; --limit 0 shows all\n", counted(first_lines.left_out(), "more line"));
         if (options_.format == "summary") print_summary(out, report, all, account);
         for (const pipeline::Source* source : sources) {
             const auto found = calls.find(source);
@@ -258,7 +293,7 @@ private:
             }
             answers::Answers answers;
             pipeline::fill_by_names(answers, streams, names, {});
-            print_calls(out, answers);
+            print_calls_tree(out, answers, limit);
         }
         return finish(session, report, all, account, selected, out);
     }
@@ -282,7 +317,7 @@ private:
                            any([](const Decoded& d) { return d.totals.no_memory != 0 || d.totals.reached != 0; });
         if (blind)
             say("warning",
-                "no instruction is decoded: execution was only where no image is known, so what the packets carry is "
+                "no instruction is decoded: execution was only in code without an image, so what the packets carry is "
                 "all "
                 "there is (addresses, exceptions, contexts, counts of atoms); give the program with --image "
                 "FILE[@ADDRESS]");
@@ -349,6 +384,12 @@ Run add_flow(CLI::App& app) {
         ->type_name("FORMAT")
         ->transform(one_of({"text", "tsv", "json", "summary", "calls"}))
         ->capture_default_str();
+    command
+        .add_option("--limit", options->limit,
+                    "text: maximum number of lines; calls: of rows, the most costly ones. 0: all. Default: all; on a "
+                    "terminal 1000 lines, 100 rows")
+        ->type_name("N")
+        ->check(not_negative());
     command.add_flag("--disassemble", options->disassemble, "text: show the instructions of each range");
     add_jobs(command, options->jobs)->check(CLI::Range(0U, 256U));
     command.add_flag("--strict", options->strict, "Exit with 1 if anything was lost or contradicts the image");

@@ -48,7 +48,55 @@ std::string spaced(std::string name) {
     return name;
 }
 
-void print_source(Output& out, const ordered_json& s) {
+/// The registers of a source without the one that has its trace ID.
+ordered_json registers_alike(const ordered_json& s) {
+    const pipeline::Protocol* const protocol = pipeline::protocol_of(s["type"].get<std::string>());
+    ordered_json out = ordered_json::array();
+    for (const auto& r : s["registers"])
+        if (protocol == nullptr || !protocol->trace_id() ||
+            r["name"].get<std::string>() != protocol->trace_id()->register_name)
+            out.push_back(r);
+    return out;
+}
+
+std::string label_of(const ordered_json& s) {
+    return (s["trace_id"].is_null() ? "" : s["trace_id"].get<std::string>() + " ") + s["name"].get<std::string>();
+}
+
+/// The first of the sources before `s` that is like it by `same`; null: none is.
+const ordered_json* first_alike(const ordered_json& sources, const ordered_json& s, const auto& same) {
+    for (const auto& other : sources) {
+        if (&other == &s) return nullptr;
+        if (same(other, s)) return &other;
+    }
+    return nullptr;
+}
+
+void print_registers(Output& out, const ordered_json& s) {
+    const pipeline::Protocol* const protocol = pipeline::protocol_of(s["type"].get<std::string>());
+    for (const auto& r : s["registers"]) {
+        out.print("  {:<12} {}\n", r["name"].get<std::string>(), r["value"].get<std::string>());
+        const bool said = protocol != nullptr && protocol->trace_id() &&
+                          r["name"].get<std::string>() == protocol->trace_id()->register_name;
+        if (!r.contains("fields") || (r["fields"].size() == 1 && said)) continue;
+        std::vector<std::string> words;
+        for (const auto& [name, value] : r["fields"].items())
+            if (name.rfind("reserved", 0) != 0 || value != 0)
+                words.push_back(fmt::format("{} {:#x}", name, value.get<std::uint64_t>()));
+        wrapped(out, "    ", words);
+    }
+}
+
+void print_memory(Output& out, const ordered_json& s) {
+    for (const auto& m : s["memory"])
+        out.print("  memory {}-{}  {:>10} bytes  {:<5} {}{}\n", m["start"].get<std::string>(),
+                  m["end"].get<std::string>(), plain(m["bytes"]), m["space"].get<std::string>(),
+                  m["image"].get<std::string>(),
+                  m["hidden_by"].is_null() ? "" : fmt::format("  (hidden by {})", m["hidden_by"].get<std::string>()));
+}
+
+/// `sources`: all, in their order: what one has like an earlier one is not repeated.
+void print_source(Output& out, const ordered_json& sources, const ordered_json& s) {
     const pipeline::Protocol* const protocol = pipeline::protocol_of(s["type"].get<std::string>());
     const std::string id = s["trace_id"].is_null() ? "" : s["trace_id"].get<std::string>() + " ";
     out.print("\nsource {}{}  {}{}{}{}\n", id, s["name"].get<std::string>(),
@@ -60,21 +108,19 @@ void print_source(Output& out, const ordered_json& s) {
                   : s.contains("messages")
                       ? "  This protocol has no program flow; waymark messages lists what the unit sent\n"
                       : "  Waymark lists the packets of this protocol and does not decode its flow yet\n");
-    if (s.contains("configuration")) {
+    const ordered_json* const programmed = first_alike(sources, s, [](const auto& a, const auto& b) {
+        return !b["registers"].empty() && a["type"] == b["type"] &&
+               a.value("configuration", ordered_json()) == b.value("configuration", ordered_json()) &&
+               registers_alike(a) == registers_alike(b);
+    });
+    const ordered_json* const memory = first_alike(
+        sources, s, [](const auto& a, const auto& b) { return !b["memory"].empty() && a["memory"] == b["memory"]; });
+    if (programmed != nullptr)
+        out.print("  programmed as source {}, but for its trace ID\n", label_of(*programmed));
+    else if (s.contains("configuration")) {
         std::vector<std::string> words;
         for (const auto& [name, value] : s["configuration"].items()) words.push_back(spaced(name) + " " + plain(value));
         wrapped(out, "  ", words);
-    }
-    for (const auto& r : s["registers"]) {
-        out.print("  {:<12} {}\n", r["name"].get<std::string>(), r["value"].get<std::string>());
-        const bool said = protocol != nullptr && protocol->trace_id() &&
-                          r["name"].get<std::string>() == protocol->trace_id()->register_name;
-        if (!r.contains("fields") || (r["fields"].size() == 1 && said)) continue;
-        std::vector<std::string> words;
-        for (const auto& [name, value] : r["fields"].items())
-            if (name.rfind("reserved", 0) != 0 || value != 0)
-                words.push_back(fmt::format("{} {:#x}", name, value.get<std::uint64_t>()));
-        wrapped(out, "    ", words);
     }
     for (const auto& stream : s["streams"]) {
         out.print("  in buffer {}: {}", stream["buffer"].get<std::string>(),
@@ -111,11 +157,11 @@ void print_source(Output& out, const ordered_json& s) {
                       counted(gap["times"].get<std::uint64_t>(), "stretch", "stretches"),
                       gap["first_offset"].get<std::uint64_t>());
     }
-    for (const auto& m : s["memory"])
-        out.print("  memory {}-{}  {:>10} bytes  {:<5} {}{}\n", m["start"].get<std::string>(),
-                  m["end"].get<std::string>(), plain(m["bytes"]), m["space"].get<std::string>(),
-                  m["image"].get<std::string>(),
-                  m["hidden_by"].is_null() ? "" : fmt::format("  (hidden by {})", m["hidden_by"].get<std::string>()));
+    if (programmed == nullptr) print_registers(out, s);
+    if (memory == nullptr)
+        print_memory(out, s);
+    else
+        out.print("  memory as of source {}\n", label_of(*memory));
 }
 
 /// Bytes that are no frames seem to have a hundred IDs: of those without a source a few are enough.
@@ -173,10 +219,10 @@ void print_snapshot_info(Output& out, const ordered_json& info, const answers::A
         print_ids(out, b["ids"]);
     }
     for (const auto& s : info["sources"])
-        if (!continuations.has_source(s["name"].get<std::string>())) print_source(out, s);
+        if (!continuations.has_source(s["name"].get<std::string>())) print_source(out, info["sources"], s);
     if (info.contains("maps")) print_maps(out, info["maps"]);
     if (info.contains("peculiarities") && !info["peculiarities"].empty()) {
-        out.write("\npeculiar of this file\n");
+        out.write("\npeculiarities of this file\n");
         for (const auto& p : info["peculiarities"])
             out.print("  - {}: {}\n", p["kind"].get<std::string>(), p["text"].get<std::string>());
     }

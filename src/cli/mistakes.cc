@@ -87,10 +87,7 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
                                   : no_command(extras.front(), last);
         }
         if (name == "record")
-            return fmt::format(
-                "{} needs an output and a program: {} -o DIR -- PROGRAM [ARGS…], or with --as perf or --unit spe -o "
-                "FILE",
-                command, command);
+            return fmt::format("{} needs a program: {} [-o DIR] -- PROGRAM [ARGS…]", command, command);
         for (const char* needed : {"--output", "--for", "--function"})
             if (what.starts_with(needed)) return fmt::format("{} needs {}", command, needed);
         if (last.get_parent() != nullptr && last.get_parent()->get_name() == "fleet")

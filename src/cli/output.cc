@@ -13,6 +13,7 @@
 #include "waymark/capture/placed_file.h"
 #include "waymark/core/numbers.h"
 #include "waymark/core/utf8.h"
+#include "wrap.h"
 
 namespace waymark::cli {
 
@@ -75,13 +76,65 @@ void Output::write(std::string_view text) {
         append(printable(text));
 }
 
+void add_wrapped(std::string& out, std::string_view line, std::size_t columns) {
+    // Fields between tabs are for programs.
+    if (line.size() <= columns || line.find('\t') != line.npos) {
+        out += line;
+        return;
+    }
+    const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
+    const std::string deeper(std::min(indent + 4, columns / 2), ' ');
+    std::size_t width = 0, begin = 0, space = line.npos;
+    for (std::size_t i = 0; i < line.size();) {
+        if (line[i] == '\033') {  // a colour has no width
+            i = std::min(line.find('m', i), line.size() - 1) + 1;
+            continue;
+        }
+        if (width == columns) {
+            const std::size_t end = space == line.npos || line[i] == ' ' ? i : space;
+            const std::size_t last = line.find_last_not_of(' ', end - 1);
+            out += line.substr(begin, last + 1 - begin);
+            begin = std::min(line.find_first_not_of(' ', end), line.size());
+            if (begin == line.size()) return;
+            out += '\n' + deeper;
+            i = std::max(i, begin);
+            width = deeper.size() + shown_width(line.substr(begin, i - begin));
+            space = line.npos;
+            continue;
+        }
+        if (line[i] == ' ' && i > begin + indent) space = i;
+        ++width;
+        i += std::max<std::size_t>(utf8_character(line.substr(i)), 1);
+    }
+    out += line.substr(begin);
+}
+
+/// On a terminal lines are written when they are whole; what is left of the last one stays in the buffer.
 void Output::flush() {
-    if (buffer_.size() != 0) begin_output(file_);
-    if (error_ == 0 && std::fwrite(buffer_.data(), 1, buffer_.size(), file_) != buffer_.size()) error_ = errno;
+    const std::size_t columns = file_ == stdout ? wrap_columns() : 0;
+    std::string_view text(buffer_.data(), buffer_.size());
+    std::string wrapped, rest;
+    if (columns != 0) {
+        for (std::size_t end = text.find('\n'); end != text.npos; end = text.find('\n')) {
+            add_wrapped(wrapped, text.substr(0, end), columns);
+            wrapped += '\n';
+            text.remove_prefix(end + 1);
+        }
+        rest = text;
+        text = wrapped;
+    }
+    if (!text.empty()) begin_output(file_);
+    if (error_ == 0 && std::fwrite(text.data(), 1, text.size(), file_) != text.size()) error_ = errno;
     buffer_.clear();
+    buffer_.append(rest.data(), rest.data() + rest.size());
 }
 
 void Output::write_through(std::string_view text) {
+    if (file_ == stdout && wrap_columns() != 0) {
+        buffer_.append(text.data(), text.data() + text.size());
+        flush();
+        return;
+    }
     flush();
     begin_output(file_);
     if (error_ == 0 && std::fwrite(text.data(), 1, text.size(), file_) != text.size()) error_ = errno;
@@ -96,6 +149,9 @@ bool Output::colours() const {
 }
 
 ExitStatus Output::close() {
+    // The last line may have no end.
+    if (file_ == stdout && wrap_columns() != 0 && buffer_.size() != 0 && buffer_[buffer_.size() - 1] != '\n')
+        buffer_.push_back('\n');
     flush();
     error_ = place_->commit(error_);
     file_ = nullptr;

@@ -127,14 +127,17 @@ Run add_packets(CLI::App& app) {
             if (std::find(types.begin(), types.end(), name) == types.end()) types.push_back(name);
     }
     command
-        .add_option("--type", options->types, fmt::format("Only packets of this type. {}. May be repeated", of_units))
+        .add_option("--type", options->types,
+                    "Only packets of this type, of which waymark packets --help types lists all. May be repeated")
         ->type_name("TYPE")
         ->take_all()
         ->transform(one_of(types));
-    command.footer(
-        "Examples:\n"
-        "  waymark packets CAPTURE --source 0x13 | less\n"
-        "  waymark packets CAPTURE --type i-sync --type timestamp --format tsv\n");
+    command.footer("Types of packets: " + of_units +
+                   "\n"
+                   "\n"
+                   "Examples:\n"
+                   "  waymark packets CAPTURE --source 0x13 | less\n"
+                   "  waymark packets CAPTURE --type i-sync --type timestamp --format tsv\n");
     return [options] { return run_packets(*options); };
 }
 

@@ -15,6 +15,7 @@
 #include "spe/record.h"
 #include "status_line.h"
 #include "trouble.h"
+#include "waymark/core/quote.h"
 #include "waymark/pipeline/protocols.h"
 #include "waymark/record/flow_recording.h"
 #include "waymark/record/recorded_program.h"
@@ -65,8 +66,8 @@ waymark::Status choose_unit(RecordOptions& options) {
 /// Exit statuses beside the ones of every command.
 enum RecordStatus : int { program_died = 4, interrupted = 5, cut_off = 6 };
 
-/// Says what became of a recording, and gives the status.
-ExitStatus finish_recording(const Result<record::RecordOutcome>& outcome, bool quiet) {
+/// Says what became of a recording and what shows it, and gives the status.
+ExitStatus finish_recording(const Result<record::RecordOutcome>& outcome, const std::string& place, bool quiet) {
     using Level = record::RecordOutcome::Level;
     if (!outcome) return fail(outcome.error());
     std::vector<std::string> repeated;
@@ -80,13 +81,15 @@ ExitStatus finish_recording(const Result<record::RecordOutcome>& outcome, bool q
         say(level == Level::error ? "error" : level == Level::warning ? "warning" : "note", text);
     }
     say_gathered("warning", repeated);
+    if (!quiet && outcome->kind != record::RecordOutcome::Kind::nothing)
+        say("next", "waymark report " + shell_file(place));
     constexpr std::array<int, 5> statuses{decoded, nothing, program_died, interrupted, cut_off};
     return static_cast<ExitStatus>(statuses[static_cast<std::size_t>(outcome->kind)]);
 }
 
 ExitStatus run_record(RecordOptions options) {
     record::FlowRecording& flow = options.flow;
-    if (flow.program.empty()) return fail({Errc::usage, "no program given: waymark record -o DIR -- PROGRAM [ARGS…]"});
+    if (flow.program.empty()) return fail({Errc::usage, "no program given: waymark record -- PROGRAM [ARGS…]"});
     // To open a pipe would wait for whoever writes to it.
     const std::string& program = flow.program.front();
     if (std::error_code none; fs::exists(program, none) && fs::is_other(program, none))
@@ -100,12 +103,15 @@ ExitStatus run_record(RecordOptions options) {
     // A write beyond a limit of the file size then fails and is reported as any other.
     std::signal(SIGXFSZ, SIG_IGN);
     if (const auto status = choose_unit(options); !status) return fail(status.error());
+    if (flow.folder.empty()) flow.folder = options.unit == "spe" || options.perf.chosen() ? "perf.data" : "recording";
     // The program writes to this terminal too.
     StatusLine progress;
     record::ShowRecording show;
     if (progress.active()) show = [&](const std::string& line) { progress.show(line); };
-    if (options.unit == "spe") return finish_recording(run_record_spe(flow, options.spe, show), options.quiet);
-    if (options.unit == "dpu") return finish_recording(run_record_dpu(flow, options.dpu, show), options.quiet);
+    if (options.unit == "spe")
+        return finish_recording(run_record_spe(flow, options.spe, show), flow.folder, options.quiet);
+    if (options.unit == "dpu")
+        return finish_recording(run_record_dpu(flow, options.dpu, show), flow.folder, options.quiet);
     flow.unit_name = pipeline::option_name(*flow.units);
     flow.aarch64_units = pipeline::aarch64_unit_names();
     if (flow.unit.core.empty()) flow.unit.core = flow.units->defaults().core;
@@ -113,10 +119,10 @@ ExitStatus run_record(RecordOptions options) {
     auto setup = record::set_up(flow);
     if (!setup) return fail(setup.error());
     if (!options.perf.chosen())
-        return finish_recording(record::record_flow(flow, std::move(*setup), show), options.quiet);
+        return finish_recording(record::record_flow(flow, std::move(*setup), show), flow.folder, options.quiet);
     options.perf.to.aux_kib = options.spe.buffer_kib;
     options.perf.to.info_version = options.spe.info_version;
-    return finish_recording(record::record_perf(std::move(*setup), options.perf.to, show), options.quiet);
+    return finish_recording(record::record_perf(std::move(*setup), options.perf.to, show), flow.folder, options.quiet);
 }
 
 }  // namespace
@@ -126,11 +132,12 @@ Run add_record(CLI::App& app) {
     record::FlowRecording& flow = options->flow;
     CLI::App& command = *app.add_subcommand(
         "record", "Run an Arm program under QEMU and write the trace that a hardware unit would produce");
-    add_output(command, flow.folder,
-               "Folder for the capture: new, empty, or of an earlier recording, which is replaced; other files stay. "
-               "With --unit spe and --as perf: the perf.data file. Refused while another 'waymark record' writes there")
-        ->type_name("PATH")
-        ->required();
+    add_output(
+        command, flow.folder,
+        "Folder for the capture: new, empty, or of an earlier recording, which is replaced; other files stay. "
+        "With --unit spe and --as perf: the perf.data file. Refused while another 'waymark record' writes there. "
+        "Default: recording, or perf.data")
+        ->type_name("PATH");
     command.add_option("PROGRAM", flow.program, "The program and its arguments, after --")->required();
     std::vector<std::string> units;
     std::string about;
@@ -138,9 +145,10 @@ Run add_record(CLI::App& app) {
         for (const flow::UnitFactory* const factory : row->units()) {
             const std::string_view title = row->words().unit_title;
             units.push_back(pipeline::option_name(*factory));
-            about += fmt::format("{}: {} {}{}; ", units.back(),
+            about += fmt::format("{}: {} {} ({}){}; ", units.back(),
                                  std::string_view("AEIOU").find(title.front()) != std::string_view::npos ? "an" : "a",
-                                 title, factory->traces_aarch64() ? "" : ", for 32-bit programs");
+                                 title, factory->core_type(factory->defaults()),
+                                 factory->traces_aarch64() ? "" : ", for 32-bit programs");
         }
     units.insert(units.end(), {"spe", "dpu"});
     command
@@ -244,7 +252,7 @@ Run add_record(CLI::App& app) {
         command
             .add_option("--buffer", flow.buffer,
                         "Size of the trace memory, which wraps like an ETB and keeps the newest trace. A multiple "
-                        "of 16, of 32 with --unit dpu; 0: endless. Not with --unit spe")
+                        "of 16, of 32 with --unit dpu; 0: unlimited. Not with --unit spe")
             ->type_name("BYTES")
             ->check(not_negative())
             ->capture_default_str();
@@ -325,6 +333,7 @@ Run add_record(CLI::App& app) {
         "exception, and trace continues after it with an I-sync or Trace On. Changed code begins a new buffer with its "
         "own "
         "memory.\n"
+        "\n"
         "With --system everything is traced, handlers too. The program may write through semihosting, and ends with "
         "its\n"
         "exit call; where it has none, Ctrl-C, --limit or --stop-at end the recording and QEMU.\n"

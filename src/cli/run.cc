@@ -19,6 +19,7 @@
 #include "help/version.h"
 #include "mistakes.h"
 #include "terminal.h"
+#include "wrap.h"
 
 namespace waymark::cli {
 
@@ -61,26 +62,35 @@ ExitStatus write_man_pages(CLI::App& app, const std::string& folder) {
     return status;
 }
 
-/// The commands in the order of --help; commands of a single unit follow `doctor`.
+/// The commands in the order of --help, which is that of README.md; commands of a single unit follow.
 constexpr std::array commands_for_all_units{
-    Command{"info", add_info},         Command{"packets", add_packets}, Command{"flow", add_flow},
-    Command{"report", add_report},     Command{"profile", add_profile}, Command{"coverage", add_coverage},
+    Command{"record", add_record},     Command{"report", add_report},   Command{"info", add_info},
+    Command{"doctor", add_doctor},     Command{"explain", add_explain}, Command{"packets", add_packets},
+    Command{"flow", add_flow},         Command{"profile", add_profile}, Command{"coverage", add_coverage},
     Command{"branches", add_branches}, Command{"loops", add_loops},     Command{"exceptions", add_exceptions},
-    Command{"calls", add_calls},       Command{"diff", add_diff},       Command{"record", add_record},
-    Command{"verify", add_verify},     Command{"doctor", add_doctor},   Command{"explain", add_explain},
-    Command{"answers", add_answers},   Command{"merge", add_merge},     Command{"fleet", add_fleet},
-    Command{"pgo", add_pgo},           Command{"export", add_export},   Command{"query", add_query}};
+    Command{"calls", add_calls},       Command{"diff", add_diff},       Command{"export", add_export},
+    Command{"pgo", add_pgo},           Command{"answers", add_answers}, Command{"merge", add_merge},
+    Command{"fleet", add_fleet},       Command{"query", add_query},     Command{"verify", add_verify}};
 
 /// The command line with all commands, or with only the command that is named first, since to set up the options of all
 /// commands takes longer than to decode a small capture.
 struct CommandLine {
     CLI::App app;
+    std::shared_ptr<HelpFormatter> help;
     std::vector<std::pair<CLI::App*, Run>> commands;
     bool complete = true;
 
     /// `only`: the name of a command, or --version, which needs none. Any other word: the command line is complete.
     explicit CommandLine(std::string_view only);
 };
+
+/// The command that was parsed prints text for readers.
+bool prints_text(const CLI::App& command) {
+    const CLI::Option* const format = command.get_option_no_throw("--format");
+    if (format == nullptr) return command.get_name() == "verify" || command.get_name() == "status";
+    const auto value = format->as<std::string>();
+    return value == "text" || value == "summary" || value == "calls";
+}
 
 /// Does what the command line asks for. Nothing: for help and mistakes it has to be complete.
 std::optional<ExitStatus> parse_and_go(CommandLine& line, int argc, char** argv) {
@@ -89,10 +99,12 @@ std::optional<ExitStatus> parse_and_go(CommandLine& line, int argc, char** argv)
     try {
         app.parse(argc, argv);
         parsed = true;
+        if (const CLI::App* const last = innermost(app); last != nullptr && prints_text(*last)) wrap_lines();
         for (const auto& [command, go] : line.commands)
             if (command->parsed()) return go();
     } catch (const CLI::CallForHelp&) {
         if (!line.complete) return {};
+        line.help->show(topic_asked_for(argc, argv));
         return print(app.help());
     } catch (const CLI::CallForVersion& version) {
         return print(version.what() + std::string("\n"));
@@ -117,9 +129,10 @@ std::optional<ExitStatus> parse_and_go(CommandLine& line, int argc, char** argv)
 CommandLine::CommandLine(std::string_view only)
     : app{"Waymark decodes Arm program flow trace (PTM, ETMv3, ETMv4, ETE), messages (ITM, DWT), statistical profiles "
           "(SPE) and StarCore DPU captures: which code ran, when, and what was lost.",
-          "waymark"} {
+          "waymark"},
+      help{std::make_shared<HelpFormatter>(text_columns())} {
     app.require_subcommand(1);
-    app.formatter(std::make_shared<HelpFormatter>(text_columns()));
+    app.formatter(help);
     app.set_version_flag("--version", version_text, "Print the version, and the versions of libraries, and exit");
     const auto is_only = [only](const Command& command) { return command.name == only; };
     complete = only != "--version" && std::ranges::none_of(commands_for_all_units, is_only) &&
@@ -129,10 +142,8 @@ CommandLine::CommandLine(std::string_view only)
         Run run = command.add(app);
         commands.emplace_back(app.get_subcommand(std::string(command.name)), std::move(run));
     };
-    for (const Command& command : commands_for_all_units) {
-        add(command);
-        if (command.name == "doctor") std::ranges::for_each(unit_commands(), add);
-    }
+    std::ranges::for_each(commands_for_all_units, add);
+    std::ranges::for_each(unit_commands(), add);
     // After the commands, which would take it over.
     app.footer(
         "Exit status: 0 success; 1 there is nothing to show, or trace was lost and --strict is given; 2 invalid "
@@ -146,13 +157,22 @@ CommandLine::CommandLine(std::string_view only)
         "  LESS      Options of less; default: FRX\n"
         "  NO_COLOR  If set to anything, no colours are used\n"
         "\n"
-        "waymark COMMAND --help describes each command, and so does 'man waymark-COMMAND'.\n");
+        "waymark help COMMAND describes each command, and so does 'man waymark-COMMAND'. waymark help capture: how "
+        "captures are named and parts of them selected.\n");
     for_all(app, add_no_pager);
 }
 
 }  // namespace
 
 int run(int argc, char** argv) {
+    std::vector<std::string> as_option = as_help_option(argc, argv);
+    std::vector<char*> words;
+    for (std::string& word : as_option) words.push_back(word.data());
+    if (!words.empty()) {
+        argc = static_cast<int>(words.size());
+        words.push_back(nullptr);
+        argv = words.data();
+    }
     const std::vector<std::string_view> arguments(argv, argv + argc);
     const std::string_view first = argc > 1 ? arguments[1] : "";
     const auto line = std::make_unique<CommandLine>(first);

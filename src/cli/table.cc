@@ -1,6 +1,10 @@
 #include "table.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <array>
+#include <optional>
 
 #include "waymark/core/short_name.h"
 
@@ -44,41 +48,89 @@ void add_line(std::string& out, const ordered_json& value) {
     out += value.is_array() ? ']' : '}';
 }
 
-constexpr std::size_t gap = 2;  ///< between columns
+/// Columns by their headings that are left out where a row is too wide to be read, the first of these first. The name
+/// of a row and the share by which rows are sorted stay.
+constexpr auto dispensable = std::to_array<std::string_view>(
+    {"line",   "tail",   "target", "depth", "kind",     "in places", "spread %", "source",
+     "bound",  "nested", "in",     "head",  "returned", "address",   "least",    "most",
+     "caller", "95 %",   "mean",   "calls", "inlined",  "begins at"});
 
-/// The places that a row takes.
-std::size_t row_width(const std::vector<std::size_t>& widths) {
-    std::size_t all = 0;
-    for (const std::size_t width : widths) all += width == 0 ? 0 : width + gap;
-    return all - std::min(all, gap);
+/// Its place among them; none: it stays.
+std::optional<std::size_t> order_of_leaving(const Column& column, bool names) {
+    // `in` is the name of what the row is about where the table has no other name.
+    if (column.head == "in" && !names) return std::nullopt;
+    const auto found = std::ranges::find(dispensable, std::string_view(column.head));
+    return found == dispensable.end() || column.head.empty()
+               ? std::nullopt
+               : std::optional(static_cast<std::size_t>(found - dispensable.begin()));
 }
 
-/// Of a bar: the figure behind the picture.
-std::string figure_of_bar(const std::string& bar) {
-    const std::size_t end = bar.find(' ');
-    return end == bar.npos ? bar : bar.substr(end + 1);
+/// Width of a share without its bar: `100.0%`.
+constexpr std::size_t share_width = 6;
+
+/// The share at the end of a bar; empty: it has none.
+std::string_view share_of_bar(std::string_view text) {
+    return text.ends_with('%') && text.size() > share_width ? text.substr(text.size() - share_width)
+                                                            : std::string_view();
 }
 
-/// `share` of "share of cycles", `ran` of "instructions that ran".
-std::string narrow_head(const std::string& head) {
+/// A heading without room: `share` of `share of cycles`, `ran` of `instructions that ran`.
+std::string_view short_head(std::string_view head) {
     constexpr std::string_view that = " that ";
     const std::size_t at = head.find(that);
     return at != head.npos ? head.substr(at + that.size()) : head.substr(0, head.find(' '));
 }
 
-/// Takes room from the widest texts until a row fits `most` places; each keeps enough to be recognised.
-void make_fit(std::vector<std::size_t>& widths, const std::vector<Column>& columns, std::size_t most) {
-    constexpr std::size_t least = 12;
-    std::size_t all = row_width(widths);
-    while (all > most) {
+/// Takes room from the widest texts until a row fits `most` places; each keeps `least`. False: it does not fit.
+bool shorten_texts(std::vector<std::size_t>& widths, const std::vector<Column>& columns, std::size_t most,
+                   std::size_t least) {
+    constexpr std::size_t gap = 2;
+    std::size_t all = 0;
+    for (const std::size_t width : widths) all += width == 0 ? 0 : width + gap;
+    while (all > most + gap) {
         std::size_t widest = columns.size();
         for (std::size_t c = 0; c < columns.size(); ++c)
             if (columns[c].type == Column::Type::text && widths[c] > std::max(least, shown_width(columns[c].head)) &&
                 (widest == columns.size() || widths[c] > widths[widest]))
                 widest = c;
-        if (widest == columns.size()) return;
+        if (widest == columns.size()) return false;
         --widths[widest];
         --all;
+    }
+    return true;
+}
+
+/// Makes a row fit `most` places: leaves out the bars, but never the shares beside them, shortens texts, and leaves out
+/// columns in the order that they have for that. Returns the headings of what is left out.
+std::vector<std::string_view> make_fit(std::vector<std::size_t>& widths, const std::vector<Column>& columns,
+                                       const std::vector<bool>& has_share, std::size_t most) {
+    constexpr std::size_t recognised = 12, readable = 28;
+    std::vector<std::string_view> out;
+    const bool names = std::ranges::any_of(columns, [](const Column& column) {
+        return column.type == Column::Type::text && (column.head == "function" || column.head == "block" ||
+                                                     column.head == "instruction" || column.head == "line number");
+    });
+    if (std::vector<std::size_t> fitting = widths; shorten_texts(fitting, columns, most, readable)) {
+        widths = std::move(fitting);
+        return out;
+    }
+    for (std::size_t c = 0; c < columns.size(); ++c)
+        if (widths[c] != 0 && columns[c].type == Column::Type::bar)
+            widths[c] = has_share[c] ? std::max(share_width, shown_width(short_head(columns[c].head))) : 0;
+    while (true) {
+        std::vector<std::size_t> fitting = widths;
+        std::size_t last = columns.size();
+        for (std::size_t c = 0; c < columns.size(); ++c)
+            if (const auto order = order_of_leaving(columns[c], names);
+                widths[c] != 0 && order && (last == columns.size() || *order < *order_of_leaving(columns[last], names)))
+                last = c;
+        if (shorten_texts(fitting, columns, most, last == columns.size() ? recognised : readable) ||
+            last == columns.size()) {
+            widths = std::move(fitting);
+            return out;
+        }
+        out.emplace_back(columns[last].head);
+        widths[last] = 0;
     }
 }
 
@@ -127,50 +179,47 @@ void print_text(Output& out, const Table& table, std::uint64_t limit, std::strin
             texts[r].push_back(too_long ? shortened(text, widest) : text);
             any_shortened |= too_long && !columns[c].head.empty();
         }
-    std::vector<std::string> heads;
-    for (const Column& column : columns) heads.push_back(column.head);
-    const auto width_of = [&](std::size_t c) {
+    std::vector<std::size_t> widths;
+    for (std::size_t c = 0; c < columns.size(); ++c) {
         std::size_t most = 0;
         for (std::size_t r = 0; r < shown; ++r) most = std::max(most, shown_width(texts[r][c]));
-        return most == 0 || heads[c].empty() ? 0 : std::max(most, shown_width(heads[c]));
-    };
-    std::vector<std::size_t> widths;
-    for (std::size_t c = 0; c < columns.size(); ++c) widths.push_back(width_of(c));
+        widths.push_back(most == 0 || columns[c].head.empty() ? 0 : std::max(most, shown_width(columns[c].head)));
+    }
+    std::vector<std::string_view> left_out;
+    std::vector<std::string> heads;
+    for (const Column& column : columns) heads.push_back(column.head);
     if (widest != 0 && out.columns() != 0) {
-        const std::size_t room = out.columns() - std::min(out.columns(), indent.size());
-        // The pictures go first; their figures stay.
+        const std::vector<std::size_t> whole = widths;
+        std::vector<bool> has_share(columns.size());
+        for (std::size_t c = 0; c < columns.size(); ++c)
+            for (std::size_t r = 0; r < shown; ++r) has_share[c] = has_share[c] || !share_of_bar(texts[r][c]).empty();
+        left_out = make_fit(widths, columns, has_share, out.columns() - std::min(out.columns(), indent.size()));
         for (std::size_t c = 0; c < columns.size(); ++c) {
-            if (columns[c].type != Column::Type::bar || widths[c] == 0 || row_width(widths) <= room) continue;
-            heads[c] = narrow_head(columns[c].head);
-            for (std::size_t r = 0; r < shown; ++r) texts[r][c] = figure_of_bar(texts[r][c]);
-            widths[c] = width_of(c);
+            if (columns[c].type != Column::Type::bar || widths[c] == whole[c] || widths[c] == 0) continue;
+            heads[c] = short_head(columns[c].head);
+            for (std::size_t r = 0; r < shown; ++r) texts[r][c] = share_of_bar(texts[r][c]);
         }
-        std::vector<std::size_t> with_figures = widths;
-        make_fit(with_figures, columns, room);
-        if (row_width(with_figures) > room)  // not even the figures fit
-            for (std::size_t c = 0; c < columns.size(); ++c)
-                if (columns[c].type == Column::Type::bar) widths[c] = 0;
-        make_fit(widths, columns, room);
         for (std::size_t c = 0; c < columns.size(); ++c)
             for (std::size_t r = 0; r < shown; ++r) {
-                if (widths[c] == 0 || shown_width(texts[r][c]) <= widths[c]) continue;
+                if (widths[c] == 0 || columns[c].type != Column::Type::text || shown_width(texts[r][c]) <= widths[c])
+                    continue;
                 texts[r][c] = shortened(rows[r][c].shown, widths[c]);
                 any_shortened = true;
             }
     }
     const auto line = [&](const auto& text_of, const auto& colour_of) {
-        std::string spaces(indent);
+        std::string gap(indent);
         for (std::size_t c = 0; c < columns.size(); ++c) {
             if (widths[c] == 0) continue;
             const std::string& cell = text_of(c);
             const std::string space(widths[c] - std::min(widths[c], shown_width(cell)), ' ');
             // Spaces are kept back, so that none end a line.
-            if (!columns[c].left()) spaces += space;
+            if (!columns[c].left()) gap += space;
             if (!cell.empty()) {
-                out.print("{}{}", spaces, Coloured(cell, colour_of(c), colours));
-                spaces.clear();
+                out.print("{}{}", gap, Coloured(cell, colour_of(c), colours));
+                gap.clear();
             }
-            spaces += (columns[c].left() ? space : "") + std::string(gap, ' ');
+            gap += (columns[c].left() ? space : "") + "  ";
         }
         out.write("\n");
     };
@@ -180,6 +229,9 @@ void print_text(Output& out, const Table& table, std::uint64_t limit, std::strin
              [&](std::size_t c) { return rows[r][c].colour; });
     if (shown != rows.size())
         out.print("{}… and {} more; --limit 0 shows all\n", indent, counted(rows.size() - shown, "row"));
+    if (!left_out.empty())
+        out.write(fmt::format("{}… no room for {}; {} all columns\n", indent, fmt::join(left_out, ", "),
+                              widest == as_wide_as_the_terminal ? "a wider terminal and json show" : "--wide shows"));
     if (any_shortened)
         out.print("{}… in a name: shortened; {} show names whole\n", indent,
                   widest == as_wide_as_the_terminal ? "a wider terminal and json" : "--wide, tsv and json");

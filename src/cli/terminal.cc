@@ -15,13 +15,15 @@
 #include <string_view>
 #include <vector>
 
+#include "wrap.h"
+
 namespace waymark::cli {
 
 namespace {
 
 constexpr std::size_t most_columns = 100;
 
-bool pager_refused = false, output_began = false;
+bool pager_refused = false, output_began = false, lines_wrap = false;
 volatile std::sig_atomic_t pager_runs = 0;
 pid_t pager_process = -1;
 
@@ -120,6 +122,15 @@ std::size_t terminal_columns() {
 std::size_t text_columns() {
     const std::size_t columns = terminal_columns();
     return columns == 0 ? most_columns : std::min(columns, most_columns);
+}
+
+void wrap_lines() { lines_wrap = true; }
+
+std::size_t wrap_columns() {
+    // Less is no width to read at.
+    constexpr std::size_t least = 40;
+    const std::size_t columns = lines_wrap ? terminal_columns() : 0;
+    return columns < least ? 0 : columns;
 }
 
 void refuse_pager() { pager_refused = true; }

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <utility>
 #include <vector>
 
+#include "calls_tree.h"
 #include "table.h"
 #include "trouble.h"
 #include "waymark/answers/costs.h"
+#include "waymark/core/short_name.h"
 
 namespace waymark::cli {
 
@@ -168,28 +171,59 @@ ExitStatus show_diff(const Answers& before, const Answers& after, const answers:
     return remark(c.view);
 }
 
-void print_calls(Output& out, const answers::Answers& answers) {
+void print_calls(Output& out, const answers::Answers& answers) { print_calls_tree(out, answers, 0); }
+
+void print_calls_tree(Output& out, const answers::Answers& answers, std::uint64_t most) {
     const std::vector<answers::CallNode>& calls = answers.calls;
     out.print("{:>14} {:>14} {:>10}  {}\n", "instructions", "self", "calls", "share of all");
     const std::vector<std::uint64_t> inclusive = answers::inclusive_costs(answers, 0);
+    // Nobody costs more than its caller, so the most costly rows are a tree as well.
+    std::uint64_t least = 0, left_out = 0;
+    if (most != 0 && calls.size() > most) {
+        std::vector<std::uint64_t> costs(inclusive.begin() + 1, inclusive.end());
+        std::ranges::nth_element(costs, costs.begin() + static_cast<std::ptrdiff_t>(most - 1), std::greater<>());
+        least = costs[most - 1];
+    }
+    constexpr std::size_t numbers = 14 + 1 + 14 + 1 + 10, bar = 2 + 20, share = 2 + 7, shortest_name = 24;
+    const bool narrow = out.columns() != 0 && out.columns() < numbers + bar + share + shortest_name;
+    const auto shown_share = [&](std::uint64_t cost) {
+        const std::string text = answers::bar_text(cost, inclusive[0]);
+        return narrow ? text.substr(text.size() - std::min<std::size_t>(text.size(), 7)) : text;
+    };
     std::vector<unsigned> depth(calls.size());
+    std::uint64_t rows = 0;
     for (std::size_t i = 0; i < calls.size(); ++i) {
         const answers::CallNode& node = calls[i];
         const std::uint64_t self = node.self[0];
         if (i == 0) {
             if (self != 0)
                 out.print("{:>14} {:>14} {:>10}  {}  (where no function is known)\n", grouped(self), grouped(self), "",
-                          answers::bar_text(self, inclusive[0]));
+                          shown_share(self));
             continue;
         }
         depth[i] = node.parent == 0 ? 0 : depth[node.parent] + 1;
+        if (inclusive[i] < least || (most != 0 && rows == most)) {
+            ++left_out;
+            continue;
+        }
+        ++rows;
         // Lines of a deep recursion are not longer and longer.
         constexpr unsigned most_indented = 100;
-        const std::string deeper = depth[i] > most_indented ? fmt::format("({} deep) ", grouped(depth[i])) : "";
-        out.print("{:>14} {:>14} {:>10}  {}  {:{}}{}{}\n", grouped(inclusive[i]), grouped(self), grouped(node.calls),
-                  answers::bar_text(inclusive[i], inclusive[0]), "", 2 * std::min(depth[i], most_indented), deeper,
-                  answers.functions[node.function].name);
+        const std::size_t taken = numbers + (narrow ? share : bar + share) + 2;
+        const std::size_t room = out.columns() > taken + shortest_name ? out.columns() - taken : 0;
+        const unsigned indented = room == 0 ? most_indented : static_cast<unsigned>((room - shortest_name) / 2);
+        const std::string deeper = depth[i] > indented ? fmt::format("({} deep) ", grouped(depth[i])) : "";
+        const std::size_t indent = 2 * std::size_t{std::min(depth[i], indented)};
+        const std::string& name = answers.functions[node.function].name;
+        const std::size_t before = indent + deeper.size();
+        out.print(
+            "{:>14} {:>14} {:>10}  {}  {:{}}{}{}\n", grouped(inclusive[i]), grouped(self), grouped(node.calls),
+            shown_share(inclusive[i]), "", indent, deeper,
+            out.columns() == 0 ? name : shortened(name, std::max<std::size_t>(room > before ? room - before : 0, 12)));
     }
+    if (left_out != 0)
+        out.print("… and {} of at most {} each; --limit 0 shows all\n", counted(left_out, "more row"),
+                  counted(least, "instruction"));
 }
 
 }  // namespace waymark::cli

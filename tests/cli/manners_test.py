@@ -43,7 +43,7 @@ class Help(unittest.TestCase):
     def test_fits_every_width(self):
         for command in commands():
             for columns in (50, 200):
-                text, status = terminal.run([WAYMARK, *command, "--help", "--no-pager"], columns)
+                text, status = terminal.run([WAYMARK, "--no-pager", *command, "--help", "all"], columns)
                 self.assertEqual(status, 0)
                 for line in text.splitlines():
                     # A word that is longer than a line has one of its own.
@@ -113,7 +113,7 @@ class ManPages(unittest.TestCase):
             # The names of pages, such as waymark-spe-report, where help has the names of commands.
             on_page |= {part for word in on_page for part in word.split("-")}
             on_page |= {"-".join(word.split("-")[i:]) for word in on_page for i in range(1, word.count("-") + 1)}
-            for word in words(plain(*command, "--help").stdout):
+            for word in words(plain(*command, "--help", "all").stdout):
                 if word not in ("\\", "usage", "example"):
                     self.assertIn(word, on_page, command)
 
@@ -175,7 +175,7 @@ class Pager(unittest.TestCase):
         self.assertEqual(status, 0)
         self.assertIn("libraries:", text)
         # More than that: it waits, and leaving it ends the program.
-        long = terminal.Terminal([WAYMARK, "record", "--help"], env=env)
+        long = terminal.Terminal([WAYMARK, "record", "--help", "all"], env=env)
         long.read(r"Usage: ")
         time.sleep(0.3)
         self.assertNotIn(b"Exit status", long.text)
@@ -185,7 +185,7 @@ class Pager(unittest.TestCase):
     @unittest.skipUnless(shutil.which("less"), "no less: install the Debian package less")
     def test_interrupt_leaves_less_to_the_user(self):
         """Ctrl-C must not leave less on the screen beside the shell."""
-        long = terminal.Terminal([WAYMARK, "record", "--help"], env={"LESS": "FRX", "PAGER": "less"})
+        long = terminal.Terminal([WAYMARK, "record", "--help", "all"], env={"LESS": "FRX", "PAGER": "less"})
         long.read(r"Usage: ")
         time.sleep(0.3)
         long.type("\x03")

@@ -234,7 +234,7 @@ class Gates(unittest.TestCase):
         advice = self.waymark("doctor", out).stdout
         self.assertIn("app was not found", advice)
         for option in set(re.findall(r"--[a-z-]+", advice)):
-            self.assertIn(option, run(WAYMARK, "doctor", "--help").stdout)
+            self.assertIn(option, run(WAYMARK, "doctor", "--help", "all").stdout)
         self.assertNotIn("app was not found", self.waymark("doctor", out, "--symbols", copy).stdout)
         self.assertNotIn("app was not found", self.waymark("doctor", out, "--symfs", home / "there").stdout)
         self.assertIn("is not a folder", self.waymark("doctor", out, "--symfs", home / "nosuch", status=2).stderr)

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <sstream>
 #include <utility>
 
@@ -12,6 +13,52 @@
 namespace waymark::cli {
 
 namespace {
+
+constexpr std::string_view all_topics = "all";
+
+struct TopicStart {
+    std::string_view begins, topic;
+};
+
+// The first that fits. Groups of options, and the paragraphs that explain them, begin alike.
+constexpr std::array option_topics{TopicStart{"--unit spe", "spe"}, TopicStart{"--unit dpu", "dpu"},
+                                   TopicStart{"--unit ", "unit"}, TopicStart{"--as perf", "perf"}};
+constexpr std::array group_topics{TopicStart{"A whole system", "system"}, TopicStart{"Names", capture_topic},
+                                  TopicStart{"Bare trace files", capture_topic},
+                                  TopicStart{"Selection", capture_topic}};
+constexpr std::array paragraph_topics{TopicStart{"With --system everything", "system"},
+                                      TopicStart{"Types of packets", "types"}};
+
+std::string_view topic_in(const auto& table, std::string_view text) {
+    for (const TopicStart& row : table)
+        if (text.starts_with(row.begins)) return row.topic;
+    return {};
+}
+
+std::string_view topic_of_group(std::string_view group) {
+    const std::string_view topic = topic_in(option_topics, group);
+    return topic.empty() ? topic_in(group_topics, group) : topic;
+}
+
+std::string_view topic_of_paragraph(std::string_view text) {
+    const std::string_view topic = topic_in(option_topics, text);
+    return topic.empty() ? topic_in(paragraph_topics, text) : topic;
+}
+
+bool is_topic(std::string_view word) {
+    const auto names = [word](const TopicStart& row) { return row.topic == word; };
+    return word == all_topics || std::ranges::any_of(option_topics, names) ||
+           std::ranges::any_of(group_topics, names) || std::ranges::any_of(paragraph_topics, names);
+}
+
+std::vector<std::string_view> topics_of(const CLI::App& command) {
+    std::vector<std::string_view> out;
+    for (const OptionGroup& group : option_groups(command)) {
+        const std::string_view topic = topic_of_group(group.name);
+        if (!topic.empty() && std::ranges::find(out, topic) == out.end()) out.push_back(topic);
+    }
+    return out;
+}
 
 void add_paragraph(std::string& out, std::string_view text, std::size_t columns) {
     for (const std::string& line : wrapped(text, columns)) out += line + '\n';
@@ -32,6 +79,24 @@ void add_verbatim(std::string& out, const std::string& line, std::size_t columns
 
 }  // namespace
 
+std::string_view topic_asked_for(int argc, char** argv) {
+    for (int i = 1; i + 1 < argc; ++i)
+        if (const std::string_view word = argv[i]; word == "--help" || word == "-h")
+            return is_topic(argv[i + 1]) ? std::string_view(argv[i + 1]) : std::string_view();
+    return {};
+}
+
+std::vector<std::string> as_help_option(int argc, char** argv) {
+    if (argc < 2 || std::string_view(argv[1]) != "help") return {};
+    std::vector<std::string> out(argv, argv + argc);
+    out.erase(out.begin() + 1);
+    // Any command that takes a capture shows how all of them do.
+    if (out.size() == 2 && out[1] == capture_topic) out.insert(out.begin() + 1, "flow");
+    const bool with_topic = out.size() > 2 && is_topic(out.back());
+    out.insert(out.end() - (with_topic ? 1 : 0), "--help");
+    return out;
+}
+
 HelpFormatter::HelpFormatter(std::size_t columns)
     : columns_(std::max<std::size_t>(columns, 40)), left_(columns_ >= 90 ? 30 : columns_ / 3) {}
 
@@ -50,9 +115,43 @@ void HelpFormatter::add_row(std::string& out, const std::string& left, std::stri
     if (!line.empty()) out += line + '\n';
 }
 
+bool HelpFormatter::shows(std::string_view topic) const { return topic_ == all_topics || topic == topic_; }
+
+void HelpFormatter::add_options(std::string& out, const CLI::App& command) const {
+    for (const OptionGroup& group : option_groups(command)) {
+        if (!shows(topic_of_group(group.name))) continue;
+        out += '\n';
+        add_paragraph(out, group.name + ':', columns_);
+        for (const CLI::Option* option : group.options) {
+            const std::string value = value_name(*option);
+            const std::string& otherwise = option->get_default_str();
+            add_row(out,
+                    shown_names(*option) + (value.empty() ? "" : " " + value) +
+                        (otherwise.empty() || value.empty() ? "" : " (" + otherwise + ")"),
+                    option->get_description());
+        }
+    }
+}
+
+void HelpFormatter::add_topics(std::string& out, const CLI::App& command) const {
+    const auto topics = topics_of(command);
+    if (topics.empty()) return;
+    out += "\nMore options:\n";
+    for (const std::string_view topic : topics) {
+        std::string groups;
+        for (const OptionGroup& group : option_groups(command))
+            if (topic_of_group(group.name) == topic) groups += (groups.empty() ? "" : "; ") + group.name;
+        const bool shared = topic == capture_topic;
+        add_row(out, shared ? "waymark help capture" : fmt::format("{} --help {}", full_name(command), topic), groups);
+    }
+    add_row(out, fmt::format("{} --help {}", full_name(command), all_topics), "all of them");
+}
+
 void HelpFormatter::add_footer(std::string& out, const CLI::App& command) const {
     bool first = true;
     for (const TextPart& part : parts_of(command.get_footer())) {
+        const bool explains = part.kind == TextPart::Kind::paragraph;
+        if (!shows(explains ? topic_of_paragraph(part.text) : std::string_view())) continue;
         if (std::exchange(first, false) || part.after_blank) out += '\n';
         switch (part.kind) {
             case TextPart::Kind::heading: out += part.text + '\n'; break;
@@ -74,6 +173,15 @@ void HelpFormatter::add_footer(std::string& out, const CLI::App& command) const 
 
 std::string HelpFormatter::make_help(const CLI::App* command, std::string, CLI::AppFormatMode) const {
     std::string out;
+    if (topic_ == capture_topic) {
+        add_paragraph(
+            out,
+            "Options to name a capture and to select one of its parts. Most commands that take a CAPTURE have them; "
+            "waymark COMMAND --help all shows which.",
+            columns_);
+        add_options(out, *command);
+        return out;
+    }
     add_paragraph(out, command->get_description(), columns_);
     std::string_view before = "Usage: ";
     constexpr std::size_t usage_indent = 7;
@@ -81,22 +189,17 @@ std::string HelpFormatter::make_help(const CLI::App* command, std::string, CLI::
         out += std::string(before) + line + '\n';
         before = "       ";
     }
+    if (!topic_.empty() && topic_ != all_topics) {
+        add_options(out, *command);
+        add_footer(out, *command);
+        return out;
+    }
     if (const auto arguments = arguments_of(*command); !arguments.empty()) {
         out += "\nArguments:\n";
         for (const CLI::Option* argument : arguments) add_row(out, shown_names(*argument), argument->get_description());
     }
-    for (const OptionGroup& group : option_groups(*command)) {
-        out += '\n';
-        add_paragraph(out, group.name + ':', columns_);
-        for (const CLI::Option* option : group.options) {
-            const std::string value = value_name(*option);
-            const std::string& otherwise = option->get_default_str();
-            add_row(out,
-                    shown_names(*option) + (value.empty() ? "" : " " + value) +
-                        (otherwise.empty() || value.empty() ? "" : " (" + otherwise + ")"),
-                    option->get_description());
-        }
-    }
+    add_options(out, *command);
+    if (topic_.empty()) add_topics(out, *command);
     if (const auto commands = commands_of(*command); !commands.empty()) {
         out += "\nCommands:\n";
         for (const CLI::App* sub : commands) add_row(out, sub->get_name(), sub->get_description());

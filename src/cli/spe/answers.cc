@@ -239,8 +239,7 @@ void Answer::print_quality(Output& out, bool all) const {
         out.print("filters   {}\n", filters.empty() ? "none" : filters);
     }
     if (q.collided.stretches != 0)
-        out.print("collided  {}: samples were dropped there, operations that take long more often\n",
-                  flagged_text(q.collided));
+        out.print("collided  {}: samples were dropped there, mostly of long operations\n", flagged_text(q.collided));
     if (q.truncated.stretches != 0 || q.partial.stretches != 0)
         out.print("cut short {}, {} of them inside a record: the buffer was full or could not be written\n",
                   flagged_text(q.truncated), grouped(q.partial.stretches));

@@ -72,7 +72,8 @@ public:
             out.print("… and {}; --limit 0 shows all\n", counted(found_ - lines_.size(), "more line", "more lines"));
         out.write(few_samples_note);
         out.print(
-            "apart: samples at places nobody else writes, while another thread writes elsewhere in the line.\n"
+            "apart: samples of bytes that no other thread writes, while another thread writes other bytes of the "
+            "line.\n"
             "Widths of accesses are not recorded: places of different offsets may overlap.\n");
         if (sharing_.left_out() != 0)
             out.print("{} more had no room and are in no line.\n", counted(sharing_.left_out(), "sample"));

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Every view in a terminal of 80 columns: no line is wider, and no table lacks the share of what it is sorted by.
+
+    width_test.py WAYMARK SOURCE_DIR
+"""
+import pathlib
+import re
+import sys
+import unittest
+
+import cli_test
+import columns_test
+import terminal
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder  # noqa: E402
+
+COLUMNS = 80
+SORT = columns_test.SORT
+# Beside the tables: lists, trees and sums.
+OTHERS = (f"flow {SORT} --format calls", f"flow {SORT} --format summary", f"flow {SORT} --disassemble",
+          "explain loop", "export --list")
+
+
+class Width(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = Folder()
+        cls.folder = pathlib.Path(cls.temporary.name)
+        fixtures = SOURCE / "tests" / "cli" / "fixtures"
+        for fixture in ("loop", "spe", "dpu", "dpu-loops"):
+            cli_test.use(fixtures, cls.folder, fixture, fixture)
+        cli_test.use(SOURCE / "examples", cls.folder, "sort", "sort")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def shown(self, arguments, columns=COLUMNS):
+        text, status = terminal.run([WAYMARK, *arguments.split(), "--no-pager"], columns, cwd=self.folder,
+                                    env={"NO_COLOR": "1"})
+        self.assertIn(status, (0, 1, 3), (arguments, text))
+        return text
+
+    def test_no_line_is_wider(self):
+        views = [arguments for arguments, formats in columns_test.commands()
+                 if "tsv" in formats and "dpu-flow" not in arguments and not arguments.startswith("query")]
+        self.assertGreater(len(views), 29)
+        for arguments in (*views, *OTHERS):
+            with self.subTest(arguments):
+                for line in self.shown(arguments).splitlines():
+                    # What is said on standard error is broken by the terminal.
+                    if not line.startswith("waymark: "):
+                        self.assertLessEqual(len(line), COLUMNS, line)
+
+    def test_shares_stay(self):
+        for command in ("profile", "profile --by instruction", "profile --by block", "coverage", "coverage --by function",
+                        "branches", "loops"):
+            with self.subTest(command):
+                self.assertRegex(self.shown(f"{command} {SORT}"), r"(?m)^  +\S.*\d\.\d%")
+
+    def test_columns_that_are_left_out_are_named(self):
+        narrow = self.shown(f"profile {SORT} --by instruction", 60)
+        self.assertRegex(narrow, r"… no room for line[^;]*; --wide shows all columns")
+        self.assertNotIn("no room", self.shown(f"profile {SORT} --by instruction", 200))
+        self.assertNotIn("no room", self.shown(f"profile {SORT} --by instruction --wide", 60))
+
+    def test_flow_and_calls_have_limits(self):
+        self.assertRegex(self.shown(f"flow {SORT} --limit 5"), r"(?s)^([^\n]*\n){5}… and [\d,]+ more lines; --limit 0")
+        calls = self.shown(f"flow {SORT} --format calls --limit 2")
+        self.assertRegex(calls, r"… and \d+ more rows of at most [\d,]+ instructions each; --limit 0 shows all")
+        self.assertNotIn("more", self.shown(f"flow {SORT} --format calls --limit 0"))
+        # In a file everything is written.
+        whole = self.shown(f"flow {SORT} --limit 0")
+        self.assertNotIn("more lines", whole)
+
+
+def main():
+    global WAYMARK, SOURCE
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    WAYMARK, SOURCE = str(pathlib.Path(sys.argv[1]).resolve()), pathlib.Path(sys.argv[2]).resolve()
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)
+
+
+if __name__ == "__main__":
+    main()
