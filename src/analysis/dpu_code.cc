@@ -12,7 +12,9 @@
 namespace waymark::analysis {
 
 struct DpuCode::Layer {
-    Layer() : functions(std::make_unique<FlowCode>(symbols, memory)) {}
+    Layer() : functions(std::make_unique<FlowCode>(symbols, memory)) {
+        symbols.accept(image::Machines::arm_and_starcore);
+    }
 
     image::MemoryMap memory;
     image::Symbols symbols;
@@ -98,7 +100,9 @@ std::string DpuCode::add_image(const std::string& path, std::uint32_t load_bias,
     std::string problem;
     for (const std::uint32_t i : layers) {
         Layer& layer = *layers_[i];
-        if (const auto added = layer.memory.add_elf(path, load_bias); !added) return added.error().message;
+        // Instructions of StarCore are not decoded: its programs give names and lines.
+        if (!info || !info->is_starcore())
+            if (const auto added = layer.memory.add_elf(path, load_bias); !added) return added.error().message;
         if (images_.size() == number) images_.push_back({path, called, load_bias});
         layer.functions = std::make_unique<FlowCode>(layer.symbols, layer.memory);
         layer.by_name.reset();

@@ -20,6 +20,19 @@ using protocol::CaptureFinding;
 using protocol::Severity;
 using protocol::Stretch;
 
+/// A dump of a whole trace buffer without the lines before and behind the trace that were never written.
+Bytes written_lines(Bytes dump) {
+    constexpr std::size_t line = 32;
+    const auto is_written = [&](std::size_t at) {
+        const Bytes here = dump.subspan(at, std::min(line, dump.size() - at));
+        return std::any_of(here.begin(), here.end(), [](std::uint8_t b) { return b != 0; });
+    };
+    std::size_t first = 0, end = dump.size();
+    while (first < end && !is_written(first)) first += std::min(line, end - first);
+    while (end > first && !is_written((end - 1) / line * line)) end = (end - 1) / line * line;
+    return dump.subspan(first, end - first);
+}
+
 class NoElements final : public ElementSink {
 public:
     void consume(const Batch&) override {}
@@ -43,24 +56,30 @@ public:
     }
 
     [[nodiscard]] bool identify(const std::vector<Stretch>& stretches, protocol::Identity& out) const override {
+        std::vector<Bytes> written;
+        std::uint64_t never_written = 0;
+        for (const Stretch& stretch : stretches) {
+            written.push_back(written_lines(stretch.bytes));
+            never_written += stretch.bytes.size() - written.back().size();
+        }
         std::uint64_t best_entries = 0, best_bytes = 0, best_lost = 0, best_flags = 0, other_flags = 0, words_there = 0;
         std::string order;
         for (const ByteOrder o : {ByteOrder::big, ByteOrder::little}) {
             std::uint64_t entries = 0, in_entries = 0, lost = 0, flags = 0;
             words_there = 0;
-            for (const Stretch& stretch : stretches) {
+            for (const Bytes bytes : written) {
                 NoElements sink;
                 TraceFormat format;
                 format.mode.reset();
                 Decoder decoder(format, o, sink);
-                decoder.feed(stretch.bytes);
+                decoder.feed(bytes);
                 decoder.finish(false);
                 const Totals& t = decoder.totals();
                 for (const std::uint64_t n : t.entries) entries += n;
                 in_entries += t.entry_bytes;
                 lost += t.lost_bytes();
-                for (std::size_t at = 0; at + 4 <= stretch.bytes.size(); at += 4, ++words_there)
-                    flags += (load_word(stretch.bytes.data() + at, o) & ~(flag_page_bytes - 1)) == format.dpu_base;
+                for (std::size_t at = 0; at + 4 <= bytes.size(); at += 4, ++words_there)
+                    flags += (load_word(bytes.data() + at, o) & ~(flag_page_bytes - 1)) == format.dpu_base;
             }
             other_flags = flags > best_flags ? best_flags : flags;
             if (order.empty() || flags > best_flags) {
@@ -82,6 +101,10 @@ public:
         out.protocol = this;
         out.entries = best_entries;
         out.lost_bytes = best_lost;
+        if (never_written != 0)
+            out.facts.push_back({"never written", counted(never_written, "byte"), protocol::Certainty::likely,
+                                 "lines of zeros before or behind the trace: software clears the buffer, and no trace "
+                                 "has a line of zeros"});
         out.facts.push_back({"byte order", order,
                              other_flags * 16 < best_flags ? protocol::Certainty::proven : protocol::Certainty::assumed,
                              fmt::format("{}, in the other order {}", counted(best_flags, "trace flag"), other_flags)});

@@ -229,6 +229,7 @@ struct DebugInfo::State {
     };
     std::vector<Placed> placed;
     bool relocatable = false;
+    bool starcore = false;
     /// What elfutils calls an address; nothing: it has no such place.
     [[nodiscard]] std::optional<std::uint64_t> to_elfutils(std::uint64_t address) const {
         if (!relocatable) return address;
@@ -299,7 +300,9 @@ Result<DebugInfo> DebugInfo::open(const std::filesystem::path& path,
     if (Elf* const elf = dwfl_module_getelf(state->module, &bias); elf != nullptr) {
         std::size_t count = 0;
         GElf_Ehdr file;
-        state->relocatable = gelf_getehdr(elf, &file) != nullptr && file.e_type == ET_REL;
+        const bool has_header = gelf_getehdr(elf, &file) != nullptr;
+        state->relocatable = has_header && file.e_type == ET_REL;
+        state->starcore = has_header && file.e_machine == EM_STARCORE;
         // One without code has no segments either.
         if (state->relocatable) (void)state->place_sections(elf, bias, path.string());
         if (elf_getphdrnum(elf, &count) == 0) {
@@ -325,6 +328,7 @@ std::optional<Address> DebugInfo::address_of(std::uint64_t file_offset) const {
     return std::nullopt;
 }
 
+bool DebugInfo::is_starcore() const { return state_->starcore; }
 const std::vector<DebugInfo::Segment>& DebugInfo::segments() const { return state_->segments; }
 
 std::optional<std::uint64_t> DebugInfo::load_bias(Address at, std::uint64_t offset, std::uint64_t bytes) const {

@@ -304,12 +304,13 @@ Result<ElfFile> ElfFile::open(SharedBytes file, std::string name, Machines machi
     if (s.elf == nullptr || elf_kind(s.elf.get()) != ELF_K_ELF || gelf_getehdr(s.elf.get(), &s.header) == nullptr)
         return result.damaged(fmt::format("its header cannot be read ({})", elf_errmsg(-1)));
     const bool x86_64 = s.header.e_machine == EM_X86_64 && machines == Machines::arm_and_x86_64;
-    if (s.header.e_machine != EM_ARM && s.header.e_machine != EM_AARCH64 && !x86_64)
+    const bool starcore = s.header.e_machine == EM_STARCORE && machines == Machines::arm_and_starcore;
+    if (s.header.e_machine != EM_ARM && s.header.e_machine != EM_AARCH64 && !x86_64 && !starcore)
         return Error{Errc::unsupported,
                      fmt::format("{}: is an ELF file for {}, but Arm ({}) or AArch64 ({}) was expected; name a program "
                                  "for one of these",
                                  s.name, machine_name(s.header.e_machine), EM_ARM, EM_AARCH64)};
-    if (s.header.e_ident[EI_DATA] != ELFDATA2LSB)
+    if (s.header.e_ident[EI_DATA] != ELFDATA2LSB && !starcore)
         return Error{Errc::unsupported,
                      fmt::format("{}: is a big-endian ELF file; only little-endian programs can be read", s.name)};
     if (s.header.e_type == ET_REL) s.place_sections();

@@ -12,6 +12,7 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -68,6 +69,29 @@ LIBRARY = """
 def run(*arguments, **more):
     return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS,
                           env={**os.environ, **more})
+
+
+def swap_elf(data):
+    """Makes the heads, symbols and notes of a little-endian ELF file of 32 bits big-endian."""
+    def swap(at, form):
+        struct.pack_into(">" + form, data, at, *struct.unpack_from("<" + form, data, at))
+
+    phoff, shoff = struct.unpack_from("<II", data, 28)
+    phnum, = struct.unpack_from("<H", data, 44)
+    shnum, = struct.unpack_from("<H", data, 48)
+    for i in range(shnum):
+        kind, _, _, offset, size = struct.unpack_from("<IIIII", data, shoff + 40 * i + 4)
+        if kind in (2, 11):  # SHT_SYMTAB, SHT_DYNSYM
+            for at in range(offset, offset + size, 16):
+                swap(at, "III")
+                swap(at + 14, "H")
+        elif kind == 7:  # SHT_NOTE
+            swap(offset, "III")
+        swap(shoff + 40 * i, "10I")
+    for i in range(phnum):
+        swap(phoff + 32 * i, "8I")
+    swap(16, "HHIIIIIHHHHHH")
+    data[5] = 2  # ELFDATA2MSB
 
 
 class DpuNames(unittest.TestCase):
@@ -199,6 +223,34 @@ class DpuNames(unittest.TestCase):
         for name, line in lines.items():
             self.assertIn(f"{name.split('_')[0]}.so.c", str(line))
         self.waymark("diff", out, out, "--threshold", "0")
+
+    def test_programs_for_starcore(self):
+        """A DPU watches StarCore cores. Their programs, whose instructions are not decoded, give the same names and
+        lines; big-endian ones too."""
+        out = self.record(*self.turns)
+
+        def named(with_lines):
+            done = run(WAYMARK, "profile", out, "--limit", "0", "--format", "json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertNotIn("machine 58", done.stderr)
+            return {row["function"]: (row["image"], *((row["file"], row["line"]) if with_lines else ()))
+                    for row in json.loads(done.stdout)["rows"] if row["function"] in (*self.want, "main")}
+
+        want = named(True)
+        self.assertEqual(set(want), {*self.want, "main"})
+        self.assertTrue(all(line for image, file, line in want.values()), want)
+        machine = 18  # e_machine
+        for order in ("little", "big"):
+            for image in out.glob("*.elf"):
+                data = bytearray(image.read_bytes())
+                data[machine:machine + 2] = (58).to_bytes(2, "little")
+                if order == "big":
+                    swap_elf(data)
+                image.write_bytes(data)
+            if order == "little":
+                self.assertEqual(named(True), want)
+            else:  # debug information is as it was
+                self.assertEqual(named(False), {function: place[:1] for function, place in want.items()})
 
     def test_info_says_which_file_each_copy_is(self):
         out = self.record(*self.turns)

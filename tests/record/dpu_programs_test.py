@@ -400,6 +400,19 @@ class Programs(unittest.TestCase):
         self.assertGreater(rows["<unattributed>"], 0)
         self.assertEqual(sum(rows.values()), truth.total["CYCLES"])
 
+    def test_buffer_that_is_written_in_part(self):
+        """A dump of the whole buffer that software cleared before: doctor recognises the trace in it."""
+        folder, _ = self.record(program=f"{BUFFER}{COUNTERS}DP_TC TMODE=TASK EN=1\n")
+        dump = (folder / "vtb.bin").read_bytes()
+        self.assertEqual(dump[-32:], bytes(32))
+        alone = folder.parent / "dump.bin"
+        for name, content in {"behind": dump, "before": bytes(4096) + dump}.items():
+            alone.write_bytes(content)
+            said = run(WAYMARK, "doctor", alone).stdout
+            self.assertIn("Debug and Profiling Unit", said, name)
+            self.assertNotIn("No trace", said, name)
+            self.assertIn("never written", said, name)
+
     # ---- Nexus
 
     def test_nexus_only(self):

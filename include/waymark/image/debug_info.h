@@ -94,6 +94,8 @@ public:
     [[nodiscard]] std::filesystem::path debug_file();
     /// Empty if the file has none.
     [[nodiscard]] const std::vector<std::uint8_t>& build_id() const;
+    /// A program for StarCore (ELF machine 58), whose instructions are not decoded.
+    [[nodiscard]] bool is_starcore() const;
 
 private:
     struct State;

@@ -102,8 +102,9 @@ using AddressOf = std::function<std::optional<std::uint64_t>(const std::string& 
 /// const members. Files are mapped into memory, not read: they must stay as they are while the map lives (a file cut
 /// short under a mapping ends the program with SIGBUS). Movable; a moved map keeps the bytes it gave out valid.
 /// `Space::context_id` and `vmid` do not select: keep one map per address space.
-/// Machines whose programs are read: x86-64 only where samples of branches are what was captured.
-enum class Machines : std::uint8_t { arm, arm_and_x86_64 };
+/// Machines whose programs are read: x86-64 only where samples of branches are what was captured, StarCore (names
+/// alone, in either byte order) only where a Debug and Profiling Unit traced.
+enum class Machines : std::uint8_t { arm, arm_and_x86_64, arm_and_starcore };
 
 class MemoryMap final : public isa::CodeReader {
 public:
