@@ -50,13 +50,14 @@ std::optional<bool> is_x86_64(const PerfData& data) {
     return std::nullopt;
 }
 
-void set_x86_64(Capture& capture, bool x86_64) {
+void set_x86_64(Capture& capture, bool x86_64, bool assumed) {
+    const std::string core_type = assumed ? "" : x86_64 ? "x86-64" : "ARM-AA64";
     capture.x86_64 = x86_64;
     for (Source& source : capture.sources) {
-        source.type = type_of(x86_64, source.type.starts_with("STACKS"));
-        source.core_type = x86_64 ? "x86-64" : "ARM-AA64";
+        source.type = assumed ? "STACKS" : type_of(x86_64, source.type.starts_with("STACKS"));
+        source.core_type = core_type;
     }
-    for (Core& core : capture.cores) core.type = x86_64 ? "x86-64" : "ARM-AA64";
+    for (Core& core : capture.cores) core.type = core_type;
 }
 
 Result<Capture> branch_stack_capture(const std::filesystem::path& path, std::shared_ptr<const ByteFile> file,

@@ -81,7 +81,7 @@ void SnapshotReader::read_version() {
     const IniEntry* version = single(*snapshot, "version");
     if (version == nullptr)
         problem(snapshot->line, "[snapshot] has no key 'version'; it is read as version 1.0. Add version=1.0.");
-    else if (version->value != "1.0")
+    else if (version->value != "1.0" && version->value != "1")
         problem(version->line,
                 fmt::format(
                     "The snapshot has version '{}', but only 1.0 is known; it is read as 1.0. Check what follows, or "
@@ -180,15 +180,22 @@ Result<Capture> read_snapshot(const fs::path& path, const FileAccess& files) {
     return std::move(parts.capture);
 }
 
+fs::path snapshot_file(const fs::path& folder) {
+    std::error_code none;
+    for (const char* name : {"snapshot.ini", "contents.ini"})
+        if (fs::exists(folder / name, none)) return folder / name;
+    return {};
+}
+
 Result<Capture> read_snapshot(const fs::path& path) {
     std::error_code ignored;
     if (!fs::is_directory(path, ignored))
         return read_snapshot(path, DiskAccess("no ini file of a snapshot; name the folder or its snapshot.ini"));
-    const fs::path ini = path / "snapshot.ini";
-    if (fs::status(ini, ignored).type() == fs::file_type::not_found)
+    const fs::path ini = snapshot_file(path);
+    if (ini.empty())
         return Error{Errc::not_found,
-                     fmt::format("{}: this folder holds no snapshot.ini, so it is no snapshot; name the folder "
-                                 "that has it",
+                     fmt::format("{}: this folder holds neither snapshot.ini nor contents.ini, so it is no snapshot; "
+                                 "name the folder that has one",
                                  path.string())};
     return read_snapshot(ini, DiskAccess("no ini file of a snapshot; name the folder or its snapshot.ini"));
 }

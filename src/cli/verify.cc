@@ -96,7 +96,7 @@ public:
 
     ExitStatus run() {
         std::filesystem::path folder = options_.capture;
-        if (folder.filename() == "snapshot.ini") folder = folder.parent_path();
+        if (folder.extension() == ".ini") folder = folder.parent_path();
         const open::Container& container = options_.container();
         if (container.contents() == Content::counters) {
             if (!options_.sources.empty() || !options_.symbols.empty())

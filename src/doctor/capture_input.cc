@@ -66,7 +66,7 @@ Result<capture::Capture> branch_stacks(const CaptureInput& options, std::shared_
     if (!x86_64) x86_64 = addresses_are_x86_64(data);
     WM_ASSIGN_OR_RETURN(capture::Capture out,
                         perf::branch_stack_capture(options.capture, std::move(file), std::move(data)));
-    perf::set_x86_64(out, x86_64.value_or(false));
+    perf::set_x86_64(out, x86_64.value_or(false), !x86_64);
     if (!x86_64)
         out.problems.push_back({options.capture,
                                 0,

@@ -30,7 +30,10 @@ public:
         if (input.size() > 1 && input[0] == '@') return add_list(input.substr(1));
         std::error_code none;
         if (fs::exists(fs::status(input, none))) return add_path(input);
-        if (input.find_first_of("*?[") != input.npos) return add_pattern(input);
+        const bool several = input.find(',') != input.npos;
+        if (input.find_first_of("*?[") != input.npos)
+            if (Status added = add_pattern(input); added || !several) return added;
+        if (several) return add_each(input);
         return Error{Errc::not_found, fmt::format("{}: no such file or folder", input)};
     }
     [[nodiscard]] FoundCaptures take() {
@@ -40,6 +43,16 @@ public:
     }
 
 private:
+    /// A,B,C: each may be a folder or a pattern.
+    Status add_each(const std::string& inputs) {
+        for (std::size_t at = 0; at <= inputs.size();) {
+            const std::size_t end = std::min(inputs.find(',', at), inputs.size());
+            if (end != at) WM_RETURN_IF_ERROR(add(inputs.substr(at, end - at)));
+            at = end + 1;
+        }
+        return Nothing{};
+    }
+
     Status add_list(const std::string& list) {
         std::ifstream in(list);
         if (!in) return Error{Errc::unreadable, fmt::format("cannot read the list {}: {}", list, std::strerror(errno))};

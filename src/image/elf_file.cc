@@ -252,12 +252,19 @@ struct ElfFile::State {
 
 /// Gives the executable sections of a relocatable file addresses, one after the other, as Linux does for a kernel
 /// module: what is needed to start it (.init…) has memory of its own, here behind the rest. A section with an address
-/// keeps it.
+/// keeps it. Sections that the kernel fills with jumps lie in front of the code. How long they become is not known, but
+/// code that is aligned to pages begins at the page behind them, if they fit one.
 void ElfFile::State::place_sections() {
+    constexpr std::uint64_t page = 4096;
     std::uint64_t next = 0;
+    bool filled = false;  // there are sections that the kernel fills
     const auto place = [&](bool of_start) {
         for (const SectionView& section : sections()) {
             const auto& h = section.header;
+            if (section.name == ".plt" || section.name == ".text.ftrace_trampoline") {
+                filled |= (h.sh_flags & SHF_ALLOC) != 0;
+                continue;
+            }
             if (h.sh_type != SHT_PROGBITS || (h.sh_flags & SHF_ALLOC) == 0 || (h.sh_flags & SHF_EXECINSTR) == 0)
                 continue;
             if (section.name.starts_with(".init") != of_start) continue;
@@ -266,6 +273,7 @@ void ElfFile::State::place_sections() {
             const bool sane = h.sh_addralign != 0 && (h.sh_addralign & (h.sh_addralign - 1)) == 0 &&
                               h.sh_addralign <= largest_alignment;
             const std::uint64_t alignment = sane ? h.sh_addralign : 1;
+            if (filled && next == 0 && alignment >= page) next = 1;
             const std::uint64_t address = h.sh_addr != 0 ? h.sh_addr : (next + alignment - 1) & ~(alignment - 1);
             placed.emplace(section.index, address);
             next = address + clip(h.sh_offset, h.sh_size, file.bytes.size());

@@ -15,6 +15,7 @@
 #include "waymark/capture/byte_file.h"
 #include "waymark/capture/byte_stream.h"
 #include "waymark/capture/dpu_folder.h"
+#include "waymark/capture/snapshot.h"
 #include "waymark/capture/temporary_file.h"
 #include "waymark/core/quote.h"
 #include "waymark/exports/branch_list.h"
@@ -83,9 +84,8 @@ constexpr std::array rows{
          "{0} is a snapshot of trace macrocells and contains no samples: waymark report {0}, profile and flow show "
          "what it does; waymark spe takes perf.data files"},
         [](const Sight& s) {
-            std::error_code none;
             return s.type == fs::file_type::directory
-                       ? fs::exists(s.path / "snapshot.ini", none)
+                       ? !capture::snapshot_file(s.path).empty()
                        : s.type == fs::file_type::regular && s.path.extension() == ".ini";
         }},
     Row{{Kind::folder, "a folder", Content::nothing, "", ""},

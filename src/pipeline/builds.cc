@@ -16,8 +16,7 @@ namespace waymark::pipeline {
 Builds::Builds(const std::vector<std::string>& captures, const image::FileSearch& files) : files_(files) {
     if (captures.size() < 2) return;
     for (const std::string& capture : captures) {
-        std::error_code none;
-        if (!std::filesystem::exists(std::filesystem::path(capture) / "snapshot.ini", none)) continue;
+        if (capture::snapshot_file(capture).empty()) continue;
         const auto read = capture::read_snapshot(capture);
         if (!read) continue;  // said where its answers are asked for
         for (const capture::Module& m : read->modules.modules)

@@ -185,9 +185,10 @@ public:
     [[nodiscard]] std::string source_type() const override { return type_; }
     [[nodiscard]] std::vector<RegisterValue> registers() const override { return {}; }
     [[nodiscard]] std::vector<protocol::Setting> settings() const override {
-        return {{"instruction_set", std::string(isa::name(config_.isa))}};
+        return {{"instruction_set", std::string(isa::name(config_.isa)) + (type_ == assumed_type ? " (assumed)" : "")}};
     }
     [[nodiscard]] std::string core_type() const override {
+        if (type_ == assumed_type) return {};
         return config_.isa == isa::Isa::x86_64 ? "x86-64" : "ARM-AA64";
     }
     [[nodiscard]] std::unique_ptr<protocol::Reader> list(protocol::PacketListener& listener) const override {

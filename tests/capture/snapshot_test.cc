@@ -95,6 +95,29 @@ Capture changed(const std::string& file, const std::string& from, const std::str
     return capture ? std::move(*capture) : Capture{};
 }
 
+TEST(Snapshot, ContentsIniIsRead) {
+    const TemporaryFolder folder;
+    const Texts files = example();
+    for (const auto& [name, text] : files.texts) {
+        const fs::path file = fs::path(name).filename();
+        folder.write(file == "snapshot.ini" ? "contents.ini" : file.string(), text);
+    }
+    EXPECT_EQ(snapshot_file(folder.path()), folder.path() / "contents.ini");
+    const auto capture = read_snapshot(folder.path());
+    ASSERT_TRUE(capture.has_value()) << capture.error().message;
+    EXPECT_EQ(capture->sources.size(), 2U);
+    folder.write("snapshot.ini", files.texts.at("s/snapshot.ini"));
+    EXPECT_EQ(snapshot_file(folder.path()), folder.path() / "snapshot.ini");
+}
+
+TEST(Snapshot, VersionOneIsWrittenWithAndWithoutAPoint) {
+    Texts files = example();
+    replace(files.texts["s/snapshot.ini"], "version=1.0", "version=1");
+    const auto capture = files.read();
+    ASSERT_TRUE(capture.has_value());
+    EXPECT_EQ(listed(capture->problems), "");
+}
+
 TEST(Snapshot, Example) {
     const auto capture = example().read();
     ASSERT_TRUE(capture.has_value()) << capture.error().message;
@@ -533,7 +556,7 @@ TEST(Snapshot, FatalErrorsOnDisk) {
     const TemporaryFolder folder;
     const auto empty = read_snapshot(folder.path());
     EXPECT_EQ(empty.error().code, Errc::not_found);
-    EXPECT_NE(empty.error().message.find("this folder holds no snapshot.ini"), std::string::npos);
+    EXPECT_NE(empty.error().message.find("this folder holds neither snapshot.ini nor contents.ini"), std::string::npos);
     EXPECT_EQ(read_snapshot(folder.path() / "gone").error().code, Errc::not_found);
     folder.write("snapshot.ini", std::string(max_ini_bytes + 1, '\n'));
     const auto large = read_snapshot(folder.path());

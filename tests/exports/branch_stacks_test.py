@@ -272,7 +272,8 @@ class BranchStacks(unittest.TestCase):
                                              ("x86", odd, "x86-64", False)):
             with self.subTest(name):
                 said = run(WAYMARK, "info", self.save(f"alone-{name}.txt", f"{0x401000:16x} {line}\n")).stdout
-                self.assertIn(f"instruction set {machine}", said)
+                self.assertIn(f"instruction set {machine}{' (assumed)' if assumed else chr(10)}", said)
+                self.assertEqual(("BRBE" in said, "AA64" in said), (machine == "A64" and not assumed,) * 2, said)
                 self.assertEqual("AArch64 is assumed" in said, assumed, said)
                 self.assertIn("--image FILE@0", said)
                 self.assertNotIn("ring", said)

@@ -51,6 +51,18 @@ TEST(FleetInputs, AreFilesFoldersPatternsAndLists) {
     EXPECT_EQ(find_captures({in + "empty"})->barren.size(), 1U);
 }
 
+TEST(FleetInputs, SeveralAreNamedWithCommas) {
+    const TemporaryFolder folder;
+    const std::string in = folder.path().string() + "/";
+    for (const char* name : {"a/snapshot.ini", "b/snapshot.ini", "c,d/snapshot.ini"}) folder.write(name, std::string());
+    const auto found = find_captures({in + "a," + in + "b", in + "c,d", in + "a," + in + "[b]"});
+    ASSERT_TRUE(found.has_value()) << found.error().message;
+    EXPECT_EQ(found->paths.size(), 3U);
+    EXPECT_EQ(found->repeated, 2U);
+    EXPECT_NE(find_captures({in + "a," + in + "none"}).error().message.find(in + "none: no such file"),
+              std::string::npos);
+}
+
 TEST(FleetInputs, SayWhatIsWrong) {
     const TemporaryFolder folder;
     const std::string in = folder.path().string() + "/";

@@ -210,6 +210,22 @@ class Modules:
         expected = self.functions(self.as_module(self.module))[0]
         self.assertEqual(self.functions(self.as_module(self.module, 0x1000, places))[0], expected)
 
+    def test_place_by_the_file_alone(self):
+        """Code aligned to pages behind what the kernel fills with jumps: it begins a page into the module's memory."""
+        jumps, script, module = self.folder / "jumps.o", self.folder / "module.ld", self.folder / "paged" / "mod-x.ko"
+        module.parent.mkdir()
+        (self.folder / "jumps.s").write_text(
+            '.section .plt,"a",%progbits\n.byte 0\n.section .text.ftrace_trampoline,"a",%progbits\n.byte 0\n')
+        script.write_text("SECTIONS { .plt 0 : { *(.plt) } .text.ftrace_trampoline 0 : { *(.text.ftrace_trampoline) } "
+                          ".text 0 : { *(.text) } .text.other 0 : { *(.text.other) } .text.unlikely 0 : { *(.text.unlikely) } }")
+        self.made(self.PREFIX + "as", "-o", jumps, self.folder / "jumps.s")
+        self.made(self.PREFIX + "ld", "-r", "-T", script, "-o", module, jumps, self.object)
+        expected = self.functions(self.as_module(self.module))[0]
+        self.assertEqual(self.functions(self.as_module(module))[0], expected)  # not aligned: at the beginning
+        self.made(self.PREFIX + "objcopy", "--set-section-alignment", ".text=4096", module)
+        self.assertEqual(self.functions(self.as_module(module, 0x1000))[0], expected)
+        self.assertEqual(self.functions(self.as_module(module, 0x1000), "--kallsyms", self.kallsyms)[0], self.expected)
+
     def test_another_build(self):
         moved, shift = self.folder / "moved", itertools.count(0, 64)
         self.write_kallsyms(moved, lambda: next(shift))

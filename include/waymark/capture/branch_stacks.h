@@ -21,8 +21,8 @@ namespace waymark::capture::perf {
 
 /// What `data` says of the machine; nothing: nothing.
 [[nodiscard]] std::optional<bool> is_x86_64(const PerfData& data);
-/// Of a capture that does not say so.
-void set_x86_64(Capture& capture, bool x86_64);
+/// Of a capture that does not say so. `assumed`: nothing shows it.
+void set_x86_64(Capture& capture, bool x86_64, bool assumed = false);
 
 /// Text that begins as `perf script` prints samples with brstack, or maps before them (--show-mmap-events).
 [[nodiscard]] bool is_branch_text(std::string_view text);

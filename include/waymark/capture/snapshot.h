@@ -25,6 +25,10 @@ public:
 /// An ini file longer than this is refused: it is something else.
 inline constexpr std::uint64_t max_ini_bytes = std::uint64_t{1} << 20;
 
+/// The file that describes the snapshot in a folder: snapshot.ini, or contents.ini, as Arm DS names it; empty: there is
+/// neither.
+[[nodiscard]] std::filesystem::path snapshot_file(const std::filesystem::path& folder);
+
 /// Reads a snapshot. `path` is the folder or its snapshot.ini. Whatever can be read is; everything wrong is a sentence
 /// in `Capture::problems`, so one bad device does not hide the rest. Binary files are not opened, only measured.
 /// Errors:

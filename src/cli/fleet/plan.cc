@@ -26,7 +26,7 @@ struct FleetPlanOptions {
         command
             .add_option("INPUTS", request.inputs,
                         "Captures; folders, which are searched for perf.data files and capture folders; patterns in "
-                        "quotes; @LIST: a file with one of these in each line")
+                        "quotes; A,B for several of them; @LIST: a file with one of these in each line")
             ->required()
             ->type_name("");
         command.add_option("--cores", request.cores, "Cores that the job will run on, of all machines together")
