@@ -29,6 +29,8 @@ void add_costs(Columns<Row>& columns, const Answers& answers, const std::string&
         columns.add(Column::count(answers.metrics[m].name + suffix, head(m), what, answers.metrics[m].unit),
                     [costs, m, parts, &answers](const Row& r) {
                         const Costs& all = costs(r);
+                        if constexpr (requires { r.unseen; })
+                            if (r.unseen && is_unknown_unseen(answers, all, m)) return Cell();
                         return m < all.size() && (parts || !is_unknown(answers, all, m)) ? Cell(all[m]) : Cell();
                     });
 }

@@ -26,6 +26,7 @@ struct ProfileRow {
     std::optional<std::uint64_t> calls{};  ///< calls of the function; nothing: not known, or the row is no function
     std::optional<std::uint64_t> times{};  ///< it ran; nothing: not known, or of more than one piece of code
     Costs self{}, inclusive{}, inlined{};
+    bool unseen{};           ///< the handler of an exception that was not traced
     std::uint64_t places{};  ///< inlined calls
     std::string frames{};    ///< of an instruction: the calls it was inlined through
 };
@@ -190,6 +191,7 @@ private:
             row.path = path_text(answers_, f.source);
             row.line = f.line;
             row.address = f.synthetic ? 0 : f.address;
+            row.unseen = f.synthetic && zero(c.self);
             if (!answers_.calls.empty()) row.calls = c.calls;
             row.self = c.self;
             row.inclusive = c.inclusive;
@@ -213,6 +215,7 @@ private:
                 row.path = path_text(answers_, f.source);
                 row.line = f.line;
                 row.address = f.synthetic ? 0 : f.address;
+                row.unseen = f.synthetic && zero(c.self);
             }
             if (own && !answers_.calls.empty()) row.calls = calls;
             row.self = c.self;

@@ -52,8 +52,10 @@ void function_costs_rows(const Answers& a, const RowSink& sink) {
     for (std::size_t i = 0; i < costs.size(); ++i)
         for (std::size_t m = 0; m < a.metrics.size(); ++m) {
             const std::uint64_t self = cost_of(costs[i].self, m), all = cost_of(costs[i].inclusive, m);
-            const bool unknown = is_unknown(a, costs[i].self, m);
-            const bool no_sum = costs[i].inclusive.empty() || is_unknown(a, costs[i].inclusive, m);
+            const bool unseen =
+                a.functions[i].synthetic && costs[i].calls != 0 && is_unknown_unseen(a, costs[i].self, m);
+            const bool unknown = unseen || is_unknown(a, costs[i].self, m);
+            const bool no_sum = costs[i].inclusive.empty() || unseen || is_unknown(a, costs[i].inclusive, m);
             if (self != 0 || all != 0 || unknown)
                 put_row(sink,
                         {number(i), number(m), unknown ? nothing() : number(self), no_sum ? nothing() : number(all)});

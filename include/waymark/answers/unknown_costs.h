@@ -13,4 +13,10 @@ namespace waymark::answers {
            cost_of(costs, metric) == 0 && cost_of(costs, 0) != 0;
 }
 
+/// The same of code that was entered and not traced, such as a handler that the unit leaves out.
+[[nodiscard]] inline bool is_unknown_unseen(const Answers& a, const Costs& costs, std::size_t metric) {
+    return a.metrics[metric].name == "cycles" && a.metrics.front().name == "instructions" &&
+           cost_of(costs, metric) == 0;
+}
+
 }  // namespace waymark::answers
