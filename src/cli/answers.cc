@@ -81,7 +81,12 @@ Result<answers::Answers> answers_of(const AnswersOptions& options) {
         const auto filtered = pipeline::filter_note(session, report);
         if (filtered && !filtered->nothing_passed) say("note", filtered->text);
     });
-    if (!answers) return answers.error();
+    if (!answers) {
+        Error error = std::move(answers.error());
+        if (error.code == Errc::not_found && error.message.starts_with("nothing decoded: "))
+            error.message += doctor_says(options.input.capture, options.input.images);
+        return error;
+    }
     answers->capture = options.input.capture;
     answers->version = WAYMARK_VERSION;
     return answers;

@@ -338,10 +338,19 @@ ExitStatus run_doctor(const DoctorOptions& options) {
         if (!written) return fail(written.error());
         const auto result = doctor::decode_written(options.snapshot);
         if (!result) return fail(result.error());
-        say("note", fmt::format("{} is written; waymark flow {} decodes {}, {} and {} from it", options.snapshot,
-                                shell_file(options.snapshot), counted(result->totals.ranges, "range"),
-                                counted(result->totals.instructions, "instruction"),
-                                counted(result->contradictions, "contradiction")));
+        const bool program = std::ranges::any_of(report.sources, [&](const doctor::ExaminedSource& s) {
+            return s.image && !report.images[*s.image].arguments().empty();
+        });
+        say("note",
+            fmt::format("{} is written; waymark flow {} decodes {}, {} and {} from it{}", options.snapshot,
+                        shell_file(options.snapshot), counted(result->totals.ranges, "range"),
+                        counted(result->totals.instructions, "instruction"),
+                        counted(result->contradictions, "contradiction"),
+                        program                  ? ""
+                        : options.images.empty() ? ": it has no program; give the one that ran with --image FILE"
+                                                 : ": it has no program, since no image that was given agrees "
+                                                   "with the trace; waymark flow --image FILE@ADDRESS decodes "
+                                                   "with one all the same"));
     }
     if (report.cut) {
         say("error", "the capture cannot be read completely; see the findings on standard output");

@@ -343,7 +343,9 @@ ExitStatus run_info(const InfoOptions& options) {
         if (counter == nullptr) continue;
         for (const auto& [name, count] : counter->survey().packets) packets += count;
     }
-    if (packets == 0) say("error", "nothing decoded: " + pipeline::why_nothing(session, *selected, report, {}));
+    if (packets == 0)
+        say("error", "nothing decoded: " + pipeline::why_nothing(session, *selected, report, {}) +
+                         doctor_says(options.input.capture, options.input.images));
     return read_errors ? unreadable : packets == 0 ? nothing : decoded;
 }
 

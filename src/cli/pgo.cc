@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -62,6 +63,14 @@ constexpr std::array targets{
     Target{"bolt", "bolt", "perf2bolt --pa -o OUT PROGRAM -p {}"},
     Target{"branch-list", "branch-list", "simpleperf inject -i {}"},
 };
+
+/// Whether a count has reached the largest number, so that it is a lower bound.
+bool are_saturated(const answers::BranchLists& lists) {
+    for (const auto& [key, image] : lists)
+        for (const auto& [list, times] : image.lists)
+            if (times == std::numeric_limits<std::uint64_t>::max()) return true;
+    return false;
+}
 
 class PgoCommand {
 public:
@@ -192,6 +201,10 @@ private:
             all.pop_back();
         }
         if (lists_.empty() && all.empty()) return std::move(*nothing_in_first);
+        if (are_saturated(lists_))
+            say("warning",
+                "a count of the branch lists has reached 18,446,744,073,709,551,615, the largest number: such "
+                "counts are lower bounds");
         say_left_out(left_out_);
         if (lists_.empty()) {
             answers::scale_metrics(all.front());

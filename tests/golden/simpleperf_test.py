@@ -105,6 +105,20 @@ class Simpleperf(unittest.TestCase):
         self.assertEqual(self.autofdo("at", f"@{names}"), twice)
         run(WAYMARK, "profile", "@nonsense", status=3)
 
+    def test_counts_that_reach_the_largest_number(self):
+        """Seven times a list of a thousand copies of the list before: the sums stop, and that is a warning."""
+        last = self.list
+        for level in range(7):
+            names = self.folder / f"names{level}"
+            names.write_text(f"{last}\n" * 1000)
+            last = self.folder / f"level{level}.list"
+            done = run(WAYMARK, "pgo", f"@{names}", "--for", "branch-list", "-o", last)
+        self.assertIn("the largest number", done.stderr)
+        out = self.folder / "largest"
+        done = run(WAYMARK, "pgo", last, "--symdir", CAPTURE, "--for", "autofdo", "-o", out)
+        self.assertIn("the largest number", done.stderr)
+        self.assertIn(f"106c->1074:{2 ** 64 - 1}", out.read_text())
+
     def test_processes(self):
         self.assertIsNone(self.autofdo("none", self.file, options=("--exclude-process", "etm_test_loop"), status=1))
         self.assertIsNone(self.autofdo("none", self.file, options=("--exclude-process", "~^etm.*loop$"), status=1))
