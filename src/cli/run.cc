@@ -127,8 +127,8 @@ std::optional<ExitStatus> parse_and_go(CommandLine& line, int argc, char** argv)
 }
 
 CommandLine::CommandLine(std::string_view only)
-    : app{"Waymark decodes Arm program flow trace (PTM, ETMv3, ETMv4, ETE), messages (ITM, DWT), statistical profiles "
-          "(SPE) and StarCore DPU captures: which code ran, when, and what was lost.",
+    : app{"Waymark decodes Arm program flow trace (PTM, ETMv3, ETMv4, ETE, MTB), messages (ITM, DWT, STM), statistical "
+          "profiles (SPE) and StarCore DPU captures: which code ran, when, and what was lost.",
           "waymark"},
       help{std::make_shared<HelpFormatter>(text_columns())} {
     app.require_subcommand(1);
