@@ -84,8 +84,14 @@ struct CommandLine {
     explicit CommandLine(std::string_view only);
 };
 
-/// The command that was parsed prints text for readers.
+/// The command that was parsed prints text for readers, in lines as wide as the terminal.
 bool prints_text(const CLI::App& command) {
+    const auto given = [&](const char* name) {
+        const CLI::Option* const option = command.get_option_no_throw(name);
+        return option != nullptr && option->count() != 0;
+    };
+    if (given("--wide")) return false;
+    if (given("--list")) return true;
     const CLI::Option* const format = command.get_option_no_throw("--format");
     if (format == nullptr) return command.get_name() == "verify" || command.get_name() == "status";
     const auto value = format->as<std::string>();

@@ -56,13 +56,10 @@ constexpr auto dispensable = std::to_array<std::string_view>(
      "caller", "95 %",   "mean",   "calls", "inlined",  "begins at"});
 
 /// Its place among them; none: it stays.
-std::optional<std::size_t> order_of_leaving(const Column& column, bool names) {
-    // `in` is the name of what the row is about where the table has no other name.
-    if (column.head == "in" && !names) return std::nullopt;
+std::optional<std::size_t> order_of_leaving(const Column& column) {
     const auto found = std::ranges::find(dispensable, std::string_view(column.head));
-    return found == dispensable.end() || column.head.empty()
-               ? std::nullopt
-               : std::optional(static_cast<std::size_t>(found - dispensable.begin()));
+    return found == dispensable.end() ? std::nullopt
+                                      : std::optional(static_cast<std::size_t>(found - dispensable.begin()));
 }
 
 /// Width of a share without its bar: `100.0%`.
@@ -106,10 +103,6 @@ std::vector<std::string_view> make_fit(std::vector<std::size_t>& widths, const s
                                        const std::vector<bool>& has_share, std::size_t most) {
     constexpr std::size_t recognised = 12, readable = 28;
     std::vector<std::string_view> out;
-    const bool names = std::ranges::any_of(columns, [](const Column& column) {
-        return column.type == Column::Type::text && (column.head == "function" || column.head == "block" ||
-                                                     column.head == "instruction" || column.head == "line number");
-    });
     if (std::vector<std::size_t> fitting = widths; shorten_texts(fitting, columns, most, readable)) {
         widths = std::move(fitting);
         return out;
@@ -117,13 +110,18 @@ std::vector<std::string_view> make_fit(std::vector<std::size_t>& widths, const s
     for (std::size_t c = 0; c < columns.size(); ++c)
         if (widths[c] != 0 && columns[c].type == Column::Type::bar)
             widths[c] = has_share[c] ? std::max(share_width, shown_width(short_head(columns[c].head))) : 0;
+    const auto is_shown_text = [&](std::size_t c) { return widths[c] != 0 && columns[c].type == Column::Type::text; };
     while (true) {
         std::vector<std::size_t> fitting = widths;
-        std::size_t last = columns.size();
-        for (std::size_t c = 0; c < columns.size(); ++c)
-            if (const auto order = order_of_leaving(columns[c], names);
-                widths[c] != 0 && order && (last == columns.size() || *order < *order_of_leaving(columns[last], names)))
+        std::size_t last = columns.size(), texts = 0;
+        for (std::size_t c = 0; c < columns.size(); ++c) texts += is_shown_text(c) ? 1 : 0;
+        for (std::size_t c = 0; c < columns.size(); ++c) {
+            // The last text is the name of what the row is about.
+            if (widths[c] == 0 || (is_shown_text(c) && texts == 1)) continue;
+            if (const auto order = order_of_leaving(columns[c]);
+                order && (last == columns.size() || *order < *order_of_leaving(columns[last])))
                 last = c;
+        }
         if (shorten_texts(fitting, columns, most, last == columns.size() ? recognised : readable) ||
             last == columns.size()) {
             widths = std::move(fitting);
