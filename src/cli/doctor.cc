@@ -106,7 +106,7 @@ Result<doctor::ExaminationReport> diagnose(const DoctorOptions& options) {
 void line(Output& out, std::string_view head, std::string_view sentence) {
     constexpr std::size_t width = 100, indent = 12;
     const std::string text = one_line(sentence);
-    std::string row = fmt::format("  {:<10}", head);
+    std::string row = fmt::format("  {:<9} ", head);
     std::size_t at = 0, column = indent;
     while (at < text.size()) {
         const std::size_t end = std::min(text.find(' ', at), text.size());

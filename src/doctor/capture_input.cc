@@ -117,7 +117,7 @@ Error no_capture(const fs::path& folder) {
     if (!captures.empty()) inside = fmt::format("; it contains {}: name that", captures.front());
     return {
         Errc::not_found,
-        fmt::format("{}: this folder contains neither snapshot.ini nor dpu.ini, so it is not a capture{}",
+        fmt::format("{}: this folder contains no snapshot.ini, contents.ini or dpu.ini, so it is not a capture{}",
                     folder.string(), inside.empty() ? "; name the folder that has one, or a perf.data file" : inside)};
 }
 
