@@ -80,7 +80,8 @@ struct Likeness : protocol::Likeness {
     void see(const JumpPacket& packet, Extent, const Stretch&) {
         if (before && !packet.starts()) {
             ++pairs;
-            breaks += can_follow(*before, packet) ? 0 : 1;
+            // At address 0 lies the first word of a vector table, and no code.
+            breaks += can_follow(*before, packet) && packet.destination.address != 0 ? 0 : 1;
             different |= *before != packet;
         }
         backward += packet.destination.address < packet.source.address ? 1 : 0;

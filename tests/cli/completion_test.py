@@ -57,7 +57,7 @@ class Program(unittest.TestCase):
         self.assertIn("ete", candidates("record", "--unit", ""))
         self.assertEqual(candidates("flow", "--protocol", ""), ["ptm", "pft", "ptm1.0", "ptm1.1", "etm3", "etmv3", "etm3.0", "etm3.5", "etmv4", "etm4.0", "etm4.6", "ete", "stm", "mtb", "itm"])
         self.assertEqual(candidates("info", "--buffer-format", ""), ["coresight", "source_data", "dstream_coresight"])
-        self.assertEqual(candidates("record", "--core="), ["cortex-a9", "cortex-a15", "cortex-a7", "cortex-a53", "armv9-a"])
+        self.assertEqual(candidates("record", "--core="), ["cortex-a7", "cortex-a9", "cortex-a15", "cortex-a53", "armv9-a"])
         self.assertIn("Cortex-M33", candidates("flow", "--core", "Cortex-M"))
 
     def test_files(self):
