@@ -218,7 +218,7 @@ Run add_messages(CLI::App& app) {
     command
         .add_option(
             "--client", options->client,
-            "The client in --catalog that messages without a GUID are of. Default: by master, channel and origin")
+            "The client in --catalog that sent the messages without a GUID. Default: by master, channel and origin")
         ->type_name("NAME");
     command.add_flag("--strict", options->strict, "Exit with status 1 if messages were lost or bytes are damaged");
     command.footer(

@@ -206,10 +206,11 @@ Result<capture::Capture> bare_capture(const CaptureInput& options, const Note& n
     for (const std::string& text : options.named_registers) {
         WM_ASSIGN_OR_RETURN(RegisterValue value, read_register(text));
         if (!has_register(*protocol, value.name))
-            return Error{Errc::usage,
-                         fmt::format("--register {}: {} has no register of that name; how its bytes are read depends "
-                                     "on {}",
-                                     text, protocol->words().unit_title, protocol->words().settings)};
+            return Error{
+                Errc::usage,
+                fmt::format("--register {}: {} has no register of that name{}{}", text, protocol->words().unit_title,
+                            protocol->words().settings.empty() ? "" : "; how its bytes are read depends on ",
+                            protocol->words().settings)};
         std::erase_if(raw.registers, [&](const RegisterValue& r) { return r.name == value.name; });
         raw.registers.push_back(std::move(value));
     }

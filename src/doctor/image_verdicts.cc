@@ -8,6 +8,7 @@
 #include "waymark/image/program_file.h"
 #include "waymark/image/program_kind.h"
 #include "waymark/protocol/adapters.h"
+#include "waymark/protocol/ring.h"
 
 namespace waymark::doctor {
 
@@ -84,9 +85,29 @@ bool fits(const ImageVerdict& verdict) {
     return verdict.kind == Kind::matches || verdict.kind == Kind::in_part || verdict.kind == Kind::shifted;
 }
 
+/// The bytes of a ring of memory in the order in which the unit wrote them, where nothing described the unit before its
+/// bytes did. Empty: they lie in that order.
+std::vector<Stretch> in_written_order(const ExaminedSource& source, const std::vector<Stretch>& dump) {
+    const auto* const ring = dynamic_cast<const protocol::RingSource*>(source.configuration.get());
+    if (source.configured || ring == nullptr || dump.size() != 1) return {};
+    const Stretch& whole = dump.front();
+    std::vector<Stretch> out;
+    for (const protocol::Arrangement::Piece& piece : ring->arrange(whole.bytes).pieces) {
+        if (out.empty() || piece.lost) out.emplace_back();
+        std::vector<std::uint8_t>& bytes = out.back().bytes;
+        out.back().offsets.add(Offset{bytes.size()}, whole.offsets.capture(Offset{piece.offset}));
+        const auto first = whole.bytes.begin() + static_cast<std::ptrdiff_t>(piece.offset);
+        bytes.insert(bytes.end(), first, first + static_cast<std::ptrdiff_t>(piece.bytes));
+    }
+    if (!out.empty()) out.front().head = true;
+    return out;
+}
+
 }  // namespace
 
-void ImageTrials::judge(ExaminedSource& source, const std::vector<Stretch>& stretches, const pipeline::Source* known) {
+void ImageTrials::judge(ExaminedSource& source, const std::vector<Stretch>& dump, const pipeline::Source* known) {
+    const std::vector<Stretch> ordered = in_written_order(source, dump);
+    const std::vector<Stretch>& stretches = ordered.empty() ? dump : ordered;
     Trial& own = own_memory_[index_of(source)];
     if (known != nullptr && session_.capture.spaces != nullptr) {
         // At one address each process may have another file.

@@ -127,6 +127,14 @@ class Mtb(unittest.TestCase):
             done = subprocess.run([WAYMARK, "doctor", CORPUS / f"{name}.bin", "--image", CORPUS / "program.elf"],
                                   capture_output=True, text=True)
             self.assertIn("Micro Trace Buffer (MTB)", done.stdout)
+            # m0-128 wrapped: its oldest jump lies amid the dump.
+            self.assertNotIn("does not fit", done.stdout)
+            self.assertRegex(done.stdout, r"\d+ ranges")
+            with Folder() as folder:
+                snapshot = pathlib.Path(folder) / "snapshot"
+                done = subprocess.run([WAYMARK, "doctor", CORPUS / f"{name}.bin", "--image", CORPUS / "program.elf",
+                                       "--write-snapshot", snapshot], capture_output=True, text=True)
+                self.assertRegex(done.stderr, r"decodes [1-9]\d* ranges, [\d,]+ instructions and 0 contradictions")
 
 
 if __name__ == "__main__":

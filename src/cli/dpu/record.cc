@@ -237,8 +237,8 @@ void DpuRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& adde
             ->take_all());
     constexpr std::array routine_texts{
         "What the service routine of interrupt line 0 writes to the unit's registers, as --registers has them: for "
-        "DP_CR.DECA0=line-0, a sample each 1000 misses is 'DP_TC ... SAMPLE=1' and 'DP_CA0V 1000'. Without a "
-        "routine the system takes the interrupt and acknowledges it",
+        "DP_CR.DECA0=line-0, 'DP_TC ... SAMPLE=1', 'DP_CA0V 1000' and the DP_TAC line again take a sample each 1000 "
+        "events of counter A0. Without a routine the system takes the interrupt and acknowledges it",
         "The same for interrupt line 1",
         "The same for debug requests, which are then debug exceptions. Without it, a debug request puts the core into "
         "debug state, and the recording ends there"};

@@ -152,7 +152,7 @@ function Remarkable({ report, timeline, branches }: { report: Report; timeline: 
             const seldom = Math.min(b.taken[rarest]!, b.notTaken[rarest]!);
             const f = b.function[rarest]!;
             out.push({
-                text: `The branch that left its way most seldom: in ${report.functionName(f)}, ${grouped(seldom)} of ${counted(times(rarest), "time")} (${percent(seldom, times(rarest))})`,
+                text: `The branch with the rarest exception to its usual way: in ${report.functionName(f)}, ${grouped(seldom)} of ${counted(times(rarest), "time")} (${percent(seldom, times(rarest))})`,
                 place: { view: "code", function: f >= 0 ? f : undefined, address: branches.address[rarest] },
             });
         }
