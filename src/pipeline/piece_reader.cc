@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "ring_bytes.h"
 #include "waymark/capture/byte_stream.h"
 #include "waymark/coresight/bypass.h"
 
@@ -405,8 +406,7 @@ private:
         const capture::BufferPart& next = buffer_.parts[part_++];
         for (const auto& stream : streams_) stream->begin(next);
         if (framed_ && !next.follows) framed_->begin_part(part_bytes_);
-        // Parts of a file that is the buffer itself have their places in it.
-        place_ = buffer_.files.empty() ? part_bytes_ : next.offset;
+        place_ = dynamic_cast<const RingBytes*>(buffer_.container.get()) != nullptr ? next.offset : part_bytes_;
         input_ = capture::open_part(*buffer_.container, next);
         return true;
     }

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "names.h"
+#include "ring_bytes.h"
 #include "waymark/capture/byte_stream.h"
 #include "waymark/core/wire.h"
 #include "waymark/image/agreement.h"
@@ -361,15 +362,19 @@ private:
         if (!dump) return problem(file, dump.error().message + ". Its bytes are read as they lie.");
         protocol::Arrangement found = ring.arrange(*dump);
         for (std::string& text : found.problems) problem(file, std::move(text));
-        buffer.begins = std::move(found.begins);
-        buffer.ends = std::move(found.ends);
-        for (std::string& text : capture::missing_parts(buffer)) problem(file, std::move(text), Problem::Kind::part);
+        // The capture's own statements were reported when it was read.
+        capture::Buffer seen;
+        seen.begins = found.begins;
+        seen.ends = found.ends;
+        for (std::string& text : capture::missing_parts(seen)) problem(file, std::move(text), Problem::Kind::part);
+        if (!found.begins.empty()) buffer.begins = std::move(found.begins);
+        if (!found.ends.empty()) buffer.ends = std::move(found.ends);
         for (const protocol::Arrangement::Piece& piece : found.pieces)
             buffer.parts.push_back({.offset = piece.offset,
                                     .bytes = piece.bytes,
                                     .follows = !piece.lost && !buffer.parts.empty(),
                                     .lost = piece.lost});
-        buffer.container = capture::byte_file_from_memory(std::move(*dump), file.string());
+        buffer.container = std::make_shared<RingBytes>(capture::byte_file_from_memory(std::move(*dump), file.string()));
     }
 
     /// Two sources with one ID in one buffer cannot be distinguished.

@@ -120,6 +120,12 @@ class Views(PerfCase):
         whole, half = count(), count("--time", f"..{(first + last) / 2:.9f}")
         self.assertTrue(0 < half < whole, (half, whole))
 
+    def test_offsets_are_places_in_the_trace(self):
+        """Not in the perf.data file (docs/perf-data.md)."""
+        data = self.record("offsets.data", "--unit", "ete", "--cpus", "1", "--aux-buffer", "8")
+        first = next(line for line in self.waymark("packets", data).stdout.splitlines() if line[:1] == " ")
+        self.assertEqual(first.split()[:1], ["0x0"], first)
+
     def test_every_command_takes_them(self):
         output = self.folder / "out"
         for command in (("flow", "--format", "summary"), ("flow", "--format", "calls"), ("profile",), ("coverage",),
