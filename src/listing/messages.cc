@@ -244,6 +244,10 @@ public:
         if (records_) out[0] = std::min(out[0], records_->first_open().value_or(out[0]));
         return out;
     }
+    /// Places of all messages that are still open are asked for later.
+    [[nodiscard]] std::optional<Offset> held_from() const override {
+        return records_ ? records_->first_open() : std::nullopt;
+    }
     [[nodiscard]] bool amid_packet() override { return reader_->amid_packet(); }
     [[nodiscard]] const flow::Troubles& troubles() const { return troubles_; }
 

@@ -44,6 +44,7 @@ namespace {
 
 constexpr std::size_t most_text = 65536;
 constexpr unsigned most_depth = 16;
+constexpr std::size_t most_clients = 65536;
 
 /// The parser of one file. Handlers are called by expat; the first error stops it.
 class Loader {
@@ -92,11 +93,14 @@ private:
         const std::string_view element = own(name);
         path_.emplace_back(element);
         if (path_.size() > most_depth) return fail("elements are nested too deeply", Errc::unsupported);
-        text_.clear();
-        item_ = {.id = 0, .mask = ~std::uint64_t{0}};
-        id_ = {};
+        if (path_.size() <= 4) {  // an element inside an item leaves the item as it is
+            text_.clear();
+            item_ = {.id = 0, .mask = ~std::uint64_t{0}};
+            id_ = {};
+        }
         if (path_.size() == 1 && element == "Collateral") root_ = true;
         if (path_.size() == 2 && element == "Client") {
+            if (clients_.size() == most_clients) return fail("more than 65,536 clients", Errc::unsupported);
             clients_.emplace_back();
             for (const char** a = attributes; *a != nullptr; a += 2)
                 if (std::string_view(*a) == "Name") clients_.back().name = a[1];
@@ -133,7 +137,7 @@ private:
                 items->add(std::move(item_));
             }
         }
-        text_.clear();
+        if (path_.size() <= 4) text_.clear();
         path_.pop_back();
     }
     void text(std::string_view more) {
@@ -179,8 +183,10 @@ std::optional<Error> Collateral::add(std::string_view xml, const std::string& na
     if (xml.size() > most_bytes)
         return Error{Errc::unsupported, fmt::format("{}: more than {} bytes", name, most_bytes)};
     std::vector<Client> clients;
-    Loader loader(clients, items_);
+    std::size_t items = items_;
+    Loader loader(clients, items);
     if (auto error = loader.run(xml, name)) return error;
+    items_ = items;
     for (Client& client : clients) clients_.push_back(std::move(client));
     return {};
 }

@@ -160,8 +160,8 @@ void Describer::sys_t(protocol::Record& out, Bytes bytes, std::uint32_t master, 
         guid.bytes[7] = static_cast<std::uint8_t>(channel);
         guid.bytes[8] = static_cast<std::uint8_t>(m.origin.value_or(0));
     }
-    if (m.type == MessageType::build && m.problem.empty() && (m.is_short || m.payload.size() >= 8) &&
-        (builds_.size() < most_builds || builds_.contains(guid)))
+    if (m.type == MessageType::build && m.problem.empty() && m.checksum != false &&
+        (m.is_short || m.payload.size() >= 8) && (builds_.size() < most_builds || builds_.contains(guid)))
         builds_[guid] = m.is_short ? m.value : number_in(m.payload, 0, 8);
     const Client* const client = client_of(m, guid);
     if (client != nullptr) out.client = client->name;

@@ -41,15 +41,12 @@ void Records::write(const Message& m) {
         at = open_.end();
     }
     if (at == open_.end()) {
-        if (open_.size() == most_open)
-            end(std::min_element(
-                    open_.begin(), open_.end(),
-                    [](const auto& a, const auto& b) { return a.second.first.at.first < b.second.first.at.first; }),
-                "its end came too late");
+        if (open_.size() == most_open) end(open_.find(by_begin_.begin()->second), "its end came too late");
         Open fresh;
         fresh.first = m;
         fresh.no_begin = !begins;
         at = open_.emplace(channel, std::move(fresh)).first;
+        by_begin_.emplace(m.at.first.value, channel);
     }
     Open& open = at->second;
     open.end = m.at.end();
@@ -66,6 +63,7 @@ void Records::end(std::map<Channel, Open>::iterator at, const std::string& probl
     const Channel channel = at->first;
     const Open open = std::move(at->second);
     open_.erase(at);
+    by_begin_.erase({open.first.at.first.value, channel});
     auto record = std::make_shared<protocol::Record>(describe_(open.bytes, channel.first, channel.second));
     std::string all = problem;
     const auto add = [&](bool is, const char* what) {
@@ -94,10 +92,8 @@ void Records::lose(const std::optional<std::uint32_t>& master, const std::string
 void Records::finish() { lose({}, "the trace ends before its end"); }
 
 std::optional<Offset> Records::first_open() const {
-    std::optional<Offset> out;
-    for (const auto& [channel, open] : open_)
-        if (!out || open.first.at.first < *out) out = open.first.at.first;
-    return out;
+    if (by_begin_.empty()) return std::nullopt;
+    return Offset{by_begin_.begin()->first};
 }
 
 }  // namespace waymark::syst

@@ -27,7 +27,10 @@ public:
     }
     void see(const VersionPacket& p) {
         version_ = p.version;
-        if (master_) set_master(0);
+        if (master_)
+            set_master(0);
+        else
+            channel_.reset();  // of an unknown master
     }
     void see(const auto& p) {
         if constexpr (requires { p.time; }) stamp(p.time);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,6 +50,7 @@ private:
     Describer describe_;
     protocol::MessageListener& next_;
     std::map<Channel, Open> open_;
+    std::set<std::pair<std::uint64_t, Channel>> by_begin_;  ///< the same, by the offsets where they began
 };
 
 }  // namespace waymark::syst
