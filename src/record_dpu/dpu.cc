@@ -419,6 +419,7 @@ void DpuRecorder::serve(const Thread& t, Service service) {
     const auto place = static_cast<std::uint32_t>(service);
     if (service == Service::debug && !options_.routines[place]) {
         sums_.debug_state = unit_->cause(service);
+        if (sums_.debug_state.empty()) sums_.debug_state = "its cause is no longer in DP_MR";
         stopped_ = true;
         return;
     }

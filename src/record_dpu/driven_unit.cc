@@ -349,6 +349,11 @@ bool DrivenUnit::reads_out() const {
         if (w.offset == dpu::DpTc::offset && registers.tc.en)
             all &= registers.tc.vtb_mode() == dpu::VtbMode::trace_event_request;
     }
+    for (const auto& routine : options_.routines)
+        if (routine)
+            for (const dpu::RegisterWrite& w : *routine)
+                all &=
+                    w.offset != dpu::DpTsa::offset && w.offset != dpu::DpTea::offset && w.offset != dpu::DpTw::offset;
     const auto action = static_cast<dpu::Action>(programmed_.cr.detb);
     return all && programmed_.tc.vtb_mode() == dpu::VtbMode::trace_event_request && ring_ &&
            (action == dpu::Action::line_0 || action == dpu::Action::line_1);
@@ -365,7 +370,7 @@ void DrivenUnit::serve_readout() {
     model_->write(dpu::DpTer::offset, to_value(r.tsa) + line * line_bytes);
     requested_ = false;
     // The line that this interrupt came by is served with it.
-    raised_ &= static_cast<std::uint8_t>(~(1U << (r.cr.detb - 1U)));
+    if (r.cr.detb != 0) raised_ &= static_cast<std::uint8_t>(~(1U << (r.cr.detb - 1U)));
 }
 
 void DrivenUnit::read_out() {
