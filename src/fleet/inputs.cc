@@ -10,6 +10,8 @@
 #include <fstream>
 #include <map>
 
+#include "waymark/capture/byte_file.h"
+#include "waymark/capture/perf_data.h"
 #include "waymark/core/utf8.h"
 #include "waymark/open/container.h"
 
@@ -22,6 +24,13 @@ namespace {
 /// A capture in a folder that is searched: a folder, or perf.data. Files of other kinds must be named.
 bool is_found(const open::Container& container) {
     return container.is_perf() || (container.is_folder && container.kind != open::Kind::folder);
+}
+
+/// By its first bytes: a compressed file is not unpacked to find that out.
+bool is_perf_file(const fs::path& path) {
+    constexpr std::size_t enough = 4096;
+    const auto head = capture::open_head(path, enough);
+    return head && capture::perf::is_perf_data(head->bytes);
 }
 
 class CaptureFinder {
@@ -100,7 +109,7 @@ private:
                     WM_RETURN_IF_ERROR(take_path(at->path()));
                 else if (!at->is_symlink(none))
                     folders.push_back(at->path());
-            } else if (at->is_regular_file(none) && is_found(open::identify(at->path().string()))) {
+            } else if (at->is_regular_file(none) && is_perf_file(at->path())) {
                 WM_RETURN_IF_ERROR(take_path(at->path()));
             }
         }
