@@ -191,6 +191,17 @@ TEST(SystCollateral, GivesTextsNamesAndPlaces) {
     EXPECT_EQ(describe(with_guid, 1, 2).client, "");
 }
 
+TEST(SystCollateral, KeepsItemsWithElementsInside) {
+    Collateral c;
+    ASSERT_FALSE(c.add("<Collateral xmlns='http://www.mipi.org/1.0/sys-t'><Client Name='x'><Short32>"
+                       "<Format ID='0xf'>one<b>two</b>three</Format></Short32></Client></Collateral>",
+                       "c.xml"));
+    ASSERT_FALSE(c.clients().empty());
+    const Item* const item = c.clients().front().short32.find(0xf);
+    ASSERT_NE(item, nullptr);
+    EXPECT_EQ(item->text, "onethree");
+}
+
 TEST(SystCollateral, RefusesWhatLiesOrExplodes) {
     const auto error = [](const std::string& text) {
         Collateral c;
@@ -214,6 +225,9 @@ TEST(SystCollateral, RefusesWhatLiesOrExplodes) {
                     "</Format></Short32></Client></Collateral>"),
               "c.xml: line 1: a text of more than 65,536 bytes");
     EXPECT_EQ(error(begin + "</Client></Collateral>"), "none");
+    std::string clients = "<Collateral xmlns='http://www.mipi.org/1.0/sys-t'>";
+    for (unsigned i = 0; i < 65537; ++i) clients += "<Client/>";
+    EXPECT_EQ(error(clients), "c.xml: line 1: more than 65,536 clients");
 }
 
 class Kept final : public protocol::MessageListener {
