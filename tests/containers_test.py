@@ -27,6 +27,7 @@ RECOGNISES = {
 # (function, file): why.
 EXEMPT = {
     ("is_perf_data", "src/analysis/samples.cc"): "open_samples takes any file; what is not perf.data is a bare buffer",
+    ("is_perf_data", "src/fleet/inputs.cc"): "a folder is searched by first bytes; identify unpacks a compressed file whole",
     ("is_perf_data", "src/record/perf_file.cc"): "a recording replaces no file but perf.data",
 }
 

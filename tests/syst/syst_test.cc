@@ -193,9 +193,10 @@ TEST(SystCollateral, GivesTextsNamesAndPlaces) {
 
 TEST(SystCollateral, KeepsItemsWithElementsInside) {
     Collateral c;
-    ASSERT_FALSE(c.add("<Collateral xmlns='http://www.mipi.org/1.0/sys-t'><Client Name='x'><Short32>"
-                       "<Format ID='0xf'>one<b>two</b>three</Format></Short32></Client></Collateral>",
-                       "c.xml"));
+    ASSERT_FALSE(
+        c.add("<Collateral xmlns='http://www.mipi.org/1.0/sys-t'><Client Name='x'><Short32>"
+              "<Format ID='0xf'>one<b>two</b>three</Format></Short32></Client></Collateral>",
+              "c.xml"));
     ASSERT_FALSE(c.clients().empty());
     const Item* const item = c.clients().front().short32.find(0xf);
     ASSERT_NE(item, nullptr);
