@@ -158,7 +158,7 @@ Result<FileHead> open_head(const std::filesystem::path& path, std::size_t most) 
     std::size_t have = 0;
     while (have < most) {
         const auto count = stream->read(std::span(out.bytes).subspan(have));
-        if (!count || *count == 0) break;  // whoever reads all of it reports the failure
+        if (!count || *count == 0) break;  // the reader of the whole file reports the failure
         have += *count;
     }
     out.bytes.resize(have);

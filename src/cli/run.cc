@@ -62,7 +62,7 @@ ExitStatus write_man_pages(CLI::App& app, const std::string& folder) {
     return status;
 }
 
-/// The commands in the order of --help, which is that of README.md; commands of a single unit follow.
+/// The commands in the order of --help and README.md; commands of a single unit follow.
 constexpr std::array commands_for_all_units{
     Command{"record", add_record},     Command{"report", add_report},   Command{"info", add_info},
     Command{"doctor", add_doctor},     Command{"explain", add_explain}, Command{"packets", add_packets},

@@ -45,7 +45,7 @@ const ExceptionType& lockup() { return in_lockup; }
 
 void Vectors::read() {
     read_ = true;
-    // Nothing says how long the table is. Handlers lie behind it, so it ends where the first of them begins.
+    // Nothing says how long the table is. Handlers lie behind the table, so it ends where the first handler begins.
     std::uint64_t end = std::uint64_t{table_} + 4 * most_vectors;
     for (std::uint32_t n = 1; n < most_vectors && table_ + std::uint64_t{4} * n < end; ++n) {
         std::array<std::uint8_t, 4> bytes{};

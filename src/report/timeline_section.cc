@@ -125,7 +125,7 @@ PageSection timeline_section(const Answers& answers, Limit most_slices) {
     };
     which("handlers", handlers);
     which("resumed", resumed);
-    // The timeline of a sum of captures is of some of them: its calls are not all.
+    // The timeline of a sum of captures shows some of the captures, so its calls are not all.
     const bool of_flow = !of_samples(answers) && answers.unit != "DPU";
     json.key("bound").string(of_flow && timeline.samples.size() <= 1 ? call_bound(answers, shortest) : "");
     json.key("tracks").begin_object();

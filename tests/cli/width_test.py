@@ -49,7 +49,7 @@ class Width(unittest.TestCase):
         for arguments in (*views, *OTHERS):
             with self.subTest(arguments):
                 for line in self.shown(arguments).splitlines():
-                    # What is said on standard error is broken by the terminal.
+                    # The terminal breaks the lines of standard error.
                     if not line.startswith("waymark: "):
                         self.assertLessEqual(len(line), COLUMNS, line)
 

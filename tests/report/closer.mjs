@@ -1,5 +1,5 @@
 // node closer.mjs WEB FOLDER CHROMIUM WANTED: the figures of FOLDER/closer.html, which a person reads and copies, against
-// those of WANTED (closer_test.py). Prints the program's own functions and their coverage as JSON.
+// WANTED's figures (closer_test.py). Prints the program's own functions and their coverage as JSON.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";

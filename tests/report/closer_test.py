@@ -114,7 +114,7 @@ def main():
                 calls.append({"function": function, "callees": "--without-callees" not in options,
                               "interrupts": "--without-interrupts" not in options, "said": one,
                               "rows": rows(*command)})
-        assert any(row["longer_in"] for one in calls for row in one["rows"]), "no call took longer in a part of it"
+        assert any(row["longer_in"] for one in calls for row in one["rows"]), "no call took longer in one of its parts"
         ranges = []
         for _ in range(1000 if "--long" in sys.argv else 40):
             begin = chance.randrange(len(ran))
@@ -137,7 +137,7 @@ def main():
         print(done.stdout, end="", flush=True)
         if done.returncode != 0:
             sys.exit(done.returncode)
-        # The program's own functions, by name, sum up to what the page says of them.
+        # The program's own functions, by name, sum up to the page's figure.
         own = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
         only = [word for name in own["names"] for word in ("--only", name)]
         for of, name in (("instructions", "instructions"), ("lines", "lines"), ("branches", "directions of branches")):

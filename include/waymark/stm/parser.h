@@ -224,7 +224,7 @@ private:
     std::uint64_t before_ = 0;     // ones: nibbles F before first_
     std::uint64_t tail_ones_ = 0;  // nibbles F before the first byte that run() has
     std::size_t carried_ = 0;      // packets: bytes with an unfinished packet, kept in carry_
-    bool half_ = false;            // it begins in the high nibble of the first of them
+    bool half_ = false;            // it begins in the high nibble of its first byte
     std::array<std::uint8_t, (max_nibbles + 1) / 2 + 2> carry_{};
 };
 

@@ -59,7 +59,7 @@ struct SystMessage {
 [[nodiscard]] SystMessage parse(Bytes bytes);
 /// CRC-32C of Castagnoli.
 [[nodiscard]] std::uint32_t crc32c(Bytes bytes);
-/// A number, the lowest byte first; `bytes` has enough of them.
+/// A number, the lowest byte first. Precondition: `bytes` is long enough.
 [[nodiscard]] std::uint64_t number_in(Bytes bytes, std::size_t at, unsigned size);
 
 }  // namespace waymark::syst

@@ -90,7 +90,7 @@ std::vector<std::string> as_help_option(int argc, char** argv) {
     if (argc < 2 || std::string_view(argv[1]) != "help") return {};
     std::vector<std::string> out(argv, argv + argc);
     out.erase(out.begin() + 1);
-    // Any command that takes a capture shows how all of them do.
+    // Any command that takes a capture shows the options that all such commands share.
     if (out.size() == 2 && out[1] == capture_topic) out.insert(out.begin() + 1, "flow");
     const bool with_topic = out.size() > 2 && is_topic(out.back());
     out.insert(out.end() - (with_topic ? 1 : 0), "--help");

@@ -63,7 +63,7 @@ export function inRange(timeline: Timeline, range: Range, functions: number): In
             openDepth.pop();
         }
         const above = openNode.length > 0 ? openNode[openNode.length - 1]! : 0;
-        // What stands for several calls may reach beyond the caller of the first of them.
+        // A slice of several calls may reach beyond the caller of the first call.
         const until = Math.min(end, range.to, openEnd.length > 0 ? openEnd[openEnd.length - 1]! : Infinity);
         const took = Math.max(0, until - Math.max(first, range.from));
         const several = merged[i]! > 1;
@@ -212,7 +212,7 @@ function walk(timeline: Timeline, f: number, options: CallOptions, each: (slice:
     close(0);
 }
 
-/// The calls of `f` on the timeline, the slowest first, and how many calls are merged into slices of it.
+/// The calls of `f` on the timeline, the slowest first, and how many calls are merged into slices of `f`.
 export function callsOf(timeline: Timeline, f: number, options: CallOptions): { calls: Call[]; merged: number } {
     const { begin, track, part } = timeline;
     const { merged } = part.slices;

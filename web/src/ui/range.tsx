@@ -13,7 +13,7 @@ export function useTimeline(report: ViewProps["report"]): Timeline | undefined {
     return loaded instanceof Error ? undefined : loaded;
 }
 
-/// The range that is selected; undefined: all of it.
+/// The selected range; undefined: the whole timeline.
 export function selectedRange(timeline: Timeline | undefined, place: ViewProps["place"]): Range | undefined {
     const range = timeline && rangeOf(place.range);
     if (!range || range.from >= timeline.part.axis.length) return undefined;

@@ -307,7 +307,7 @@ function InstructionText({ text, report, branches, b, at }: { text: string; repo
     if (target === 0n) return <code><span class="mnemonic">{space < 0 ? text : text.slice(0, space)}</span>{space < 0 ? "" : text.slice(space)}</code>;
     const f = report.functionAt(target);
     const name = report.placeName(target);
-    // The address that the text ends with is that of the target.
+    // The text ends with the target's address.
     const before = text.replace(/#?0x[0-9a-f]+$/i, "");
     const cut = before === text ? before + " " : before;
     const way = target === at ? "↻" : target < at ? "↑" : "↓";

@@ -45,7 +45,7 @@ function SmallFlame({ report, tree, metric }: { report: Report; tree: Tree | und
         c.font = canvasFont;
         c.textBaseline = "middle";
         const scale = size.width / map.total;
-        // Below the root, which is all of it.
+        // Below the root, which is the whole capture.
         for (let depth = 1; depth < map.rows.length && (depth - 1) * rowHeight < size.height; ++depth)
             for (const node of map.rows[depth]!) {
                 const width = map.width[node]! * scale;
