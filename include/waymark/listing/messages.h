@@ -38,7 +38,7 @@ struct MessagesListed {
     std::uint64_t listed = 0;
     std::uint64_t unconfirmed = 0;                            ///< of `messages`
     std::uint64_t problems = 0;                               ///< of `listed`, records that could not be read whole
-    std::string problem{};                                    ///< of the first such place
+    std::string problem{};                                    ///< of the first such record
     std::array<std::uint64_t, protocol::message_kinds> of{};  ///< by kind
 };
 

@@ -111,7 +111,7 @@ export function RangeNote({ timeline, range, part }: { timeline: Timeline; range
     if (resolution > 0)
         sentences.push(`Calls shorter than ${time(resolution)} are merged or left out: calls and totals are at least these, and what a function took itself may include what such calls took.` +
             (part.merged > 0 ? ` In the range they cover ${time(part.mergedLength)}.` : ""));
-    if (part.lost > 0) sentences.push(`What ran in ${time(part.lost)} of it is not known.`);
+    if (part.lost > 0) sentences.push(`What ran in ${time(part.lost)} of the range is not known.`);
     const chip = word === "exact" ? "exact" : word === "estimate" ? "estimated" : "not-known";
     return (
         <p class="note range-note" role="status" data-word={word} data-known={part.known}>

@@ -180,7 +180,7 @@ function View({ report, place, keep, go, coverage, code }: ViewProps & { coverag
             <SeenLegend />
             <TrustList trust={trust} />
             {part.notWhole.length > 0 && (
-                <p class="note">There may be more code in {part.notWhole.join(", ")}: nothing says where, so what never ran of it is not counted.</p>
+                <p class="note">There may be more code in {part.notWhole.join(", ")}: nothing says where, so code there that never ran is not counted.</p>
             )}
             <div class={source === undefined ? "" : "beside"}>
                 <div>
@@ -189,7 +189,7 @@ function View({ report, place, keep, go, coverage, code }: ViewProps & { coverag
                         empty={query !== "" ? undefined : which === "never" ? "Every function ran." : "There is none."} />
                     <p class="note">
                         {which === "files" || which === "functions" ? "A row shows its source. " : ""}
-                        {which === "functions" && "A line counts for each function that has code of it. "}
+                        {which === "functions" && "A line counts for each function that has code of the line. "}
                         Not observed: trace was lost where it could have run.
                     </p>
                 </div>

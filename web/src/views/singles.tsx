@@ -66,7 +66,7 @@ export function SingleCalls({ report, timeline, f, range, go }: { report: Report
             <section class="singles" aria-label="Single calls">
                 <h3>Single calls</h3>
                 <p class="quiet">
-                    {merged > 0 ? `No call is on the timeline alone: ${counted(merged, "call")} shorter than ${time(resolution)} are merged.` : `No single call of it is on the timeline${range ? " in the range" : ""}.`}
+                    {merged > 0 ? `No call is on the timeline alone: ${counted(merged, "call")} shorter than ${time(resolution)} are merged.` : `No single call of the function is on the timeline${range ? " in the range" : ""}.`}
                 </p>
             </section>
         );
