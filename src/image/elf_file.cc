@@ -15,7 +15,9 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <mutex>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "compressed.h"
@@ -71,6 +73,36 @@ struct Descriptor {
     }
 };
 
+/// What tells files apart, and a file from itself before it was changed.
+using FileIdentity = std::tuple<dev_t, ino_t, off_t, time_t, long, time_t, long>;
+
+FileIdentity identity_of(const struct stat& status) {
+    return {status.st_dev,          status.st_ino,         status.st_size,        status.st_mtim.tv_sec,
+            status.st_mtim.tv_nsec, status.st_ctim.tv_sec, status.st_ctim.tv_nsec};
+}
+
+/// The mappings that are in use. The program of a thousand threads, and the files of each of its sources, are mapped
+/// once.
+class Mappings {
+public:
+    /// Null: the file cannot be mapped (see errno).
+    std::shared_ptr<const Mapping> of(int file, const struct stat& status) {
+        const std::scoped_lock lock(mutex_);
+        std::weak_ptr<const Mapping>& known = known_[identity_of(status)];
+        if (auto mapping = known.lock()) return mapping;
+        const auto bytes = static_cast<std::size_t>(status.st_size);
+        void* const address = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file, 0);
+        if (address == MAP_FAILED) return nullptr;
+        const std::shared_ptr<const Mapping> mapping(new Mapping{address, bytes});
+        known = mapping;
+        return mapping;
+    }
+
+private:
+    std::mutex mutex_;
+    std::map<FileIdentity, std::weak_ptr<const Mapping>> known_;
+};
+
 std::string machine_name(unsigned machine) {
     switch (machine) {
         case EM_386: return "x86 (3)";
@@ -106,13 +138,12 @@ Result<SharedBytes> map_file(const std::string& path) {
     if (status.st_size == 0)
         return Error{Errc::bad_format,
                      fmt::format("{}: is empty, but program bytes were expected; check how it was made", path)};
-    const auto bytes = static_cast<std::size_t>(status.st_size);
-    void* address = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.value, 0);
-    if (address == MAP_FAILED)
+    static auto& mappings = *new Mappings;  // for as long as the process lives
+    const auto mapping = mappings.of(file.value, status);
+    if (mapping == nullptr)
         return Error{Errc::unreadable,
                      fmt::format("{}: cannot be mapped: {}", path, std::generic_category().message(errno))};
-    return SharedBytes{std::shared_ptr<const Mapping>(new Mapping{address, bytes}),
-                       Bytes(static_cast<const std::uint8_t*>(address), bytes)};
+    return SharedBytes{mapping, Bytes(static_cast<const std::uint8_t*>(mapping->address), mapping->bytes)};
 }
 
 SharedBytes share(std::vector<std::uint8_t> bytes) {

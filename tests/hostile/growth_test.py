@@ -22,13 +22,15 @@ MOST_MEMORY, MOST_SECONDS = 1 << 30, 60
 # MOST_RATIO: the largest ratio between the increases of two successive doublings of n. 2 is linear, 2.3 is n log n at these
 # sizes, 4 is quadratic. Increases below the LEAST_ values are noise.
 MOST_RATIO, LEAST_MEMORY, LEAST_BYTES, LEAST_SECONDS = 2.9, 12 << 20, 200_000, 1.0
+# What each thread may take, in bytes: its decoder's tables, but no mapping of the program of its own (700 KB).
+EACH_THREAD = 400_000
 
 
 class Row:
-    """`make(folder, n)` makes the input; `commands` read it. `out`: what is written, whose size counts."""
+    """`make(folder, n)` makes the input; `commands` read it. `each`: bytes of memory that one more of n may take."""
 
-    def __init__(self, name, sizes, make, commands, note=""):
-        self.name, self.sizes, self.make, self.commands, self.note = name, sizes, make, commands, note
+    def __init__(self, name, sizes, make, commands, each=None):
+        self.name, self.sizes, self.make, self.commands, self.each = name, sizes, make, commands, each
 
 
 class Inputs:
@@ -112,7 +114,7 @@ def rows(inputs, long):
         Row("depth of a recursion", sizes(1000), inputs.recursion, [*exports, ["flow", *symbols, "--format", "calls"],
                                                                     ["report", *symbols, "-o", "out"]]),
         Row("threads", sizes(16), inputs.threads, [["info", "in"], ["flow", "in", "--format", "summary", "--jobs", "1"],
-                                                   ["profile", "in", "--jobs", "1"]]),
+                                                   ["profile", "in", "--jobs", "1"]], EACH_THREAD),
         Row("inlined calls of a function with a name of 20,000 bytes", sizes(100), inputs.inlined, [
             ["profile", *symbols], ["answers", *symbols, "-o", "out"], exports[3]]),
         Row("source lines", sizes(1000), inputs.lines, [*views, ["profile", "--by", "line", *symbols]]),
@@ -163,7 +165,10 @@ def run(waymark, inputs, options, folder):
         for words, values in results.items():
             seconds, memory, written = zip(*values)
             shown = words.replace(" in", "", 1).replace(" --symbols p", "").replace(" -o out", "")
-            wrong = [what for what, bad in (("memory", grows(memory, LEAST_MEMORY)), ("output", grows(written, LEAST_BYTES)),
+            each = (memory[2] - memory[1]) / (row.sizes[2] - row.sizes[1])
+            wrong = [what for what, bad in (("memory", grows(memory, LEAST_MEMORY)),
+                                            ("memory for each", row.each is not None and each > row.each),
+                                            ("output", grows(written, LEAST_BYTES)),
                                             ("time", options.long and grows(seconds, LEAST_SECONDS)),
                                             ("more memory than the bound", max(memory) > MOST_MEMORY),
                                             ("more time than the bound", options.long and max(seconds) > MOST_SECONDS)) if bad]

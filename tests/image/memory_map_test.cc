@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstddef>
+#include <fstream>
 #include <map>
 #include <random>
 #include <string>
@@ -45,6 +46,29 @@ std::string listed(const std::vector<Region>& regions) {
         text += line;
     }
     return text;
+}
+
+// A snapshot has a source for each thread, and all of them have the same files: mapped once, a thousand take what one
+// takes.
+TEST(MemoryMap, AFileIsMappedOnceForAllThatHaveIt) {
+    const TemporaryFolder folder;
+    const auto path = folder.path() / "code.bin";
+    std::ofstream(path) << "first";
+    MemoryMap one;
+    ASSERT_TRUE(one.add_file(path, Address{0x1000}, 0, std::nullopt, {}, ""));
+    {
+        MemoryMap other;
+        ASSERT_TRUE(other.add_file(path, Address{0x2000}, 1, std::nullopt, {}, ""));
+        EXPECT_EQ(text_at(other, 0x2000), "irst");
+        EXPECT_EQ(other.at(Address{0x2000}, secure).bytes.data(), one.at(Address{0x1000}, secure).bytes.data() + 1);
+    }
+    // Another file of this name is another file.
+    std::filesystem::remove(path);
+    std::ofstream(path) << "later";
+    MemoryMap later;
+    ASSERT_TRUE(later.add_file(path, Address{0x1000}, 0, std::nullopt, {}, ""));
+    EXPECT_EQ(text_at(later, 0x1000), "later");
+    EXPECT_EQ(text_at(one, 0x1000), "first");
 }
 
 TEST(SpaceFilter, LettersOfSnapshots) {
