@@ -8,6 +8,7 @@
 
 #include "durable_file.h"
 #include "hasher.h"
+#include "waymark/capture/placed_file.h"
 #include "waymark/core/quote.h"
 
 namespace waymark::fleet {
@@ -208,6 +209,8 @@ Result<Shard> read_shard(const JobFolder& job, const Manifest& manifest, std::ui
 
 Status write_plan(const JobFolder& job, const Manifest& manifest, std::uint64_t shards_before,
                   const std::vector<Shard>& added) {
+    // Who wrote a plan here and was killed leaves it for the next one.
+    for (const fs::path& place : {job.shards(), job.manifest()}) capture::TemporaryName::remove_leftovers(place);
     std::ifstream before(job.shards());
     WM_RETURN_IF_ERROR(write_durably(job.shards(), [&](ByteSink& sink) {
         const auto put = [&](std::string line) {

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Exports that are killed leave nothing behind: a signal removes what is not whole yet, and after SIGKILL the next run does.
+A query that is killed leaves no file of SQLite's.
 
 usage: killed_test.py WAYMARK SOURCE_FOLDER
 
@@ -13,7 +14,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from scratch import failed as keep, Folder, HANGS  # noqa: E402
+from scratch import failed as keep, Folder, HANGS, wait_for  # noqa: E402
 
 SKIPPED = 77
 # The first rename of what is not whole waits for SIGCONT.
@@ -81,9 +82,39 @@ def main():
         sys.exit(__doc__)
     waymark, source = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
     # LD_PRELOAD separates names by spaces.
+    failed = query(waymark, source)
     with Folder(dir="/dev/shm" if pathlib.Path("/dev/shm").is_dir() else None) as name:
-        failed = kills(waymark, source, library(pathlib.Path(name)))
+        failed += kills(waymark, source, library(pathlib.Path(name)))
     return 1 if failed else 0
+
+
+def query(waymark, source):
+    """What SQLite sorts beyond its memory goes into files of TMPDIR, which have no name as soon as they are open."""
+    with Folder() as name:
+        folder = pathlib.Path(name)
+        (folder / "tmp").mkdir()
+        subprocess.run([waymark, "export", source / "examples" / "sort" / "capture", "--to", "sqlite", "-o", folder / "s.sqlite"],
+                       capture_output=True, check=True, timeout=HANGS)
+        sql = "SELECT a.name || b.rowid || c.rowid AS x FROM functions a, instructions b, instructions c ORDER BY x"
+        process = subprocess.Popen([waymark, "query", folder / "s.sqlite", sql, "-o", folder / "out"], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL, env={**os.environ, "TMPDIR": str(folder / "tmp")})
+        place = f"{(folder / 'tmp').resolve()}/"
+
+        def sorts():
+            if process.poll() is not None:
+                return True
+            opened = pathlib.Path(f"/proc/{process.pid}/fd")
+            try:
+                return any(os.readlink(number).startswith(place) and os.readlink(number).endswith(" (deleted)")
+                           for number in opened.iterdir())
+            except FileNotFoundError:  # closed meanwhile
+                return False
+        wait_for(sorts, "a file of SQLite's in TMPDIR")
+        alive = process.poll() is None
+        process.kill()
+        process.wait()
+        left = os.listdir(folder / "tmp")
+        return check(f"query: SIGKILL while it sorts leaves {left} in TMPDIR", alive and left == [])
 
 
 def kills(waymark, source, stop):

@@ -44,20 +44,30 @@ def rows(inputs, recorded):
     for command in ("info", "packets", "flow", "profile", "coverage", "branches", "loops", "exceptions"):
         out.append(Row(command, [command, loop, "-o", "out.txt"], "out.txt", old=[command, other, "-o", "out.txt"],
                        short=command == "flow"))
+    function = ["--symbols", inputs / "sort.elf", "--function", "ascending"]
+    out.append(Row("calls", ["calls", other, *function, "-o", "out.txt"], "out.txt", old=["info", other, "-o", "out.txt"], short=False))
+    out.append(Row("messages", ["messages", loop, "-o", "out.txt"], "out.txt", old=["info", other, "-o", "out.txt"], short=False))
+    out.append(Row("explain", ["explain", loop, "-o", "out.txt"], "out.txt", old=["info", other, "-o", "out.txt"], short=False))
     out.append(Row("report", ["report", loop, "-o", "page.html"], "page.html", old=["report", other, "-o", "page.html"],
                    short=False))
+    out.append(Row("report --against", ["report", loop, "--against", other, "-o", "page.html"], "page.html",
+                   old=["report", other, "-o", "page.html"], short=False))
     out.append(Row("answers", ["answers", loop, "-o", "a"], "a", old=["answers", other, "-o", "a"], short=False))
     out.append(Row("diff", ["diff", loop, other, "-o", "out.txt"], "out.txt", old=["info", other, "-o", "out.txt"], short=False))
     out.append(Row("merge", ["merge", inputs / "loop.answers", inputs / "sort.answers", "-o", "a"], "a",
                    old=["answers", other, "-o", "a"], short=False))
     for form, name in (("speedscope", "s.json"), ("sqlite", "s.sqlite"), ("csv", "tables"), ("jsonl", "tables"),
-                       ("lcov", "s.info"), ("callgrind", "s.callgrind"), ("perfetto", "s.perfetto")):
+                       ("lcov", "s.info"), ("callgrind", "s.callgrind"), ("pprof", "s.pb.gz"),
+                       ("folded", "s.folded"), ("firefox", "s.firefox.json"), ("perfetto", "s.perfetto")):
         out.append(Row(f"export {form}", ["export", loop, "--to", form, "-o", name], name,
                        old=["export", other, "--to", form, "-o", name], short=form in ("sqlite", "csv")))
     out.append(Row("query", ["query", inputs / "loop.sqlite", "SELECT 1", "-o", "out.txt"], "out.txt",
                    old=["info", other, "-o", "out.txt"], short=False))
     out.append(Row("pgo", ["pgo", other, "--image", inputs / "sort.elf", "--for", "bolt", "-o", "p"], "p",
                    old=["info", other, "-o", "p"], short=False))
+    for profile in ("autofdo", "branch-list"):
+        out.append(Row(f"pgo --for {profile}", ["pgo", other, "--image", inputs / "sort.elf", "--for", profile, "-o", "p"], "p",
+                       old=["info", other, "-o", "p"], short=False))
     out.append(Row("pgo --all", ["pgo", other, "--image", inputs / "sort.elf", "--for", "bolt", "--all", "-o", "p"], "p", grows=True))
     out.append(Row("doctor", ["doctor", loop, "-o", "out.txt"], "out.txt", old=["info", other, "-o", "out.txt"], short=False))
     out.append(Row("doctor --write-snapshot", ["doctor", loop / "etb.bin", "--image", loop / "image.bin@0x8000",
@@ -69,6 +79,9 @@ def rows(inputs, recorded):
     out.append(Row("fleet plan", ["fleet", "plan", loop, other, "-o", "job"], "job"))
     out.append(Row("fleet local", ["fleet", "local", "job", "-j", "1"], "job/result.answers",
                    old=["fleet", "plan", loop, "-o", "job"], grows=True, files=lambda name: name == "job"))
+    # Shards that the manifest does not count are no part of the job.
+    out.append(Row("fleet add", ["fleet", "add", "job", other], "job", old=["fleet", "plan", loop, "-o", "job"],
+                   verify=["fleet", "status", "job"], grows=True))
     out.append(Row("fleet merge", ["fleet", "merge", inputs / "done-job", "-o", "a"], "a", old=["answers", other, "-o", "a"],
                    short=False))
     if not recorded:
