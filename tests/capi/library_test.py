@@ -2,7 +2,7 @@
 """Compiles and runs the recipes of docs/library.md, and compares what they print.
 
     library_test.py LIBRARY PYTHON_FOLDER WAYMARK ROOT CPP_RECIPES COMPILER
-PYTHON_FOLDER: empty: there is no module. CPP_RECIPES: the program that recipes.py wrote, compiled.
+PYTHON_FOLDER: -: there is no module. CPP_RECIPES: the program that recipes.py wrote, compiled.
 WM_UPDATE_APPROVED=1 in the environment writes what is printed into the document. WM_EACH_ALONE=1 also lets the compiler
 read each recipe in C++ alone, which takes a minute: its one header is enough.
 """
@@ -17,7 +17,7 @@ import recipes
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from scratch import Folder, HANGS  # noqa: E402
 
-LIBRARY, FOLDER, WAYMARK = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+LIBRARY, FOLDER, WAYMARK = pathlib.Path(sys.argv[1]), "" if sys.argv[2] == "-" else sys.argv[2], sys.argv[3]
 ROOT, CPP_RECIPES, COMPILER = pathlib.Path(sys.argv[4]), sys.argv[5], sys.argv[6]
 DOCUMENT = ROOT / "docs" / "library.md"
 
