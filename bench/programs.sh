@@ -129,7 +129,7 @@ for setting in $settings; do
         sysroot=()
         [ "$program" = mix ] || sysroot=(--sysroot "$folder/$architecture")
         # shellcheck disable=SC2046
-        "$built/waymark" record -q $(options_of "$setting") "${sysroot[@]}" -o "$capture" -- "${command[@]}" >/dev/null
+        "$built/waymark" record -q --from-start $(options_of "$setting") "${sysroot[@]}" -o "$capture" -- "${command[@]}" >/dev/null
     done
 done
 

@@ -55,7 +55,7 @@ for program in thumb arm aarch64; do
         [ "$turn" != 1 ] && [ "$plain" -le "$took" ] || plain=$took
         for i in "${!ways[@]}"; do
             # shellcheck disable=SC2086
-            took=$(milliseconds build/bin/waymark record -q ${ways[i]} -o "$folder/out" -- "$folder/$program" "$rounds")
+            took=$(milliseconds build/bin/waymark record -q --from-start ${ways[i]} -o "$folder/out" -- "$folder/$program" "$rounds")
             [ "$turn" != 1 ] && [ "${least[i]}" -le "$took" ] || least[i]=$took
         done
     done

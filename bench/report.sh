@@ -25,7 +25,7 @@ chromium=$(command -v chromium || command -v chromium-browser || command -v goog
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 arm-linux-gnueabihf-gcc -O1 -g -static -I guest -o "$folder/interpreter" examples/interpreter/interpreter.c
-"$build/bin/waymark" record --limit 100000000 -o "$folder/out" -- "$folder/interpreter" fibonacci 27 >/dev/null
+"$build/bin/waymark" record --from-start --limit 100000000 -o "$folder/out" -- "$folder/interpreter" fibonacci 27 >/dev/null
 began=$(date +%s%N)
 "$build/bin/waymark" report "$folder/out" --symbols "$folder/interpreter" -o "$folder/report.html"
 printf '%-24s %10.1f s\n' 'written in' "$(awk "BEGIN { print ($(date +%s%N) - $began) / 1e9 }")"

@@ -43,7 +43,9 @@ constexpr std::array<AccountRule, account_reasons> rules{{
     {Reason::decoded, observed, "", "", "decoded, and attributed to the code that ran", false, false, Hides::nothing,
      false},
     left_out(Reason::before_start, "part before the recording began", "parts before the recording began",
-             "the recording began later than the program (`begins=`, `record --start-at`)", true),
+             "the recording began later than the program (`begins=`, `record --start-at`); from `main` on, "
+             "as `record` does it by default, `--strict` passes",
+             true),
     left_out(Reason::after_end, "part after the recording ended", "parts after the recording ended",
              "the recording ended earlier than the program (`ends=`, `record --limit`, `--stop-at`)", true),
     {Reason::handlers, not_traced, "exception whose handler the unit left out",
@@ -174,7 +176,7 @@ Completeness completeness(const Account& account) {
         out.lower_bounds |= rule.lowers_sums;
         out.estimates |= rule.estimates;
         out.hides = std::max(out.hides, rule.hides);
-        out.strict |= rule.strict;
+        out.strict |= rule.strict && !(row.reason == Reason::before_start && row.of == at_main);
     }
     return out;
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "text.h"
+#include "waymark/capture/begins.h"
 #include "waymark/core/numbers.h"
 
 namespace waymark::capture {
@@ -60,7 +61,7 @@ std::vector<std::string> missing_parts(const Buffer& buffer) {
         out.push_back(fmt::format(
             "buffer {} wrapped: it holds{} bytes of trace. What ran before is not in it; a larger buffer keeps more.",
             buffer.name, held));
-    if (!buffer.begins.empty())
+    if (!buffer.begins.empty() && !begins_at_main(buffer.begins))
         out.push_back(fmt::format("the recording began {}: what ran before is not in it.", buffer.begins));
     if (!buffer.ends.empty())
         out.push_back(fmt::format("the recording ended {}: what ran afterwards is not in it.", buffer.ends));

@@ -16,6 +16,7 @@
 #include "status_line.h"
 #include "trouble.h"
 #include "waymark/core/quote.h"
+#include "waymark/image/symbols.h"
 #include "waymark/pipeline/protocols.h"
 #include "waymark/record/flow_recording.h"
 #include "waymark/record/recorded_program.h"
@@ -28,7 +29,7 @@ namespace fs = std::filesystem;
 
 struct RecordOptions {
     std::string unit;
-    bool quiet = false;
+    bool quiet = false, from_start = false;
     record::FlowRecording flow;  ///< `units` null: another unit; what all have in common is here, too
     SpeRecordOptions spe;
     DpuRecordOptions dpu;
@@ -87,6 +88,17 @@ ExitStatus finish_recording(const Result<record::RecordOutcome>& outcome, const 
     return static_cast<ExitStatus>(statuses[static_cast<std::size_t>(outcome->kind)]);
 }
 
+/// Whether the recording begins at main because nothing else was asked for. perf records a process from its first
+/// instruction on, and a system has no main.
+bool chooses_begin(const RecordOptions& options) {
+    return !options.from_start && !options.flow.system && options.flow.start_at.empty() && !options.perf.chosen();
+}
+
+bool has_main(const std::string& program) {
+    image::Symbols symbols;
+    return symbols.add_elf(program) && symbols.function_called("main");
+}
+
 ExitStatus run_record(RecordOptions options) {
     record::FlowRecording& flow = options.flow;
     if (flow.program.empty()) return fail({Errc::usage, "no program given: waymark record -- PROGRAM [ARGS…]"});
@@ -114,12 +126,22 @@ ExitStatus run_record(RecordOptions options) {
         return finish_recording(run_record_dpu(flow, options.dpu, show), flow.folder, options.quiet);
     flow.unit_name = pipeline::option_name(*flow.units);
     flow.aarch64_units = pipeline::aarch64_unit_names();
+    const bool chooses = chooses_begin(options), at_main = chooses && has_main(program);
+    if (at_main) flow.start_at = "main";
     if (flow.unit.core.empty()) flow.unit.core = flow.units->defaults().core;
     if (options.perf.chosen()) program_like_perf(options.perf, *flow.units, flow.unit);
     auto setup = record::set_up(flow);
     if (!setup) return fail(setup.error());
-    if (!options.perf.chosen())
-        return finish_recording(record::record_flow(flow, std::move(*setup), show), flow.folder, options.quiet);
+    if (chooses && !options.quiet)
+        say("note", at_main ? "the recording begins at main; --from-start records what runs before it too"
+                            : program + " has no symbol main, so its recording begins with its first instruction");
+    if (!options.perf.chosen()) {
+        const ExitStatus status =
+            finish_recording(record::record_flow(flow, std::move(*setup), show), flow.folder, options.quiet);
+        if (status == nothing && at_main)
+            say("note", "the recording was to begin at main; --from-start records what ran before it");
+        return status;
+    }
     options.perf.to.aux_kib = options.spe.buffer_kib;
     options.perf.to.info_version = options.spe.info_version;
     return finish_recording(record::record_perf(std::move(*setup), options.perf.to, show), flow.folder, options.quiet);
@@ -276,8 +298,14 @@ Run add_record(CLI::App& app) {
     unit(command
              .add_option(
                  "--start-at", flow.start_at,
-                 "Begin when execution first reaches this address or symbol, of the program or else of a library")
+                 "Begin when execution first reaches this address or symbol, of the program or else of a library. "
+                 "Default: main, if the program has such a symbol")
              ->type_name("SYMBOL"));
+    command
+        .add_flag("--from-start", options->from_start,
+                  "Begin with the first instruction of the process: record the dynamic linker and what else runs "
+                  "before main. --unit spe and dpu, --as perf and --system always do")
+        ->excludes("--start-at");
     unit(command
              .add_option(
                  "--stop-at", flow.stop_at,

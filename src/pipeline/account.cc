@@ -10,6 +10,8 @@
 #include <string>
 #include <utility>
 
+#include "waymark/answers/account_effects.h"
+#include "waymark/capture/begins.h"
 #include "waymark/flow/tee.h"
 #include "waymark/pipeline/flow_filter.h"
 #include "waymark/pipeline/message_answers.h"
@@ -81,7 +83,9 @@ void add_parts(Account& to, const Session& session) {
     for (const capture::Buffer& buffer : session.capture.buffers) {
         if (buffer.overwritten != 0)
             answers::add(to, {.reason = AccountReason::overwritten, .bytes = buffer.overwritten});
-        if (!buffer.begins.empty()) answers::add(to, {.reason = AccountReason::before_start});
+        if (!buffer.begins.empty())
+            answers::add(to, {.reason = AccountReason::before_start,
+                              .of = capture::begins_at_main(buffer.begins) ? std::string(answers::at_main) : ""});
         if (!buffer.ends.empty()) answers::add(to, {.reason = AccountReason::after_end});
         described += missing_parts(buffer).size();
     }

@@ -11,6 +11,8 @@
 #include <sstream>
 #include <string>
 
+#include "waymark/answers/account_effects.h"
+
 namespace waymark::answers {
 namespace {
 
@@ -109,6 +111,16 @@ TEST(Account, OneSentence) {
               "observed 61,081 instructions; not traced: 1 part before the recording began; lost: 1 overflow (21 "
               "bytes); not decoded: 1 stretch without an image (libc.so, 1 instruction), 2 stretches without an image "
               "(libm.so), 1 stretch without an address (40 waypoints)");
+}
+
+// Who records from main on leaves out what loads the program on purpose.
+TEST(Account, FromMainOnIsOnPurpose) {
+    const Account late{{.reason = AccountReason::before_start}};
+    const Account from_main{{.reason = AccountReason::before_start, .of = std::string(at_main)}};
+    EXPECT_TRUE(completeness(late).strict);
+    EXPECT_FALSE(completeness(from_main).strict);
+    EXPECT_TRUE(completeness(from_main).lower_bounds);
+    EXPECT_EQ(completeness(from_main).hides, Hides::anything);
 }
 
 TEST(Account, Document) {

@@ -277,7 +277,7 @@ class Progress(unittest.TestCase):
                 "while (access(goes_on[1], F_OK)) usleep(10000); }\n")
             subprocess.run([compiler, "-static", "-o", folder / "talk", folder / "talk.c"], check=True, timeout=HANGS)
             # It ends after progress was shown twice, however slow the machine is.
-            shown = terminal.Terminal([WAYMARK, "record", "-o", name + "/out", "--", name + "/talk", name + "/end"], rows=24)
+            shown = terminal.Terminal([WAYMARK, "record", "--from-start", "-o", name + "/out", "--", name + "/talk", name + "/end"], rows=24)
             shown.read("(?s)\x1b7.*\x1b7")
             (folder / "end").touch()
             text = shown.wait()

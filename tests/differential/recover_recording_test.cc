@@ -61,11 +61,11 @@ TEST_P(RecoverRecording, GivesNineTenthsOfWhatTheUncutRecordingGives) {
                               .c_str()),
               0);
     // A C library reads its environment and the program's name before main: with these the same runs everywhere.
-    ASSERT_EQ(
-        std::system(("cd " + shell_word(folder.path()) + " && env -i PATH=\"$PATH\" " + shell_word(WAYMARK_PROGRAM) +
-                     " record --limit 60000 " + GetParam() + " -o out -- ./interpreter sieve 100 > /dev/null 2>&1")
-                        .c_str()),
-        0);
+    ASSERT_EQ(std::system(("cd " + shell_word(folder.path()) + " && env -i PATH=\"$PATH\" " +
+                           shell_word(WAYMARK_PROGRAM) + " record --from-start --limit 60000 " + GetParam() +
+                           " -o out -- ./interpreter sieve 100 > /dev/null 2>&1")
+                              .c_str()),
+              0);
     auto capture = capture::read_snapshot(out);
     ASSERT_TRUE(capture.has_value());
     const auto session = pipeline::make_session(std::move(*capture), {});

@@ -61,7 +61,7 @@ class Maker:
         if key not in self.recorded:
             folder = self.folder / f"recording{len(self.recorded)}"
             program = UNITS[unit][0]
-            done = run(WAYMARK, "record", "-q", "--unit", unit, *sorted(options), "-o", folder, "--", program)
+            done = run(WAYMARK, "record", "--from-start", "-q", "--unit", unit, *sorted(options), "-o", folder, "--", program)
             frames = (folder / "trace.bin").read_bytes() if (folder / "trace.bin").exists() else None
             if frames is None:
                 raise RuntimeError(f"record {key}: {done.stderr.decode()}")

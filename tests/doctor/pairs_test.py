@@ -134,7 +134,7 @@ def build(folder, number, machine, kind, draw):
     done = run(f"{tool}gcc", "-w", level, *states, *flags, "-o", path, text, "-lgcc")
     assert done.returncode == 0, done.stderr.decode()
     out = folder / f"{name}.out"
-    done = run(WAYMARK, "record", "-q", "-o", out, "--", path)
+    done = run(WAYMARK, "record", "--from-start", "-q", "-o", out, "--", path)
     assert done.returncode == 0, done.stderr.decode()
     main = int(re.search(rb"^([0-9a-f]{16})$", done.stdout, re.MULTILINE)[1], 16) & ~1
     symbol = int(re.search(rb"^([0-9a-f]+) T main$", run(f"{tool}nm", path).stdout, re.MULTILINE)[1], 16) & ~1

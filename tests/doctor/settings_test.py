@@ -90,7 +90,7 @@ class Settings(unittest.TestCase):
         unit = draw.choice(UNITS[program.machine])
         options, facts = settings(draw, unit)
         folder = self.folder / f"recording{number}"
-        done = run(WAYMARK, "record", "-q", "--unit", unit, *options, "-o", folder, "--", program.path)
+        done = run(WAYMARK, "record", "--from-start", "-q", "--unit", unit, *options, "-o", folder, "--", program.path)
         self.assertEqual(done.returncode, 0, f"{unit} {options}: {done.stderr.decode()}")
         frames = (folder / "trace.bin").read_bytes()
         shutil.rmtree(folder)

@@ -196,7 +196,7 @@ class AutoFdo(unittest.TestCase):
     def test_program_flow(self):
         capture = self.folder / "flow"
         program = self.compiled("arm-linux-gnueabihf", GCC32, "-fPIE")
-        recorded.run(WAYMARK, "record", "-o", capture, "--", program)
+        recorded.run(WAYMARK, "record", "--from-start", "-o", capture, "--", program)
         mapped = re.search(r"^.*arm-linux-gnueabihf\b.*$", (capture / "maps.txt").read_text(), re.M)
         self.assertIsNotNone(mapped)
         bias = self.bias(capture, program)
@@ -206,7 +206,7 @@ class AutoFdo(unittest.TestCase):
     def test_program_of_another_compiler(self):
         program, capture = self.folder / "gcc", self.folder / "of_gcc"
         recorded.run(GXX32, "-O2", "-g", "-fno-exceptions", self.source, "-o", program)
-        recorded.run(WAYMARK, "record", "-o", capture, "--", program)
+        recorded.run(WAYMARK, "record", "--from-start", "-o", capture, "--", program)
         _, counts, _ = self.check_counts(program, capture, "times", self.bias(capture, program), by_llvm=False)
         # Constructors by the name of one of their variants, as clang calls them.
         self.assertIn("_ZN6shapes5TableC2Ev", {callee for (nest, _) in counts for _, callee in nest[1:]})

@@ -104,7 +104,7 @@ class Callgrind(unittest.TestCase):
         cls.captures = {}
         for unit in ("ete", "etmv4"):
             cls.captures[unit] = cls.folder / unit
-            recorded.run(WAYMARK, "record", "-q", "--unit", unit, "-o", cls.captures[unit], "--", cls.folder / "program")
+            recorded.run(WAYMARK, "record", "--from-start", "-q", "--unit", unit, "-o", cls.captures[unit], "--", cls.folder / "program")
 
     def profile(self, unit):
         file = self.folder / f"{unit}.cg"

@@ -99,7 +99,7 @@ class Shapes(unittest.TestCase):
         for level in ("0", "2"):
             program = cls.folder / f"shapes{level}"
             recorded.run("aarch64-linux-gnu-g++", "-g", f"-O{level}", "-static", "-o", program, cls.source)
-            recorded.run(WAYMARK, "record", "-q", "-o", cls.folder / f"capture{level}", "--", program)
+            recorded.run(WAYMARK, "record", "--from-start", "-q", "-o", cls.folder / f"capture{level}", "--", program)
             cls.captures[level] = recorded.Capture(WAYMARK, cls.folder / f"capture{level}", cls.folder / f"of{level}")
 
     def test_every_genhtml_takes_it_whole(self):

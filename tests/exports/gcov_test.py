@@ -144,7 +144,7 @@ class Gcov(unittest.TestCase):
 
     def by_waymark(self, program, source):
         capture, info = self.folder / "capture", self.folder / "info"
-        recorded.run(WAYMARK, "record", "-q", "--force", "-o", capture, "--", program)
+        recorded.run(WAYMARK, "record", "--from-start", "-q", "--force", "-o", capture, "--", program)
         recorded.run(WAYMARK, "export", capture, "--to", "lcov", "-o", info)
         out, ours = {}, False
         for line in info.read_text().splitlines():

@@ -59,7 +59,7 @@ class Pgo(unittest.TestCase):
     @classmethod
     def recorded(cls, program, packets, *how):
         capture = cls.folder / f"{program.name}-{packets}{''.join(how)}"
-        recorded.run(WAYMARK, "record", "--unit", "etmv4", *how, "-o", capture, "--", program, packets)
+        recorded.run(WAYMARK, "record", "--from-start", "--unit", "etmv4", *how, "-o", capture, "--", program, packets)
         return capture
 
     def pgo(self, tool, *captures, status=0, options=()):

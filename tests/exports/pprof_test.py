@@ -75,7 +75,7 @@ class Pprof(unittest.TestCase):
                               "  return 0;\n"
                               "}\n")
             recorded.run("aarch64-linux-gnu-gcc", "-O1", "-g", "-o", folder / "hot", source)
-            recorded.run(WAYMARK, "record", "-q", "-o", folder / "capture", "--", folder / "hot")
+            recorded.run(WAYMARK, "record", "--from-start", "-q", "-o", folder / "capture", "--", folder / "hot")
             capture = recorded.Capture(WAYMARK, folder / "capture", folder / "out")
             profile = capture.export("pprof", "hot.pb.gz")
             own, total, _ = capture.costs()

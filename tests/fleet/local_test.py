@@ -42,7 +42,7 @@ class Local(unittest.TestCase):
             program = programs / ("interpreter-aarch64" if unit in ("ete", "spe") else "interpreter")
             options = ["--as", "perf"] if unit == "ete" else ["-c", "256"] if unit == "spe" else []
             for n in range(4):
-                run(WAYMARK, "record", "-q", "--unit", unit, *options, "-o", captures / f"c{n}", "--", program,
+                run(WAYMARK, "record", "--from-start", "-q", "--unit", unit, *options, "-o", captures / f"c{n}", "--", program,
                     ("sieve", "fibonacci")[n % 2], 8 + n)
 
     def plan(self, inputs, *options, status=0):
@@ -180,7 +180,7 @@ class Local(unittest.TestCase):
             where.mkdir(parents=True)
             run("arm-linux-gnueabihf-gcc", level, "-static", "-Wl,--build-id=none", "-o", where / "p",
                 SOURCE / "examples/interpreter/interpreter.c")
-            run(WAYMARK, "record", "-q", "-o", where / "out", "--", where / "p", "fibonacci", "5")
+            run(WAYMARK, "record", "--from-start", "-q", "-o", where / "out", "--", where / "p", "fibonacci", "5")
         job, _ = self.plan([captures], "--shard-seconds", "0.001")
         done = run(WAYMARK, "fleet", "local", job, status=2)
         self.assertIn("no build ID", done.stderr)

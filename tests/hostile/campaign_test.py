@@ -113,7 +113,7 @@ def recorded(waymark, folder):
 
     def run(*words):
         subprocess.run([waymark, *words], cwd=folder, check=True, capture_output=True)
-    run("record", "-q", "-o", "snapshot", "--", "./p")
+    run("record", "--from-start", "-q", "-o", "snapshot", "--", "./p")
     run("answers", "perf.data", "-o", "answers")
     run("pgo", "answers", "--for", "branch-list", "-o", "branches")
     run("fleet", "plan", "perf.data", "-o", "job")

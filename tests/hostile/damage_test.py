@@ -181,7 +181,7 @@ class Unit:
         self.capture = folder / f"{name}.capture"
         # The program's name and its environment are on its stack: what libc does with them is in the trace, which is the
         # same in each run only if they are.
-        subprocess.run([waymark, "record", "-q", "--unit", name, *options, "-o", self.capture.name, "--", f"./{name}"],
+        subprocess.run([waymark, "record", "--from-start", "-q", "--unit", name, *options, "-o", self.capture.name, "--", f"./{name}"],
                        check=True, capture_output=True, cwd=folder, env={"PATH": os.environ["PATH"], "LC_ALL": "C"})
         # Whether something is missing or too much has to be seen in the trace itself.
         ini = self.capture / "trace.ini"

@@ -43,7 +43,7 @@ class Inputs:
                        timeout=HANGS, capture_output=True)
 
     def record(self, folder, *words, options=()):
-        subprocess.run([self.waymark, "record", "-q", *options, "-o", "in", "--", "./p", *words], cwd=folder, check=True,
+        subprocess.run([self.waymark, "record", "--from-start", "-q", *options, "-o", "in", "--", "./p", *words], cwd=folder, check=True,
                        timeout=HANGS, capture_output=True)
 
     def recursion(self, folder, n):

@@ -89,7 +89,7 @@ def rows(inputs, recorded):
 
     def of_perf(name):
         return name == "p.data.truth.txt" or name.startswith("p.data.truth_") and name.endswith(".bin")
-    flow = ["record", "-q", "-o", "rec", "--", inputs / "a64"]
+    flow = ["record", "--from-start", "-q", "-o", "rec", "--", inputs / "a64"]
     perf = ["record", "-q", "--as", "perf", "-o", "p.data", "--", inputs / "a64"]
     profile = ["record", "-q", "--unit", "spe", "--period", "512", "-o", "p.data", "--", inputs / "a64"]
     counters = ["record", "-q", "--unit", "dpu", "-o", "rec", "--", inputs / "a32"]

@@ -53,7 +53,8 @@ class Aarch64(unittest.TestCase):
     def record(self, program, *options):
         out = self.folder / "out"
         shutil.rmtree(out, ignore_errors=True)
-        done = run(WAYMARK, "record", "--truth", "-o", out, *options, "--", program)
+        begin = () if "--start-at" in options else ("--from-start",)
+        done = run(WAYMARK, "record", *begin, "--truth", "-o", out, *options, "--", program)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return out, done
 
@@ -152,7 +153,7 @@ class Aarch64(unittest.TestCase):
             with self.subTest(options=options):
                 out = self.folder / "out"
                 shutil.rmtree(out, ignore_errors=True)
-                done = run(WAYMARK, "record", "--limit", "1000", "-o", out, *options, "--", self.folder / "static", "-c",
+                done = run(WAYMARK, "record", "--from-start", "--limit", "1000", "-o", out, *options, "--", self.folder / "static", "-c",
                            "--unit", "--", "-k2")
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
                 self.assertIn("static -c --unit -- -k2\n", (out / "snapshot.ini").read_text())
@@ -197,7 +198,7 @@ class Aarch64(unittest.TestCase):
     def test_other_units_and_programs(self):
         a64, a32 = self.folder / "static", SOURCE / "examples/sort/sort.elf"
         out = self.folder / "refused"
-        done = run(WAYMARK, "record", "--unit", "ptm", "-o", out, "--", a64)
+        done = run(WAYMARK, "record", "--from-start", "--unit", "ptm", "-o", out, "--", a64)
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertIn("is an AArch64 program; --unit ptm traces only AArch32 cores", done.stderr)
         self.assertIn("--unit ete or etmv4 records this one", done.stderr)
@@ -207,7 +208,7 @@ class Aarch64(unittest.TestCase):
                               (("--speculation", "1"), "from 2 to 256"),
                               (("--context-id", "2"), "4 bytes, or 0")):
             with self.subTest(options=options):
-                done = run(WAYMARK, "record", *options, "-o", out, "--", a64)
+                done = run(WAYMARK, "record", "--from-start", *options, "-o", out, "--", a64)
                 self.assertEqual(done.returncode, 2, done.stderr)
                 self.assertIn(text, done.stderr)
         if not shutil.which("qemu-arm"):
@@ -225,18 +226,18 @@ class Aarch64(unittest.TestCase):
             with self.subTest(text):
                 odd.write_bytes(data)
                 odd.chmod(mode)
-                done = run(WAYMARK, "record", "-o", self.folder / "refused", "--", odd)
+                done = run(WAYMARK, "record", "--from-start", "-o", self.folder / "refused", "--", odd)
                 self.assertEqual(done.returncode, 3, done.stderr)
                 self.assertIn(text, done.stderr)
                 self.assertFalse((self.folder / "refused").exists())
         for program, text in ((self.folder, "no regular file"), (self.folder / "nowhere", "no such file"),
-                              (sys.executable, "Arm (40) or AArch64 (183) was expected")):
-            done = run(WAYMARK, "record", "-o", self.folder / "refused", "--", program)
+                              (sys.executable, "is a program for another machine")):
+            done = run(WAYMARK, "record", "--from-start", "-o", self.folder / "refused", "--", program)
             self.assertEqual(done.returncode, 3, done.stderr)
             self.assertIn(text, done.stderr)
         for sysroot, status, text in (("/nowhere", 3, "--sysroot /nowhere is no folder"), (static, 3, "is no folder"),
                                       (SOURCE, 1, "in the folder that --sysroot names")):
-            done = run(WAYMARK, "record", "-o", self.folder / "nothing", "--sysroot", sysroot, "--", self.folder / "pie")
+            done = run(WAYMARK, "record", "--from-start", "-o", self.folder / "nothing", "--sysroot", sysroot, "--", self.folder / "pie")
             self.assertEqual(done.returncode, status, done.stderr)
             self.assertIn(text, done.stderr)
 

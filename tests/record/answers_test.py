@@ -40,7 +40,7 @@ class Answers(unittest.TestCase):
     def record(self, *arguments, options=()):
         if (arguments, options) not in self.captures:
             out = self.folder / f"out{len(self.captures)}"
-            done = run(WAYMARK, "record", "--truth", "-o", out, *options, "--", self.program, *arguments)
+            done = run(WAYMARK, "record", "--from-start", "--truth", "-o", out, *options, "--", self.program, *arguments)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.captures[arguments, options] = out
         return self.captures[arguments, options]

@@ -133,7 +133,7 @@ class Calls(unittest.TestCase):
             program = folder / "program"
             (folder / "program.cc").write_text(THROWS)
             run(CXX, "-O1", "-fno-optimize-sibling-calls", "-o", program, folder / "program.cc")
-            run(WAYMARK, "record", "-o", folder / "capture", "--", program)
+            run(WAYMARK, "record", "--from-start", "-o", folder / "capture", "--", program)
 
             def costs():
                 rows = run(WAYMARK, "profile", folder / "capture", "--format", "tsv", "--limit", "0").stdout.splitlines()

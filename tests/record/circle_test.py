@@ -81,7 +81,8 @@ class Circle(unittest.TestCase):
         self.temporary.cleanup()
 
     def record(self, *options, program=(SORT,), status=0, **more):
-        done = run(WAYMARK, "record", "-o", self.out, *options, "--", *program, **more)
+        begin = () if "--start-at" in options else ("--from-start",)
+        done = run(WAYMARK, "record", *begin, "-o", self.out, *options, "--", *program, **more)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done
 
@@ -223,7 +224,7 @@ class Circle(unittest.TestCase):
 
     def start_endless(self, *options, **more):
         shutil.rmtree(self.out, ignore_errors=True)
-        return endless.start(self, (WAYMARK, "record", "--truth", "-o", self.out, *options, "--",
+        return endless.start(self, (WAYMARK, "record", "--from-start", "--truth", "-o", self.out, *options, "--",
                                     self.write_program(ENDLESS)), **more)
 
     def test_interrupt(self):
@@ -283,7 +284,7 @@ class Circle(unittest.TestCase):
         for unit in ("ptm", "dpu"):
             with self.subTest(unit):
                 shutil.rmtree(self.out, ignore_errors=True)
-                child = endless.start(self, (WAYMARK, "record", "--unit", unit, "-o", self.out, "--",
+                child = endless.start(self, (WAYMARK, "record", "--from-start", "--unit", unit, "-o", self.out, "--",
                                              self.write_program(ENDLESS)))
                 described = self.out / ("truth.txt" if unit == "ptm" else "dpu.ini")
                 wait_for(described.exists, f"{described.name} is written")

@@ -118,7 +118,8 @@ class Cycles(unittest.TestCase):
 
     def record(self, *options):
         shutil.rmtree(self.out, ignore_errors=True)
-        done = run(WAYMARK, "record", "-q", "-o", self.out, "--cycle-accurate", *options)
+        begin = () if "--start-at" in options else ("--from-start",)
+        done = run(WAYMARK, "record", *begin, "-q", "-o", self.out, "--cycle-accurate", *options)
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def summary(self):

@@ -173,7 +173,7 @@ class Debian(unittest.TestCase):
         command, given, status, _ = PROGRAMS[name]
         out = FOLDER / "out"
         shutil.rmtree(out, ignore_errors=True)
-        done = run(WAYMARK, "record", "--truth", "--sysroot", ROOT, "-o", out, *options, "--", ROOT / command[0],
+        done = run(WAYMARK, "record", "--from-start", "--truth", "--sysroot", ROOT, "-o", out, *options, "--", ROOT / command[0],
                    *command[1:], **self.input(given))
         said = done.stderr.decode(errors="replace")
         self.assertEqual(done.returncode, 4 if isinstance(status, str) else 0, said)

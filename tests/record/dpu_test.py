@@ -236,7 +236,7 @@ class Dpu(unittest.TestCase):
 
     def calls_by_ptm(self, program, images):
         flow = pathlib.Path(tempfile.mkdtemp(dir=self.folder)) / "ptm"
-        done = run(WAYMARK, "record", "-o", flow, "--", program)
+        done = run(WAYMARK, "record", "--from-start", "-o", flow, "--", program)
         self.assertEqual(done.returncode, 0, done.stderr)
         done = run(WAYMARK, "profile", flow, "--format", "json")
         self.assertEqual(done.returncode, 0, done.stderr)

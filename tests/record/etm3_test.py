@@ -70,7 +70,7 @@ class Etm3(unittest.TestCase):
 
     def record(self, name, isa, *options):
         out = self.folder / name
-        done = run(WAYMARK, "record", "-q", "--unit", "etmv3", "--truth", *options, "-o", out, "--", self.programs[isa])
+        done = run(WAYMARK, "record", "--from-start", "-q", "--unit", "etmv3", "--truth", *options, "-o", out, "--", self.programs[isa])
         self.assertEqual(done.returncode, 0, done.stderr)
         return out
 
@@ -104,7 +104,7 @@ class Etm3(unittest.TestCase):
     def test_what_the_unit_does_not_have_is_refused(self):
         for options, words in ((("--return-stack",), "no return stack"), (("--core", "cortex-a15"), "cortex-a7"),
                                (("--view-range", "_start"), "no comparators")):
-            done = run(WAYMARK, "record", "--unit", "etmv3", *options, "-o", self.folder / "no", "--", self.programs["arm"])
+            done = run(WAYMARK, "record", "--from-start", "--unit", "etmv3", *options, "-o", self.folder / "no", "--", self.programs["arm"])
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(words, done.stderr)
 

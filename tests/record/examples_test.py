@@ -75,7 +75,8 @@ class Examples(unittest.TestCase):
         """Records, verifies, has OpenCSD decode; `check(printed, calls)` compares with what the program printed."""
         with Folder(dir=self.folder) as name:
             out = pathlib.Path(name) / "out"
-            done = run(WAYMARK, "record", "-o", out, *options.split(), "--", self.folder / program, *arguments.split())
+            begin = "" if "--start-at" in options else "--from-start "
+            done = run(WAYMARK, "record", "-o", out, *(begin + options).split(), "--", self.folder / program, *arguments.split())
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertNotIn("exited with", done.stderr)
 
@@ -169,7 +170,7 @@ class Examples(unittest.TestCase):
         out = shutil.copytree(sort / "capture-aarch64", self.folder / "sort")
         self.verify(out)
         again = self.folder / "sort-again"
-        done = run(WAYMARK, "record", "--cycle-accurate", "--timestamps", "--return-stack", "--sync", "256", "-o", again, "--",
+        done = run(WAYMARK, "record", "--from-start", "--cycle-accurate", "--timestamps", "--return-stack", "--sync", "256", "-o", again, "--",
                    sort / "sort-aarch64.elf")
         self.assertEqual(done.stdout, "ascending\ndescending\n")
         self.assertEqual((again / "truth.txt").read_text(), (out / "truth.txt").read_text())

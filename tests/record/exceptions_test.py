@@ -86,7 +86,7 @@ class Exceptions(unittest.TestCase):
             r"exception (\d+): .*?, to (0x\w+)(?:, return address (0x\w+))?", flow.stdout, re.M)]
 
     def record(self, *options):
-        done = run(WAYMARK, "record", "--truth", "-o", self.out, *options, "--", self.program)
+        done = run(WAYMARK, "record", "--from-start", "--truth", "-o", self.out, *options, "--", self.program)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         verified = run(WAYMARK, "verify", self.out)
         self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)

@@ -103,7 +103,7 @@ class Executed(unittest.TestCase):
         shutil.rmtree(self.out, ignore_errors=True)
         shutil.rmtree(self.logs, ignore_errors=True)
         self.logs.mkdir()
-        done = run(WAYMARK, "record", "--truth", "-o", self.out, *options, "--", program, *arguments)
+        done = run(WAYMARK, "record", "--from-start", "--truth", "-o", self.out, *options, "--", program, *arguments)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout
 

@@ -125,7 +125,7 @@ class Answers(unittest.TestCase):
         program = Program(self.folder / name)
         out = self.folder / "out"
         shutil.rmtree(out, ignore_errors=True)
-        run(WAYMARK, "record", "-o", out, "--truth", *options.split(), "--", self.folder / name, *arguments.split())
+        run(WAYMARK, "record", "--from-start", "-o", out, "--truth", *options.split(), "--", self.folder / name, *arguments.split())
         times, calls = collections.Counter(), collections.Counter()
         branches = collections.defaultdict(lambda: [0, 0])
         unknown = set()
@@ -205,7 +205,7 @@ class Answers(unittest.TestCase):
         for options in ("--core cortex-a15 --sync 1000", "--core cortex-a9 --return-stack --cycle-accurate --timestamps"):
             out = self.folder / "long"
             shutil.rmtree(out, ignore_errors=True)
-            run(WAYMARK, "record", "-o", out, *options.split(), "--", self.folder / "interpreter", "sieve", "3000")
+            run(WAYMARK, "record", "--from-start", "-o", out, *options.split(), "--", self.folder / "interpreter", "sieve", "3000")
             self.assertGreater(sum(p.stat().st_size for p in out.iterdir() if "trace" in p.name), 1 << 18)
             delivered = {run(WAYMARK, *command, out, "--image", self.folder / "interpreter", "--jobs", jobs)
                     for jobs in JOBS for command in (["flow", "--format", "calls"],)}

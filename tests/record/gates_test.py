@@ -137,7 +137,8 @@ class Gates(unittest.TestCase):
 
     @staticmethod
     def record(out, program, *options):
-        done = run(WAYMARK, "record", "-o", out, *options, "--", program)
+        begin = () if "--start-at" in options else ("--from-start",)
+        done = run(WAYMARK, "record", *begin, "-o", out, *options, "--", program)
         assert done.returncode == 0, done.stdout + done.stderr
         return out
 
@@ -222,6 +223,45 @@ class Gates(unittest.TestCase):
             program = self.build(self.folder / f"{name}-program", *options)
             out = self.record(self.folder / f"{name}-late", program, "--start-at", "second")
             self.assert_is_part(out, r"began where execution first reached second \(--start-at\)")
+
+    # ---- the default beginning
+
+    def recorded_by_default(self, name, program, *options):
+        out = self.folder / name
+        done = self.waymark("record", "-o", out, *options, "--", program)
+        self.assertEqual(done.stderr.count(f"next: waymark report {out}"), 1, done.stderr)
+        self.assertNotIn("warning", done.stderr)
+        return out, done.stderr
+
+    def test_a_program_is_recorded_from_main_on(self):
+        for name, options in (("main-fixed", ("-no-pie",)), ("main-pie", ())):
+            with self.subTest(name):
+                program = self.build(self.folder / f"{name}-program", *options, libc=True)
+                out, said = self.recorded_by_default(name, program)
+                self.assertEqual(said.count("the recording begins at main; --from-start"), 1, said)
+                names = {r["function"] for r in self.rows("profile", out)}
+                self.assertIn("main", names)
+                self.assertFalse({"_start", "_dl_start", "__libc_start_main"} & names)
+                for command in ("profile", "coverage", "branches"):
+                    done = self.waymark(command, out, "--strict")
+                    self.assertIn("not traced: 1 part before the recording began (main)", done.stdout)
+                    self.assertNotRegex(done.stdout + done.stderr, "(?m)^(waymark: )?warning")
+                self.waymark("doctor", out, "--strict")
+                self.assertIn("not traced: 1 part before the recording began (main)", self.waymark("info", out).stdout)
+                # What ran before main is not known.
+                for row in self.rows("coverage", out, "--by", "function"):
+                    self.assertEqual(number(row["instructions not executed"]), 0, row)
+                self.waymark("verify", out)
+                whole, said = self.recorded_by_default(f"{name}-whole", program, "--from-start")
+                self.assertNotIn("begins at main", said)
+                self.assertIn("_start", {r["function"] for r in self.rows("profile", whole)})
+                self.assertNotIn("before the recording began", self.waymark("profile", whole).stdout)
+
+    def test_a_program_without_main_is_recorded_whole(self):
+        program = self.build(self.folder / "stripped-program", "-s", libc=True)
+        out, said = self.recorded_by_default("stripped", program)
+        self.assertEqual(said.count("has no symbol main, so its recording begins with its first instruction"), 1, said)
+        self.assertNotIn("before the recording began", self.waymark("profile", out, "--strict").stdout)
 
     # ---- names
 
@@ -672,7 +712,7 @@ class Gates(unittest.TestCase):
         for name, strip in (("unlike", False), ("stripped2", True)):
             if strip:
                 run(CROSS + "strip", "-o", home / name, grown)
-            other = run(WAYMARK, "record", "-o", home / f"{name}-out", "--", home / name)
+            other = run(WAYMARK, "record", "--from-start", "-o", home / f"{name}-out", "--", home / name)
             self.assertTrue((home / f"{name}-out").exists(), other.stderr)
             done = self.waymark("diff", self.whole, home / f"{name}-out", "--only", "program", "--only", name, *gate,
                              status=1)

@@ -46,7 +46,7 @@ class Generated64(unittest.TestCase):
             with self.subTest(unit=unit):
                 out = self.folder / "out"
                 shutil.rmtree(out, ignore_errors=True)
-                done = run(WAYMARK, "record", "--truth", "--unit", unit, "-o", out, "--", self.folder / "generated",
+                done = run(WAYMARK, "record", "--from-start", "--truth", "--unit", unit, "-o", out, "--", self.folder / "generated",
                            *arguments)
                 self.assertEqual((done.returncode, done.stdout), (0, printed + "\n"), done.stderr)
                 found = re.search(r"since code changed (\d+) time", done.stderr)

@@ -178,7 +178,7 @@ class Generated(unittest.TestCase):
 
     @classmethod
     def record(cls, out, *arguments):
-        done = run(WAYMARK, "record", "-o", out, "--", cls.program, *arguments)
+        done = run(WAYMARK, "record", "--from-start", "-o", out, "--", cls.program, *arguments)
         assert done.returncode == 0, done.stdout + done.stderr
         return done
 
@@ -227,7 +227,7 @@ class Generated(unittest.TestCase):
         program, out = self.folder / "threads", self.folder / "threads_out"
         done = run(CROSS + "gcc", "-O1", "-g", "-pthread", "-o", program, self.folder / "threads.c")
         self.assertEqual(done.returncode, 0, done.stderr)
-        done = run(WAYMARK, "record", "-o", out, "--", program)
+        done = run(WAYMARK, "record", "--from-start", "-o", out, "--", program)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("equal: ", self.waymark("verify", out).stdout)
         text = self.waymark("flow", out, "--format", "calls").stdout
@@ -244,7 +244,7 @@ class Generated(unittest.TestCase):
         program, out = self.folder / "joined", self.folder / "joined_out"
         done = run(CROSS + "gcc", "-O1", "-o", program, self.folder / "joined.c")
         self.assertEqual(done.returncode, 0, done.stderr)
-        done = run(WAYMARK, "record", "-o", out, "--", program)
+        done = run(WAYMARK, "record", "--from-start", "-o", out, "--", program)
         self.assertEqual(done.returncode, 0, done.stderr)
         starts = {line.split()[4] for line in (out / "maps.txt").read_text().splitlines()
                   if line.startswith("map ") and line.endswith(" - -")}

@@ -104,7 +104,7 @@ class Inlines(unittest.TestCase):
     def flow(self, name, *options):
         program = self.build(name, ARM, "-mthumb", *options)
         out = self.folder / f"{name}.out"
-        run(WAYMARK, "record", "-o", out, "--", program, "80")
+        run(WAYMARK, "record", "--from-start", "-o", out, "--", program, "80")
         return program, [out, "--image", program]
 
     def rows(self, asked, *options):
@@ -176,7 +176,7 @@ class Inlines(unittest.TestCase):
         program, asked = self.flow("several")
         once = {r["function"]: r for r in self.rows(asked)}
         second = self.folder / "second.out"
-        run(WAYMARK, "record", "-o", second, "--", program, "80")
+        run(WAYMARK, "record", "--from-start", "-o", second, "--", program, "80")
         twice = {r["function"]: r for r in self.rows([asked[0], second, *asked[1:]])}
         for name in ("mix", "square", "both", "outer"):
             for column in ("instructions", "instructions inlined"):

@@ -118,7 +118,7 @@ class Names(unittest.TestCase):
 
     @staticmethod
     def record(out, *program, options=()):
-        done = run(WAYMARK, "record", "-o", out, *options, "--", *program)
+        done = run(WAYMARK, "record", "--from-start", "-o", out, *options, "--", *program)
         assert done.returncode == 0, done.stdout + done.stderr
         return out
 
@@ -471,7 +471,8 @@ class Names(unittest.TestCase):
     def flow_of(self, *options, status=0):
         out = self.folder / "part"
         shutil.rmtree(out, ignore_errors=True)
-        done = run(WAYMARK, "record", "-o", out, *options, "--", self.program, "3")
+        begin = () if "--start-at" in options else ("--from-start",)
+        done = run(WAYMARK, "record", *begin, "-o", out, *options, "--", self.program, "3")
         self.assertEqual(done.returncode, status, done.stderr)
         return (self.calls_of(out), done.stderr) if status == 0 else (None, done.stderr)
 
@@ -521,7 +522,7 @@ class Names(unittest.TestCase):
         run(CROSS + "g++", "-O1", "-g", self.folder / "overloads.cpp", "-o", program)
         for where, status, what in (("twice", 1, "several functions of that name"), ("twice(int)", 0, ""), ("thrice", 0, ""),
                                     ("never", 1, "execution never reached it; nothing stopped")):
-            done = run(WAYMARK, "record", "-o", self.folder / "part", "--stop-at", where, "--", program)
+            done = run(WAYMARK, "record", "--from-start", "-o", self.folder / "part", "--stop-at", where, "--", program)
             self.assertEqual(done.returncode, status, (where, done.stderr))
             self.assertIn(what, done.stderr, where)
             self.assertEqual("nothing stopped the recording" in done.stderr, status == 1, where)

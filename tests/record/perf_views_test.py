@@ -166,7 +166,7 @@ class Views(PerfCase):
 
     def test_other_captures_refuse_them(self):
         out = self.folder / "snapshot"
-        self.waymark("record", "-o", out, "--unit", "ete", "--", self.folder / "program")
+        self.waymark("record", "--from-start", "-o", out, "--unit", "ete", "--", self.folder / "program")
         for command in ("flow", "profile"):
             error = self.waymark(command, out, "--process", "1", status=2).stderr
             self.assertIn("are for perf.data files with CoreSight trace", error)

@@ -78,7 +78,8 @@ class View(unittest.TestCase):
     def record(self, program, *options, status=0):
         out = self.folder / "out"
         shutil.rmtree(out, ignore_errors=True)
-        done = run(WAYMARK, "record", "--truth", "-o", out, *options, "--", self.folder / program)
+        begin = () if "--start-at" in options else ("--from-start",)
+        done = run(WAYMARK, "record", *begin, "--truth", "-o", out, *options, "--", self.folder / program)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return out, done
 
@@ -222,7 +223,7 @@ class View(unittest.TestCase):
                 (self.folder / "unit.txt").write_text(registers)
                 options = (*options, "--registers", self.folder / "unit.txt")
             out = self.folder / "refused"
-            done = run(WAYMARK, "record", "-o", out, *options, "--", self.folder / program)
+            done = run(WAYMARK, "record", "--from-start", "-o", out, *options, "--", self.folder / program)
             self.assertIn(done.returncode, (2, 3), (options, done.stdout, done.stderr))
             self.assertIn(expected, done.stderr)
             self.assertFalse(out.exists())

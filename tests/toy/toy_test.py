@@ -109,11 +109,11 @@ def use(waymark, source, work):
     out = work / "recorded"
     shutil.rmtree(out, ignore_errors=True)
     program = source / "examples/sort/sort.elf"
-    run(waymark, "record", "--unit", "toy", "--truth", "-o", out, "--", program)
+    run(waymark, "record", "--from-start", "--unit", "toy", "--truth", "-o", out, "--", program)
     run(waymark, "verify", out)
     ptm = work / "recorded-ptm"
     shutil.rmtree(ptm, ignore_errors=True)
-    run(waymark, "record", "-o", ptm, "--", program)
+    run(waymark, "record", "--from-start", "-o", ptm, "--", program)
     expect(executed(waymark, out) == executed(waymark, ptm) != [], "the flow is that of a recording with a PTM")
 
     packets = tsv(run(waymark, "packets", out, "--format", "tsv"))

@@ -6,6 +6,10 @@
 
 namespace waymark::answers {
 
+/// What a row of `before_start` is of where the recording began at the program's main, so that it lacks what loads the
+/// program on purpose: --strict passes.
+inline constexpr std::string_view at_main = "main";
+
 /// Such a place leaves no mark on the timeline, so any call may contain one, and its length is at least what is seen.
 [[nodiscard]] bool hides_within_calls(AccountReason reason);
 /// What ran there adds to what was decoded, so that a profile covers less of the run. Samples stand for all that ran,
