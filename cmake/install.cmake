@@ -20,8 +20,14 @@ install(FILES ${PROJECT_SOURCE_DIR}/completion/_waymark DESTINATION ${WAYMARK_ZS
 install(FILES ${PROJECT_SOURCE_DIR}/completion/waymark.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
 install(TARGETS ${targets} EXPORT waymark ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/waymark DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-    FILES_MATCHING PATTERN *.h PATTERN waymark/cli EXCLUDE)
+install(CODE "set(SOURCE [==[${PROJECT_SOURCE_DIR}/include]==])")
+# GNUInstallDirs allows a full path; else the folder is below the prefix, which is known only when it is installed.
+if(IS_ABSOLUTE ${CMAKE_INSTALL_INCLUDEDIR})
+    install(CODE "set(DESTINATION [==[${CMAKE_INSTALL_INCLUDEDIR}]==])")
+else()
+    install(CODE "set(DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}\")")
+endif()
+install(SCRIPT ${CMAKE_CURRENT_LIST_DIR}/install_headers.cmake)
 
 # For C++: all layers as one target, waymark::cpp, and the same for pkg-config. Static libraries are named before those
 # that they use, so the reverse of the order in which layers are declared.

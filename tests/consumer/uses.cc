@@ -1,0 +1,11 @@
+// Every header that docs/library.md names for a use (tests/consumer/check.cmake compares the lists).
+#include "waymark/answers.h"
+#include "waymark/capture.h"
+#include "waymark/decode.h"
+#include "waymark/diagnose.h"
+#include "waymark/exports.h"
+#include "waymark/live.h"
+#include "waymark/models.h"
+#include "waymark/packets.h"
+#include "waymark/programs.h"
+#include "waymark/samples.h"
