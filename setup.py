@@ -1,4 +1,5 @@
 """Builds the extension waymark._waymark on an installed libwaymark, which pkg-config finds, with pybind11's headers."""
+import os
 import pathlib
 import re
 import subprocess
@@ -61,6 +62,9 @@ class Build(build_ext):
         return str(unit)
 
 
+# A level in CFLAGS is the user's wish.
+LEVEL = [] if "-O" in os.environ.get("CFLAGS", "") else ["-O1"]
+
 setup(
     version=VERSION,
     ext_modules=[Extension(
@@ -69,5 +73,5 @@ setup(
         depends=["src/python/module.h"],
         libraries=["waymark"],
         language="c++",
-        extra_compile_args=["-std=c++20", "-fvisibility=hidden", "-O1", "-g0"])],
+        extra_compile_args=["-std=c++20", "-fvisibility=hidden", "-g0", *LEVEL])],
     cmdclass={"build_ext": Build})

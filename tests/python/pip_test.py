@@ -57,7 +57,8 @@ def main():
         with zipfile.ZipFile(wheel) as packed:
             packed.extractall(folder / "pip")
         install = [python, folder / "pip/pip", "install", "--no-index", "--no-build-isolation", "--no-cache-dir", clone]
-        environment = {**os.environ, "PKG_CONFIG_PATH": str(prefix)}
+        # To optimise takes a third of the time, and the test of the package (python.package) has the module optimised.
+        environment = {**os.environ, "PKG_CONFIG_PATH": str(prefix), "CFLAGS": "-O0"}
         environment.pop("PYTHONPATH", None)
 
         # Without the library it says what to do.
