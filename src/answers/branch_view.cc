@@ -6,8 +6,10 @@
 
 #include "columns.h"
 #include "waymark/answers/costs.h"
+#include "waymark/answers/meanings.h"
 #include "waymark/answers/only.h"
 #include "waymark/answers/sampled.h"
+#include "waymark/answers/schema.h"
 #include "waymark/core/numbers.h"
 
 namespace waymark::answers {
@@ -19,18 +21,7 @@ bool is_one_sided(const Branch& b) {
     return b.kind == Branch::Kind::conditional && (b.taken == 0) != (b.not_taken == 0);
 }
 
-std::string_view kind_text(Branch::Kind kind) {
-    using Kind = Branch::Kind;
-    switch (kind) {
-        case Kind::conditional: return "conditional";
-        case Kind::unconditional: return "direct";
-        case Kind::call: return "call";
-        case Kind::indirect: return "indirect";
-        case Kind::indirect_call: return "indirect call";
-        case Kind::function_return: return "return";
-    }
-    return "";
-}
+std::string_view kind_text(Branch::Kind kind) { return schema::branches[static_cast<unsigned>(kind)]; }
 
 /// Of an outcome: how often, or why it is 0.
 Cell outcome(std::uint64_t times, Seen seen, bool possible) {
@@ -99,28 +90,29 @@ Result<View> branch_view(const Answers& answers, const BranchOptions& options) {
         return by_predictions ? Cell::bar(b.mispredicted.value_or(0), every_mispredicted)
                               : Cell::bar(times_of(b), every);
     });
-    columns.add(Column::count("times", samples ? "samples" : "times", "it ran; of samples: samples of it"),
+    columns.add(Column::count("times", samples ? "samples" : "times",
+                              "times the branch ran; of samples: samples of the branch"),
                 [](const Branch& b) { return times_of(b); });
-    columns.add(Column::count("taken", "taken", "times it branched"),
+    columns.add(Column::count("taken", "taken", meaning::taken),
                 [](const Branch& b) { return outcome(b.taken, b.seen_taken, true); });
-    columns.add(
-        Column::count("not_taken", "not taken", "times it did not; empty: it always does"),
-        [](const Branch& b) { return outcome(b.not_taken, b.seen_not_taken, b.kind == Branch::Kind::conditional); });
-    columns.add(Column::real("taken_share", "taken", "part of times"),
+    columns.add(Column::count("not_taken", "not taken", meaning::not_taken), [](const Branch& b) {
+        return outcome(b.not_taken, b.seen_not_taken, b.kind == Branch::Kind::conditional);
+    });
+    columns.add(Column::real("taken_share", "taken", "taken as a part of times"),
                 [](const Branch& b) { return Cell::share(b.taken, times_of(b)); });
-    columns.add(Column::count("mispredicted", samples ? "mispredicted" : "", "samples of it that were"),
+    columns.add(Column::count("mispredicted", samples ? "mispredicted" : "", meaning::mispredicted),
                 [](const Branch& b) { return b.mispredicted ? Cell(*b.mispredicted) : Cell(); });
-    columns.add(Column::real("mispredicted_share", samples ? "mispredicted share" : "", "part of times"),
-                [](const Branch& b) { return b.mispredicted ? Cell::share(*b.mispredicted, times_of(b)) : Cell(); });
-    columns.add(Column::text("kind", "kind", "conditional, direct, call, indirect, indirect call or return"),
-                [](const Branch& b) { return kind_text(b.kind); });
-    columns.add(Column::flag("one_sided", "", "conditional, and went one way only"),
+    columns.add(
+        Column::real("mispredicted_share", samples ? "mispredicted share" : "", "mispredicted as a part of times"),
+        [](const Branch& b) { return b.mispredicted ? Cell::share(*b.mispredicted, times_of(b)) : Cell(); });
+    columns.add(Column::text("kind", "kind", meaning::branch_kind), [](const Branch& b) { return kind_text(b.kind); });
+    columns.add(Column::flag("one_sided", "", "the branch is conditional and went one way only"),
                 [](const Branch& b) { return Cell("", is_one_sided(b)); });
-    columns.add(Column::address("address", "address", "of the branch"),
+    columns.add(Column::address("address", "address", meaning::branch_address),
                 [](const Branch& b) { return Cell::hex(b.address); });
-    columns.add(Column::address("target", "target", "of a direct branch"),
+    columns.add(Column::address("target", "target", meaning::branch_target),
                 [](const Branch& b) { return b.target == 0 ? Cell() : Cell::hex(b.target); });
-    columns.add(Column::text("place", "in", "function it is in, and distance from its beginning"),
+    columns.add(Column::text("place", "in", meaning::place),
                 [&](const Branch& b) { return Cell(place_text(answers, b.function, b.address)).in(Colour::bold); });
     add_line(columns, answers);
     view.table = columns.table(rows);

@@ -310,18 +310,19 @@ Result<View> call_view(const Answers& answers, const CallOptions& options) {
     columns.add(Column::text("bound", "", "exact; at least: trace began, ended or was lost in it; or estimate"),
                 [&](const Call& c) { return c.whole ? word : "at least"; });
     columns.add(Column::text("", "bound"), [&](const Call& c) { return c.whole ? word : "at least"; });
-    columns.add(Column::count("begin", "begins at", "where it begins on the timeline", unit),
+    columns.add(Column::count("begin", "begins at", "time at which the call begins", unit),
                 [&](const Call& c) { return slice_of(c).begin; });
-    columns.add(Column::count("end", "", "where it ends", unit), [&](const Call& c) { return slice_of(c).end; });
+    columns.add(Column::count("end", "", "time at which the call ends", unit),
+                [&](const Call& c) { return slice_of(c).end; });
     columns.add(Column::text("longer_in", "longer in",
                              "of the 100 slowest: the part that took most of what the call took more than the average"),
                 [](const Call& c) { return Cell(c.why); });
-    columns.add(Column::text("caller", "caller", "function that called it; empty: not known"),
+    columns.add(Column::text("caller", "caller", "function that called it; unknown where the call is not in the trace"),
                 [&](const Call& c) { return c.caller == none ? Cell() : Cell(function_name(answers, c.caller)); });
     const bool several = std::ranges::count(wanted, true) > 1;
-    columns.add(Column::text("function", several ? "function" : "", "the function itself"),
+    columns.add(Column::text("function", several ? "function" : "", "function that was called"),
                 [&](const Call& c) { return Cell(function_name(answers, slice_of(c).function)); });
-    columns.add(Column::text("track", timeline.tracks.size() > 1 ? "source" : "", "source or thread that ran it"),
+    columns.add(Column::text("track", timeline.tracks.size() > 1 ? "source" : "", "source or thread that ran the call"),
                 [&](const Call& c) {
                     const Index track = slice_of(c).track;
                     return track < timeline.tracks.size() ? Cell(timeline.tracks[track].name) : Cell();

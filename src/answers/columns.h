@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "waymark/answers/meanings.h"
 #include "waymark/answers/unknown_costs.h"
 #include "waymark/answers/views.h"
 
@@ -14,9 +15,9 @@ namespace waymark::answers {
 /// The line of source, for readers its file and number, and the path of its file. `Row` has `source` and `line`.
 template <class Row>
 void add_line(Columns<Row>& columns, const Answers& answers) {
-    columns.add(Column::text("line", "line", "of the source, with the last part of its file's path"),
+    columns.add(Column::text("line", "line", meaning::line_of_file),
                 [&answers](const Row& r) { return known(line_text(answers, r.source, r.line)).in(Colour::dim); });
-    columns.add(Column::text("file", "", "its whole path"),
+    columns.add(Column::text("file", "", meaning::file_path),
                 [&answers](const Row& r) { return known(path_text(answers, r.source)); });
 }
 

@@ -11,6 +11,7 @@
 
 #include "columns.h"
 #include "waymark/answers/coverage.h"
+#include "waymark/answers/meanings.h"
 #include "waymark/answers/only.h"
 #include "waymark/answers/sampled.h"
 #include "waymark/core/numbers.h"
@@ -117,23 +118,22 @@ public:
                     return always || c.all() != 0 ? value(c) : Cell("", std::uint64_t{0});
                 };
             };
-            columns.add(Column::count(things, heads[0], "in all"),
+            columns.add(Column::count(things, heads[0], "number of " + things),
                         cell([](const Classes& c) { return Cell(c.all()); }));
-            columns.add(Column::count(things + " executed", heads[1], "that ran"),
+            columns.add(Column::count(things + " executed", heads[1], things + " that ran"),
                         cell([](const Classes& c) { return Cell(c.executed); }));
-            columns.add(Column::count(things + " not executed", heads[2], "that did not run, for certain"),
+            columns.add(Column::count(things + " not executed", heads[2], things + " that did not run, for certain"),
                         cell([=](const Classes& c) { return bad(c.not_executed); }));
             columns.add(Column::count(things + " not observed", heads[3],
-                                      "not seen, but flow was lost where they could have run"),
+                                      things + " that were not seen, where flow was lost in which they could have run"),
                         cell([=](const Classes& c) { return unknown(c.not_observed); }));
         };
         add("instructions", {"of", "", "did not", "unknown"}, &CoverageRow::instructions, true);
         add("lines", {"lines", "ran", "did not", "unknown"}, &CoverageRow::lines, false);
         add("directions", {"directions", "seen", "never", "unknown"}, &CoverageRow::directions, false);
-        columns.add(Column::text(by_, by_, "what the row is about"),
+        columns.add(Column::text(by_, by_, "what the row counts"),
                     [](const CoverageRow& r) { return Cell(r.name).in(Colour::bold); });
-        columns.add(Column::text("path", "", "whole path of the source file"),
-                    [](const CoverageRow& r) { return known(r.path); });
+        columns.add(Column::text("path", "", meaning::file_path), [](const CoverageRow& r) { return known(r.path); });
         return columns.table(order);
     }
     [[nodiscard]] static const Classes& classes(const CoverageRow& row, const std::string& of) {
@@ -230,27 +230,28 @@ Table uncovered_table(const Answers& answers, const std::vector<Uncovered>& rows
                     return u.seen == Seen::not_executed ? Cell("not executed").in(Colour::red)
                                                         : Cell("not observed").in(Colour::yellow);
                 });
-    columns.add(Column::text("what", "what", "code; or of a branch that ran: never taken, always taken"),
+    columns.add(Column::text("what", "what",
+                             "code that did not run; or a branch that ran and was never taken, or always taken"),
                 [](const Uncovered& u) {
                     constexpr std::array<std::string_view, 3> words{"code", "never taken", "always taken"};
                     return words[static_cast<std::size_t>(u.what)];
                 });
-    columns.add(Column::count("instructions", "instructions", "of code"),
+    columns.add(Column::count("instructions", "instructions", "number of instructions"),
                 [](const Uncovered& u) { return u.instructions == 0 ? Cell() : Cell(u.instructions); });
-    columns.add(Column::address("begin", "begin", "the first instruction, or the branch"),
+    columns.add(Column::address("begin", "begin", "address of the first instruction, or of the branch"),
                 [](const Uncovered& u) { return Cell::hex(u.begin); });
-    columns.add(Column::address("end", "end", "after the last instruction, or the target of the branch"),
+    columns.add(Column::address("end", "end", "address after the last instruction, or target of the branch"),
                 [](const Uncovered& u) { return u.end == 0 ? Cell() : Cell::hex(u.end); });
-    columns.add(Column::text("function", "function", "it is in, and distance from its beginning"),
+    columns.add(Column::text("function", "function", meaning::place),
                 [&](const Uncovered& u) { return Cell(place_text(answers, u.function, u.begin)).in(Colour::bold); });
-    columns.add(Column::text("lines", "lines", "of the source"), [&](const Uncovered& u) {
+    columns.add(Column::text("lines", "lines", "lines in the source file"), [&](const Uncovered& u) {
         // Of a branch, a file without a line is worth a name.
         if (u.what == Uncovered::What::code && u.first_line == 0) return known(std::string());
         std::string lines = line_text(answers, u.source, u.first_line);
         if (u.last_line > u.first_line) lines += fmt::format("-{}", u.last_line);
         return known(lines);
     });
-    columns.add(Column::text("file", "", "whole path of the source file"),
+    columns.add(Column::text("file", "", meaning::file_path),
                 [&](const Uncovered& u) { return u.source == none ? Cell() : Cell(path_text(answers, u.source)); });
     return columns.table(rows);
 }

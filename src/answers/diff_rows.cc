@@ -8,6 +8,7 @@
 #include "columns.h"
 #include "waymark/answers/costs.h"
 #include "waymark/answers/interval.h"
+#include "waymark/answers/meanings.h"
 #include "waymark/core/numbers.h"
 
 namespace waymark::answers {
@@ -234,8 +235,8 @@ Table DiffRows::table() const {
         [=, this](const DiffChange& r) {
             return Cell(signed_percent_text(growth(r)) + (shares ? "" : "%"), growth(r), colour(r));
         });
-    add(Column::count("before", "before", "cost", unit), [](const DiffChange& r) { return r.before.cost; });
-    add(Column::count("after", "after", "cost", unit), [](const DiffChange& r) { return r.after.cost; });
+    add(Column::count("before", "before", "own cost before", unit), [](const DiffChange& r) { return r.before.cost; });
+    add(Column::count("after", "after", "own cost after", unit), [](const DiffChange& r) { return r.after.cost; });
     add(Column::count("change", "change", "cost after less cost before", unit), [=](const DiffChange& r) {
         return Cell(signed_text(r.change()), r.change(), shares ? Colour::plain : colour(r));
     });
@@ -244,24 +245,26 @@ Table DiffRows::table() const {
         const double ratio = static_cast<double>(r.change()) / static_cast<double>(r.before.cost);
         return Cell(signed_percent_text(100 * ratio, 1) + "%", ratio);
     });
-    add(Column::real("share_before", "share before", "part of all"),
+    add(Column::real("share_before", "share before", "own cost before, as a part of all cost"),
         [this](const DiffChange& r) { return Cell::share(r.before.cost, sum_before_.all); });
-    add(Column::real("share_after", "after", "part of all"),
+    add(Column::real("share_after", "after", "own cost after, as a part of all cost"),
         [this](const DiffChange& r) { return Cell::share(r.after.cost, sum_after_.all); });
-    add(Column::count("calls_before", with_calls ? "calls before" : "", "of it; empty: not known"),
+    add(Column::count("calls_before", with_calls ? "calls before" : "",
+                      "times the function was called before; unknown where samples were taken"),
         [=](const DiffChange& r) { return calls_before ? Cell(r.before.calls) : Cell(); });
-    add(Column::count("calls_after", with_calls ? "after" : "", "of it; empty: not known"),
+    add(Column::count("calls_after", with_calls ? "after" : "",
+                      "times the function was called after; unknown where samples were taken"),
         [=](const DiffChange& r) { return calls_after ? Cell(r.after.calls) : Cell(); });
     add(Column::text("what", "what", "new, gone, same, other calls, more, less; within noise: of estimates"),
         [=, this](const DiffChange& r) { return Cell(what(r)).in(colour(r)); });
     add(Column::flag("sure", "", "exact, or the 95 % intervals of both shares do not touch"),
         [this](const DiffChange& r) { return Cell("", is_sure(r)); });
-    columns.add(Column::flag("exceeds", "", "a threshold that was given"),
+    columns.add(Column::flag("exceeds", "", "the change exceeds a threshold that was given"),
                 [this](const Row& row) { return Cell("", exceeds_any(row.second) && !is_unjudged(row)); });
-    columns.add(Column::text("function", "function", "its name, without what compilers add to it"),
+    columns.add(Column::text("function", "function", "name of the function, without what compilers add to it"),
                 [](const Row& row) { return Cell(row.second.shown, row.first.first, Colour::bold); });
-    add(Column::text("image", "", "it is in"), [](const DiffChange& r) { return r.image; });
-    add(Column::text("file", "", "path of the source file"), [](const DiffChange& r) { return r.source; });
+    add(Column::text("image", "", meaning::image), [](const DiffChange& r) { return r.image; });
+    add(Column::text("file", "", meaning::file_path), [](const DiffChange& r) { return r.source; });
     return columns.table(rows);
 }
 

@@ -7,6 +7,7 @@
 #include "columns.h"
 #include "level_view.h"
 #include "waymark/answers/costs.h"
+#include "waymark/answers/meanings.h"
 #include "waymark/answers/sampled.h"
 
 namespace waymark::answers {
@@ -41,18 +42,16 @@ Result<View> level_view(const Answers& answers, const ProfileOptions& options, s
     Columns<LevelRow> columns;
     columns.add(Column::bar("share of " + answers.metrics[metric].name),
                 [&](const LevelRow& l) { return Cell::bar(cost(l), all); });
-    columns.add(Column::real("share", "", "part of everything that ran, by the metric that is asked for"),
+    columns.add(Column::real("share", "", "part of everything that ran, by the metric asked for"),
                 [&](const LevelRow& l) { return Cell::share(cost(l), all); });
     add_costs(
         columns, answers, "", "what ran there", [](const LevelRow& l) -> const Costs& { return l.costs; },
         [&](std::size_t m) { return answers.metrics[m].name; });
-    columns.add(Column::count("entered", "entered", "times it was changed to"),
+    columns.add(Column::count("entered", "entered", meaning::level_entered),
                 [](const LevelRow& l) { return l.entered; });
-    columns.add(Column::text("level", "", "EL0 to EL3, or Hyp; empty: the trace does not carry it"),
-                [](const LevelRow& l) { return l.level; });
-    columns.add(Column::text("security", "", "Secure, Non-secure, Root or Realm"),
-                [](const LevelRow& l) { return l.security; });
-    columns.add(Column::text("state", "", "AArch64 or AArch32"), [](const LevelRow& l) { return l.state; });
+    columns.add(Column::text("level", "", meaning::level), [](const LevelRow& l) { return l.level; });
+    columns.add(Column::text("security", "", meaning::security), [](const LevelRow& l) { return l.security; });
+    columns.add(Column::text("state", "", meaning::state), [](const LevelRow& l) { return l.state; });
     columns.add(Column::text("name", "level", "level and security state"),
                 [](const LevelRow& l) { return Cell(name(l)).in(Colour::bold); });
     View view{.table = columns.table(rows)};

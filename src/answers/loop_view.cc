@@ -6,6 +6,7 @@
 
 #include "columns.h"
 #include "waymark/answers/costs.h"
+#include "waymark/answers/meanings.h"
 #include "waymark/answers/only.h"
 #include "waymark/answers/sampled.h"
 
@@ -62,31 +63,30 @@ Result<View> loop_view(const Answers& answers, const LoopOptions& options) {
         columns.add(Column::bar("share of " + answers.metrics[metric].name),
                     [&](const Loop& l) { return Cell::bar(cost(l), all); });
     columns.add(Column::count(hardware ? "runs" : "entries", "entries",
-                              hardware ? "runs that jump back; one that an interrupt cuts in two counts once"
-                                       : "times control came into it from elsewhere"),
+                              hardware ? "runs that jump back; a run that an interrupt cuts in two counts once"
+                                       : std::string(meaning::loop_entries)),
                 [](const Loop& l) { return l.entries; });
-    columns.add(Column::count("iterations", "iterations", hardware ? "times its body ran" : "times its head ran"),
+    columns.add(Column::count("iterations", "iterations",
+                              hardware ? "times the loop's body ran" : std::string(meaning::loop_iterations)),
                 [](const Loop& l) { return l.iterations; });
-    columns.add(Column::real("mean", "mean", "iterations of an entry"),
+    columns.add(Column::real("mean", "mean", "iterations of an entry, as a mean"),
                 [](const Loop& l) { return Cell::mean(l.iterations, l.entries); });
     if (costs)
         add_costs(
-            columns, answers, "", "of all its instructions, loops in it included",
+            columns, answers, "", "cost of all instructions of the loop, and of the loops in it",
             [](const Loop& l) -> const Costs& { return l.costs; },
             [&](std::size_t m) { return answers.metrics[m].name; });
-    columns.add(Column::address("head", "head", "its first instruction, where all ways into it lead"),
-                [](const Loop& l) { return Cell::hex(l.head); });
-    columns.add(Column::address("tail", "tail", "the last instruction that leads back to the head"),
-                [](const Loop& l) { return Cell::hex(l.tail); });
-    columns.add(Column::text("function", "in", "it is in"),
+    columns.add(Column::address("head", "head", meaning::loop_head), [](const Loop& l) { return Cell::hex(l.head); });
+    columns.add(Column::address("tail", "tail", meaning::loop_tail), [](const Loop& l) { return Cell::hex(l.tail); });
+    columns.add(Column::text("function", "in", meaning::enclosing_function),
                 [&](const Loop& l) { return Cell(function_name(answers, l.function)).in(Colour::bold); });
     add_line(columns, answers);
     if (!hardware) {
-        columns.add(Column::count("depth", "depth", "1: in no other loop"),
+        columns.add(Column::count("depth", "depth", meaning::loop_depth),
                     [](const Loop& l) { return std::uint64_t{l.depth}; });
-        columns.add(Column::address("outer", "", "head of the loop directly around it"),
+        columns.add(Column::address("outer", "", meaning::loop_outer),
                     [](const Loop& l) { return l.outer ? Cell::hex(*l.outer) : Cell(); });
-        columns.add(Column::text("kind", "kind", "natural; or irreducible: it is entered at several places"),
+        columns.add(Column::text("kind", "kind", "natural; or irreducible: control enters the loop at several places"),
                     [](const Loop& l) { return l.irreducible ? "irreducible" : "natural"; });
     }
     View view{.table = columns.table(rows)};
@@ -129,23 +129,24 @@ Result<View> exception_view(const Answers& answers, const ViewOptions& options) 
     };
     Columns<ExceptionRow> columns;
     columns.add(Column::bar("share of exceptions"), [&](const ExceptionRow& e) { return Cell::bar(e.times, all); });
-    columns.add(Column::count("times", "times", "taken"), [](const ExceptionRow& e) { return e.times; });
-    columns.add(Column::count("nested", "nested", "of these while another was handled"),
-                [](const ExceptionRow& e) { return e.nested; });
-    columns.add(Column::count("returned", "returned", "whose return is in the trace; times are of these"),
+    columns.add(Column::count("times", "times", meaning::exception_times),
+                [](const ExceptionRow& e) { return e.times; });
+    columns.add(Column::count("nested", "nested", meaning::nested), [](const ExceptionRow& e) { return e.nested; });
+    columns.add(Column::count("returned", "returned", meaning::returned),
                 [](const ExceptionRow& e) { return e.returned; });
-    columns.add(Column::count("least", if_timed("least"), "the shortest time from entry to return", unit),
+    columns.add(Column::count("least", if_timed("least"), meaning::least_time, unit),
                 [=](const ExceptionRow& e) { return time(e, e.least); });
-    columns.add(Column::real("mean", if_timed("mean"), "the mean time", unit),
+    columns.add(Column::real("mean", if_timed("mean"),
+                             "mean time from entry to return; unknown where the handler was not traced", unit),
                 [](const ExceptionRow& e) { return e.has_times() ? Cell::mean(e.sum, e.returned) : Cell::none(); });
-    columns.add(Column::count("most", if_timed("most"), "the longest time", unit),
+    columns.add(Column::count("most", if_timed("most"), meaning::most_time, unit),
                 [=](const ExceptionRow& e) { return time(e, e.most); });
-    columns.add(Column::count("sum", if_timed(unit.c_str()), "of all times", unit),
+    columns.add(Column::count("sum", if_timed(unit.c_str()), meaning::sum_of_times, unit),
                 [=](const ExceptionRow& e) { return time(e, e.sum); });
-    columns.add(Column::text("unit", "", "of these times"), [&](const ExceptionRow&) { return unit; });
-    columns.add(Column::count("number", "", "as the architecture numbers them"),
+    columns.add(Column::text("unit", "", meaning::unit_of_times), [&](const ExceptionRow&) { return unit; });
+    columns.add(Column::count("number", "", meaning::exception_number),
                 [](const ExceptionRow& e) { return std::uint64_t{e.number}; });
-    columns.add(Column::text("exception", "exception", "its name"),
+    columns.add(Column::text("exception", "exception", meaning::exception_name),
                 [](const ExceptionRow& e) { return Cell(e.name).in(Colour::bold); });
     view.table = columns.table(rows);
     if (std::string note = metric_note(answers, unit); timed && !note.empty()) view.below.push_back(std::move(note));

@@ -11,6 +11,7 @@
 #include "level_view.h"
 #include "waymark/answers/costs.h"
 #include "waymark/answers/interval.h"
+#include "waymark/answers/meanings.h"
 #include "waymark/answers/only.h"
 #include "waymark/answers/sampled.h"
 
@@ -74,7 +75,7 @@ public:
         };
         Columns<ProfileRow> columns;
         columns.add(Column::bar("share of " + name), [&](const ProfileRow& r) { return Cell::bar(self(r), all_); });
-        columns.add(Column::real("share", "", "part of all rows, by the metric that is asked for"),
+        columns.add(Column::real("share", "", "part of the sum of all rows, by the metric asked for"),
                     [&](const ProfileRow& r) { return Cell::share(self(r), all_); });
         if (samples) {
             const auto interval = [=, this](const ProfileRow& r) { return wilson_95_of(self(r), all_, observed); };
@@ -94,53 +95,55 @@ public:
             options_.by == "line" || options_.by == "instruction" || options_.inlines);
         if (inclusive_known_) {
             add_costs(
-                columns, answers_, " inclusive", "with what it called, recursion counted once",
+                columns, answers_, " inclusive", std::string(meaning::with_callees),
                 [](const ProfileRow& r) -> const Costs& { return r.inclusive; }, if_chosen("with callees"));
-            columns.add(Column::real("share inclusive", "share", "part of all"), [&](const ProfileRow& r) {
-                return r.inclusive.empty() ? Cell() : Cell::share(r.inclusive[metric_], all_);
-            });
+            columns.add(Column::real("share inclusive", "share", "cost with callees, as a part of the sum of all rows"),
+                        [&](const ProfileRow& r) {
+                            return r.inclusive.empty() ? Cell() : Cell::share(r.inclusive[metric_], all_);
+                        });
         }
         if (options_.inlines && !addresses) {
             add_costs(
-                columns, answers_, " inlined", "of that where it was inlined",
+                columns, answers_, " inlined", "part of its own cost where the function was inlined",
                 [](const ProfileRow& r) -> const Costs& { return r.inlined; }, if_chosen("inlined"));
-            columns.add(Column::count("places", "in places", "inlined calls of it that cost something"),
+            columns.add(Column::count("places", "in places", "number of its inlined calls that cost something"),
                         [](const ProfileRow& r) { return r.places; });
         }
         const auto spreads = options_.by == "function" ? spread_of_runs(name) : std::map<std::string, std::string>();
         if (!spreads.empty())
-            columns.add(Column::real(name + " spread %", "spread %", "how far runs lie apart, of their mean", "%"),
-                        [&](const ProfileRow& r) {
-                            const auto found = spreads.find(r.name);
-                            return found == spreads.end() ? Cell() : Cell(found->second);
-                        });
+            columns.add(
+                Column::real(name + " spread %", "spread %", "distance between runs, as a part of their mean", "%"),
+                [&](const ProfileRow& r) {
+                    const auto found = spreads.find(r.name);
+                    return found == spreads.end() ? Cell() : Cell(found->second);
+                });
         columns.add(Column::count("calls", calls_known_ ? "calls" : "",
-                                  "times it was called; empty: not known, as of samples, or it is no function"),
+                                  std::string(meaning::calls_of_function) + ", and for what is no function"),
                     [](const ProfileRow& r) { return r.calls ? Cell(*r.calls) : Cell(); });
-        columns.add(Column::count("times", options_.by == "block" ? "times" : "",
-                                  "it ran; of a line its most executed instruction; empty: of functions and images, "
-                                  "and where the capture does not count executions"),
-                    [](const ProfileRow& r) { return r.times ? Cell(*r.times) : Cell(); });
         columns.add(
-            Column::address("address", addresses ? "address" : "", "it begins at; empty: no code of the program"),
-            [=](const ProfileRow& r) { return addresses || r.address != 0 ? Cell::hex(r.address) : Cell(); });
-        columns.add(Column::text(options_.by, options_.by, "what the row is about"),
+            Column::count("times", options_.by == "block" ? "times" : "",
+                          "times it ran; of a line: executions of its most often executed instruction; unknown for "
+                          "functions and images, and where the capture does not count executions"),
+            [](const ProfileRow& r) { return r.times ? Cell(*r.times) : Cell(); });
+        columns.add(Column::address("address", addresses ? "address" : "",
+                                    "address of its first instruction; empty: it is no code of the program"),
+                    [=](const ProfileRow& r) { return addresses || r.address != 0 ? Cell::hex(r.address) : Cell(); });
+        columns.add(Column::text(options_.by, options_.by, "what the row counts"),
                     [](const ProfileRow& r) { return Cell(r.name).in(Colour::bold); });
         const bool lines = options_.by != "line";
         columns.add(Column::text(lines ? "line" : "line number", places && lines ? "line" : "",
-                                 lines ? "of the source, with the last part of its file's path" : "of the source"),
+                                 std::string(lines ? meaning::line_of_file : meaning::source_line)),
                     [=](const ProfileRow& r) {
                         return lines ? known(r.where).in(Colour::dim) : Cell("", r.line == 0 ? Value() : Value(r.line));
                     });
-        columns.add(Column::text("file", "", "path of the source file"),
-                    [](const ProfileRow& r) { return known(r.path); });
+        columns.add(Column::text("file", "", meaning::file_path), [](const ProfileRow& r) { return known(r.path); });
         if (frames_known_)
-            columns.add(Column::text("inlined through", "inlined through", "calls, the innermost first"),
-                        [](const ProfileRow& r) { return r.frames; });
-        if (places)
             columns.add(
-                Column::text("image", answers_.images.size() > 1 ? "in" : "", "program, library or memory dump"),
-                [](const ProfileRow& r) { return r.image; });
+                Column::text("inlined through", "inlined through", "inlined calls around it, the innermost first"),
+                [](const ProfileRow& r) { return r.frames; });
+        if (places)
+            columns.add(Column::text("image", answers_.images.size() > 1 ? "in" : "", meaning::image),
+                        [](const ProfileRow& r) { return r.image; });
         View out{.table = columns.table(rows_)};
         out.table.title = fmt::format("per {}: {}{}", options_.by, costs_name(answers_.metrics[metric_]),
                                       options_.by != "function" ? ""

@@ -1,24 +1,26 @@
 /// Tables of answers: what the capture is, how far it can be trusted, and what others refer to.
 #include "table_cells.h"
+#include "waymark/answers/meanings.h"
 
 namespace waymark::exports {
 namespace {
 
 using namespace cells;
+namespace meaning = answers::meaning;
 namespace schema = answers::schema;
 
 constexpr std::array capture_columns{
-    Column{"name", string, "of the capture"},
-    Column{"unit", string, "that recorded it: PTM, SPE, DPU"},
-    Column{"version", string, "of Waymark"},
-    Column{"trace_bytes", integer, "size of the trace"},
-    Column{"cut", integer, "1: it could not be read to its end; health says why"},
-    Column{"time_unit", string, "of every time in slices, marks and points"},
-    Column{"ticks_per_second", integer, "of that unit; null: not known, or it is no clock"},
-    Column{"time_begin", integer, "where the timeline begins"},
-    Column{"time_end", integer, "where it ends"},
-    Column{"time_uncertainty", integer, "places of 95 % of what ran are off by so much at most"},
-    Column{"time_resolution", integer, "slices shorter than this were merged; 0: none were"},
+    Column{"name", string, "name of the capture"},
+    Column{"unit", string, "trace unit that recorded it, such as PTM, SPE or DPU"},
+    Column{"version", string, meaning::version},
+    Column{"trace_bytes", integer, meaning::trace_bytes},
+    Column{"cut", integer, meaning::cut},
+    Column{"time_unit", string, "unit of all times in slices, marks and points"},
+    Column{"ticks_per_second", integer, "frequency of that unit; null: not known, or the unit is no clock"},
+    Column{"time_begin", integer, "time at which the timeline begins"},
+    Column{"time_end", integer, "time at which the timeline ends"},
+    Column{"time_uncertainty", integer, "largest error of the times of 95 % of what ran"},
+    Column{"time_resolution", integer, meaning::finest},
     Column{"time_note", string, "how the timeline was made"},
 };
 void capture_rows(const Answers& a, const RowSink& sink) {
@@ -29,14 +31,14 @@ void capture_rows(const Answers& a, const RowSink& sink) {
 }
 
 constexpr std::array account_columns{
-    Column{"state", string, "observed, not traced, lost, not decoded or uncertain"},
-    Column{"reason", string, "why: docs/account.md"},
-    Column{"of", string, "a protocol or an image"},
-    Column{"times", integer, "stretches"},
-    Column{"bytes", integer, "of trace, where that is known"},
-    Column{"instructions", integer, "that ran, where that is known"},
-    Column{"ranges", integer, "executions of blocks, waypoints or P0 elements, where that is known"},
-    Column{"records", integer, "samples of SPE, readings of a DPU, where that is known"},
+    Column{"state", string, "what became of a part of the run: observed, not traced, lost, not decoded or uncertain"},
+    Column{"reason", string, "reason for that (docs/account.md)"},
+    Column{"of", string, meaning::account_of},
+    Column{"times", integer, meaning::account_times},
+    Column{"bytes", integer, meaning::account_bytes},
+    Column{"instructions", integer, meaning::account_instructions},
+    Column{"ranges", integer, meaning::account_ranges},
+    Column{"records", integer, meaning::account_records},
 };
 void account_rows(const Answers& a, const RowSink& sink) {
     const auto size = [](const std::optional<std::uint64_t>& n) { return n ? number(*n) : nothing(); };
@@ -48,9 +50,9 @@ void account_rows(const Answers& a, const RowSink& sink) {
 
 constexpr std::array health_columns{
     Column{"severity", string, "bad, warning, note or good"},
-    Column{"what", string, "a sentence"},
-    Column{"todo", string, "what to do about it"},
-    Column{"byte_offset", integer, "in the capture's buffer"},
+    Column{"what", string, meaning::finding},
+    Column{"todo", string, meaning::remedy},
+    Column{"byte_offset", integer, "offset in the capture's buffer, in bytes"},
 };
 void health_rows(const Answers& a, const RowSink& sink) {
     for (const auto& f : a.health)
@@ -59,19 +61,19 @@ void health_rows(const Answers& a, const RowSink& sink) {
 }
 
 constexpr std::array summary_columns{
-    Column{"name", string, "of a figure"},
-    Column{"value", string, "as it is printed"},
-    Column{"note", string, "to be read with it"},
+    Column{"name", string, meaning::figure_name},
+    Column{"value", string, meaning::figure_value},
+    Column{"note", string, meaning::remark},
 };
 void summary_rows(const Answers& a, const RowSink& sink) {
     for (const auto& f : a.summary) put_row(sink, {words(f.name), words(f.value), words(f.note)});
 }
 
 constexpr std::array trust_columns{
-    Column{"view", string, "whose figures: functions, timeline, coverage, tasks, …"},
-    Column{"exact", string, "which are exact; empty: none"},
-    Column{"estimated", string, "which are estimates"},
-    Column{"not_known", string, "what the capture does not contain, and how it would be recorded"},
+    Column{"view", string, meaning::trust_view},
+    Column{"exact", string, meaning::trust_exact},
+    Column{"estimated", string, meaning::trust_estimated},
+    Column{"not_known", string, meaning::trust_not_known},
 };
 void trust_rows(const Answers& a, const RowSink& sink) {
     for (const auto& t : a.trust)
@@ -79,11 +81,11 @@ void trust_rows(const Answers& a, const RowSink& sink) {
 }
 
 constexpr std::array metrics_columns{
-    Column{"id", integer, "0: the one that columns called cost, self and inclusive count"},
-    Column{"name", string, "instructions, cycles, samples, or a counter's event"},
-    Column{"unit", string, "of its values"},
-    Column{"exact", integer, "1; or 0 for an estimate from samples or stretches of the run"},
-    Column{"note", string, "what it leaves out"},
+    Column{"id", integer, "number of the metric; the columns cost, self and inclusive count metric 0"},
+    Column{"name", string, meaning::metric_name},
+    Column{"unit", string, meaning::unit_of_values},
+    Column{"exact", integer, "1: exact; 0: an estimate from samples or stretches of the run"},
+    Column{"note", string, "what the metric leaves out"},
 };
 void metrics_rows(const Answers& a, const RowSink& sink) {
     std::uint64_t id = 0;
@@ -92,10 +94,10 @@ void metrics_rows(const Answers& a, const RowSink& sink) {
 }
 
 constexpr std::array images_columns{
-    Column{"id", integer, "of the program, library or memory dump"},
-    Column{"name", string, "short"},
-    Column{"path", string, "what was opened"},
-    Column{"build_id", string, "hexadecimal"},
+    Column{"id", integer, "number of the program, library or memory dump"},
+    Column{"name", string, meaning::image_name},
+    Column{"path", string, meaning::opened_path},
+    Column{"build_id", string, meaning::build_id},
 };
 void images_rows(const Answers& a, const RowSink& sink) {
     std::uint64_t id = 0;
@@ -103,8 +105,8 @@ void images_rows(const Answers& a, const RowSink& sink) {
 }
 
 constexpr std::array sources_columns{
-    Column{"id", integer, "of the source file"},
-    Column{"path", string, "as debug information has it"},
+    Column{"id", integer, "number of the source file"},
+    Column{"path", string, meaning::debug_path},
 };
 void sources_rows(const Answers& a, const RowSink& sink) {
     std::uint64_t id = 0;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "table_cells.h"
+#include "waymark/answers/meanings.h"
 #include "waymark/answers/unknown_costs.h"
 
 namespace waymark::exports {
@@ -10,21 +11,22 @@ namespace {
 using namespace cells;
 using answers::CallNode;
 using answers::Seen;
+namespace meaning = answers::meaning;
 namespace schema = answers::schema;
 
 constexpr std::array functions_columns{
-    Column{"id", integer, "of the function"},
-    Column{"name", string, "for reading"},
-    Column{"linkage_name", string, "as in the symbol table"},
-    Column{"image", integer, "it lies in", "images.id"},
-    Column{"address", address, "of its first instruction, as traced"},
-    Column{"bytes", integer, "its length; null: not known"},
-    Column{"source", integer, "file it begins in", "sources.id"},
-    Column{"line", integer, "it begins at"},
-    Column{"synthetic", integer, "1: no code of the program, but a task, an interrupt, a gap"},
-    Column{"calls", integer, "times it was entered; null: not known, as of samples"},
-    Column{"self", integer, "its own cost in the first metric"},
-    Column{"inclusive", integer, "with what it called, recursion counted once; null: who called whom is not known"},
+    Column{"id", integer, "number of the function"},
+    Column{"name", string, meaning::function_name},
+    Column{"linkage_name", string, meaning::linkage_name},
+    Column{"image", integer, meaning::image, "images.id"},
+    Column{"address", address, meaning::function_address},
+    Column{"bytes", integer, meaning::bytes},
+    Column{"source", integer, "source file in which the function begins", "sources.id"},
+    Column{"line", integer, meaning::first_line},
+    Column{"synthetic", integer, meaning::synthetic},
+    Column{"calls", integer, meaning::calls_of_function},
+    Column{"self", integer, "own cost in the first metric"},
+    Column{"inclusive", integer, meaning::with_callees},
 };
 void functions_rows(const Answers& a, const RowSink& sink) {
     const auto costs = answers::function_costs(a);
@@ -42,10 +44,10 @@ void functions_rows(const Answers& a, const RowSink& sink) {
 }
 
 constexpr std::array function_costs_columns{
-    Column{"function", integer, "whose costs these are", "functions.id"},
-    Column{"metric", integer, "what is counted; rows that would be 0 are left out", "metrics.id"},
-    Column{"self", integer, "its own; null: not known, as where no count of cycles covers it"},
-    Column{"inclusive", integer, "with what it called, recursion counted once; null: who called whom is not known"},
+    Column{"function", integer, "function that has these costs", "functions.id"},
+    Column{"metric", integer, "metric that is counted; there are no rows of cost 0", "metrics.id"},
+    Column{"self", integer, "own cost; unknown where no count of cycles covers it"},
+    Column{"inclusive", integer, meaning::with_callees},
 };
 void function_costs_rows(const Answers& a, const RowSink& sink) {
     const auto costs = answers::function_costs(a);
@@ -63,13 +65,14 @@ void function_costs_rows(const Answers& a, const RowSink& sink) {
 }
 
 constexpr std::array inlined_calls_columns{
-    Column{"id", integer, "of the call, whose callee the compiler put in its place"},
-    Column{"parent", integer, "the inlined call it is made in; null: the function itself makes it", "inlined_calls.id"},
-    Column{"function", integer, "whose code all of it is", "functions.id"},
-    Column{"name", string, "name of the called function, for display"},
-    Column{"linkage_name", string, "as its symbol would be"},
-    Column{"source", integer, "file it is called in", "sources.id"},
-    Column{"line", integer, "it is called at"},
+    Column{"id", integer, "number of the inlined call"},
+    Column{"parent", integer, "inlined call that makes this call; null: the function itself makes it",
+           "inlined_calls.id"},
+    Column{"function", integer, "function that contains the code", "functions.id"},
+    Column{"name", string, "name of the called function"},
+    Column{"linkage_name", string, "linkage name of the called function"},
+    Column{"source", integer, "source file of the call", "sources.id"},
+    Column{"line", integer, "line of the call"},
 };
 void inlined_calls_rows(const Answers& a, const RowSink& sink) {
     for (std::size_t i = 0; i < a.inlined.size(); ++i) {
@@ -80,17 +83,17 @@ void inlined_calls_rows(const Answers& a, const RowSink& sink) {
 }
 
 constexpr std::array instructions_columns{
-    Column{"address", address, "as traced"},
-    Column{"bytes", integer, "its length"},
-    Column{"isa", string, "A32, T32, TEE, Jazelle or A64"},
-    Column{"seen", string, "executed; not executed; or not observed: flow was lost where it could have run"},
-    Column{"function", integer, "it is in", "functions.id"},
-    Column{"source", integer, "file of its innermost line", "sources.id"},
-    Column{"line", integer, "innermost, where code was inlined"},
-    Column{"times", integer, "executed, where flow is known"},
-    Column{"cost", integer, "in the first metric"},
-    Column{"text", string, "disassembled"},
-    Column{"inlined", integer, "innermost inlined call it lies in", "inlined_calls.id"},
+    Column{"address", address, meaning::instruction_address},
+    Column{"bytes", integer, meaning::bytes},
+    Column{"isa", string, meaning::instruction_set},
+    Column{"seen", string, meaning::seen},
+    Column{"function", integer, meaning::enclosing_function, "functions.id"},
+    Column{"source", integer, "source file of the innermost line", "sources.id"},
+    Column{"line", integer, "innermost line, where code was inlined"},
+    Column{"times", integer, meaning::executed_times},
+    Column{"cost", integer, "cost in the first metric"},
+    Column{"text", string, meaning::disassembly},
+    Column{"inlined", integer, "innermost inlined call that contains the instruction", "inlined_calls.id"},
 };
 void instructions_rows(const Answers& a, const RowSink& sink) {
     for (const auto& i : a.instructions)
@@ -100,10 +103,11 @@ void instructions_rows(const Answers& a, const RowSink& sink) {
 }
 
 constexpr std::array instruction_costs_columns{
-    Column{"address", address, "of the instruction", "instructions.address"},
-    Column{"metric", integer, "what is counted; rows that would be 0 are left out", "metrics.id"},
-    Column{"cost", integer, "of all its executions"},
-    Column{"function", integer, "it is in; code of several files may have one address", "functions.id"},
+    Column{"address", address, "address of the instruction", "instructions.address"},
+    Column{"metric", integer, "metric that is counted; there are no rows of cost 0", "metrics.id"},
+    Column{"cost", integer, "cost of all executions of the instruction"},
+    Column{"function", integer, "function that contains it; code of several files may have one address",
+           "functions.id"},
 };
 void instruction_costs_rows(const Answers& a, const RowSink& sink) {
     for (const auto& i : a.instructions)
@@ -112,12 +116,12 @@ void instruction_costs_rows(const Answers& a, const RowSink& sink) {
 }
 
 constexpr std::array lines_columns{
-    Column{"source", integer, "file", "sources.id"},
-    Column{"line", integer, "from 1"},
-    Column{"seen", string, "executed; not executed; or not observed: flow was lost where it could have run"},
-    Column{"function", integer, "the first with code of this line", "functions.id"},
-    Column{"times", integer, "the most often executed instruction of it"},
-    Column{"cost", integer, "of its instructions in the first metric"},
+    Column{"source", integer, "source file", "sources.id"},
+    Column{"line", integer, meaning::source_line},
+    Column{"seen", string, meaning::seen},
+    Column{"function", integer, "first function with code of this line", "functions.id"},
+    Column{"times", integer, meaning::most_executed},
+    Column{"cost", integer, "cost of the line's instructions in the first metric"},
 };
 void lines_rows(const Answers& a, const RowSink& sink) {
     for (const auto& l : a.lines)
@@ -126,10 +130,10 @@ void lines_rows(const Answers& a, const RowSink& sink) {
 }
 
 constexpr std::array line_costs_columns{
-    Column{"source", integer, "file", "sources.id"},
-    Column{"line", integer, "from 1"},
-    Column{"metric", integer, "what is counted; rows that would be 0 are left out", "metrics.id"},
-    Column{"cost", integer, "of the line's instructions"},
+    Column{"source", integer, "source file", "sources.id"},
+    Column{"line", integer, meaning::source_line},
+    Column{"metric", integer, "metric that is counted; there are no rows of cost 0", "metrics.id"},
+    Column{"cost", integer, "cost of the line's instructions"},
 };
 void line_costs_rows(const Answers& a, const RowSink& sink) {
     for (const auto& l : a.lines)
@@ -138,17 +142,17 @@ void line_costs_rows(const Answers& a, const RowSink& sink) {
 }
 
 constexpr std::array branches_columns{
-    Column{"address", address, "of the branch"},
-    Column{"target", address, "of a direct one"},
-    Column{"kind", string, "conditional, unconditional, call, indirect, indirect call or return"},
-    Column{"function", integer, "it is in", "functions.id"},
-    Column{"source", integer, "file", "sources.id"},
-    Column{"line", integer, "of the source"},
-    Column{"taken", integer, "times"},
-    Column{"not_taken", integer, "times"},
-    Column{"seen_taken", string, "executed, not executed or not observed"},
-    Column{"seen_not_taken", string, "executed, not executed or not observed"},
-    Column{"mispredicted", integer, "samples of it that were; null: not in the trace"},
+    Column{"address", address, meaning::branch_address},
+    Column{"target", address, meaning::branch_target},
+    Column{"kind", string, meaning::branch_kind},
+    Column{"function", integer, meaning::enclosing_function, "functions.id"},
+    Column{"source", integer, "source file", "sources.id"},
+    Column{"line", integer, meaning::source_line},
+    Column{"taken", integer, meaning::taken},
+    Column{"not_taken", integer, meaning::not_taken},
+    Column{"seen_taken", string, meaning::seen_outcome},
+    Column{"seen_not_taken", string, meaning::seen_outcome},
+    Column{"mispredicted", integer, meaning::mispredicted},
 };
 void branches_rows(const Answers& a, const RowSink& sink) {
     for (const auto& b : a.branches)
@@ -160,12 +164,12 @@ void branches_rows(const Answers& a, const RowSink& sink) {
 }
 
 constexpr std::array edges_columns{
-    Column{"from_address", address, "of the branch"},
-    Column{"to_address", address, "of the instruction that came next"},
-    Column{"from_function", integer, "it led out of", "functions.id"},
-    Column{"to_function", integer, "it led into", "functions.id"},
-    Column{"kind", string, "of the branch"},
-    Column{"times", integer, "control went that way"},
+    Column{"from_address", address, meaning::branch_address},
+    Column{"to_address", address, "address of the instruction that came next"},
+    Column{"from_function", integer, "function that contains the branch", "functions.id"},
+    Column{"to_function", integer, "function to which the branch led", "functions.id"},
+    Column{"kind", string, meaning::branch_kind},
+    Column{"times", integer, "times control went that way"},
 };
 void edges_rows(const Answers& a, const RowSink& sink) {
     for (const auto& e : a.edges)
@@ -174,10 +178,10 @@ void edges_rows(const Answers& a, const RowSink& sink) {
 }
 
 constexpr std::array edge_costs_columns{
-    Column{"from_address", address, "of the call, or of the jump that is a tail call"},
-    Column{"to_address", address, "called function"},
-    Column{"metric", integer, "what is counted", "metrics.id"},
-    Column{"inclusive", integer, "what passed between call, or tail call, and return"},
+    Column{"from_address", address, "address of the call, or of the jump that is a tail call"},
+    Column{"to_address", address, "address of the called function"},
+    Column{"metric", integer, "metric that is counted", "metrics.id"},
+    Column{"inclusive", integer, "cost between the call, or tail call, and the return"},
 };
 void edge_costs_rows(const Answers& a, const RowSink& sink) {
     for (const auto& e : a.edges)
@@ -186,11 +190,11 @@ void edge_costs_rows(const Answers& a, const RowSink& sink) {
 }
 
 constexpr std::array blocks_columns{
-    Column{"address", address, "of its first instruction"},
-    Column{"bytes", integer, "its length"},
-    Column{"instructions", integer, "in it"},
-    Column{"function", integer, "it is in", "functions.id"},
-    Column{"times", integer, "it ran"},
+    Column{"address", address, meaning::block_address},
+    Column{"bytes", integer, meaning::bytes},
+    Column{"instructions", integer, meaning::block_instructions},
+    Column{"function", integer, meaning::enclosing_function, "functions.id"},
+    Column{"times", integer, meaning::ran_times},
 };
 void blocks_rows(const Answers& a, const RowSink& sink) {
     for (const auto& b : a.blocks)
@@ -198,18 +202,19 @@ void blocks_rows(const Answers& a, const RowSink& sink) {
 }
 
 constexpr std::array loops_columns{
-    Column{"head", address, "its header: what its back edges lead to"},
-    Column{"tail", address, "the last instruction that leads back there"},
-    Column{"function", integer, "it is in", "functions.id"},
-    Column{"source", integer, "file", "sources.id"},
-    Column{"line", integer, "it begins at"},
+    Column{"head", address, meaning::loop_head},
+    Column{"tail", address, meaning::loop_tail},
+    Column{"function", integer, meaning::enclosing_function, "functions.id"},
+    Column{"source", integer, "source file", "sources.id"},
+    Column{"line", integer, meaning::first_line},
     Column{"entries", integer,
-           "times it was begun; of a DPU: runs that jump back; one that an interrupt cuts in two is one"},
-    Column{"iterations", integer, "times its head ran"},
-    Column{"cost", integer, "of all its instructions in the first metric"},
-    Column{"depth", integer, "1: in no other loop; of a DPU: none"},
-    Column{"outer", address, "head of the loop directly around it"},
-    Column{"irreducible", integer, "1: it is entered at several places, and head is one of them"},
+           "times control entered the loop from outside; of a DPU: runs that jump back, where a run that an interrupt "
+           "cuts in two counts once"},
+    Column{"iterations", integer, meaning::loop_iterations},
+    Column{"cost", integer, "cost of all instructions of the loop in the first metric"},
+    Column{"depth", integer, "number of loops it lies in, itself included; 1: the outermost; unknown of a DPU"},
+    Column{"outer", address, meaning::loop_outer},
+    Column{"irreducible", integer, meaning::irreducible},
 };
 void loops_rows(const Answers& a, const RowSink& sink) {
     for (const auto& l : a.loops)
@@ -219,14 +224,14 @@ void loops_rows(const Answers& a, const RowSink& sink) {
 }
 
 constexpr std::array calls_columns{
-    Column{"id", integer, "of the node of the call tree"},
-    Column{"parent", integer, "node that called it, or that it was entered from otherwise", "calls.id"},
-    Column{"function", integer, "that was called", "functions.id"},
+    Column{"id", integer, "number of the node of the call tree"},
+    Column{"parent", integer, "node that called this node, or from which it was entered otherwise", "calls.id"},
+    Column{"function", integer, "function that was called", "functions.id"},
     Column{"kind", string,
            "root, call, tail call, interrupt, signal; unsynchronised: who called it is not in the trace"},
-    Column{"calls", integer, "times this path was called"},
-    Column{"self", integer, "cost at its end, in the first metric"},
-    Column{"inclusive", integer, "with all below it"},
+    Column{"calls", integer, "times this path of calls was taken"},
+    Column{"self", integer, "cost at the end of the path, in the first metric"},
+    Column{"inclusive", integer, "cost with all nodes below"},
 };
 void calls_rows(const Answers& a, const RowSink& sink) {
     const std::vector<std::uint64_t> sums = answers::inclusive_costs(a, 0);
@@ -238,10 +243,10 @@ void calls_rows(const Answers& a, const RowSink& sink) {
 }
 
 constexpr std::array call_costs_columns{
-    Column{"node", integer, "of the call tree", "calls.id"},
-    Column{"metric", integer, "what is counted; rows that would be 0 are left out", "metrics.id"},
-    Column{"self", integer, "at its end"},
-    Column{"inclusive", integer, "with all below it"},
+    Column{"node", integer, "node of the call tree", "calls.id"},
+    Column{"metric", integer, "metric that is counted; there are no rows of cost 0", "metrics.id"},
+    Column{"self", integer, "cost at the end of the path"},
+    Column{"inclusive", integer, "cost with all nodes below"},
 };
 void call_costs_rows(const Answers& a, const RowSink& sink) {
     for (std::size_t m = 0; m < a.metrics.size(); ++m) {

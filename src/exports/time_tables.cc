@@ -1,16 +1,18 @@
 /// Tables of answers: the timeline, exceptions and levels.
 #include "table_cells.h"
 #include "timeline.h"
+#include "waymark/answers/meanings.h"
 
 namespace waymark::exports {
 namespace {
 
 using namespace cells;
+namespace meaning = answers::meaning;
 
 constexpr std::array tracks_columns{
-    Column{"id", integer, "of the row of the timeline"},
-    Column{"name", string, "of the core, thread or task"},
-    Column{"parent", integer, "row it is drawn below", "tracks.id"},
+    Column{"id", integer, "number of the row of the timeline"},
+    Column{"name", string, meaning::track_name},
+    Column{"parent", integer, "row below which it is drawn", "tracks.id"},
 };
 void tracks_rows(const Answers& a, const RowSink& sink) {
     std::uint64_t id = 0;
@@ -19,11 +21,12 @@ void tracks_rows(const Answers& a, const RowSink& sink) {
 
 constexpr std::array slices_columns{
     Column{"track", integer, "row of the timeline", "tracks.id"},
-    Column{"begin_time", integer, "in capture.time_unit"},
-    Column{"end_time", integer, "the first moment it was over"},
-    Column{"depth", integer, "slices around it"},
-    Column{"function", integer, "that was active", "functions.id"},
-    Column{"merged", integer, "number of slices it represents; of several, `function` took most"},
+    Column{"begin_time", integer, "time at which it begins, in capture.time_unit"},
+    Column{"end_time", integer, "time at which it was over; a mark that ends as it begins is a moment"},
+    Column{"depth", integer, meaning::slice_depth},
+    Column{"function", integer, "function that was active", "functions.id"},
+    Column{"merged", integer,
+           "number of slices that it represents; where there are several, `function` took most of the time"},
 };
 void slices_rows(const Answers& a, const RowSink& sink) {
     for (const auto& s : a.timeline.slices)
@@ -33,10 +36,10 @@ void slices_rows(const Answers& a, const RowSink& sink) {
 
 constexpr std::array marks_columns{
     Column{"track", integer, "row of the timeline", "tracks.id"},
-    Column{"begin_time", integer, "in capture.time_unit"},
-    Column{"end_time", integer, "equal: a moment"},
-    Column{"kind", string, "gap, exception, context, user data, trigger or overflow"},
-    Column{"what", string, "in words"},
+    Column{"begin_time", integer, "time at which it begins, in capture.time_unit"},
+    Column{"end_time", integer, "time at which it was over; a mark that ends as it begins is a moment"},
+    Column{"kind", string, "kind of event: gap, exception, context, user data, trigger or overflow"},
+    Column{"what", string, "text of the event"},
 };
 void marks_rows(const Answers& a, const RowSink& sink) {
     for (const auto& m : a.timeline.marks)
@@ -44,10 +47,10 @@ void marks_rows(const Answers& a, const RowSink& sink) {
 }
 
 constexpr std::array series_columns{
-    Column{"id", integer, "of the rate or value over time"},
-    Column{"name", string, "of it"},
-    Column{"unit", string, "of its values"},
-    Column{"track", integer, "it belongs to", "tracks.id"},
+    Column{"id", integer, "number of the rate or value over time"},
+    Column{"name", string, "name of the rate or value"},
+    Column{"unit", string, meaning::unit_of_values},
+    Column{"track", integer, "row of the timeline to which it belongs", "tracks.id"},
 };
 void series_rows(const Answers& a, const RowSink& sink) {
     std::uint64_t id = 0;
@@ -55,9 +58,9 @@ void series_rows(const Answers& a, const RowSink& sink) {
 }
 
 constexpr std::array points_columns{
-    Column{"series", integer, "it is of", "series.id"},
-    Column{"time", integer, "in capture.time_unit"},
-    Column{"value", real, "from then on"},
+    Column{"series", integer, "rate or value that has this point", "series.id"},
+    Column{"time", integer, "time of the point, in capture.time_unit"},
+    Column{"value", real, "value from this time on"},
 };
 void points_rows(const Answers& a, const RowSink& sink) {
     for (std::size_t i = 0; i < a.timeline.series.size(); ++i)
@@ -65,16 +68,11 @@ void points_rows(const Answers& a, const RowSink& sink) {
 }
 
 constexpr std::array exceptions_columns{
-    Column{"name", string, "IRQ, supervisor call, …"},
-    Column{"number", integer, "as the architecture counts them"},
-    Column{"times", integer, "taken"},
-    Column{"nested", integer, "of these while another was handled"},
-    Column{"returned", integer, "whose return is in the trace; the following are of these"},
-    Column{"least", integer,
-           "time from entry to return, in unit; null: not known, as of handlers that were not traced"},
-    Column{"most", integer, "the longest; null: as least"},
-    Column{"total", integer, "of all; null: as least"},
-    Column{"unit", string, "of these times: instructions or cycles"},
+    Column{"name", string, meaning::exception_name},    Column{"number", integer, meaning::exception_number},
+    Column{"times", integer, meaning::exception_times}, Column{"nested", integer, meaning::nested},
+    Column{"returned", integer, meaning::returned},     Column{"least", integer, meaning::least_time},
+    Column{"most", integer, meaning::most_time},        Column{"total", integer, meaning::sum_of_times},
+    Column{"unit", string, meaning::unit_of_times},
 };
 void exceptions_rows(const Answers& a, const RowSink& sink) {
     for (const auto& e : a.exceptions)
@@ -84,11 +82,9 @@ void exceptions_rows(const Answers& a, const RowSink& sink) {
 }
 
 constexpr std::array levels_columns{
-    Column{"id", integer, "of the level"},
-    Column{"level", string, "EL0 to EL3, or Hyp; null: the trace does not carry it"},
-    Column{"security", string, "Secure, Non-secure, Root or Realm"},
-    Column{"state", string, "AArch64 or AArch32"},
-    Column{"entered", integer, "times it was changed to"},
+    Column{"id", integer, "number of the level"},       Column{"level", string, meaning::level},
+    Column{"security", string, meaning::security},      Column{"state", string, meaning::state},
+    Column{"entered", integer, meaning::level_entered},
 };
 void levels_rows(const Answers& a, const RowSink& sink) {
     std::uint64_t id = 0;
@@ -98,9 +94,9 @@ void levels_rows(const Answers& a, const RowSink& sink) {
 }
 
 constexpr std::array level_costs_columns{
-    Column{"level", integer, "it is of", "levels.id"},
-    Column{"metric", integer, "what is counted", "metrics.id"},
-    Column{"cost", integer, "of the code that ran there"},
+    Column{"level", integer, "level at which the code ran", "levels.id"},
+    Column{"metric", integer, "metric that is counted", "metrics.id"},
+    Column{"cost", integer, "cost of the code that ran at the level"},
 };
 void level_costs_rows(const Answers& a, const RowSink& sink) {
     for (std::size_t l = 0; l < a.levels.size(); ++l)

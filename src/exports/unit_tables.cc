@@ -1,18 +1,20 @@
 /// Tables of answers: charts, and tables that only one unit has.
 #include "table_cells.h"
+#include "waymark/answers/meanings.h"
 
 namespace waymark::exports {
 namespace {
 
 using namespace cells;
+namespace meaning = answers::meaning;
 
 constexpr std::array charts_columns{
-    Column{"id", integer, "of the chart"},
-    Column{"kind", string, "histogram or shares"},
-    Column{"title", string, "of it"},
-    Column{"x_unit", string, "of the bars' labels"},
-    Column{"y_unit", string, "of the bars' values"},
-    Column{"note", string, "to be read with it"},
+    Column{"id", integer, "number of the chart"},
+    Column{"kind", string, "how the chart is drawn: histogram or shares"},
+    Column{"title", string, "title of the chart or table"},
+    Column{"x_unit", string, "unit of the bars' labels"},
+    Column{"y_unit", string, "unit of the bars' values"},
+    Column{"note", string, meaning::remark},
 };
 void charts_rows(const Answers& a, const RowSink& sink) {
     std::uint64_t id = 0;
@@ -23,11 +25,11 @@ void charts_rows(const Answers& a, const RowSink& sink) {
 }
 
 constexpr std::array bars_columns{
-    Column{"chart", integer, "it is in", "charts.id"},
-    Column{"position", integer, "from 0"},
-    Column{"label", string, "of the bar"},
-    Column{"value", integer, "of it"},
-    Column{"note", string, "to be read with it"},
+    Column{"chart", integer, "chart that contains the bar", "charts.id"},
+    Column{"position", integer, "place of the bar in the chart, from 0"},
+    Column{"label", string, "label of the bar"},
+    Column{"value", integer, "value of the bar"},
+    Column{"note", string, meaning::remark},
 };
 void bars_rows(const Answers& a, const RowSink& sink) {
     for (std::size_t c = 0; c < a.charts.size(); ++c)
@@ -38,9 +40,9 @@ void bars_rows(const Answers& a, const RowSink& sink) {
 }
 
 constexpr std::array unit_tables_columns{
-    Column{"id", integer, "of a table that only one unit has"},
-    Column{"title", string, "of it"},
-    Column{"note", string, "to be read with it"},
+    Column{"id", integer, "number of the table, which only one kind of trace unit has"},
+    Column{"title", string, "title of the chart or table"},
+    Column{"note", string, meaning::remark},
 };
 void unit_tables_rows(const Answers& a, const RowSink& sink) {
     std::uint64_t id = 0;
@@ -48,11 +50,11 @@ void unit_tables_rows(const Answers& a, const RowSink& sink) {
 }
 
 constexpr std::array unit_cells_columns{
-    Column{"unit_table", integer, "it is in", "unit_tables.id"},
-    Column{"row_number", integer, "from 0"},
-    Column{"column_number", integer, "from 0"},
-    Column{"column_name", string, "what the column is called"},
-    Column{"value", string, "numbers as decimal digits"},
+    Column{"unit_table", integer, "table that contains the cell", "unit_tables.id"},
+    Column{"row_number", integer, "row of the cell, from 0"},
+    Column{"column_number", integer, "column of the cell, from 0"},
+    Column{"column_name", string, "name of the column"},
+    Column{"value", string, "value of the cell; numbers as decimal digits"},
 };
 void unit_cells_rows(const Answers& a, const RowSink& sink) {
     for (std::size_t t = 0; t < a.tables.size(); ++t)

@@ -228,7 +228,7 @@ TEST_F(Sqlite, Answers) {
                      "JOIN functions f ON f.id = c.function WHERE f.name = 'compare'"),
               "instructions|15\ncycles|16\n");
     EXPECT_EQ(select(file, "SELECT refers_to, what FROM schema WHERE table_name='edges' AND column_name='to_function'"),
-              "functions.id|it led into\n");
+              "functions.id|function to which the branch led\n");
     for (const ExampleQuery& example : example_queries()) static_cast<void>(select(file, std::string(example.sql)));
 }
 
@@ -258,7 +258,8 @@ TEST_F(Sqlite, TheShellFindsItWhole) {
     WM_NEEDS_TOOL("sqlite3");
     const auto file = write(small_answers());
     EXPECT_EQ(run("sqlite3 " + shell_word(file) + " 'pragma integrity_check'").output, "ok\n");
-    EXPECT_NE(run("sqlite3 " + shell_word(file) + " '.schema edges'").output.find("-- it led into → functions.id"),
+    EXPECT_NE(run("sqlite3 " + shell_word(file) + " '.schema edges'")
+                  .output.find("-- function to which the branch led → functions.id"),
               std::string::npos);
 }
 

@@ -22,6 +22,7 @@
 #include <type_traits>
 
 #include "waymark/answers/answers.h"
+#include "waymark/answers/meanings.h"
 
 namespace waymark::answers {
 
@@ -53,9 +54,9 @@ concept Of = std::same_as<std::remove_const_t<T>, Row>;
 template <class W>
 void fields(W& w, Of<Finding> auto& r) {
     w.choice("severity", r.severity, severities, "how bad it is");
-    w.text("what", r.what, "a sentence");
-    w.text("todo", r.todo, "what to do");
-    w.maybe("offset", r.offset, "offset in the capture's buffer");
+    w.text("what", r.what, meaning::finding);
+    w.text("todo", r.todo, meaning::remedy);
+    w.maybe("offset", r.offset, "offset in the capture's buffer, in bytes");
     w.number("of_names", r.of_names, "1: a warning only about names of code");
     w.text("unused_file", r.unused_file, "a file that was given and that the capture does not need");
     w.number("captures", r.captures,
@@ -63,23 +64,23 @@ void fields(W& w, Of<Finding> auto& r) {
 }
 template <class W>
 void fields(W& w, Of<Trust> auto& r) {
-    w.text("view", r.view, "view whose figures are described");
-    w.text("exact", r.exact, "clauses: what is exact");
-    w.text("estimated", r.estimated, "clauses: what is estimated");
-    w.text("not_known", r.not_known, "clauses: what is not known");
+    w.text("view", r.view, meaning::trust_view);
+    w.text("exact", r.exact, meaning::trust_exact);
+    w.text("estimated", r.estimated, meaning::trust_estimated);
+    w.text("not_known", r.not_known, meaning::trust_not_known);
 }
 template <class W>
 void fields(W& w, Of<Figure> auto& r) {
-    w.text("name", r.name, "name of the figure");
-    w.text("value", r.value, "as it is printed");
-    w.text("note", r.note, "remark on the figure");
+    w.text("name", r.name, meaning::figure_name);
+    w.text("value", r.value, meaning::figure_value);
+    w.text("note", r.note, meaning::remark);
 }
 template <class W>
 void fields(W& w, Of<Metric> auto& r) {
-    w.text("name", r.name, "instructions, cycles, samples, or a counter's event");
-    w.text("unit", r.unit, "unit of the values");
-    w.number("exact", r.exact, "1: exact; 0: an estimate, from samples or from stretches of the run");
-    w.text("note", r.note, "what it leaves out");
+    w.text("name", r.name, meaning::metric_name);
+    w.text("unit", r.unit, meaning::unit_of_values);
+    w.number("exact", r.exact, "1: exact; 0: an estimate from samples or stretches of the run");
+    w.text("note", r.note, "what the metric leaves out");
     w.number("stretches", r.stretches, "of an estimate from stretches of the run: how many; else 0");
     w.text("set", r.set, "of a sum of captures that count different metrics: what the captures of this column count");
     w.number("captures", r.captures, "number of these captures");
@@ -87,16 +88,16 @@ void fields(W& w, Of<Metric> auto& r) {
 template <class W>
 void fields(W& w, Of<AccountRow> auto& r) {
     w.choice("reason", r.reason, account_reason_words, "what became of a part of the run (account.md)");
-    w.text("of", r.of, "a protocol or an image; empty: none in particular");
-    w.number("times", r.times, "stretches");
-    w.maybe("bytes", r.bytes, "bytes of trace");
-    w.maybe("instructions", r.instructions, "instructions that ran");
-    w.maybe("ranges", r.ranges, "executions of blocks; of `no address`: waypoints; of `uncommitted`: P0 elements");
-    w.maybe("records", r.records, "samples of SPE, readings of a DPU");
+    w.text("of", r.of, meaning::account_of);
+    w.number("times", r.times, meaning::account_times);
+    w.maybe("bytes", r.bytes, meaning::account_bytes);
+    w.maybe("instructions", r.instructions, meaning::account_instructions);
+    w.maybe("ranges", r.ranges, meaning::account_ranges);
+    w.maybe("records", r.records, meaning::account_records);
 }
 template <class W>
 void fields(W& w, Of<MergedPart> auto& r) {
-    w.text("capture", r.capture, "its name");
+    w.text("capture", r.capture, "name of the capture");
     w.number("times", r.times, "how often it is among the answers");
     w.number("trace_bytes", r.trace_bytes, "size of its trace, each time");
 }
@@ -109,9 +110,9 @@ void fields(W& w, Of<Image::Segment> auto& r) {
 }
 template <class W>
 void fields(W& w, Of<Image> auto& r) {
-    w.text("name", r.name, "short name");
-    w.text("path", r.path, "what was opened; empty: nothing");
-    w.text("build_id", r.build_id, "hexadecimal; empty: none");
+    w.text("name", r.name, meaning::image_name);
+    w.text("path", r.path, meaning::opened_path);
+    w.text("build_id", r.build_id, meaning::build_id);
     w.text("recorded", r.recorded, "its path on the recorded machine; empty: not known");
     w.maybe("has_symbols", r.has_symbols, "its file has the symbols of all functions");
     w.number("whole", r.whole, "1: all its code is known, also code that never ran");
@@ -120,19 +121,19 @@ void fields(W& w, Of<Image> auto& r) {
 }
 template <class W>
 void fields(W& w, Of<SourceFile> auto& r) {
-    w.text("path", r.path, "as debug information has it");
+    w.text("path", r.path, meaning::debug_path);
     w.list("lines", r.lines, "its text, where it was found");
 }
 template <class W>
 void fields(W& w, Of<Function> auto& r) {
-    w.text("name", r.name, "name for display");
-    w.text("linkage_name", r.linkage_name, "as in the symbol table; empty: not from one");
+    w.text("name", r.name, meaning::function_name);
+    w.text("linkage_name", r.linkage_name, meaning::linkage_name);
     w.index("image", r.image, IndexedTable::images, "image that contains it");
-    w.address("address", r.address, "address of its first instruction, as traced");
-    w.number("bytes", r.bytes, "its length; 0: not known");
+    w.address("address", r.address, meaning::function_address);
+    w.number("bytes", r.bytes, meaning::bytes);
     w.index("source", r.source, IndexedTable::sources, "file in which it begins");
-    w.number("line", r.line, "line at which it begins; 0: not known");
-    w.number("synthetic", r.synthetic, "1: a task, an interrupt or a gap instead of code of the program");
+    w.number("line", r.line, meaning::first_line);
+    w.number("synthetic", r.synthetic, meaning::synthetic);
     w.text("declared_name", r.declared_name, "linkage name of the function that its author wrote");
     w.index("declared_source", r.declared_source, IndexedTable::sources, "file of its declaration");
     w.number("declared_line", r.declared_line, "line of its declaration; 0: not known");
@@ -151,16 +152,16 @@ void fields(W& w, Of<InlinedCall> auto& r) {
 }
 template <class W>
 void fields(W& w, Of<Instruction> auto& r) {
-    w.address("address", r.address, "as traced");
-    w.number("bytes", r.bytes, "its length");
-    w.choice("isa", r.isa, isas, "its instruction set");
+    w.address("address", r.address, meaning::instruction_address);
+    w.number("bytes", r.bytes, meaning::bytes);
+    w.choice("isa", r.isa, isas, "instruction set");
     w.choice("seen", r.seen, seen, "whether it ran");
     w.index("function", r.function, IndexedTable::functions, "function that contains it");
     w.index("source", r.source, IndexedTable::sources, "file of its innermost line");
-    w.number("line", r.line, "innermost line, if code was inlined");
-    w.number("times", r.times, "times it was executed, if flow is known");
+    w.number("line", r.line, "innermost line, where code was inlined");
+    w.number("times", r.times, meaning::executed_times);
     w.list("costs", r.costs, "by metric; empty: `times` says it all");
-    w.text("text", r.text, "disassembly");
+    w.text("text", r.text, meaning::disassembly);
     w.index("inlined", r.inlined, IndexedTable::inlined, "innermost inlined call that contains it");
     w.number("discriminator", r.discriminator, "discriminator of its line");
 }
@@ -169,30 +170,30 @@ void fields(W& w, Of<Statement> auto& r) {
     w.address("address", r.address, "address of the instruction");
     w.index("function", r.function, IndexedTable::functions, "function that contains it");
     w.index("source", r.source, IndexedTable::sources, "file");
-    w.number("line", r.line, "line in the source file");
+    w.number("line", r.line, meaning::source_line);
 }
 template <class W>
 void fields(W& w, Of<Line> auto& r) {
     w.index("source", r.source, IndexedTable::sources, "file");
-    w.address("line", r.line, "line number, from 1");
+    w.address("line", r.line, meaning::source_line);
     w.choice("seen", r.seen, seen, "whether it ran");
     w.index("function", r.function, IndexedTable::functions, "the first with code of this line");
-    w.number("times", r.times, "execution count of its most often executed instruction");
+    w.number("times", r.times, meaning::most_executed);
     w.list("costs", r.costs, "costs of its instructions, by metric");
 }
 template <class W>
 void fields(W& w, Of<Branch> auto& r) {
     w.address("address", r.address, "address of the branch");
-    w.address("target", r.target, "target of a direct branch; else 0");
-    w.choice("kind", r.kind, branches, "kind of the instruction");
+    w.address("target", r.target, meaning::branch_target);
+    w.choice("kind", r.kind, branches, "kind of the branch");
     w.index("function", r.function, IndexedTable::functions, "function that contains it");
     w.index("source", r.source, IndexedTable::sources, "file");
-    w.number("line", r.line, "line in the source file");
-    w.number("taken", r.taken, "times it was taken");
-    w.number("not_taken", r.not_taken, "times it was not taken");
+    w.number("line", r.line, meaning::source_line);
+    w.number("taken", r.taken, meaning::taken);
+    w.number("not_taken", r.not_taken, meaning::not_taken);
     w.choice("seen_taken", r.seen_taken, seen, "whether it was ever taken");
     w.choice("seen_not_taken", r.seen_not_taken, seen, "whether it was ever not taken");
-    w.maybe("mispredicted", r.mispredicted, "number of its samples that were mispredicted");
+    w.maybe("mispredicted", r.mispredicted, meaning::mispredicted);
 }
 template <class W>
 void fields(W& w, Of<Edge> auto& r) {
@@ -206,34 +207,34 @@ void fields(W& w, Of<Edge> auto& r) {
 }
 template <class W>
 void fields(W& w, Of<Block> auto& r) {
-    w.address("address", r.address, "address of its first instruction");
-    w.number("bytes", r.bytes, "its length");
-    w.number("instructions", r.instructions, "number of instructions");
+    w.address("address", r.address, meaning::block_address);
+    w.number("bytes", r.bytes, meaning::bytes);
+    w.number("instructions", r.instructions, meaning::block_instructions);
     w.index("function", r.function, IndexedTable::functions, "function that contains it");
-    w.number("times", r.times, "times it ran");
+    w.number("times", r.times, meaning::ran_times);
 }
 template <class W>
 void fields(W& w, Of<Loop> auto& r) {
-    w.address("head", r.head, "its first instruction");
-    w.address("tail", r.tail, "last instruction that branches back to the head");
+    w.address("head", r.head, meaning::loop_head);
+    w.address("tail", r.tail, meaning::loop_tail);
     w.index("function", r.function, IndexedTable::functions, "function that contains it");
     w.index("source", r.source, IndexedTable::sources, "file");
-    w.number("line", r.line, "line in the source file");
-    w.number("entries", r.entries, "times it was entered from outside");
-    w.number("iterations", r.iterations, "times its head ran");
+    w.number("line", r.line, meaning::source_line);
+    w.number("entries", r.entries, meaning::loop_entries);
+    w.number("iterations", r.iterations, meaning::loop_iterations);
     w.list("costs", r.costs, "costs of all its instructions, by metric");
-    w.number("depth", r.depth, "1: in no other loop; 0: not known");
-    w.number("irreducible", r.irreducible, "1: entered at several places");
-    w.maybe("outer", r.outer, "head of the enclosing loop");
+    w.number("depth", r.depth, meaning::loop_depth);
+    w.number("irreducible", r.irreducible, meaning::irreducible);
+    w.maybe("outer", r.outer, meaning::loop_outer);
 }
 template <class W>
 void fields(W& w, Of<ImageRange> auto& r) {
     w.index("image", r.image, IndexedTable::images, "image that contains the code");
     w.address("first", r.first, "first instruction, as in the file");
     w.address("last", r.last, "last instruction, as in the file");
-    w.choice("isa", r.isa, isas, "its instruction set");
-    w.number("instructions", r.instructions, "number of instructions");
-    w.number("times", r.times, "times it ran");
+    w.choice("isa", r.isa, isas, "instruction set");
+    w.number("instructions", r.instructions, meaning::block_instructions);
+    w.number("times", r.times, meaning::ran_times);
     w.number("taken", r.taken, "times its last instruction branched");
     w.number("not_taken", r.not_taken, "times its last instruction was a branch that was not taken");
 }
@@ -265,12 +266,12 @@ void fields(W& w, Of<TimeAxis> auto& r) {
 }
 template <class W>
 void fields(W& w, Of<Track> auto& r) {
-    w.text("name", r.name, "name of a core, thread or task");
+    w.text("name", r.name, meaning::track_name);
     w.index("parent", r.parent, IndexedTable::tracks, "track below which it is drawn");
 }
 template <class W>
 void fields(W& w, Of<TimelineSample> auto& r) {
-    w.text("capture", r.capture, "its name");
+    w.text("capture", r.capture, "name of the capture");
     w.index("track", r.track, IndexedTable::tracks, "its own track; its others are behind it");
     w.number("order", r.order, "hash of its name: captures with the smallest ones are kept");
     w.number("contents", r.contents, "hash of its timeline");
@@ -284,8 +285,8 @@ void fields(W& w, Of<Slice> auto& r) {
     w.address("end", r.end, "after the last moment");
     w.index("track", r.track, IndexedTable::tracks, "track that contains it");
     w.index("function", r.function, IndexedTable::functions, "active function");
-    w.number("depth", r.depth, "nesting depth");
-    w.number("merged", r.merged, "number of slices that it represents");
+    w.number("depth", r.depth, meaning::slice_depth);
+    w.number("merged", r.merged, meaning::merged);
 }
 template <class W>
 void fields(W& w, Of<TimelineMark> auto& r) {
@@ -303,53 +304,53 @@ void fields(W& w, Of<Series::Point> auto& r) {
 template <class W>
 void fields(W& w, Of<Series> auto& r) {
     w.text("name", r.name, "name of the rate or value");
-    w.text("unit", r.unit, "unit of the values");
+    w.text("unit", r.unit, meaning::unit_of_values);
     w.index("track", r.track, IndexedTable::tracks, "track to which it belongs");
     w.list("points", r.points, "its values");
 }
 template <class W>
 void fields(W& w, Of<ExceptionRow> auto& r) {
-    w.text("name", r.name, "name of the exception");
-    w.number("number", r.number, "number of the exception");
-    w.number("times", r.times, "times it was taken");
-    w.number("nested", r.nested, "times it was taken while another was active");
-    w.number("least", r.least, "minimum time from entry to return, of those that returned");
-    w.number("most", r.most, "maximum of these times");
-    w.number("sum", r.sum, "sum of these times");
-    w.number("returned", r.returned, "number that returned");
-    w.text("unit", r.unit, "unit of least, most and sum");
+    w.text("name", r.name, meaning::exception_name);
+    w.number("number", r.number, meaning::exception_number);
+    w.number("times", r.times, meaning::exception_times);
+    w.number("nested", r.nested, meaning::nested);
+    w.number("least", r.least, meaning::least_time);
+    w.number("most", r.most, meaning::most_time);
+    w.number("sum", r.sum, meaning::sum_of_times);
+    w.number("returned", r.returned, meaning::returned);
+    w.text("unit", r.unit, meaning::unit_of_times);
 }
 template <class W>
 void fields(W& w, Of<LevelRow> auto& r) {
-    w.text("security", r.security, "security state");
-    w.text("level", r.level, "exception level; empty: not in the trace");
-    w.text("state", r.state, "AArch64 or AArch32");
-    w.number("entered", r.entered, "times it was entered");
+    w.text("security", r.security, meaning::security);
+    w.text("level", r.level, meaning::level);
+    w.text("state", r.state, meaning::state);
+    w.number("entered", r.entered, meaning::level_entered);
     w.list("costs", r.costs, "costs of all its instructions, by metric");
 }
 template <class W>
 void fields(W& w, Of<Chart::Bar> auto& r) {
-    w.text("label", r.label, "of the bar");
-    w.number("value", r.value, "of the bar");
-    w.text("note", r.note, "to be read with it");
+    w.text("label", r.label, "label of the bar");
+    w.number("value", r.value, "value of the bar");
+    w.text("note", r.note, meaning::remark);
 }
 template <class W>
 void fields(W& w, Of<Chart> auto& r) {
-    w.choice("kind", r.kind, charts, "how it is drawn");
-    w.text("title", r.title, "of it");
-    w.text("x_unit", r.x_unit, "of the labels");
-    w.text("y_unit", r.y_unit, "of the values");
-    w.text("note", r.note, "to be read with it");
+    w.choice("kind", r.kind, charts, "how the chart is drawn");
+    w.text("title", r.title, "title of the chart");
+    w.text("x_unit", r.x_unit, "unit of the bars' labels");
+    w.text("y_unit", r.y_unit, "unit of the bars' values");
+    w.text("note", r.note, meaning::remark);
     w.list("bars", r.bars, "its values");
 }
 template <class W>
 void fields(W& w, Of<Column> auto& r) {
-    w.text("name", r.name, "for programs");
-    w.text("head", r.head, "for readers");
-    w.choice("type", r.type, columns, "of its cells");
-    w.text("what", r.what, "its meaning");
-    w.text("unit", r.unit, "of its values");
-    w.text("refers", r.refers, "to another table");
+    w.text("name", r.name, "name for programs");
+    w.text("head", r.head, "head for readers");
+    w.choice("type", r.type, columns, "type of its cells");
+    w.text("what", r.what, "meaning of the column");
+    w.text("unit", r.unit, meaning::unit_of_values);
+    w.text("refers", r.refers, "column of another table to which the values refer");
 }
 /// A cell as the file has it: which alternative its value is, and that.
 struct StoredCell {
@@ -368,12 +369,12 @@ inline constexpr std::array<std::string_view, 6> values{"nothing",       "flag",
                                                         "signed number", "real number", "text"};
 template <class W>
 void fields(W& w, Of<StoredCell> auto& r) {
-    w.text("shown", r.shown, "for readers");
-    w.choice("kind", r.kind, values, "what its value is");
+    w.text("shown", r.shown, "text for readers");
+    w.choice("kind", r.kind, values, "kind of the value");
     w.number("number", r.number, "a flag or number; a signed one in two's complement");
     w.real("real", r.real, "a real number");
     w.text("text", r.text, "a text");
-    w.choice("colour", r.colour, colours, "it is shown in");
+    w.choice("colour", r.colour, colours, "colour in which it is shown");
 }
 struct StoredTable {
     std::string title{}, note{};
@@ -382,8 +383,8 @@ struct StoredTable {
 };
 template <class W>
 void fields(W& w, Of<StoredTable> auto& r) {
-    w.text("title", r.title, "of the table");
-    w.text("note", r.note, "to be read with it");
+    w.text("title", r.title, "title of the table");
+    w.text("note", r.note, meaning::remark);
     w.list("columns", r.columns, "what its cells are");
     w.list("cells", r.cells, "row by row");
 }
@@ -396,12 +397,12 @@ struct AnswersHead {
 };
 template <class W>
 void fields(W& w, Of<AnswersHead> auto& r) {
-    w.text("capture", r.capture, "its name");
+    w.text("capture", r.capture, "name of the capture");
     w.text("unit", r.unit, "name of the unit that recorded it");
-    w.text("version", r.version, "version of Waymark that made the file");
-    w.number("trace_bytes", r.trace_bytes, "size of the trace");
-    w.number("cut", r.cut, "1: the capture could not be read completely; `health` says why");
-    w.number("resolution", r.resolution, "slices shorter than this were merged; 0: none were");
+    w.text("version", r.version, meaning::version);
+    w.number("trace_bytes", r.trace_bytes, meaning::trace_bytes);
+    w.number("cut", r.cut, meaning::cut);
+    w.number("resolution", r.resolution, meaning::finest);
 }
 
 /// The tables that answers hold as they are, in the order of the file: `table(name, rows, what)` for each.
