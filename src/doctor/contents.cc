@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <charconv>
 #include <map>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -104,13 +107,22 @@ unsigned digit(char c) {
 /// The numbers in a text, each with its digits.
 struct Numbers {
     std::vector<std::string_view> tokens;
-    std::uint64_t strange = 0;  ///< what is neither number nor punctuation
-    bool prefixed = false;      ///< 0x before numbers, as debuggers print words
-    bool dumped = false;        ///< lines begin with an address and a colon, without 0x: xxd
+    std::uint64_t strange = 0;   ///< what is neither number nor punctuation
+    std::uint64_t prefixed = 0;  ///< numbers with 0x before them, as debuggers print words
+    std::uint64_t repeated = 0;  ///< numbers that stand for equal ones before them
+    std::string words{};         ///< what else was on the line before
+    bool dumped = false;         ///< lines begin with an address and a colon, without 0x: xxd
 };
+
+/// What somebody typed, and not what a debugger answered.
+bool is_prompt(std::string_view line) {
+    constexpr std::array prompts{"(gdb)"sv, "(lldb)"sv, ">"sv, "pyocd>"sv, "J-Link>"sv, "$ "sv, "# "sv};
+    return std::any_of(prompts.begin(), prompts.end(), [&](std::string_view p) { return line.starts_with(p); });
+}
 
 /// A line without comment, address and the column of characters.
 std::string_view numbers_of_line(std::string_view line, Numbers& out) {
+    if (is_prompt(line)) return {};
     for (const std::string_view comment : {"//"sv, "#"sv, "--"sv}) line = line.substr(0, line.find(comment));
     if (const auto bar = line.find('|'); bar != line.npos && line.find('|', bar + 1) != line.npos)
         line = line.substr(0, bar);  // hexdump -C
@@ -127,29 +139,65 @@ std::string_view numbers_of_line(std::string_view line, Numbers& out) {
     return line;
 }
 
+/// gdb prints `0x0 <repeats 14 times>` for 14 equal numbers; `rest` begins behind `repeats`.
+std::size_t repeat(std::vector<std::string_view>& row, std::string_view& rest) {
+    constexpr std::size_t most = 1U << 20;
+    const auto end = std::min(rest.find('>'), rest.size());
+    const std::string_view times = rest.substr(std::min(rest.find_first_not_of(' '), end), end);
+    std::size_t count = 0;
+    std::from_chars(times.data(), times.data() + times.size(), count);
+    rest.remove_prefix(end);
+    if (count < 2 || count > most) return 0;
+    row.insert(row.end(), count - 1, std::string_view(row.back()));
+    return count - 1;
+}
+
 void add_line(std::string_view line, Numbers& out) {
     line = numbers_of_line(line, out);
     std::vector<std::string_view> row;
-    constexpr std::string_view separators = " \t\r,;{}()[]";
+    std::vector<std::string_view> plain;  // numbers without 0x
+    std::string words;
+    std::uint64_t strange = 0, prefixed = 0, repeated = 0;
+    constexpr std::string_view separators = " \t\r,;=<>{}()[]";
     while (!line.empty()) {
         const auto first = line.find_first_not_of(separators);
         if (first == line.npos) break;
         line.remove_prefix(first);
         std::string_view token = line.substr(0, line.find_first_of(separators));
         line.remove_prefix(token.size());
-        if (token.starts_with("0x") || token.starts_with("0X")) {
+        const bool hexadecimal = token.starts_with("0x") || token.starts_with("0X");
+        if (hexadecimal) {
             token.remove_prefix(2);
-            out.prefixed = true;
+            ++prefixed;
+        } else if (token == "repeats" && !row.empty()) {
+            repeated += repeat(row, line);
+            continue;
+        } else if (token[0] == '$' ||
+                   std::none_of(token.begin(), token.end(), [](unsigned char c) { return std::isalnum(c) != 0; })) {
+            continue;  // a value's name in gdb, an arrow, the dots at the end of a list
         } else if (token.starts_with("0b")) {
             token.remove_prefix(2);
         }
-        if (token.empty() || !std::all_of(token.begin(), token.end(), is_hex))
-            ++out.strange;
-        else
+        if (token.empty() || !std::all_of(token.begin(), token.end(), is_hex)) {
+            ++strange;
+            words.append(token).push_back(' ');
+        } else {
             row.push_back(token);
+            if (!hexadecimal) plain.push_back(token);
+        }
     }
+    // Among numbers with 0x the others count lines, and words that stand in each line are heads: source, destination.
+    const bool listing = prefixed != 0 && prefixed * 2 >= row.size() - repeated;
+    if (listing && prefixed < row.size() - repeated)
+        std::erase_if(row, [&](std::string_view t) {
+            return std::any_of(plain.begin(), plain.end(), [&](std::string_view p) { return p.data() == t.data(); });
+        });
+    if (!listing || words != out.words) out.strange += strange;
+    if (listing) out.words = std::move(words);
+    out.prefixed += prefixed;
+    out.repeated += repeated;
     // od and hexdump: an address without a colon, of another width than the numbers.
-    if (row.size() >= 2 && row[0].size() >= 6 && row[0].size() != row[1].size() &&
+    if (!listing && row.size() >= 2 && row[0].size() >= 6 && row[0].size() != row[1].size() &&
         std::all_of(row.begin() + 1, row.end(), [&](std::string_view t) { return t.size() == row[1].size(); }))
         row.erase(row.begin());
     else if (row.size() == 1 && row[0].size() >= 6 && row[0].size() <= 8 && !out.tokens.empty() &&
@@ -183,6 +231,26 @@ std::vector<std::uint8_t> bytes_of(const std::vector<std::string_view>& tokens, 
             out.push_back(static_cast<std::uint8_t>(value));
             value = bits = 0;
         }
+    return out;
+}
+
+/// The values as bytes or words, in the order in which memory has them; words in the other one too.
+std::vector<DecodedText> values_in(const std::vector<std::string_view>& tokens, unsigned word_size) {
+    std::vector<std::uint8_t> little;
+    for (const std::string_view token : tokens) {
+        std::uint32_t value = 0;
+        std::from_chars(token.data(), token.data() + token.size(), value, 16);
+        for (unsigned byte = 0; byte < word_size; ++byte)
+            little.push_back(static_cast<std::uint8_t>(value >> 8 * byte));
+    }
+    constexpr const char* digits = "in hexadecimal digits, without leading zeros";
+    if (word_size == 1) return {{fmt::format("bytes {}", digits), std::move(little)}};
+    std::vector<std::uint8_t> big = little;
+    swap_words(big, word_size);
+    std::vector<DecodedText> out;
+    out.push_back({fmt::format("words of {} bits {}", 8 * word_size, digits), std::move(little)});
+    out.push_back({fmt::format("words of {} bits {}, the byte at the lowest address first", 8 * word_size, digits),
+                   std::move(big)});
     return out;
 }
 
@@ -226,6 +294,12 @@ std::vector<DecodedText> decode_text(Bytes text) {
     for (const std::string_view token : numbers.tokens) ++widths[token.size()];
     const auto most = std::max_element(widths.begin(), widths.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
+    // gdb and scripts print numbers without leading zeros.
+    constexpr std::size_t least_words = 8, byte_digits = 2, word_digits = 8;
+    const std::size_t longest = widths.rbegin()->first;
+    if (widths.size() > 1 && numbers.prefixed >= least_words &&
+        numbers.prefixed + numbers.repeated == numbers.tokens.size() && longest <= word_digits)
+        return values_in(numbers.tokens, longest <= byte_digits ? 1 : 4);
     const std::size_t width = most->first;
     if (most->second * 8 < numbers.tokens.size() * 7) return {};
     // Words of another width are stray text; a last one may be short.
@@ -249,8 +323,8 @@ std::vector<DecodedText> decode_text(Bytes text) {
     DecodedText turned{fmt::format("words of {} bits in {}, most significant byte first", word_size * 8, digits),
                        std::move(bytes)};
     std::vector<DecodedText> out;
-    out.push_back(std::move(numbers.dumped && !numbers.prefixed ? as_written : turned));
-    out.push_back(std::move(numbers.dumped && !numbers.prefixed ? turned : as_written));
+    out.push_back(std::move(numbers.dumped && numbers.prefixed == 0 ? as_written : turned));
+    out.push_back(std::move(numbers.dumped && numbers.prefixed == 0 ? turned : as_written));
     return out;
 }
 

@@ -214,7 +214,25 @@ TEST_F(Dumps, TextThatHoldsTraceIsReadAsTheTrace) {
         dump += "  |................|\n";
         debugger += "\n";
     }
+    // As gdb and scripts print words: without leading zeros, equal ones once, with heads and numbers of lines.
+    std::vector<std::string> values;
+    for (std::size_t at = 0; at < bytes.size(); at += 4) {
+        const std::string all = word(at, false);
+        values.push_back("0x" + all.substr(std::min(all.find_first_not_of('0'), all.size() - 1)));
+    }
+    std::string array = "(gdb) p/x *(unsigned (*)[64])0x20000000\n$1 = {", pairs;
+    for (std::size_t i = 0; i < values.size();) {
+        std::size_t same = 1;
+        while (i + same < values.size() && values[i + same] == values[i]) ++same;
+        array += values[i] + (same > 1 ? " <repeats " + std::to_string(same) + " times>" : "") + ", ";
+        i += same;
+    }
+    array += "}\n(gdb) \n";
+    for (std::size_t i = 0; i + 1 < values.size(); i += 2)
+        pairs += "[" + std::to_string(i / 2) + "] source=" + values[i] + " -> destination=" + values[i + 1] + "\n";
     for (const auto& [what, text] : {std::pair{"xxd", xxd},
+                                     {"an array of gdb", array},
+                                     {"pairs", pairs},
                                      {"hexdump -C", dump},
                                      {"a debugger", debugger},
                                      {".coe", coe},
