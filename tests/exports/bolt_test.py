@@ -18,11 +18,6 @@ from scratch import Folder  # noqa: E402
 WAYMARK, SOURCE = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
 
 
-def newest(name):
-    """An LLVM tool, with or without a version after its name; the newest if there are several."""
-    return (name, *(f"{name}-{version}" for version in range(30, 14, -1)))
-
-
 def as_perf2bolt(path):
     """BOLT chooses its function by the name it is called by, and does not know `perf2bolt-16`: resolve the link."""
     path = pathlib.Path(path)
@@ -112,7 +107,7 @@ class Bolt(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PERF2BOLT, BOLT = (recorded.need(newest(tool), "bolt-16") for tool in ("perf2bolt", "llvm-bolt"))
+    PERF2BOLT, BOLT = (recorded.need(recorded.newest(tool), "bolt-16") for tool in ("perf2bolt", "llvm-bolt"))
     PERF2BOLT = as_perf2bolt(PERF2BOLT)
     TOOLS = "aarch64-linux-gnu-"
     for tool in ("nm", "objdump"):

@@ -14,6 +14,8 @@ import subprocess
 import sys
 import unittest
 
+import recorded
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from scratch import Folder, HANGS  # noqa: E402
 
@@ -81,10 +83,6 @@ leave:
 """
 MISPREDICTED, PREDICTED, ABORTED = 1, 2, 8
 HARDWARE_INDEX, COUNTERS = 1 << 17, 1 << 19
-
-
-def newest(name):
-    return next(filter(None, map(shutil.which, (name, *(f"{name}-{n}" for n in range(30, 13, -1))))), None)
 
 
 def run(*arguments, status=0, **more):
@@ -280,9 +278,9 @@ class BranchStacks(unittest.TestCase):
                 self.assertNotIn("copied whole", said)
 
     def test_profiles_are_those_of_llvm(self):
-        profgen = newest("llvm-profgen") or "/usr/lib/llvm-19/bin/llvm-profgen"
-        if not pathlib.Path(profgen).exists():
-            self.skipTest("NOT RUN: llvm-profgen is not on PATH")
+        profgen = next(filter(None, map(shutil.which, recorded.newest("llvm-profgen"))), None)
+        if profgen is None:
+            self.skipTest("NOT RUN: llvm-profgen is missing (Debian package llvm-19)")
         path = self.save("witness.txt", self.x86.text())
         theirs, ours = self.folder / "theirs", self.folder / "ours"
         run(profgen, f"--perfscript={path}", f"--binary={self.x86.path}", "--skip-symbolization", f"--output={theirs}",

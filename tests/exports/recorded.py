@@ -36,6 +36,11 @@ def need(tool, package):
     return found
 
 
+def newest(tool):
+    """Names of an LLVM tool for need(): the newest version first, then the one that Debian's package `llvm` has."""
+    return (*(f"{tool}-{version}" for version in range(30, 14, -1)), tool, f"{tool}-14")
+
+
 def attempt(*arguments, **more):
     """Runs a command and gives what became of it."""
     more = {"capture_output": True, "text": True, "timeout": HANGS, **more}
