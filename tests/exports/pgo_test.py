@@ -274,8 +274,33 @@ class Pgo(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertRegex(out.read_text(), r"(?m)^main:\d+:\d+$")
 
+    def blocks_of_bolt(self, merged, times):
+        """What BOLT takes for the executions of each block is how often the block's first instruction ran."""
+        printed = recorded.run(BOLT, self.program, "-data", merged, "-o", self.folder / "same", "-print-cfg")
+        compared = collections.Counter()
+        for function in re.split(r'(?m)^Binary Function "', (printed.stdout + printed.stderr).partition('\nBinary Function "')[2]):
+            if not re.search(r"^  IsSimple +: 1$", function, re.M):
+                continue  # BOLT does not follow an indirect jump in it
+            address = int(re.search(r"^  Address     : 0x(\w+)$", function, re.M)[1], 16)
+            for count, offset in re.findall(r"^  Exec Count : (\S+)\n(?:  .*\n)*?    (\w{8}): \t[^!]", function, re.M):
+                ran = times.get(address + int(offset, 16), 0)
+                self.assertEqual(0 if count == "<unknown>" else int(count), ran, (function.partition('"')[0], offset))
+                compared["ran" if ran else "did not"] += 1
+        self.assertGreaterEqual(compared["ran"], 20, compared)
+        self.assertGreaterEqual(compared["did not"], 3, compared)
+
     def test_bolt_reads_it(self):
         text, _ = self.pgo("bolt", *self.captures)
+        times = collections.Counter()
+        in_file = int(re.search(r"(?m)^(\w+) T main$", recorded.run(NM, self.program).stdout)[1], 16)
+        for capture in self.captures:
+            functions, instructions = (
+                json.loads(recorded.run(WAYMARK, "profile", capture, "--by", by, "--format", "json").stdout)["rows"]
+                for by in ("function", "instruction"))
+            base = next(int(row["address"], 16) for row in functions if row["function"] == "main") - in_file
+            for row in instructions:
+                if row["image"] == self.program.name:
+                    times[int(row["address"], 16) - base] += row["times"]
         lines = text.splitlines()
         self.assertEqual({line[0] for line in lines}, {"B", "F"})
         merged = self.folder / "bolt.fdata"
@@ -289,6 +314,7 @@ class Pgo(unittest.TestCase):
                     if kind == "F" and begin <= int(first, 16) < begin + size)
         self.assertRegex(said, rf"traces mismatching disassembled function contents: {stubs} ")
         self.assertIn("Out of range traces involving unknown regions: 0 ", said)
+        self.blocks_of_bolt(merged, times)
         better = self.folder / "bolted"
         said = recorded.run(BOLT, self.program, "-data", merged, "-o", better, "-reorder-blocks=ext-tsp", "-dyno-stats")
         self.assertRegex(said.stdout + said.stderr, r"taken branches")
