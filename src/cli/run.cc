@@ -110,6 +110,10 @@ std::optional<ExitStatus> parse_and_go(CommandLine& line, int argc, char** argv)
             if (command->parsed()) return go();
     } catch (const CLI::CallForHelp&) {
         if (!line.complete) return {};
+        if (const std::string mistake = mistake_in_help(app, argc, argv); !mistake.empty()) {
+            say("error", fmt::format("{}{} See waymark --help", mistake, mistake.ends_with('?') ? "" : "."));
+            return usage;
+        }
         line.help->show(topic_asked_for(argc, argv));
         return print(app.help());
     } catch (const CLI::CallForVersion& version) {

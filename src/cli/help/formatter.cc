@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <sstream>
 #include <utility>
 
+#include "suggest.h"
 #include "texts.h"
 #include "waymark/listing/text.h"
 
@@ -95,6 +97,32 @@ std::vector<std::string> as_help_option(int argc, char** argv) {
     const bool with_topic = out.size() > 2 && is_topic(out.back());
     out.insert(out.end() - (with_topic ? 1 : 0), "--help");
     return out;
+}
+
+std::string mistake_in_help(const CLI::App& app, int argc, char** argv) {
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    if (words.empty()) return {};
+    const CLI::App* at = &app;
+    for (const std::string& word : words) {
+        const std::vector<const CLI::App*> below = at->get_subcommands({});
+        if (word.starts_with('-') || below.empty()) break;
+        const auto found = std::ranges::find(below, word, [](const CLI::App* c) { return c->get_name(); });
+        if (found == below.end()) {
+            std::vector<std::string> known;
+            for (const CLI::App* command : below) known.push_back(command->get_name());
+            if (at == &app) known.emplace_back(capture_topic);
+            return fmt::format("'{}' is not a {} command{}", word, full_name(*at), did_you_mean(word, known));
+        }
+        at = *found;
+    }
+    // Any other word may be a capture.
+    const auto help = std::ranges::find_if(words, [](std::string_view w) { return w == "--help" || w == "-h"; });
+    if (words.end() - help != 2 || is_topic(words.back())) return {};
+    std::set<std::string> topics{std::string(all_topics)};
+    for (const TopicStart& row : option_topics) topics.emplace(row.topic);
+    for (const TopicStart& row : group_topics) topics.emplace(row.topic);
+    const std::string meant = did_you_mean(words.back(), {topics.begin(), topics.end()});
+    return meant.empty() ? meant : fmt::format("the help has no part '{}'{}", words.back(), meant);
 }
 
 HelpFormatter::HelpFormatter(std::size_t columns)
