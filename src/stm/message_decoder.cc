@@ -69,4 +69,9 @@ void MessageDecoder::operator()(const Gap& gap) {
     listener_.message(m);
 }
 
+// Here, where what the parser calls is known.
+void MessageDecoder::feed(Bytes bytes) { parser_.feed(bytes); }
+void MessageDecoder::reset(GapReason why) { parser_.reset(why); }
+void MessageDecoder::finish() { parser_.finish(); }
+
 }  // namespace waymark::stm

@@ -14,9 +14,9 @@ class MessageDecoder final : public protocol::Reader {
 public:
     /// `listener` is borrowed and must outlive this.
     MessageDecoder(const Config& config, protocol::MessageListener& listener);
-    void feed(Bytes bytes) override { parser_.feed(bytes); }
-    void reset(GapReason why) override { parser_.reset(why); }
-    void finish() override { parser_.finish(); }
+    void feed(Bytes bytes) override;
+    void reset(GapReason why) override;
+    void finish() override;
     [[nodiscard]] std::array<Offset, 2> pending() const override { return {parser_.pending(), parser_.pending()}; }
     [[nodiscard]] bool amid_packet() const override { return parser_.amid_packet(); }
 
