@@ -86,7 +86,7 @@ void CallStacks::interrupt(const flow::ExceptionType& exception, std::uint64_t w
     frame.function = id;
 }
 
-/// A frame for a function that is called, by whatever is on top, or for an exception. It is made in its place: a copy
+/// A frame for a function that is called by the topmost frame, or for an exception. It is made in its place: a copy
 /// would wait for its parts.
 CallStacks::Frame& CallStacks::push(FunctionId function, const flow::ExceptionType* exception, Entered how,
                                     std::uint64_t calls) {

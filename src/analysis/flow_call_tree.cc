@@ -202,7 +202,7 @@ private:
     [[nodiscard]] static bool worth(const CallTree& tree) {
         return tree.size() > 1 || tree.nodes().front().self != Work{};
     }
-    /// Of a thread that has a name: below its process, whatever the source.
+    /// A thread that has a name stands below its process, also where processes have several sources.
     std::size_t node_of_thread(const StackKey& key) {
         if (!key.context_id) return node_below(0, CallNode::Kind::root, named_.of("thread not known"));
         const ContextName name = options_.context_name(*key.context_id);

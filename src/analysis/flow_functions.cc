@@ -89,7 +89,7 @@ bool FlowFunctions::has_all_code(const image::DebugInfo& info, std::uint64_t bia
     return true;
 }
 
-/// A build is one image, whatever its files are called; without a build ID a file is.
+/// One build is one image, also under several file names; without a build ID each file is an image.
 Index FlowFunctions::image_of_file(const std::string& name, const std::string& build_id, const std::string& path) {
     for (std::size_t i = 0; i < a_.images.size(); ++i) {
         const Image& known = a_.images[i];

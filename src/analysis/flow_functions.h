@@ -13,7 +13,7 @@
 
 namespace waymark::analysis {
 
-/// A block that ran, whatever stream it was met in.
+/// A block that ran, in any of the streams.
 struct BlockKey {
     std::uint64_t start{};
     std::uint32_t bytes{}, section{};

@@ -15,7 +15,7 @@ constexpr std::uint32_t no_node = ~std::uint32_t{0};
 /// Numbers by a key below a count: the numbers of one key are adjacent.
 class Grouped {
 public:
-    template <typename Each>  // calls what it is given with keys and numbers, in the same order each time
+    template <typename Each>  // calls the function with keys and numbers, in the same order each time
     Grouped(std::size_t keys, const Each& each) : begin_(keys + 1) {
         each([&](std::uint32_t key, std::uint32_t) { ++begin_[key + 1]; });
         std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());

@@ -19,7 +19,7 @@ namespace waymark::analysis {
 
 namespace {
 
-/// Of a build ID; empty: it is none.
+/// Of a build ID; empty: the text is no build ID.
 std::vector<std::uint8_t> bytes_of(std::string_view hex) {
     std::vector<std::uint8_t> out;
     for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {

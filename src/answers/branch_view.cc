@@ -44,7 +44,7 @@ Result<View> branch_view(const Answers& answers, const BranchOptions& options) {
     if (std::string unknown = chosen.unknown(); !answers.branches.empty() && !unknown.empty())
         return Error{Errc::not_found, std::move(unknown)};
     std::vector<const Branch*> rows;
-    // Shares are of everything, whatever --function and --only choose.
+    // Shares are of all branches, also with --function and --only.
     std::uint64_t every = 0, every_mispredicted = 0, all = 0, mispredicted = 0;
     for (const Branch& b : answers.branches) {
         if (times_of(b) == 0 || (options.one_sided && !is_one_sided(b))) continue;

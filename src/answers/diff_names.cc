@@ -116,7 +116,7 @@ void DiffNames::divide(const Answers& before, const Answers& after, const std::v
                     many += !costless && f.image != none;
                     continue;
                 }
-                // Of one build a place is one whatever its address: it is moved by whole pages.
+                // A place in one build is the same place at another address: builds are moved by whole pages.
                 const ImagePair* const pair = images.pair(spot.image);
                 if (many > 1 && pair != nullptr && pair->same_build())
                     spot.place = fmt::format("{:#x}", f.address % 4096);

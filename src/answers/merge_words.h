@@ -1,4 +1,4 @@
-/// What is said in words, of a sum: findings, how far figures can be believed, the summary.
+/// The words of a sum: findings, how far figures can be believed, the summary.
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,7 @@ public:
 
     /// Bytes [first, end) are lost, or only what the message says.
     void lose(std::uint64_t first, std::uint64_t end, std::string message);
-    /// The file ends before its data do. What is lost at its end is told with it.
+    /// The file ends before its data do. The bytes lost at the end are reported with it.
     void cut(std::uint64_t end, std::string message);
     void add_attr(Attr attr);
     void take_feature(std::uint64_t feature, Bytes bytes);

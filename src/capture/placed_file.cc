@@ -173,7 +173,7 @@ void TemporaryName::release() {
 
 namespace {
 
-/// Whether a file is an input, or a file of a capture folder, by whatever name.
+/// Whether a file is an input, or a file of a capture folder, under any name.
 bool is_part_of(const fs::path& file, const fs::path& input) {
     std::error_code none;
     if (fs::equivalent(file, input, none)) return true;

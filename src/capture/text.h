@@ -13,7 +13,7 @@ namespace waymark::capture::text {
 
 constexpr std::string_view blanks = " \t\r\n\v\f";
 
-// Not std::tolower: the format is ASCII whatever the locale.
+// Not std::tolower: the format is ASCII in every locale.
 constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 inline std::string lower(std::string_view text) {

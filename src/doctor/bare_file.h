@@ -19,7 +19,7 @@ using Note = std::function<void(const std::string&)>;
 /// (coresight::idle_bytes). Errors: the errors of capture::open_bytes.
 [[nodiscard]] Result<std::vector<std::uint8_t>> file_head(const std::string& path);
 
-/// A bare file that nothing describes: what it is, as far as its bytes show, and how to read it.
+/// A bare file that nothing describes: its protocol and framing, as far as its bytes show them, and how to read it.
 [[nodiscard]] Error what_it_takes(const CaptureInput& options);
 
 /// The file as a capture, with the protocol and what else the options say. How it is framed, and which sources are in

@@ -14,7 +14,7 @@ class ElementBuilder {
 public:
     ElementBuilder(ElementSink& out, const StartState& start) : out_(out) { state_.begin(start); }
 
-    // E1, E2, E3: the counters at one instant, in whatever mode.
+    // E1, E2, E3: the counters at one instant, in every mode.
     WM_INLINE void operator()(const TaskSwitch& e, const EntryExtent& at) {
         Element& element = change(ElementKind::task_switch, e.last_pc, e.first_pc, at);
         read(element, e.counters, e.context);

@@ -44,7 +44,7 @@ public:
     void entry(const Entry& entry, const CoreContext& context, std::optional<nexus::BranchType> type = {}) {
         send([&] { mapper_->entry(entry, process(context), type); });
     }
-    /// An item as it is, whatever the trace buffer is given.
+    /// An item as it is, before the trace buffer's filters.
     void item(const EonceItem& item) {
         const std::uint32_t src = item.src & ~1U, dst = item.dst & ~1U;
         const bool pc = item.kind == ItemKind::mark;

@@ -367,7 +367,7 @@ private:
     }
     [[nodiscard]] Request cycle_count(const CycleCount& count) const {
         Request r;
-        // Without speculation nothing waits to be committed, whatever the packet says.
+        // Without speculation nothing waits to be committed, even if the packet says otherwise.
         if (count.commit && config_.max_speculation != 0) r.commit = *count.commit;
         r.count = element::CycleCount{count.cycles, state_.threshold()};
         return r;

@@ -202,7 +202,7 @@ void ModelResources::advance(std::uint64_t cycles) {
             a.single_shot |= matched_.single_shot;
             matched_ = {};
         }
-        // Nothing changes any more, whatever time passes.
+        // Nothing changes any more, however long it takes.
         if (!tick(a) && !matched) break;
     }
 }

@@ -72,7 +72,7 @@ protected:
         if (resources_.trivial()) return true;
         return enabled_ && !in_debug_ && resources_.view({start_.address, last, step(), context_});
     }
-    /// Events are sent whatever ViewInst is (2.17).
+    /// Events are sent also while ViewInst is inactive (2.17).
     void take_events() {
         events_due_ |= resources_.take_events();
         if (config_.timestamps && resources_.take_timestamp()) timestamp_due_ = true;

@@ -51,7 +51,7 @@ bool next_field(auto& message, std::initializer_list<std::pair<unsigned, protoze
 }
 constexpr auto a_number = protozero::pbf_wire_type::varint, some_bytes = protozero::pbf_wire_type::length_delimited;
 
-/// False: it is none.
+/// False: the file is no branch list.
 bool add_place(BranchListImage& image, protozero::pbf_message<PlaceField> place) {
     std::uint64_t address = 0;
     std::vector<std::pair<answers::Outcomes, std::uint64_t>> runs;

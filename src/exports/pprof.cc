@@ -114,7 +114,7 @@ private:
             m.add_bool(mapping::has_lines, true);
         }
     }
-    /// The functions of the answers, and one for whatever is in none.
+    /// The functions of the answers, and one for code that is in no function.
     void functions() {
         for (Index i = 0; i <= answers_.functions.size(); ++i) {
             pbf_writer p(out_);

@@ -182,7 +182,7 @@ public:
     }
 
 private:
-    /// Adds the shards that a sum covers: the sum itself if it is usable, else what it is of.
+    /// Adds the shards that a sum covers: the sum itself if it is usable, else the shards of which it is the sum.
     void add(unsigned level, std::uint32_t node) {
         const auto [begin, end] = covered(level, node, outcome_.shards);
         const DoneShard* const first = place(begin);

@@ -91,7 +91,7 @@ private:
     std::unordered_map<Entry, std::uint32_t, Hash> index_;
 };
 
-// ---- what is known of the way
+// ---- the known part of the way
 
 /// A step in what is known of the past of paths.
 struct PathStep {

@@ -14,8 +14,8 @@ inline constexpr std::size_t most_decompressed = std::size_t{256} << 20;
 /// Once the compressed modules that were opened take as much memory, no other is unpacked.
 inline constexpr std::size_t most_unpacked = std::size_t{768} << 20;
 
-/// The contents of an xz, zstd or gzip file, as its first bytes say; empty: it is none of them, it is damaged, or it
-/// holds more than `most_decompressed`.
+/// The contents of an xz, zstd or gzip file, as its first bytes say; empty: the file is of another format, damaged,
+/// or holds more than `most_decompressed`.
 [[nodiscard]] std::vector<std::uint8_t> decompressed(Bytes packed);
 
 }  // namespace waymark::image

@@ -550,7 +550,7 @@ struct LinkageEntry {
     bool thumb{};
 };
 
-/// Entries are recognised by their code, whatever lies before and between them.
+/// Entries are recognised by their code; other bytes may lie before and between them.
 std::vector<LinkageEntry> arm_entries(Bytes code, std::uint64_t address) {
     std::vector<LinkageEntry> out;
     for (std::size_t at = 0; at + 12 <= code.size(); at += 4) {

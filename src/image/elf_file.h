@@ -18,7 +18,7 @@ namespace waymark::image {
 /// The last address there is.
 inline constexpr std::uint64_t highest = std::numeric_limits<std::uint64_t>::max();
 
-/// Immutable bytes and whatever keeps them alive: a mapping or a vector.
+/// Immutable bytes and their owner: a mapping or a vector.
 struct SharedBytes {
     std::shared_ptr<const void> owner;
     Bytes bytes;

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Folders whose files are no program's, whatever debug information says.
+/// Folders whose files are no program's sources, even if debug information names them.
 bool is_of_the_system(const fs::path& folder) {
     constexpr std::string_view names[] = {"etc", "proc", "sys", "dev", "run", "boot"};
     const fs::path inner = folder.relative_path();

@@ -64,7 +64,7 @@ std::uint16_t size_of(Size size, Word op) {
     return 0;
 }
 
-/// Where acquire and release are said.
+/// The bits for acquire and release.
 enum class Order : std::uint8_t { none, always, bit_15, bits_22_15, bits_23_22 };
 
 /// How a direct branch's offset is written.

@@ -152,7 +152,7 @@ public:
         std::array<char, text_bytes + copy_bytes> text_;  // copies of fixed length may read beyond the end
     };
 
-    /// What is known of rows with this key: if they were not seen lately, nothing.
+    /// The remembered cells of rows with this key; nothing if no such row was seen lately.
     [[nodiscard]] WM_INLINE Text& find(const SameKey& key) {
         constexpr std::uint64_t odd = 0x9e37'79b9'7f4a'7c15U;
         const std::uint64_t mixed = (key[0] >> 2 ^ key[1] << 3 ^ key[2] << 1 ^ key[3]) * odd ^ key[6] * odd;

@@ -4,7 +4,7 @@ namespace waymark::pft {
 
 namespace {
 
-/// Outside the core power domain, and reached whatever the OS Lock says.
+/// Outside the core power domain, and readable while the OS Lock is set.
 bool is_management(unsigned number) { return number >= management::oslar; }
 
 constexpr std::uint32_t power_up_request = 1U << 3;

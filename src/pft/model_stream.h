@@ -87,7 +87,7 @@ protected:
     void stop(ISyncReason restart) {
         flush_atoms();
         tracing_ = false;
-        // The next I-sync reports what was lost, whatever else kept tracing off meanwhile.
+        // The next I-sync reports the loss, also if other causes kept tracing off meanwhile.
         if (restart_ != ISyncReason::overflow_restart) restart_ = restart;
     }
     void overflowed() override {

@@ -400,7 +400,7 @@ std::vector<Damage> damage_in(const StreamReport& stream, const flow::Troubles& 
                       fmt::format("{} is empty there or not the program that ran (give the right one with --image)",
                                   image_at(*source.memory, far.address)),
                       ",", ": "));
-    // Of several processes, it is said once for each file that lacks: missing_code().
+    // Where several processes lack code, missing_code() reports each missing file once.
     if (const flow::Trouble& no = troubles.no_memory; no.times != 0 && source.code == nullptr)
         out.push_back(of_source(
             Kind::no_image, Severity::warning, source, buffer, no,

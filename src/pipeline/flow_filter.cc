@@ -24,7 +24,7 @@ using Task = AddressSpaces::Task;
 constexpr char expression_mark = '~';
 /// What a name that begins with the mark means; nothing: it is no regular expression.
 std::optional<std::regex> expression_of(const std::string& pattern) {
-    // The library says by an exception that it is none.
+    // The library throws where the text is no regular expression.
     try {
         return std::regex(pattern.substr(1));
     } catch (const std::regex_error&) {

@@ -21,7 +21,7 @@ namespace waymark::pipeline {
 /// The name of a module as the kernel has it: `x_y` of `/lib/x-y.ko.xz` and of `[x_y]`.
 [[nodiscard]] std::string kernel_module_name(std::string_view file);
 
-/// What is known of a running kernel's functions, by copies of /proc/kallsyms and vmlinux.
+/// The functions of a running kernel, from copies of /proc/kallsyms and vmlinux.
 class KernelFunctions {
 public:
     /// A copy of /proc/kallsyms. Errors: it cannot be read.

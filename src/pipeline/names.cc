@@ -368,7 +368,7 @@ const KernelFunctions& NameFinder::kernel_functions() const {
         if (const Status status = kernel_functions_->add_kallsyms(file); !status)
             problem_(file, status.error().message);
     const auto add = [&](const capture::Module& m, const fs::path& vmlinux) {
-        // That it cannot be read is said where its names are taken.
+        // The reader of its names reports that it cannot be read.
         if (const auto bias = kernel_bias(m, vmlinux)) (void)kernel_functions_->add_kernel(vmlinux, *bias);
     };
     const auto& all = capture_.modules.modules;

@@ -96,7 +96,7 @@ std::vector<std::string> problems_in(const Session& session, const std::vector<c
         if (counter == nullptr) continue;
         const protocol::Survey& survey = counter->survey();
         if (s.bytes == 0 && failed(s.buffer)) continue;
-        // Without an ID it has none, as is said above.
+        // Without an ID it has none (see above).
         if (s.bytes == 0 && !s.source->trace_id) continue;
         if (s.bytes == 0)
             out.push_back(fmt::format("source {}: it has no byte in buffer {}; the core may have been off or idle",

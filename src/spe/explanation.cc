@@ -47,7 +47,7 @@ std::string value_text(const State& s, std::string_view name, std::uint64_t valu
     return out;
 }
 
-/// Where a field holds upper bits of an address, the whole of it.
+/// Where a field holds the upper bits of an address, the whole address.
 std::string address_text(std::string_view name, std::uint64_t value) {
     return name == "PMBLIMITR_EL1.LIMIT" && value != 0 ? fmt::format("{:#x}", value << 12) : std::string();
 }

@@ -8,7 +8,7 @@
 
 namespace waymark::spe {
 
-/// Which events a unit of this architecture knows (4.5), whatever their filters.
+/// Which events a unit of this architecture knows (4.5); filters do not matter.
 [[nodiscard]] std::uint64_t known_events(const Architecture& arch);
 
 /// How a unit lays out its records.
