@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Mutation campaign over the layers that decode and evaluate. README.md beside this file describes it.
 
-    campaign.py [--seed N] [--count N] [--jobs N] [--build FOLDER] [--details FILE] [FOLDER…]
+    campaign.py [--seed N] [--count N] [--jobs N] [--build FOLDER] [--details FILE] [--own] [FOLDER…]
     campaign.py --self-test
 
 Prints one line for each folder (all by default). Exit status: 0 if every folder reaches the required score and no mutant
@@ -74,8 +74,8 @@ def read_equivalents():
     return listed
 
 
-def programs_of(folder):
-    return PROGRAMS.get(folder, (f"{folder}_test",))
+def programs_of(folder, own=False):
+    return (f"{folder}_test",) if own else PROGRAMS.get(folder, (f"{folder}_test",))
 
 
 def text_of(m):
@@ -216,7 +216,7 @@ class Campaign:
         for folder in self.options.folders:
             self.sources[folder], self.all[folder] = read_folder(folder)
         libraries = [f"waymark_{f}" for f in self.options.folders]
-        programs = [program for f in self.options.folders for program in programs_of(f)]
+        programs = [program for f in self.options.folders for program in programs_of(f, self.options.own)]
         configured = False
         for targets in (libraries, programs):
             for attempt in range(30):
@@ -331,7 +331,7 @@ class Campaign:
 
     def folder(self, folder):
         began = time.monotonic()
-        programs = {program: self.reach(program) for program in programs_of(folder)}
+        programs = {program: self.reach(program) for program in programs_of(folder, self.options.own)}
         with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
             results = list(pool.map(lambda m: self.judge_and_log(m, programs), self.drawn[folder]))
         killed, total, wrong, lines = 0, 0, [], []
@@ -439,6 +439,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many at a time (one a processor)")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/mutation", help="where to build")
     parser.add_argument("--details", type=pathlib.Path, help="write the survivors there, as entries of equivalents.toml")
+    parser.add_argument("--own", action="store_true", help="run the folder's own tests alone, which takes less to build")
     parser.add_argument("--self-test", action="store_true", help="check that mutants are found and can be switched")
     parser.add_argument("folders", nargs="*", metavar="FOLDER", help=f"{', '.join(FOLDERS)} (all)")
     options = parser.parse_args()
