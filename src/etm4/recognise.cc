@@ -378,12 +378,20 @@ private:
         config_.address_bytes = config_.profile == CoreProfile::m ? 4 : 8;
     }
     void cycles(const Likeness& p) {
-        const bool on = p.info && p.info->cycle_counting();
-        config_.cycle_counting = on || p.cycle_counts != 0;
-        add("cycle counts", config_.cycle_counting ? "yes" : "no", Certainty::proven,
-            on != config_.cycle_counting ? counted(p.cycle_counts, "cycle count packet")
-                                         : "the Trace Info packets say so");
-        if (p.cycle_counts == 0) return;
+        const bool told = p.info.has_value(), on = told && p.info->cycle_counting();
+        // One damaged byte looks like one packet.
+        constexpr std::uint64_t more_than_damage = 2;
+        config_.cycle_counting = on || p.cycle_counts >= (told ? more_than_damage : 1);
+        const std::string packets = counted(p.cycle_counts, "cycle count packet");
+        if (told && (on || p.cycle_counts == 0))
+            add("cycle counts", on ? "yes" : "no", Certainty::proven, "the Trace Info packets say so");
+        else if (told)
+            add("cycle counts", config_.cycle_counting ? "yes" : "no", Certainty::likely,
+                fmt::format("{}, but the Trace Info packets say no: one of them is damage", packets));
+        else
+            add("cycle counts", config_.cycle_counting ? "yes" : "no", Certainty::likely,
+                p.cycle_counts == 0 ? "no cycle count packet" : packets);
+        if (!config_.cycle_counting || p.cycle_counts == 0) return;
         const Alternative* const o = other([](const Config& c) { return c.commit_mode_1; });
         const bool proven = contradicted(o);
         add(std::string(commit_fact), best_.config.commit_mode_1 ? "no" : "yes", certainty(o),

@@ -208,6 +208,19 @@ TEST(Etm4Recognition, SaysHowSureItIs) {
     EXPECT_EQ(fact(identity, "Q elements"), "yes, proven");
 }
 
+// One damaged byte looks like a cycle count packet, and the Trace Info of `sync` has none.
+TEST(Etm4Recognition, OneCycleCountProvesNothingAgainstTheTraceInfo) {
+    const std::string begins = sync + "04 85 00 00 40 00 00 00 00 00 30 ";
+    EXPECT_EQ(fact(identified(begins + "f7 f7 "), "cycle counts"), "no, proven");
+    const Identity one = identified(begins + "f7 10 f7 ");
+    EXPECT_EQ(fact(one, "cycle counts"), "no, likely");
+    EXPECT_FALSE(found_in(one).cycle_counting);
+    EXPECT_EQ(fact(one, "cycle counts commit"), "none");
+    const Identity two = identified(begins + "f7 10 f7 10 ");
+    EXPECT_EQ(fact(two, "cycle counts"), "yes, likely");
+    EXPECT_TRUE(found_in(two).cycle_counting);
+}
+
 TEST(Etm4Description, IsHeldAgainstTheBytes) {
     const auto stream = stretch_of(sync + "04 85 00 00 40 00 00 00 00 00 30 " + repeated("f7 f7 2d 02 ", 30));
     Identity identity;
