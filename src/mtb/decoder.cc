@@ -43,14 +43,15 @@ public:
           elements_(out),
           follower_(make_follower(std::move(logs))),
           vectors_(code, config.vtor),
-          parser_(config_, *this) {}
+          parser_(config_, *this) {
+        show_no_context();
+    }
 
     void feed(Bytes bytes) { parser_.feed(bytes); }
     void reset(GapReason why) { parser_.reset(why); }
     void finish() {
         parser_.finish();
         forget();
-        elements_.forget();
         out_.flush();
     }
     [[nodiscard]] std::uint64_t packets() const { return packets_; }
@@ -90,7 +91,6 @@ public:
     void operator()(const Gap& gap) {
         forget();
         elements_.event(gap.first, gap);
-        elements_.forget();
     }
 
     // ---- for follow::Parallel
@@ -114,7 +114,7 @@ public:
         parser_.resume_at(at);
         between_ = {};
         follower_.resume({});
-        elements_.resume({});
+        show_no_context();
     }
     [[nodiscard]] static bool continues(const Snapshot&, Offset, const NoState&) { return false; }
     using Carried = NoState;
@@ -201,7 +201,11 @@ private:
     void forget() {
         between_ = {};
         follower_.forget();
+        elements_.forget();
+        show_no_context();
     }
+    /// An MTB says nothing of the core's state: none is reported.
+    void show_no_context() { elements_.resume({.context = flow::Context{}}); }
 
     const Config config_;
     const isa::CodeReader& code_;

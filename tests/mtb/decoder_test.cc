@@ -84,7 +84,7 @@ std::string text_of(const std::vector<Element>& elements) {
                 fmt::format("exception {} ", e.a) + (e.b == Element::absent ? "" : fmt::format("before {:#x} ", e.b));
         else if (e.kind == Kind::inconsistency)
             out += fmt::format("[{}] ", flow::name(static_cast<flow::Conflict>(e.a)));
-        else if (e.kind != Kind::context)
+        else  // of the core's state an MTB says nothing
             out += fmt::format("{} ", synthetic::name(e.kind));
     }
     std::replace(out.begin(), out.end(), '_', ' ');
