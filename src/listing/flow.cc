@@ -125,10 +125,15 @@ EventText describe(const flow::What& what, const pipeline::StreamInfo& stream) {
                     fmt::format("timestamp {:#x}{}", e.value, e.frequency_changed ? ", clock frequency changed" : ""),
                     known_cycles(e.cycles)};
             } else if constexpr (std::is_same_v<T, flow::Exception>) {
-                std::string sentence = fmt::format("exception {}: {}", e.type->number, e.type->name);
+                // Trace without numbers has types of its own for what a vector table does not tell.
+                constexpr std::uint32_t last_number = 495;
+                const bool numbered = e.type->number <= last_number;
+                std::string sentence = fmt::format(
+                    "exception {}: {}", numbered ? std::to_string(e.type->number) : "(number unknown)", e.type->name);
                 if (e.vector) sentence += ", to " + hex(*e.vector);
                 if (e.preferred_return) sentence += ", return address " + hex(*e.preferred_return);
-                return {"exception", e.preferred_return, fmt::format("{:#04x}", e.type->number), std::move(sentence),
+                return {"exception", e.preferred_return,
+                        numbered ? fmt::format("{:#04x}", e.type->number) : std::string("unknown"), std::move(sentence),
                         known_cycles(e.cycles)};
             } else if constexpr (std::is_same_v<T, flow::ExceptionReturn>) {
                 return {"exception_return", {}, "", "exception return"};
