@@ -81,7 +81,19 @@ bool Model::fits(std::uint64_t cycle, std::size_t bytes) {
     return true;
 }
 
+void Model::sync() {
+    encode(bytes_, Sync{});
+    confirmed_ = true;
+}
+
 void Model::tell(std::uint64_t cycle, Message message) {
+    // A counter that is full is sent without a message.
+    constexpr std::uint64_t most = (std::uint64_t{1} << 28) - 1;
+    while (config_.timestamps && cycle / config_.config.prescaler - stamped_ > most) {
+        encode(bytes_, LocalTimestamp{Relation::synchronous, shortest(most)});
+        stamped_ += most;
+        sum_ += most;
+    }
     std::vector<std::uint8_t> packets;
     if (lost_) encode(packets, Overflow{});
     const std::size_t first = packets.size();
@@ -108,7 +120,7 @@ void Model::tell(std::uint64_t cycle, Message message) {
         overflow.kind = MessageKind::overflow;
         overflow.at = {at, first};
         overflow.confirmed = confirmed_;
-        truth_.push_back(std::move(overflow));
+        if (config_.keep_truth) truth_.push_back(std::move(overflow));
         lost_ = false;
         at_least_ = true;
     }
@@ -128,7 +140,7 @@ void Model::tell(std::uint64_t cycle, Message message) {
         message.cycles = sum_ * config_.config.prescaler;
         message.at_least = at_least_;
     }
-    truth_.push_back(std::move(message));
+    if (config_.keep_truth) truth_.push_back(std::move(message));
     bytes_.insert(bytes_.end(), packets.begin(), packets.end());
     confirmed_ |= sync;
     ++told_;

@@ -1,8 +1,9 @@
-/// ITM and DWT as a model: messages in, bytes out (docs/spec/itm.md, 1 and 2). For tests: it knows what a decoder must
+/// ITM and DWT as a model: messages in, bytes out (docs/spec/itm.md, 1 and 2). It knows what a decoder must
 /// find in its bytes.
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "waymark/itm/config.h"
@@ -18,6 +19,7 @@ struct ModelConfig {
     /// The port takes one byte in `cycles_per_byte`, and the FIFO holds `fifo_bytes`; what does not fit is lost.
     /// 0: nothing is.
     std::uint64_t fifo_bytes = 0, cycles_per_byte = 1;
+    bool keep_truth = true;  ///< what a decoder finds is kept; not in recordings, which may be long
 };
 
 class Model {
@@ -27,6 +29,10 @@ public:
     /// Something happens in a cycle, which is no earlier than that of the message before. Of `message` the fields that
     /// its kind has are sent: text, sample, exception, access, counters or time (its upper bits too).
     void tell(std::uint64_t cycle, protocol::Message message);
+    /// A synchronisation packet, as the unit sends it when it is enabled.
+    void sync();
+    /// The bytes since the last call, which are then no longer in bytes().
+    [[nodiscard]] std::vector<std::uint8_t> take() { return std::exchange(bytes_, {}); }
 
     [[nodiscard]] const std::vector<std::uint8_t>& bytes() const { return bytes_; }
     /// What a decoder finds in the bytes.
