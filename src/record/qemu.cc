@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 #include <thread>
 
 #include "waymark/core/quote.h"
+#include "waymark/record/child.h"
 #include "waymark/record/qemu_log.h"
 #include "waymark/record/ring.h"
 
@@ -107,75 +107,6 @@ private:
     SharedFile file_;
     Ring* ring_;
 };
-
-volatile std::sig_atomic_t child = 0;
-volatile std::sig_atomic_t interrupt = 0, received = 0;
-
-/// A terminal sends its signals to the program too; what came otherwise is passed on. The second one means it, and the
-/// third one means this process, whatever it does.
-void pass_on(int number, siginfo_t* info, void*) {
-    received = received + 1;
-    interrupt = number;
-    constexpr int most = 2;
-    if (received > most) _exit(128 + number);
-    if (child == 0) return;
-    if (received == most)
-        kill(child, SIGKILL);
-    else if (info->si_code != SI_KERNEL)
-        kill(child, number);
-}
-
-class SignalHandlers {
-public:
-    SignalHandlers() {
-        interrupt = 0;
-        received = 0;
-        struct sigaction action {};
-        action.sa_sigaction = pass_on;
-        action.sa_flags = SA_SIGINFO | SA_RESTART;
-        sigemptyset(&action.sa_mask);
-        for (std::size_t i = 0; i < signals.size(); ++i) {
-            sigaction(signals[i], &action, &before_[i]);
-            // As nohup has it. A shell ignores SIGINT for what it starts in the background, which may be sent it all
-            // the same.
-            if (signals[i] == SIGHUP && before_[i].sa_handler == SIG_IGN) sigaction(signals[i], &before_[i], nullptr);
-        }
-    }
-    ~SignalHandlers() {
-        for (std::size_t i = 0; i < signals.size(); ++i) sigaction(signals[i], &before_[i], nullptr);
-        child = 0;
-    }
-    SignalHandlers(const SignalHandlers&) = delete;
-    SignalHandlers& operator=(const SignalHandlers&) = delete;
-
-private:
-    static constexpr std::array<int, 3> signals{SIGINT, SIGTERM, SIGHUP};
-    std::array<struct sigaction, 3> before_{};
-};
-
-/// Standard input is empty. False: it cannot be.
-bool close_input() {
-    const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    return nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0;
-}
-
-Result<pid_t> start(const std::vector<std::string>& command, bool input) {
-    std::vector<char*> arguments;
-    for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
-    arguments.push_back(nullptr);
-    const pid_t parent = getpid();
-    const pid_t pid = fork();
-    if (pid < 0) return failed("cannot start QEMU");
-    if (pid > 0) return pid;
-    // A recorder that is gone takes nothing any more, and the program would wait for ever.
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(127);
-    std::signal(SIGXFSZ, SIG_DFL);
-    // The serial port of a system would take what is meant for whoever comes next, as in a loop over lines of a file.
-    if (!input && isatty(STDIN_FILENO) == 0 && !close_input()) _exit(127);
-    execv(arguments[0], arguments.data());
-    _exit(127);
-}
 
 class Feeder {
 public:
@@ -318,9 +249,9 @@ Result<Ending> run_qemu(const QemuOptions& options, Recording& recording, const 
     command.insert(command.end(), options.qemu_arguments.begin(), options.qemu_arguments.end());
     command.insert(command.end(), options.program.begin(), options.program.end());
 
-    const SignalHandlers handlers;
-    WM_ASSIGN_OR_RETURN(const pid_t pid, start(command, options.input));
-    child = pid;
+    SignalHandlers handlers;
+    WM_ASSIGN_OR_RETURN(const pid_t pid, start_program(command, options.input));
+    handlers.pass_to(pid);
     Feeder feeder(ring, recording);
     Ending ending;
     ending.process = static_cast<std::uint32_t>(pid);
@@ -355,9 +286,9 @@ Result<Ending> run_qemu(const QemuOptions& options, Recording& recording, const 
         if (gone == pid || (gone < 0 && errno != EINTR)) break;
         std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
-    child = 0;
+    handlers.pass_to(0);
     feeder.take_rest();
-    if (interrupt != 0) ending.interrupt = static_cast<int>(interrupt);
+    ending.interrupt = handlers.received();
     if (WIFSIGNALED(status)) {
         ending.kind = Ending::Kind::signalled;
         ending.code = WTERMSIG(status);
