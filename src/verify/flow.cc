@@ -80,11 +80,13 @@ std::map<std::string, std::uint64_t> ranges_gone(const pipeline::Session& sessio
             if (s.wrapped && s.source == source->name) gone[s.source] = s.ranges;
     if (gone.empty()) return gone;
     Comparisons counts;
-    static_cast<void>(pipeline::run(session, selected, [&](const pipeline::StreamInfo& stream) {
+    const auto make = [&](const pipeline::StreamInfo& stream) -> std::unique_ptr<pipeline::Consumer> {
+        if (!stream.source.has_flow()) return nullptr;
         auto& count = counts[&stream.source];
         count = std::make_unique<record::Comparison>(offsets_of(stream), std::nullopt, 0);
         return pipeline::flow_consumer(stream, *count, pipeline::DecoderKind::fast);
-    }));
+    };
+    static_cast<void>(pipeline::run(session, selected, make));
     for (const auto& [source, count] : counts) {
         const auto at = gone.find(source->name);
         if (at == gone.end()) continue;
