@@ -41,6 +41,7 @@ CONCERNS = [(re.compile(name), set(concerned.split())) for name, concerned in (
     (r"record\.perf", "capture record spe etm4 follow pipeline"),
     (r"record\.(aarch64|system64|generated64|perf_modules|debian)$", f"{RECORDING} etm4"),
     (r"record\.etm3$", f"{RECORDING} etm3 pft"),
+    (r"record\.(mtb|itm)$", f"{RECORDING} record_m mtb itm"),
     (r"record\.(answers|view|gates)$", "answers analysis report verify pft etm4 record"),
     (r"record\.|differential\.recover", f"{RECORDING} pft"),
     (r"exports\.", "exports analysis"),

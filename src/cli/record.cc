@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "cortex_m/record.h"
 #include "dpu/record.h"
 #include "options.h"
 #include "perf/record.h"
@@ -33,32 +34,36 @@ struct RecordOptions {
     record::FlowRecording flow;  ///< `units` null: another unit; what all have in common is here, too
     SpeRecordOptions spe;
     DpuRecordOptions dpu;
+    CortexMRecordOptions cortex_m;
     PerfRecordOptions perf;
-    std::vector<CLI::Option*> flow_only, spe_only, dpu_only;            ///< options that go with some units alone
-    CLI::Option *buffer_option = nullptr, *registers_option = nullptr;  ///< all but spe
+    std::vector<CLI::Option*> flow_only, spe_only, dpu_only, cortex_m_only;  ///< options that go with some units alone
+    CLI::Option *buffer_option = nullptr, *registers_option = nullptr;       ///< all but spe
 };
 
 /// Chooses the unit, and refuses options that do not go with it.
 waymark::Status choose_unit(RecordOptions& options) {
-    const bool is_spe = options.unit == "spe", is_dpu = options.unit == "dpu";
+    const bool is_spe = options.unit == "spe", is_dpu = options.unit == "dpu",
+               is_cortex_m = CortexMRecordOptions::is_unit(options.unit);
     const bool aarch64 = record::kind_of(options.flow.program.front()).aarch64;
-    if (!is_spe && !is_dpu)
+    const bool is_flow = !is_spe && !is_dpu && !is_cortex_m;
+    if (is_flow)
         for (const flow::UnitFactory* const units : pipeline::flow_units())
             if (options.unit.empty() ? units->traces_aarch64() == aarch64 && options.flow.units == nullptr
                                      : pipeline::option_name(*units) == options.unit)
                 options.flow.units = units;
-    for (const auto& [only, unit, is_it] :
-         {std::tuple{&options.flow_only, pipeline::flow_unit_names(), !is_spe && !is_dpu},
-          {&options.spe_only, std::string("spe"), is_spe},
-          {&options.dpu_only, std::string("dpu"), is_dpu}})
+    for (const auto& [only, unit, is_it] : {std::tuple{&options.flow_only, pipeline::flow_unit_names(), is_flow},
+                                            {&options.spe_only, std::string("spe"), is_spe},
+                                            {&options.dpu_only, std::string("dpu"), is_dpu},
+                                            {&options.cortex_m_only, std::string("mtb and itm"), is_cortex_m}})
         for (const CLI::Option* option : *only) {
             const bool for_perf = only == &options.spe_only && PerfRecordOptions::shared_with_spe(option->get_name());
-            if (!is_it && option->count() != 0 && !(for_perf && !is_dpu && options.perf.chosen()))
+            const bool shared = is_cortex_m && CortexMRecordOptions::shares(option->get_name());
+            if (!is_it && !shared && option->count() != 0 && !(for_perf && !is_dpu && options.perf.chosen()))
                 return Error{Errc::usage, fmt::format("{} goes with --unit {}{} only", option->get_name(), unit,
                                                       for_perf ? " and --as perf" : "")};
         }
     for (const CLI::Option* const option : {options.buffer_option, options.registers_option})
-        if (is_spe && option->count() != 0)
+        if ((is_spe || is_cortex_m) && option->count() != 0)
             return Error{Errc::usage, fmt::format("{} goes with --unit {} and dpu only", option->get_name(),
                                                   pipeline::flow_unit_names())};
     return options.perf.check();
@@ -124,6 +129,9 @@ ExitStatus run_record(RecordOptions options) {
         return finish_recording(run_record_spe(flow, options.spe, show), flow.folder, options.quiet);
     if (options.unit == "dpu")
         return finish_recording(run_record_dpu(flow, options.dpu, show), flow.folder, options.quiet);
+    if (CortexMRecordOptions::is_unit(options.unit))
+        return finish_recording(run_record_cortex_m(flow, options.unit, options.cortex_m, show), flow.folder,
+                                options.quiet);
     flow.unit_name = pipeline::option_name(*flow.units);
     flow.aarch64_units = pipeline::aarch64_unit_names();
     const bool chooses = chooses_begin(options), at_main = chooses && has_main(program);
@@ -173,12 +181,15 @@ Run add_record(CLI::App& app) {
                                  factory->traces_aarch64() ? "" : ", for 32-bit programs");
         }
     units.insert(units.end(), {"spe", "dpu"});
+    units.insert(units.end(), CortexMRecordOptions::units.begin(), CortexMRecordOptions::units.end());
     command
         .add_option(
             "--unit", options->unit,
             about +
                 "spe: a statistical profiling unit, for AArch64 programs; dpu: a Debug and Profiling Unit of a DSP "
-                "core; a 32-bit Arm program runs instead of DSP code. Default: ete for AArch64, ptm for 32-bit "
+                "core; a 32-bit Arm program runs instead of DSP code; mtb: the Micro Trace Buffer of a Cortex-M; itm: "
+                "the Instrumentation Trace Macrocell and DWT of a Cortex-M; mtb,itm: both. Default: ete for AArch64, "
+                "ptm for 32-bit "
                 "programs")
         ->type_name("UNIT")
         ->transform(one_of(units));
@@ -422,6 +433,7 @@ Run add_record(CLI::App& app) {
     for (CLI::Option* const option : options->perf.only) options->flow_only.push_back(option);
     options->spe.add_to(command, options->spe_only);
     options->dpu.add_to(command, options->dpu_only);
+    options->cortex_m.add_to(command, options->cortex_m_only);
     return [options] { return run_record(*options); };
 }
 

@@ -24,7 +24,8 @@ struct TopicStart {
 
 // The first that fits. Groups of options, and the paragraphs that explain them, begin alike.
 constexpr std::array option_topics{TopicStart{"--unit spe", "spe"}, TopicStart{"--unit dpu", "dpu"},
-                                   TopicStart{"--unit ", "unit"}, TopicStart{"--as perf", "perf"}};
+                                   TopicStart{"--unit mtb", "cortex-m"}, TopicStart{"--unit ", "unit"},
+                                   TopicStart{"--as perf", "perf"}};
 constexpr std::array group_topics{TopicStart{"A whole system", "system"}, TopicStart{"Names", capture_topic},
                                   TopicStart{"Bare trace files", capture_topic},
                                   TopicStart{"Selection", capture_topic}};

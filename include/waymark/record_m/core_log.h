@@ -1,0 +1,96 @@
+/// What a Cortex-M core executed, from QEMU's log of single steps (-singlestep -d exec,nochain,int,cpu,in_asm): each
+/// instruction with the registers before it, exceptions with their numbers and preferred return addresses, and returns.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "waymark/core/types.h"
+#include "waymark/isa/decode_instr.h"
+
+namespace waymark::record {
+
+struct CoreRegisters {
+    std::array<std::uint32_t, 16> r{};
+    std::uint32_t xpsr{};
+};
+
+/// The condition that an IT block sets for the instruction, or nothing where it sets none (Thumb: bits 15 to 10 and 26
+/// to 25 of the XPSR).
+[[nodiscard]] std::optional<std::uint32_t> it_condition(std::uint32_t xpsr);
+/// Whether a condition (0 to 14) holds by the flags of the XPSR.
+[[nodiscard]] bool holds(std::uint32_t condition, std::uint32_t xpsr);
+
+struct CoreInstruction {
+    std::uint32_t address{};
+    std::uint32_t opcode{};  ///< as isa::decode_instr has it
+    std::uint8_t bytes{};
+    isa::Instruction decoded{};
+    CoreRegisters before{};
+};
+
+/// Where execution goes on after an instruction that completed, as far as it follows from the instruction and the
+/// registers before it; nothing: from memory.
+[[nodiscard]] std::optional<std::uint32_t> next_of(const CoreInstruction& instruction);
+
+class CoreListener {
+public:
+    virtual ~CoreListener() = default;
+    /// It completed; `next` may be an EXC_RETURN value.
+    virtual void instruction(const CoreInstruction& instruction, std::uint32_t next) = 0;
+    /// It completed, and an interrupt came at its target, which the log does not show.
+    virtual void lost(const CoreInstruction& instruction) = 0;
+    /// `preferred_return`: an EXC_RETURN value where the exception is chained to the one that ended; nothing: not
+    /// known. `vector`: address of the word that names the handler.
+    virtual void exception(std::uint32_t number, std::optional<std::uint32_t> preferred_return, std::uint32_t handler,
+                           std::uint32_t vector) = 0;
+    /// An exception ended, and execution goes on in what it interrupted. `ended`: its number.
+    virtual void returned(std::uint32_t exc_return, std::uint32_t to, std::uint32_t ended) = 0;
+    /// The handler of an exception ends; a return or an exception that is chained to it comes next.
+    virtual void handler_ended(std::uint32_t number) = 0;
+    /// This code is about to execute for the first time, or for the first time since it changed.
+    virtual void code(std::uint32_t address, Bytes bytes) = 0;
+};
+
+/// Text in pieces as they come → calls of the listener.
+class CoreLog {
+public:
+    /// `listener` is borrowed.
+    explicit CoreLog(CoreListener& listener) : listener_(listener) {}
+    void feed(std::string_view text);
+    /// Why the log cannot be read on; empty: it can.
+    [[nodiscard]] const std::string& problem() const { return problem_; }
+    /// The instruction that was begun last, whose outcome the log does not show.
+    [[nodiscard]] bool amid_instruction() const { return waiting_.has_value(); }
+
+private:
+    struct Opcode {
+        std::uint32_t opcode{};
+        std::uint8_t bytes{};
+    };
+    void line(std::string_view text);
+    void code_line(std::string_view text);
+    void registers_line(std::string_view text);
+    void begun();
+    void complete(std::uint32_t next);
+    void take_exception();
+
+    CoreListener& listener_;
+    std::string rest_;
+    std::string problem_;
+    std::unordered_map<std::uint32_t, Opcode> codes_;
+    std::uint32_t pc_ = 0;
+    CoreRegisters registers_;
+    std::optional<CoreInstruction> waiting_;  ///< begun, and it is not known yet whether it completes
+    std::optional<std::uint32_t> place_;      ///< where execution is while none waits
+    std::optional<std::uint32_t> returning_;  ///< the EXC_RETURN value of a return that is not complete
+    std::uint32_t taking_ = 0, number_ = 0, ended_ = 0;
+    std::uint32_t vector_ = 0, handler_ = 0;
+};
+
+}  // namespace waymark::record

@@ -1,0 +1,46 @@
+/// Records what a program for Cortex-M executes under qemu-system-arm, as its Micro Trace Buffer (MTB) and its
+/// Instrumentation Trace Macrocell (ITM) with the Data Watchpoint and Trace unit (DWT) would have traced it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "waymark/core/result.h"
+#include "waymark/core/types.h"
+#include "waymark/record/record_outcome.h"
+
+namespace waymark::record {
+
+/// What is asked for. Messages name the options of the command line with which each is given.
+struct CortexMRecording {
+    std::vector<std::string> program;  ///< with its arguments
+    std::string folder;
+    std::string machine;  ///< QEMU's name; empty: by the architecture that the program was built for
+    std::vector<std::string> qemu_options;
+    bool force = false;
+    bool mtb = false, itm = false;  ///< which units; at least one
+    std::string start_at, stop_at;  ///< addresses or symbols; empty: all
+    std::uint64_t limit = 0;        ///< instructions; 0: all
+
+    std::uint64_t mtb_bytes = 4096;                ///< size of the buffer
+    std::optional<std::uint64_t> mtb_watermark{};  ///< tracing stops when this number of bytes is in the buffer
+
+    std::vector<std::string> watch;    ///< variables, by name; as many as there are comparators
+    std::uint64_t sample_cycles = 0;   ///< between samples of the program counter; 0: none
+    std::uint64_t ports = 0xe0000000;  ///< address of the stimulus ports
+    bool timestamps = true, exceptions = true;
+};
+
+inline constexpr std::uint64_t least_mtb_bytes = 16, most_mtb_bytes = std::uint64_t{1} << 26;
+inline constexpr std::size_t most_watched_variables = 4;
+
+/// QEMU's machine for programs of this architecture, as image::ProgramKind names it; empty: none.
+[[nodiscard]] std::string machine_of(const std::string& architecture);
+
+/// Runs the program and makes a snapshot folder. `show` may be null. Errors: `usage`: what does not go together, or a
+/// place that is not known; `not_found`, `unreadable`, `bad_format`, `unsupported`: program, QEMU or folder.
+[[nodiscard]] Result<RecordOutcome> record_cortex_m(const CortexMRecording& options, const ShowRecording& show);
+
+}  // namespace waymark::record

@@ -1,0 +1,38 @@
+/// `waymark record --unit mtb` and `itm`: a program for a Cortex-M without an operating system.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waymark/core/result.h"
+#include "waymark/record/flow_recording.h"
+#include "waymark/record_m/cortex_m.h"
+
+namespace waymark::cli {
+
+struct CortexMRecordOptions {
+    static constexpr std::array<const char*, 3> units{"mtb", "itm", "mtb,itm"};
+    std::uint64_t mtb_bytes = record::CortexMRecording{}.mtb_bytes, mtb_watermark = 0;
+    std::uint64_t sample_cycles = 0, ports = record::CortexMRecording{}.ports;
+    std::vector<std::string> watch;
+    bool no_exceptions = false, no_timestamps = false;
+    std::vector<CLI::Option*> of_mtb, of_itm;
+
+    [[nodiscard]] static bool is_unit(std::string_view name);
+    /// The option is of units of program flow, and goes with these units too.
+    [[nodiscard]] static bool shares(std::string_view option);
+    /// Adds them to the command; what was added is appended to `added`.
+    void add_to(CLI::App& command, std::vector<CLI::Option*>& added);
+};
+
+/// Errors: the errors of record::record_cortex_m.
+[[nodiscard]] Result<record::RecordOutcome> run_record_cortex_m(const record::FlowRecording& common,
+                                                                const std::string& unit,
+                                                                const CortexMRecordOptions& options,
+                                                                const record::ShowRecording& show);
+
+}  // namespace waymark::cli

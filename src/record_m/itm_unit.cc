@@ -1,0 +1,142 @@
+#include "itm_unit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "waymark/core/numbers.h"
+#include "waymark/itm/registers.h"
+#include "waymark/record/files.h"
+#include "waymark/record_m/stores.h"
+
+namespace waymark::record {
+
+using protocol::Message;
+using protocol::MessageKind;
+
+namespace {
+constexpr const char *itm_name = "ITM_0", *itm_file = "trace_ITM_0.bin";
+constexpr std::uint32_t ports_bytes = 4 * 256;
+}  // namespace
+
+ItmUnit::ItmUnit(std::filesystem::path file, const itm::ModelConfig& config, ItmOptions options)
+    : file_(std::move(file)),
+      out_(file_, std::ios::binary),
+      config_(config),
+      options_(std::move(options)),
+      model_(config) {}
+
+Result<std::unique_ptr<CoreUnit>> ItmUnit::create(const std::filesystem::path& folder, const itm::ModelConfig& config,
+                                                  ItmOptions options) {
+    std::unique_ptr<ItmUnit> unit(new ItmUnit(folder / itm_file, config, std::move(options)));
+    if (!unit->out_) return cannot("write", unit->file_);
+    unit->model_.sync();
+    return std::unique_ptr<CoreUnit>(std::move(unit));
+}
+
+void ItmUnit::write() {
+    const std::vector<std::uint8_t> bytes = model_.take();
+    bytes_ += bytes.size();
+    out_.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+}
+
+void ItmUnit::tell(Message message, std::uint64_t cycle) {
+    ++messages_;
+    model_.tell(cycle, std::move(message));
+    if (model_.bytes().size() >= write_bytes) write();
+}
+
+void ItmUnit::store(std::uint32_t pc, std::uint32_t address, std::uint32_t value, std::uint8_t bytes,
+                    std::uint64_t cycle) {
+    if (address - options_.ports < ports_bytes) {
+        Message m;
+        m.kind = MessageKind::text;
+        m.port = (address - options_.ports) / 4;
+        m.value = value;
+        m.value_bytes = bytes;
+        tell(std::move(m), cycle);
+    }
+    for (std::uint32_t n = 0; n < options_.watched.size(); ++n) {
+        const WatchedBytes& watched = options_.watched[n];
+        if (address + bytes <= watched.address || address >= watched.address + watched.bytes) continue;
+        Message m;
+        m.kind = MessageKind::access;
+        m.comparator = n;
+        m.direction = Message::Direction::write;
+        m.value = value;
+        m.value_bytes = bytes;
+        // Of what one access writes as a whole, where it was written; of more, which part was.
+        if (watched.bytes <= 4) {
+            m.pc = pc;
+        } else {
+            m.address = address & 0xffffU;
+            m.address_bits = 16;
+        }
+        tell(std::move(m), cycle);
+    }
+}
+
+void ItmUnit::instruction(const CoreInstruction& i, std::uint32_t, std::uint64_t cycle) {
+    if (!enabled_) return;
+    for (const Store& s : stores_of(i)) store(i.address, s.address, s.value, s.bytes, cycle);
+    if (options_.sample_cycles == 0 || cycle % options_.sample_cycles != 0) return;
+    Message m;
+    m.kind = MessageKind::sample;
+    m.pc = i.address;
+    tell(std::move(m), cycle);
+}
+
+void ItmUnit::tell_exception(std::uint32_t number, Message::Change change, std::uint64_t cycle) {
+    if (!enabled_ || !options_.exceptions) return;
+    Message m;
+    m.kind = MessageKind::exception;
+    m.number = number;
+    m.change = change;
+    tell(std::move(m), cycle);
+}
+
+void ItmUnit::exception(std::uint32_t number, std::optional<std::uint32_t>, std::uint32_t, std::uint64_t cycle) {
+    active_.push_back(number);
+    tell_exception(number, Message::Change::entered, cycle);
+}
+
+void ItmUnit::handler_ended(std::uint32_t number, std::uint64_t cycle) {
+    if (const auto at = std::find(active_.rbegin(), active_.rend(), number); at != active_.rend())
+        active_.erase(std::next(at).base());
+    tell_exception(number, Message::Change::left, cycle);
+}
+
+void ItmUnit::returned(std::uint32_t, std::uint32_t, std::uint32_t, std::uint64_t cycle) {
+    tell_exception(active_.empty() ? 0 : active_.back(), Message::Change::returned, cycle);
+}
+
+Status ItmUnit::finish(const std::string& core, const std::string& core_type, std::uint32_t, capture::Capture& capture,
+                       Truth&) {
+    write();
+    if (!out_.flush()) return cannot("write", file_);
+    itm::Itmtcr control;
+    control.enable = true;
+    control.syncs = true;
+    control.hardware_packets = true;
+    control.local_timestamps = config_.timestamps;
+    control.asynchronous_clock = config_.config.prescaler != 1;
+    control.prescaler = static_cast<std::uint8_t>(std::countr_zero(unsigned{config_.config.prescaler}) / 2);
+    capture.sources.push_back({.name = itm_name,
+                               .type = "ITM",
+                               .core = core,
+                               .core_type = core_type,
+                               .registers = {register_value(control)}});
+    for (std::size_t n = 0; n < options_.watched.size(); ++n)
+        capture.sources.back().registers.push_back({fmt::format("DWT_COMP{}", n), options_.watched[n].address});
+    capture.buffers.push_back(
+        {"SWO", capture::Buffer::Format::source_data, "source_data", {file_}, {std::string(itm_name)}});
+    return Nothing{};
+}
+
+std::string ItmUnit::summary() const {
+    return fmt::format("{} of the ITM ({})", counted(messages_, "message"), counted(bytes_, "byte"));
+}
+
+}  // namespace waymark::record

@@ -1,0 +1,38 @@
+/// A trace unit beside a Cortex-M core that is recorded.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "waymark/capture/capture.h"
+#include "waymark/core/result.h"
+#include "waymark/record/truth.h"
+#include "waymark/record_m/core_log.h"
+
+namespace waymark::record {
+
+/// Calls come in the order of execution. A cycle is an instruction.
+class CoreUnit {
+public:
+    virtual ~CoreUnit() = default;
+    /// Tracing begins, or ends.
+    virtual void enable(bool on) = 0;
+    virtual void instruction(const CoreInstruction& instruction, std::uint32_t next, std::uint64_t cycle) = 0;
+    /// The instruction completed; it is not known where execution went on before the exception that comes next.
+    virtual void lost(const CoreInstruction& instruction, std::uint64_t cycle) = 0;
+    virtual void exception(std::uint32_t number, std::optional<std::uint32_t> preferred_return, std::uint32_t handler,
+                           std::uint64_t cycle) = 0;
+    virtual void handler_ended(std::uint32_t number, std::uint64_t cycle) = 0;
+    virtual void returned(std::uint32_t exc_return, std::uint32_t to, std::uint32_t exception, std::uint64_t cycle) = 0;
+    /// Writes what is left of the trace, and describes it. `vectors`: address of the vector table.
+    [[nodiscard]] virtual Status finish(const std::string& core, const std::string& core_type, std::uint32_t vectors,
+                                        capture::Capture& capture, Truth& truth) = 0;
+    /// What was recorded, as a part of a sentence.
+    [[nodiscard]] virtual std::string summary() const = 0;
+    /// Something is in the trace.
+    [[nodiscard]] virtual bool any() const = 0;
+};
+
+}  // namespace waymark::record

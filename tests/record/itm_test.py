@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Recordings of the example scheduler for Cortex-M with --unit itm and mtb,itm.
+
+    itm_test.py WAYMARK SOURCE_DIR
+
+The witnesses are what the program's source says it writes, and QEMU's own log of the same run.
+"""
+import csv
+import io
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder, HANGS  # noqa: E402
+
+WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+COMPILER = "arm-linux-gnueabihf-gcc"
+MACHINES = {"m3": "mps2-an385", "m33": "mps2-an505"}
+
+
+def run(*arguments):
+    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS,
+                          stdin=subprocess.DEVNULL)
+
+
+class Itm(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = Folder()
+        cls.folder = pathlib.Path(cls.temporary.name)
+        done = run(SOURCE / "examples/build", "-o", cls.folder, "scheduler")
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def record(self, core, *options, status=0):
+        out = self.folder / f"{core}{'-'.join(options).replace(' ', '')}"
+        done = run(WAYMARK, "record", "-q", *options, "-o", out, "--", self.folder / f"scheduler-{core}.elf")
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        self.assertNotIn("exited with", done.stderr)
+        return out
+
+    def messages(self, out):
+        done = run(WAYMARK, "messages", out, "--kind", "all", "--format", "tsv")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return list(csv.DictReader(io.StringIO(done.stdout), delimiter="\t"))
+
+    def log(self, core):
+        """What QEMU says of the same run: instructions, exceptions taken and returned from."""
+        file = self.folder / f"{core}.log"
+        run("qemu-system-arm", "-M", MACHINES[core], "-display", "none", "-monitor", "none", "-serial", "null",
+            "-semihosting-config", "enable=on,target=native", "-singlestep", "-icount", "shift=0", "-d",
+            "exec,nochain,int", "-D", file, "-kernel", self.folder / f"scheduler-{core}.elf")
+        return file.read_text()
+
+    def test_messages_are_what_the_program_did(self):
+        for core in MACHINES:
+            with self.subTest(core=core):
+                rows = self.messages(self.record(core, "--unit", "itm", "--watch", "level"))
+                text = "".join(chr(int(r["value"], 0)) for r in rows if r["kind"] == "text")
+                self.assertTrue(text.startswith("scheduler: start\n"))
+                self.assertGreaterEqual(text.count("fill: level"), 3)
+                values = [int(r["value"], 0) for r in rows if r["kind"] == "access"]
+                self.assertGreater(len(values), 20)
+                level = 100
+                for value in values:
+                    self.assertTrue(value - level in (1, 2, -20), (level, value))
+                    level = value
+                self.assertIn(-20, [b - a for a, b in zip([100] + values, values)])
+                self.assertTrue(all(r["access"] == "write" and r["pc"] for r in rows if r["kind"] == "access"))
+                log = self.log(core)
+                entered = re.findall(r"\.\.\.taking pending \S+ exception (\d+)", log)
+                left = re.findall(r"Exception return: magic PC \w+ previous exception (\d+)", log)
+                self.assertEqual([r["number"] for r in rows if r["change"] == "entered"], entered)
+                self.assertEqual([r["number"] for r in rows if r["change"] == "left"], left)
+                returned = [r["number"] for r in rows if r["change"].startswith("returned")]
+                self.assertEqual(len(returned), log.count("...successful exception return"))
+                cycles = [int(r["cycles"]) for r in rows]
+                self.assertEqual(cycles, sorted(cycles))
+                # Some lines of the log are of an instruction that QEMU began anew, or did not begin.
+                again = log.count("cpu_io_recompile") + log.count("Stopped execution of TB chain before")
+                self.assertLessEqual(cycles[-1], len(re.findall("^Trace ", log, re.M)) - again)
+
+    def test_text_and_lines(self):
+        done = run(WAYMARK, "messages", self.record("m3", "--unit", "itm"), "--kind", "all")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("port 0    scheduler: start", done.stdout)
+        self.assertIn("SysTick entered", done.stdout)
+        self.assertIn("PendSV left", done.stdout)
+
+    def test_samples_and_no_exceptions(self):
+        rows = self.messages(self.record("m33", "--unit", "itm", "--pc-samples", "10", "--no-exceptions"))
+        samples = [r for r in rows if r["kind"] == "sample"]
+        self.assertGreater(len(samples), 200)
+        self.assertTrue(all(int(r["cycles"]) % 10 == 0 for r in samples))
+        self.assertFalse([r for r in rows if r["kind"] == "exception"])
+        symbols = run("arm-linux-gnueabihf-nm", self.folder / "scheduler-m33.elf").stdout
+        work = next(int(line.split()[0], 16) for line in symbols.splitlines() if line.endswith(" work"))
+        self.assertGreater(sum(work <= int(r["pc"], 0) < work + 64 for r in samples), len(samples) / 2)
+
+    def test_both_units(self):
+        out = self.record("m33", "--unit", "mtb,itm", "--mtb-size", "1024")
+        done = run(WAYMARK, "verify", out, "--source", "MTB_0")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        # Nothing says what an ITM should have sent: it is not compared, and that is said.
+        done = run(WAYMARK, "verify", out)
+        self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
+        self.assertIn("source MTB_0: equal", done.stdout)
+        self.assertIn("ITM_0: NOT COMPARED", done.stdout)
+        self.assertIn("PendSV", run(WAYMARK, "flow", out).stdout)
+        self.assertIn("scheduler: start", run(WAYMARK, "messages", out).stdout)
+        self.assertEqual(run(WAYMARK, "doctor", out).returncode, 0)
+
+    def test_without_timestamps_messages_have_no_time(self):
+        rows = self.messages(self.record("m3", "--unit", "itm", "--no-timestamps"))
+        self.assertTrue(rows)
+        self.assertFalse([r for r in rows if r["cycles"]])
+
+    def test_what_does_not_go_together(self):
+        for options, words in ((("--watch", "nothing"), "no variable of that name"), (("--mtb-size", "64"), "--unit mtb only"),
+                               (("--itm-ports", "3"), "256 words"), (("--buffer", "64"), "goes with")):
+            done = run(WAYMARK, "record", "--unit", "itm", *options, "-o", self.folder / "refused", "--",
+                       self.folder / "scheduler-m3.elf")
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(words, done.stderr)
+
+
+if __name__ == "__main__":
+    if shutil.which(COMPILER) is None or shutil.which("qemu-system-arm") is None:
+        print(f"SKIPPED: {COMPILER} or qemu-system-arm is missing")
+        sys.exit(77)
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)
