@@ -40,7 +40,7 @@ Result<View> branch_view(const Answers& answers, const BranchOptions& options) {
     for (const Function& f : answers.functions) only.add(answers, f);
     if (const std::string unknown = only.unknown("function"); !unknown.empty() && !answers.branches.empty())
         return Error{Errc::not_found, fmt::format("--function: {}: {}", answers.capture, unknown)};
-    const Chosen chosen(answers, options.only);
+    const Chosen chosen(answers, options.only, options.code);
     if (std::string unknown = chosen.unknown(); !answers.branches.empty() && !unknown.empty())
         return Error{Errc::not_found, std::move(unknown)};
     std::vector<const Branch*> rows;
@@ -67,8 +67,8 @@ Result<View> branch_view(const Answers& answers, const BranchOptions& options) {
                                  : of_samples(answers)      ? "samples of the program counter do not show branches"
                                  : answers.branches.empty() ? "no branch of a known image ran"
                                  : options.one_sided        ? "no branch that ran went only one way"
-                                 : options.only.empty()     ? "no branch of that function ran"
-                                                            : "no branch that --only selects ran")};
+                                 : chosen.is_all()          ? "no branch of that function ran"
+                                                            : "no branch ran that the options select")};
     View view;
     const bool predictions =
         std::any_of(rows.begin(), rows.end(), [](const Branch* b) { return b->mispredicted.has_value(); });

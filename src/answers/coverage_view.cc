@@ -293,14 +293,14 @@ Result<View> coverage_view(const Answers& answers, const CoverageOptions& option
     if (of_samples(answers) || answers.unit == "DPU")
         return nothing(fmt::format("{}: {} cannot show that code did not run: coverage needs a trace of program flow",
                                    answers.capture, of_samples(answers) ? "samples" : "counters"));
-    const Chosen chosen(answers, options.only);
+    const Chosen chosen(answers, options.only, options.code);
     const Coverage coverage(answers, chosen, options.by);
     if (answers.instructions.empty())
         return nothing(fmt::format("{}: no instruction of a known image ran; waymark flow {} shows what did",
                                    answers.capture, shell_file(answers.capture)));
     // A word that names nothing is a mistake even where others name something: a gate must not pass without it.
     if (std::string unknown = chosen.unknown(); !unknown.empty()) return nothing(std::move(unknown));
-    if (coverage.empty()) return nothing(fmt::format("--only: {}: no code matches it", answers.capture));
+    if (coverage.empty()) return nothing(fmt::format("{}: {}: no code matches it", chosen.options(), answers.capture));
     const Classes& of = Coverage::classes(coverage.all(), options.of);
     View view;
     if (options.uncovered) {

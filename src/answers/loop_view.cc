@@ -28,7 +28,7 @@ std::string why_no_loop(const Answers& answers) {
 
 Result<View> loop_view(const Answers& answers, const LoopOptions& options) {
     WM_ASSIGN_OR_RETURN(const std::size_t metric, find_metric(answers, options.metric));
-    const Chosen chosen(answers, options.only);
+    const Chosen chosen(answers, options.only, options.code);
     if (std::string unknown = chosen.unknown(); !unknown.empty()) return Error{Errc::not_found, std::move(unknown)};
     std::vector<const Loop*> rows;
     bool costs = false, any = false;
@@ -40,7 +40,7 @@ Result<View> loop_view(const Answers& answers, const LoopOptions& options) {
         costs |= !l.costs.empty();
     }
     if (rows.empty() && any)
-        return Error{Errc::not_found, fmt::format("--only: {}: no loop of it ran", answers.capture)};
+        return Error{Errc::not_found, fmt::format("{}: {}: no loop of it ran", chosen.options(), answers.capture)};
     if (rows.empty()) return Error{Errc::not_found, fmt::format("{}: {}", answers.capture, why_no_loop(answers))};
     // Loops lie in one another, so their costs do not add up to a whole; shares are of all that ran.
     std::uint64_t all = 0;

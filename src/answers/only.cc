@@ -116,7 +116,14 @@ std::string Only::unknown(std::string_view things, bool patterns) const {
     return out;
 }
 
-Chosen::Chosen(const Answers& answers, const std::vector<std::string>& only) : capture_(answers.capture), only_(only) {
+Chosen::Chosen(const Answers& answers, const std::vector<std::string>& only, CodeKind code)
+    : capture_(answers.capture), only_(only), code_(code) {
+    if (code_ != CodeKind::system) {
+        of_kind_ = functions_of(answers, code_);
+        images_of_kind_.resize(answers.images.size());
+        for (std::size_t i = 0; i < of_kind_.size(); ++i)
+            if (of_kind_[i]) images_of_kind_[answers.functions[i].image] = true;
+    }
     if (only_.empty()) return;
     using Kind = Only::Kind;
     for (const Function& f : answers.functions) only_.add(answers, f);
@@ -130,7 +137,19 @@ Chosen::Chosen(const Answers& answers, const std::vector<std::string>& only) : c
     for (const SourceFile& s : answers.sources) sources_.push_back(only_.asks_for(Kind::source, s.path));
 }
 
+std::string Chosen::options() const {
+    std::string out =
+        code_ == CodeKind::system ? "" : fmt::format("--code {}", code_words[static_cast<std::size_t>(code_)]);
+    if (!only_.empty()) out += out.empty() ? "--only" : " and --only";
+    return out;
+}
+
 std::string Chosen::unknown() const {
+    if (code_ != CodeKind::system && !of_kind_.empty() && std::ranges::find(of_kind_, true) == of_kind_.end())
+        return fmt::format(
+            "--code {}: {}: no function is known to be the program's own, as the names of files tell; "
+            "leave out --code, or name files with --only",
+            code_words[static_cast<std::size_t>(code_)], capture_);
     const std::string unknown = only_.unknown();
     return unknown.empty() ? unknown : fmt::format("--only: {}: {}", capture_, unknown);
 }

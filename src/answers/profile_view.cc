@@ -368,11 +368,11 @@ Result<View> profile_view(const Answers& answers, const ProfileOptions& options)
                      fmt::format("{}: --inlines needs the cost of single instructions, which counters do not record",
                                  answers.capture)};
     if (options.by == "level") return level_view(answers, options, metric);
-    const Chosen chosen(answers, options.only);
+    const Chosen chosen(answers, options.only, options.code);
     if (std::string unknown = chosen.unknown(); !unknown.empty()) return Error{Errc::not_found, std::move(unknown)};
     const ProfileView profile(answers, options, chosen, metric);
-    if (profile.empty() && !options.only.empty())
-        return Error{Errc::not_found, fmt::format("--only: {}: nothing of it ran", answers.capture)};
+    if (profile.empty() && !chosen.is_all())
+        return Error{Errc::not_found, fmt::format("{}: {}: nothing of it ran", chosen.options(), answers.capture)};
     if (profile.empty()) {
         const char* why = answers.unit == "DPU" && options.by != "function" && options.by != "image"
                               ? "counters record the cost of functions and tasks, not of each {}"

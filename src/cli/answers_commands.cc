@@ -52,7 +52,7 @@ struct Request {
         command.add_flag(
             "--strict", strict,
             "Exit with status 1 if trace was lost or damaged, contradicts the image, or covers only a part of "
-            "the run, or if a limit depends on something unknown. Missing names alone do not count");
+            "the run, or if a limit depends on something unknown. Missing names do not fail");
     }
 };
 
@@ -73,6 +73,10 @@ void add_only(CLI::App& command, std::vector<std::string>& only, std::string_vie
         ->check(not_empty())
         ->allow_extra_args(false)
         ->take_all();
+}
+void add_only(CLI::App& command, std::vector<std::string>& only, answers::CodeKind& code, std::string_view more = {}) {
+    add_only(command, only, more);
+    add_code(command, code);
 }
 CLI::Option* add_metric(CLI::App& command, answers::ViewOptions& view) {
     return command
@@ -102,7 +106,7 @@ CLI::Validator percent(double most = 1e6) {
             char* end = nullptr;
             const double value = std::strtod(text.c_str(), &end);
             if (!text.empty() && *end == 0 && value >= 0 && value <= most) return {};
-            return fmt::format("'{}' is no number from 0 to {:g}, in per cent", text, most);
+            return fmt::format("'{}' is not a percentage from 0 to {:g}", text, most);
         },
         "", "per cent");
 }
@@ -190,7 +194,7 @@ Run add_profile(CLI::App& app) {
         .add_flag("--without-interrupts{false}", options->interrupts,
                   "With callees: leave out what interrupts and signals ran meanwhile")
         ->default_str("");
-    add_only(command, options->only, ". Shares still refer to the whole capture");
+    add_only(command, options->only, options->code, ". Shares still refer to the whole capture");
     add_metric(command, *options);
     add_sort(command, *options, {"self", "inclusive", "calls", "name"},
              "Sort order of the rows: self, inclusive, calls, name");
@@ -234,7 +238,7 @@ Run add_coverage(CLI::App& app) {
         .add_flag("--entered{false}", request->answers.all_functions,
                   "Only functions that were entered. Otherwise functions that never ran count if their code is known")
         ->default_str("");
-    add_only(command, options->only);
+    add_only(command, options->only, options->code);
     add_choice(command, "--by", options->by, {"file", "function", "image"}, "One row per file, function or image");
     add_choice(command, "--of", options->of, {"instructions", "lines", "branches"},
                "Unit of --fail-under and --sort: instructions, lines or branches");
@@ -271,7 +275,7 @@ Run add_branches(CLI::App& app) {
     command.add_option("--function", options->function, "Only branches of this function; * and ? are wildcards")
         ->type_name("NAME")
         ->check(not_empty());
-    add_only(command, options->only, ". Shares still refer to the whole capture");
+    add_only(command, options->only, options->code, ". Shares still refer to the whole capture");
     command.add_flag("--one-sided", options->one_sided, "Only conditional branches that ran and went one way only");
     add_sort(command, *options, {"times", "balance", "mispredicted", "address"},
              "Sort order of the rows: times; balance (count of the rarer direction); mispredicted (samples); "
@@ -291,7 +295,7 @@ Run add_loops(CLI::App& app) {
     auto options = std::make_shared<answers::LoopOptions>();
     request->add_to(command);
     request->answers.instructions = request->answers.calls = true;
-    add_only(command, options->only, ". Shares still refer to the whole capture");
+    add_only(command, options->only, options->code, ". Shares still refer to the whole capture");
     add_metric(command, *options);
     add_sort(command, *options, {"cost", "iterations", "entries", "address"},
              "Sort order of the rows: cost, iterations, entries, address");

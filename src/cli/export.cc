@@ -149,8 +149,9 @@ private:
         if (!options_.autofdo_addresses.empty() && name != "autofdo-text")
             return wrong("--autofdo-addresses is for autofdo-text");
         coverage_ = options_.coverage;
-        if (!is_coverage() && !(coverage_.only.empty() && coverage_.source_roots.empty() && options_.prefixes.empty()))
-            return wrong("--only, --source-root and --path-prefix are for lcov and cobertura");
+        if (!is_coverage() && !(coverage_.only.empty() && coverage_.source_roots.empty() && options_.prefixes.empty() &&
+                                coverage_.code == answers::CodeKind::system))
+            return wrong("--only, --code, --source-root and --path-prefix are for lcov and cobertura");
         if (coverage_.end_lines && name != "lcov") return wrong("--lcov-end-lines is for lcov");
         for (const std::string& prefix : options_.prefixes) {
             const std::size_t equals = prefix.find('=');
@@ -305,7 +306,7 @@ private:
 }  // namespace
 
 Run add_export(CLI::App& app) {
-    CLI::App& command = *app.add_subcommand("export", "Answers for other programs: viewers, compilers, databases");
+    CLI::App& command = *app.add_subcommand("export", "Write files for other programs: viewers, compilers, databases");
     auto options = std::make_shared<ExportOptions>();
     options->answers.input.add_to(command);
     options->answers.input.selection.add_to(command);
@@ -355,6 +356,7 @@ Run add_export(CLI::App& app) {
     of_coverage("--only", options->coverage.only, "NAME",
                 "lcov, cobertura: only this source file (p.c, src/p.c), folder (src/), function or image; * and ? are "
                 "wildcards. Without this and --source-root, headers of libraries are left out. May be repeated");
+    add_code(command, options->coverage.code, "lcov, cobertura: ");
     of_coverage("--source-root", options->coverage.source_roots, "DIR",
                 "lcov, cobertura: only source files below this folder; cobertura names them relative to it. May be "
                 "repeated");

@@ -111,6 +111,24 @@ CLI::Option* add_choice(CLI::App& command, const char* name, std::string& value,
         ->capture_default_str();
 }
 
+void add_code(CLI::App& command, answers::CodeKind& value, const std::string& what) {
+    const auto& words = answers::code_words;
+    command
+        .add_option_function<std::string>(
+            "--code",
+            [&value](const std::string& word) {
+                value = static_cast<answers::CodeKind>(std::ranges::find(answers::code_words, word) -
+                                                       answers::code_words.begin());
+            },
+            what +
+                "own: the program and the libraries beside it, without source that is installed below /usr; "
+                "libraries: all code of these files, so what is linked into them too; all: also the system's "
+                "libraries, the dynamic linker and the kernel")
+        ->type_name("KIND")
+        ->transform(one_of({words.begin(), words.end()}))
+        ->default_str(std::string(words[static_cast<std::size_t>(value)]));
+}
+
 CLI::Option* add_format(CLI::App& command, std::string& value, const char* help, std::vector<std::string> words) {
     return add_choice(command, "--format", value, std::move(words), help, "FORMAT");
 }

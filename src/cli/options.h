@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "output.h"
 #include "selection.h"
+#include "waymark/answers/own_code.h"
 #include "waymark/doctor/capture_input.h"
 #include "waymark/pipeline/run.h"
 #include "waymark/pipeline/session.h"
@@ -53,6 +54,8 @@ private:
 /// --by, --sort and the like: one of these words.
 CLI::Option* add_choice(CLI::App& command, const char* name, std::string& value, std::vector<std::string> words,
                         const std::string& help, const char* type = "NAME");
+/// --code, the kinds of code; its default is the value. `what` begins the help.
+void add_code(CLI::App& command, answers::CodeKind& value, const std::string& what = "Only code of these kinds: ");
 CLI::Option* add_format(CLI::App& command, std::string& value,
                         const char* help = "text: for reading; tsv, json: for programs",
                         std::vector<std::string> words = {"text", "tsv", "json"});

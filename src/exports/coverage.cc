@@ -160,7 +160,7 @@ Result<Coverage> coverage_of(const Answers& answers, const CoveredSources& optio
             Errc::not_found,
             "samples show some of the code that ran and cannot show what did not, so they are no coverage; csv, pprof "
             "and autofdo have their counts by line"};
-    const answers::Chosen chosen(answers, options.only);
+    const answers::Chosen chosen(answers, options.only, options.code);
     if (const std::string unknown = chosen.unknown(); !unknown.empty()) return Error{Errc::not_found, unknown};
     Coverage out;
     std::vector<CoveredFile>& files = out.files;

@@ -4,7 +4,7 @@
 
 #include "section_parts.h"
 #include "sections.h"
-#include "waymark/answers/coverage.h"
+#include "waymark/answers/own_code.h"
 #include "waymark/answers/views.h"
 #include "waymark/core/numbers.h"
 

@@ -12,7 +12,7 @@
 
 #include "json.h"
 #include "waymark/answers/costs.h"
-#include "waymark/answers/coverage.h"
+#include "waymark/answers/own_code.h"
 
 namespace waymark::report {
 

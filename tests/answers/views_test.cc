@@ -935,6 +935,38 @@ TEST(Table, BarsAreColouredFromATenthOn) {
     EXPECT_EQ(Cell::bar(0, 0).colour, Colour::plain);
 }
 
+TEST(Views, KindsOfCodeAreKnownFromFiles) {
+    Answers a = support::small_answers();
+    a.sources = {{.path = "/home/me/app.c"}, {.path = "/usr/include/c++/12/vector"}};
+    a.images = {{.name = "app", .path = "/home/me/app"},
+                {.name = "libc.so.6", .path = "/home/me/sysroot/lib/libc.so.6"},
+                {.name = "libmine.so", .path = "/home/me/libmine.so"},
+                {.name = "ld-linux-aarch64.so.1", .path = "copies/ld-linux-aarch64.so.1"},
+                {.name = "libother.so", .path = "/home/me/libother.so", .recorded = "/usr/lib/libother.so"}};
+    a.functions.clear();
+    const auto add = [&](Index image, Index source) {
+        a.functions.push_back({.name = "f", .image = image, .source = source});
+    };
+    add(0, 0);     // own
+    add(0, 1);     // of a header of the system, in the program
+    add(0, none);  // without lines where others have some
+    add(2, none);  // of a file without any lines
+    for (const Index image : {1U, 3U, 4U}) add(image, none);
+    add(none, 0);
+    using enum CodeKind;
+    EXPECT_EQ(code_kinds(a), (std::vector{own, library, library, own, system, system, system, system}));
+    EXPECT_EQ(functions_of(a, library), (std::vector<bool>{true, true, true, true, false, false, false, false}));
+    const Chosen chosen(a, {"app"}, library);
+    EXPECT_TRUE(chosen(2, none));
+    EXPECT_FALSE(chosen(3, none)) << "not of --only";
+    EXPECT_FALSE(chosen(none, none));
+    EXPECT_EQ(chosen.options(), "--code libraries and --only");
+    EXPECT_EQ(chosen.unknown(), "");
+    for (Image& image : a.images) image.path = image.recorded = "/usr/bin/" + image.name;
+    EXPECT_NE(Chosen(a, {}, own).unknown().find("--code own: "), std::string::npos);
+    EXPECT_EQ(Chosen(a, {}).unknown(), "");
+}
+
 TEST(Views, CoverageIsSortedByWhatIsMissing) {
     Answers a = support::small_answers();
     a.branches[1].not_taken = 0;

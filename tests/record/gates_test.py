@@ -263,6 +263,35 @@ class Gates(unittest.TestCase):
         self.assertEqual(said.count("has no symbol main, so its recording begins with its first instruction"), 1, said)
         self.assertNotIn("before the recording began", self.waymark("profile", out, "--strict").stdout)
 
+    # ---- kinds of code
+
+    def test_own_code_alone(self):
+        home = self.folder / "kinds"
+        self.with_library("kinds")
+        out = home / "whole"
+        self.waymark("record", "-q", "--from-start", "-o", out, "--", home / "user")
+        for command in (("profile",), ("coverage", "--by", "function"), ("branches",), ("loops",)):
+            with self.subTest(command):
+                every = self.rows(*command, out)
+                shown = {kind: self.rows(*command, out, "--code", kind) for kind in ("own", "libraries", "all")}
+                self.assertEqual(shown["all"], every)
+                name = lambda r: r["function"] if "function" in r else r["place"].split("+")[0]
+                own = {name(r) for r in shown["own"]} - {"all"}
+                self.assertLessEqual(own, {"main", "work", "each", "hidden"})
+                self.assertIn("each", own)
+                libraries = {name(r) for r in shown["libraries"]}
+                self.assertLessEqual(own, libraries)
+                self.assertLess(len(libraries), len({name(r) for r in every}))
+                # Shares are of everything.
+                if command != ("coverage", "--by", "function"):
+                    self.assertEqual(shown["own"], [r for r in every if r in shown["own"]])
+        images = [r["image"] for r in self.rows("coverage", out, "--by", "image", "--code", "libraries")]
+        self.assertEqual(set(images), {"user", "libwork.so", "all"})
+        lcov = self.waymark("export", "--to", "lcov", "--code", "own", out).stdout
+        self.assertEqual({pathlib.Path(path).name for path in re.findall("(?m)^SF:(.*)$", lcov)}, {"user.c", "work.c"})
+        self.assertIn("lcov", self.waymark("export", "--to", "csv", "--code", "own", out, status=2).stderr)
+        self.assertIn("--code", self.waymark("profile", "--by", "level", "--code", "own", out, status=2).stderr)
+
     # ---- names
 
     def test_doctor_takes_names_as_other_commands_do(self):

@@ -51,9 +51,4 @@ struct Uncovered {
 };
 [[nodiscard]] std::vector<Uncovered> uncovered_code(const Answers& answers);
 
-/// Which functions are the program's own code: not of files in system folders, not of the loader, the kernel or what it
-/// maps; where debug information has lines of a file, only functions that have some, and not in sources below /usr.
-/// All false: nothing tells them apart.
-[[nodiscard]] std::vector<bool> own_functions(const Answers& answers);
-
 }  // namespace waymark::answers

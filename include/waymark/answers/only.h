@@ -1,4 +1,4 @@
-/// What `--only` asks for: functions, source files or images, by name.
+/// What `--only` asks for: functions, source files or images, by name; and with `--code`, by kind.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "waymark/answers/answers.h"
+#include "waymark/answers/own_code.h"
 
 namespace waymark::answers {
 
@@ -63,29 +64,36 @@ private:
     std::set<std::string, std::less<>> all_;  ///< what was added, without parameters and folders
 };
 
-/// The functions and sources of answers that `--only` asks for: the ones that it names, and the ones in images that it
-/// names.
+/// The functions and sources of answers that `--only` and `--code` ask for: the ones that `--only` names, and the ones
+/// in images that it names; of these, the code of the kinds up to `code`.
 class Chosen {
 public:
-    Chosen(const Answers& answers, const std::vector<std::string>& only);
+    Chosen(const Answers& answers, const std::vector<std::string>& only, CodeKind code = CodeKind::system);
+    /// Everything is asked for.
+    [[nodiscard]] bool is_all() const { return only_.empty() && code_ == CodeKind::system; }
+    /// What is not everything, as options: `--code own`, `--only`.
+    [[nodiscard]] std::string options() const;
     [[nodiscard]] bool operator()(Index function, Index source) const {
+        if (code_ != CodeKind::system && (function >= of_kind_.size() || !of_kind_[function])) return false;
         return only_.empty() || (function < functions_.size() && functions_[function]) ||
                (source < sources_.size() && sources_[source]);
     }
     /// A function without code of its own: every call was inlined.
     [[nodiscard]] bool inlined(std::string_view name, Index image) const {
+        if (code_ != CodeKind::system && (image >= images_of_kind_.size() || !images_of_kind_[image])) return false;
         return only_.empty() || only_.asks_for(Only::Kind::function, name) ||
                (image < images_.size() && images_[image]);
     }
     /// Words are given, and each is the name of functions and no pattern.
     [[nodiscard]] bool is_by_whole_names() const { return only_.is_by_whole_names(); }
-    /// What is wrong if a word names nothing, so that no gate passes without it; else empty.
+    /// What is wrong if a word names nothing, or no code is of the kind, so that no gate passes without it; else empty.
     [[nodiscard]] std::string unknown() const;
 
 private:
     std::string capture_;
     Only only_;
-    std::vector<bool> functions_, sources_, images_;
+    CodeKind code_;
+    std::vector<bool> functions_{}, sources_{}, images_{}, of_kind_{}, images_of_kind_{};
 };
 
 }  // namespace waymark::answers

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "waymark/answers/answers.h"
+#include "waymark/answers/own_code.h"
 #include "waymark/core/result.h"
 
 namespace waymark::answers {
@@ -21,23 +22,27 @@ struct ViewOptions {
 };
 struct ProfileOptions : ViewOptions {
     std::string by = "function";
-    std::vector<std::string> only{};  ///< functions, sources or images (answers/only.h); empty: all
-    bool inlines = false;             ///< what was inlined counts for what was called
-    bool interrupts = true;           ///< with callees: with what interrupts and signals ran
+    std::vector<std::string> only{};   ///< functions, sources or images (answers/only.h); empty: all
+    CodeKind code = CodeKind::system;  ///< and only code of the kinds up to this one
+    bool inlines = false;              ///< what was inlined counts for what was called
+    bool interrupts = true;            ///< with callees: with what interrupts and signals ran
 };
 struct CoverageOptions : ViewOptions {
     std::string by = "file", of = "instructions";
     bool uncovered = false;
     std::vector<std::string> only{};     ///< functions, sources or images (answers/only.h); empty: all
+    CodeKind code = CodeKind::system;    ///< as of ProfileOptions
     std::optional<double> fail_under{};  ///< per cent
     bool entered = false;                ///< the answers hold only functions that were entered
 };
 struct LoopOptions : ViewOptions {
     std::vector<std::string> only{};  ///< as of ProfileOptions
+    CodeKind code = CodeKind::system;
 };
 struct BranchOptions : ViewOptions {
     std::string function;
     std::vector<std::string> only{};  ///< as of ProfileOptions
+    CodeKind code = CodeKind::system;
     bool one_sided = false;
 };
 struct CallOptions : ViewOptions {

@@ -5,10 +5,13 @@
 #include <utility>
 #include <vector>
 
+#include "waymark/answers/own_code.h"
+
 namespace waymark::exports {
 
 struct CoveredSources {
     std::vector<std::string> only{};  ///< functions, source files or images, as answers::Only takes them
+    answers::CodeKind code = answers::CodeKind::system;  ///< and only code of the kinds up to this one
     /// Only files below these folders. Cobertura names files relative to the folder.
     std::vector<std::string> source_roots{};
     /// Beginnings of paths, by whole parts, and what to write in their place; the first that fits.
