@@ -152,12 +152,11 @@ void fill_trust(const FlowFunctions& from) {
     if (counts.apart != 0) add_unknown(fmt::format("what ran in {} of the sum", counted(counts.apart, "cycle")));
     answers.trust.push_back(functions);
     if (from.options().instructions)
-        answers.trust.push_back(
-            {"coverage", "what was executed, and which way branches went", "",
-             from.options().partial
-                 ? "whether the rest ran: " + part + " could have run everything"
-                 : "what is not observed: flow was lost where it could have run; and what interrupts "
-                   "or signals ran where flow was lost"});
+        answers.trust.push_back({"coverage", "what was executed, and which way branches went", "",
+                                 from.options().partial
+                                     ? "whether the rest ran: " + part + " could have run everything"
+                                     : "code that could have run where flow was lost, and what interrupts "
+                                       "or signals ran where flow was lost"});
     if (answers.timeline.tracks.empty()) return;
     Trust time{.view = "timeline"};
     if (answers.timeline.axis.unit == "ns" || answers.timeline.axis.unit == "ticks") {
@@ -166,7 +165,7 @@ void fill_trust(const FlowFunctions& from) {
                                      grouped(answers.timeline.axis.uncertainty), answers.timeline.axis.unit);
     } else {
         time.exact = "the order of what ran in one source";
-        time.not_known = "how sources lie to each other in time: there are no timestamps";
+        time.not_known = "how sources align in time: there are no timestamps";
     }
     answers.trust.push_back(time);
 }

@@ -44,7 +44,7 @@ public:
                                          : ", of a clock whose frequency is not known",
                                 cycles ? "cycles" : "instructions")
             : cycles ? "Cycles of each source since its trace began; sources are not aligned."
-                     : "Instructions of each source since its trace began, which is no time; sources are not "
+                     : "Instructions that each source executed since its trace began, not time; sources are not "
                        "aligned.";
         out.axis.begin = ~std::uint64_t{0};
         std::uint64_t left_out = 0;
@@ -92,6 +92,7 @@ public:
                 out.marks.push_back(std::move(mark));
             }
             left_out += t.notes_left_out();
+            if (s->steps != nullptr && options_.steps != nullptr) add_steps(*s, map, known);
         }
         const TickMap::Uncertainty off = TickMap::uncertainty(std::move(intervals));
         out.axis.uncertainty = off.usual;
@@ -108,6 +109,16 @@ public:
     }
 
 private:
+    void add_steps(const FlowStream& s, const TickMap& map, const std::vector<CodeFunction>& known) {
+        using What = Steps::Frame::What;
+        Steps::Stream out = s.steps->stream();
+        out.source = s.source;
+        for (const FlowSteps::Frame& f : s.steps->frames())
+            out.frames.push_back({f.now.instructions,
+                                  map.ticks(s.timeline->cycles() ? f.now.cycles : f.now.instructions), f.what, f.depth,
+                                  f.what == What::enter ? functions_.index_of(known[f.function]) : Index{f.function}});
+        if (!out.order.empty()) options_.steps->streams.push_back(std::move(out));
+    }
     /// The largest number for what is beyond 584 years.
     static std::uint64_t nanoseconds(std::uint64_t ticks, std::uint64_t ticks_per_second) {
         constexpr std::uint64_t second = 1'000'000'000, top = ~std::uint64_t{0};

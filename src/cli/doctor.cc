@@ -488,7 +488,7 @@ Run add_doctor(CLI::App& app) {
         ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1024}))
         ->capture_default_str();
     command.add_flag("--strict", options->strict,
-                     "Exit with status 1 if there is an error or warning that is not about names alone");
+                     "Exit with status 1 if there is an error, or a warning other than of missing names");
     add_format(command, options->format, "text: for reading; tsv (findings), json: for programs");
     add_output(command, options->output);
     command.footer(

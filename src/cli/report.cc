@@ -22,6 +22,8 @@ struct ReportCommandOptions {
     bool no_sources = false;
     std::vector<std::string> source_roots{};
     std::string against{};
+    std::uint32_t most_steps = 100'000;
+    answers::CodeKind code = answers::CodeKind::own;
 };
 
 /// Of a unit whose trace is program flow, and not of samples or counters.
@@ -85,9 +87,14 @@ ExitStatus report(const ReportCommandOptions& options) {
     report::ReportOptions how;
     how.most_bytes = static_cast<std::uint64_t>(options.most_megabytes * 1e6);
     how.most_slices = report::slices_for(how.most_bytes);
+    how.code = options.code;
+    answers::Steps steps;
+    wanted.steps = &steps;
+    wanted.most_steps = how.most_steps = options.most_steps;
     wanted.most_slices = how.most_slices;
     auto answers = answers_of(wanted);
     if (!answers) return fail_answers(answers.error(), {wanted.input.capture});
+    if (!steps.streams.empty()) how.steps = &steps;
     if (!options.no_sources)
         if (const Status read = include_sources(*answers, options); !read) return fail(read.error());
     std::optional<answers::Answers> after;
@@ -151,12 +158,20 @@ Run add_report(CLI::App& app) {
             "until each call is shown")
         ->type_name("MB")
         ->capture_default_str();
+    command
+        .add_option("--steps", options->most_steps,
+                    "Maximum number of ranges of code, from the beginning of the trace on, that the report can step "
+                    "through; 0: none")
+        ->type_name("N")
+        ->check(CLI::Range(0U, 100'000'000U))
+        ->capture_default_str();
     add_timestamp_hz(command, answers);
     add_kallsyms(command, answers.kallsyms);
     command
         .add_option("--against", options->against,
                     "Another capture, after a change: the report shows what changed from the first one to it")
         ->type_name("CAPTURE");
+    add_code(command, options->code, "What the report's filter 'own code' keeps: ");
     command.add_flag("--no-sources", options->no_sources, "Leave out the text of source files");
     command
         .add_option(
@@ -166,7 +181,8 @@ Run add_report(CLI::App& app) {
         ->type_name("DIR");
     command.footer(
         "The file opens from disk in any browser, without a network, and holds all it needs: how far the capture can\n"
-        "be trusted, a flame graph, a timeline, functions, source and disassembly with coverage, branches, loops,\n"
+        "be trusted, a flame graph, a timeline, functions, source and disassembly with coverage, steps, branches, "
+        "loops,\n"
         "exceptions, and whatever else the unit records. It contains names of functions and files, and source text if "
         "it was\nfound: consider --no-sources before you pass the file on. Source files are read only below the "
         "folders "

@@ -35,6 +35,7 @@ struct SourceStream {
     std::string buffer;
     std::unique_ptr<analysis::FlowCode> code;
     std::unique_ptr<analysis::FlowTimeline> timeline;
+    std::unique_ptr<analysis::FlowSteps> steps;
     std::unique_ptr<analysis::FlowSink> sink;
     const Source* first{};   ///< the source that began with the thread; `source` if that is none other
     bool continued = false;  ///< another stream goes on with the thread
@@ -58,13 +59,18 @@ public:
             if (options_.timeline)
                 s.timeline = std::make_unique<analysis::FlowTimeline>(
                     options_.axis_of_cycles && stream.source.configuration->cycle_counts(), options_.most_slices);
+            if (s.timeline && options_.steps != nullptr && options_.most_steps != 0)
+                s.steps = std::make_unique<analysis::FlowSteps>(options_.most_steps, s.timeline.get());
+            analysis::CallObserver* const observer =
+                s.steps ? static_cast<analysis::CallObserver*>(s.steps.get()) : s.timeline.get();
             s.sink = std::make_unique<analysis::FlowSink>(
                 *s.code, [&offsets = stream.offsets](Offset at) { return offsets.capture(at).value; },
                 // Of a part of the flow, decoders do not count ways themselves.
                 analysis::FlowSink::Options{.calls = options_.calls || options_.timeline || options_.instructions ||
                                                      (options_.ranges && stream.source.filter != nullptr),
                                             .ways = options_.ranges,
-                                            .observer = s.timeline.get()});
+                                            .observer = observer});
+            if (s.steps) s.steps->lead_to(*s.sink);
             s.first = s.source;
             // Calls go on where the thread does.
             const auto before = std::find_if(streams_.rbegin() + 1, streams_.rend(), [&](const SourceStream& other) {
@@ -75,7 +81,8 @@ public:
                 before->continued = true;
                 s.first = before->first;
             }
-            return flow_consumer(stream, *s.sink, DecoderKind::fast, at_once > 1 ? 1 : options_.workers);
+            return flow_consumer(stream, s.steps ? static_cast<flow::Sink&>(*s.steps) : *s.sink, DecoderKind::fast,
+                                 at_once > 1 ? 1 : options_.workers);
         };
         const Report report = pipeline::run(session_, sources, make, progress, {}, at_once);
         if (at_once > 1) {
@@ -106,8 +113,8 @@ private:
             s.sink->finish();
             if (s.timeline) s.timeline->finish(s.sink->calls().now());
             options.cycles |= s.source->configuration->cycle_counts();
-            streams.push_back(
-                {s.sink.get(), s.first->label(), s.source->configuration->waypoints(), s.buffer, s.timeline.get()});
+            streams.push_back({s.sink.get(), s.first->label(), s.source->configuration->waypoints(), s.buffer,
+                               s.timeline.get(), s.steps.get()});
             names.push_back(s.source->names.get());
         }
         options.instructions = options_.instructions;
@@ -126,6 +133,7 @@ private:
         options.lower_bounds = answers::completeness(out.account).lower_bounds;
         options.most_slices = options_.most_slices;
         options.timestamps = options_.axis_of_timestamps;
+        options.steps = options_.steps;
         if (session_.capture.spaces) options.context_name = [this](std::uint32_t thread) { return name_of(thread); };
         fill_by_names(out, streams, names, options);
         // Exception levels are Arm's.
@@ -476,7 +484,10 @@ void fill_by_names(Answers& answers, const std::vector<analysis::FlowStream>& st
         analysis::fill_flow_answers(to, by_names.at(each), options);
         analysis::place_images(to, options.files);
         if (options.ranges) analysis::fill_image_tables(to, by_names.at(each), options.files);
-        if (order.size() > 1) to.timeline = {};
+        if (order.size() > 1) {
+            to.timeline = {};
+            if (options.steps != nullptr) options.steps->streams.clear();
+        }
     };
     for (const Names* each : order) {
         if (each == order.front()) {

@@ -49,9 +49,9 @@ bool shows_coverage(const Answers& answers) {
     return !of_samples(answers) && answers.unit != "DPU" && !answers.instructions.empty();
 }
 
-PageSection coverage_section(const Answers& answers, Limit most_rows) {
+PageSection coverage_section(const Answers& answers, Limit most_rows, answers::CodeKind most) {
     if (!shows_coverage(answers)) return {"{}"};
-    const std::vector<bool> own = own_functions(answers);
+    const std::vector<bool> own = answers::functions_of(answers, most);
     const CoverageCounts files = coverage_counts(answers, "file"), functions = coverage_counts(answers, "function");
     Json json;
     json.begin_object();

@@ -43,7 +43,7 @@ void write_findings(Json& json, const Answers& answers, const std::vector<std::s
     json.end_array();
 }
 
-void write_functions(Json& json, const Answers& answers) {
+void write_functions(Json& json, const Answers& answers, answers::CodeKind most) {
     const std::vector<FunctionCosts> costs = function_costs(answers);
     const std::vector<Function>& functions = answers.functions;
     json.key("functions").begin_object();
@@ -55,7 +55,7 @@ void write_functions(Json& json, const Answers& answers) {
     json.column("bytes", functions, [](const Function& f) { return f.bytes; });
     json.column("source", functions, [](const Function& f) { return index(f.source); });
     json.column("line", functions, [](const Function& f) { return f.line; });
-    const std::vector<bool> own = own_functions(answers);
+    const std::vector<bool> own = answers::functions_of(answers, most);
     json.key("own").begin_array();
     for (const bool is : own) json.number(is ? 1 : 0);
     json.end_array();
@@ -120,7 +120,8 @@ std::uint64_t write_tables(Json& json, const Answers& answers, Limit most_rows) 
 }  // namespace
 
 PageSection head_section(const Answers& answers, Limit most_rows, const Against* against,
-                         const std::vector<std::string>& left_out) {
+                         const std::vector<std::string>& left_out, answers::CodeKind most,
+                         const answers::Steps* steps) {
     Json json;
     json.begin_object();
     json.key("format").number(1);
@@ -158,7 +159,7 @@ PageSection head_section(const Answers& answers, Limit most_rows, const Against*
     }
     json.end_array();
     json.strings("sources", answers.sources, [](const SourceFile& s) -> const std::string& { return s.path; });
-    write_functions(json, answers);
+    write_functions(json, answers, most);
     json.key("loops").begin_object();
     json.addresses("head", answers.loops, [](const Loop& l) { return l.head; });
     json.addresses("tail", answers.loops, [](const Loop& l) { return l.tail; });
@@ -226,6 +227,7 @@ PageSection head_section(const Answers& answers, Limit most_rows, const Against*
     json.key("slices").number(answers.timeline.slices.size());
     json.key("marks").number(answers.timeline.marks.size());
     json.key("series").number(answers.timeline.series.size());
+    json.key("steps").number(steps == nullptr ? 0 : steps->streams.size());
     json.end_object();
     json.end_object();
     return {json.str(), own};

@@ -55,10 +55,14 @@ Result<ReportSize> write_report(const Answers& answers, const ReportOptions& opt
     std::vector<Part> parts{
         {"calls", [&](Limit limit) { return calls_section(answers, limit); }, options.most_calls},
         {"code", [&](Limit limit) { return code_section(answers, limit); }, options.most_instructions},
-        {"coverage", [&](Limit limit) { return coverage_section(answers, limit); }, options.most_instructions},
+        {"coverage", [&](Limit limit) { return coverage_section(answers, limit, options.code); },
+         options.most_instructions},
         {"branches", [&](Limit limit) { return branches_section(answers, limit); }, options.most_instructions},
         {"timeline", [&](Limit limit) { return timeline_section(answers, limit); }, options.most_slices},
     };
+    if (options.steps != nullptr)
+        parts.push_back(
+            {"steps", [&](Limit limit) { return steps_section(answers, *options.steps, limit); }, options.most_steps});
     if (const Against* against = options.against)
         parts.push_back({"against", [&, against](Limit limit) { return against_section(answers, *against, limit); },
                          options.most_rows});
@@ -68,7 +72,7 @@ Result<ReportSize> write_report(const Answers& answers, const ReportOptions& opt
                   std::vector<std::string> left_out;
                   for (const Part& part : parts)
                       if (!part.left_out.empty()) left_out.push_back(part.left_out);
-                  return head_section(answers, limit, options.against, left_out);
+                  return head_section(answers, limit, options.against, left_out, options.code, options.steps);
               },
               options.most_rows};
     head.remake();

@@ -29,8 +29,8 @@ struct PageSection {
 
 /// Samples and counters do not show that code did not run.
 [[nodiscard]] bool shows_coverage(const answers::Answers& answers);
-/// What ran of each file and function, and the code that did not.
-[[nodiscard]] PageSection coverage_section(const answers::Answers& answers, Limit most_rows);
+/// What ran of each file and function, and the code that did not. `own`: up to which kind code counts as the program's.
+[[nodiscard]] PageSection coverage_section(const answers::Answers& answers, Limit most_rows, answers::CodeKind own);
 
 /// What changed, function by function, and both call trees as one by names.
 [[nodiscard]] PageSection against_section(const answers::Answers& before, const Against& against, Limit most_rows);
@@ -42,8 +42,13 @@ struct PageSection {
 /// their extremes.
 [[nodiscard]] PageSection timeline_section(const answers::Answers& answers, Limit most_slices);
 
+/// What ran in its order: the first ranges of each stream.
+[[nodiscard]] PageSection steps_section(const answers::Answers& answers, const answers::Steps& steps,
+                                        Limit most_ranges);
+
 /// All the rest, and `left_out` of the others as findings.
 [[nodiscard]] PageSection head_section(const answers::Answers& answers, Limit most_rows, const Against* against,
-                                       const std::vector<std::string>& left_out);
+                                       const std::vector<std::string>& left_out, answers::CodeKind own,
+                                       const answers::Steps* steps);
 
 }  // namespace waymark::report

@@ -96,9 +96,9 @@ const themes = ["light", "dark"];
 
 /// The required contents of a report of each unit, for any capture.
 const present = {
-    ptm: ["summary", "calls", "timeline", "functions", "code", "coverage", "branches", "blocks", "loops", "exceptions"],
-    corpus: ["summary", "calls", "timeline", "functions", "code", "coverage", "branches", "blocks", "loops"],
-    sort: ["summary", "calls", "timeline", "functions", "code", "coverage", "branches", "blocks", "loops"],
+    ptm: ["summary", "calls", "timeline", "steps", "functions", "code", "coverage", "branches", "blocks", "loops", "exceptions"],
+    corpus: ["summary", "calls", "timeline", "steps", "functions", "code", "coverage", "branches", "blocks", "loops"],
+    sort: ["summary", "calls", "timeline", "steps", "functions", "code", "coverage", "branches", "blocks", "loops"],
     spe: ["summary", "timeline", "functions", "code", "branches", "charts", "tables"],
     dpu: ["summary", "calls", "timeline", "functions", "exceptions", "tables"],
 };
@@ -324,7 +324,7 @@ async function interact(name) {
         await page.keyboard.press("0");
         is("0 shows all", (await seen()).join() === whole.join());
         await page.click("text=From leaves");
-        await page.waitForFunction(() => document.querySelector(".detail .full-name").textContent === "all, by what ran");
+        await page.waitForFunction(() => document.querySelector(".detail .full-name").textContent === "all, by leaf function");
         await page.keyboard.press("/");
         await page.keyboard.type("a");
         await page.waitForFunction(() => document.querySelector(".search-note").textContent.includes("%"));

@@ -94,12 +94,97 @@ for (const of of wanted.ranges) {
 }
 for (const of of wanted.ranges.slice(0, 5)) {
     const range = `${of.from}-${of.to}`;
+    await go(`#/branches?range=${range}`, ".view-branches .range-note[data-word]");
+    equal(`${range}: executions of branches`, (await table()).reduce((sum, row) => sum + Number(row.Ran), 0), of.branches);
+    await go(`#/loops?range=${range}`, ".view-loops .range-note[data-word]");
+    equal(`${range}: iterations of loops`, (await table()).reduce((sum, row) => sum + Number(row.Iterations), 0), of.iterations);
     await go(`#/calls?range=${range}`, ".view-calls .range-note");
     await page.click("text=As a table");
     const places = byPlace(sums(await table(), "Function", "Self"));
     for (const [place, count] of Object.entries(of.self)) equal(`${range}, flame graph: ${place}`, places.get(place) ?? 0, count);
     await go(`#/exceptions?range=${range}`, ".view-exceptions .range-bar");
     equal(`${range}: exceptions`, (await table(".below")).length, of.exceptions);
+}
+
+// ---- stepping, forth and back, against every instruction in its order
+{
+    const { addresses, outcomes, events, behind } = wanted.steps;
+    await go("#/steps", ".view-steps .steps-here");
+    check("all of the run can be stepped through", (await page.textContent(".steps-extent")).startsWith(`All ${addresses.length.toLocaleString("en-US")} instructions`), await page.textContent(".steps-extent"));
+    let draw = wanted.seed >>> 0;
+    const chance = (below) => {
+        draw = (Math.imul(draw, 1664525) + 1013904223) >>> 0;
+        return Math.floor((draw / 2 ** 32) * below);
+    };
+    const hexOf = (text) => "0x" + BigInt(text).toString(16);
+    const nextOf = (list, is, at, way) => {
+        for (let i = at + way; i >= 0 && i < list.length; i += way) if (is(i)) return i;
+        return at;
+    };
+    // Events directly behind the last instruction have no place of their own.
+    const isEvent = new Set(events.filter((e) => e > 0 && e < addresses.length));
+    const calls = Object.keys(behind).map(Number);
+    const ways = {
+        ArrowRight: (at) => Math.min(at + 1, addresses.length - 1),
+        ArrowLeft: (at) => Math.max(at - 1, 0),
+        a: (at) => nextOf(addresses, (i) => addresses[i] === addresses[at], at, 1),
+        A: (at) => nextOf(addresses, (i) => addresses[i] === addresses[at], at, -1),
+        e: (at) => nextOf(addresses, (i) => isEvent.has(i), at, 1),
+        E: (at) => nextOf(addresses, (i) => isEvent.has(i) || (i === 0 && events.includes(0)), at, -1),
+    };
+    let at = 0;
+    const walk = [];
+    const jump = (to) => walk.push(["jump", (at = to)]);
+    for (let n = 0; n < (wanted.long ? 10_000 : 600); ++n) {
+        if (n % 40 === 0) jump(chance(addresses.length));
+        const over = chance(8) === 0 ? calls[chance(calls.length)] : undefined;
+        if (over !== undefined) {
+            jump(over);
+            walk.push(["o", (at = behind[over])]);
+        }
+        const names = Object.keys(ways);
+        const key = names[chance(2) === 0 ? chance(2) : chance(names.length)];
+        walk.push([key, (at = ways[key](at))]);
+    }
+    // All in the page, as fast as it can: each step is drawn before it is read.
+    const done = await page.evaluate(async (walk) => {
+        const here = () => document.querySelector(".steps-here");
+        const steps = document.querySelector(".steps");
+        const input = document.querySelector(".steps-at input");
+        const out = [];
+        const took = [];
+        for (const [key, to] of walk) {
+            const begin = performance.now();
+            if (key === "jump") {
+                input.value = String(to);
+                input.dispatchEvent(new Event("change", { bubbles: true }));
+            } else steps.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+            for (let i = 0; i < 20 && Number(here().dataset.at) !== to; ++i) await new Promise((r) => setTimeout(r));
+            took.push(performance.now() - begin);
+            out.push([Number(here().dataset.at), here().dataset.address, here().dataset.outcome]);
+        }
+        took.sort((a, b) => a - b);
+        return { out, median: took[took.length >> 1] };
+    }, walk);
+    done.out.forEach(([place, address, outcome], i) => {
+        const [key, to] = walk[i];
+        const from = i === 0 ? 0 : walk[i - 1][1];
+        equal(`step ${i}, ${key} from ${from}`, place, to);
+        if (place === to) {
+            equal(`address at ${to}`, hexOf(address), addresses[to]);
+            equal(`outcome at ${to}`, outcome, outcomes[to] ?? "");
+        }
+    });
+    console.log(`${walk.length} steps, ${done.median.toFixed(1)} ms a step`);
+    await accessible("steps");
+    // From a place on the timeline.
+    await go("#/timeline", ".view-timeline");
+    await page.focus(".view-timeline [data-keys]");
+    await page.keyboard.press("n");
+    await page.keyboard.press("n");
+    await page.click('button:has-text("Step from here")');
+    await page.waitForSelector(".view-steps .steps-here");
+    check("the timeline leads to steps", /stream=0&step=\d+/.test(await page.evaluate(() => location.hash)));
 }
 
 // ---- single calls: the page and the command say the same

@@ -52,6 +52,30 @@ def executed(waymark, capture, program):
     return [(hex(functions[i][0]) if i >= 0 else "", functions[i][2] if i >= 0 else "") for i in ran], exceptions
 
 
+def stepped(waymark, capture):
+    """What ran in its order: addresses, what branches did by place, where exceptions and gaps came, and by place of a
+    call the place where the caller goes on."""
+    addresses, outcomes, events, behind, waiting = [], {}, [], {}, []
+    for row in rows(waymark, "flow", capture):
+        if row["element"] == "range":
+            for i, address in enumerate(range(int(row["start"], 16), int(row["end"], 16), 4)):
+                # A call waits for its return address; what never came back is dropped where a caller goes on.
+                if i == 0 and any(address == wanted for wanted, _ in waiting):
+                    while True:
+                        wanted, place = waiting.pop()
+                        if wanted == address:
+                            behind[place] = len(addresses)
+                            break
+                addresses.append(address)
+            if row["branch"] in ("direct", "indirect"):
+                outcomes[len(addresses) - 1] = "taken" if row["atom"] == "E" else "not taken"
+                if row["link"] == "1" and row["atom"] == "E":
+                    waiting.append((addresses[-1] + 4, len(addresses) - 1))
+        elif row["element"] in ("exception", "trace_on", "no_sync"):
+            events.append(len(addresses))
+    return {"addresses": [hex(a) for a in addresses], "outcomes": outcomes, "events": sorted(set(events)), "behind": behind}
+
+
 def covered(intervals, begin, end):
     """How much of a range the intervals cover together."""
     total, after = 0, begin
@@ -115,11 +139,16 @@ def main():
                               "interrupts": "--without-interrupts" not in options, "said": one,
                               "rows": rows(*command)})
         assert any(row["longer_in"] for one in calls for row in one["rows"]), "no call took longer in one of its parts"
+        steps = stepped(waymark, capture)
+        assert len(steps["behind"]) > 100, "the program calls functions that return"
+        heads = [hex(int(row["head"], 16)) for row in rows(waymark, "loops", capture, *names)]
         ranges = []
         for _ in range(1000 if "--long" in sys.argv else 40):
             begin = chance.randrange(len(ran))
             end = min(len(ran), begin + 1 + int(len(ran) ** chance.random()))
-            of = {"from": begin, "to": end, "self": collections.Counter(place for place, _ in ran[begin:end]), "total": {}, "calls": {},
+            in_order = collections.Counter(steps["addresses"][begin:end])
+            of = {"from": begin, "to": end, "branches": sum(begin <= place < end for place in steps["outcomes"]),
+                  "iterations": sum(in_order[head] for head in heads), "self": collections.Counter(place for place, _ in ran[begin:end]), "total": {}, "calls": {},
                   "exceptions": sum(begin <= at < end for at in exceptions)}
             for one in calls:
                 if one["callees"] and one["interrupts"]:
@@ -129,7 +158,7 @@ def main():
             ranges.append(of)
         coverage = {by: rows(waymark, "coverage", capture, *names, "--by", by) for by in ("file", "function")}
         coverage["uncovered"] = rows(waymark, "coverage", capture, *names, "--uncovered")
-        wanted = {"instructions": len(ran), "places": {name: hex(begin) for begin, _, name in functions_of(program)}, "ranges": ranges, "calls": calls, "coverage": coverage,
+        wanted = {"seed": seed, "long": "--long" in sys.argv, "steps": steps, "instructions": len(ran), "places": {name: hex(begin) for begin, _, name in functions_of(program)}, "ranges": ranges, "calls": calls, "coverage": coverage,
                   "difference": difference, "branches": rows(waymark, "branches", capture, *names)}
         (folder / "wanted.json").write_text(json.dumps(wanted))
         done = subprocess.run([node, source / "tests/report/closer.mjs", web, folder, chromium, folder / "wanted.json"], timeout=HANGS,

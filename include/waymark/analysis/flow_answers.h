@@ -26,8 +26,10 @@
 #include <vector>
 
 #include "waymark/analysis/flow_sink.h"
+#include "waymark/analysis/flow_steps.h"
 #include "waymark/analysis/flow_timeline.h"
 #include "waymark/answers/answers.h"
+#include "waymark/answers/steps.h"
 #include "waymark/image/debug_info.h"
 #include "waymark/image/memory_map.h"
 #include "waymark/image/program_file.h"
@@ -43,6 +45,7 @@ struct FlowStream {
     isa::DecodeOptions decode{};
     std::string buffer{};
     const FlowTimeline* timeline{};  ///< finished; null: none was asked for
+    const FlowSteps* steps{};        ///< with a timeline, of which it has the times; null: none were asked for
 };
 
 using ProgramFile = image::LoadedFile;
@@ -76,6 +79,7 @@ struct FlowAnswersOptions {
     bool timestamps = true;  ///< the axis of the timeline is time, where the trace has timestamps
     /// Names of Context IDs that are threads. None: they have no names.
     std::function<ContextName(std::uint32_t)> context_name{};
+    answers::Steps* steps = nullptr;  ///< gets the steps of the streams that have some
 };
 
 /// How often units did not trace for a while, by their own choice, amid what they traced.

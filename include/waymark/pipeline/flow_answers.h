@@ -24,6 +24,10 @@ struct FlowAnswersOptions {
     bool sources = false;        ///< SourceFile::lines
     bool without_code = false;   ///< answers even where no code at all is known: what the trace itself shows
     std::size_t most_slices = 200000;  ///< of the timeline
+    /// With the timeline: what ran in its order, up to `most_steps` ranges of each source. Null, or what is empty after
+    /// it: there is none.
+    answers::Steps* steps = nullptr;
+    std::size_t most_steps = 0;
     /// What the axis of the timeline may be, where the trace has it; without both it is instructions.
     bool axis_of_timestamps = true, axis_of_cycles = true;
     std::uint64_t timestamp_hz = 0;  ///< of timestamps; 0: what the capture says

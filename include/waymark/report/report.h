@@ -6,6 +6,8 @@
 #include <string_view>
 
 #include "waymark/answers/answers.h"
+#include "waymark/answers/own_code.h"
+#include "waymark/answers/steps.h"
 #include "waymark/answers/views.h"
 #include "waymark/core/byte_sink.h"
 #include "waymark/core/result.h"
@@ -39,6 +41,9 @@ struct ReportOptions {
                   most_rows = 20'000;
     std::string_view page = built_in_page();
     const Against* against = nullptr;
+    const answers::Steps* steps = nullptr;            ///< what can be stepped through; null: nothing
+    std::uint32_t most_steps = 100'000;               ///< ranges of it
+    answers::CodeKind code = answers::CodeKind::own;  ///< up to which kind the page calls code the program's own
 };
 
 struct ReportSize {

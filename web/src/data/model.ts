@@ -1,8 +1,9 @@
 /// The report's data as views use it. Parts are unpacked when they are first requested.
 import { addresses, sums, unpack } from "./decode";
 import { type Lane, lanes } from "./lod";
+import { type Stream, stepsOf } from "./steps";
 import type { Tree } from "./tree";
-import type { AgainstPart, BranchesPart, CallsPart, CodePart, CoveragePart, Head, TimelinePart } from "./wire";
+import type { AgainstPart, BranchesPart, CallsPart, CodePart, CoveragePart, Head, StepsPart, TimelinePart } from "./wire";
 
 export const enum Seen {
     executed,
@@ -28,6 +29,8 @@ export interface Code {
     linesOf: number[][];
     /// Rows of CodePart.instructions by function.
     instructionsOf: Map<number, number[]>;
+    /// The row of CodePart.instructions of an address; -1: it is not in the report.
+    rowAt(address: bigint): number;
     /// Text of a line; undefined if it is not in the report.
     text(source: number, line: number): string | undefined;
     /// The last line of a source that is in the report.
@@ -105,7 +108,16 @@ export function codeOf(part: CodePart): Code {
         if (list) list.push(i);
         else instructionsOf.set(f, [i]);
     });
-    return { part, address: addresses(part.instructions.address), line, linesOf, instructionsOf, ...reader(part.sources) };
+    const address = addresses(part.instructions.address);
+    let rows: Map<bigint, number> | undefined;
+    const rowAt = (at: bigint) => {
+        if (rows === undefined) {
+            rows = new Map();
+            for (let i = 0; i < address.length; ++i) rows.set(address[i]!, i);
+        }
+        return rows.get(at) ?? -1;
+    };
+    return { part, address, line, linesOf, instructionsOf, rowAt, ...reader(part.sources) };
 }
 
 export function treeOf(part: CallsPart): Tree {
@@ -237,6 +249,12 @@ export class Report {
     }
     timeline(): Promise<Timeline> {
         return this.once("timeline", timelineOf);
+    }
+    /// In one sequence with the code, which has the instructions' addresses.
+    async steps(): Promise<{ streams: Stream[]; texts: string[]; code: Code }> {
+        const code = await this.code();
+        const made = await this.once("steps", (part: StepsPart) => ({ streams: stepsOf(part, code), texts: part.texts }));
+        return { ...made, code };
     }
 
     /// Whether it is a row among functions. Names of cores, threads and tasks without own costs are not, nor are

@@ -126,6 +126,7 @@ export interface Head {
         slices: number;
         marks: number;
         series: number;
+        steps: number; // streams that can be stepped through
     };
 }
 
@@ -268,4 +269,17 @@ export interface TimelinePart {
     marks: { begin: number[]; length: number[]; track: number[]; kind: number[]; text: number[] };
     texts: string[];
     series: SeriesPart[];
+}
+
+/// The beginning of each stream of program flow, in its order.
+export interface StepsPart {
+    streams: {
+        source: string;
+        instructions: number; // of all the stream
+        edges: { address: AddressColumn; bytes: number[]; instructions: number[]; isa: number[]; outcome: number[] };
+        order: number[];
+        frames: { at: number[]; time?: number[]; what: number[]; depth: number[]; function: number[] }; // at, time: differences; what: enter, leave, change of context
+        events: { at: number[]; kind: number[]; text: number[] }; // at: differences
+    }[];
+    texts: string[];
 }

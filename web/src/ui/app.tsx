@@ -14,6 +14,7 @@ import { CoverageView } from "../views/coverage";
 import { ExceptionsView } from "../views/exceptions";
 import { FunctionsView } from "../views/functions";
 import { LoopsView } from "../views/loops";
+import { StepsView } from "../views/steps";
 import { SummaryView } from "../views/summary";
 import { TablesView } from "../views/tables";
 import { TimelineView } from "../views/timeline";
@@ -26,6 +27,7 @@ const views: Record<ViewId, ComponentType<ViewProps>> = {
     against: AgainstView,
     calls: CallsView,
     timeline: TimelineView,
+    steps: StepsView,
     functions: FunctionsView,
     code: CodeView,
     coverage: CoverageView,
@@ -52,6 +54,12 @@ const keys: [string, string][] = [
     ["r", "timeline: select the range that is seen"],
     ["g G", "timeline: next and previous gap"],
     ["↑ ↓", "timeline: to the caller of the slice, to what it calls"],
+    ["→ ←", "steps: one instruction on, one back"],
+    ["o O", "steps: over a call, back over a call"],
+    ["u U", "steps: out of the function, back to its call"],
+    ["a A", "steps: next and previous execution of this instruction"],
+    ["l L", "steps: next and previous execution of this line"],
+    ["e E", "steps: next and previous exception or gap"],
     ["Tab", "from one part to the next"],
 ];
 

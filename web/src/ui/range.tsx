@@ -1,8 +1,9 @@
 /// The selected range of the timeline, which the views share, and the ranges that are kept to compare.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 
 import type { Timeline } from "../data/model";
 import { type InRange, type Range, rangeOf, rangesOf, rangesText, rangeText, rangeWord } from "../data/range";
+import { type Ran, ranIn, type Stream } from "../data/steps";
 import { useLoaded } from "./parts";
 import { hashOf, type ViewProps } from "./state";
 import { percent, timeText } from "./text";
@@ -126,6 +127,31 @@ export function WholeNote({ place, what }: Pick<ViewProps, "place"> & { what: st
     return (
         <p class="note whole-note">
             {what} of the whole capture, not of the selected range. <a href={hashOf({ view: "timeline" })}>The range on the timeline</a>
+        </p>
+    );
+}
+
+/// What ran in the selected range, instruction by instruction; undefined: no range is selected, or the report holds no
+/// order of execution.
+export function useRan({ report, place }: Pick<ViewProps, "report" | "place">): { ran: Ran; range: Range; timeline: Timeline } | undefined {
+    const timeline = useTimeline(report);
+    const loaded = useLoaded<Stream[] | undefined>(() => (report.head.has.steps > 0 && report.head.has.slices > 0 ? report.steps().then((s) => s.streams) : Promise.resolve(undefined)));
+    return useMemo(() => {
+        const range = selectedRange(timeline, place);
+        return timeline && range && loaded && !(loaded instanceof Error) ? { ran: ranIn(loaded, range.from, range.to), range, timeline } : undefined;
+    }, [timeline, loaded, place.range]);
+}
+
+/// What of the counts of `useRan` is exact.
+export function RanNote({ ran, range, timeline, what }: { ran: Ran; range: Range; timeline: Timeline; what: string }) {
+    const { axis, bound } = timeline.part;
+    const time = (t: number) => timeText(t, axis.unit, axis.ticksPerSecond);
+    const word = !ran.counted ? "estimate" : ran.whole && bound === "exact" ? "exact" : "at least";
+    return (
+        <p class="note range-note" role="status" data-word={word}>
+            <span class={`chip ${word === "exact" ? "exact" : word === "estimate" ? "estimated" : "not-known"}`}>{word}</span> {time(range.from)} to {time(range.to)}: {what}
+            {word === "estimate" && " The ends of the range lie between two places whose time is known."}
+            {word === "at least" && (ran.whole ? " A lower bound: calls or trace may be missing." : " A lower bound: not all of the range can be stepped through; report --steps takes in more.")}
         </p>
     );
 }

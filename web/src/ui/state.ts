@@ -5,6 +5,7 @@ export type ViewId =
     | "against"
     | "calls"
     | "timeline"
+    | "steps"
     | "functions"
     | "code"
     | "coverage"
@@ -26,6 +27,9 @@ export interface Place {
     to?: number;
     metric?: number;
     context?: number;
+    /// Stepping: the source of program flow, and the instructions of it that ran before the shown one.
+    stream?: number;
+    step?: number;
     query?: string;
     /// Direction and order of the flame graph; the selected rows of a table.
     way?: string;
@@ -41,7 +45,7 @@ export interface Place {
     pick?: string;
 }
 
-const numbers = ["function", "source", "line", "from", "to", "metric", "context"] as const;
+const numbers = ["function", "source", "line", "from", "to", "metric", "context", "stream", "step"] as const;
 /// State that belongs to one view.
 export const texts = ["query", "way", "order", "which", "pick"] as const;
 /// State that all views share.

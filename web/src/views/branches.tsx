@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import { type Branches, branchKinds, Seen } from "../data/model";
 import { matcher } from "../data/search";
 import { Loading, Name, Search, Segments, ViewHead, useLoaded } from "../ui/parts";
-import { WholeNote } from "../ui/range";
+import { RangeBar, RanNote, useRan, WholeNote } from "../ui/range";
 import type { ViewProps } from "../ui/state";
 import { type Column, DataTable } from "../ui/table";
 import { counted, grouped, hex, percent, short } from "../ui/text";
@@ -19,7 +19,13 @@ export function BranchesView(props: ViewProps) {
 }
 
 function Rows({ report, go, place, keep, branches }: ViewProps & { branches: Branches }) {
-    const b = branches.part.branches;
+    const part = useRan({ report, place });
+    const b = useMemo(() => {
+        const whole = branches.part.branches;
+        if (part === undefined) return whole;
+        const of = (counts: Map<bigint, number>) => Array.from(branches.address, (address) => counts.get(address) ?? 0);
+        return { ...whole, taken: of(part.ran.taken), notTaken: of(part.ran.notTaken), mispredicted: whole.mispredicted.map(() => -1) };
+    }, [part]);
     const query = place.query ?? "";
     const setQuery = (query: string) => keep({ query });
     const which = (["all", "both", "one", "unknown"] as Which[]).find((w) => w === place.which) ?? "all";
@@ -29,6 +35,7 @@ function Rows({ report, go, place, keep, branches }: ViewProps & { branches: Bra
         return b.kind
             .map((_, i) => i)
             .filter((i) => {
+                if (part !== undefined && b.taken[i]! + b.notTaken[i]! === 0) return false;
                 const conditional = b.kind[i] === 0;
                 const one = conditional && (b.taken[i] === 0) !== (b.notTaken[i] === 0);
                 const unknown = conditional && ((b.taken[i] === 0 && b.seenTaken[i] === Seen.notObserved) || (b.notTaken[i] === 0 && b.seenNotTaken[i] === Seen.notObserved));
@@ -37,7 +44,7 @@ function Rows({ report, go, place, keep, branches }: ViewProps & { branches: Bra
                 if (which === "unknown" && !unknown) return false;
                 return is === undefined || is(`${report.functionName(b.function[i]!)} ${placeText(report, b.source[i]!, b.line[i]!)} ${hex(branches.address[i]!)} ${branchKinds[b.kind[i]!]}`);
             });
-    }, [query, which]);
+    }, [query, which, b]);
     const columns = useMemo<Column[]>(() => {
         const out: Column[] = [
             {
@@ -75,7 +82,7 @@ function Rows({ report, go, place, keep, branches }: ViewProps & { branches: Bra
                 title: "Sorted by the rarer outcome",
                 width: "minmax(212px, 2fr)",
                 value: (i) => (b.kind[i] === 0 ? Math.min(b.taken[i]!, b.notTaken[i]!) : -1),
-                show: (i) => (b.kind[i] === 0 ? <Outcomes taken={b.taken[i]!} notTaken={b.notTaken[i]!} seenTaken={b.seenTaken[i]!} seenNotTaken={b.seenNotTaken[i]!} /> : <span class="quiet">always taken</span>),
+                show: (i) => (b.kind[i] === 0 ? <Outcomes taken={b.taken[i]!} notTaken={b.notTaken[i]!} seenTaken={b.seenTaken[i]!} seenNotTaken={b.seenNotTaken[i]!} inRange={part !== undefined} /> : <span class="quiet">always taken</span>),
             },
         ];
         if (b.mispredicted.some((m) => m >= 0))
@@ -88,7 +95,7 @@ function Rows({ report, go, place, keep, branches }: ViewProps & { branches: Bra
                 show: (i) => (b.mispredicted[i]! < 0 ? "–" : `${grouped(b.mispredicted[i]!)} (${percent(b.mispredicted[i]!, b.taken[i]! + b.notTaken[i]!)})`),
             });
         return out;
-    }, []);
+    }, [b]);
     return (
         <>
             <ViewHead title="Branches">
@@ -105,7 +112,12 @@ function Rows({ report, go, place, keep, branches }: ViewProps & { branches: Bra
                     ]}
                 />
             </ViewHead>
-            <WholeNote place={place} what="Branches are" />
+            {part === undefined ? <WholeNote place={place} what="Branches are" /> : (
+                <>
+                    <RangeBar timeline={part.timeline} place={place} keep={keep} />
+                    <RanNote {...part} what="branches that ran in it." />
+                </>
+            )}
             <DataTable
                 label="Branches"
                 columns={columns}
@@ -118,9 +130,9 @@ function Rows({ report, go, place, keep, branches }: ViewProps & { branches: Bra
 }
 
 /// Both outcomes side by side; an outcome that never happened is a word.
-function Outcomes(props: { taken: number; notTaken: number; seenTaken: number; seenNotTaken: number }) {
+function Outcomes(props: { taken: number; notTaken: number; seenTaken: number; seenNotTaken: number; inRange: boolean }) {
     const sum = props.taken + props.notTaken;
-    const never = (times: number, seen: number) => times === 0 && (seen === Seen.notObserved ? "not observed" : "never");
+    const never = (times: number, seen: number) => times === 0 && (props.inRange ? "0" : seen === Seen.notObserved ? "not observed" : "never");
     return (
         <span class="outcomes">
             <span class={props.taken === 0 ? "missed" : ""} title={`taken: ${grouped(props.taken)}`}>

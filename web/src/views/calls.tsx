@@ -139,7 +139,7 @@ function Calls({ report, place, metric: wanted, setMetric, context, setContext, 
 function namer(report: ViewProps["report"], tree: Tree, way: Way): (node: number) => string {
     return (node) => {
         const f = tree.function[node] ?? -1;
-        if (node === 0 && f < 0) return way === "leaves" ? "all, by what ran" : "all";
+        if (node === 0 && f < 0) return way === "leaves" ? "all, by leaf function" : "all";
         if (tree.kind[node] === Kind.folded) return "[smaller calls]";
         if (f < 0) return tree.kind[node] === Kind.unsynchronised ? "[callers not in the trace]" : "[unknown]";
         return report.functionName(f);

@@ -82,7 +82,7 @@ function Both({ report, place, metric, setMetric, go, keep, code, branches }: Vi
                             </li>
                         ))}
                     </ul>
-                    {found.length > 500 && <p class="quiet">and {counted(found.length - 500, "more", "more")}: search for them</p>}
+                    {found.length > 500 && <p class="quiet">{counted(found.length - 500, "more", "more")}; use the search</p>}
                 </aside>
                 <div class="code-narrow">
                     <Choice label="Function" value={f} options={functions.slice(0, 500).map((i) => ({ value: i, name: report.functionName(i) }))} onChange={(i) => go({ view: "code", function: i })} />
@@ -112,7 +112,7 @@ function Both({ report, place, metric, setMetric, go, keep, code, branches }: Vi
                         </span>
                         {rows.length > 0 && <Copy small text={() => listing(report, code, rows, costOf, costName)} what="Copy" />}
                     </h2>
-                    {source < 0 && <p class="note">No debug information says where this function's source is.</p>}
+                    {source < 0 && <p class="note">There is no debug information for this function.</p>}
                     {rows.length > 0 ? (
                         <Instructions report={report} code={code} branches={branches} rows={rows} costOf={costOf} costName={costName} line={line} selectLine={setLine} address={place.address} />
                     ) : (

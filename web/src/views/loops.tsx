@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import { addresses } from "../data/decode";
 import { matcher } from "../data/search";
 import { MetricChoice, Name, Search, Share, ViewHead } from "../ui/parts";
-import { WholeNote } from "../ui/range";
+import { RangeBar, RanNote, useRan, WholeNote } from "../ui/range";
 import type { ViewProps } from "../ui/state";
 import { type Column, DataTable } from "../ui/table";
 import { counted, grouped, hex, short } from "../ui/text";
@@ -13,6 +13,7 @@ import { placeText } from "./functions";
 export function LoopsView({ report, metric, setMetric, go, place, keep }: ViewProps) {
     const { head } = report;
     const { loops } = head;
+    const part = useRan({ report, place });
     const hardware = head.unit === "DPU";
     const query = place.query ?? "";
     const setQuery = (query: string) => keep({ query });
@@ -23,8 +24,9 @@ export function LoopsView({ report, metric, setMetric, go, place, keep }: ViewPr
         const is = matcher(query);
         return loops.function
             .map((_, i) => i)
+            .filter((i) => part === undefined || part.ran.times.has(first[i]!))
             .filter((i) => is === undefined || is(`${report.functionName(loops.function[i]!)} ${placeText(report, loops.source[i]!, loops.line[i]!)} ${hex(first[i]!)}`));
-    }, [query]);
+    }, [query, part]);
     const columns = useMemo<Column[]>(() => {
         const out: Column[] = [
             {
@@ -55,7 +57,7 @@ export function LoopsView({ report, metric, setMetric, go, place, keep }: ViewPr
                 title: hardware ? "Times its body ran" : "Times its head ran",
                 number: true,
                 width: "120px",
-                value: (i) => loops.iterations[i]!,
+                value: (i) => (part === undefined ? loops.iterations[i]! : (part.ran.times.get(first[i]!) ?? 0)),
             },
             {
                 id: "mean",
@@ -84,15 +86,21 @@ export function LoopsView({ report, metric, setMetric, go, place, keep }: ViewPr
                     </span>
                 ),
             });
-        return out;
-    }, [metric]);
+        // Of a part of the run, only how often heads ran is known.
+        return part === undefined ? out : out.filter((c) => !["entries", "mean", "cost"].includes(c.id));
+    }, [metric, part]);
     return (
         <>
             <ViewHead title="Loops" note="Natural loops; everything that leads back to one head is one loop. Loops within others count in both.">
                 <Search label="Search loops" value={query} onInput={setQuery} note={query === "" ? "" : counted(rows.length, "loop")} />
                 <MetricChoice metrics={head.metrics} value={metric} onChange={setMetric} />
             </ViewHead>
-            <WholeNote place={place} what="Loops are" />
+            {part === undefined ? <WholeNote place={place} what="Loops are" /> : (
+                <>
+                    <RangeBar timeline={part.timeline} place={place} keep={keep} />
+                    <RanNote {...part} what="iterations of loops that ran in it. Entries and costs are known for the whole capture." />
+                </>
+            )}
             <DataTable
                 label="Loops"
                 columns={columns}

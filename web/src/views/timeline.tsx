@@ -104,7 +104,7 @@ export function stepOf(pixel: number, pixels: number): number {
     return ten * 10;
 }
 
-function View({ report, timeline, place, keep }: ViewProps & { timeline: Timeline }) {
+function View({ report, timeline, place, keep, go }: ViewProps & { timeline: Timeline }) {
     const { axis, tracks, slices, texts } = timeline.part;
     const total = Math.max(1, axis.length);
     const theme = useTheme();
@@ -648,7 +648,7 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
     return (
         <>
             <ViewHead title="Timeline" note={[axis.note, axis.uncertainty > 0 ? `Places of 95 % of what ran are off by at most ${time(axis.uncertainty)}.` : "",
-                timeline.part.resolution > 0 ? `What is shorter than ${time(timeline.part.resolution)} is merged.` : ""].filter(Boolean).join(" ")}>
+                timeline.part.resolution > 0 ? `Calls shorter than ${time(timeline.part.resolution)} are merged; a larger --max-size shows more.` : ""].filter(Boolean).join(" ")}>
                 <Search label="Search functions" value={query} onInput={setQuery} note={matches ? counted(matchCount, "slice") : ""} />
                 <div class="segments" role="group" aria-label="Zoom">
                     <button type="button" onClick={() => zoom(1 / 0.5, (goal.current.from + goal.current.to) / 2)} aria-label="Zoom out">−</button>
@@ -809,6 +809,7 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
                         <p class="links">
                             <a class="button" href={hashOf({ view: "functions", function: slices.function[selected] })}>Function</a>
                             <button type="button" class="button" onClick={() => keep({ range: rangeText({ from: timeline.begin[selected]!, to: Math.max(timeline.begin[selected]! + 1, timeline.begin[selected]! + timeline.length[selected]!) }) }, true)}>Select its range</button>
+                            {report.head.has.steps > 0 && <button type="button" class="button" onClick={() => void stepFrom(selected)}>Step from here</button>}
                             <Slower timeline={timeline} slice={selected} choose={choose} />
                         </p>
                     )}
@@ -825,6 +826,15 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
         </>
     );
 
+    /// Steps from the beginning of a slice on, in the source that it ran in.
+    async function stepFrom(slice: number) {
+        const { streams } = await report.steps();
+        const names: string[] = [];
+        for (let t = timeline.track[slice]!; t >= 0; t = tracks.parent[t]!) names.push(tracks.name[t]!);
+        const stream = Math.max(0, streams.findIndex((s) => names.some((n) => n === s.part.source || n.endsWith(` on ${s.part.source}`))));
+        const step = streams[stream]!.placeAtTime(timeline.begin[slice]!);
+        go({ view: "steps", stream, step: Math.max(0, Math.min(step, streams[stream]!.size - 1)) });
+    }
     function moveMini(event: PointerEvent) {
         const box = mini.current!.getBoundingClientRect();
         const center = ((event.clientX - box.left - left) / Math.max(1, box.width - left)) * total;

@@ -1,0 +1,61 @@
+/// The beginning of a stream in its order (answers/steps.h), in memory that is bounded.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "waymark/analysis/flow_calls.h"
+#include "waymark/answers/steps.h"
+#include "waymark/flow/flow.h"
+
+namespace waymark::analysis {
+
+/// Stands before the sink that counts calls, and observes that sink's calls.
+class FlowSteps final : public flow::Sink, public CallObserver {
+public:
+    /// `most`: of ranges. `next` learns of calls too; null: nobody else does.
+    FlowSteps(std::size_t most, CallObserver* next) : most_(most), next_observer_(next) {}
+    /// The sink that ranges go on to; before anything is consumed.
+    void lead_to(flow::Sink& next) { next_ = &next; }
+
+    void consume(const flow::Batch& batch) override;
+    [[nodiscard]] bool wants_cycles_in_ranges() const override { return next_->wants_cycles_in_ranges(); }
+
+    void enter(const Work& now, std::uint32_t depth, FunctionId function) override;
+    void leave(const Work& now, std::uint32_t depth) override;
+    void switch_to(const Work& now, std::optional<std::uint32_t> context_id) override;
+    void happened(const Work& now, const flow::Event& event) override;
+    void regained(const Work& now) override;
+
+    struct Frame {
+        Work now;
+        answers::Steps::Frame::What what{};
+        std::uint32_t depth{}, function{};  ///< a FunctionId, or the number of a context
+    };
+    /// The kept part, but for source and frames.
+    [[nodiscard]] answers::Steps::Stream stream() const;
+    [[nodiscard]] const std::vector<Frame>& frames() const { return frames_; }
+
+private:
+    /// All that came after the last kept range is left out.
+    [[nodiscard]] bool keeps(const Work& now) const { return !full_ || now.instructions <= kept_; }
+    void add(const Work& now, answers::Steps::Frame::What what, std::uint32_t depth, std::uint32_t function);
+    void add_event(const Work& now, answers::Steps::Event::Kind kind, std::string text);
+
+    std::size_t most_;
+    CallObserver* next_observer_;
+    flow::Sink* next_ = nullptr;
+    std::vector<flow::Block> blocks_;
+    std::vector<std::uint32_t> order_;  // by Range::edge
+    std::vector<Frame> frames_;
+    std::vector<answers::Steps::Event> events_;
+    std::unordered_map<std::uint64_t, std::uint32_t> contexts_;  // Context ID plus 1; 0: none
+    std::uint64_t kept_ = 0, all_ = 0;                           // instructions
+    bool full_ = false;
+};
+
+}  // namespace waymark::analysis
