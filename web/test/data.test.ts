@@ -131,13 +131,13 @@ describe("views", () => {
             exceptions: there ? [{}] : [],
             charts: there ? [{}] : [],
             tables: there ? [{}] : [],
-            has: { calls: there ? 9 : 0, instructions: there ? 1 : 0, lines: there ? 1 : 0, coverage: there ? 1 : 0, against: 0, branches: there ? 1 : 0, edges: 0, blocks: there ? 1 : 0, slices: 0, marks: there ? 1 : 0, series: 0 },
+            has: { calls: there ? 9 : 0, instructions: there ? 1 : 0, lines: there ? 1 : 0, coverage: there ? 1 : 0, against: 0, branches: there ? 1 : 0, edges: 0, blocks: there ? 1 : 0, slices: 0, marks: there ? 1 : 0, series: 0, steps: there ? 1 : 0 },
         }) as unknown as Head;
     it("shows what has data and says why the rest is not there", () => {
         expect(viewsOf(head("PTM", true)).every((v) => v.absent === undefined)).toBe(true);
         for (const unit of ["PTM", "ETE", "SPE", "DPU"]) {
             const absent = viewsOf(head(unit, false)).filter((v) => v.absent);
-            expect(absent).toHaveLength(11);
+            expect(absent).toHaveLength(12);
             expect(absent.every((v) => v.absent!.endsWith("."))).toBe(true);
             expect(absent.some((v) => v.absent!.includes("--image"))).toBe(unit === "PTM" || unit === "ETE");
         }
