@@ -95,8 +95,8 @@ public:
         async_seen_ = true;
         async_end_ = at.end();
     }
-    void operator()(const ISync& p, Extent at) { isync(p, flow::no_cycles, at); }
-    void operator()(const ISyncCycles& p, Extent at) { isync(p, std::min(p.cycles, flow::no_cycles - 1), at); }
+    void operator()(const ISync& p, Extent at) { isync(p, std::nullopt, at); }
+    void operator()(const ISyncCycles& p, Extent at) { isync(p, p.cycles, at); }
     WM_INLINE void operator()(const PHeader& p, Extent at) {
         ++packets_;
         if (!synced_) [[unlikely]]
@@ -264,7 +264,7 @@ private:
         if (cycles != flow::no_cycles && cycles != 0) elements_.event(at, flow::Cycles{.cycles = cycles});
     }
 
-    void isync(const ISync& p, std::uint32_t cycles, Extent at) {
+    void isync(const ISync& p, std::optional<std::uint32_t> cycles, Extent at) {
         ++packets_;
         commit();
         if (!synced_ && async_end_ < at.first)
@@ -274,10 +274,13 @@ private:
             constexpr flow::TraceOnReason reasons[] = {flow::TraceOnReason::begin, flow::TraceOnReason::enabled,
                                                        flow::TraceOnReason::overflow,
                                                        flow::TraceOnReason::debug_restart};
-            elements_.event(at.first, flow::TraceOn{reasons[static_cast<unsigned>(p.reason)], cycles});
+            // The largest count means "none" in elements, and is delivered as an event of its own.
+            if (cycles == flow::no_cycles) elements_.event(at.first, flow::Cycles{.cycles = *cycles});
+            elements_.event(at.first,
+                            flow::TraceOn{reasons[static_cast<unsigned>(p.reason)], cycles.value_or(flow::no_cycles)});
         } else {
             if (!config_.data_only) follower_.confirm(to.place(), to.context(), at.first);
-            if (cycles != flow::no_cycles && cycles != 0) elements_.event(at.first, flow::Cycles{.cycles = cycles});
+            if (cycles.value_or(0) != 0) elements_.event(at.first, flow::Cycles{.cycles = *cycles});
         }
         synced_ = true;
         async_seen_ = false;

@@ -332,14 +332,14 @@ private:
         to.isa = p.jazelle ? Isa::jazelle : !thumb ? Isa::a32 : p.alt_isa ? Isa::tee : Isa::t32;
         to.address = to.isa == Isa::t32 || to.isa == Isa::tee ? p.address & ~1U : p.address;
         if (p.in_progress && !config_.data_only) to.take(p.current, false);  // the address so far was of a transfer
-        // The largest count of all means "none" in elements.
-        const std::uint32_t counted = cycles ? std::min(*cycles, flow::no_cycles - 1) : flow::no_cycles;
         if (first || p.reason != ISyncReason::periodic) {
             flow::TraceOnReason why = flow::TraceOnReason::begin;
             if (p.reason == ISyncReason::trace_enabled) why = flow::TraceOnReason::enabled;
             if (p.reason == ISyncReason::overflow_restart) why = flow::TraceOnReason::overflow;
             if (p.reason == ISyncReason::debug_exit) why = flow::TraceOnReason::debug_restart;
-            elements_.event(at, flow::TraceOn{why, counted});
+            // The largest count means "none" in elements, and is delivered as an event of its own.
+            if (cycles == flow::no_cycles) elements_.event(at, flow::Cycles{.cycles = *cycles});
+            elements_.event(at, flow::TraceOn{why, cycles.value_or(flow::no_cycles)});
         } else {
             if (!config_.data_only) follower_.confirm(to.place(), to.context(), at);
             if (cycles && *cycles != 0) elements_.event(at, flow::Cycles{.cycles = *cycles});

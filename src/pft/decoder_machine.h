@@ -129,7 +129,7 @@ private:
     /// The outcomes of an atom packet, but for the first ones.
     void place(const Atom& p, unsigned first, Extent at) {
         returning_.atoms_until(at.end());
-        const std::uint32_t count = elements_.cycles(p.outcome.cycles);
+        const std::uint32_t count = elements_.cycles(at.first, p.outcome.cycles);
         for (unsigned i = first; i < p.outcome.atoms.count; ++i)
             if (!follower_.known() || !follower_.atom(p.outcome.atoms.e(i), at.first, count)) [[unlikely]] {
                 elements_.unplaced(at.first, p.outcome.atoms, i);
@@ -179,7 +179,8 @@ public:
         }
         const std::optional<follow::BranchInstruction> branch =
             follower_.known() ? follower_.next_branch() : std::nullopt;
-        if (!follower_.known() || !follower_.branch(last_, at.first, elements_.cycles(p.cycles)))
+        const std::uint32_t cycles = elements_.cycles(at.first, p.cycles);
+        if (!follower_.known() || !follower_.branch(last_, at.first, cycles))
             elements_.stray_cycles(at.first, p.cycles);
         else if (branch)
             returning_.branch_until(at.end(), branch->address, branch->exception_return);
@@ -324,7 +325,7 @@ private:
         ++bytes;
         if constexpr (cycle_accurate) {
             const unsigned count_bytes = CycleCount::read_likely(at + bytes, p.cycles);
-            if (count_bytes == 0) [[unlikely]]
+            if (count_bytes == 0 || p.cycles == flow::no_cycles) [[unlikely]]
                 return {};
             bytes += count_bytes;
         }
@@ -410,7 +411,7 @@ private:
                         if (take_short_counts(at, until, links, now, further_bytes, run)) continue;
                         std::uint32_t cycles = 0;
                         const unsigned bytes = CycleCount::read_at_once(at, cycles);
-                        if (bytes == 0) [[unlikely]]
+                        if (bytes == 0 || cycles == flow::no_cycles) [[unlikely]]
                             break;
                         const std::ptrdiff_t edge = now + (~*at >> 1 & 1);
                         const Position link = links[edge];
@@ -420,7 +421,7 @@ private:
                         if (next < 0) [[unlikely]]
                             break;
                         run.goes_on_at(now);
-                        run.put(at, std::min(cycles, flow::no_cycles - 1), 1, edge);
+                        run.put(at, cycles, 1, edge);
                         if constexpr (calls)
                             if (link == follow::indirect) run.branched(static_cast<Position>(edge));
                         now = next;
@@ -470,9 +471,8 @@ private:
                 std::uint32_t cycles = flow::no_cycles;
                 if constexpr (cycle_accurate) {
                     const unsigned count_bytes = CycleCount::read_likely(at + bytes, cycles);
-                    if (count_bytes == 0) [[unlikely]]
+                    if (count_bytes == 0 || cycles == flow::no_cycles) [[unlikely]]
                         break;
-                    cycles = std::min(cycles, flow::no_cycles - 1);
                     bytes += count_bytes;
                 }
                 run.reserve(at);
@@ -506,7 +506,7 @@ private:
     }
 
     void exception(const BranchAddress& p, const CoreState& target, Offset at) {
-        flow::Exception e{&exception_type(p.exception()), {}, {}, elements_.cycles(p.cycles)};
+        flow::Exception e{&exception_type(p.exception()), {}, {}, elements_.cycles(at, p.cycles)};
         const bool debug_entry = p.exception() == 1;
         if (!debug_entry) e.vector = target.address;
         follower_.exception(e, at);

@@ -104,10 +104,13 @@ public:
 
     Elements(const Config& config, Out& out) : Base(out), config_(config) {}
 
-    /// A packet's cycle count as elements carry it. The largest of all means "none" there, and so is delivered as one
-    /// less.
-    [[nodiscard]] std::uint32_t cycles(std::uint32_t count) const {
-        return config_.cycle_accurate ? std::min(count, flow::no_cycles - 1) : flow::no_cycles;
+    /// A packet's cycle count as elements carry it. The largest count means "none" there, and is delivered as an event
+    /// of its own.
+    [[nodiscard]] std::uint32_t cycles(Offset at, std::uint32_t count) {
+        if (!config_.cycle_accurate) return flow::no_cycles;
+        if (count == flow::no_cycles) [[unlikely]]
+            event(at, flow::Cycles{.cycles = count});
+        return count;
     }
 
     /// Atoms from number `from` on that cannot be placed (section 4.4).
@@ -117,23 +120,24 @@ public:
         Base::unplaced(at, count);
     }
 
-    /// A cycle count whose range is not known.
+    /// A cycle count whose range is not known. `cycles` has delivered the largest count.
     void stray_cycles(Offset at, std::uint32_t count) {
-        if (config_.cycle_accurate) event(at, flow::Cycles{.cycles = count});
+        if (config_.cycle_accurate && count != flow::no_cycles) event(at, flow::Cycles{.cycles = count});
     }
 
     void trace_on(Offset at, const ISync& p) {
         constexpr flow::TraceOnReason reasons[] = {flow::TraceOnReason::begin, flow::TraceOnReason::enabled,
                                                    flow::TraceOnReason::overflow, flow::TraceOnReason::debug_restart};
         const bool counted = p.reason != ISyncReason::periodic;
-        event(at,
-              flow::TraceOn{reasons[static_cast<unsigned>(p.reason)], counted ? cycles(p.cycles) : flow::no_cycles});
+        event(at, flow::TraceOn{reasons[static_cast<unsigned>(p.reason)],
+                                counted ? cycles(at, p.cycles) : flow::no_cycles});
     }
 
     void timestamp(Offset at, const Timestamp& p) {
         const flow::Timestamp now = complete(p);
         if (const auto before = times_.take(now))
             event(at, flow::Inconsistency{flow::Conflict::time_goes_back, {*before}, {now.value}});
+        static_cast<void>(cycles(at, p.cycles));
         event(at, now);
     }
     /// For inner loops: it needs nothing but to be delivered. False: nothing was done, and it is complete.
@@ -142,7 +146,8 @@ public:
     [[nodiscard]] WM_INLINE flow::Timestamp complete(const Timestamp& p) {
         timestamps_.update(p.value, config_);
         late_.see(p.value, timestamps_);
-        return {timestamps_.value(config_), timestamps_.known(), p.frequency_changed, cycles(p.cycles)};
+        return {timestamps_.value(config_), timestamps_.known(), p.frequency_changed,
+                config_.cycle_accurate ? p.cycles : flow::no_cycles};
     }
     /// A timestamp before the first I-sync: only later ones need it.
     void timestamp_unsynced(const Timestamp& p) { timestamps_.update(p.value, config_); }

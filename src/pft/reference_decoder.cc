@@ -136,7 +136,7 @@ private:
         // sit on a direct branch (4.6, 4.8) and then names the target the instruction names; if not, the code was
         // modified or the image is wrong. The packet is right either way.
         const CoreState target = branch_target(p, last_state_, config_);
-        const std::uint32_t cycles = elements_.cycles(p.cycles);
+        const std::uint32_t cycles = elements_.cycles(at_, p.cycles);
         const auto branch = follower_.known() ? follower_.next_branch() : std::nullopt;
         if (!follower_.known() || !follower_.branch(target.place(), at_, cycles))  // steps 2 to 5, and 6b
             elements_.stray_cycles(at_, p.cycles);
@@ -147,7 +147,7 @@ private:
 
     void branch_with_excp(const BranchAddress& p) {
         const CoreState target = branch_target(p, last_state_, config_);
-        flow::Exception exception{&exception_type(p.exception()), {}, {}, elements_.cycles(p.cycles)};
+        flow::Exception exception{&exception_type(p.exception()), {}, {}, elements_.cycles(at_, p.cycles)};
         const bool debug_entry = p.exception() == 1;
         if (!debug_entry) exception.vector = target.address;
         follower_.exception(exception, at_);  // which adds the preferred return address (4.7)
@@ -159,7 +159,7 @@ private:
 
     void analyze_atomheader(const Atom& p) {
         returning_.atoms_until(end_);
-        const std::uint32_t cycles = elements_.cycles(p.outcome.cycles);
+        const std::uint32_t cycles = elements_.cycles(at_, p.outcome.cycles);
         for (unsigned i = 0; i < p.outcome.atoms.count; ++i)
             if (!follower_.known() || !follower_.atom(p.outcome.atoms.e(i), at_, cycles)) {
                 // The rest of the packet cannot be placed (4.4).

@@ -113,6 +113,9 @@ TEST(Etm3Decoder, CyclesComeWithInstructionsOrApart) {
     EXPECT_EQ(flow_of("86 bc 92", config), "8000E1 8004N0 [8 cycles] 8008E0 ");
     // The count of a periodic I-sync.
     EXPECT_EQ(flow_of("84 70 05 01 04 80 00 00 84", config), "8000E1 [5 cycles] 8004E1 ");
+    // The largest count, of a periodic I-sync and of one where tracing was turned on.
+    EXPECT_EQ(flow_of("84 70 ff ff ff ff 0f 01 04 80 00 00 84", config), "8000E1 [4294967295 cycles] 8004E1 ");
+    EXPECT_EQ(flow_of("84 70 ff ff ff ff 0f 21 00 80 00 00 84", config), "8000E1 [4294967295 cycles] [on 1] 8000E1 ");
 }
 
 TEST(Etm3Decoder, WhatIsCancelledDidNotRun) {
