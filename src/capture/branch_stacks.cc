@@ -135,10 +135,10 @@ Result<Capture> branch_stack_capture(const std::filesystem::path& path, std::sha
             "to the end of the file; end perf with Ctrl-C.",
             Problem::Kind::part);
     if (shared->lost_records != 0)
-        problem(
-            fmt::format("{} of the kernel were lost: samples, maps and names of processes may be missing. A larger "
-                        "ring (perf record -m SIZE) loses fewer.",
-                        counted(shared->lost_records, "record")));
+        problem(fmt::format("{} of the kernel were lost: samples, maps and names of processes may be missing. A larger "
+                            "ring (perf record -m SIZE) loses fewer.",
+                            counted(shared->lost_records, "record")),
+                Problem::Kind::part);
     for (const Loss& loss : shared->losses)
         problem(fmt::format("offset {:#x}: {}", loss.first.value, loss.message), Problem::Kind::damage);
     if (shared->loss_count > shared->losses.size())

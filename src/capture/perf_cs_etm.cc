@@ -412,10 +412,10 @@ private:
                                 bytes_text(unknown_unit_bytes_)),
                     Kind::part);
         if (data_->lost_records != 0)
-            problem(
-                fmt::format("{} records of the kernel were lost: maps and names of processes may be missing. "
-                            "A larger ring (perf record -m SIZE) loses fewer.",
-                            data_->lost_records));
+            problem(fmt::format("{} records of the kernel were lost: maps and names of processes may be missing. "
+                                "A larger ring (perf record -m SIZE) loses fewer.",
+                                data_->lost_records),
+                    Kind::part);
         for (const Loss& loss : data_->losses)
             problem(fmt::format("offset {:#x}: {}", loss.first.value, loss.message), Kind::damage);
         if (data_->loss_count > data_->losses.size())

@@ -560,6 +560,7 @@ TEST(CsCapture, WhatIsLostIsSaid) {
     f.w.aux({64, 64, AuxRange::collision | 0x100, {}}, {1, 1, 0, 200, 1});
     f.w.aux({0, 5000, 0, {}}, {1, 1, 1, 200, 1});
     f.trace(0, 0, std::vector<std::uint8_t>(96));
+    f.w.lost(1, 5, {1, 1, 0, 300, 1});
     const auto capture = capture_of(f.done());
     ASSERT_TRUE(capture.has_value());
     std::string all;
@@ -569,7 +570,8 @@ TEST(CsCapture, WhatIsLostIsSaid) {
     }
     for (const char* said :
          {"1 of 3 AUX ranges are marked TRUNCATED", "1 of 3 AUX ranges are marked COLLISION",
-          "1 AUX range of CPU 0 lack 32 bytes", "1 AUX range with 5000 bytes of trace of CPU 1 has no AUXTRACE"})
+          "1 AUX range of CPU 0 lack 32 bytes", "1 AUX range with 5000 bytes of trace of CPU 1 has no AUXTRACE",
+          "5 records of the kernel were lost"})
         EXPECT_NE(all.find(said), std::string::npos) << said << " in\n" << all;
 }
 
