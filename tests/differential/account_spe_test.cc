@@ -253,7 +253,8 @@ private:
             }
         if (named(one_in(10), "damage")) {
             Piece& piece = any();
-            if (piece.without_head == 0 && piece.samples.size() > 2) {
+            // What is no packet behind the last record of a PARTIAL piece belongs to that loss.
+            if (piece.without_head == 0 && (piece.flags & AuxRange::partial) == 0 && piece.samples.size() > 2) {
                 piece.damaged = 1 + random_.below(static_cast<std::uint32_t>(piece.samples.size() - 2));
                 lost(AccountReason::packets);
             }

@@ -229,7 +229,8 @@ private:
             EXPECT_EQ(model_.write(Trcprgctlr::offset, 0, cycle_), AccessResult::done);
             enabled_ = false;
             mark_lost(true);
-            run_when_disabled_ = {instructions_run, addresses_run};
+            // A session that traced nothing does not show what ran in it and before.
+            if (!begins_) run_when_disabled_ = {instructions_run, addresses_run};
             return;
         }
         constexpr unsigned most_waiting = 1'000'000;

@@ -210,6 +210,16 @@ class Local(unittest.TestCase):
         self.assertIn("has a plan already", run(WAYMARK, "fleet", "plan", capture, "-o", job, status=2).stderr)
         self.assertIn("shards are 0 to 0", run(WAYMARK, "fleet", "run-shard", job, "1", status=2).stderr)
 
+    def test_a_cut_capture_fails_the_job(self):
+        whole, cut = self.captures["ptm"] / "c0", self.folder / "cut"
+        shutil.copytree(whole, cut)
+        trace = cut / "trace.bin"
+        os.truncate(trace, trace.stat().st_size // 5)
+        job, _ = self.plan([whole, cut])
+        for command in ("local", "status", "merge"):
+            done = run(WAYMARK, "fleet", command, job, status=1)
+            self.assertIn(f"{cut}: buffer ETB: ", done.stdout, command)
+
     def test_full_disk(self):
         job, _ = self.plan([self.captures["ptm"]])
         script = f"mount -t tmpfs -o size=4k none '{job}/shards' && exec '{WAYMARK}' fleet run-shard '{job}' 0"
