@@ -30,7 +30,7 @@ struct Steps {
         enum class What : std::uint8_t {
             enter,     ///< a function, at this depth
             leave,     ///< everything from this depth on
-            change_to  ///< the stack of another context, `function` is its number; all frames of it follow
+            change_to  ///< the stack of another context, `function` is its number; all its frames follow
         };
         std::uint64_t at{}, time{};  ///< `time`: on the axis of the timeline
         What what{};
