@@ -142,10 +142,8 @@ void SnapshotReader::read_clusters() {
     }
 }
 
-}  // namespace
-
-Result<Capture> read_snapshot(const fs::path& path, const FileAccess& files) {
-    SnapshotParts parts{files, path.parent_path()};
+/// Everything but what capture and sinks are for alone; `parts.capture` lacks its problems yet.
+Status read_parts(SnapshotParts& parts, const fs::path& path, const FileAccess& files) {
     Capture& capture = parts.capture;
     capture.path = path;
     auto text = files.text(path, max_ini_bytes);
@@ -163,7 +161,30 @@ Result<Capture> read_snapshot(const fs::path& path, const FileAccess& files) {
                                  path.string())};
 
     SnapshotReader(parts, ini).read();
+    return Nothing{};
+}
 
+/// The file of a snapshot that is named by it or by its folder.
+Result<fs::path> file_of(const fs::path& path) {
+    std::error_code ignored;
+    if (!fs::is_directory(path, ignored)) return path;
+    fs::path ini = snapshot_file(path);
+    if (ini.empty())
+        return Error{Errc::not_found,
+                     fmt::format("{}: this folder holds neither snapshot.ini nor contents.ini, so it is no snapshot; "
+                                 "name the folder that has one",
+                                 path.string())};
+    return ini;
+}
+
+constexpr std::string_view no_ini = "no ini file of a snapshot; name the folder or its snapshot.ini";
+
+}  // namespace
+
+Result<Capture> read_snapshot(const fs::path& path, const FileAccess& files) {
+    SnapshotParts parts{files, path.parent_path()};
+    WM_RETURN_IF_ERROR(read_parts(parts, path, files));
+    Capture& capture = parts.capture;
     capture.problems = parts.problems.take();
     for (const Buffer& buffer : capture.buffers)
         for (std::string& sentence : missing_parts(buffer))
@@ -188,16 +209,16 @@ fs::path snapshot_file(const fs::path& folder) {
 }
 
 Result<Capture> read_snapshot(const fs::path& path) {
-    std::error_code ignored;
-    if (!fs::is_directory(path, ignored))
-        return read_snapshot(path, DiskAccess("no ini file of a snapshot; name the folder or its snapshot.ini"));
-    const fs::path ini = snapshot_file(path);
-    if (ini.empty())
-        return Error{Errc::not_found,
-                     fmt::format("{}: this folder holds neither snapshot.ini nor contents.ini, so it is no snapshot; "
-                                 "name the folder that has one",
-                                 path.string())};
-    return read_snapshot(ini, DiskAccess("no ini file of a snapshot; name the folder or its snapshot.ini"));
+    WM_ASSIGN_OR_RETURN(const fs::path ini, file_of(path));
+    return read_snapshot(ini, DiskAccess(no_ini));
+}
+
+Result<std::vector<SinkDevice>> read_snapshot_sinks(const fs::path& path) {
+    WM_ASSIGN_OR_RETURN(const fs::path ini, file_of(path));
+    const DiskAccess files(no_ini);
+    SnapshotParts parts{files, ini.parent_path()};
+    WM_RETURN_IF_ERROR(read_parts(parts, ini, files));
+    return std::move(parts.sinks);
 }
 
 }  // namespace waymark::capture

@@ -15,6 +15,7 @@
 
 #include "ini.h"
 #include "waymark/capture/snapshot.h"
+#include "waymark/capture/snapshot_sinks.h"
 
 namespace waymark::capture {
 
@@ -24,6 +25,7 @@ struct SnapshotParts {
     std::filesystem::path folder;
     Capture capture{};
     ProblemList problems{};
+    std::vector<SinkDevice> sinks{};
     std::set<std::string> devices{};                        ///< names of all, also of classes that are not kept
     std::map<std::string, std::size_t> cores{}, sources{};  ///< by name
 };

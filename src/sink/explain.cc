@@ -1,0 +1,186 @@
+#include "waymark/sink/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "waymark/core/numbers.h"
+
+namespace waymark::sink {
+
+namespace {
+
+using protocol::TraceEffect;
+
+bool equal_letters(std::string_view a, std::string_view b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](unsigned char x, unsigned char y) { return std::toupper(x) == std::toupper(y); });
+}
+
+class BufferExplainer {
+public:
+    BufferExplainer(SinkKind kind, const std::vector<RegisterValue>& registers) : kind_(kind), registers_(registers) {}
+
+    protocol::UnitExplanation explain() {
+        out_.unit = name(kind_);
+        out_.document = "docs/spec/tmc.md";
+        out_.levels.push_back({"what reaches the buffer", {}});
+        capture();
+        stopped();
+        level();
+        memory();
+        contents();
+        return std::move(out_);
+    }
+
+private:
+    [[nodiscard]] std::optional<std::uint64_t> value(std::string_view name) const {
+        for (const RegisterValue& r : registers_)
+            if (equal_letters(r.name, name)) return r.value;
+        return std::nullopt;
+    }
+    std::optional<std::uint64_t> asked(std::string_view name) {
+        const auto out = value(name);
+        if (!out && std::find(out_.undecided.begin(), out_.undecided.end(), name) == out_.undecided.end())
+            out_.undecided.emplace_back(name);
+        return out;
+    }
+    [[nodiscard]] bool bit(std::string_view name, std::uint32_t mask) const {
+        return (value(name).value_or(0) & mask) != 0;
+    }
+    void find(TraceEffect effect, std::string field, std::string text, std::string remedy, std::string section) {
+        out_.findings.push_back({effect, std::move(field), std::move(text), std::move(remedy), std::move(section)});
+    }
+    /// Whether the memory holds something, as far as the registers show it.
+    [[nodiscard]] std::optional<bool> holds_trace() const {
+        if (bit("STS", Sts::full)) return true;
+        const auto written = value("RWP"), read = value("RRP");
+        if (!written || !read) return std::nullopt;
+        return *written != *read;
+    }
+
+    void capture() {
+        const auto ctl = asked("CTL");
+        if (!ctl || (*ctl & Ctl::trace_capt_en) != 0) return;
+        // Read after the stop it says nothing of the time before.
+        const bool after = holds_trace().value_or(false);
+        find(after ? TraceEffect::note : TraceEffect::stops, "CTL.TraceCaptEn",
+             after
+                 ? "CTL.TraceCaptEn is 0: capture was off when the registers were read; before that it was on, as RWP "
+                   "shows"
+                 : "CTL.TraceCaptEn is 0: capture is off, or was when the registers were read, and nothing was written",
+             after ? "" : "program the other registers, then write 1 to CTL.TraceCaptEn", "2.1");
+    }
+
+    void stopped() {
+        const bool by_trigger = bit("FFCR", Ffcr::stop_on_trig_evt) && bit("STS", Sts::triggered);
+        if (by_trigger)
+            find(TraceEffect::may, "FFCR.StopOnTrigEvt",
+                 "FFCR.StopOnTrigEvt is 1 and STS.Triggered is 1: the trigger counter ran down, and what came after "
+                 "that "
+                 "was not captured",
+                 "write a larger number to TRG for more trace after the trigger, or 0 to FFCR.StopOnTrigEvt", "3.2");
+        const bool ft_stopped = bit("FFSR", Ffsr::ft_stopped) && bit("CTL", Ctl::trace_capt_en);
+        if (ft_stopped && !by_trigger && bit("FFCR", Ffcr::stop_on_fl))
+            find(TraceEffect::may, "FFCR.StopOnFl",
+                 "FFCR.StopOnFl is 1 and the formatter has stopped (FFSR.FtStopped): a flush ended the capture",
+                 "write 0 to FFCR.StopOnFl where flushes are to leave the capture on", "3.3");
+        else if (ft_stopped && !by_trigger)
+            find(TraceEffect::stops, "FFSR.FtStopped",
+                 "FFSR.FtStopped is 1: the formatter has stopped and takes no trace",
+                 "write 0 to CTL.TraceCaptEn, wait for STS.TMCReady, and write 1 again", "3.3");
+        if (bit("STS", Sts::mem_err))
+            find(TraceEffect::stops, "STS.MemErr",
+                 "STS.MemErr is 1: a write to memory failed, or authentication forbids it, and the formatter stopped",
+                 "check DBALO, DBAHI and AXICTL, and that invasive debug is permitted; then write 1 to STS.MemErr",
+                 "2.2");
+    }
+
+    void level() {
+        const auto mode = kind_ == SinkKind::etb11 ? std::optional<std::uint64_t>(0) : asked("MODE");
+        if (mode && *mode != 0) {
+            find(TraceEffect::may, "MODE",
+                 *mode == 2
+                     ? "MODE is 2, hardware FIFO: trace passes on to the next sink, and nothing is kept here"
+                     : "MODE is 1, software FIFO: trace stays until it is read from RRD; what does not fit is lost",
+                 "write 0 to MODE, with CTL.TraceCaptEn 0, for a circular buffer", "2.3");
+            return;
+        }
+        const bool on = bit("CTL", Ctl::trace_capt_en);
+        if (on && bit("STS", Sts::empty))
+            find(
+                TraceEffect::may, "STS.Empty",
+                "STS.Empty is 1: capture is on, and no trace has come. Look at what is before the buffer: the ports of "
+                "the funnel, the replicator's filter, and the sources",
+                "", "2.2");
+        else if (holds_trace() == false)
+            find(TraceEffect::may, "RWP", "RWP and RRP are equal and STS.Full is 0: nothing was written to the memory",
+                 "", "2.4");
+        if (bit("STS", Sts::full))
+            find(TraceEffect::note, "STS.Full",
+                 "STS.Full is 1: the buffer wrapped, what was oldest is overwritten, and the oldest byte lies at RWP",
+                 "", "2.2");
+    }
+
+    void memory() {
+        const auto words = value("RSZ"), trg = value("TRG");
+        if (words && *words == 0)
+            find(TraceEffect::stops, "RSZ", "RSZ is 0: there is no memory to write to",
+                 kind_ == SinkKind::etr ? "write the size of the memory in words to RSZ" : "", "2.4");
+        if (words && trg && *words != 0 && *trg + 1 >= *words)
+            find(
+                TraceEffect::note, "TRG",
+                fmt::format("TRG is {:#x}, not below the {:#x} words of the memory: when the counter has run down, the "
+                            "trigger itself is overwritten",
+                            *trg, *words),
+                "write a smaller number to TRG", "3.2");
+        if (value("FFCR") && !bit("FFCR", Ffcr::en_ft))
+            find(
+                TraceEffect::note, "FFCR.EnFt",
+                "FFCR.EnFt is 0: trace is stored without its source's ID, so that of more than one source it cannot be "
+                "taken apart",
+                "write 1 to FFCR.EnFt while the formatter is stopped", "3.1");
+    }
+
+    void contents() {
+        if (!value("FFCR")) {
+            out_.undescribed.emplace_back("FFCR");
+            return;
+        }
+        const auto row = [&](std::string what, std::uint32_t mask, std::string text, std::string field) {
+            out_.contents.push_back({std::move(what), bit("FFCR", mask), std::move(text), "FFCR." + std::move(field)});
+        };
+        row("source IDs", Ffcr::en_ft, "frames of 16 bytes", "EnFt");
+        row("trigger marks", Ffcr::en_ti, "", "EnTI");
+    }
+
+    SinkKind kind_;
+    const std::vector<RegisterValue>& registers_;
+    protocol::UnitExplanation out_;
+};
+
+}  // namespace
+
+std::optional<SinkKind> kind_of(std::string_view type) {
+    const auto holds = [&](std::string_view word) {
+        return std::search(type.begin(), type.end(), word.begin(), word.end(), [](unsigned char a, unsigned char b) {
+                   return std::toupper(a) == std::toupper(b);
+               }) != type.end();
+    };
+    if (holds("ETR")) return SinkKind::etr;
+    if (holds("ETF")) return SinkKind::etf;
+    if (holds("ETB")) return holds("TMC") ? SinkKind::etb : SinkKind::etb11;
+    if (holds("TMC")) return SinkKind::etb;
+    return std::nullopt;
+}
+
+protocol::UnitExplanation explain(SinkKind kind, const std::vector<RegisterValue>& registers) {
+    return BufferExplainer(kind, registers).explain();
+}
+
+}  // namespace waymark::sink
