@@ -50,6 +50,9 @@ foreach(seed IN ITEMS 1 2)
         ${CMAKE_CURRENT_LIST_DIR}/doctor/dumps_test.py $<TARGET_FILE:waymark> ${PROJECT_SOURCE_DIR})
     set_tests_properties(long.dumps_${seed} PROPERTIES SKIP_RETURN_CODE 77)
 endforeach()
+# The words of trust of DPU views: 10,000 programs of each class.
+waymark_long_test(dpu_trust "WAYMARK_PROGRAMS=10000" ${Python3_EXECUTABLE}
+    ${CMAKE_CURRENT_LIST_DIR}/record/dpu_trust_test.py $<TARGET_FILE:waymark> ${PROJECT_SOURCE_DIR})
 # A thousand random trees of merging, of answers at random and of recordings with four units; and every fault of a cluster.
 waymark_long_test(fleet_trees WAYMARK_PROPERTY_ROUNDS=1000 ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/fleet/trees_test.py
     $<TARGET_FILE:waymark> ${PROJECT_SOURCE_DIR} $<TARGET_FILE:fleet_test>)

@@ -38,6 +38,7 @@ SHARED = {
     "Cell": "of a table",
     "DpuFilter": "IDFLT and what it compares with, as a capture describes it and as analyses use it",
     "DpuPeriod": "from one enable of a DPU to the next, as a capture describes it and as it is decoded",
+    "ExplainOptions": "what the explanation of a unit is asked for",
     "Elements": "what decoders make of packets; pft's are follow's and more",
     "FlowAnswersOptions": "what is asked of the answers of program flow",
     "InlinedCall": "a call whose callee the compiler put in its place",

@@ -1,5 +1,6 @@
 /// `waymark doctor`: what a capture is, what is wrong with it, and what to do.
 #include "waymark/core/quote.h"
+#include "waymark/doctor/dpu_dump.h"
 #include "waymark/doctor/examine.h"
 
 #include <algorithm>
@@ -316,7 +317,22 @@ ordered_json report_json(const doctor::ExaminationReport& report) {
     return out;
 }
 
-ExitStatus run_doctor(const DoctorOptions& options) {
+ExitStatus run_doctor(DoctorOptions options) {
+    // Registers and buffer of a DPU become a folder, which is then examined.
+    if (!options.snapshot.empty() && options.captures.size() == 2) {
+        for (const bool first : {true, false}) {
+            const std::string& registers = options.captures[first ? 0 : 1];
+            const std::string& dump = options.captures[first ? 1 : 0];
+            if (registers == "-" || dump == "-" || !doctor::is_dpu_registers(registers)) continue;
+            const auto inferred = doctor::write_dpu_dump(registers, dump, options.snapshot);
+            if (!inferred) return fail(inferred.error());
+            for (const std::string& note : *inferred) say("note", note);
+            say("note", fmt::format("{} is written; waymark report {} shows it", options.snapshot,
+                                    shell_file(options.snapshot)));
+            options.captures = {std::exchange(options.snapshot, {})};
+            break;
+        }
+    }
     auto diagnosed = diagnose(options);
     if (!diagnosed) return fail(diagnosed.error());
     const doctor::ExaminationReport report = std::move(*diagnosed);

@@ -27,6 +27,7 @@ using protocol::TraceCondition, protocol::TracedLevel, protocol::UnitExplanation
 struct UnitExplainOptions {
     std::vector<std::string> arguments;
     std::string core, format = "text", output;
+    bool no_cost = false;
 };
 
 /// `NAME=VALUE`, `NAME.FIELD=VALUE`.
@@ -61,7 +62,7 @@ std::string without_paths(std::string_view text) {
 }
 
 Result<std::vector<doctor::ExplainedSource>> explained(const UnitExplainOptions& options) {
-    std::vector<flow::RegisterSetting> settings, own;
+    doctor::GivenRegisters given;
     for (const std::string& argument : options.arguments) {
         std::error_code none;
         if (argument != "-" && !std::filesystem::exists(argument, none)) {
@@ -71,7 +72,7 @@ Result<std::vector<doctor::ExplainedSource>> explained(const UnitExplainOptions&
                                  ": there is no such file; a register is given as NAME=VALUE, and anything "
                                  "without a = is a capture or a file of registers"};
             WM_ASSIGN_OR_RETURN(flow::RegisterSetting setting, setting_of(argument));
-            own.push_back(std::move(setting));
+            given.settings.push_back(std::move(setting));
             continue;
         }
         const open::Container container = argument == "-" ? open::Container{} : open::identify(argument);
@@ -79,22 +80,13 @@ Result<std::vector<doctor::ExplainedSource>> explained(const UnitExplainOptions&
         if (capture) {
             if (options.arguments.size() != 1)
                 return Error{Errc::usage, argument + ": a capture is explained by itself, without registers beside it"};
-            return doctor::explain_capture(argument, [](const std::string& note) { say("note", note); });
+            return doctor::explain_capture(argument, !options.no_cost,
+                                           [](const std::string& note) { say("note", note); });
         }
         WM_ASSIGN_OR_RETURN(const std::string text, capture::read_text_file(argument, capture::most_settings_bytes));
-        WM_ASSIGN_OR_RETURN(const auto more, flow::read_register_settings(without_paths(text), argument));
-        settings.insert(settings.end(), more.begin(), more.end());
+        given.files.push_back({argument, without_paths(text)});
     }
-    // What the command line says outdoes files.
-    settings.insert(settings.end(), own.begin(), own.end());
-    if (!settings.empty())
-        for (const auto& [prefix, command] :
-             {std::pair{"PMS", "spe explain"}, {"PMB", "spe explain"}, {"DP_", "dpu program"}})
-            if (settings.front().name.starts_with(prefix))
-                return Error{Errc::usage, fmt::format("{} is a register of another kind of unit; 'waymark {}' explains "
-                                                      "these",
-                                                      settings.front().name, command)};
-    WM_ASSIGN_OR_RETURN(doctor::ExplainedSource unit, doctor::explain_settings(settings, options.core));
+    WM_ASSIGN_OR_RETURN(doctor::ExplainedSource unit, doctor::explain_registers(given, options.core));
     std::vector<doctor::ExplainedSource> out;
     out.push_back(std::move(unit));
     return out;
@@ -105,10 +97,17 @@ bool stops(const TracedLevel& level) {
                        [](const TraceCondition& f) { return f.effect == TraceEffect::stops; });
 }
 
+/// Registers that were not given and decide for this level alone.
+std::vector<std::string> undecided_at(const doctor::ExplainedSource& source, const TracedLevel& level) {
+    const auto at = static_cast<std::size_t>(&level - source.explanation.levels.data());
+    return at < source.undecided.size() ? source.undecided[at] : std::vector<std::string>();
+}
+
 /// Nothing at one level, or what decides there.
-std::string_view traced_word(const UnitExplanation& unit, const TracedLevel& level) {
+std::string_view traced_word(const doctor::ExplainedSource& source, const TracedLevel& level) {
+    const UnitExplanation& unit = source.explanation;
     if (unit.stopped() || stops(level)) return "no";
-    if (!unit.undecided.empty()) return "not known";
+    if (!unit.undecided.empty() || !undecided_at(source, level).empty()) return "not known";
     const bool depends =
         !level.obstacles.empty() || std::any_of(unit.findings.begin(), unit.findings.end(),
                                                 [](const TraceCondition& f) { return f.effect == TraceEffect::may; });
@@ -125,23 +124,51 @@ void print_indented(Output& out, std::string_view text, std::string_view first, 
 }
 
 void print_finding(Output& out, const TraceCondition& f, std::size_t columns) {
-    print_indented(out, fmt::format("{} ({})", f.text, f.section), "  - ", columns);
+    print_indented(out, f.section.empty() ? f.text : fmt::format("{} ({})", f.text, f.section), "  - ", columns);
     if (!f.remedy.empty()) print_indented(out, f.remedy, "    To change it: ", columns);
 }
 
-std::string verdict(const UnitExplanation& unit) {
+std::string verdict(const doctor::ExplainedSource& source) {
+    const UnitExplanation& unit = source.explanation;
     if (unit.stopped()) return "With these values nothing is traced.";
     if (!unit.traces()) return "With these values nothing is traced at any level.";
-    if (!unit.undecided.empty()) return "Nothing that was given keeps it from tracing.";
-    const auto in_full = [&](const TracedLevel& level) { return traced_word(unit, level) == "yes"; };
+    const bool open = std::any_of(unit.levels.begin(), unit.levels.end(),
+                                  [&](const TracedLevel& level) { return traced_word(source, level) == "not known"; });
+    if (open) return "Nothing that was given keeps it from tracing.";
+    const auto in_full = [&](const TracedLevel& level) { return traced_word(source, level) == "yes"; };
     if (std::all_of(unit.levels.begin(), unit.levels.end(), in_full))
         return "With these values everything that runs is traced.";
     return "With these values a part of what runs is traced.";
 }
 
+/// `0.18 bytes for each instruction: 45 bytes, 254 instructions`.
+std::string cost_sentence(const doctor::TraceCost& cost) {
+    const std::string bytes = counted(cost.bytes, "byte");
+    if (cost.units == 0) return fmt::format("{} of trace, of no {} that is known", bytes, cost.unit);
+    const bool entries = cost.unit == "entry";
+    return fmt::format(
+        "{}{:.3g} bytes for each {}: {}, {}{}", cost.unplaced != 0 ? "at most " : "", cost.each(), cost.unit, bytes,
+        entries ? counted(cost.units, "entry", "entries") : counted(cost.units, cost.unit),
+        cost.unplaced != 0 ? fmt::format("; at {} code ran that no image has", counted(cost.unplaced, "place")) : "");
+}
+
+void print_cost(Output& out, const doctor::TraceCost& cost) {
+    out.print("\nWhat it took, measured on this trace\n  {}\n", cost_sentence(cost));
+    std::size_t wide = 0;
+    for (const auto& kind : cost.kinds) wide = std::max(wide, kind.name.size());
+    for (const auto& kind : cost.kinds) {
+        out.print("  {:<{}}  {:>10}", kind.name, wide, grouped(kind.count));
+        if (kind.bytes != 0)
+            out.print("  {:>12}  {:5.1f} %", counted(kind.bytes, "byte"),
+                      100.0 * static_cast<double>(kind.bytes) / static_cast<double>(cost.bytes));
+        out.write("\n");
+    }
+}
+
 void print_unit(Output& out, const doctor::ExplainedSource& unit, std::size_t columns) {
     const UnitExplanation& e = unit.explanation;
-    out.print("{}{}: {}\n", e.unit, unit.source.empty() ? "" : fmt::format(", source '{}'", unit.source), verdict(e));
+    out.print("{}{}: {}\n", e.unit, unit.source.empty() ? "" : fmt::format(", source '{}'", unit.source),
+              verdict(unit));
     for (const auto& [effect, title] :
          {std::pair{TraceEffect::stops, "Why nothing is traced"}, std::pair{TraceEffect::may, "What it depends on"},
           std::pair{TraceEffect::note, "Worth knowing"}}) {
@@ -156,8 +183,9 @@ void print_unit(Output& out, const doctor::ExplainedSource& unit, std::size_t co
     std::size_t widest = 0;
     for (const TracedLevel& level : e.levels) widest = std::max(widest, level.name.size());
     for (const TracedLevel& level : e.levels) {
-        const std::string head = fmt::format("  {:<{}}  {:<9}  ", level.name, widest, traced_word(e, level));
-        if (level.obstacles.empty()) out.print("{}\n", head.substr(0, head.find_last_not_of(' ') + 1));
+        const std::string head = fmt::format("  {:<{}}  {:<9}  ", level.name, widest, traced_word(unit, level));
+        if (level.obstacles.empty() && undecided_at(unit, level).empty())
+            out.print("{}\n", head.substr(0, head.find_last_not_of(' ') + 1));
         std::string_view before = head;
         const std::string rest(head.size(), ' ');
         for (const TraceCondition& f : level.obstacles) {
@@ -166,6 +194,9 @@ void print_unit(Output& out, const doctor::ExplainedSource& unit, std::size_t co
                 before, columns);
             before = rest;
         }
+        if (!undecided_at(unit, level).empty())
+            print_indented(out, fmt::format("not given: {}", fmt::join(undecided_at(unit, level), ", ")), before,
+                           columns);
     }
     if (!e.contents.empty()) {
         out.write("\nIn the trace of what is traced\n");
@@ -181,6 +212,7 @@ void print_unit(Output& out, const doctor::ExplainedSource& unit, std::size_t co
                 print_indented(out, text, head, columns);
         }
     }
+    if (unit.cost) print_cost(out, *unit.cost);
     const auto missing = [&](const std::vector<std::string>& names, std::string_view what) {
         if (names.empty()) return;
         out.write("\n");
@@ -212,8 +244,10 @@ ordered_json unit_json(const doctor::ExplainedSource& unit) {
     out["findings"] = findings_json(e.findings);
     ordered_json levels = ordered_json::array();
     for (const TracedLevel& level : e.levels)
-        levels.push_back(
-            {{"level", level.name}, {"traced", traced_word(e, level)}, {"obstacles", findings_json(level.obstacles)}});
+        levels.push_back({{"level", level.name},
+                          {"traced", traced_word(unit, level)},
+                          {"obstacles", findings_json(level.obstacles)},
+                          {"undecided", undecided_at(unit, level)}});
     out["levels"] = std::move(levels);
     ordered_json contents = ordered_json::array();
     for (const auto& c : e.contents) {
@@ -223,6 +257,19 @@ ordered_json unit_json(const doctor::ExplainedSource& unit) {
         contents.push_back(std::move(row));
     }
     out["contents"] = std::move(contents);
+    if (unit.cost) {
+        ordered_json kinds = ordered_json::array();
+        for (const auto& kind : unit.cost->kinds) {
+            ordered_json row{{"name", kind.name}, {"count", kind.count}};
+            if (kind.bytes != 0) row["bytes"] = kind.bytes;
+            kinds.push_back(std::move(row));
+        }
+        out["cost"] = {{"unit", unit.cost->unit},
+                       {"units", unit.cost->units},
+                       {"bytes", unit.cost->bytes},
+                       {"unplaced", unit.cost->unplaced},
+                       {"kinds", std::move(kinds)}};
+    }
     ordered_json registers = ordered_json::object();
     for (const RegisterValue& r : unit.registers) registers[r.name] = fmt::format("{:#x}", r.value);
     out["registers"] = std::move(registers);
@@ -251,6 +298,8 @@ ExitStatus explain(const UnitExplainOptions& options) {
         }
     }
     for (const auto& unit : *units)
+        for (const std::string& remark : unit.remarks) say("note", remark);
+    for (const auto& unit : *units)
         if (!unit.ignored.empty())
             say("note", fmt::format("not registers of {}, and ignored: {}", unit.explanation.unit,
                                     fmt::join(unit.ignored, ", ")));
@@ -275,13 +324,16 @@ Run add_explain(CLI::App& app) {
         .add_option("--core", options->core,
                     "Type of the traced core, such as Cortex-M33: of an M-profile core, levels are modes")
         ->type_name("NAME");
+    command.add_flag("--no-cost", options->no_cost,
+                     "Of a capture: do not read the trace to measure what an instruction, sample or entry takes");
     add_format(command, options->format, "text: for reading; json: for programs", {"text", "json"});
     add_output(command, options->output);
     command.footer(
-        "For a unit of program flow trace it shows whether the unit traces, and if not, each field that prevents it "
-        "and what "
+        "It shows whether a unit of program flow, of samples or of counters traces, and if not, each field that "
+        "prevents it and what "
         "to\nwrite instead; at which exception levels; what it depends on, such as ranges, events, and start and stop "
-        "points;\nand what is in the trace. Only registers that are given are judged; the others are listed.\n"
+        "points;\nwhat is in the trace; and of a capture, what it took in bytes. Only registers that are given are "
+        "judged; the\nothers are listed.\n"
         "\n"
         "A file of registers has lines 'NAME VALUE' or 'NAME.FIELD VALUE', as 'waymark record --registers' takes "
         "them, or\nis what 'grep . /sys/bus/coresight/devices/etm0/mgmt/*' printed. A register on the command line "
@@ -290,8 +342,11 @@ Run add_explain(CLI::App& app) {
         "  waymark explain TRCPRGCTLR=1 TRCVICTLR=0x1 TRCCONFIGR=0x1811\n"
         "  waymark explain registers.txt --core Cortex-M33\n"
         "  waymark explain out/\n"
+        "  waymark explain PMSCR_EL1=0x6b PMBLIMITR_EL1=0x80001\n"
+        "  waymark explain dpu-program.txt\n"
         "\n"
-        "'waymark spe explain' and 'waymark dpu program' do the same for units of these kinds.\n"
+        "'waymark spe explain' has more for SPE: its versions, who owns the buffer, and which accesses trap. 'waymark "
+        "dpu\nprogram' lists what a program of registers does, write by write.\n"
         "\n"
         "Exit status: 0 something is traced, or may be; 1 nothing is; 2 usage; 3 a file cannot be read, or the "
         "output\ncannot be written.\n");

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "examination.h"
+#include "waymark/doctor/explain.h"
 #include "waymark/pipeline/account.h"
 #include "waymark/pipeline/damage.h"
 #include "waymark/pipeline/recover.h"
@@ -38,6 +39,7 @@ public:
                          "at least one",
                          "[trace_buffers] is missing from trace.ini, or the perf.data file has no trace",
                          "add the trace file to trace.ini, or record again"});
+        report_sinks();
         for (const Buffer& buffer : session_.capture.buffers) Buffers(examination_).look_at(buffer);
         for (std::size_t i = 0; i < report_.sources.size(); ++i) configure(report_.sources[i], stretches_[i]);
         for (std::size_t i = 0; i < report_.buffers.size(); ++i)
@@ -50,6 +52,22 @@ public:
     }
 
 private:
+    /// What registers of trace buffers say of why one is empty, wrapped or ends early.
+    void report_sinks() {
+        for (const ExplainedSource& sink : explained_sinks(session_.capture))
+            for (const protocol::TraceCondition& f : sink.explanation.findings)
+                add_finding({f.effect == protocol::TraceEffect::stops ? Severity::warning : Severity::note,
+                             "sink-register",
+                             {},
+                             sink.source,
+                             {},
+                             fmt::format("{} {}", sink.explanation.unit, sink.source),
+                             "a buffer that takes all trace and keeps it",
+                             f.text,
+                             f.remedy.empty()
+                                 ? fmt::format("waymark explain {}", session_.capture.path.parent_path().string())
+                                 : f.remedy});
+    }
     /// Of the description.
     void report_problems() {
         for (const capture::Problem& problem : session_.problems) {

@@ -3,14 +3,32 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
+#include "waymark/analysis/samples.h"
+#include "waymark/capture/snapshot_sinks.h"
 #include "waymark/core/registers.h"
+#include "waymark/core/wire.h"
 #include "waymark/doctor/capture_input.h"
+#include "waymark/doctor/dpu_input.h"
+#include "waymark/dpu/explain.h"
+#include "waymark/dpu/packet.h"
+#include "waymark/dpu/program_effects.h"
+#include "waymark/dpu/register_program.h"
+#include "waymark/flow/tee.h"
+#include "waymark/pipeline/packet_counter.h"
 #include "waymark/pipeline/protocols.h"
+#include "waymark/pipeline/run.h"
 #include "waymark/protocol/adapters.h"
+#include "waymark/sink/explain.h"
+#include "waymark/spe/explanation.h"
 
 namespace waymark::doctor {
 
@@ -71,6 +89,273 @@ std::string explained_units() {
     return out;
 }
 
+/// The kinds of units whose explanation is made of registers in a form of their own.
+enum class Family { flow, spe, dpu };
+
+/// Counts the words of a text that begin as registers of a family do.
+void count_names(std::string_view text, std::array<std::size_t, 3>& of) {
+    static constexpr std::pair<std::string_view, Family> prefixes[] = {
+        {"TRC", Family::flow}, {"ETM", Family::flow}, {"PMS", Family::spe}, {"PMB", Family::spe}, {"DP_", Family::dpu}};
+    const auto in_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+    for (std::size_t at = 0; at < text.size();) {
+        if (!in_word(text[at])) {
+            ++at;
+            continue;
+        }
+        std::size_t end = at;
+        while (end < text.size() && in_word(text[end])) ++end;
+        const std::string word = protocol::upper(text.substr(at, std::min<std::size_t>(end - at, 3)));
+        for (const auto& [prefix, family] : prefixes)
+            if (word == prefix) ++of[static_cast<std::size_t>(family)];
+        at = end;
+    }
+}
+
+Family family_of(const GivenRegisters& given) {
+    std::array<std::size_t, 3> of{};
+    for (const auto& file : given.files) count_names(file.text, of);
+    for (const auto& setting : given.settings) count_names(setting.name, of);
+    return static_cast<Family>(std::max_element(of.begin(), of.end()) - of.begin());
+}
+
+Result<ExplainedSource> explain_spe(const GivenRegisters& given) {
+    spe::ExplainInput input;
+    for (const auto& file : given.files) WM_RETURN_IF_ERROR(input.add_file(file.name, file.text));
+    // A later setting replaces an earlier one.
+    std::map<std::string, std::uint64_t> settings;
+    for (const auto& s : given.settings) settings[s.field.empty() ? s.name : s.name + "." + s.field] = s.value;
+    for (const auto& [name, value] : settings) WM_RETURN_IF_ERROR(input.add(name, fmt::format("{:#x}", value)));
+    WM_RETURN_IF_ERROR(input.finish({}));
+    ExplainedSource out;
+    spe::CommonExplanation common = spe::unit_explanation(input, input.explain());
+    out.explanation = std::move(common.unit);
+    out.undecided = std::move(common.undecided);
+    out.remarks = input.notes();
+    spe::Registers::for_each(input.state().regs, [&](const auto& r) {
+        if (input.given(r.name)) out.registers.push_back({std::string(r.name), to_value(r), {}, 8 * r.bytes});
+    });
+    return out;
+}
+
+/// What `writes` leave in the registers.
+dpu::Registers after(const dpu::RegisterProgram& writes) {
+    dpu::Registers out;
+    for (const dpu::RegisterWrite& w : writes) out.set(w.offset, w.value);
+    return out;
+}
+
+Result<ExplainedSource> explain_dpu(const GivenRegisters& given) {
+    dpu::RegisterProgram writes;
+    for (const auto& file : given.files) {
+        const auto program = dpu::read_program(file.text);
+        if (!program) return Error{program.error().code, fmt::format("{}: {}", file.name, program.error().message)};
+        writes.insert(writes.end(), program->begin(), program->end());
+    }
+    const bool program = !writes.empty();
+    ExplainedSource out;
+    for (const flow::RegisterSetting& setting : given.settings) {
+        const auto about = dpu::Registers::find(setting.name);
+        if (!about) {
+            out.ignored.push_back(setting.name);
+            continue;
+        }
+        const dpu::Registers now = after(writes);
+        const flow::SettableRegister it{std::string(about->name), *now.get(about->offset), 0xffffffff, 4,
+                                        now.fields(about->offset)};
+        WM_ASSIGN_OR_RETURN(const std::uint64_t value, flow::value_after(setting, it));
+        writes.push_back(
+            {writes.empty() ? 0 : writes.back().cycle, about->offset, static_cast<std::uint32_t>(value), 0});
+    }
+    const dpu::Registers registers = after(writes);
+    const auto written = [&](std::string_view name) {
+        return std::any_of(writes.begin(), writes.end(),
+                           [&](const auto& w) { return dpu::Registers::find(w.offset)->name == name; });
+    };
+    dpu::ExplainOptions options;
+    options.given = written;
+    out.explanation = dpu::explain(registers, options);
+    dpu::Registers::for_each(registers, [&](const auto& r) {
+        if (written(r.name)) out.registers.push_back({std::string(r.name), to_value(r), {}, 32});
+    });
+    if (program)
+        for (const dpu::Diagnosis& d : dpu::diagnose(writes, dpu::config_for(writes, {})))
+            out.explanation.findings.push_back({protocol::TraceEffect::note, "",
+                                                d.line == 0 ? d.message : fmt::format("line {}: {}", d.line, d.message),
+                                                "", "3"});
+    return out;
+}
+
+// ---- captures
+
+std::vector<TraceCost::Kind> sorted(const std::map<std::string, TraceCost::Kind>& kinds) {
+    std::vector<TraceCost::Kind> out;
+    for (const auto& [name, kind] : kinds) out.push_back({name, kind.count, kind.bytes});
+    std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+    return out;
+}
+
+/// Adds up the packets of a source.
+class PacketBytes final : public protocol::PacketListener {
+public:
+    void packet(const protocol::PacketView& packet, protocol::Extent at) override {
+        TraceCost::Kind& kind = kinds[std::string(packet.name())];
+        ++kind.count;
+        kind.bytes += at.bytes;
+        bytes += at.bytes;
+    }
+    void gap(const Gap&) override {}
+    std::map<std::string, TraceCost::Kind> kinds;
+    std::uint64_t bytes = 0;
+};
+
+/// What the trace of each explained source took.
+void measure(const pipeline::Session& session, std::vector<ExplainedSource>& out) {
+    const auto sources = session.select({});
+    if (!sources) return;
+    for (const pipeline::Source* source : *sources) {
+        const auto it = std::find_if(out.begin(), out.end(), [&](const auto& o) { return o.source == source->name; });
+        if (it == out.end() || !source->has_packets()) continue;
+        PacketBytes packets;
+        std::vector<std::unique_ptr<flow::Tee>> tees;
+        const std::vector<const pipeline::Source*> alone{source};
+        static_cast<void>(pipeline::run(session, alone, [&](const pipeline::StreamInfo& stream) {
+            return pipeline::packet_consumer(stream, packets);
+        }));
+        if (source->has_flow())
+            static_cast<void>(pipeline::run(session, alone, [&](const pipeline::StreamInfo& stream) {
+                tees.push_back(std::make_unique<flow::Tee>([](Offset at) { return at.value; }, nullptr));
+                return pipeline::flow_consumer(stream, *tees.back(), pipeline::DecoderKind::fast);
+            }));
+        if (packets.bytes == 0) continue;
+        TraceCost cost;
+        cost.unit = "instruction";
+        cost.bytes = packets.bytes;
+        cost.kinds = sorted(packets.kinds);
+        for (const auto& tee : tees) {
+            cost.units += tee->totals().instructions;
+            cost.unplaced += tee->totals().no_memory;
+        }
+        it->cost = std::move(cost);
+    }
+}
+
+/// Adds up the entries of a DPU's trace.
+class EntryTotals final : public dpu::ElementSink {
+public:
+    void consume(const dpu::Batch&) override {}
+};
+
+Result<ExplainedSource> explain_dpu_folder(const std::string& path, bool cost) {
+    WM_ASSIGN_OR_RETURN(const DpuInput input, DpuInput::open(path));
+    const capture::DpuCapture& capture = input.capture();
+    ExplainedSource out;
+    dpu::Registers registers;
+    for (const capture::Register& r : capture.registers)
+        if (const auto about = dpu::Registers::find(r.name)) {
+            registers.set(about->offset, static_cast<std::uint32_t>(r.value));
+            out.registers.push_back({std::string(about->name), r.value, {}, 32});
+        } else {
+            out.ignored.push_back(r.name);
+        }
+    // The registers are as they were after the stop. Where trace was on before, that is what is asked about.
+    const bool was_on = capture.initial || capture.lines_written.value_or(0) != 0 || !capture.periods.empty();
+    if (was_on && (!registers.tc.en || registers.tc.tmpdis)) {
+        if (!registers.tc.en && !capture.periods.empty())
+            registers.tc = from_value<dpu::DpTc>(capture.periods.back().dp_tc);
+        registers.tc.en = true;
+        registers.tc.tmpdis = false;
+        out.remarks.push_back(
+            "tracing was on, and DP_TC was read after it was stopped; it is explained as it was while it was on");
+    }
+    dpu::ExplainOptions options;
+    options.given = [&](std::string_view name) { return capture.find_register(name) != nullptr; };
+    if (capture.eonce_classes) {
+        dpu::EonceSetup& eonce = options.eonce.emplace();
+        const auto on = [&](std::string_view name) {
+            return std::find(capture.eonce_classes->begin(), capture.eonce_classes->end(), name) !=
+                   capture.eonce_classes->end();
+        };
+        eonce = {on("TCHOF"), on("TINT"), on("TEXEC"), on("TMARK"), on("TLOOP"), on("TSUB"), on("TRTE"), false, false};
+    }
+    out.explanation = dpu::explain(registers, options);
+    if (!cost) return out;
+    EntryTotals sink;
+    WM_ASSIGN_OR_RETURN(const pipeline::DpuDecoded decoded,
+                        pipeline::decode_dpu(input.trace(), input.trace_bytes(), sink));
+    if (decoded.totals.entry_bytes == 0) return out;
+    TraceCost& c = out.cost.emplace();
+    c.unit = "entry";
+    c.bytes = decoded.totals.entry_bytes;
+    std::size_t i = 0;
+    for (const std::string& name : protocol::names_of<dpu::Entries>()) {
+        const std::uint64_t n = decoded.totals.entries[i++];
+        if (n != 0) c.kinds.push_back({name, n, 0});
+        c.units += n;
+    }
+    return out;
+}
+
+class NoSampleSink final : public analysis::SampleSink {
+public:
+    void consume(const analysis::SampleBatch&) override {}
+    [[nodiscard]] std::unique_ptr<SampleSink> fork() const override { return std::make_unique<NoSampleSink>(); }
+    void join(SampleSink&) override {}
+};
+
+/// The registers that Linux's driver derives from the event that perf asked for (docs/spec/spe.md, 5.3).
+void add_event(const capture::perf::Attr& attr, GivenRegisters& to) {
+    const auto bit = [](std::uint64_t word, unsigned n) { return word >> n & 1U; };
+    const auto set = [&](std::string name, std::string field, std::uint64_t value) {
+        to.settings.push_back({std::move(name), std::move(field), value, "the event"});
+    };
+    // perf_event_attr: exclude_user and exclude_kernel.
+    set("PMSCR_EL1", "E0SPE", bit(attr.flags, 4) ^ 1U);
+    set("PMSCR_EL1", "E1SPE", bit(attr.flags, 5) ^ 1U);
+    set("PMSCR_EL1", "TS", bit(attr.config, 0));
+    set("PMSCR_EL1", "PA", bit(attr.config, 1));
+    set("PMSCR_EL1", "PCT", bit(attr.config, 2));
+    set("PMSIRR_EL1", "INTERVAL", std::min<std::uint64_t>(attr.sample_period >> 8, 0xffffff));
+    set("PMSIRR_EL1", "RND", bit(attr.config, 16));
+    const std::uint64_t types = attr.config >> 32 & 7U, latency = attr.config2 & 0xfff;
+    set("PMSFCR_EL1", "B", bit(attr.config, 32));
+    set("PMSFCR_EL1", "LD", bit(attr.config, 33));
+    set("PMSFCR_EL1", "ST", bit(attr.config, 34));
+    set("PMSFCR_EL1", "FT", types != 0 ? 1 : 0);
+    set("PMSFCR_EL1", "FE", attr.config1 != 0 ? 1 : 0);
+    set("PMSFCR_EL1", "FL", latency != 0 ? 1 : 0);
+    if (attr.config1 != 0) set("PMSEVFR_EL1", "", attr.config1);
+    if (latency != 0) set("PMSLATFR_EL1", "MINLAT", latency);
+}
+
+Result<std::vector<ExplainedSource>> explain_samples(const open::Container& container, bool cost) {
+    WM_ASSIGN_OR_RETURN(const analysis::SampleCapture capture, open::open_samples(container));
+    std::vector<ExplainedSource> out;
+    for (const capture::perf::Attr* attr : capture.attrs()) {
+        GivenRegisters given;
+        add_event(*attr, given);
+        WM_ASSIGN_OR_RETURN(ExplainedSource unit, explain_spe(given));
+        unit.source = attr->name;
+        unit.remarks.push_back("the registers are those that Linux makes of the event that perf asked for");
+        out.push_back(std::move(unit));
+    }
+    if (out.empty())
+        return Error{Errc::unsupported, container.name() +
+                                            ": the file names no event of a profiling unit, so its "
+                                            "registers are not known"};
+    if (!cost) return out;
+    NoSampleSink sink;
+    const analysis::SampleTotals totals = analysis::run_samples(capture, {}, sink, 1);
+    TraceCost c;
+    c.unit = "sample";
+    for (const analysis::StreamTotals& s : totals.streams) {
+        c.bytes += s.totals.record_bytes;
+        c.units += s.totals.records;
+    }
+    // One unit of several events: which record is of which is not in the file.
+    if (c.bytes != 0 && out.size() == 1) out.front().cost = std::move(c);
+    return out;
+}
+
 }  // namespace
 
 Result<ExplainedSource> explain_settings(const std::vector<flow::RegisterSetting>& settings, std::string_view core) {
@@ -105,10 +390,51 @@ Result<ExplainedSource> explain_settings(const std::vector<flow::RegisterSetting
     return out;
 }
 
-Result<std::vector<ExplainedSource>> explain_capture(const std::string& path,
+std::vector<ExplainedSource> explained_sinks(const capture::Capture& capture) {
+    std::vector<ExplainedSource> out;
+    if (capture.path.filename() != "snapshot.ini" && capture.path.filename() != "contents.ini") return out;
+    const auto sinks = capture::read_snapshot_sinks(capture.path);
+    if (!sinks) return out;
+    for (const capture::SinkDevice& device : *sinks) {
+        const auto kind = sink::kind_of(device.type.empty() ? device.name : device.type);
+        if (!kind || device.registers.empty()) continue;
+        std::vector<RegisterValue> registers;
+        for (const capture::Register& r : device.registers) registers.push_back({r.name, r.value, {}, 32});
+        ExplainedSource unit;
+        unit.source = device.name;
+        unit.explanation = sink::explain(*kind, registers);
+        unit.registers = std::move(registers);
+        out.push_back(std::move(unit));
+    }
+    return out;
+}
+
+Result<ExplainedSource> explain_registers(const GivenRegisters& given, std::string_view core) {
+    switch (family_of(given)) {
+        case Family::spe: return explain_spe(given);
+        case Family::dpu: return explain_dpu(given);
+        case Family::flow: break;
+    }
+    std::vector<flow::RegisterSetting> settings;
+    for (const auto& file : given.files) {
+        WM_ASSIGN_OR_RETURN(const auto more, flow::read_register_settings(file.text, file.name));
+        settings.insert(settings.end(), more.begin(), more.end());
+    }
+    settings.insert(settings.end(), given.settings.begin(), given.settings.end());
+    return explain_settings(settings, core);
+}
+
+Result<std::vector<ExplainedSource>> explain_capture(const std::string& path, bool cost,
                                                      const std::function<void(const std::string&)>& note) {
     CaptureInput input;
     input.capture = path;
+    if (input.container().contents() == open::Content::counters) {
+        WM_ASSIGN_OR_RETURN(ExplainedSource unit, explain_dpu_folder(path, cost));
+        std::vector<ExplainedSource> out;
+        out.push_back(std::move(unit));
+        return out;
+    }
+    if (input.container().contents() == open::Content::samples) return explain_samples(input.container(), cost);
     WM_ASSIGN_OR_RETURN(const pipeline::Session session, open_capture(input, nullptr, note));
     std::vector<ExplainedSource> out;
     for (const capture::Source& source : session.capture.sources) {
@@ -116,11 +442,17 @@ Result<std::vector<ExplainedSource>> explain_capture(const std::string& path,
         if (protocol == nullptr) continue;
         auto explanation = protocol->explain(source.registers, source.core_type);
         if (!explanation) continue;
-        out.push_back({source.name, source.registers, *std::move(explanation), {}});
+        ExplainedSource unit;
+        unit.source = source.name;
+        unit.registers = source.registers;
+        unit.explanation = *std::move(explanation);
+        out.push_back(std::move(unit));
     }
+    for (ExplainedSource& sink : explained_sinks(session.capture)) out.push_back(std::move(sink));
     if (out.empty())
         return Error{Errc::unsupported, fmt::format("{}: it has no source of a unit that is explained; known are {}",
                                                     path, explained_units())};
+    if (cost) measure(session, out);
     return out;
 }
 

@@ -1,9 +1,11 @@
-/// Names of registers and of their fields and values, as people write them.
+/// Names of registers and of their fields and values, as people write them; and what modes of trace have.
 #pragma once
 
 #include <algorithm>
 #include <cctype>
 #include <string_view>
+
+#include "waymark/dpu/format.h"
 
 namespace waymark::dpu {
 
@@ -11,6 +13,12 @@ namespace waymark::dpu {
 inline bool same_name(std::string_view a, std::string_view b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                       [](unsigned char x, unsigned char y) { return std::toupper(x) == std::toupper(y); });
+}
+
+/// Entries of this mode hold the values of the counters.
+constexpr bool has_readings(TraceMode mode) {
+    return mode == TraceMode::task || mode == TraceMode::flow || mode == TraceMode::sw_sample ||
+           mode == TraceMode::edca5;
 }
 
 }  // namespace waymark::dpu

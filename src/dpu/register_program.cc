@@ -239,12 +239,6 @@ Status read_json(std::string_view text, Collector& out) {
     return Nothing{};
 }
 
-/// Entries of this mode hold the values of the counters.
-bool has_readings(TraceMode mode) {
-    return mode == TraceMode::task || mode == TraceMode::flow || mode == TraceMode::sw_sample ||
-           mode == TraceMode::edca5;
-}
-
 /// A counter has an event and something that enables it.
 bool any_counts(const Registers& r) {
     const auto does = [](const DpTac& c, unsigned place) {

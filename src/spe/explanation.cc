@@ -281,6 +281,126 @@ private:
     const State& s_;
 };
 
+/// The answer in the words of all units.
+class CommonReport {
+public:
+    CommonReport(const ExplainInput& input, const Explanation& e) : input_(input), s_(input.state()), e_(e) {}
+
+    CommonExplanation of() {
+        const State& s = s_;
+        out_.unit = fmt::format("SPE {}", name(s.arch.version));
+        out_.document = "docs/spec/spe.md";
+        for (const Level& level : e_.levels) add(level);
+        for (const RegisterFinding& f : e_.findings)
+            if (f.weight != Weight::stops || !at_a_level(f)) out_.findings.push_back(condition(f));
+        // What no level names stops nothing by itself: the levels say what does.
+        for (protocol::TraceCondition& f : out_.findings)
+            if (f.effect == protocol::TraceEffect::stops) f.effect = protocol::TraceEffect::note;
+        lift();
+        contents();
+        return {std::move(out_), std::move(undecided_)};
+    }
+
+private:
+    [[nodiscard]] protocol::TraceCondition condition(const RegisterFinding& f) const {
+        protocol::TraceCondition out;
+        out.effect = f.weight == Weight::stops ? protocol::TraceEffect::stops
+                     : f.weight == Weight::may ? protocol::TraceEffect::may
+                                               : protocol::TraceEffect::note;
+        const std::string facts = facts_text(input_, f.facts);
+        out.text = facts + (facts.empty() ? "" : ": ") + f.text;
+        out.section = f.section;
+        if (!f.facts.empty()) {
+            out.field = std::string(f.facts[0].name);
+            if (f.remedy) out.remedy = "set " + assignment(s_, f.facts[0].name, *f.remedy);
+        }
+        return out;
+    }
+    [[nodiscard]] bool at_a_level(const RegisterFinding& finding) const {
+        return std::any_of(e_.levels.begin(), e_.levels.end(), [&](const Level& level) {
+            return std::any_of(level.obstacles.begin(), level.obstacles.end(),
+                               [&](const RegisterFinding& f) { return f.text == finding.text; });
+        });
+    }
+    void add(const Level& level) {
+        protocol::TracedLevel& out = out_.levels.emplace_back();
+        out.name = fmt::format("EL{}", level.el);
+        std::vector<std::string>& undecided = undecided_.emplace_back();
+        for (const RegisterFinding& f : level.obstacles) {
+            const std::string_view field = f.facts.empty() ? std::string_view() : f.facts[0].name;
+            if (!field.empty() && of_register(field) && !input_.field_given(field))
+                undecided.emplace_back(field);
+            else
+                out.obstacles.push_back(condition(f));
+        }
+    }
+    /// What is in the way at each level is in the way of the unit.
+    void lift() {
+        if (out_.levels.empty()) return;
+        const auto obstacles = out_.levels[0].obstacles;
+        for (const protocol::TraceCondition& f : obstacles) {
+            const auto has = [&](const protocol::TracedLevel& level) {
+                return std::find(level.obstacles.begin(), level.obstacles.end(), f) != level.obstacles.end();
+            };
+            if (!std::all_of(out_.levels.begin(), out_.levels.end(), has)) continue;
+            out_.findings.push_back(f);
+            for (protocol::TracedLevel& level : out_.levels) std::erase(level.obstacles, f);
+        }
+        const std::vector<std::string> undecided = undecided_[0];
+        for (const std::string& field : undecided) {
+            const auto has = [&](const std::vector<std::string>& level) {
+                return std::find(level.begin(), level.end(), field) != level.end();
+            };
+            if (!std::all_of(undecided_.begin(), undecided_.end(), has)) continue;
+            out_.undecided.push_back(field);
+            for (std::vector<std::string>& level : undecided_) std::erase(level, field);
+        }
+    }
+    void contents() {
+        const auto row = [&](std::string what, bool traced, std::string text, std::string field) {
+            out_.contents.push_back({std::move(what), traced, std::move(text), std::move(field)});
+        };
+        row("PC, events, type", true, "with total and issue latency; target addresses of branches", "");
+        row("data addresses", true, "of loads and stores, with the latency of translation", "");
+        row("data source", !input_.given("PMSIDR_EL1") || s_.regs.pmsidr_el1.lds,
+            input_.given("PMSIDR_EL1") ? "of loads" : "of loads, if PMSIDR_EL1.LDS is 1", "PMSIDR_EL1.LDS");
+        // Of the levels at which samples may be taken; of all, where there is none.
+        const auto asked = [&](std::string what, auto&& of, std::string field) {
+            std::string at, none;
+            bool any = false;
+            for (const Level& level : e_.levels) {
+                if (!level.samples() && e_.samples()) continue;
+                const auto [here, why] = of(level);
+                std::string& text = here ? at : none;
+                text += fmt::format("{}EL{}: {}", text.empty() ? "" : "; ", level.el, why_text(input_, why));
+                any |= here;
+            }
+            row(std::move(what), any, any ? at : none, std::move(field));
+        };
+        asked(
+            "physical addresses",
+            [](const Level& l) { return std::pair(l.physical_address.value, l.physical_address.why); }, "PMSCR_EL1.PA");
+        asked(
+            "CONTEXTIDR_EL1", [](const Level& l) { return std::pair(l.context_idr1.value, l.context_idr1.why); },
+            "PMSCR_EL1.CX");
+        asked(
+            "CONTEXTIDR_EL2", [](const Level& l) { return std::pair(l.context_idr2.value, l.context_idr2.why); },
+            "PMSCR_EL2.CX");
+        asked(
+            "timestamps",
+            [](const Level& l) { return std::pair(l.time_stamp.value != TimeStamp::None, l.time_stamp.why); },
+            "PMSCR_EL1.TS");
+        for (const std::string_view name : {"PMSIRR_EL1", "PMSFCR_EL1", "PMSCR_EL1"})
+            if (!input_.given(name)) out_.undescribed.emplace_back(name);
+    }
+
+    const ExplainInput& input_;
+    const State& s_;
+    const Explanation& e_;
+    protocol::UnitExplanation out_;
+    std::vector<std::vector<std::string>> undecided_;
+};
+
 }  // namespace
 
 std::vector<std::string> ExplainedUnit::features() {
@@ -394,6 +514,9 @@ Explanation ExplainInput::explain() const {
 
 std::string explanation_text(const ExplainInput& input, const Explanation& explanation) {
     return TextReport(input, explanation).text();
+}
+CommonExplanation unit_explanation(const ExplainInput& input, const Explanation& explanation) {
+    return CommonReport(input, explanation).of();
 }
 std::string explanation_json(const ExplainInput& input, const Explanation& explanation) {
     return JsonReport(input).of(explanation).dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "waymark/capture/capture.h"
 #include "waymark/core/register_value.h"
 #include "waymark/core/result.h"
 #include "waymark/flow/unit_program.h"
@@ -13,12 +15,47 @@
 
 namespace waymark::doctor {
 
+/// What recorded trace took, by its packets, records or entries.
+struct TraceCost {
+    std::string unit;          ///< what is counted, in the singular: `instruction`, `sample`, `entry`
+    std::uint64_t units{};     ///< that the bytes below are for
+    std::uint64_t bytes{};     ///< of trace that was read: without losses and padding
+    std::uint64_t unplaced{};  ///< places where the trace shows execution of code that no image has
+    struct Kind {
+        std::string name;  ///< `TIMESTAMP`
+        std::uint64_t count{}, bytes{};
+    };
+    std::vector<Kind> kinds{};  ///< the most bytes first
+
+    /// Bytes for each unit; 0: no unit is known.
+    [[nodiscard]] double each() const {
+        return units == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(units);
+    }
+};
+
 struct ExplainedSource {
     std::string source;  ///< its name in the capture; empty: the registers were given by themselves
     std::vector<RegisterValue> registers;
     protocol::UnitExplanation explanation;
     std::vector<std::string> ignored;  ///< names that are no registers of the unit, as they were written
+    std::optional<TraceCost> cost{};   ///< measured; none: there is no trace, or it was not asked for
+    /// Of each level: registers that decide for it alone whether there is trace, and were not given; empty: none is.
+    std::vector<std::vector<std::string>> undecided{};
+    std::vector<std::string> remarks{};  ///< on how the registers were read, a sentence each
 };
+
+/// Registers as people give them: files of them, and settings besides.
+struct GivenRegisters {
+    struct File {
+        std::string name, text;
+    };
+    std::vector<File> files;
+    std::vector<flow::RegisterSetting> settings;  ///< override what files say
+};
+/// The unit is that of which most names are: explain_settings() where it is a unit of program flow, else SPE, of whose
+/// version nothing is assumed but what PMSIDR_EL1 says, or the DPU, of which a file is a register program. Errors: as
+/// explain_settings().
+[[nodiscard]] Result<ExplainedSource> explain_registers(const GivenRegisters& given, std::string_view core);
 
 /// The unit is that which has most of these registers. A name may be in small letters, and without its last R, as
 /// Linux has it in sysfs (`trcconfig`); a later setting replaces an earlier one. `core`: the type of the traced core;
@@ -27,9 +64,13 @@ struct ExplainedSource {
 [[nodiscard]] Result<ExplainedSource> explain_settings(const std::vector<flow::RegisterSetting>& settings,
                                                        std::string_view core);
 
-/// Every source of a capture whose unit is explained, by the registers that the capture gives. Errors: as
-/// open_capture(); `unsupported`: it has no such source.
-[[nodiscard]] Result<std::vector<ExplainedSource>> explain_capture(const std::string& path,
+/// The trace buffers among the devices of a snapshot whose registers it has.
+[[nodiscard]] std::vector<ExplainedSource> explained_sinks(const capture::Capture& capture);
+
+/// Every source of a capture whose unit is explained, by the registers that the capture gives; of SPE by what the event
+/// of perf asks for. `cost`: reads the trace, and measures. Errors: as open_capture(); `unsupported`: it has no such
+/// source.
+[[nodiscard]] Result<std::vector<ExplainedSource>> explain_capture(const std::string& path, bool cost,
                                                                    const std::function<void(const std::string&)>& note);
 
 }  // namespace waymark::doctor

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "waymark/core/result.h"
+#include "waymark/protocol/explanation.h"
 #include "waymark/spe/explain.h"
 #include "waymark/spe/register_file.h"
 
@@ -58,6 +59,13 @@ private:
 
 /// The answer for reading, in lines of which each has its section of docs/spec/spe.md.
 [[nodiscard]] std::string explanation_text(const ExplainInput& input, const Explanation& explanation);
+/// The same in the words that all units have. A condition that a register decides which was not given is no obstacle;
+/// the register is among the undecided, of all levels or of one.
+struct CommonExplanation {
+    protocol::UnitExplanation unit;
+    std::vector<std::vector<std::string>> undecided;  ///< of each level
+};
+[[nodiscard]] CommonExplanation unit_explanation(const ExplainInput& input, const Explanation& explanation);
 /// The same as one JSON object, ended by a line feed.
 [[nodiscard]] std::string explanation_json(const ExplainInput& input, const Explanation& explanation);
 

@@ -290,6 +290,7 @@ ExitStatus run_folded(const DpuOptions& options) {
 }  // namespace
 
 Run add_dpu_program(CLI::App& dpu);
+Run add_dpu_run(CLI::App& dpu);
 
 Run add_dpu(CLI::App& app) {
     CLI::App& dpu = *app.add_subcommand("dpu", "Counters and trace of a Debug and Profiling Unit (DPU)");
@@ -366,6 +367,8 @@ Run add_dpu(CLI::App& app) {
     add_view({"health", "Contents of the buffer: entries by kind, padding, gaps, losses", "", "", false});
     Run program = add_dpu_program(dpu);
     commands->emplace_back(dpu.get_subcommand("program"), std::move(program));
+    Run run = add_dpu_run(dpu);
+    commands->emplace_back(dpu.get_subcommand("run"), std::move(run));
     return [commands] {
         for (const auto& [command, go] : *commands)
             if (command->parsed()) return go();

@@ -1,4 +1,6 @@
-/// `waymark dpu program`: what a register program does to a Debug and Profiling Unit, and what is wrong with it.
+/// `waymark dpu program` and `waymark dpu run`: what a register program does to
+/// a Debug and Profiling Unit, what is wrong with it, and the trace that the
+/// unit as a model gives with it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,15 +13,19 @@
 #include "../commands.h"
 #include "../options.h"
 #include "../table.h"
+#include "../trouble.h"
 #include "waymark/capture/text_file.h"
+#include "waymark/core/numbers.h"
 #include "waymark/core/quote.h"
 #include "waymark/dpu/program_effects.h"
 #include "waymark/dpu/register_program.h"
 #include "waymark/dpu/registers.h"
+#include "waymark/record_dpu/stimulus.h"
 
 namespace waymark::cli {
 
 Run add_dpu_program(CLI::App& dpu);
+Run add_dpu_run(CLI::App& dpu);
 
 namespace {
 
@@ -32,10 +38,10 @@ struct ProgramOptions {
 
 Result<std::string> read(const std::string& path) {
     if (std::error_code error; std::filesystem::is_directory(path, error))
-        return Error{Errc::unreadable,
-                     fmt::format("{} is a folder; name a file of register writes. What a capture's registers held "
-                                 "waymark info {} shows",
-                                 path, shell_file(path))};
+        return Error{Errc::unreadable, fmt::format("{} is a folder; name a file of register writes. "
+                                                   "What a capture's registers held "
+                                                   "waymark info {} shows",
+                                                   path, shell_file(path))};
     return capture::read_text_file(path, capture::most_settings_bytes);
 }
 
@@ -89,6 +95,44 @@ ExitStatus run_program(const ProgramOptions& options) {
     return std::all_of(wrong.begin(), wrong.end(), [](const auto& d) { return d.doubtful; }) ? decoded : nothing;
 }
 
+struct StimulusRunOptions {
+    std::string program, stimulus, folder = "recording";
+    bool quiet = false;
+};
+
+ExitStatus run_on_stimulus(const StimulusRunOptions& options) {
+    const auto text = capture::read_text_file(options.program, capture::most_settings_bytes);
+    if (!text) return fail(text.error());
+    const auto program = dpu::read_program(*text);
+    if (!program) return fail({program.error().code, fmt::format("{}: {}", options.program, program.error().message)});
+    constexpr std::uint64_t most = std::uint64_t{16} << 20;
+    const auto events = capture::read_text_file(options.stimulus, most);
+    if (!events) return fail(events.error());
+    const auto stimulus = record::read_stimulus(*events);
+    if (!stimulus)
+        return fail({stimulus.error().code, fmt::format("{}: {}", options.stimulus, stimulus.error().message)});
+    const auto run = record::run_stimulus(*program, *stimulus, options.folder);
+    if (!run) return fail(run.error());
+    say_gathered("warning", run->problems);
+    if (run->outside != 0)
+        say("warning",
+            fmt::format("{} went to no place between DP_TSA and DP_TEA and are lost", counted(run->outside, "line")));
+    const dpu::ModelCounts& n = run->counts;
+    if (!options.quiet)
+        say("note",
+            fmt::format("{}: {}, {}, {}{}{}", options.folder, counted(stimulus->cycles(), "cycle"),
+                        counted(n.entries, "entry", "entries"), counted(n.lines_written, "line"),
+                        n.lost == 0 ? "" : fmt::format(", {} lost", counted(n.lost, "entry", "entries")),
+                        n.nexus_bytes == 0 ? "" : fmt::format(", {} of messages", counted(n.nexus_bytes, "byte"))));
+    for (unsigned line = 0; line < 2; ++line)
+        if (run->interrupts[line] != 0)
+            say("note", fmt::format("interrupt line {} was raised {}", line, counted(run->interrupts[line], "time")));
+    if (run->debug_requests != 0)
+        say("note", fmt::format("debug state was asked for {}", counted(run->debug_requests, "time")));
+    if (!options.quiet) say("next", "waymark report " + shell_file(options.folder));
+    return n.entries + n.nexus_bytes == 0 ? nothing : decoded;
+}
+
 }  // namespace
 
 Run add_dpu_program(CLI::App& dpu) {
@@ -98,13 +142,15 @@ Run add_dpu_program(CLI::App& dpu) {
     add_format(command, options->format, "text: for reading; json: for programs", {"text", "json"});
     command
         .add_option("--eonce", options->eonce,
-                    "What the EOnCE traces: TCHOF, TINT, TEXEC, TMARK, TLOOP, TSUB, TRTE. Default: what the mode needs")
+                    "What the EOnCE traces: TCHOF, TINT, TEXEC, TMARK, TLOOP, "
+                    "TSUB, TRTE. Default: what the mode needs")
         ->type_name("CLASSES")
         ->delimiter(',')
         ->transform(one_of({"TCHOF", "TINT", "TEXEC", "TMARK", "TLOOP", "TSUB", "TRTE"}));
     add_output(command, options->output);
     command.footer(
-        "One write per line; fields that are not named are 0; a cycle may precede the register:\n"
+        "One write per line; fields that are not named are 0; a cycle "
+        "may precede the register:\n"
         "\n"
         "  DP_TSA 0x20000000\n"
         "  DP_TEA 0x20000fe0\n"
@@ -112,13 +158,51 @@ Run add_dpu_program(CLI::App& dpu) {
         "  DP_TAC TENM=immediate CEG=2 CMODE=trace TCEN=1\n"
         "  @5000 DP_TC TMODE=TASK EN=1\n"
         "\n"
-        "or as JSON: {\"register\": \"DP_TC\", \"fields\": {\"TMODE\": \"TASK\", \"EN\": 1}}. 'waymark record --unit "
+        "or as JSON: {\"register\": \"DP_TC\", \"fields\": "
+        "{\"TMODE\": \"TASK\", \"EN\": 1}}. 'waymark record --unit "
         "dpu\n"
         "--registers FILE' records with it.\n"
         "\n"
-        "Exit status: 0 nothing is wrong, though it may be doubtful; 1 something is; 2 usage; 3 the file cannot be "
+        "Exit status: 0 nothing is wrong, though it may be doubtful; "
+        "1 something is; 2 usage; 3 the file cannot be "
         "read.\n");
     return [options] { return run_program(*options); };
+}
+
+Run add_dpu_run(CLI::App& dpu) {
+    auto options = std::make_shared<StimulusRunOptions>();
+    CLI::App& command = *dpu.add_subcommand("run", "Run the unit as a model on a text of what happens, without QEMU");
+    command.add_option("PROGRAM", options->program, "Register program, as 'waymark dpu program' checks it")->required();
+    command.add_option("STIMULUS", options->stimulus, "What happens cycle by cycle; see below")->required();
+    command.add_option("-o,--output", options->folder, "Folder for the capture: new or empty")
+        ->type_name("DIR")
+        ->capture_default_str();
+    command.add_flag("-q,--quiet", options->quiet, "Print only warnings and errors");
+    command.footer(
+        "Lines of a stimulus (docs/spec/dpu.md, 13.5):\n"
+        "\n"
+        "  context user 5 5                    privilege, program ID, data ID "
+        "from here on\n"
+        "  cycles 100 VLES=80 DC_MISS=2        100 cycles, with what happens in "
+        "them, spread evenly\n"
+        "  item call 0x1000 0x2000             of the EOnCE: call, return, "
+        "interrupt, exception, system-call, rte,\n"
+        "                                      jump, short-loop, long-loop, "
+        "mark, set, edca, edcd, debugev\n"
+        "  item rte 0x208 0x1004 user 7 7      with the context after it\n"
+        "  write DP_TD 0x1234                  as in a register program\n"
+        "  sample                              DP_TC.SAMPLE\n"
+        "  cycle VLES=1                        one cycle, with the items and "
+        "writes before it\n"
+        "  repeat 10 … end, debug on, eonce TINT TRTE, symbol 0x1000 main, task "
+        "5 radio\n"
+        "\n"
+        "  waymark dpu run program.txt stimulus.txt -o out && waymark dpu tasks "
+        "out\n"
+        "\n"
+        "Exit status: 0 there is trace; 1 there is none; 2 usage; 3 a file "
+        "cannot be read or written.\n");
+    return [options] { return run_on_stimulus(*options); };
 }
 
 }  // namespace waymark::cli

@@ -1,0 +1,22 @@
+/// Why a Debug and Profiling Unit writes trace, or none, from its registers, in the words that all units have.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string_view>
+
+#include "waymark/dpu/config.h"
+#include "waymark/dpu/registers.h"
+#include "waymark/protocol/explanation.h"
+
+namespace waymark::dpu {
+
+struct ExplainOptions {
+    protocol::Given given = [](std::string_view) { return true; };  ///< by name: `DP_TC`
+    std::optional<EonceSetup> eonce{};                              ///< none: not known
+};
+
+/// Sections are of docs/spec/dpu.md.
+[[nodiscard]] protocol::UnitExplanation explain(const Registers& registers, const ExplainOptions& options);
+
+}  // namespace waymark::dpu

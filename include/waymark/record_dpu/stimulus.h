@@ -1,0 +1,54 @@
+/// A Debug and Profiling Unit as a model, driven by a text instead of a program: what happens cycle by cycle
+/// (docs/spec/dpu.md, 13.5).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "waymark/core/result.h"
+#include "waymark/dpu/model.h"
+#include "waymark/dpu/register_program.h"
+
+namespace waymark::record {
+
+/// One line of a stimulus: cycles, and what is in the first of them.
+struct StimulusStep {
+    std::uint64_t cycles = 1;  ///< more than one: without items and writes
+    dpu::CoreContext context;  ///< in force, before the items
+    std::vector<dpu::EonceItem> items;
+    std::vector<dpu::RegisterWrite> writes;
+    bool sample = false;    ///< SAMPLE of DP_TC is written
+    bool in_debug = false;  ///< the core is in debug state
+    std::array<std::uint64_t, dpu::event_wires> wire{};
+    unsigned line{};  ///< of the text
+};
+struct DpuStimulus {
+    std::vector<StimulusStep> steps;
+    std::vector<std::string> eonce;  ///< classes: `TCHOF`; empty: what the modes need
+    bool tcount = false, tcntext = false;
+    std::vector<std::pair<std::uint32_t, std::string>> symbols, tasks;  ///< names for addresses and task IDs
+    [[nodiscard]] std::uint64_t cycles() const;
+};
+
+/// Errors: `bad_format`, with the line, what was found and what is expected; `unsupported`: more than it takes.
+[[nodiscard]] Result<DpuStimulus> read_stimulus(std::string_view text);
+
+/// What a run gave.
+struct StimulusRun {
+    dpu::ModelCounts counts;
+    std::array<std::uint64_t, 2> interrupts{};  ///< rising edges of the interrupt lines
+    std::uint64_t debug_requests = 0;
+    std::vector<std::string> problems;  ///< what the unit says of writes, with the cycle
+    std::uint64_t outside = 0;          ///< lines that went to no place of the buffer
+};
+/// Runs the program's writes and the stimulus, and makes a capture folder, new or empty. Errors: `usage`: it holds
+/// something; `unreadable`: it cannot be written; as ModelConfig::check().
+[[nodiscard]] Result<StimulusRun> run_stimulus(const dpu::RegisterProgram& program, const DpuStimulus& stimulus,
+                                               const std::filesystem::path& folder);
+
+}  // namespace waymark::record

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""The DPU's model on the stimuli of examples/stimuli, whose figures can be added up by hand, decoded by every view.
+
+    stimulus_test.py WAYMARK SOURCE_DIR
+"""
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder, HANGS  # noqa: E402
+
+WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+EXAMPLES = SOURCE / "examples" / "stimuli"
+VIEWS = ("tasks", "functions", "paths", "interrupts", "timeline", "loops", "data", "ratios", "health")
+
+
+def run(*command):
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=HANGS)
+
+
+class Stimuli(unittest.TestCase):
+    def setUp(self):
+        self.temporary = Folder()
+        self.folder = pathlib.Path(self.temporary.name)
+
+    def tearDown(self):
+        self.temporary.cleanup()
+
+    def made(self, name):
+        out = self.folder / name
+        done = run(WAYMARK, "dpu", "run", EXAMPLES / f"{name}.program", EXAMPLES / f"{name}.stimulus", "-o", out)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("warning", done.stderr)
+        return out
+
+    def entries(self, out, kind):
+        done = run(WAYMARK, "packets", out, "--type", kind, "--format", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def table(self, out, view):
+        done = run(WAYMARK, "dpu", view, out, "--format", "tsv")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = [line.split("\t") for line in done.stdout.splitlines() if line]
+        return [dict(zip(lines[0], line)) for line in lines[1:]], done.stdout
+
+    def test_every_view(self):
+        """Each view reads each example: with an answer, or with a reason."""
+        for name in ("task", "flow", "sample", "edca5", "user"):
+            out = self.made(name)
+            for view in VIEWS:
+                with self.subTest(f"{name} {view}"):
+                    done = run(WAYMARK, "dpu", view, out)
+                    self.assertIn(done.returncode, (0, 1), done.stderr)
+                    self.assertTrue(done.returncode == 0 or "error" in done.stderr or "note" in done.stderr, done.stderr)
+            self.assertEqual(run(WAYMARK, "report", out, "-o", self.folder / f"{name}.html").returncode, 0)
+            done = run(WAYMARK, "explain", out)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertIn("bytes for each entry", done.stdout)
+
+    def test_figures(self):
+        """Mode 1: ten turns of each task, of 1,001 and 501 cycles; mode 2: 20 calls of 200 cycles."""
+        _, text = self.table(self.made("task"), "tasks")
+        self.assertIn("radio", text)
+        # Counters that TENM = immediate enables count from the next cycle on.
+        self.assertRegex(text, r"\b10009\b")
+        self.assertRegex(text, r"\b5010\b")
+        _, text = self.table(self.made("flow"), "functions")
+        self.assertRegex(text, r"filter.*\b4000\b")
+
+    def test_entries(self):
+        self.assertEqual(len(self.entries(self.made("sample"), "SAMPLE")), 8)
+        self.assertEqual(len(self.entries(self.made("edca5"), "SAMPLE")), 12)
+        self.assertEqual(len(self.entries(self.made("user"), "USER-DATA")), 3)
+
+    def test_same_bytes(self):
+        """Long stretches at once, and cycle by cycle."""
+        program = EXAMPLES / "flow.program"
+        stretched, stepped = self.folder / "a.txt", self.folder / "b.txt"
+        body = "item call 0x1010 0x2000\ncycle\n{}item return 0x2060 0x1014\ncycle\n"
+        stretched.write_text(body.format("cycles 60 DC_HIT=60\n"))
+        stepped.write_text(body.format("repeat 60\ncycle DC_HIT=1\nend\n"))
+        for text, name in ((stretched, "a"), (stepped, "b")):
+            self.assertEqual(run(WAYMARK, "dpu", "run", program, text, "-o", self.folder / name).returncode, 0)
+        self.assertEqual((self.folder / "a/vtb.bin").read_bytes(), (self.folder / "b/vtb.bin").read_bytes())
+
+    def test_dump(self):
+        """A dump of registers and of the buffer becomes a folder that shows the same."""
+        out = self.made("flow")
+        registers = (out / "dpu.ini").read_text().split("[registers]\n")[1].split("\n\n")[0]
+        (self.folder / "registers.txt").write_text(registers.replace("=", " ") + "\n")
+        made = self.folder / "made"
+        for order in (("registers.txt", "flow/vtb.bin"), ("flow/vtb.bin", "registers.txt")):
+            shutil.rmtree(made, ignore_errors=True)
+            done = run(WAYMARK, "doctor", *(self.folder / name for name in order), "--write-snapshot", made)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertIn("big-endian", done.stderr)
+            here, there = (self.entries(folder, "FLOW") for folder in (out, made))
+            self.assertEqual(here, there)
+        short = self.folder / "short.bin"
+        short.write_bytes((out / "vtb.bin").read_bytes()[:100])
+        done = run(WAYMARK, "doctor", self.folder / "registers.txt", short, "--write-snapshot", self.folder / "other")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("it has 100 bytes", done.stderr)
+
+    def test_mistakes(self):
+        """Each is named with its line."""
+        for text, said in (("cycles 5 NOTHING=1\n", "line 1: 'NOTHING' is no event"),
+                           ("item call 0x10\ncycle\n", "line 1: item call has 1 number"),
+                           ("item mark 0x10\ncycles 5\n", "line 2: items and writes are in one cycle"),
+                           ("repeat 3\ncycle\n", "'repeat' of line 1 has no 'end'"),
+                           ("cycles 5 WAIT=6\n", "WAIT lasts 6 cycles of 5"),
+                           ("cycle TASK_ACTIVE\n", "the unit makes itself"),
+                           ("item mark 0x10\n", "are in no cycle"),
+                           ("context root 5\n", "a context is"),
+                           ("", "nothing happens"),
+                           ("jump 5\n", "no line of a stimulus"),
+                           ("write DP_XX 1\ncycle\n", "line 1: ")):
+            with self.subTest(said):
+                path = self.folder / "bad.txt"
+                path.write_text(text)
+                done = run(WAYMARK, "dpu", "run", EXAMPLES / "task.program", path, "-o", self.folder / "bad")
+                self.assertIn(said, done.stderr)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertFalse((self.folder / "bad").exists())
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0]], verbosity=2)
