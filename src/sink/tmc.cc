@@ -175,7 +175,8 @@ std::uint32_t Tmc::read_register(std::uint32_t offset) {
         case rsz: return static_cast<std::uint32_t>(size() / 4);
         case sts: {
             const bool empty = fill() == 0;
-            return (full_ ? Sts::full : 0) | (triggered_ ? Sts::triggered : 0) |
+            const bool full = is_fifo() ? fill() >= size() - std::uint64_t{bufwm_} * 4 : full_;
+            return (full ? Sts::full : 0) | (triggered_ ? Sts::triggered : 0) |
                    (stopped() ? Sts::ready | Sts::ft_empty : 0) | (capt_en_ && empty ? Sts::empty : 0);
         }
         case rrd: {
@@ -243,7 +244,6 @@ void Tmc::store() {
         if (counting_ && *counting_ != 0) --*counting_;
     }
     frames_.clear();
-    if (is_fifo()) full_ = fill() >= size() - std::uint64_t{bufwm_} * 4;
     note_level();
     if (counting_ && *counting_ == 0) trigger_event();
 }
@@ -348,7 +348,6 @@ std::vector<std::uint8_t> Tmc::drain(std::uint64_t most) {
     while (out.size() + frame_bytes <= most && fill() >= frame_bytes)
         for (unsigned i = 0; i < frame_bytes; ++i)
             out.push_back(memory_[static_cast<std::size_t>((start_ + read_++) % size())]);
-    full_ = fill() >= size() - std::uint64_t{bufwm_} * 4;
     return out;
 }
 
