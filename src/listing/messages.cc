@@ -21,9 +21,14 @@ using protocol::MessageKind;
 constexpr std::size_t longest_line = 4096;
 constexpr std::size_t most_lines = 4096;  // that are not complete yet
 
+/// Of those that an STM sends as a write, only these have a name.
+bool is_hardware_event(const Message& m) { return m.master && !m.name.empty(); }
+
 /// The bytes of a write, the lowest first; empty: some are no text.
 std::string text_of(const Message& m) {
     std::string out;
+    // A hardware event is a number.
+    if (m.kind != MessageKind::text || is_hardware_event(m)) return out;
     for (unsigned i = 0; i < m.value_bytes; ++i) {
         const auto byte = static_cast<unsigned char>(*m.value >> 8 * i);
         // A part of a character in UTF-8 comes alone.
@@ -71,7 +76,7 @@ std::string record_words(const protocol::Record& r) {
 /// What a message says, in words.
 std::string words_of(const Message& m) {
     switch (m.kind) {
-        case MessageKind::text: return value_text(m);
+        case MessageKind::text: return (is_hardware_event(m) ? m.name + " " : "") + value_text(m);
         case MessageKind::sample: return m.pc ? fmt::format("PC {:#010x}", *m.pc) : m.name;
         case MessageKind::exception: return fmt::format("{} {}", m.name, name(m.change));
         case MessageKind::access: {
@@ -103,9 +108,7 @@ template <class Row>
 void write_message(Row out, const Message& m, std::string_view source, std::string_view buffer, std::uint64_t offset,
                    bool records) {
     const protocol::Record* const r = m.record.get();
-    const std::string text = r != nullptr                             ? r->text
-                             : m.kind == MessageKind::text && m.value ? text_of(m)
-                                                                      : std::string();
+    const std::string text = r != nullptr ? r->text : m.value ? text_of(m) : std::string();
     out.always("source", source);
     out.offset("offset", offset);
     out.number("length", true, m.at.bytes);
@@ -271,7 +274,7 @@ private:
         }
         // A line does not go on across what was lost.
         if (m.kind == MessageKind::damage || m.kind == MessageKind::overflow) end_lines();
-        const std::string text = m.kind == MessageKind::text ? text_of(m) : std::string();
+        const std::string text = text_of(m);
         const std::optional<Place> place = place_of(m);
         if (place && text.empty()) end_line(*place);
         if (!wanted) return;
