@@ -89,7 +89,7 @@ constexpr std::array<AccountRule, account_reasons> rules{{
          "a source ended inside a packet while others went on"),
     gap(Reason::protocol, Hides::anything, "source that is not decoded", "sources that are not decoded",
         "no decoder for the protocol of a source, or its description is missing"),
-    gap(Reason::no_image, Hides::reachable, "stretch without an image", "stretches without an image",
+    gap(Reason::no_image, Hides::anything, "stretch without an image", "stretches without an image",
         "execution went where no image is known"),
     gap(Reason::no_address, Hides::reachable, "stretch without an address", "stretches without an address",
         "the outcomes of branches are known, but not their addresses"),
@@ -100,7 +100,7 @@ constexpr std::array<AccountRule, account_reasons> rules{{
         "instructions were speculative when the trace ended"),
     gap(Reason::contradiction, Hides::reachable, "contradiction", "contradictions",
         "trace and image, or two parts of the trace, contradict each other"),
-    gap(Reason::no_code, Hides::reachable, "walk through what is no code", "walks through what is no code",
+    gap(Reason::no_code, Hides::anything, "walk through what is no code", "walks through what is no code",
         "no branch within 64 KiB, and then no image"),
     gap(Reason::not_kept, Hides::anything, "full table", "full tables", "the analysis met more than its tables hold"),
     doubt(Reason::shared_address, "stretch at an address of several files", "stretches at an address of several files",
@@ -165,6 +165,13 @@ void add(Account& to, AccountRow row) {
 
 void add(Account& to, const Account& other) {
     for (const AccountRow& row : other) add(to, row);
+}
+
+std::string counts_note(const Account& account) {
+    const Completeness is = completeness(account);
+    return is.estimates      ? "counts are of what was decoded; as figures of the run, counts and shares are estimates"
+           : is.lower_bounds ? "counts are of what was decoded; as figures of the run they are lower bounds"
+                             : "";
 }
 
 std::string_view Completeness::word() const { return estimates ? "estimate" : lower_bounds ? "lower bound" : "exact"; }

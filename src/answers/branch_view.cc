@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "columns.h"
+#include "waymark/answers/account_effects.h"
 #include "waymark/answers/costs.h"
 #include "waymark/answers/meanings.h"
 #include "waymark/answers/only.h"
@@ -64,6 +65,7 @@ Result<View> branch_view(const Answers& answers, const BranchOptions& options) {
                                  answers.unit == "DPU" ? "counters do not record branches"
                                  : samples && answers.branches.empty()
                                      ? "no sample is of a branch: were branches filtered out (branch_filter)?"
+                                 : of_messages(answers)     ? "messages do not show branches"
                                  : of_samples(answers)      ? "samples of the program counter do not show branches"
                                  : answers.branches.empty() ? "no branch of a known image ran"
                                  : options.one_sided        ? "no branch that ran went only one way"
@@ -125,6 +127,8 @@ Result<View> branch_view(const Answers& answers, const BranchOptions& options) {
     if (samples)
         view.below.emplace_back(
             "A sample represents many operations: what was never sampled may still have happened (0?)");
+    else if (std::string note = counts_note(answers.account); !note.empty())
+        view.below.push_back(std::move(note));
     return view;
 }
 

@@ -194,10 +194,9 @@ std::string_view call_bound(const Answers& answers, std::uint64_t resolution) {
 
 Result<View> call_view(const Answers& answers, const CallOptions& options) {
     const Timeline& timeline = answers.timeline;
-    if (of_samples(answers) || answers.unit == "DPU")
+    if (const std::string_view subject = subject_without_flow(answers); !subject.empty())
         return Error{Errc::not_found,
-                     fmt::format("{}: {}; single calls need program flow", answers.capture,
-                                 of_samples(answers) ? "samples do not show calls" : "counters do not show calls")};
+                     fmt::format("{}: {} do not show calls; single calls need program flow", answers.capture, subject)};
     if (timeline.slices.empty())
         return Error{Errc::not_found, fmt::format("{}: the capture has no timeline of calls", answers.capture)};
     if (timeline.samples.size() > 1)

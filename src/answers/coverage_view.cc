@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "columns.h"
+#include "waymark/answers/account_effects.h"
 #include "waymark/answers/coverage.h"
 #include "waymark/answers/meanings.h"
 #include "waymark/answers/only.h"
@@ -290,9 +291,9 @@ std::vector<Uncovered> uncovered_code(const Answers& answers) {
 
 Result<View> coverage_view(const Answers& answers, const CoverageOptions& options) {
     const auto nothing = [](std::string why) { return Error{Errc::not_found, std::move(why)}; };
-    if (of_samples(answers) || answers.unit == "DPU")
+    if (const std::string_view subject = subject_without_flow(answers); !subject.empty())
         return nothing(fmt::format("{}: {} cannot show that code did not run: coverage needs a trace of program flow",
-                                   answers.capture, of_samples(answers) ? "samples" : "counters"));
+                                   answers.capture, subject));
     const Chosen chosen(answers, options.only, options.code);
     const Coverage coverage(answers, chosen, options.by);
     if (answers.instructions.empty())
@@ -315,11 +316,17 @@ Result<View> coverage_view(const Answers& answers, const CoverageOptions& option
                               {"executed", of.executed},
                               {"not_executed", of.not_executed},
                               {"not_observed", of.not_observed}}});
+        const bool hidden = completeness(answers.account).hides != Hides::nothing;
+        std::string ran =
+            fmt::format("{}{} of {} ran", hidden ? "at least " : "", grouped(coverage.functions_that_ran()),
+                        counted(coverage.functions(), "function"));
+        if (const auto unknown = coverage.not_known_whole(options.entered || chosen.is_by_whole_names(), false);
+            !unknown.empty())
+            ran += fmt::format("; there may be more in {}", fmt::join(unknown, ", "));
         view.below = {
-            fmt::format("{} of {} ran", grouped(coverage.functions_that_ran()),
-                        counted(coverage.functions(), "function")),
+            std::move(ran),
             "directions: each conditional branch has two. seen, never: directions that were and were not taken. "
-            "unknown: not seen, but trace was lost where it could have run"};
+            "unknown: not seen, but not all that ran there was observed"};
         if (options.by != "file" && coverage.all().lines.all() != 0)
             view.below.emplace_back(
                 fmt::format("lines: a line counts for each {} that has code of it, and once in the sum", options.by));

@@ -1,5 +1,6 @@
 /// `waymark diff`: what changed between two captures, function by function.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -8,8 +9,10 @@
 
 #include "columns.h"
 #include "diff_rows.h"
+#include "waymark/answers/account_effects.h"
 #include "waymark/answers/costs.h"
 #include "waymark/answers/parts.h"
+#include "waymark/answers/sampled.h"
 #include "waymark/core/numbers.h"
 
 namespace waymark::answers {
@@ -22,6 +25,20 @@ bool have_one_build(const Answers& a, const Answers& b) {
     builds.erase("");
     return std::any_of(b.images.begin(), b.images.end(),
                        [&](const Image& image) { return builds.contains(build_key(image.build_id)); });
+}
+
+/// What the programming of the unit kept out of one capture and not of the other. Which exceptions occur, and with them
+/// handlers that are left out, depends on the run.
+Account not_traced_alone(const Answers& side, const Answers& opposite) {
+    Account out;
+    for (const AccountRow& row : side.account) {
+        const bool chosen = row.reason == AccountReason::off || row.reason == AccountReason::filtered;
+        if (chosen && std::none_of(opposite.account.begin(), opposite.account.end(), [&](const AccountRow& other) {
+                return other.reason == row.reason && other.of == row.of;
+            }))
+            out.push_back(row);
+    }
+    return out;
 }
 
 }  // namespace
@@ -37,6 +54,10 @@ Result<DiffView> compare(const Answers& before, const Answers& after, const Diff
                         "unit, programmed alike, can be compared",
                         before.capture, costs_name(what), after.capture)};
     WM_ASSIGN_OR_RETURN(DiffNames names, DiffNames::of(options, before, after));
+    for (const Answers* side : {&before, &after})
+        if (of_messages(*side))
+            return Error{Errc::not_found,
+                         side->capture + ": messages do not show which code ran, so there is nothing to compare"};
     const std::vector<FunctionCosts> costs[2] = {function_costs(before), function_costs(after)};
     for (const Answers* side : {&before, &after})
         if (has_only_ranges(*side))
@@ -69,6 +90,11 @@ Result<DiffView> compare(const Answers& before, const Answers& after, const Diff
                        fmt::format("{} is a trace of {}, {} one of {}, and they have no program in common by build ID: "
                                    "what one counts may say nothing of the other",
                                    before.capture, before.unit, after.capture, after.unit));
+    for (const auto& [side, opposite] : {std::pair(&before, &after), std::pair(&after, &before)})
+        if (const std::vector<std::string> clauses = account_clauses(not_traced_alone(*side, *opposite));
+            !clauses.empty())
+            out.view.doubt(options.strict, fmt::format("of {} alone: {}: what ran there is missing in the comparison",
+                                                       side->capture, fmt::join(clauses, "; ")));
     if (options.threshold_count && !what.exact)
         return Error{Errc::usage,
                      fmt::format("--threshold-count: how many {} there are depends on how long was recorded; "
@@ -89,6 +115,14 @@ Result<DiffView> compare(const Answers& before, const Answers& after, const Diff
                                     counted(options.captures_before, "capture"), grouped(options.captures_after)));
     rows.show(out.view);
     judge(out.view, rows);
+    bool hidden = false;
+    for (const Answers* side : {&before, &after}) {
+        if (const std::string note = counts_note(side->account); !note.empty() && what.exact)
+            out.view.below.push_back(fmt::format("{}: {}", side->capture, note));
+        hidden |= completeness(side->account).hides != Hides::nothing;
+    }
+    if (hidden)
+        out.view.below.emplace_back("new, gone: it was not seen on the other side, and may have run there unobserved");
     out.before = rows.before().all;
     out.after = rows.after().all;
     out.chosen_before = rows.before().chosen;

@@ -23,7 +23,8 @@ Result<View> level_view(const Answers& answers, const ProfileOptions& options, s
         return Error{Errc::usage, "--by level is of everything that ran: leave out --only and --code"};
     if (answers.levels.empty())
         return Error{Errc::not_found, fmt::format("{}: {}", answers.capture,
-                                                  of_samples(answers)     ? "samples are not counted by level"
+                                                  of_messages(answers)    ? "messages are not counted by level"
+                                                  : of_samples(answers)   ? "samples are not counted by level"
                                                   : answers.unit == "DPU" ? "counters do not record levels"
                                                                           : "no context is in the trace")};
     std::vector<const LevelRow*> rows;

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "columns.h"
+#include "waymark/answers/account_effects.h"
 #include "waymark/answers/costs.h"
 #include "waymark/answers/meanings.h"
 #include "waymark/answers/only.h"
@@ -15,6 +16,7 @@ namespace waymark::answers {
 namespace {
 
 std::string why_no_loop(const Answers& answers) {
+    if (of_messages(answers)) return "messages do not show loops";
     if (of_samples(answers))
         return answers.branches.empty() ? "samples do not show loops"
                                         : "samples do not show loops; waymark branches shows which branches go back";
@@ -93,6 +95,7 @@ Result<View> loop_view(const Answers& answers, const LoopOptions& options) {
     view.table.title = hardware ? hardware_loops : loops_by_flow;
     if (costs)
         view.below.emplace_back("Costs are of all code of a loop, loops inside included, so they do not add up.");
+    if (std::string note = counts_note(answers.account); !note.empty()) view.below.push_back(std::move(note));
     return view;
 }
 
@@ -151,6 +154,7 @@ Result<View> exception_view(const Answers& answers, const ViewOptions& options) 
     view.table = columns.table(rows);
     if (std::string note = metric_note(answers, unit); timed && !note.empty()) view.below.push_back(std::move(note));
     view.table.title = timed ? fmt::format("exceptions: from entry to return, in {}", unit) : "exceptions";
+    if (std::string note = counts_note(answers.account); !note.empty()) view.below.push_back(std::move(note));
     return view;
 }
 

@@ -9,6 +9,7 @@
 
 #include "columns.h"
 #include "level_view.h"
+#include "waymark/answers/account_effects.h"
 #include "waymark/answers/costs.h"
 #include "waymark/answers/interval.h"
 #include "waymark/answers/meanings.h"
@@ -376,6 +377,7 @@ Result<View> profile_view(const Answers& answers, const ProfileOptions& options)
     if (profile.empty()) {
         const char* why = answers.unit == "DPU" && options.by != "function" && options.by != "image"
                               ? "counters record the cost of functions and tasks, not of each {}"
+                          : of_messages(answers) ? "messages do not show which code ran; waymark messages lists them"
                           : of_samples(answers) && options.by == "block"
                               ? "samples are of instructions, not of {}s; use --by instruction"
                               : "nothing that ran can be listed by {}";
@@ -403,6 +405,9 @@ Result<View> profile_view(const Answers& answers, const ProfileOptions& options)
     for (const Trust& trust : answers.trust)
         if (trust.view == "functions" && !(trust.estimated + trust.not_known).empty())
             for (std::string& line : trust_lines(trust)) view.below.push_back(std::move(line));
+    if (std::string note = counts_note(answers.account);
+        answers.metrics[metric].exact && completeness(answers.account).estimates)
+        view.below.push_back(std::move(note));
     return view;
 }
 

@@ -9,6 +9,7 @@
 #include "calls_tree.h"
 #include "table.h"
 #include "trouble.h"
+#include "waymark/answers/account_effects.h"
 #include "waymark/answers/costs.h"
 #include "waymark/core/short_name.h"
 
@@ -42,8 +43,14 @@ ordered_json account_json(const answers::Account& account) {
 
 ordered_json head_json(const Answers& answers) {
     ordered_json metrics = ordered_json::array(), health = ordered_json::array();
-    for (const answers::Metric& m : answers.metrics)
-        metrics.push_back({{"name", m.name}, {"unit", m.unit}, {"exact", m.exact}, {"note", m.note}});
+    for (const answers::Metric& m : answers.metrics) {
+        const std::string_view figures = answers::word_of(answers.account, m.exact);
+        metrics.push_back({{"name", m.name},
+                           {"unit", m.unit},
+                           {"exact", figures == "exact"},
+                           {"figures", figures},
+                           {"note", m.note}});
+    }
     constexpr std::array<const char*, 4> names{"good", "note", "warning", "bad"};
     for (const Finding& f : answers.health)
         health.push_back(
@@ -154,8 +161,12 @@ ExitStatus show_diff(const Answers& before, const Answers& after, const answers:
     if (how.format == "tsv") {
         print_tsv(out, c.view.table);
     } else if (how.format == "json") {
-        ordered_json head{{"before", head_json(before)}, {"after", head_json(after)}, {"metric", c.metric.name},
-                          {"exact", c.metric.exact},     {"sum_before", c.before},    {"sum_after", c.after}};
+        const auto is_exact = [&](const Answers& side) {
+            return answers::word_of(side.account, c.metric.exact) == "exact";
+        };
+        ordered_json head{{"before", head_json(before)}, {"after", head_json(after)},
+                          {"metric", c.metric.name},     {"exact", is_exact(before) && is_exact(after)},
+                          {"sum_before", c.before},      {"sum_after", c.after}};
         if (!options.only.empty()) {
             head["only_before"] = c.chosen_before;
             head["only_after"] = c.chosen_after;

@@ -265,8 +265,8 @@ std::vector<std::string> Coverage::notes() const {
     for (const CoveredFile& file : files) lines += file.not_observed.size();
     if (lines != 0)
         out.push_back(counted(lines, "line") + (lines == 1 ? " was" : " were") +
-                      " not observed: flow was lost where they could have run. The format has no word for that; they "
-                      "count as not executed, and comments in the file name them");
+                      " not observed, and may have run. The format has no word for that: the count is 0, and "
+                      "comments in the file name them");
     if (!headers.empty())
         out.push_back(fmt::format("{} of libraries left out, such as {}; --only names what is to be in the report",
                                   counted(headers.size(), "header"), headers.front()));

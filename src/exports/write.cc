@@ -1,8 +1,11 @@
 #include "waymark/exports/write.h"
 
+#include <fmt/format.h>
+
 #include <cstdlib>
 #include <ctime>
 
+#include "waymark/answers/sampled.h"
 #include "waymark/exports/autofdo.h"
 #include "waymark/exports/bolt.h"
 #include "waymark/exports/branch_list.h"
@@ -32,6 +35,10 @@ std::uint64_t seconds_since_1970() {
 Result<ExportReport> write(const Format& format, const answers::Answers& a, const WriteOptions& options,
                            ByteSink& sink) {
     const std::string_view name = format.name;
+    if (answers::of_messages(a))
+        return Error{Errc::not_found, fmt::format("{}: messages do not show which code ran, and --to {} needs {}; "
+                                                  "waymark messages lists them",
+                                                  a.capture, name, format.needs)};
     if (name == "perfetto") return write_perfetto(a, {options.most_bytes}, sink);
     if (name == "firefox") return write_firefox(a, {options.metric, options.most_bytes}, sink);
     if (name == "speedscope") return write_speedscope(a, {options.metric, options.most_bytes}, sink);

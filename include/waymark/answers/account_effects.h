@@ -2,6 +2,9 @@
 /// (answers/account.h).
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "waymark/answers/account.h"
 
 namespace waymark::answers {
@@ -15,5 +18,13 @@ inline constexpr std::string_view at_main = "main";
 /// What ran there adds to what was decoded, so that a profile covers less of the run. Samples stand for all that ran,
 /// and what is uncertain is among what was decoded.
 [[nodiscard]] bool adds_to_decoded(AccountReason reason);
+
+/// What the counts of a view are of the run, in one sentence; empty: they are exact.
+[[nodiscard]] std::string counts_note(const Account& account);
+/// What sums of a metric are of the whole run: `exact`, `lower bound` or `estimate`. `counted`: each thing was counted
+/// (Metric::exact).
+[[nodiscard]] inline std::string_view word_of(const Account& account, bool counted) {
+    return counted ? completeness(account).word() : "estimate";
+}
 
 }  // namespace waymark::answers
