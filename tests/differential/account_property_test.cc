@@ -229,6 +229,7 @@ Recorded record_ptm(std::uint64_t seed) {
     // As decoders assume where no register says which; and without Jazelle, whose code nobody decodes.
     c.model.choices.update_base = pft::ModelChoices::UpdateBase::either;
     c.model.choices.hyp_information = pft::ModelChoices::HypInformation::changed;
+    c.model.choices.hyp_entry_updates = true;
     c.walk.jazelle = 0;
     Recorded out;
     out.text = name.text();
