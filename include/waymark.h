@@ -58,7 +58,7 @@ WM_API const char* wm_error_message(const wm_error* error);
 WM_API int wm_error_offset(const wm_error* error, uint64_t* offset);
 WM_API void wm_error_free(wm_error* error);
 
-/// The version of the library, such as "0.1.0".
+/// The version of the library, such as "0.9.0".
 WM_API const char* wm_version(void);
 
 // ---- options for opening a capture
