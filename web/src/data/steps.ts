@@ -275,7 +275,7 @@ export class Stream {
         }
         return [before, all];
     }
-    /// The place at a time of the timeline's axis.
+    /// The place at a time of the timeline's axis. Infinity: beyond what is kept of the stream.
     placeAtTime(time: number): number {
         const { time: times } = this.part.frames;
         if (times === undefined) return time;
@@ -283,7 +283,24 @@ export class Stream {
         const then = sums(times);
         let i = 0;
         while (i < then.length && then[i]! < time) ++i;
-        return at[Math.min(i, at.length - 1)] ?? 0;
+        if (i === then.length) return this.end;
+        if (i === 0 || then[i] === time) return at[i]!;
+        // Between two places whose times are known, at an even pace.
+        return at[i - 1]! + Math.floor(((at[i]! - at[i - 1]!) * (time - then[i - 1]!)) / (then[i]! - then[i - 1]!));
+    }
+    /// The place before which all ran that ran before a time. At the last time that is known, that is all the rest.
+    private endAtTime(time: number): number {
+        const { time: times } = this.part.frames;
+        if (times === undefined) return time;
+        const then = sums(times);
+        return then.length === 0 || time >= then[then.length - 1]! ? this.end : this.placeAtTime(time);
+    }
+    placesIn(from: number, to: number): { begin: number; end: number } {
+        return { begin: this.placeAtTime(from), end: this.endAtTime(to) };
+    }
+    /// Where the stream ends; Infinity: beyond what is kept.
+    private get end(): number {
+        return this.size === this.part.instructions ? this.size : Infinity;
     }
 }
 
@@ -297,15 +314,22 @@ export interface Ran {
     taken: Map<bigint, number>; // of branches
     notTaken: Map<bigint, number>;
     whole: boolean; // all of the part can be stepped through
+    placed: boolean; // the report says where each instruction of the part lies
     counted: boolean; // the timeline counts instructions, so its ends are exact
 }
 
+/// What its counts are. Where ends are estimated, counts that lack something are no lower bound either.
+export function ranWord(ran: Pick<Ran, "whole" | "placed" | "counted">, bound: string): "exact" | "at least" | "estimate" | "estimate of a part" {
+    const lacks = !ran.whole || !ran.placed;
+    if (!ran.counted) return lacks ? "estimate of a part" : "estimate";
+    return !lacks && bound === "exact" ? "exact" : "at least";
+}
+
 export function ranIn(streams: Stream[], from: number, to: number): Ran {
-    const out: Ran = { times: new Map(), taken: new Map(), notTaken: new Map(), whole: true, counted: true };
+    const out: Ran = { times: new Map(), taken: new Map(), notTaken: new Map(), whole: true, placed: true, counted: true };
     const add = (map: Map<bigint, number>, address: bigint, times: number) => map.set(address, (map.get(address) ?? 0) + times);
     for (const s of streams) {
-        const begin = s.placeAtTime(from);
-        const end = s.placeAtTime(to);
+        const { begin, end } = s.placesIn(from, to);
         out.whole &&= s.size === s.part.instructions || end <= s.size;
         out.counted &&= s.part.frames.time === undefined;
         if (begin >= s.size) continue;
@@ -317,6 +341,7 @@ export function ranIn(streams: Stream[], from: number, to: number): Ran {
                 if (address !== undefined) add(out.times, address, times);
             }
             const edge = s.edges[e]!;
+            out.placed &&= places.length === edge.instructions;
             const branch = places[edge.instructions - 1];
             if (last !== edge.instructions || branch === undefined) return;
             if (edge.outcome === Outcome.taken) add(out.taken, branch, times);

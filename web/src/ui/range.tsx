@@ -3,7 +3,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 
 import type { Timeline } from "../data/model";
 import { type InRange, type Range, rangeOf, rangesOf, rangesText, rangeText, rangeWord } from "../data/range";
-import { type Ran, ranIn, type Stream } from "../data/steps";
+import { type Ran, ranIn, ranWord, type Stream } from "../data/steps";
 import { useLoaded } from "./parts";
 import { hashOf, type ViewProps } from "./state";
 import { percent, timeText } from "./text";
@@ -146,12 +146,15 @@ export function useRan({ report, place }: Pick<ViewProps, "report" | "place">): 
 export function RanNote({ ran, range, timeline, what }: { ran: Ran; range: Range; timeline: Timeline; what: string }) {
     const { axis, bound } = timeline.part;
     const time = (t: number) => timeText(t, axis.unit, axis.ticksPerSecond);
-    const word = !ran.counted ? "estimate" : ran.whole && bound === "exact" ? "exact" : "at least";
+    const word = ranWord(ran, bound);
     return (
         <p class="note range-note" role="status" data-word={word}>
             <span class={`chip ${word === "exact" ? "exact" : word === "estimate" ? "estimated" : "not-known"}`}>{word}</span> {time(range.from)} to {time(range.to)}: {what}
-            {word === "estimate" && " The ends of the range lie between two places whose time is known."}
-            {word === "at least" && (ran.whole ? " A lower bound: calls or trace may be missing." : " A lower bound: not all of the range can be stepped through; report --steps takes in more.")}
+            {word === "at least" && " A lower bound."}
+            {!ran.whole && " Not all of the range can be stepped through; report --steps takes in more."}
+            {!ran.placed && " The report does not say where all instructions of the range lie, so the counts lack them; report --max-size takes in more."}
+            {word === "at least" && ran.whole && ran.placed && " Calls or trace may be missing."}
+            {!ran.counted && " The ends of the range lie between two places whose time is known."}
         </p>
     );
 }
