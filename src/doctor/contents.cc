@@ -104,11 +104,17 @@ unsigned digit(char c) {
     return static_cast<unsigned>((c | 0x20) - 'a') + 10;
 }
 
+/// A number of a line, by its digits.
+struct Number {
+    std::string_view digits;
+    bool prefixed = false;  ///< 0x stands before it
+};
+
 /// The numbers in a text, each with its digits.
 struct Numbers {
     std::vector<std::string_view> tokens;
     std::uint64_t strange = 0;   ///< what is neither number nor punctuation
-    std::uint64_t prefixed = 0;  ///< numbers with 0x before them, as debuggers print words
+    std::uint64_t prefixed = 0;  ///< numbers with 0x before them, as debuggers print words, without repeated ones
     std::uint64_t repeated = 0;  ///< numbers that stand for equal ones before them
     std::string words{};         ///< what else was on the line before
     bool dumped = false;         ///< lines begin with an address and a colon, without 0x: xxd
@@ -139,23 +145,22 @@ std::string_view numbers_of_line(std::string_view line, Numbers& out) {
     return line;
 }
 
-/// gdb prints `0x0 <repeats 14 times>` for 14 equal numbers; `rest` begins behind `repeats`.
-std::size_t repeat(std::vector<std::string_view>& row, std::string_view& rest) {
-    constexpr std::size_t most = 1U << 20;
+/// gdb prints `0x0 <repeats 14 times>` for 14 equal numbers; `rest` begins behind `repeats`. How many it adds to the
+/// row: none if `most` numbers would not be enough.
+std::size_t repeat(std::vector<Number>& row, std::string_view& rest, std::size_t most) {
     const auto end = std::min(rest.find('>'), rest.size());
     const std::string_view times = rest.substr(std::min(rest.find_first_not_of(' '), end), end);
     std::size_t count = 0;
     std::from_chars(times.data(), times.data() + times.size(), count);
     rest.remove_prefix(end);
     if (count < 2 || count > most) return 0;
-    row.insert(row.end(), count - 1, std::string_view(row.back()));
+    row.insert(row.end(), count - 1, Number(row.back()));
     return count - 1;
 }
 
 void add_line(std::string_view line, Numbers& out) {
     line = numbers_of_line(line, out);
-    std::vector<std::string_view> row;
-    std::vector<std::string_view> plain;  // numbers without 0x
+    std::vector<Number> row;
     std::string words;
     std::uint64_t strange = 0, prefixed = 0, repeated = 0;
     constexpr std::string_view separators = " \t\r,;=<>{}()[]";
@@ -170,7 +175,11 @@ void add_line(std::string_view line, Numbers& out) {
             token.remove_prefix(2);
             ++prefixed;
         } else if (token == "repeats" && !row.empty()) {
-            repeated += repeat(row, line);
+            constexpr std::size_t most_repeated = 1U << 20;  // of all numbers in the text
+            const std::size_t added =
+                repeat(row, line, most_repeated - std::min(out.repeated + repeated, most_repeated));
+            repeated += added;
+            if (added == 0) out.strange += std::uint64_t{1} << 32;  // without them, the others would lie elsewhere
             continue;
         } else if (token[0] == '$' ||
                    std::none_of(token.begin(), token.end(), [](unsigned char c) { return std::isalnum(c) != 0; })) {
@@ -182,28 +191,25 @@ void add_line(std::string_view line, Numbers& out) {
             ++strange;
             words.append(token).push_back(' ');
         } else {
-            row.push_back(token);
-            if (!hexadecimal) plain.push_back(token);
+            row.push_back({token, hexadecimal});
         }
     }
     // Among numbers with 0x the others count lines, and words that stand in each line are heads: source, destination.
     const bool listing = prefixed != 0 && prefixed * 2 >= row.size() - repeated;
-    if (listing && prefixed < row.size() - repeated)
-        std::erase_if(row, [&](std::string_view t) {
-            return std::any_of(plain.begin(), plain.end(), [&](std::string_view p) { return p.data() == t.data(); });
-        });
+    if (listing) std::erase_if(row, [](const Number& n) { return !n.prefixed; });
     if (!listing || words != out.words) out.strange += strange;
     if (listing) out.words = std::move(words);
     out.prefixed += prefixed;
     out.repeated += repeated;
     // od and hexdump: an address without a colon, of another width than the numbers.
-    if (!listing && row.size() >= 2 && row[0].size() >= 6 && row[0].size() != row[1].size() &&
-        std::all_of(row.begin() + 1, row.end(), [&](std::string_view t) { return t.size() == row[1].size(); }))
+    const auto width = [&](std::size_t i) { return row[i].digits.size(); };
+    if (!listing && row.size() >= 2 && width(0) >= 6 && width(0) != width(1) &&
+        std::all_of(row.begin() + 1, row.end(), [&](const Number& n) { return n.digits.size() == width(1); }))
         row.erase(row.begin());
-    else if (row.size() == 1 && row[0].size() >= 6 && row[0].size() <= 8 && !out.tokens.empty() &&
-             out.tokens.back().size() != row[0].size())
+    else if (row.size() == 1 && width(0) >= 6 && width(0) <= 8 && !out.tokens.empty() &&
+             out.tokens.back().size() != width(0))
         row.clear();  // od's last line: where it ended
-    out.tokens.insert(out.tokens.end(), row.begin(), row.end());
+    for (const Number& number : row) out.tokens.push_back(number.digits);
 }
 
 Numbers numbers_in(std::string_view text) {
@@ -234,23 +240,30 @@ std::vector<std::uint8_t> bytes_of(const std::vector<std::string_view>& tokens, 
     return out;
 }
 
-/// The values as bytes or words, in the order in which memory has them; words in the other one too.
-std::vector<DecodedText> values_in(const std::vector<std::string_view>& tokens, unsigned word_size) {
-    std::vector<std::uint8_t> little;
-    for (const std::string_view token : tokens) {
-        std::uint32_t value = 0;
-        std::from_chars(token.data(), token.data() + token.size(), value, 16);
-        for (unsigned byte = 0; byte < word_size; ++byte)
-            little.push_back(static_cast<std::uint8_t>(value >> 8 * byte));
-    }
+/// The values as words of each size that holds `longest` digits, each in the order in which memory has them and in the
+/// other one. Numbers of at most two digits are likeliest bytes, others words of 32 bits.
+std::vector<DecodedText> values_in(const std::vector<std::string_view>& tokens, std::size_t longest) {
     constexpr const char* digits = "in hexadecimal digits, without leading zeros";
-    if (word_size == 1) return {{fmt::format("bytes {}", digits), std::move(little)}};
-    std::vector<std::uint8_t> big = little;
-    swap_words(big, word_size);
     std::vector<DecodedText> out;
-    out.push_back({fmt::format("words of {} bits {}", 8 * word_size, digits), std::move(little)});
-    out.push_back({fmt::format("words of {} bits {}, the byte at the lowest address first", 8 * word_size, digits),
-                   std::move(big)});
+    for (const unsigned word_size : {4U, 2U, 1U}) {
+        if (longest > std::size_t{2} * word_size) break;
+        std::vector<std::uint8_t> little;
+        for (const std::string_view token : tokens) {
+            std::uint32_t value = 0;
+            std::from_chars(token.data(), token.data() + token.size(), value, 16);
+            for (unsigned byte = 0; byte < word_size; ++byte)
+                little.push_back(static_cast<std::uint8_t>(value >> 8 * byte));
+        }
+        DecodedText read{word_size == 1 ? fmt::format("bytes {}", digits)
+                                        : fmt::format("words of {} bits {}", 8 * word_size, digits),
+                         std::move(little)};
+        constexpr std::size_t byte_digits = 2;
+        out.insert(longest <= byte_digits && word_size == 1 ? out.begin() : out.end(), read);
+        if (word_size == 1) continue;
+        swap_words(read.bytes, word_size);
+        read.how += ", the byte at the lowest address first";
+        out.push_back(std::move(read));
+    }
     return out;
 }
 
@@ -295,11 +308,11 @@ std::vector<DecodedText> decode_text(Bytes text) {
     const auto most = std::max_element(widths.begin(), widths.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     // gdb and scripts print numbers without leading zeros.
-    constexpr std::size_t least_words = 8, byte_digits = 2, word_digits = 8;
+    constexpr std::size_t least_words = 8, word_digits = 8;
     const std::size_t longest = widths.rbegin()->first;
     if (widths.size() > 1 && numbers.prefixed >= least_words &&
-        numbers.prefixed + numbers.repeated == numbers.tokens.size() && longest <= word_digits)
-        return values_in(numbers.tokens, longest <= byte_digits ? 1 : 4);
+        numbers.prefixed + numbers.repeated >= numbers.tokens.size() && longest <= word_digits)
+        return values_in(numbers.tokens, longest);
     const std::size_t width = most->first;
     if (most->second * 8 < numbers.tokens.size() * 7) return {};
     // Words of another width are stray text; a last one may be short.

@@ -185,6 +185,19 @@ std::string digits(std::uint64_t value, unsigned width) {
     return out;
 }
 
+TEST_F(Dumps, RepeatedNumbersAreBounded) {
+    std::string text = "$1 = {";
+    for (unsigned i = 0; i < 60; ++i) text += "0x" + std::to_string(i) + " <repeats 1048576 times>, ";
+    const ExaminationReport report = examined(characters(text + "}\n"));
+    EXPECT_TRUE(report.sources.empty());
+    ASSERT_FALSE(report.buffers.empty());
+    EXPECT_LE(report.buffers.front().bytes, std::uint64_t{1} << 24);
+    // One long line of numbers with and without 0x.
+    std::string mixed;
+    for (unsigned i = 0; i < 20'000; ++i) mixed += "0x1 2 ";
+    EXPECT_TRUE(examined(characters(mixed)).sources.empty());
+}
+
 TEST_F(Dumps, TextThatHoldsTraceIsReadAsTheTrace) {
     FileBytesOf bytes = stream("f7 db ", 60);
     while (bytes.size() % 16 != 0) bytes.push_back(0xf7);
@@ -230,7 +243,17 @@ TEST_F(Dumps, TextThatHoldsTraceIsReadAsTheTrace) {
     array += "}\n(gdb) \n";
     for (std::size_t i = 0; i + 1 < values.size(); i += 2)
         pairs += "[" + std::to_string(i / 2) + "] source=" + values[i] + " -> destination=" + values[i + 1] + "\n";
+    std::string halves, single;
+    for (std::size_t at = 0; at < bytes.size(); ++at) {
+        const auto shown = [](unsigned value) {
+            return "0x" + digits(value, value > 0xff ? 4 : value > 0xf ? 2 : 1) + ", ";
+        };
+        single += shown(bytes[at]);
+        if (at % 2 != 0) halves += shown(bytes[at] * 256U + bytes[at - 1]);
+    }
     for (const auto& [what, text] : {std::pair{"xxd", xxd},
+                                     {"halfwords of gdb", halves},
+                                     {"bytes of gdb", single},
                                      {"an array of gdb", array},
                                      {"pairs", pairs},
                                      {"hexdump -C", dump},
