@@ -83,22 +83,35 @@ FileIdentity identity_of(const struct stat& status) {
 
 /// The mappings that are in use. The program of a thousand threads, and the files of each of its sources, are mapped
 /// once.
-class Mappings {
+class Mappings : public std::enable_shared_from_this<Mappings> {
 public:
     /// Null: the file cannot be mapped (see errno).
     std::shared_ptr<const Mapping> of(int file, const struct stat& status) {
+        const FileIdentity identity = identity_of(status);
         const std::scoped_lock lock(mutex_);
-        std::weak_ptr<const Mapping>& known = known_[identity_of(status)];
-        if (auto mapping = known.lock()) return mapping;
+        if (const auto known = known_.find(identity); known != known_.end())
+            if (auto mapping = known->second.lock()) return mapping;
         const auto bytes = static_cast<std::size_t>(status.st_size);
         void* const address = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file, 0);
         if (address == MAP_FAILED) return nullptr;
-        const std::shared_ptr<const Mapping> mapping(new Mapping{address, bytes});
-        known = mapping;
+        const std::shared_ptr<const Mapping> mapping(new Mapping{address, bytes},
+                                                     [identity, all = weak_from_this()](const Mapping* each) {
+                                                         delete each;
+                                                         if (const auto mappings = all.lock())
+                                                             mappings->forget(identity);
+                                                     });
+        known_[identity] = mapping;
         return mapping;
     }
 
 private:
+    /// The last user of the file is gone, unless it was mapped again in the meantime.
+    void forget(const FileIdentity& identity) {
+        const std::scoped_lock lock(mutex_);
+        if (const auto known = known_.find(identity); known != known_.end() && known->second.expired())
+            known_.erase(known);
+    }
+
     std::mutex mutex_;
     std::map<FileIdentity, std::weak_ptr<const Mapping>> known_;
 };
@@ -138,8 +151,8 @@ Result<SharedBytes> map_file(const std::string& path) {
     if (status.st_size == 0)
         return Error{Errc::bad_format,
                      fmt::format("{}: is empty, but program bytes were expected; check how it was made", path)};
-    static auto& mappings = *new Mappings;  // for as long as the process lives
-    const auto mapping = mappings.of(file.value, status);
+    static const auto mappings = std::make_shared<Mappings>();
+    const auto mapping = mappings->of(file.value, status);
     if (mapping == nullptr)
         return Error{Errc::unreadable,
                      fmt::format("{}: cannot be mapped: {}", path, std::generic_category().message(errno))};
