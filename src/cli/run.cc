@@ -111,7 +111,7 @@ std::optional<ExitStatus> parse_and_go(CommandLine& line, int argc, char** argv)
     } catch (const CLI::CallForHelp&) {
         if (!line.complete) return {};
         if (const std::string mistake = mistake_in_help(app, argc, argv); !mistake.empty()) {
-            say("error", fmt::format("{}{} See waymark --help", mistake, mistake.ends_with('?') ? "" : "."));
+            say("error", mistake);
             return usage;
         }
         line.help->show(topic_asked_for(argc, argv));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -102,28 +103,31 @@ std::vector<std::string> as_help_option(int argc, char** argv) {
 
 std::string mistake_in_help(const CLI::App& app, int argc, char** argv) {
     const std::vector<std::string> words(argv + 1, argv + argc);
-    if (words.empty()) return {};
     const CLI::App* at = &app;
+    const auto sentence = [&at](std::string text) {
+        return text + fmt::format("{} See {} --help", text.ends_with('?') ? "" : ".", full_name(*at));
+    };
     for (const std::string& word : words) {
         const std::vector<const CLI::App*> below = at->get_subcommands({});
         if (word.starts_with('-') || below.empty()) break;
         const auto found = std::ranges::find(below, word, [](const CLI::App* c) { return c->get_name(); });
         if (found == below.end()) {
+            if (at == &app && word == capture_topic) return sentence("'waymark help capture' takes no other word");
             std::vector<std::string> known;
             for (const CLI::App* command : below) known.push_back(command->get_name());
             if (at == &app) known.emplace_back(capture_topic);
-            return fmt::format("'{}' is not a {} command{}", word, full_name(*at), did_you_mean(word, known));
+            return sentence(fmt::format("'{}' is not a {} command{}", word, full_name(*at), did_you_mean(word, known)));
         }
         at = *found;
     }
-    // Any other word may be a capture.
+    // A word behind --help may be a capture.
     const auto help = std::ranges::find_if(words, [](std::string_view w) { return w == "--help" || w == "-h"; });
-    if (words.end() - help != 2 || is_topic(words.back())) return {};
-    std::set<std::string> topics{std::string(all_topics)};
-    for (const TopicStart& row : option_topics) topics.emplace(row.topic);
-    for (const TopicStart& row : group_topics) topics.emplace(row.topic);
-    const std::string meant = did_you_mean(words.back(), {topics.begin(), topics.end()});
-    return meant.empty() ? meant : fmt::format("the help has no part '{}'{}", words.back(), meant);
+    if (words.end() - help != 2 || words.back().starts_with('-') || is_topic(words.back())) return {};
+    std::error_code error;
+    if (std::filesystem::exists(words.back(), error)) return {};
+    std::set<std::string> parts{std::string(all_topics)};
+    for (const std::string_view topic : topics_of(*at)) parts.emplace(topic);
+    return sentence(fmt::format("the help has no part '{}'; its parts: {}", words.back(), fmt::join(parts, ", ")));
 }
 
 HelpFormatter::HelpFormatter(std::size_t columns)

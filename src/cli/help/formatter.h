@@ -17,7 +17,8 @@ inline constexpr std::string_view capture_topic = "capture";
 /// `waymark help [COMMAND…] [TOPIC]` as the command line that shows this help; empty if it is another command line.
 [[nodiscard]] std::vector<std::string> as_help_option(int argc, char** argv);
 
-/// What is wrong with a command line that asks for help: a command or a topic that does not exist. Empty: nothing.
+/// What is wrong with a command line that asks for help: a command or a part of the help that does not exist, and where
+/// to look. Empty: nothing.
 [[nodiscard]] std::string mistake_in_help(const CLI::App& app, int argc, char** argv);
 
 class HelpFormatter final : public CLI::Formatter {
