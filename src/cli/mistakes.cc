@@ -99,6 +99,9 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
         if (name == "merge") return fmt::format("no file given: {} needs answers files", command);
         if (last.get_parent() != nullptr && last.get_parent()->get_name() == "spe" && name != "explain")
             return fmt::format("no capture given: {} needs a perf.data file, or the bare bytes of a buffer", command);
+        if (name == "run")
+            return fmt::format("no {} given: {} needs a register program and a stimulus, as in examples/stimuli",
+                               "stimulus", command);
         if (name == "program") return fmt::format("no register program given: {} needs its file, or -", command);
         if (last.get_parent() != nullptr && last.get_parent()->get_name() == "dpu")
             return fmt::format(

@@ -39,8 +39,7 @@ struct ProgramOptions {
 Result<std::string> read(const std::string& path) {
     if (std::error_code error; std::filesystem::is_directory(path, error))
         return Error{Errc::unreadable, fmt::format("{} is a folder; name a file of register writes. "
-                                                   "What a capture's registers held "
-                                                   "waymark info {} shows",
+                                                   "waymark info {} shows the registers of a capture",
                                                    path, shell_file(path))};
     return capture::read_text_file(path, capture::most_settings_bytes);
 }
@@ -115,8 +114,8 @@ ExitStatus run_on_stimulus(const StimulusRunOptions& options) {
     if (!run) return fail(run.error());
     say_gathered("warning", run->problems);
     if (run->outside != 0)
-        say("warning",
-            fmt::format("{} went to no place between DP_TSA and DP_TEA and are lost", counted(run->outside, "line")));
+        say("warning", fmt::format("{} were written outside the buffer (DP_TSA to DP_TEA) and are lost",
+                                   counted(run->outside, "line")));
     const dpu::ModelCounts& n = run->counts;
     if (!options.quiet)
         say("note",
@@ -179,23 +178,20 @@ Run add_dpu_run(CLI::App& dpu) {
         ->capture_default_str();
     command.add_flag("-q,--quiet", options->quiet, "Print only warnings and errors");
     command.footer(
-        "Lines of a stimulus (docs/spec/dpu.md, 13.5):\n"
+        "A stimulus has a line for each thing that happens (docs/spec/dpu.md, 13.5), such as:\n"
         "\n"
-        "  context user 5 5                    privilege, program ID, data ID "
-        "from here on\n"
-        "  cycles 100 VLES=80 DC_MISS=2        100 cycles, with what happens in "
-        "them, spread evenly\n"
-        "  item call 0x1000 0x2000             of the EOnCE: call, return, "
-        "interrupt, exception, system-call, rte,\n"
-        "                                      jump, short-loop, long-loop, "
-        "mark, set, edca, edcd, debugev\n"
-        "  item rte 0x208 0x1004 user 7 7      with the context after it\n"
-        "  write DP_TD 0x1234                  as in a register program\n"
-        "  sample                              DP_TC.SAMPLE\n"
-        "  cycle VLES=1                        one cycle, with the items and "
-        "writes before it\n"
-        "  repeat 10 … end, debug on, eonce TINT TRTE, symbol 0x1000 main, task "
-        "5 radio\n"
+        "  context user 5 5\n"
+        "  cycles 100 VLES=80 DC_MISS=2\n"
+        "  item call 0x1000 0x2000\n"
+        "  write DP_TD 0x1234\n"
+        "  sample\n"
+        "\n"
+        "context: privilege, program ID and data ID from here on. cycles: a number of cycles, with the events in them, "
+        "spread evenly; cycle: one cycle, with the items and writes before it. item: an item of the EOnCE (call, "
+        "return, interrupt, exception, system-call, rte, jump, short-loop, long-loop, mark, set, edca, edcd, "
+        "debugev); behind 'item rte 0x208 0x1004' stands the context after it, such as 'user 7 7'. write: a write of "
+        "a register. sample: DP_TC.SAMPLE. 'repeat 10' repeats the lines up to 'end'. 'debug on', 'eonce TINT TRTE', "
+        "'symbol 0x1000 main' and 'task 5 radio' describe the program.\n"
         "\n"
         "  waymark dpu run program.txt stimulus.txt -o out && waymark dpu tasks "
         "out\n"
