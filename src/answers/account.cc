@@ -43,8 +43,8 @@ constexpr std::array<AccountRule, account_reasons> rules{{
     {Reason::decoded, observed, "", "", "decoded, and attributed to the code that ran", false, false, Hides::nothing,
      false},
     left_out(Reason::before_start, "part before the recording began", "parts before the recording began",
-             "the recording began later than the program (`begins=`, `record --start-at`); from `main` on, "
-             "as `record` does it by default, `--strict` passes",
+             "the recording began later than the program (`begins=`, `record --start-at`); `--strict` passes "
+             "if the recording began at `main`, the default of `record`",
              true),
     left_out(Reason::after_end, "part after the recording ended", "parts after the recording ended",
              "the recording ended earlier than the program (`ends=`, `record --limit`, `--stop-at`)", true),

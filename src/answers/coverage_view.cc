@@ -126,7 +126,7 @@ public:
             columns.add(Column::count(things + " not executed", heads[2], things + " that did not run, for certain"),
                         cell([=](const Classes& c) { return bad(c.not_executed); }));
             columns.add(Column::count(things + " not observed", heads[3],
-                                      things + " that were not seen, where flow was lost in which they could have run"),
+                                      things + " that were not seen, but may have run unobserved"),
                         cell([=](const Classes& c) { return unknown(c.not_observed); }));
         };
         add("instructions", {"of", "", "did not", "unknown"}, &CoverageRow::instructions, true);
@@ -226,11 +226,12 @@ std::vector<Uncovered> uncovered(const Answers& answers, const Counts& chosen) {
 
 Table uncovered_table(const Answers& answers, const std::vector<Uncovered>& rows) {
     Columns<Uncovered> columns;
-    columns.add(Column::text("class", "class", "not executed; or not observed: flow was lost where it could have run"),
-                [](const Uncovered& u) {
-                    return u.seen == Seen::not_executed ? Cell("not executed").in(Colour::red)
-                                                        : Cell("not observed").in(Colour::yellow);
-                });
+    columns.add(
+        Column::text("class", "class", "not executed; or not observed: it was not seen, but may have run unobserved"),
+        [](const Uncovered& u) {
+            return u.seen == Seen::not_executed ? Cell("not executed").in(Colour::red)
+                                                : Cell("not observed").in(Colour::yellow);
+        });
     columns.add(Column::text("what", "what",
                              "code that did not run; or a branch that ran and was never taken, or always taken"),
                 [](const Uncovered& u) {

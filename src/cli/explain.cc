@@ -79,7 +79,8 @@ Result<std::vector<doctor::ExplainedSource>> explained(const UnitExplainOptions&
         const bool capture = container.is_folder || container.is_perf();
         if (capture) {
             if (options.arguments.size() != 1)
-                return Error{Errc::usage, argument + ": a capture is explained by itself, without registers beside it"};
+                return Error{Errc::usage,
+                             argument + ": registers cannot be given together with a capture; leave them out"};
             return doctor::explain_capture(argument, !options.no_cost,
                                            [](const std::string& note) { say("note", note); });
         }
@@ -144,7 +145,7 @@ std::string verdict(const doctor::ExplainedSource& source) {
 /// `0.18 bytes for each instruction: 45 bytes, 254 instructions`.
 std::string cost_sentence(const doctor::TraceCost& cost) {
     const std::string bytes = counted(cost.bytes, "byte");
-    if (cost.units == 0) return fmt::format("{} of trace, of no {} that is known", bytes, cost.unit);
+    if (cost.units == 0) return fmt::format("{} of trace; the number of {}s is not known", bytes, cost.unit);
     const bool entries = cost.unit == "entry";
     return fmt::format(
         "{}{:.3g} bytes for each {}: {}, {}{}", cost.unplaced != 0 ? "at most " : "", cost.each(), cost.unit, bytes,
@@ -329,7 +330,7 @@ Run add_explain(CLI::App& app) {
     add_format(command, options->format, "text: for reading; json: for programs", {"text", "json"});
     add_output(command, options->output);
     command.footer(
-        "It shows whether a unit of program flow, of samples or of counters traces, and if not, each field that "
+        "It shows whether a trace unit traces, and if not, each field that "
         "prevents it and what "
         "to\nwrite instead; at which exception levels; what it depends on, such as ranges, events, and start and stop "
         "points;\nwhat is in the trace; and of a capture, what it took in bytes. Only registers that are given are "

@@ -59,7 +59,7 @@ waymark::Status choose_unit(RecordOptions& options) {
             const bool for_perf = only == &options.spe_only && PerfRecordOptions::shared_with_spe(option->get_name());
             const bool shared = is_cortex_m && CortexMRecordOptions::shares(option->get_name());
             if (!is_it && !shared && option->count() != 0 && !(for_perf && !is_dpu && options.perf.chosen()))
-                return Error{Errc::usage, fmt::format("{} goes with --unit {}{} only", option->get_name(), unit,
+                return Error{Errc::usage, fmt::format("{} goes only with --unit {}{}", option->get_name(), unit,
                                                       for_perf ? " and --as perf" : "")};
         }
     for (const CLI::Option* const option : {options.buffer_option, options.registers_option})
@@ -302,8 +302,8 @@ Run add_record(CLI::App& app) {
     command
         .add_option(
             "--limit", flow.limit,
-            "Stop recording after this number of instructions; the program continues, with --system it ends. 0: "
-            "record everything")
+            "Stop recording after this number of instructions; the program continues, but ends with --system and "
+            "with --unit mtb and itm. 0: record everything")
         ->type_name("N")
         ->check(not_negative());
     unit(command
@@ -315,7 +315,7 @@ Run add_record(CLI::App& app) {
     command
         .add_flag("--from-start", options->from_start,
                   "Begin with the first instruction of the process: record the dynamic linker and what else runs "
-                  "before main. --unit spe and dpu, --as perf and --system always do")
+                  "before main. --unit spe, dpu, mtb and itm and --system do so by default, and so does --as perf")
         ->excludes("--start-at");
     unit(command
              .add_option(
@@ -415,7 +415,7 @@ Run add_record(CLI::App& app) {
         "\n"
         "Examples:\n"
         "  waymark record -o out -- ./program --its-option\n"
-        "  waymark record --core cortex-a9 --cycle-accurate --timestamps --start-at main --limit 1000000 -o out -- "
+        "  waymark record --core cortex-a9 --cycle-accurate --timestamps --limit 1000000 -o out -- "
         "./program\n"
         "  waymark flow out --format calls\n"
         "  waymark record --truth -o out -- ./program && waymark verify out\n"

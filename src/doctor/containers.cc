@@ -281,7 +281,7 @@ Result<ExaminationReport> examine_dpu(const std::filesystem::path& folder) {
     for (const capture::Problem& problem : capture.problems) {
         if (problem.lacks == capture.buffer && !problem.lacks.empty()) continue;  // reported below, with what it costs
         to.add(Severity::warning, "description", {}, capture::to_string(problem), "a complete dpu.ini",
-               "what is missing is not known", "add it, if it is known");
+               "the description does not contain it", "add the value to dpu.ini, if you know it");
     }
     WM_ASSIGN_OR_RETURN(const pipeline::DpuTrace trace, pipeline::dpu_trace(capture));
     analysis::DpuCode code;

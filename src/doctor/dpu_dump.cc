@@ -69,8 +69,8 @@ Result<std::vector<std::string>> write_dpu_dump(const std::string& registers, co
                                      last < first ? "no size" : counted(last - first + dpu::line_bytes, "byte"))};
         if (!values.contains(dpu::DpTw::offset))
             out.emplace_back(
-                "DP_TW is not given: where in the buffer the oldest word is is not known, and it is read from its "
-                "first byte");
+                "DP_TW is not given, so the place of the oldest word is not known; the buffer is read from its first "
+                "byte");
     } else if (!ring) {
         out.emplace_back("DP_TSA and DP_TEA are not both given: the dump is read from its first byte");
     }

@@ -85,8 +85,8 @@ const pipeline::Protocol* unit_with_most(const std::vector<flow::RegisterSetting
 std::string explained_units() {
     std::string out;
     for (const pipeline::Protocol* protocol : pipeline::protocols())
-        if (protocol->explain({}, {})) out += fmt::format("{}{}", out.empty() ? "" : "; ", protocol->words().types);
-    return out;
+        if (protocol->explain({}, {})) out += fmt::format("{}; ", protocol->words().types);
+    return out + "SPE; DPU; in a snapshot also ETB and TMC";
 }
 
 /// The kinds of units whose explanation is made of registers in a form of their own.
@@ -265,7 +265,8 @@ Result<ExplainedSource> explain_dpu_folder(const std::string& path, bool cost) {
         registers.tc.en = true;
         registers.tc.tmpdis = false;
         out.remarks.push_back(
-            "tracing was on, and DP_TC was read after it was stopped; it is explained as it was while it was on");
+            "tracing was on, and DP_TC was read after it was stopped; the explanation is of DP_TC while tracing was "
+            "on");
     }
     dpu::ExplainOptions options;
     options.given = [&](std::string_view name) { return capture.find_register(name) != nullptr; };

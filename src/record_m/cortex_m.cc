@@ -68,12 +68,11 @@ Status check_units(const CortexMRecording& o) {
     if (o.mtb && o.mtb_watermark &&
         (*o.mtb_watermark % 8 != 0 || *o.mtb_watermark == 0 || *o.mtb_watermark > o.mtb_bytes))
         return usage(
-            fmt::format("--mtb-watermark {}: the watermark lies between packets of 8 bytes, up to the size of "
-                        "the buffer ({})",
+            fmt::format("--mtb-watermark {}: the watermark is a multiple of 8, at most the size of the buffer ({})",
                         *o.mtb_watermark, o.mtb_bytes));
     if (o.itm && (o.ports % 4 != 0 || o.ports > 0xfffffc00))
-        return usage(
-            fmt::format("--itm-ports {:#x}: the stimulus ports are 256 words in 32 bits of addresses", o.ports));
+        return usage(fmt::format(
+            "--itm-ports {:#x}: the address is a multiple of 4, and 1,024 bytes must follow it below 2^32", o.ports));
     return Nothing{};
 }
 

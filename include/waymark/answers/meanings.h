@@ -33,7 +33,7 @@ inline constexpr Meaning function_name = "name of the function, or of the task, 
 inline constexpr Meaning executed_times = "times it was executed, where flow is known",
                          most_executed = "executions of the line's most often executed instruction",
                          ran_times = "times it ran",
-                         seen = "executed; not executed; or not observed: flow was lost where it could have run",
+                         seen = "executed; not executed; or not observed: it was not seen, but may have run unobserved",
                          block_instructions = "number of instructions in the block";
 
 // Branches.

@@ -52,9 +52,9 @@ struct GivenRegisters {
     std::vector<File> files;
     std::vector<flow::RegisterSetting> settings;  ///< override what files say
 };
-/// The unit is that of which most names are: explain_settings() where it is a unit of program flow, else SPE, of whose
-/// version nothing is assumed but what PMSIDR_EL1 says, or the DPU, of which a file is a register program. Errors: as
-/// explain_settings().
+/// Chooses the unit that has most of the given names: explain_settings() where it is a unit of program flow, else SPE,
+/// of whose version nothing is assumed but what PMSIDR_EL1 says, or the DPU, of which a file is a register program.
+/// Errors: as explain_settings().
 [[nodiscard]] Result<ExplainedSource> explain_registers(const GivenRegisters& given, std::string_view core);
 
 /// The unit is that which has most of these registers. A name may be in small letters, and without its last R, as

@@ -127,7 +127,7 @@ export function SeenLegend(props: { heat?: string }) {
                 <li key={seen}>
                     <SeenMark seen={seen} />
                     {seenWords[seen]}
-                    {seen === Seen.notObserved && <span class="quiet"> (flow was lost where it could have run)</span>}
+                    {seen === Seen.notObserved && <span class="quiet"> (it was not seen, but may have run unobserved)</span>}
                 </li>
             ))}
             {props.heat !== undefined && (

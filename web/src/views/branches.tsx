@@ -108,7 +108,7 @@ function Rows({ report, go, place, keep, branches }: ViewProps & { branches: Bra
                         { value: "all", name: "All" },
                         { value: "both", name: "Both ways" },
                         { value: "one", name: "One way", title: "Conditional, and only one outcome was seen" },
-                        { value: "unknown", name: "Unknown", title: "An outcome was not seen, but flow was lost where it could have been" },
+                        { value: "unknown", name: "Unknown", title: "An outcome was not seen, but may have happened unobserved" },
                     ]}
                 />
             </ViewHead>

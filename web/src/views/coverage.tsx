@@ -190,7 +190,7 @@ function View({ report, place, keep, go, coverage, code }: ViewProps & { coverag
                     <p class="note">
                         {which === "files" || which === "functions" ? "A row shows its source. " : ""}
                         {which === "functions" && "A line counts for each function that has code of the line. "}
-                        Not observed: trace was lost where it could have run.
+                        Not observed: it was not seen, but may have run unobserved.
                     </p>
                 </div>
                 {source !== undefined && (

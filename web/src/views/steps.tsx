@@ -99,7 +99,7 @@ function Stepping({ report, place, keep, go, streams, texts, code }: ViewProps &
                 <p class="steps-here" data-address={address < 0n ? "" : hex(address)} data-outcome={outcomes[s.outcomeAt(at)]} data-at={at}>
                     <b>{report.placeName(address) || (address < 0n ? "an address that the report does not hold" : hex(address))}</b>
                     {source >= 0 && line > 0 && ` · ${fileName(report.sourceName(source))}:${line}`}
-                    {` · execution ${grouped(turn)} of ${grouped(turns)} of this instruction`}
+                    {` · execution ${grouped(turn)} of ${grouped(turns)} of this instruction in this part`}
                 </p>
                 <div class="steps-panes">
                     <section aria-label="Executed instructions" class="steps-list">
