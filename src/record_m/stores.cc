@@ -63,9 +63,9 @@ public:
             const std::uint32_t at = indexed(base, (op_ & 0xffU) * 4, (high & 0x100U) != 0, (high & 0x80U) != 0);
             put(at, source, 4);
             put(at + 4, r_[op_ >> 8 & 0xfU], 4);
-        } else if ((high & 0xfff0U) == 0xe840U) {  // STREX
+        } else if ((high & 0xfff0U) == 0xe840U && (op_ >> 12 & 0xfU) != 15) {  // STREX; of register 15 it is TT
             put(base + (op_ & 0xffU) * 4, source, 4);
-        } else if ((high & 0xfff0U) == 0xe8c0U && (op_ & 0x40U) != 0) {  // STREXB, STREXH, STL and the like
+        } else if ((high & 0xfff0U) == 0xe8c0U && (op_ & 0xc0U) != 0) {  // STREXB, STREXH, STL and the like
             const std::uint32_t kind = op_ >> 4 & 3U;
             if (kind != 3) put(base, source, static_cast<std::uint8_t>(1U << kind));
         }

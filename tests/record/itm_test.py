@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Recordings of the example scheduler for Cortex-M with --unit itm and mtb,itm.
+"""Recordings of the example scheduler and of small programs for Cortex-M with --unit itm and mtb,itm.
 
     itm_test.py WAYMARK SOURCE_DIR
 
@@ -15,11 +15,46 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from cortex_m import COMPILER, build  # noqa: E402
 from scratch import Folder, HANGS  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
-COMPILER = "arm-linux-gnueabihf-gcc"
 MACHINES = {"m3": "mps2-an385", "m33": "mps2-an505"}
+BEGIN = r"""
+#define REG(a) (*(volatile unsigned*)(a))
+volatile unsigned level;
+static void leave(void) {
+    unsigned b[2] = {0x20026, 0};
+    register unsigned r0 __asm__("r0") = 0x20;
+    register void* r1 __asm__("r1") = b;
+    __asm__ volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
+    for (;;) {}
+}
+"""
+# Store-releases are what stores of atomic variables compile to. TT (test target) has the encoding of a store-exclusive
+# of the register 15.
+STORES = BEGIN + r"""
+#define DO(text, value) __asm__ volatile(text : : "r"(&level), "r"(value) : "r2", "r3", "cc", "memory")
+void reset(void) {
+    DO("str %1, [%0]", 1);
+    DO("stl %1, [%0]", 2);
+    DO("stlh %1, [%0]", 3);
+    DO("stlb %1, [%0]", 4);
+    DO("ldrex r2, [%0]; strex r3, %1, [%0]", 5);
+    DO("ldrexh r2, [%0]; strexh r3, %1, [%0]", 6);
+    DO("ldrexb r2, [%0]; strexb r3, %1, [%0]", 7);
+    DO("ldaex r2, [%0]; stlex r3, %1, [%0]", 8);
+    DO("ldaexh r2, [%0]; stlexh r3, %1, [%0]", 9);
+    DO("ldaexb r2, [%0]; stlexb r3, %1, [%0]", 10);
+    DO("tt r2, %0; ttt r2, %0; tta r2, %0; ttat r2, %0", 0);
+    DO("cmp %1, #0; it eq; stleq %1, [%0]", 11);
+    DO("cmp %1, #0; it ne; stlne %1, [%0]", 12);
+    __atomic_store_n((unsigned char*)0xe0000000, 'R', __ATOMIC_RELEASE);
+    leave();
+}
+extern unsigned stack_top;
+__attribute__((section(".vectors"), used)) void* const vectors[] = {&stack_top, (void*)reset};
+"""
 
 
 def run(*arguments):
@@ -40,8 +75,11 @@ class Itm(unittest.TestCase):
         cls.temporary.cleanup()
 
     def record(self, core, *options, status=0):
-        out = self.folder / f"{core}{'-'.join(options).replace(' ', '')}"
-        done = run(WAYMARK, "record", "-q", *options, "-o", out, "--", self.folder / f"scheduler-{core}.elf")
+        return self.record_program(self.folder / f"scheduler-{core}.elf", *options, status=status)
+
+    def record_program(self, program, *options, status=0):
+        out = self.folder / f"{program.stem}{'-'.join(options).replace(' ', '')}"
+        done = run(WAYMARK, "record", "-q", *options, "-o", out, "--", program)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         self.assertNotIn("exited with", done.stderr)
         return out
@@ -86,6 +124,12 @@ class Itm(unittest.TestCase):
                 # Some lines of the log are of an instruction that QEMU began anew, or did not begin.
                 again = log.count("cpu_io_recompile") + log.count("Stopped execution of TB chain before")
                 self.assertLessEqual(cycles[-1], len(re.findall("^Trace ", log, re.M)) - again)
+
+    def test_every_store_instruction_of_registers_is_seen(self):
+        program = build(self.folder, "m33", "stores", STORES)
+        rows = self.messages(self.record_program(program, "--unit", "itm", "--watch", "level"))
+        self.assertEqual([int(r["value"], 0) for r in rows if r["kind"] == "access"], [*range(1, 11), 12])
+        self.assertEqual([chr(int(r["value"], 0)) for r in rows if r["kind"] == "text"], ["R"])
 
     def test_text_and_lines(self):
         done = run(WAYMARK, "messages", self.record("m3", "--unit", "itm"), "--kind", "all")

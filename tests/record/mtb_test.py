@@ -15,19 +15,10 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from cortex_m import BOARDS, COMPILER, build  # noqa: E402
 from scratch import Folder, HANGS  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
-COMPILER = "arm-linux-gnueabihf-gcc"
-LINKER = """MEMORY { FLASH (rx) : ORIGIN = %s, LENGTH = 64K
- RAM (rwx) : ORIGIN = %s, LENGTH = 16K }
-ENTRY(reset)
-SECTIONS {
- .text : { KEEP(*(.vectors)) *(.text*) *(.rodata*) } > FLASH
- .bss (NOLOAD) : { *(.data*) *(.bss*) *(COMMON) } > RAM
- stack_top = ORIGIN(RAM) + LENGTH(RAM);
-}
-"""
 # Calls, loops, a table of functions, SVC, SysTick while the core sleeps and works, PendSV chained to SysTick.
 PROGRAM = r"""
 #define REG(a) (*(volatile unsigned*)(a))
@@ -63,7 +54,6 @@ void reset(void) { main(); for (;;) {} }
 __attribute__((section(".vectors"), used)) void* const vectors[16] = {
     &stack_top, (void*)reset, 0, (void*)fault, 0, 0, 0, 0, 0, 0, 0, (void*)supervisor, 0, 0, (void*)pend, (void*)tick};
 """
-BOARDS = {"m0": ("cortex-m0", "0x0", "0x20000000"), "m33": ("cortex-m33", "0x10000000", "0x38000000")}
 
 
 def run(*arguments):
@@ -84,14 +74,7 @@ class Mtb(unittest.TestCase):
 
     @classmethod
     def build(cls, board, program, name="program", period=1501):
-        cpu, flash, ram = BOARDS[board]
-        source, script, out = (cls.folder / f"{name}-{board}{end}" for end in (".c", ".ld", ".elf"))
-        source.write_text(program)
-        script.write_text(LINKER % (flash, ram))
-        subprocess.run([COMPILER, f"-mcpu={cpu}", "-mthumb", "-mfloat-abi=soft", "-O1", "-g", "-nostdlib", "-static",
-                        "-ffreestanding", "-fno-pic", "-no-pie", f"-DPERIOD={period}", "-Wl,--no-warn-rwx-segments",
-                        "-Wl,--build-id=none", "-T", script, "-o", out, source], check=True)
-        return out
+        return build(cls.folder, board, name, program, f"-DPERIOD={period}")
 
     def record(self, name, board, *options, status=0):
         out = self.folder / name
