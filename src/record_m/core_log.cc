@@ -65,6 +65,8 @@ bool holds(std::uint32_t condition, std::uint32_t xpsr) {
     return (condition & 1U) != 0 ? !result : result;
 }
 
+std::uint32_t active_exception(std::uint32_t xpsr) { return xpsr & 0x1ffU; }
+
 std::optional<std::uint32_t> next_of(const CoreInstruction& i) {
     const std::uint32_t after = i.address + i.bytes;
     if (i.decoded.waypoint == isa::Waypoint::none || i.decoded.waypoint == isa::Waypoint::barrier) return after;
@@ -144,7 +146,8 @@ void CoreLog::complete(std::uint32_t next) {
 /// The registers of an instruction that begins are all there.
 void CoreLog::begun() {
     complete(pc_);
-    if (returning_) listener_.returned(*std::exchange(returning_, std::nullopt), pc_, ended_);
+    if (returning_)
+        listener_.returned(*std::exchange(returning_, std::nullopt), pc_, active_exception(registers_.xpsr));
     place_ = pc_;
     const auto code = codes_.find(pc_);
     if (code == codes_.end()) {
@@ -206,11 +209,12 @@ void CoreLog::line(std::string_view text) {
         take_exception();
     } else if (text.starts_with("Exception return: magic PC ")) {
         if (!number(text, "magic PC ", 16, value)) return;
-        number(text, "previous exception ", 10, ended_);
+        std::uint32_t ended = 0;
+        number(text, "previous exception ", 10, ended);
         returning_ = value & ~1U;
         complete(*returning_);
         place_.reset();
-        listener_.handler_ended(ended_);
+        listener_.handler_ended(ended);
     }
 }
 

@@ -201,9 +201,9 @@ public:
         if (enabled_)
             for (auto& unit : units_) unit->handler_ended(number, cycle_);
     }
-    void returned(std::uint32_t exc_return, std::uint32_t to, std::uint32_t ended) override {
+    void returned(std::uint32_t exc_return, std::uint32_t to, std::uint32_t resumed) override {
         if (enabled_)
-            for (auto& unit : units_) unit->returned(exc_return, to, ended, cycle_);
+            for (auto& unit : units_) unit->returned(exc_return, to, resumed, cycle_);
     }
     void code(std::uint32_t address, Bytes bytes) override {
         if (stopped_) return;

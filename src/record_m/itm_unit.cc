@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -98,18 +97,15 @@ void ItmUnit::tell_exception(std::uint32_t number, Message::Change change, std::
 }
 
 void ItmUnit::exception(std::uint32_t number, std::optional<std::uint32_t>, std::uint32_t, std::uint64_t cycle) {
-    active_.push_back(number);
     tell_exception(number, Message::Change::entered, cycle);
 }
 
 void ItmUnit::handler_ended(std::uint32_t number, std::uint64_t cycle) {
-    if (const auto at = std::find(active_.rbegin(), active_.rend(), number); at != active_.rend())
-        active_.erase(std::next(at).base());
     tell_exception(number, Message::Change::left, cycle);
 }
 
-void ItmUnit::returned(std::uint32_t, std::uint32_t, std::uint32_t, std::uint64_t cycle) {
-    tell_exception(active_.empty() ? 0 : active_.back(), Message::Change::returned, cycle);
+void ItmUnit::returned(std::uint32_t, std::uint32_t, std::uint32_t resumed, std::uint64_t cycle) {
+    tell_exception(resumed, Message::Change::returned, cycle);
 }
 
 Status ItmUnit::finish(const std::string& core, const std::string& core_type, std::uint32_t, capture::Capture& capture,

@@ -37,7 +37,7 @@ public:
     void exception(std::uint32_t number, std::optional<std::uint32_t> preferred_return, std::uint32_t handler,
                    std::uint64_t cycle) override;
     void handler_ended(std::uint32_t number, std::uint64_t cycle) override;
-    void returned(std::uint32_t exc_return, std::uint32_t to, std::uint32_t exception, std::uint64_t cycle) override;
+    void returned(std::uint32_t exc_return, std::uint32_t to, std::uint32_t resumed, std::uint64_t cycle) override;
     [[nodiscard]] Status finish(const std::string& core, const std::string& core_type, std::uint32_t vectors,
                                 capture::Capture& capture, Truth& truth) override;
     [[nodiscard]] std::string summary() const override;
@@ -55,7 +55,6 @@ private:
     const itm::ModelConfig config_;
     const ItmOptions options_;
     itm::Model model_;
-    std::vector<std::uint32_t> active_;  ///< exceptions, the innermost last
     std::uint64_t messages_ = 0, bytes_ = 0;
     bool enabled_ = false;
 };

@@ -25,7 +25,7 @@ public:
     void exception(std::uint32_t number, std::optional<std::uint32_t> preferred_return, std::uint32_t handler,
                    std::uint64_t cycle) override;
     void handler_ended(std::uint32_t, std::uint64_t) override {}
-    void returned(std::uint32_t exc_return, std::uint32_t to, std::uint32_t exception, std::uint64_t cycle) override;
+    void returned(std::uint32_t exc_return, std::uint32_t to, std::uint32_t resumed, std::uint64_t cycle) override;
     [[nodiscard]] Status finish(const std::string& core, const std::string& core_type, std::uint32_t vectors,
                                 capture::Capture& capture, Truth& truth) override;
     [[nodiscard]] std::string summary() const override;

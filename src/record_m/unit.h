@@ -25,7 +25,7 @@ public:
     virtual void exception(std::uint32_t number, std::optional<std::uint32_t> preferred_return, std::uint32_t handler,
                            std::uint64_t cycle) = 0;
     virtual void handler_ended(std::uint32_t number, std::uint64_t cycle) = 0;
-    virtual void returned(std::uint32_t exc_return, std::uint32_t to, std::uint32_t exception, std::uint64_t cycle) = 0;
+    virtual void returned(std::uint32_t exc_return, std::uint32_t to, std::uint32_t resumed, std::uint64_t cycle) = 0;
     /// Writes what is left of the trace, and describes it. `vectors`: address of the vector table.
     [[nodiscard]] virtual Status finish(const std::string& core, const std::string& core_type, std::uint32_t vectors,
                                         capture::Capture& capture, Truth& truth) = 0;

@@ -22,7 +22,7 @@ WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
 MACHINES = {"m3": "mps2-an385", "m33": "mps2-an505"}
 BEGIN = r"""
 #define REG(a) (*(volatile unsigned*)(a))
-volatile unsigned level;
+volatile unsigned level, other;
 static void leave(void) {
     unsigned b[2] = {0x20026, 0};
     register unsigned r0 __asm__("r0") = 0x20;
@@ -54,6 +54,23 @@ void reset(void) {
 }
 extern unsigned stack_top;
 __attribute__((section(".vectors"), used)) void* const vectors[] = {&stack_top, (void*)reset};
+"""
+# The handler of SVCall sets the NMI pending, which preempts it.
+NESTED = BEGIN + r"""
+__attribute__((noinline)) void inside(void) {
+    REG(0xE000ED04) = 1u << 31;
+    __asm__ volatile("dsb; isb");
+    level = 1;
+}
+void supervisor(void) { inside(); }
+void nmi(void) { other = 1; }
+void reset(void) {
+    __asm__ volatile("svc 1");
+    leave();
+}
+extern unsigned stack_top;
+__attribute__((section(".vectors"), used)) void* const vectors[16] = {
+    &stack_top, (void*)reset, (void*)nmi, 0, 0, 0, 0, 0, 0, 0, 0, (void*)supervisor};
 """
 
 
@@ -130,6 +147,20 @@ class Itm(unittest.TestCase):
         rows = self.messages(self.record_program(program, "--unit", "itm", "--watch", "level"))
         self.assertEqual([int(r["value"], 0) for r in rows if r["kind"] == "access"], [*range(1, 11), 12])
         self.assertEqual([chr(int(r["value"], 0)) for r in rows if r["kind"] == "text"], ["R"])
+
+    def test_a_return_names_what_goes_on_also_where_its_entry_was_not_recorded(self):
+        nmi, supervisor_call = ("2", "11")
+        inner = [(nmi, "entered"), (nmi, "left"), (supervisor_call, "returned")]
+        outer = [(supervisor_call, "left"), ("0", "returned")]
+        for board in ("m0", "m33"):
+            program = build(self.folder, board, "nested", NESTED)
+            for options, expected in (((), [(supervisor_call, "entered"), *inner, *outer]),
+                                      (("--start-at", "inside"), [*inner, *outer]),
+                                      (("--start-at", "nmi"), [*inner[1:], *outer])):
+                with self.subTest(board=board, options=options):
+                    rows = self.messages(self.record_program(program, "--unit", "itm", *options))
+                    self.assertEqual([(r["number"], r["change"].split()[0]) for r in rows if r["kind"] == "exception"],
+                                     expected)
 
     def test_text_and_lines(self):
         done = run(WAYMARK, "messages", self.record("m3", "--unit", "itm"), "--kind", "all")

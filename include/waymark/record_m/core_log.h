@@ -26,6 +26,9 @@ struct CoreRegisters {
 /// Whether a condition (0 to 14) holds by the flags of the XPSR.
 [[nodiscard]] bool holds(std::uint32_t condition, std::uint32_t xpsr);
 
+/// The number of the exception whose handler executes, by the XPSR; 0: the thread executes.
+[[nodiscard]] std::uint32_t active_exception(std::uint32_t xpsr);
+
 struct CoreInstruction {
     std::uint32_t address{};
     std::uint32_t opcode{};  ///< as isa::decode_instr has it
@@ -49,8 +52,9 @@ public:
     /// known. `vector`: address of the word that names the handler.
     virtual void exception(std::uint32_t number, std::optional<std::uint32_t> preferred_return, std::uint32_t handler,
                            std::uint32_t vector) = 0;
-    /// An exception ended, and execution goes on in what it interrupted. `ended`: its number.
-    virtual void returned(std::uint32_t exc_return, std::uint32_t to, std::uint32_t ended) = 0;
+    /// An exception ended, and execution goes on in what it interrupted. `resumed`: the number of the exception whose
+    /// handler goes on; 0: the thread goes on.
+    virtual void returned(std::uint32_t exc_return, std::uint32_t to, std::uint32_t resumed) = 0;
     /// The handler of an exception ends; a return or an exception that is chained to it comes next.
     virtual void handler_ended(std::uint32_t number) = 0;
     /// This code is about to execute for the first time, or for the first time since it changed.
@@ -89,7 +93,7 @@ private:
     std::optional<CoreInstruction> waiting_;  ///< begun, and it is not known yet whether it completes
     std::optional<std::uint32_t> place_;      ///< where execution is while none waits
     std::optional<std::uint32_t> returning_;  ///< the EXC_RETURN value of a return that is not complete
-    std::uint32_t taking_ = 0, number_ = 0, ended_ = 0;
+    std::uint32_t taking_ = 0, number_ = 0;
     std::uint32_t vector_ = 0, handler_ = 0;
 };
 
