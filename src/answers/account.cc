@@ -44,7 +44,8 @@ constexpr std::array<AccountRule, account_reasons> rules{{
      false},
     left_out(Reason::before_start, "part before the recording began", "parts before the recording began",
              "the recording began later than the program (`begins=`, `record --start-at`); `--strict` passes "
-             "if the recording began at `main`, the default of `record`",
+             "if the recording began at `main`, the default of `record`, except that of `coverage` where own code was "
+             "not observed",
              true),
     left_out(Reason::after_end, "part after the recording ended", "parts after the recording ended",
              "the recording ended earlier than the program (`ends=`, `record --limit`, `--stop-at`)", true),
@@ -289,6 +290,9 @@ std::string account_document() {
         "| `coverage`, `branches`, exports of coverage | code that was not seen | *not executed* or *not observed*, "
         "by instruction, line and direction |\n"
         "| `coverage --fail-under` | code that was not seen | *not observed* counts as not run |\n"
+        "| `coverage --strict` without `--fail-under` | code that was not seen | status 1 if the program's own code "
+        "was "
+        "not observed in a recording from `main` on |\n"
         "| `calls --slowest` | lengths of calls | the word beside the figures |\n"
         "| `pgo` | share of the run | `covers N %` and `at most` |\n"
         "| `--strict` of views of program flow, of `flow` and `diff` | `--strict` | status 1 |\n"

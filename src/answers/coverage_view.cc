@@ -14,6 +14,7 @@
 #include "waymark/answers/coverage.h"
 #include "waymark/answers/meanings.h"
 #include "waymark/answers/only.h"
+#include "waymark/answers/own_code.h"
 #include "waymark/answers/sampled.h"
 #include "waymark/core/numbers.h"
 #include "waymark/core/quote.h"
@@ -258,6 +259,29 @@ Table uncovered_table(const Answers& answers, const std::vector<Uncovered>& rows
     return columns.table(rows);
 }
 
+/// Under --strict, a recording from main on is accepted as it is meant (answers::completeness). But the program's own
+/// code may run before main too, as constructors do, and what of that code was not seen later is then not known.
+void judge_before_main(View& view, const Answers& answers, const Counts& chosen) {
+    if (std::none_of(answers.account.begin(), answers.account.end(), [](const AccountRow& row) {
+            return row.reason == AccountReason::before_start && row.of == at_main;
+        }))
+        return;
+    const std::vector<bool> is_own = own_functions(answers);
+    const Coverage own(
+        answers,
+        [&](Index function, Index source) {
+            return function < is_own.size() && is_own[function] && chosen(function, source);
+        },
+        "function");
+    const std::uint64_t instructions = own.all().instructions.not_observed,
+                        directions = own.all().directions.not_observed;
+    if (instructions == 0 && directions == 0) return;
+    view.doubt(true, fmt::format("of the program's own code, {} and {} were not observed and may have run before main, "
+                                 "where the recording begins; waymark record --from-start records that part too",
+                                 counted(instructions, "instruction"),
+                                 counted(directions, "direction of branches", "directions of branches")));
+}
+
 /// Whether a gate asked for more than ran, and the sentence that says what ran.
 void judge(View& view, const CoverageOptions& options, const Classes& of) {
     const double percent = 100.0 * static_cast<double>(of.executed) / static_cast<double>(of.all());
@@ -334,6 +358,8 @@ Result<View> coverage_view(const Answers& answers, const CoverageOptions& option
         if (coverage.all().lines.all() == 0)
             view.below.emplace_back("lines are not known: the images have no debug information");
     }
+    // A limit counts what was not observed as not run, so it holds although nobody knows what ran before main.
+    if (options.strict && !options.fail_under) judge_before_main(view, answers, chosen);
     if (options.fail_under && of.all() == 0)
         view.remark(Finding::Severity::bad, fmt::format("--fail-under: {} are not known; give the program with "
                                                         "--image or --symbols",

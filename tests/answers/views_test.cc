@@ -12,6 +12,7 @@
 #include <string>
 
 #include "exports/some_answers.h"
+#include "waymark/answers/account_effects.h"
 #include "waymark/answers/branch_list.h"
 #include "waymark/answers/interval.h"
 #include "waymark/answers/only.h"
@@ -689,6 +690,38 @@ TEST(DiffView, WhatIsNotZeroIsNotSaidToBe) {
     ASSERT_TRUE(view);
     EXPECT_NE(said(view->view, bad).find("area by <0.01% of all before"), std::string::npos) << said(view->view, bad);
     EXPECT_EQ(cell(view->view, 0, "change_points").shown, "+<0.01%");
+}
+
+TEST(Views, OwnCodeThatMayHaveRunBeforeMainFailsStrictCoverage) {
+    Answers a = support::small_answers();
+    CoverageOptions options;
+    options.strict = true;
+    const auto fails = [&](const Answers& answers) {
+        const auto view = coverage_view(answers, options);
+        EXPECT_TRUE(view);
+        return said(*view, bad);
+    };
+    EXPECT_EQ(fails(a), "") << "the account fails for other reasons, or does not";
+    add(a.account, {.reason = AccountReason::before_start, .of = std::string(at_main)});
+    const std::string why = fails(a);
+    EXPECT_NE(why.find("1 instruction and "), std::string::npos) << why;
+    EXPECT_NE(why.find("--from-start"), std::string::npos) << why;
+    // Without --strict, the account states it alone.
+    options.strict = false;
+    EXPECT_EQ(fails(a), "");
+    // A limit counts as not run what was not observed.
+    options.strict = true;
+    options.fail_under = 1;
+    EXPECT_EQ(fails(a), "");
+    options.fail_under.reset();
+    // All that there is was seen.
+    Answers seen = a;
+    for (Instruction& i : seen.instructions) i.seen = Seen::executed;
+    for (Branch& b : seen.branches) b.seen_taken = b.seen_not_taken = Seen::executed;
+    EXPECT_EQ(fails(seen), "");
+    // Code of the system is not the program's own.
+    for (Image& image : a.images) image.path = image.recorded = "/usr/lib/" + image.name;
+    EXPECT_EQ(fails(a), "");
 }
 
 TEST(Views, AGateOnCoverageNeedsToKnowAllThereIs) {

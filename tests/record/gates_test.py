@@ -242,8 +242,9 @@ class Gates(unittest.TestCase):
                 names = {r["function"] for r in self.rows("profile", out)}
                 self.assertIn("main", names)
                 self.assertFalse({"_start", "_dl_start", "__libc_start_main"} & names)
-                for command in ("profile", "coverage", "branches"):
-                    done = self.waymark(command, out, "--strict")
+                # `never` is the program's own, and might have run before main.
+                for command, status in (("profile", 0), ("coverage", 1), ("branches", 0)):
+                    done = self.waymark(command, out, "--strict", status=status)
                     self.assertIn("not traced: 1 part before the recording began (main)", done.stdout)
                     self.assertNotRegex(done.stdout + done.stderr, "(?m)^(waymark: )?warning")
                 self.waymark("doctor", out, "--strict")
@@ -256,6 +257,29 @@ class Gates(unittest.TestCase):
                 self.assertNotIn("begins at main", said)
                 self.assertIn("_start", {r["function"] for r in self.rows("profile", whole)})
                 self.assertNotIn("before the recording began", self.waymark("profile", whole).stdout)
+
+    def test_own_code_that_runs_before_main_is_missed_by_strict_coverage(self):
+        program, source = self.folder / "early-program", self.folder / "early.c"
+        source.write_text("""
+            volatile unsigned sum;
+            __attribute__((constructor)) static void early(void) { for (unsigned i = 0; i < 9; ++i) sum += i; }
+            int main(void) { return sum == 36 ? 0 : 1; }
+            """)
+        done = run(CROSS + "gcc", "-O1", "-g", "-Wl,--build-id", "-o", program, source)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        own = ("--only", "early.c", "--strict")
+        for name, begin in (("early-default", ()), ("early-explicit", ("--start-at", "main"))):
+            with self.subTest(name):
+                out, _ = self.recorded_by_default(name, program, *begin)
+                done = self.waymark("coverage", out, *own, status=1)
+                self.assertRegex(done.stdout + done.stderr, r"own code, \d+ instructions and .* before main.*--from-start")
+                self.waymark("coverage", out, "--only", "early.c")
+                # All of main ran; a limit counts the rest as not run.
+                self.waymark("coverage", out, "--only", "main", "--of", "lines", "--fail-under", "50", "--strict")
+                self.waymark("coverage", out, *own, "--fail-under", "99", status=1)
+        whole, _ = self.recorded_by_default("early-whole", program, "--from-start")
+        self.assertIn("early", {r["function"] for r in self.rows("coverage", whole, "--by", "function")})
+        self.waymark("coverage", whole, *own)
 
     def test_a_program_without_main_is_recorded_whole(self):
         program = self.build(self.folder / "stripped-program", "-s", libc=True)
