@@ -135,7 +135,7 @@ for (const of of wanted.ranges.slice(0, 5)) {
     let at = 0;
     const walk = [];
     const jump = (to) => walk.push(["jump", (at = to)]);
-    for (let n = 0; n < (wanted.long ? 10_000 : 600); ++n) {
+    for (let n = 0; n < (wanted.long ? 10_000 : 200); ++n) {
         if (n % 40 === 0) jump(chance(addresses.length));
         const over = chance(8) === 0 ? calls[chance(calls.length)] : undefined;
         if (over !== undefined) {

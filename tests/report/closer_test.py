@@ -4,20 +4,29 @@ instruction of `waymark flow --format tsv` gives, and what `waymark calls` and `
 
     closer_test.py WAYMARK SOURCE_DIR WEB [--long]
 
---long: a thousand random ranges in place of forty.
+--long: a thousand random ranges in place of twelve, 10,000 random steps in place of 200, and all functions in place of
+three.
 """
+import base64
 import collections
+import itertools
 import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import subprocess
 import sys
+import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from browser_test import CHROMIUM, run, skip  # noqa: E402
 from scratch import Folder, HANGS  # noqa: E402
+
+
+# Whose single calls are compared.
+FUNCTIONS = ("main", "do_call", "__vfprintf_internal", "run_by_table", "do_add", "_IO_new_file_xsputn", "_itoa_word", "do_push")
 
 
 def rows(waymark, *arguments):
@@ -87,6 +96,27 @@ def covered(intervals, begin, end):
     return total
 
 
+def parts(report):
+    """The parts of a page that is written by Waymark, by name."""
+    found = re.findall(r'id="waymark-(\w+)">([^<]*)<', report.read_text())
+    return {name: json.loads(zlib.decompress(base64.b64decode(packed), -15)) for name, packed in found}
+
+
+def check_points(waymark, work, program):
+    """On an axis of time, the page has the times of both ends of what can be stepped through: calls may begin later and
+    end earlier."""
+    capture, report = work / "timed", work / "timed.html"
+    run(waymark, "record", "--timestamps", "--start-at", "main", "--limit", "9000", "-o", capture, "--", program, "fibonacci", "9")
+    run(waymark, "report", capture, "--symbols", program, "--no-sources", "-o", report)
+    page = parts(report)
+    axis, (stream,) = page["timeline"]["axis"], page["steps"]["streams"]
+    assert axis["unit"] != "instructions", axis
+    at, time = (list(itertools.accumulate(stream["frames"][what])) for what in ("at", "time"))
+    assert (at[0], time[0]) == (0, 0), (at[:3], time[:3])
+    assert (at[-1], time[-1]) == (stream["instructions"], axis["length"]), (at[-3:], time[-3:], stream["instructions"], axis)
+    assert at == sorted(at) and time == sorted(time), "places and times go on"
+
+
 def main():
     waymark, source, web = (pathlib.Path(a).resolve() for a in sys.argv[1:4])
     node = shutil.which("node") or shutil.which("nodejs")
@@ -99,6 +129,7 @@ def main():
         skip(f"the page's tests are not installed in {web}: was the page built with WAYMARK_TESTS=ON?")
     seed = int(os.environ.get("WM_SEED", random.randrange(1 << 32)))
     print(f"seed {seed}", flush=True)
+    in_full = "--long" in sys.argv
     chance = random.Random(seed)
     with Folder() as temporary:
         work = pathlib.Path(temporary)
@@ -111,6 +142,7 @@ def main():
         run(waymark, "record", "--start-at", "main", "-o", capture, "--", program, "fibonacci", "9")
         names = ["--symbols", program]
         run(waymark, "report", capture, *names, "--source-root", source, "-o", report)
+        check_points(waymark, work, program)
         bytes_of_it = report.stat().st_size
         assert bytes_of_it < 300_000, f"the report of the quickstart's program takes {bytes_of_it} bytes"
 
@@ -128,8 +160,7 @@ def main():
         doubled = {name for name, times in collections.Counter(n for _, _, n in functions_of(program)).items() if times > 1}
         those = {row["function"] for row in rows(waymark, "profile", capture, *names)}
         calls = []
-        for function in ("run_by_table", "do_add", "main", "do_call", "__vfprintf_internal", "_IO_new_file_xsputn",
-                         "_itoa_word", "do_push"):
+        for function in FUNCTIONS if in_full else FUNCTIONS[:3]:
             if function not in those or function in doubled:
                 continue
             for options in ([], ["--without-callees"], ["--without-interrupts"]):
@@ -143,7 +174,7 @@ def main():
         assert len(steps["behind"]) > 100, "the program calls functions that return"
         heads = [hex(int(row["head"], 16)) for row in rows(waymark, "loops", capture, *names)]
         ranges = []
-        for _ in range(1000 if "--long" in sys.argv else 40):
+        for _ in range(1000 if in_full else 12):
             begin = chance.randrange(len(ran))
             end = min(len(ran), begin + 1 + int(len(ran) ** chance.random()))
             in_order = collections.Counter(steps["addresses"][begin:end])
@@ -158,7 +189,7 @@ def main():
             ranges.append(of)
         coverage = {by: rows(waymark, "coverage", capture, *names, "--by", by) for by in ("file", "function")}
         coverage["uncovered"] = rows(waymark, "coverage", capture, *names, "--uncovered")
-        wanted = {"seed": seed, "long": "--long" in sys.argv, "steps": steps, "instructions": len(ran), "places": {name: hex(begin) for begin, _, name in functions_of(program)}, "ranges": ranges, "calls": calls, "coverage": coverage,
+        wanted = {"seed": seed, "long": in_full, "steps": steps, "instructions": len(ran), "places": {name: hex(begin) for begin, _, name in functions_of(program)}, "ranges": ranges, "calls": calls, "coverage": coverage,
                   "difference": difference, "branches": rows(waymark, "branches", capture, *names)}
         (folder / "wanted.json").write_text(json.dumps(wanted))
         done = subprocess.run([node, source / "tests/report/closer.mjs", web, folder, chromium, folder / "wanted.json"], timeout=HANGS,
