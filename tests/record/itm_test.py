@@ -199,7 +199,7 @@ class Itm(unittest.TestCase):
 
     def test_what_does_not_go_together(self):
         for options, words in ((("--watch", "nothing"), "no variable of that name"), (("--mtb-size", "64"), "--unit mtb only"),
-                               (("--itm-ports", "3"), "256 words"), (("--buffer", "64"), "goes with")):
+                               (("--itm-ports", "3"), "a multiple of 4"), (("--buffer", "64"), "goes with")):
             done = run(WAYMARK, "record", "--unit", "itm", *options, "-o", self.folder / "refused", "--",
                        self.folder / "scheduler-m3.elf")
             self.assertEqual(done.returncode, 2, done.stderr)

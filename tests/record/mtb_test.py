@@ -167,7 +167,7 @@ class Mtb(unittest.TestCase):
         self.assertIn("HardFault", run(WAYMARK, "flow", out).stdout)
 
     def test_what_does_not_go_together(self):
-        for options, words in ((("--mtb-size", "1000"), "power of two"), (("--mtb-watermark", "12"), "packets of 8"),
+        for options, words in ((("--mtb-size", "1000"), "power of two"), (("--mtb-watermark", "12"), "a multiple of 8"),
                                (("--cycle-accurate",), "goes with --unit"), (("--start-at", "nowhere"), "no such symbol")):
             out = self.folder / "refused"
             done = run(WAYMARK, "record", "--unit", "mtb", *options, "-o", out, "--", self.programs["m0"])
