@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "waymark/capture/capture.h"
+#include "waymark/capture/ini_value.h"
 #include "waymark/core/result.h"
 
 namespace waymark::capture {
@@ -62,10 +63,5 @@ private:
     std::vector<IniSection> sections_;
     std::map<std::string, std::size_t, std::less<>> index_;  // lower-case name → section
 };
-
-/// Refuses text that a reader would give back differently. `file`: what it would be written to; `what`: what the text
-/// is; `forbidden`: further characters that mean something in its place.
-Status check_value(std::string_view file, std::string_view what, std::string_view text,
-                   std::string_view forbidden = {});
 
 }  // namespace waymark::capture

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "waymark/capture/dpu_folder.h"
+#include "waymark/capture/ini_value.h"
 #include "waymark/core/numbers.h"
 #include "waymark/core/wire.h"
 #include "waymark/dpu/events.h"
@@ -25,7 +26,8 @@ namespace {
 
 using dpu::EonceItem, dpu::EventWire, dpu::ItemKind;
 
-// A text of a few lines can ask for any number of cycles; the time that the model takes depends on the steps.
+// A text of a few lines can ask for any number of cycles; the time that the model takes depends on the steps that it
+// runs, repetitions included.
 constexpr std::size_t most_steps = 4'000'000;
 constexpr std::size_t most_stimulus_bytes = std::size_t{16} << 20;
 constexpr std::uint64_t most_cycles = std::uint64_t{1} << 31, most_stepped_cycles = 100'000'000;
@@ -62,6 +64,36 @@ std::vector<std::string_view> words_of(std::string_view line) {
     }
     return out;
 }
+
+/// The steps of a stimulus in the order in which they run.
+class StepOrder {
+public:
+    explicit StepOrder(const DpuStimulus& stimulus) : stimulus_(stimulus) {
+        for (const StimulusRepeat& repeat : stimulus.repeats) left_.push_back(repeat.times);
+    }
+    /// The next step; null: there is none.
+    const StimulusStep* next() {
+        if (at_ == stimulus_.steps.size()) return nullptr;
+        const StimulusStep* const out = &stimulus_.steps[at_++];
+        const auto& repeats = stimulus_.repeats;
+        auto repeat = std::lower_bound(repeats.begin(), repeats.end(), at_,
+                                       [](const StimulusRepeat& r, std::size_t end) { return r.end < end; });
+        for (; repeat != repeats.end() && repeat->end == at_; ++repeat) {
+            std::uint64_t& left = left_[static_cast<std::size_t>(repeat - repeats.begin())];
+            if (--left != 0) {
+                at_ = repeat->first;
+                break;
+            }
+            left = repeat->times;
+        }
+        return out;
+    }
+
+private:
+    const DpuStimulus& stimulus_;
+    std::vector<std::uint64_t> left_;  // of each repeat
+    std::size_t at_ = 0;
+};
 
 class StimulusReader {
 public:
@@ -137,7 +169,7 @@ private:
         if (verb == "repeat") {
             if (rest.size() != 1) return bad("expected 'repeat N'");
             WM_ASSIGN_OR_RETURN(const std::uint64_t times, number(rest[0], most_steps, "number of times"));
-            repeats_.push_back({out_.steps.size(), times, line_});
+            repeats_.push_back({out_.steps.size(), times, line_, runs_});
             return Nothing{};
         }
         if (verb == "end") return end();
@@ -160,8 +192,9 @@ private:
         if (verb == "symbol" || verb == "task") {
             if (rest.size() < 2) return bad(fmt::format("expected '{} NUMBER NAME'", verb));
             WM_ASSIGN_OR_RETURN(const std::uint64_t at, number(rest[0], verb == "task" ? 255 : 0xffffffff, "number"));
-            (verb == "task" ? out_.tasks : out_.symbols)
-                .emplace_back(static_cast<std::uint32_t>(at), fmt::format("{}", fmt::join(rest.subspan(1), " ")));
+            std::string name = fmt::format("{}", fmt::join(rest.subspan(1), " "));
+            WM_RETURN_IF_ERROR(capture::check_value("dpu.ini", verb == "task" ? "task name" : "symbol", name));
+            (verb == "task" ? out_.tasks : out_.symbols).emplace_back(static_cast<std::uint32_t>(at), std::move(name));
             return Nothing{};
         }
         return bad(
@@ -201,7 +234,8 @@ private:
             if (dpu::is_duration(*wire) && times > step.cycles)
                 return bad(fmt::format("{} lasts {} of {}; expected at most as many", dpu::name(*wire),
                                        counted(times, "cycle"), step.cycles));
-            step.wire[static_cast<std::size_t>(*wire)] = times;
+            std::erase_if(step.events, [&](const auto& event) { return event.first == *wire; });
+            if (times != 0) step.events.emplace_back(*wire, times);
         }
         before_ = now_;
         return add(std::move(step));
@@ -267,20 +301,26 @@ private:
         repeats_.pop_back();
         if (!next_.items.empty() || !next_.writes.empty() || next_.sample)
             return bad("items and writes before 'end' are in no cycle; write 'cycle' after them");
-        const std::vector<StimulusStep> body(out_.steps.begin() + static_cast<std::ptrdiff_t>(repeat.first),
-                                             out_.steps.end());
-        if (repeat.times == 0) out_.steps.resize(repeat.first);
-        if (body.size() != 0 && repeat.times > most_steps / body.size())
-            return Error{Errc::unsupported, fmt::format("{} times {} steps; a stimulus has at most {}", repeat.times,
-                                                        body.size(), most_steps)};
-        for (std::uint64_t i = 1; i < repeat.times; ++i)
-            for (const StimulusStep& step : body) WM_RETURN_IF_ERROR(add(step));
+        const std::uint64_t body = runs_ - repeat.runs_before;
+        if (body == 0) return Nothing{};
+        if (repeat.times > (most_steps - repeat.runs_before) / body)
+            return Error{
+                Errc::unsupported,
+                fmt::format("{} times {} steps{}; a stimulus has at most {}", repeat.times, body,
+                            repeat.runs_before == 0 ? "" : fmt::format(" after {}", repeat.runs_before), most_steps)};
+        runs_ = repeat.runs_before + repeat.times * body;
+        if (repeat.times == 0) {
+            out_.steps.resize(repeat.first);
+            std::erase_if(out_.repeats, [&](const StimulusRepeat& inner) { return inner.end > repeat.first; });
+        } else if (repeat.times != 1) {
+            out_.repeats.push_back({repeat.first, out_.steps.size(), repeat.times});
+        }
         return Nothing{};
     }
 
     Status add(StimulusStep step) {
-        if (out_.steps.size() >= most_steps)
-            return Error{Errc::unsupported, fmt::format("more than {} steps", most_steps)};
+        if (runs_ >= most_steps) return Error{Errc::unsupported, fmt::format("more than {} steps", most_steps)};
+        ++runs_;
         out_.steps.push_back(std::move(step));
         return Nothing{};
     }
@@ -289,7 +329,9 @@ private:
         std::size_t first;
         std::uint64_t times;
         unsigned line;
+        std::uint64_t runs_before;
     };
+    std::uint64_t runs_ = 0;  // steps so far, with their repetitions
     DpuStimulus out_;
     StimulusStep next_;
     dpu::CoreContext now_, before_;
@@ -308,13 +350,23 @@ public:
         for (const StimulusStep& step : stimulus.steps)
             for (const dpu::RegisterWrite& w : step.writes) registers.set(w.offset, w.value);
         single_ = registers.tc.vtb_mode() == dpu::VtbMode::single_address;
-        constexpr std::uint32_t most_ring = 1U << 28;
-        const std::uint32_t first = to_value(registers.tsa), last = to_value(registers.tea);
-        if (!single_ && last >= first && last - first < most_ring) ring_.emplace(first, last);
+        first_ = to_value(registers.tsa), last_ = to_value(registers.tea);
     }
 
     Status run() {
-        for (const StimulusStep& step : stimulus_.steps) {
+        constexpr std::uint32_t most_ring = 1U << 28;
+        if (!single_ && last_ >= first_) {
+            if (last_ - first_ >= most_ring)
+                return Error{
+                    Errc::unsupported,
+                    fmt::format("DP_TSA {:#x} and DP_TEA {:#x} make a buffer of {} MiB, which would be written "
+                                "as a file; the model takes at most {} MiB: write a lower DP_TEA",
+                                first_, last_, (last_ - first_) >> 20, most_ring >> 20)};
+            ring_.emplace(first_, last_);
+        }
+        StepOrder order(stimulus_);
+        while (const StimulusStep* next = order.next()) {
+            const StimulusStep& step = *next;
             dpu::CycleInput in;
             in.ctx = step.context;
             in.in_debug = step.in_debug;
@@ -325,8 +377,7 @@ public:
                 tc.sample = true;
                 model_.write(dpu::DpTc::offset, to_value(tc));
             }
-            for (std::size_t i = 0; i < step.wire.size(); ++i)
-                if (step.wire[i] != 0) driven_.insert(static_cast<EventWire>(i));
+            for (const auto& [wire, times] : step.events) driven_.insert(wire);
             WM_RETURN_IF_ERROR(stretch(in, step));
         }
         stop();
@@ -364,21 +415,22 @@ private:
     Status stretch(dpu::CycleInput in, const StimulusStep& step) {
         std::uint64_t done = 0;
         // What happens by the end of cycle `at` of the step: spread evenly.
-        const auto by = [&](std::size_t wire, std::uint64_t at) {
-            const std::uint64_t times = step.wire[wire];
+        const auto by = [&](std::uint64_t times, std::uint64_t at) {
             return times / step.cycles * at + times % step.cycles * at / step.cycles;
         };
         while (done < step.cycles) {
             write_due();
             std::uint64_t piece = step.cycles - done;
             if (next_ < program_.size()) piece = std::min(piece, program_[next_].cycle - model_.cycle());
-            for (std::size_t i = 0; i < step.wire.size(); ++i) in.wire[i] = by(i, done + piece) - by(i, done);
+            for (const auto& [wire, times] : step.events)
+                in.wire[static_cast<std::size_t>(wire)] = by(times, done + piece) - by(times, done);
             if (const dpu::CycleOutput* out = piece > 1 ? model_.run(in, piece) : nullptr) {
                 give(*out);
                 done += piece;
                 continue;
             }
-            for (std::size_t i = 0; i < step.wire.size(); ++i) in.wire[i] = by(i, done + 1) - by(i, done);
+            for (const auto& [wire, times] : step.events)
+                in.wire[static_cast<std::size_t>(wire)] = by(times, done + 1) - by(times, done);
             give(model_.step(in));
             in.items = {};
             ++done;
@@ -514,6 +566,7 @@ private:
     const dpu::ModelConfig& config_;
     dpu::Model model_;
     std::optional<dpu::VirtualTraceBuffer> ring_;
+    std::uint32_t first_ = 0, last_ = 0;  // lines of the buffer
     bool single_ = false, sends_messages_ = false;
     std::vector<std::uint8_t> lines_, nexus_;
     std::size_t next_ = 0;
@@ -531,7 +584,8 @@ private:
 
 std::uint64_t DpuStimulus::cycles() const {
     std::uint64_t out = 0;
-    for (const StimulusStep& step : steps) out += step.cycles;
+    StepOrder order(*this);
+    while (const StimulusStep* step = order.next()) out += step->cycles;
     return out;
 }
 
@@ -540,7 +594,8 @@ Result<DpuStimulus> read_stimulus(std::string_view text) { return StimulusReader
 Result<StimulusRun> run_stimulus(const dpu::RegisterProgram& program, const DpuStimulus& stimulus,
                                  const std::filesystem::path& folder) {
     std::error_code error;
-    if (std::filesystem::exists(folder, error) && !std::filesystem::is_empty(folder, error))
+    const bool was_there = std::filesystem::exists(folder, error);
+    if (was_there && !std::filesystem::is_empty(folder, error))
         return Error{Errc::usage, fmt::format("{} is there and not empty; name a new folder", folder.string())};
     std::filesystem::create_directories(folder, error);
     if (error) return Error{Errc::unreadable, fmt::format("cannot create {}: {}", folder.string(), error.message())};
@@ -549,11 +604,19 @@ Result<StimulusRun> run_stimulus(const dpu::RegisterProgram& program, const DpuS
     dpu::ModelConfig config = dpu::config_for(all, stimulus.eonce);
     config.eonce.tcount = stimulus.tcount;
     config.eonce.tcntext = stimulus.tcntext;
-    WM_RETURN_IF_ERROR(config.check());
-    StimulusRunner runner(program, stimulus, config);
-    WM_RETURN_IF_ERROR(runner.run());
-    WM_RETURN_IF_ERROR(runner.write(folder));
-    return std::move(runner.result);
+    const auto made = [&]() -> Result<StimulusRun> {
+        WM_RETURN_IF_ERROR(config.check());
+        StimulusRunner runner(program, stimulus, config);
+        WM_RETURN_IF_ERROR(runner.run());
+        WM_RETURN_IF_ERROR(runner.write(folder));
+        return std::move(runner.result);
+    }();
+    if (!made) {
+        for (const char* const file : {"vtb.bin", "nexus.bin", "dpu.ini"})
+            std::filesystem::remove(folder / file, error);
+        if (!was_there) std::filesystem::remove(folder, error);
+    }
+    return made;
 }
 
 }  // namespace waymark::record

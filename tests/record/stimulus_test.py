@@ -4,7 +4,9 @@
     stimulus_test.py WAYMARK SOURCE_DIR
 """
 import json
+import os
 import pathlib
+import resource
 import shutil
 import subprocess
 import sys
@@ -107,6 +109,61 @@ class Stimuli(unittest.TestCase):
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("it has 100 bytes", done.stderr)
 
+    def test_repeats(self):
+        """Nested, beside each other, empty, and never: as the same steps written out."""
+        turn = "item call 0x1010 0x2000\ncycle DC_HIT=1\ncycles 20 DC_HIT=7\nitem return 0x2060 0x1014\ncycle\n"
+        nested, plain = self.folder / "a.txt", self.folder / "b.txt"
+        nested.write_text(f"repeat 2\nrepeat 3\n{turn}end\nrepeat 1\ncycles 5\nend\nrepeat 0\nrepeat 2\n{turn}end\nend\n"
+                          f"repeat 2\nrepeat 2\ncycles 9 DC_HIT=2\nend\nend\nend\nrepeat 3\nend\ncycle\n")
+        plain.write_text((turn * 3 + "cycles 5\n" + "cycles 9 DC_HIT=2\n" * 4) * 2 + "cycle\n")
+        for text, name in ((nested, "a"), (plain, "b")):
+            done = run(WAYMARK, "dpu", "run", EXAMPLES / "flow.program", text, "-o", self.folder / name)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(f"{2 * (3 * 22 + 5 + 36) + 1} cycles", done.stderr)
+        for file in ("vtb.bin", "dpu.ini"):
+            self.assertEqual((self.folder / "a" / file).read_bytes(), (self.folder / "b" / file).read_bytes())
+
+    def test_memory(self):
+        """A short text that asks for many steps takes the memory of the few that it writes."""
+        text = self.folder / "many.txt"
+        text.write_text("repeat 400000\ncycle DC_HIT=1\nend\n")
+        limit = 300 << 20
+
+        def limited():
+            resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+        done = subprocess.run([str(WAYMARK), "dpu", "run", str(EXAMPLES / "flow.program"), str(text), "-o",
+                               str(self.folder / "many")], capture_output=True, text=True, timeout=HANGS,
+                              preexec_fn=limited if "san" not in os.environ.get("ASAN_OPTIONS", "") else None)
+        self.assertIn("400,000 cycles", done.stderr)
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+
+    def test_large_buffer(self):
+        """A buffer that cannot be held is refused. No line in it is taken for one that goes nowhere."""
+        program, text, out = self.folder / "large.program", self.folder / "large.txt", self.folder / "large"
+        program.write_text("DP_TSA 0x20000000\nDP_TEA 0x40000000\nDP_TW 0x20000000\nDP_TC TMODE=USER EN=1\n")
+        text.write_text("repeat 20\nwrite DP_TD 0x1234\ncycle\nend\ncycles 100\n")
+        done = run(WAYMARK, "dpu", "run", program, text, "-o", out)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("DP_TSA 0x20000000 and DP_TEA 0x40000000 make a buffer of 512 MiB", done.stderr)
+        self.assertNotIn("lost", done.stderr)
+        self.assertFalse(out.exists())
+
+    def test_next_run(self):
+        """A run that fails leaves nothing that keeps the next from its folder, new or empty."""
+        large = self.folder / "large.program"
+        large.write_text("DP_TSA 0x20000000\nDP_TEA 0x40000000\nDP_TW 0x20000000\nDP_TC TMODE=TASK EN=1\n")
+        bad = self.folder / "bad.txt"
+        bad.write_text((EXAMPLES / "task.stimulus").read_text() + "\ntask 4 x;y\n")
+        for out in (self.folder / "new", self.folder / "empty"):
+            if out.name == "empty":
+                out.mkdir()
+            for program, text in ((EXAMPLES / "task.program", bad), (large, EXAMPLES / "task.stimulus")):
+                done = run(WAYMARK, "dpu", "run", program, text, "-o", out)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertEqual(out.exists(), out.name == "empty")
+            done = run(WAYMARK, "dpu", "run", EXAMPLES / "task.program", EXAMPLES / "task.stimulus", "-o", out)
+            self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_mistakes(self):
         """Each is named with its line."""
         for text, said in (("cycles 5 NOTHING=1\n", "line 1: 'NOTHING' is no event"),
@@ -119,6 +176,10 @@ class Stimuli(unittest.TestCase):
                            ("context root 5\n", "a context is"),
                            ("", "nothing happens"),
                            ("jump 5\n", "no line of a stimulus"),
+                           ("cycle\ntask 4 x;y\ncycle\n", "line 2: task name 'x;y' cannot be written to dpu.ini"),
+                           ("cycle\nsymbol 0x10 x;y\n", "line 2: symbol 'x;y' cannot be written to dpu.ini"),
+                           ("repeat 4000\nrepeat 1001\ncycle\nend\nend\n", "line 5: 4000 times 1001 steps; a stimulus"),
+                           ("cycle\nrepeat 4000000\ncycle\nend\n", "line 4: 4000000 times 1 steps after 1; a"),
                            ("write DP_XX 1\ncycle\n", "line 1: ")):
             with self.subTest(said):
                 path = self.folder / "bad.txt"

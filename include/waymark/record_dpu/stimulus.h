@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -22,14 +23,20 @@ struct StimulusStep {
     dpu::CoreContext context;  ///< in force, before the items
     std::vector<dpu::EonceItem> items;
     std::vector<dpu::RegisterWrite> writes;
-    bool sample = false;    ///< SAMPLE of DP_TC is written
-    bool in_debug = false;  ///< the core is in debug state
-    std::array<std::uint64_t, dpu::event_wires> wire{};
-    unsigned line{};  ///< of the text
+    bool sample = false;                                           ///< SAMPLE of DP_TC is written
+    bool in_debug = false;                                         ///< the core is in debug state
+    std::vector<std::pair<dpu::EventWire, std::uint64_t>> events;  ///< each once, with how often
+    unsigned line{};                                               ///< of the text
+};
+/// Steps that come `times` times, one after another: those from `first` to before `end`.
+struct StimulusRepeat {
+    std::size_t first{}, end{};
+    std::uint64_t times{};  ///< at least 2
 };
 struct DpuStimulus {
     std::vector<StimulusStep> steps;
-    std::vector<std::string> eonce;  ///< classes: `TCHOF`; empty: what the modes need
+    std::vector<StimulusRepeat> repeats;  ///< by `end`; the inner before the outer
+    std::vector<std::string> eonce;       ///< classes: `TCHOF`; empty: what the modes need
     bool tcount = false, tcntext = false;
     std::vector<std::pair<std::uint32_t, std::string>> symbols, tasks;  ///< names for addresses and task IDs
     [[nodiscard]] std::uint64_t cycles() const;
@@ -47,7 +54,8 @@ struct StimulusRun {
     std::uint64_t outside = 0;          ///< lines that went to no place of the buffer
 };
 /// Runs the program's writes and the stimulus, and makes a capture folder, new or empty. Errors: `usage`: it holds
-/// something; `unreadable`: it cannot be written; as ModelConfig::check().
+/// something; `unreadable`: it cannot be written; `unsupported`: a buffer of more than 256 MiB; as
+/// ModelConfig::check(). After an error no file is left in the folder.
 [[nodiscard]] Result<StimulusRun> run_stimulus(const dpu::RegisterProgram& program, const DpuStimulus& stimulus,
                                                const std::filesystem::path& folder);
 
