@@ -115,6 +115,15 @@ std::string_view traced_word(const doctor::ExplainedSource& source, const Traced
     return depends ? "in part" : "yes";
 }
 
+/// Registers that were not given and decide whether this is in the trace.
+std::vector<std::string> undecided_of(const doctor::ExplainedSource& source, const protocol::TraceContent& content) {
+    const auto at = static_cast<std::size_t>(&content - source.explanation.contents.data());
+    return at < source.undecided_contents.size() ? source.undecided_contents[at] : std::vector<std::string>();
+}
+std::string_view content_word(const doctor::ExplainedSource& source, const protocol::TraceContent& content) {
+    return !undecided_of(source, content).empty() ? "not known" : content.traced ? "yes" : "no";
+}
+
 void print_indented(Output& out, std::string_view text, std::string_view first, std::size_t columns) {
     const std::string rest(first.size(), ' ');
     std::string_view before = first;
@@ -201,12 +210,15 @@ void print_unit(Output& out, const doctor::ExplainedSource& unit, std::size_t co
     }
     if (!e.contents.empty()) {
         out.write("\nIn the trace of what is traced\n");
-        std::size_t wide = 0;
+        std::size_t wide = 0, word = 3;
         for (const auto& c : e.contents) wide = std::max(wide, c.what.size());
+        for (const auto& c : e.contents) word = std::max(word, content_word(unit, c).size());
         for (const auto& c : e.contents) {
             std::string text = c.text;
+            if (const auto open = undecided_of(unit, c); !open.empty())
+                text = fmt::format("not given: {}", fmt::join(open, ", "));
             if (!c.field.empty() && !c.traced && text.empty()) text = fmt::format("({} does not ask for it)", c.field);
-            const std::string head = fmt::format("  {:<3}  {:<{}}  ", c.traced ? "yes" : "no", c.what, wide);
+            const std::string head = fmt::format("  {:<{}}  {:<{}}  ", content_word(unit, c), word, c.what, wide);
             if (text.empty())
                 out.print("{}\n", head.substr(0, head.find_last_not_of(' ') + 1));
             else
@@ -253,6 +265,10 @@ ordered_json unit_json(const doctor::ExplainedSource& unit) {
     ordered_json contents = ordered_json::array();
     for (const auto& c : e.contents) {
         ordered_json row{{"what", c.what}, {"traced", c.traced}};
+        if (const auto open = undecided_of(unit, c); !open.empty()) {
+            row["traced"] = nullptr;
+            row["undecided"] = open;
+        }
         if (!c.text.empty()) row["text"] = c.text;
         if (!c.field.empty()) row["field"] = c.field;
         contents.push_back(std::move(row));
@@ -277,6 +293,7 @@ ordered_json unit_json(const doctor::ExplainedSource& unit) {
     out["undecided"] = e.undecided;
     out["undescribed"] = e.undescribed;
     out["ignored"] = unit.ignored;
+    if (!unit.remarks.empty()) out["remarks"] = unit.remarks;
     return out;
 }
 

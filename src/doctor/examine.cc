@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "examination.h"
+#include "waymark/core/quote.h"
 #include "waymark/doctor/explain.h"
 #include "waymark/pipeline/account.h"
 #include "waymark/pipeline/damage.h"
@@ -54,19 +55,19 @@ public:
 private:
     /// What registers of trace buffers say of why one is empty, wrapped or ends early.
     void report_sinks() {
+        const std::string folder = session_.capture.path.parent_path().string();
         for (const ExplainedSource& sink : explained_sinks(session_.capture))
             for (const protocol::TraceCondition& f : sink.explanation.findings)
-                add_finding({f.effect == protocol::TraceEffect::stops ? Severity::warning : Severity::note,
-                             "sink-register",
-                             {},
-                             sink.source,
-                             {},
-                             fmt::format("{} {}", sink.explanation.unit, sink.source),
-                             "a buffer that takes all trace and keeps it",
-                             f.text,
-                             f.remedy.empty()
-                                 ? fmt::format("waymark explain {}", session_.capture.path.parent_path().string())
-                                 : f.remedy});
+                add_finding(
+                    {f.effect == protocol::TraceEffect::stops ? Severity::warning : Severity::note,
+                     "sink-register",
+                     {},
+                     sink.source,
+                     {},
+                     fmt::format("{} {}", sink.explanation.unit, sink.source),
+                     "a buffer that takes all trace and keeps it",
+                     f.text,
+                     f.remedy.empty() ? "waymark explain " + shell_file(folder.empty() ? "." : folder) : f.remedy});
     }
     /// Of the description.
     void report_problems() {

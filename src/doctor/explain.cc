@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "waymark/analysis/samples.h"
+#include "waymark/capture/dpu_folder.h"
 #include "waymark/capture/snapshot_sinks.h"
 #include "waymark/core/registers.h"
 #include "waymark/core/wire.h"
@@ -23,6 +24,7 @@
 #include "waymark/dpu/program_effects.h"
 #include "waymark/dpu/register_program.h"
 #include "waymark/flow/tee.h"
+#include "waymark/pipeline/damage.h"
 #include "waymark/pipeline/packet_counter.h"
 #include "waymark/pipeline/protocols.h"
 #include "waymark/pipeline/run.h"
@@ -130,6 +132,7 @@ Result<ExplainedSource> explain_spe(const GivenRegisters& given) {
     spe::CommonExplanation common = spe::unit_explanation(input, input.explain());
     out.explanation = std::move(common.unit);
     out.undecided = std::move(common.undecided);
+    out.undecided_contents = std::move(common.undecided_contents);
     out.remarks = input.notes();
     spe::Registers::for_each(input.state().regs, [&](const auto& r) {
         if (input.given(r.name)) out.registers.push_back({std::string(r.name), to_value(r), {}, 8 * r.bytes});
@@ -208,25 +211,46 @@ public:
     std::uint64_t bytes = 0;
 };
 
+std::string not_measured(std::string_view unit, const std::string& why) {
+    return fmt::format("what {} takes was not measured: {}", unit, why);
+}
+
+/// A remark of a source on what it took, which no source has yet.
+void remark(std::vector<ExplainedSource>& all, ExplainedSource& to, std::string text) {
+    for (const ExplainedSource& o : all)
+        if (std::find(o.remarks.begin(), o.remarks.end(), text) != o.remarks.end()) return;
+    to.remarks.push_back(std::move(text));
+}
+
 /// What the trace of each explained source took.
 void measure(const pipeline::Session& session, std::vector<ExplainedSource>& out) {
     const auto sources = session.select({});
-    if (!sources) return;
+    if (!sources) {
+        if (!out.empty()) remark(out, out.front(), not_measured("an instruction", sources.error().message));
+        return;
+    }
     for (const pipeline::Source* source : *sources) {
         const auto it = std::find_if(out.begin(), out.end(), [&](const auto& o) { return o.source == source->name; });
         if (it == out.end() || !source->has_packets()) continue;
         PacketBytes packets;
         std::vector<std::unique_ptr<flow::Tee>> tees;
         const std::vector<const pipeline::Source*> alone{source};
-        static_cast<void>(pipeline::run(session, alone, [&](const pipeline::StreamInfo& stream) {
+        const pipeline::Report report = pipeline::run(session, alone, [&](const pipeline::StreamInfo& stream) {
             return pipeline::packet_consumer(stream, packets);
-        }));
+        });
+        const auto lacks = [&](const pipeline::Report& of) {
+            for (const std::string& why : pipeline::read_errors(session, of))
+                remark(out, *it,
+                       packets.bytes == 0 ? not_measured("an instruction", why)
+                                          : "what it took is measured on a part of the trace: " + why);
+        };
+        lacks(report);
+        if (packets.bytes == 0) continue;
         if (source->has_flow())
-            static_cast<void>(pipeline::run(session, alone, [&](const pipeline::StreamInfo& stream) {
+            lacks(pipeline::run(session, alone, [&](const pipeline::StreamInfo& stream) {
                 tees.push_back(std::make_unique<flow::Tee>([](Offset at) { return at.value; }, nullptr));
                 return pipeline::flow_consumer(stream, *tees.back(), pipeline::DecoderKind::fast);
             }));
-        if (packets.bytes == 0) continue;
         TraceCost cost;
         cost.unit = "instruction";
         cost.bytes = packets.bytes;
@@ -245,9 +269,30 @@ public:
     void consume(const dpu::Batch&) override {}
 };
 
-Result<ExplainedSource> explain_dpu_folder(const std::string& path, bool cost) {
+/// What the entries of a DPU's folder took; none: there is no entry.
+Result<std::optional<TraceCost>> dpu_cost(const std::string& path, std::vector<std::string>& remarks) {
     WM_ASSIGN_OR_RETURN(const DpuInput input, DpuInput::open(path));
-    const capture::DpuCapture& capture = input.capture();
+    EntryTotals sink;
+    WM_ASSIGN_OR_RETURN(const pipeline::DpuDecoded decoded,
+                        pipeline::decode_dpu(input.trace(), input.trace_bytes(), sink));
+    if (input.is_cut(decoded))
+        remarks.push_back("what it took is measured on a part of the trace: " + input.cut_text());
+    std::optional<TraceCost> out;
+    if (decoded.totals.entry_bytes == 0) return out;
+    TraceCost& c = out.emplace();
+    c.unit = "entry";
+    c.bytes = decoded.totals.entry_bytes;
+    std::size_t i = 0;
+    for (const std::string& name : protocol::names_of<dpu::Entries>()) {
+        const std::uint64_t n = decoded.totals.entries[i++];
+        if (n != 0) c.kinds.push_back({name, n, 0});
+        c.units += n;
+    }
+    return out;
+}
+
+Result<ExplainedSource> explain_dpu_folder(const std::string& path, bool cost) {
+    WM_ASSIGN_OR_RETURN(const capture::DpuCapture capture, capture::read_dpu_folder(path));
     ExplainedSource out;
     dpu::Registers registers;
     for (const capture::Register& r : capture.registers)
@@ -280,19 +325,10 @@ Result<ExplainedSource> explain_dpu_folder(const std::string& path, bool cost) {
     }
     out.explanation = dpu::explain(registers, options);
     if (!cost) return out;
-    EntryTotals sink;
-    WM_ASSIGN_OR_RETURN(const pipeline::DpuDecoded decoded,
-                        pipeline::decode_dpu(input.trace(), input.trace_bytes(), sink));
-    if (decoded.totals.entry_bytes == 0) return out;
-    TraceCost& c = out.cost.emplace();
-    c.unit = "entry";
-    c.bytes = decoded.totals.entry_bytes;
-    std::size_t i = 0;
-    for (const std::string& name : protocol::names_of<dpu::Entries>()) {
-        const std::uint64_t n = decoded.totals.entries[i++];
-        if (n != 0) c.kinds.push_back({name, n, 0});
-        c.units += n;
-    }
+    if (auto measured = dpu_cost(path, out.remarks))
+        out.cost = *std::move(measured);
+    else
+        out.remarks.push_back(not_measured("an entry", measured.error().message));
     return out;
 }
 
@@ -352,6 +388,10 @@ Result<std::vector<ExplainedSource>> explain_samples(const open::Container& cont
         c.bytes += s.totals.record_bytes;
         c.units += s.totals.records;
     }
+    for (const Error& error : totals.errors)
+        out.front().remarks.push_back(c.bytes == 0
+                                          ? not_measured("a sample", error.message)
+                                          : "what it took is measured on a part of the trace: " + error.message);
     // One unit of several events: which record is of which is not in the file.
     if (c.bytes != 0 && out.size() == 1) out.front().cost = std::move(c);
     return out;
@@ -391,6 +431,32 @@ Result<ExplainedSource> explain_settings(const std::vector<flow::RegisterSetting
     return out;
 }
 
+namespace {
+
+/// Whether the capture has bytes that may have come from the trace buffer of that name. Zeros are what a memory holds
+/// to which nothing was written.
+bool has_bytes_of(const capture::Capture& capture, const std::string& sink) {
+    const auto has = [](const capture::Buffer& buffer) {
+        const auto stream = capture::open_buffer(buffer);
+        if (!stream) return false;
+        std::array<std::uint8_t, 4096> piece{};
+        for (unsigned i = 0; i < 256; ++i) {
+            const auto n = (*stream)->read(piece);
+            if (!n || *n == 0) return false;
+            if (std::any_of(piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(*n),
+                            [](std::uint8_t byte) { return byte != 0; }))
+                return true;
+        }
+        return false;
+    };
+    const auto named = std::find_if(capture.buffers.begin(), capture.buffers.end(),
+                                    [&](const capture::Buffer& buffer) { return buffer.name == sink; });
+    if (named != capture.buffers.end()) return has(*named);
+    return std::any_of(capture.buffers.begin(), capture.buffers.end(), has);
+}
+
+}  // namespace
+
 std::vector<ExplainedSource> explained_sinks(const capture::Capture& capture) {
     std::vector<ExplainedSource> out;
     if (capture.path.filename() != "snapshot.ini" && capture.path.filename() != "contents.ini") return out;
@@ -403,7 +469,7 @@ std::vector<ExplainedSource> explained_sinks(const capture::Capture& capture) {
         for (const capture::Register& r : device.registers) registers.push_back({r.name, r.value, {}, 32});
         ExplainedSource unit;
         unit.source = device.name;
-        unit.explanation = sink::explain(*kind, registers);
+        unit.explanation = sink::explain(*kind, registers, has_bytes_of(capture, device.name));
         unit.registers = std::move(registers);
         out.push_back(std::move(unit));
     }

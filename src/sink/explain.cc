@@ -24,7 +24,8 @@ bool equal_letters(std::string_view a, std::string_view b) {
 
 class BufferExplainer {
 public:
-    BufferExplainer(SinkKind kind, const std::vector<RegisterValue>& registers) : kind_(kind), registers_(registers) {}
+    BufferExplainer(SinkKind kind, const std::vector<RegisterValue>& registers, bool saved)
+        : kind_(kind), registers_(registers), saved_(saved) {}
 
     protocol::UnitExplanation explain() {
         out_.unit = name(kind_);
@@ -56,25 +57,43 @@ private:
     void find(TraceEffect effect, std::string field, std::string text, std::string remedy, std::string section) {
         out_.findings.push_back({effect, std::move(field), std::move(text), std::move(remedy), std::move(section)});
     }
-    /// Whether the memory holds something, as far as the registers show it.
-    [[nodiscard]] std::optional<bool> holds_trace() const {
-        if (bit("STS", Sts::full)) return true;
+    [[nodiscard]] bool circular() const { return kind_ == SinkKind::etb11 || value("MODE") == 0; }
+    /// The registers show that trace was written. That none was they never show: reading makes RRP equal to RWP.
+    [[nodiscard]] bool shows_trace() const {
+        if (circular() && bit("STS", Sts::full)) return true;
         const auto written = value("RWP"), read = value("RRP");
-        if (!written || !read) return std::nullopt;
-        return *written != *read;
+        return written && read && *written != *read;
+    }
+    /// The registers show that no trace is there to be read.
+    [[nodiscard]] bool nothing_left() const {
+        const auto written = value("RWP");
+        return written && written == value("RRP") && value("STS") && !bit("STS", Sts::full);
     }
 
     void capture() {
         const auto ctl = asked("CTL");
         if (!ctl || (*ctl & Ctl::trace_capt_en) != 0) return;
+        const std::string remedy = saved_ ? "" : "program the other registers, then write 1 to CTL.TraceCaptEn";
         // Read after the stop it says nothing of the time before.
-        const bool after = holds_trace().value_or(false);
-        find(after ? TraceEffect::note : TraceEffect::stops, "CTL.TraceCaptEn",
-             after
-                 ? "CTL.TraceCaptEn is 0: capture was off when the registers were read; before that it was on, as RWP "
-                   "shows"
-                 : "CTL.TraceCaptEn is 0: capture is off, or was when the registers were read, and nothing was written",
-             after ? "" : "program the other registers, then write 1 to CTL.TraceCaptEn", "2.1");
+        if (shows_trace()) {
+            find(TraceEffect::note, "CTL.TraceCaptEn",
+                 fmt::format("CTL.TraceCaptEn is 0: capture was off when the registers were read; before that it was "
+                             "on, as {} shows",
+                             circular() && bit("STS", Sts::full) ? "STS.Full" : "RWP"),
+                 "", "2.1");
+        } else if (!saved_ && nothing_left()) {
+            find(TraceEffect::stops, "CTL.TraceCaptEn",
+                 "CTL.TraceCaptEn is 0: capture is off, or was when the registers were read, and nothing is left to "
+                 "read",
+                 remedy, "2.1");
+        } else {
+            if (!saved_)
+                for (const std::string_view name : {"RWP", "RRP", "STS"}) static_cast<void>(asked(name));
+            find(TraceEffect::note, "CTL.TraceCaptEn",
+                 "CTL.TraceCaptEn is 0: capture was off when the registers were read; they do not show whether it was "
+                 "on before",
+                 remedy, "2.1");
+        }
     }
 
     void stopped() {
@@ -91,8 +110,14 @@ private:
                  "FFCR.StopOnFl is 1 and the formatter has stopped (FFSR.FtStopped): a flush ended the capture",
                  "write 0 to FFCR.StopOnFl where flushes are to leave the capture on", "3.3");
         else if (ft_stopped && !by_trigger)
-            find(TraceEffect::stops, "FFSR.FtStopped",
-                 "FFSR.FtStopped is 1: the formatter has stopped and takes no trace",
+            find(!value("FFCR") ? TraceEffect::may
+                 : saved_       ? TraceEffect::note
+                                : TraceEffect::stops,
+                 "FFSR.FtStopped",
+                 value("FFCR")
+                     ? "FFSR.FtStopped is 1: the formatter has stopped and takes no trace"
+                     : "FFSR.FtStopped is 1: the formatter has stopped; FFCR, which says what stops it, is not "
+                       "given",
                  "write 0 to CTL.TraceCaptEn, wait for STS.TMCReady, and write 1 again", "3.3");
         if (bit("STS", Sts::mem_err))
             find(TraceEffect::stops, "STS.MemErr",
@@ -115,15 +140,21 @@ private:
         if (on && bit("STS", Sts::empty))
             find(
                 TraceEffect::may, "STS.Empty",
-                "STS.Empty is 1: capture is on, and no trace has come. Look at what is before the buffer: the ports of "
-                "the funnel, the replicator's filter, and the sources",
+                fmt::format("STS.Empty is 1: capture is on, and no trace had come when the registers were read{}. Look "
+                            "at what is before the buffer: the ports of the funnel, the replicator's filter, and the "
+                            "sources",
+                            circular() ? "" : ", or, in a FIFO mode, everything was read"),
                 "", "2.2");
-        else if (holds_trace() == false)
-            find(TraceEffect::may, "RWP", "RWP and RRP are equal and STS.Full is 0: nothing was written to the memory",
+        else if (nothing_left() && !saved_)
+            find(TraceEffect::may, "RWP",
+                 "RWP and RRP are equal and STS.Full is 0: nothing is left to read; nothing was written, or "
+                 "everything was read",
                  "", "2.4");
         if (bit("STS", Sts::full))
             find(TraceEffect::note, "STS.Full",
-                 "STS.Full is 1: the buffer wrapped, what was oldest is overwritten, and the oldest byte lies at RWP",
+                 fmt::format("STS.Full is 1: {}the buffer wrapped, what was oldest is overwritten, and the oldest byte "
+                             "lies at RWP",
+                             circular() ? "" : "in circular mode "),
                  "", "2.2");
     }
 
@@ -161,6 +192,7 @@ private:
 
     SinkKind kind_;
     const std::vector<RegisterValue>& registers_;
+    bool saved_;
     protocol::UnitExplanation out_;
 };
 
@@ -179,8 +211,8 @@ std::optional<SinkKind> kind_of(std::string_view type) {
     return std::nullopt;
 }
 
-protocol::UnitExplanation explain(SinkKind kind, const std::vector<RegisterValue>& registers) {
-    return BufferExplainer(kind, registers).explain();
+protocol::UnitExplanation explain(SinkKind kind, const std::vector<RegisterValue>& registers, bool saved) {
+    return BufferExplainer(kind, registers, saved).explain();
 }
 
 }  // namespace waymark::sink

@@ -298,7 +298,7 @@ public:
             if (f.effect == protocol::TraceEffect::stops) f.effect = protocol::TraceEffect::note;
         lift();
         contents();
-        return {std::move(out_), std::move(undecided_)};
+        return {std::move(out_), std::move(undecided_), std::move(undecided_contents_)};
     }
 
 private:
@@ -359,6 +359,7 @@ private:
     void contents() {
         const auto row = [&](std::string what, bool traced, std::string text, std::string field) {
             out_.contents.push_back({std::move(what), traced, std::move(text), std::move(field)});
+            undecided_contents_.emplace_back();
         };
         row("PC, events, type", true, "with total and issue latency; target addresses of branches", "");
         row("data addresses", true, "of loads and stores, with the latency of translation", "");
@@ -367,6 +368,7 @@ private:
         // Of the levels at which samples may be taken; of all, where there is none.
         const auto asked = [&](std::string what, auto&& of, std::string field) {
             std::string at, none;
+            std::vector<std::string> open;
             bool any = false;
             for (const Level& level : e_.levels) {
                 if (!level.samples() && e_.samples()) continue;
@@ -374,8 +376,13 @@ private:
                 std::string& text = here ? at : none;
                 text += fmt::format("{}EL{}: {}", text.empty() ? "" : "; ", level.el, why_text(input_, why));
                 any |= here;
+                for (const Fact& fact : why.facts)
+                    if (!here && !fact.name.empty() && of_register(fact.name) && !input_.field_given(fact.name) &&
+                        std::find(open.begin(), open.end(), fact.name) == open.end())
+                        open.emplace_back(fact.name);
             }
-            row(std::move(what), any, any ? at : none, std::move(field));
+            row(std::move(what), any, any ? at : open.empty() ? none : "", std::move(field));
+            if (!any) undecided_contents_.back() = std::move(open);
         };
         asked(
             "physical addresses",
@@ -398,7 +405,7 @@ private:
     const State& s_;
     const Explanation& e_;
     protocol::UnitExplanation out_;
-    std::vector<std::vector<std::string>> undecided_;
+    std::vector<std::vector<std::string>> undecided_, undecided_contents_;
 };
 
 }  // namespace

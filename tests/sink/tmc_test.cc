@@ -198,6 +198,37 @@ TEST(Tmc, MarksAWrapWithABarrier) {
     EXPECT_TRUE(std::equal(barrier.begin(), barrier.end(), bytes.begin()));
 }
 
+/// What was not given is not known, and a buffer that was read looks like one to which nothing was written.
+TEST(TmcExplanation, ConcludesNothingFromRegistersNotGiven) {
+    const auto explained = [](const std::vector<RegisterValue>& registers, bool saved) {
+        const auto e = explain(SinkKind::etf, registers, saved);
+        std::string out;
+        for (const auto& f : e.findings) {
+            out += std::string(protocol::name(f.effect)) + " " + f.field + "; ";
+            EXPECT_EQ(f.text.find("nothing was written to"), std::string::npos) << f.text;
+            EXPECT_EQ(f.text.find("and nothing was written"), std::string::npos) << f.text;
+        }
+        out += "not given:";
+        for (const std::string& name : e.undecided) out += " " + name;
+        return out;
+    };
+    const RegisterValue ctl{"CTL", 0, {}, 32}, ffcr{"FFCR", 1, {}, 32}, mode{"MODE", 0, {}, 32},
+        rwp{"RWP", 0x150, {}, 32}, rrp{"RRP", 0x150, {}, 32}, sts{"STS", 0xc, {}, 32}, full{"STS", 1, {}, 32},
+        stopped{"FFSR", 2, {}, 32}, on{"CTL", 1, {}, 32};
+    EXPECT_EQ(explained({ctl, ffcr}, false), "note CTL.TraceCaptEn; not given: RWP RRP STS MODE");
+    EXPECT_EQ(explained({ctl, ffcr, mode}, true), "note CTL.TraceCaptEn; not given:");
+    EXPECT_EQ(explained({ctl, ffcr, mode, rwp, rrp}, false), "note CTL.TraceCaptEn; not given: STS");
+    EXPECT_EQ(explained({ctl, ffcr, mode, rwp, rrp, sts}, false), "stops CTL.TraceCaptEn; may RWP; not given:");
+    EXPECT_EQ(explained({ctl, ffcr, mode, rwp, rrp, sts}, true), "note CTL.TraceCaptEn; not given:");
+    // In a FIFO mode, STS.Full says how full it is: nothing wrapped.
+    EXPECT_EQ(explained({ctl, ffcr, full}, true), "note CTL.TraceCaptEn; note STS.Full; not given: MODE");
+    EXPECT_NE(explain(SinkKind::etf, {on, ffcr, full}).findings.at(0).text.find("in circular mode"), std::string::npos);
+    // What stopped the formatter is in FFCR.
+    EXPECT_EQ(explained({on, mode, stopped}, false), "may FFSR.FtStopped; not given:");
+    EXPECT_EQ(explained({on, mode, ffcr, stopped}, false), "stops FFSR.FtStopped; not given:");
+    EXPECT_EQ(explained({on, mode, ffcr, stopped}, true), "note FFSR.FtStopped; not given:");
+}
+
 /// The explanation of a model's registers names the field.
 TEST(TmcExplanation, NamesTheField) {
     const auto fields = [](const Tmc& tmc, SinkKind kind) {

@@ -41,7 +41,10 @@ struct ExplainedSource {
     std::optional<TraceCost> cost{};   ///< measured; none: there is no trace, or it was not asked for
     /// Of each level: registers that decide for it alone whether there is trace, and were not given; empty: none is.
     std::vector<std::vector<std::string>> undecided{};
-    std::vector<std::string> remarks{};  ///< on how the registers were read, a sentence each
+    /// Of each content: registers that decide whether it is in the trace, and were not given; empty: none is.
+    std::vector<std::vector<std::string>> undecided_contents{};
+    /// On how the registers were read, and on what kept the cost from being measured in full; a sentence each.
+    std::vector<std::string> remarks{};
 };
 
 /// Registers as people give them: files of them, and settings besides.
@@ -68,8 +71,8 @@ struct GivenRegisters {
 [[nodiscard]] std::vector<ExplainedSource> explained_sinks(const capture::Capture& capture);
 
 /// Every source of a capture whose unit is explained, by the registers that the capture gives; of SPE by what the event
-/// of perf asks for. `cost`: reads the trace, and measures. Errors: as open_capture(); `unsupported`: it has no such
-/// source.
+/// of perf asks for. `cost`: reads the trace, and measures; what keeps it from that is a remark. Errors: as
+/// open_capture(); `unsupported`: it has no such source.
 [[nodiscard]] Result<std::vector<ExplainedSource>> explain_capture(const std::string& path, bool cost,
                                                                    const std::function<void(const std::string&)>& note);
 

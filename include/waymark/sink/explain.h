@@ -15,7 +15,9 @@ namespace waymark::sink {
 [[nodiscard]] std::optional<SinkKind> kind_of(std::string_view type);
 
 /// Sections are of docs/spec/tmc.md. Registers have the names that Tmc::register_name gives, in any case. What is not
-/// given is not judged.
-[[nodiscard]] protocol::UnitExplanation explain(SinkKind kind, const std::vector<RegisterValue>& registers);
+/// given is not judged. `saved`: bytes are at hand that may have come from this buffer, so that capture was on before
+/// the registers were read.
+[[nodiscard]] protocol::UnitExplanation explain(SinkKind kind, const std::vector<RegisterValue>& registers,
+                                                bool saved = false);
 
 }  // namespace waymark::sink

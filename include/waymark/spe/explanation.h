@@ -60,10 +60,12 @@ private:
 /// The answer for reading, in lines of which each has its section of docs/spec/spe.md.
 [[nodiscard]] std::string explanation_text(const ExplainInput& input, const Explanation& explanation);
 /// The same in the words that all units have. A condition that a register decides which was not given is no obstacle;
-/// the register is among the undecided, of all levels or of one.
+/// the register is among the undecided, of all levels or of one. What a register keeps out of records which was not
+/// given is not known either.
 struct CommonExplanation {
     protocol::UnitExplanation unit;
-    std::vector<std::vector<std::string>> undecided;  ///< of each level
+    std::vector<std::vector<std::string>> undecided;           ///< of each level
+    std::vector<std::vector<std::string>> undecided_contents;  ///< of each content
 };
 [[nodiscard]] CommonExplanation unit_explanation(const ExplainInput& input, const Explanation& explanation);
 /// The same as one JSON object, ended by a line feed.
