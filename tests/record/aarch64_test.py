@@ -231,7 +231,7 @@ class Aarch64(unittest.TestCase):
                 self.assertIn(text, done.stderr)
                 self.assertFalse((self.folder / "refused").exists())
         for program, text in ((self.folder, "no regular file"), (self.folder / "nowhere", "no such file"),
-                              (sys.executable, "is a program for another machine")):
+                              (sys.executable, "but Arm (40) or AArch64 (183) was expected")):
             done = run(WAYMARK, "record", "--from-start", "-o", self.folder / "refused", "--", program)
             self.assertEqual(done.returncode, 3, done.stderr)
             self.assertIn(text, done.stderr)

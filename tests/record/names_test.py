@@ -118,7 +118,8 @@ class Names(unittest.TestCase):
 
     @staticmethod
     def record(out, *program, options=()):
-        done = run(WAYMARK, "record", "--from-start", "-o", out, *options, "--", *program)
+        begin = () if "--start-at" in options else ("--from-start",)
+        done = run(WAYMARK, "record", *begin, "-o", out, *options, "--", *program)
         assert done.returncode == 0, done.stdout + done.stderr
         return out
 
