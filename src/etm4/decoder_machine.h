@@ -82,9 +82,10 @@ public:
     void reset(GapReason why) { parser_.reset(why); }
     void finish() {
         parser_.finish();
+        end_of_flow(parser_.offset());
         if (committed_.overflow_pending())
             elements_.event(parser_.offset(), flow::Mark{flow::Mark::Kind::overflow_at_end, 0, 0});
-        end_of_flow(parser_.offset(), false);
+        committed_.set_overflow(false);
         synchronisation_.lost_until(parser_.offset(), report_);
         synchronisation_.lose(parser_.offset(), GapReason::unsynchronised);
         out_.flush();
@@ -110,7 +111,8 @@ public:
         if (synchronisation_.synchronised()) add(p, at);
     }
     void operator()(const Gap& gap) {
-        end_of_flow(gap.first, false);
+        end_of_flow(gap.first);
+        committed_.set_overflow(false);
         synchronisation_.lost_until(gap.first, report_);
         report_(gap);
         elements_.forget();
@@ -124,7 +126,8 @@ public:
         ++packets_;
         if (synchronisation_.synchronised()) {
             if (!contradicts(p, assembler_, waiting_.depth())) return add(p, at);
-            end_of_flow(at.first, false);
+            end_of_flow(at.first);
+            committed_.set_overflow(false);
         } else {
             if (!synchronisation_.waits_for_info()) return;
             synchronisation_.info(at, report_);
@@ -291,7 +294,8 @@ private:
         }
         if (possible) [[likely]]
             return;
-        end_of_flow(at.first, false);
+        end_of_flow(at.first);
+        committed_.set_overflow(false);
         synchronisation_.lose(at.first, GapReason::malformed_packet);
     }
     /// An element that needs an A-sync and no Trace Info.
@@ -303,14 +307,15 @@ private:
     void discard(Extent at, bool overflow) {
         ++packets_;
         if (!synchronisation_.synchronised()) return;
-        end_of_flow(at.first, overflow);
+        end_of_flow(at.first);
+        if (overflow) committed_.set_overflow(true);
         synchronisation_.lose(at.end(), GapReason::unsynchronised);
     }
-    void end_of_flow(Offset at, bool overflow) {
+    void end_of_flow(Offset at) {
         const std::uint64_t lost = waiting_.discard(Deliver{committed_}) + (assembler_.pending() ? 1 : 0);
         if (lost != 0) elements_.event(at, flow::Mark{flow::Mark::Kind::uncommitted, lost, 0});
         assembler_.forget();
-        committed_.forget(overflow);
+        committed_.forget();
     }
 
     /// The bytes that `take` looks at, at most, from the first one of a packet on: an atom, a cycle count, an address;

@@ -1,6 +1,6 @@
-/// What both decoders share: which elements a packet adds (docs/spec/etm4.md, 14, step 4), and what each element does
-/// once it is committed (steps 6 to 8, sections 9 to 11). They differ in how elements wait for their commit, and in how
-/// the program is walked (follow::ReferenceFollower, follow::Follower).
+/// Of the fast decoder: which elements a packet adds (docs/spec/etm4.md, 14, step 4), what each element does once it is
+/// committed (steps 6 to 8, sections 9 to 11), and synchronisation (steps 1 to 3). The reference decoder has its own
+/// code for all of these.
 #pragma once
 
 #include <cstdint>
@@ -399,7 +399,7 @@ struct CommittedState {
     follow::TimeOrder times;
 };
 
-/// `Follower`: follow::ReferenceFollower or follow::Follower<Out>.
+/// `Follower`: follow::Follower<Out>.
 template <class Follower, class Out>
 class Committed : private CommittedState {
 public:
@@ -414,14 +414,17 @@ public:
 
     /// The first Trace Info after a loss of synchronisation came.
     void synchronised() { begins = true; }
-    /// What waits will never be committed, and where execution is is unknown.
-    void forget(bool overflow) {
+    /// What waits will never be committed, and where execution is is unknown. An overflow stays: the next Trace On
+    /// follows it.
+    void forget() {
+        const bool overflow = overflowed;
         State::operator=({});
         overflowed = overflow;
         follower_.forget();
         elements_.forget();
     }
     [[nodiscard]] bool overflow_pending() const { return overflowed; }
+    void set_overflow(bool overflow) { overflowed = overflow; }
 
     WM_INLINE void operator()(Offset at, const follow::Outcomes& outcomes) {
         for (unsigned i = 0; i < outcomes.count; ++i)
@@ -467,7 +470,10 @@ public:
     [[nodiscard]] WM_INLINE bool plain(const flow::Timestamp& timestamp) { return times.plain(timestamp); }
     void commit(Offset at, const element::CycleCount& e) { elements_.event(at, flow_of(e)); }
     void commit(Offset at, const element::Mark& e) {
-        if (e.mark.kind == flow::Mark::Kind::transaction_failed) follower_.leave();
+        if (e.mark.kind == flow::Mark::Kind::transaction_failed) {
+            address_waits = false;
+            follower_.leave();
+        }
         elements_.event(at, e.mark);
     }
 
@@ -476,6 +482,7 @@ public:
         flow::Exception out = to_flow(e, config_);
         if (!e.address) {  // PE reset
             elements_.event(at, out);
+            address_waits = false;
             return follower_.lose();
         }
         if (!e.at_branch_target) (void)ready(at);
@@ -483,7 +490,7 @@ public:
         if (config_.profile != CoreProfile::m || e.address->address.value != no_return_address) {
             last = e.address.value();
             const follow::Place to = place_of(last, sf);
-            out.preferred_return = to.address;
+            out.preferred_return = whole(last);
             if (e.at_branch_target) {
                 if (context_known) {
                     follower_.expect(to, at);
@@ -512,9 +519,9 @@ public:
         if (!known || !e.count || !follow_count(*e.count, to, at)) {
             const std::uint64_t count = e.count.value_or(0);
             if (known)
-                elements_.event(at, flow::Untraced{follower_.place().address, to.address, count, true});
+                elements_.event(at, flow::Untraced{follower_.place().address, whole(last), count, true});
             else
-                elements_.event(at, flow::Untraced{{}, to.address, count, false});
+                elements_.event(at, flow::Untraced{{}, whole(last), count, false});
         }
         follower_.leave();
         if (e.context) set_context(at, *e.context);
@@ -543,7 +550,7 @@ public:
         }
         // The trace is believed: this one instruction was executed.
         begin(at);
-        follower_.go(source, context, at);
+        go_to(source, at);
         const follow::Walk one = follow::walk(code_, space, source, rules_.walk);
         if (one.end == follow::WalkEnd::waypoint && one.instructions == 1) {
             follower_.atom(true, at);
@@ -585,6 +592,15 @@ private:
             return elements_.context(at, context);
         follower_.go(place_of(last, sf), context, at);
     }
+    /// No address element says that execution is there: pushes stay forbidden if they are.
+    void go_to(const follow::Place& place, Offset at) {
+        follower_.go(place, context, at);
+        if (!may_push) follower_.forbid_pushes();
+    }
+    /// An address, of which no bit is dropped while the width of addresses is not known.
+    [[nodiscard]] Address whole(const KnownAddress& place) const {
+        return context_known ? place_of(place, sf).address : place.address;
+    }
     void set_context(Offset at, const ContextFields& fields) {
         begin(at);
         const bool width_changes = context_known && fields.sf != sf;
@@ -593,7 +609,9 @@ private:
         sf = fields.sf;
         if (std::exchange(address_waits, false)) return go(at);
         follower_.set_context(context, at);
-        if (width_changes && follower_.known()) go(at);
+        // The place stays; IS of the last address separates A32 and T32.
+        if (width_changes && follower_.known())
+            go_to(place_of({.address = follower_.place().address, .is1 = last.is1}, sf), at);
     }
     /// The branch that was taken last, if it is no exception return. Units also send the address it goes to first, and
     /// then it is not known here.
@@ -645,18 +663,22 @@ private:
             count -= walked.instructions;
             from = {walked.after, from.isa};
         }
-        const bool whole = walked.end == follow::WalkEnd::waypoint && walked.instructions == count;
-        if (!whole) {
+        const bool ends = walked.end == follow::WalkEnd::waypoint && walked.instructions == count;
+        if (!ends) {
             if (walked.instructions < count || to.address < from.address || to.isa != from.isa) return false;
             const follow::Walk part =
                 follow::walk_to(code_, space, from, to.address, follow::Stop::before, rules_.walk);
             if (part.end != follow::WalkEnd::arrived || part.instructions != count) return false;
         }
+        // What is no branch leads to the next instruction only.
+        if (ends && walked.instruction.waypoint == isa::Waypoint::barrier &&
+            to != follow::Place{walked.after, from.isa})
+            return false;
         // Whether a branch to the next instruction was taken does not show.
-        if (whole && walked.instruction.conditional && walked.instruction.target == walked.after) return false;
+        if (ends && walked.instruction.conditional && walked.instruction.target == walked.after) return false;
         for (unsigned i = 0; i < barriers; ++i) follower_.atom(true, at);
-        const bool passes = whole && walked.instruction.conditional && walked.after == to.address;
-        if (!whole)
+        const bool passes = ends && walked.instruction.conditional && walked.after == to.address;
+        if (!ends)
             follower_.walk_to(to.address, follow::Stop::before, at);
         else if (walked.instruction.waypoint == isa::Waypoint::barrier || passes)
             follower_.atom(!passes, at);
@@ -673,7 +695,7 @@ private:
     Follower& follower_;
 };
 
-// ---- synchronisation (steps 1 to 3), for both
+// ---- synchronisation (steps 1 to 3)
 
 /// Elements that may wait at once: a unit with more is none, and a damaged MAXSPEC must not take all memory.
 inline constexpr std::size_t most_waiting = std::size_t{1} << 20;

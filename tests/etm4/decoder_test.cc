@@ -912,5 +912,106 @@ TEST_F(Etm4Elements, NothingIsPushedBetweenTraceInfoAndAddress) {
     }
 }
 
+// Step 6: a context of another width leaves execution where it is.
+TEST_F(Etm4Elements, AContextOfAnotherWidthMovesNothing) {
+    begin(test::etmv4());
+    atoms({false});
+    Context narrow;
+    narrow.has_payload = true;
+    narrow.ns = true;
+    narrow.el = 1;
+    add(narrow);
+    atoms({true});
+    const Lines out = lines();
+    EXPECT_EQ(out.at(0), range(0x1000, 0x1008, "N"));
+    EXPECT_TRUE(std::none_of(out.begin() + 1, out.end(),
+                             [](const std::string& line) { return line.find("1000") != std::string::npos; }));
+}
+
+// Section 10: a Q whose last instruction is no branch ends at the next one, or its way is unknown.
+TEST_F(Etm4Elements, AQThatEndsAtABarrierGoesOnBehindIt) {
+    for (const std::uint64_t to : {0x1024U, 0x102cU}) {
+        begin(test::ete());
+        address(0x1020);
+        add(Q{.address = {to, 4, false}, .count = 1, .type = 0xa});
+        const Lines out = lines();
+        EXPECT_EQ(std::count(out.begin(), out.end(), range(0x1020, 0x1024, "E")), to == 0x1024 ? 1 : 0);
+    }
+}
+
+// Section 4, "Later Trace Info": pushes are forbidden until an address comes, and a Source Address is none.
+TEST_F(Etm4Elements, ASourceAddressAllowsNoPushes) {
+    for (const bool forbidden : {false, true}) {
+        Config config = test::ete();
+        config.return_stack = true;
+        begin(config);
+        if (forbidden) {
+            add(ASync{});
+            add(TraceInfo{});
+        }
+        add(TraceOn{});
+        add(LongSourceAddress{{0x100c, 4, false}});  // bl 1020
+        atoms({true, true, true});                   // isb, tstart, br
+        atoms({true});                               // at 1010, if that was pushed
+        const Lines out = lines();
+        EXPECT_EQ(std::count(out.begin(), out.end(), range(0x1010, 0x1014, "E")), forbidden ? 0 : 1);
+    }
+}
+
+// The next Trace On follows the overflow, whatever else is lost before it.
+TEST_F(Etm4Elements, ADiscardDoesNotEndAnOverflow) {
+    begin(test::etmv4());
+    for (const bool overflow : {true, false}) {
+        if (overflow)
+            add(Overflow{});
+        else
+            add(Discard{});
+        add(ASync{});
+        add(TraceInfo{});
+    }
+    add(TraceOn{});
+    EXPECT_EQ(lines().back(), "trace on " + std::to_string(static_cast<unsigned>(flow::TraceOnReason::overflow)));
+}
+
+// Before any context the width of addresses is not known.
+TEST_F(Etm4Elements, BeforeAContextAddressesAreWhole) {
+    config_ = test::ete();
+    for (const bool q : {false, true}) {
+        stream_.clear();
+        add(ASync{});
+        add(TraceInfo{});
+        if (q)
+            add(Q{.address = {}, .count = 3, .type = 0xc});
+        else
+            exception(0x0e);
+        address(0xffff'ffc0'0008'3c00);
+        const std::vector<Element> elements = test::decode<ReferenceDecoder>(stream_, config_, memory_);
+        test::expect_all_agree(elements, stream_, config_, memory_);
+        EXPECT_TRUE(std::any_of(elements.begin(), elements.end(), [](const Element& e) {
+            return to_text(e).find("ffffffc000083c00") != std::string::npos;
+        }));
+    }
+}
+
+// An address that no context explained is not where execution goes on after a reset.
+TEST_F(Etm4Elements, AnAddressWithoutAContextEndsAtAReset) {
+    config_ = test::ete();
+    for (const unsigned type : {0x00U, 0x18U}) {
+        stream_.clear();
+        add(ASync{});
+        add(TraceInfo{});
+        address(0x1000);
+        exception(type);
+        Context context;
+        context.has_payload = context.sf = context.ns = true;
+        add(context);
+        atoms({true});
+        const std::vector<Element> elements = test::decode<ReferenceDecoder>(stream_, config_, memory_);
+        test::expect_all_agree(elements, stream_, config_, memory_);
+        EXPECT_TRUE(
+            std::none_of(elements.begin(), elements.end(), [](const Element& e) { return e.kind == Kind::range; }));
+    }
+}
+
 }  // namespace
 }  // namespace waymark::etm4
