@@ -59,13 +59,16 @@ waymark::Status choose_unit(RecordOptions& options) {
             const bool for_perf = only == &options.spe_only && PerfRecordOptions::shared_with_spe(option->get_name());
             const bool shared = is_cortex_m && CortexMRecordOptions::shares(option->get_name());
             if (!is_it && !shared && option->count() != 0 && !(for_perf && !is_dpu && options.perf.chosen()))
-                return Error{Errc::usage, fmt::format("{} goes only with --unit {}{}", option->get_name(), unit,
+                return Error{Errc::usage, fmt::format("{} goes with --unit {}{} only", option->get_name(), unit,
                                                       for_perf ? " and --as perf" : "")};
         }
     for (const CLI::Option* const option : {options.buffer_option, options.registers_option})
-        if ((is_spe || is_cortex_m) && option->count() != 0)
-            return Error{Errc::usage, fmt::format("{} goes with --unit {} and dpu only", option->get_name(),
-                                                  pipeline::flow_unit_names())};
+        if ((is_spe || is_cortex_m) && option->count() != 0) {
+            std::string units = pipeline::flow_unit_names();
+            constexpr std::string_view last = " and ";
+            if (const auto at = units.rfind(last); at != units.npos) units.replace(at, last.size(), ", ");
+            return Error{Errc::usage, fmt::format("{} goes with --unit {} and dpu only", option->get_name(), units)};
+        }
     return options.perf.check();
 }
 
