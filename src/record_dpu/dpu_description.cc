@@ -18,22 +18,26 @@ namespace waymark::record {
 using namespace happened;
 using dpu::EventWire;
 
+std::vector<std::string> class_names(const dpu::EonceSetup& setup) {
+    std::vector<std::string> out;
+    for (const auto& [on, name] : {std::pair{setup.tchof, "TCHOF"},
+                                   {setup.tint, "TINT"},
+                                   {setup.texec, "TEXEC"},
+                                   {setup.tmark, "TMARK"},
+                                   {setup.tloop, "TLOOP"},
+                                   {setup.tsub, "TSUB"},
+                                   {setup.trte, "TRTE"}})
+        if (on) out.emplace_back(name);
+    return out;
+}
+
 Status DpuRecorder::describe() {
     capture::DpuCapture c;
     c.layout = std::string(dpu::layout_name);
     c.buffer = options_.folder / dpu_buffer_file;
     if (nexus_file_ >= 0) c.nexus = options_.folder / dpu_nexus_file;
     unit_->describe(c);
-    std::vector<std::string>& classes = c.eonce_classes.emplace();
-    const dpu::EonceSetup& e = options_.eonce;
-    for (const auto& [on, name] : {std::pair{e.tchof, "TCHOF"},
-                                   {e.tint, "TINT"},
-                                   {e.texec, "TEXEC"},
-                                   {e.tmark, "TMARK"},
-                                   {e.tloop, "TLOOP"},
-                                   {e.tsub, "TSUB"},
-                                   {e.trte, "TRTE"}})
-        if (on) classes.emplace_back(name);
+    c.eonce_classes = class_names(options_.eonce);
     c.eonce_counters = 0;
     std::vector<std::string>& driven = c.driven.emplace();
     for (const EventWire wire : driven_wires()) driven.emplace_back(dpu::name(wire));

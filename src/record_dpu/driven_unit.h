@@ -155,4 +155,7 @@ private:
 /// Numbers of a line of truth.txt.
 [[nodiscard]] std::string counts_text(const Happened& happened);
 
+/// The classes of items that the EOnCE traces, by the names of the bits of TB_CTRL: `TCHOF`.
+[[nodiscard]] std::vector<std::string> class_names(const dpu::EonceSetup& setup);
+
 }  // namespace waymark::record

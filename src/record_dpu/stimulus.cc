@@ -11,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "driven_unit.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/capture/ini_value.h"
 #include "waymark/core/numbers.h"
@@ -537,17 +538,8 @@ private:
                                      sends_messages_ ? std::optional(f.nexus_bytes) : std::nullopt});
         c.history = capture::DpuCounterHistory{history_.partial, history_.changed, history_.rewritten};
         c.lines_written = model_.counts().lines_written;
-        std::vector<std::string>& classes = c.eonce_classes.emplace();
-        const dpu::EonceSetup& e = config_.eonce;
-        for (const auto& [on, name] : {std::pair{e.tchof, "TCHOF"},
-                                       {e.tint, "TINT"},
-                                       {e.texec, "TEXEC"},
-                                       {e.tmark, "TMARK"},
-                                       {e.tloop, "TLOOP"},
-                                       {e.tsub, "TSUB"},
-                                       {e.trte, "TRTE"}})
-            if (on) classes.emplace_back(name);
-        c.eonce_counters = e.counters();
+        c.eonce_classes = class_names(config_.eonce);
+        c.eonce_counters = config_.eonce.counters();
         std::vector<std::string>& driven = c.driven.emplace();
         for (std::size_t i = 0; i < dpu::event_wires; ++i) {
             const auto wire = static_cast<EventWire>(i);
