@@ -42,7 +42,8 @@ Result<View> loop_view(const Answers& answers, const LoopOptions& options) {
         costs |= !l.costs.empty();
     }
     if (rows.empty() && any)
-        return Error{Errc::not_found, fmt::format("{}: {}: no loop of it ran", chosen.options(), answers.capture)};
+        return Error{Errc::not_found,
+                     fmt::format("{}: {}: no loop of this code ran", chosen.options(), answers.capture)};
     if (rows.empty()) return Error{Errc::not_found, fmt::format("{}: {}", answers.capture, why_no_loop(answers))};
     // Loops lie in one another, so their costs do not add up to a whole; shares are of all that ran.
     std::uint64_t all = 0;

@@ -378,14 +378,14 @@ private:
         config_.address_bytes = config_.profile == CoreProfile::m ? 4 : 8;
     }
     void cycles(const Likeness& p) {
-        const bool told = p.info.has_value(), on = told && p.info->cycle_counting();
+        const bool has_info = p.info.has_value(), on = has_info && p.info->cycle_counting();
         // One damaged byte looks like one packet.
         constexpr std::uint64_t more_than_damage = 2;
-        config_.cycle_counting = on || p.cycle_counts >= (told ? more_than_damage : 1);
+        config_.cycle_counting = on || p.cycle_counts >= (has_info ? more_than_damage : 1);
         const std::string packets = counted(p.cycle_counts, "cycle count packet");
-        if (told && (on || p.cycle_counts == 0))
+        if (has_info && (on || p.cycle_counts == 0))
             add("cycle counts", on ? "yes" : "no", Certainty::proven, "the Trace Info packets say so");
-        else if (told)
+        else if (has_info)
             add("cycle counts", config_.cycle_counting ? "yes" : "no", Certainty::likely,
                 fmt::format("{}, but the Trace Info packets say no: one of them is damage", packets));
         else

@@ -16,7 +16,7 @@ volatile std::sig_atomic_t child = 0;
 volatile std::sig_atomic_t interrupt = 0, received_signals = 0;
 
 /// A terminal sends its signals to the program too; what came otherwise is passed on. The second one means it, and the
-/// third one means this process, whatever it does.
+/// third one ends this process at once.
 void pass_on(int number, siginfo_t* info, void*) {
     received_signals = received_signals + 1;
     interrupt = number;

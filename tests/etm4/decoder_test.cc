@@ -958,7 +958,7 @@ TEST_F(Etm4Elements, ASourceAddressAllowsNoPushes) {
     }
 }
 
-// The next Trace On follows the overflow, whatever else is lost before it.
+// The next Trace On follows the overflow, also where other trace is lost before it.
 TEST_F(Etm4Elements, ADiscardDoesNotEndAnOverflow) {
     begin(test::etmv4());
     for (const bool overflow : {true, false}) {

@@ -183,7 +183,7 @@ class Itm(unittest.TestCase):
         out = self.record("m33", "--unit", "mtb,itm", "--mtb-size", "1024")
         done = run(WAYMARK, "verify", out, "--source", "MTB_0")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        # Nothing says what an ITM should have sent: it is not compared, and that is said.
+        # Nothing says what an ITM should have sent, so verify reports that it compared nothing.
         done = run(WAYMARK, "verify", out)
         self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
         self.assertIn("source MTB_0: equal", done.stdout)

@@ -4,7 +4,7 @@
     silence_test.py WAYMARK SOURCE_DIR
 
 Where `record --registers` can program the mistake, the capture is what the modelled unit made of it. The others are a
-recording whose registers are those of a unit that was left so, with the empty buffer that it leaves.
+recording with the registers and the empty buffer that such a unit leaves.
 """
 import json
 import pathlib

@@ -109,7 +109,7 @@ TEST(Tmc, StopsAfterTheCountOfTheTrigger) {
     }
 }
 
-/// Bytes are conserved and keep their order, whatever the program: all without a wrap, the newest with one.
+/// Bytes are conserved and keep their order in every program: all bytes without a wrap, the newest bytes with one.
 TEST(Tmc, KeepsBytesInOrder) {
     std::mt19937_64 random(11);
     for (unsigned round = 0; round < 300; ++round) {

@@ -27,7 +27,7 @@ export interface Place {
     to?: number;
     metric?: number;
     context?: number;
-    /// Stepping: the source of program flow, and the instructions of it that ran before the shown one.
+    /// Stepping: the source of program flow, and the number of its instructions that ran before the shown instruction.
     stream?: number;
     step?: number;
     query?: string;
