@@ -14,6 +14,7 @@
 #include "driven_unit.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/capture/ini_value.h"
+#include "waymark/capture/placed_file.h"
 #include "waymark/core/numbers.h"
 #include "waymark/core/wire.h"
 #include "waymark/dpu/events.h"
@@ -586,29 +587,22 @@ Result<DpuStimulus> read_stimulus(std::string_view text) { return StimulusReader
 Result<StimulusRun> run_stimulus(const dpu::RegisterProgram& program, const DpuStimulus& stimulus,
                                  const std::filesystem::path& folder) {
     std::error_code error;
-    const bool was_there = std::filesystem::exists(folder, error);
-    if (was_there && !std::filesystem::is_empty(folder, error))
+    if (std::filesystem::exists(folder, error) && !std::filesystem::is_empty(folder, error))
         return Error{Errc::usage, fmt::format("{} is there and not empty; name a new folder", folder.string())};
-    std::filesystem::create_directories(folder, error);
+    if (folder.has_parent_path()) std::filesystem::create_directories(folder.parent_path(), error);
     if (error) return Error{Errc::unreadable, fmt::format("cannot create {}: {}", folder.string(), error.message())};
+    WM_ASSIGN_OR_RETURN(const auto placed, capture::PlacedFolder::open(folder.string()));
     dpu::RegisterProgram all = program;
     for (const StimulusStep& step : stimulus.steps) all.insert(all.end(), step.writes.begin(), step.writes.end());
     dpu::ModelConfig config = dpu::config_for(all, stimulus.eonce);
     config.eonce.tcount = stimulus.tcount;
     config.eonce.tcntext = stimulus.tcntext;
-    const auto made = [&]() -> Result<StimulusRun> {
-        WM_RETURN_IF_ERROR(config.check());
-        StimulusRunner runner(program, stimulus, config);
-        WM_RETURN_IF_ERROR(runner.run());
-        WM_RETURN_IF_ERROR(runner.write(folder));
-        return std::move(runner.result);
-    }();
-    if (!made) {
-        for (const char* const file : {"vtb.bin", "nexus.bin", "dpu.ini"})
-            std::filesystem::remove(folder / file, error);
-        if (!was_there) std::filesystem::remove(folder, error);
-    }
-    return made;
+    WM_RETURN_IF_ERROR(config.check());
+    StimulusRunner runner(program, stimulus, config);
+    WM_RETURN_IF_ERROR(runner.run());
+    if (Status written = runner.write(placed->folder()); !written) return placed->as_placed(std::move(written.error()));
+    WM_RETURN_IF_ERROR(placed->commit_new());
+    return std::move(runner.result);
 }
 
 }  // namespace waymark::record
