@@ -15,10 +15,8 @@ import os
 import pathlib
 import resource
 import shutil
-import struct
 import subprocess
 import sys
-import zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from scratch import HANGS, Folder  # noqa: E402
@@ -124,18 +122,10 @@ def recorded(waymark, folder):
     modules = ("", "", "", "", "\t[module]")
     (folder / "kallsyms").write_text("".join(f"{0xffff800008000000 + 64 * i:016x} {'Tt'[i % 2]} made_{i}{modules[i % 5]}\n"
                                              for i in range(60)))
-    with zipfile.ZipFile(folder / "base.apk", "w") as package:
-        package.writestr("classes.dex", b"dex\n" * 2000, zipfile.ZIP_DEFLATED)
-        entry = zipfile.ZipInfo("lib/p")
-        pad = -(package.fp.tell() + 30 + len(entry.filename) + 4) % 4096
-        entry.extra = struct.pack("<HH", 0xd935, pad) + bytes(pad)
-        package.writestr(entry, code)
+    mutants.package(folder / "base.apk", code)
     packaged = mutants.PerfFile(folder / "perf.data")
     for record in packaged.records:
-        if record.kind == 10 and bytes(record.body[64:]).split(b"\0")[0].endswith(b"/p"):
-            end = record.body.index(0, 64)
-            name = b"/data/base.apk!/lib/p"
-            record.body[64:64 + (end - 64) // 8 * 8 + 8] = name + bytes(8 - len(name) % 8)
+        mutants.map_from_package(record, b"/p", b"/data/base.apk!/lib/p")
     (folder / "packaged.data").write_bytes(packaged.bytes())
     return None
 

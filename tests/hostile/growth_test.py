@@ -12,11 +12,17 @@ import argparse
 import os
 import pathlib
 import shutil
+import struct
 import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from scratch import HANGS, Folder  # noqa: E402
+
+import mutants  # noqa: E402
+
+SMALL = "static volatile int g;\nint main() { for (int i = 0; i < 50; i++) g += i; return 0; }\n"
+MMAP2 = 10  # the type of a record
 
 # Limits of one run, for every input.
 MOST_MEMORY, MOST_SECONDS = 1 << 30, 60
@@ -104,6 +110,46 @@ class Inputs:
                    " for (int k = 0; k < 3000; k++) s += k & i ? 1 : 2; } return 0; }\n")
         self.record(folder, str(n), options=("--as", "perf", "--aux-buffer", "8"))
 
+    def records(self, folder, n):
+        """n more mappings, of which one process has all."""
+        self.build(folder, SMALL)
+        self.record(folder, options=("--as", "perf"))
+        file = mutants.PerfFile(folder / "in")
+        at, mapped = next((i, r) for i, r in enumerate(file.records) if r.kind == MMAP2)
+        more = []
+        for i in range(n):
+            record = mutants.Record(mapped.kind, mapped.misc, mapped.body)
+            struct.pack_into("<QQ", record.body, 8, (1 << 40) + (i << 16), 0x1000)
+            more.append(record)
+        file.records[at:at] = more
+        (folder / "in").write_bytes(file.bytes())
+
+    def dumps(self, folder, n):
+        """A snapshot with n pieces of memory."""
+        self.build(folder, SMALL)
+        self.record(folder)
+        (folder / "in" / "more.bin").write_bytes(bytes(4096))
+        snapshot = (folder / "in" / "snapshot.ini").read_text()
+        devices = [folder / "in" / line.split("=")[1].strip() for line in snapshot.splitlines() if line.startswith("device")]
+        core = next(d for d in devices if "class=core" in d.read_text())
+        core.write_text(core.read_text() + "".join(f"\n[dump_more_{i}]\nfile=more.bin\naddress={(1 << 40) + (i << 16):#x}\nlength=0x1000\n"
+                                                   for i in range(n)))
+
+    def packed_files(self, folder, n):
+        """A program that was mapped from a package with n more files."""
+        self.build(folder, SMALL)
+        self.record(folder, options=("--as", "perf"))
+        file = mutants.PerfFile(folder / "in")
+        for record in file.records:
+            mutants.map_from_package(record, b"/p", b"/data/base.apk!/lib/p")
+        (folder / "in").write_bytes(file.bytes())
+        mutants.package(folder / "base.apk", (folder / "p").read_bytes(), n)
+
+    def rows_of_answers(self, folder, n):
+        self.functions(folder, n)
+        subprocess.run([self.waymark, "answers", "in", "--symbols", "p", "-o", "a"], cwd=folder, check=True, timeout=HANGS,
+                       capture_output=True)
+
 
 def rows(inputs, long):
     def sizes(first):
@@ -127,6 +173,14 @@ def rows(inputs, long):
         Row("sections", sizes(500), inputs.sections, [["info", "in"], *views[:2]]),
         Row("mappings, and AUX ranges", sizes(50), inputs.mappings, [["info", "in"], ["flow", "in", "--format", "summary"],
                                                                     ["profile", "in"]]),
+        Row("records of mappings", sizes(500), inputs.records, [["info", "in"], ["flow", "in", "--format", "summary"], ["profile", "in"]]),
+        Row("pieces of memory in a snapshot", sizes(200), inputs.dumps, [["info", "in"], ["flow", "in", "--format", "summary"],
+                                                                         ["doctor", "in"]]),
+        Row("files of a package", sizes(500), inputs.packed_files, [["profile", "in", "--symfs", "."],
+                                                                    ["flow", "in", "--symfs", ".", "--format", "summary"]]),
+        Row("rows of answers", sizes(500), inputs.rows_of_answers, [
+            ["profile", "a"], ["coverage", "a"], ["merge", "a", "a", "-o", "out"], ["diff", "a", "a"],
+            ["export", "a", "--to", "csv", "-o", "out"], ["export", "a", "--to", "sqlite", "-o", "out"]]),
     ]
 
 
@@ -138,7 +192,8 @@ def measured(waymark, folder, words):
         process = subprocess.Popen([waymark, *words], cwd=folder, stdout=text, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-    written = (out if out.exists() else folder / "text").stat().st_size
+    made = [path for path in out.rglob("*") if path.is_file()] if out.is_dir() else [out if out.exists() else folder / "text"]
+    written = sum(path.stat().st_size for path in made)
     return process.returncode, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, written
 
 

@@ -7,6 +7,7 @@ import ctypes
 import random
 import re
 import struct
+import zipfile
 import zlib
 
 U64 = (1 << 64) - 1
@@ -102,6 +103,26 @@ class PerfFile:
             table += struct.pack("<QQ", *place)
             contents += features[feature]
         return bytes(header) + data + table + contents
+
+
+def map_from_package(record, ending, name):
+    """A record of a mapping of a file whose path has this ending: `name` is what was mapped."""
+    mmap2 = 10
+    if record.kind == mmap2 and bytes(record.body[64:]).split(b"\0")[0].endswith(ending):
+        end = record.body.index(0, 64)
+        record.body[64:64 + (end - 64) // 8 * 8 + 8] = name + bytes(8 - len(name) % 8)
+
+
+def package(path, code, more=0):
+    """An application's package (APK) that stores a program as lib/p, where it can be mapped, and `more` other files."""
+    with zipfile.ZipFile(path, "w") as out:
+        out.writestr("classes.dex", b"dex\n" * 2000, zipfile.ZIP_DEFLATED)
+        entry = zipfile.ZipInfo("lib/p")
+        pad = -(out.fp.tell() + 30 + len(entry.filename) + 4) % 4096
+        entry.extra = struct.pack("<HH", 0xd935, pad) + bytes(pad)
+        out.writestr(entry, code)
+        for i in range(more):
+            out.writestr(f"assets/{i}", b"x")
 
 
 def made_record(r, trailer):
