@@ -25,6 +25,7 @@ class Counting final : public flow::Sink {
 public:
     explicit Counting(bool counts) : counts_(counts) {}
     void consume(const flow::Batch& batch) override {
+        if (counts_) return;  // ranges only stand for those that are counted
         ranges += batch.ranges.size();
         for (const flow::Range& range : batch.ranges) instructions += batch.blocks[range.block()].instructions;
     }
