@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "programming.h"
 #include "waymark/etm4/access.h"
 #include "waymark/etm4/config.h"
 #include "waymark/etm4/exceptions.h"
@@ -167,7 +169,15 @@ ModelConfig model_config(const flow::UnitOptions& options, bool ete) {
     return *std::move(config);
 }
 
-class RecordedUnit final : public flow::Unit {
+/// Registers that are given by name may use what the options alone never do: counters, the sequencer, comparators.
+bool programs_all(const flow::UnitOptions& options) {
+    return std::any_of(options.registers.begin(), options.registers.end(), [](const flow::RegisterSetting& setting) {
+        const RegisterPlace* const place = register_called(setting.name);
+        return place != nullptr && place->offset > last_control;
+    });
+}
+
+class RecordedUnit final : public flow::Unit, private flow::RegisterPort {
 public:
     RecordedUnit(const ModelConfig& config, ByteSink& trace, bool ete)
         : model_(config, trace), may_lose_(config.choices.fifo_bytes != 0), ete_(ete) {}
@@ -201,17 +211,17 @@ public:
     void resume(flow::Place next, std::uint64_t cycle) override { model_.discontinuity({next, cycle}); }
     void finish() override { model_.finish(); }
     void program(const flow::UnitOptions& options, std::uint64_t cycle) override {
-        const Registers wanted = model_config(options, ete_).registers;
-        model_.write(Trcprgctlr::offset, 0, cycle);
-        // Polled until Idle, in time that the program does not see.
+        // Waits take time that the program does not see.
         std::uint64_t at = cycle;
-        while ((model_.read(Trcstatr::offset, at).value & 1U) == 0) ++at;
-        for (const RegisterPlace& place : register_places())
-            for (unsigned offset = place.offset; offset < place.offset + place.bytes; offset += 4) {
-                const WordAccess access = word_access(wanted, offset);
-                if (access.writable && !access.always) model_.write(offset, wanted.get(offset).value_or(0), at);
-            }
-        model_.write(Trcprgctlr::offset, 1, at);
+        WM_CHECK(
+            flow::carry_out(program_steps(model_config(options, ete_).registers, programs_all(options)), *this, at));
+    }
+    [[nodiscard]] flow::RegisterPort* registers() override { return this; }
+    /// Someone else's program runs, and locks what can be locked. An ETE has no locks of its own, and refuses.
+    void start_and_lock() {
+        model_.write(Trcprgctlr::offset, 1, 0);
+        model_.write(Trcoslar::offset, 1, 1);
+        model_.write(Trclar::offset, 0, 1);
     }
     [[nodiscard]] std::uint64_t lost() const override { return model_.counts().overflowed; }
     [[nodiscard]] std::uint64_t untraced() const override { return model_.counts().untraced; }
@@ -219,6 +229,11 @@ public:
     [[nodiscard]] bool may_lose() const override { return may_lose_; }
 
 private:
+    flow::AccessResult write(unsigned offset, std::uint32_t value, std::uint64_t cycle) override {
+        return model_.write(offset, value, cycle);
+    }
+    flow::ReadResult read(unsigned offset, std::uint64_t cycle) override { return model_.read(offset, cycle); }
+
     Model model_;
     bool may_lose_, ete_;
 };
@@ -321,6 +336,20 @@ public:
     }
     [[nodiscard]] std::unique_ptr<flow::Unit> make(const flow::UnitOptions& options, ByteSink& trace) const override {
         return std::make_unique<RecordedUnit>(model_config(options, ete_), trace, ete_);
+    }
+    [[nodiscard]] Result<flow::ComponentProgram> program(const flow::UnitOptions& options,
+                                                         std::uint8_t trace_id) const override {
+        Registers wanted = model_config(options, ete_).registers;
+        wanted.traceidr.trace_id = trace_id;
+        return program_of(wanted, programs_all(options));
+    }
+    [[nodiscard]] std::unique_ptr<flow::Unit> make_unprogrammed(const flow::UnitOptions& options, std::uint64_t seed,
+                                                                ByteSink& trace) const override {
+        ModelConfig config = model_config(options, ete_);
+        config.registers = found_registers(config.registers, seed);
+        auto unit = std::make_unique<RecordedUnit>(config, trace, ete_);
+        unit->start_and_lock();
+        return unit;
     }
 
 private:

@@ -1,5 +1,9 @@
 #include "waymark/flow/unit.h"
 
+#include <fmt/format.h>
+
+#include "waymark/flow/register_steps.h"
+
 namespace waymark::flow {
 
 std::size_t Unit::waypoints(Place from, std::span<const RetiredBlock> blocks) {
@@ -18,5 +22,14 @@ std::size_t Unit::waypoints(Place from, std::span<const RetiredBlock> blocks) {
 std::unique_ptr<PreparedSequence> Unit::prepare(Place, std::uint64_t, std::span<const RetiredBlock>) { return nullptr; }
 
 std::size_t Unit::sequences(std::span<const RetiredSequence>) { return 0; }
+
+Result<ComponentProgram> UnitFactory::program(const UnitOptions&, std::uint8_t) const {
+    return Error{Errc::unsupported,
+                 fmt::format("the model of {} has no registers that could prove a program for hardware", name())};
+}
+
+std::unique_ptr<Unit> UnitFactory::make_unprogrammed(const UnitOptions&, std::uint64_t, ByteSink&) const {
+    return nullptr;
+}
 
 }  // namespace waymark::flow

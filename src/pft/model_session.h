@@ -28,6 +28,7 @@ public:
         hyp_ = before.hyp_;
         user_ = before.user_;
         in_debug_ = before.in_debug_;
+        started_ = before.started_;
         prohibited_ = before.prohibited_;
         authentication_ = before.authentication_;
         whole_context_id_ = before.whole_context_id_;
@@ -46,6 +47,7 @@ public:
 
     void start(const Arrival& first) {
         programming_ = false;
+        started_ = true;
         clock_.count_from(first.cycle);
         arrive(first);
         forget_sent();
@@ -255,6 +257,7 @@ public:
     void set_programming(bool set, std::uint64_t cycle) {
         if (set == programming_) return;
         if (!set) {
+            if (!started_) return start({position_, ns_, hyp_, cycle});
             advance(cycle);
             programming_ = false;
             forget_sent();
@@ -481,6 +484,7 @@ private:
     std::optional<Place> last_;  // the last instruction executed since the last waypoint
     bool user_ = false;
     bool in_debug_ = false, prohibited_ = false;
+    bool started_ = false;  ///< the Programming bit was cleared at least once
     Authentication authentication_;
     std::uint32_t new_context_id_ = 0, whole_context_id_ = 0;
     std::uint8_t new_vmid_ = 0;

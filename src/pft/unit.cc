@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "programming.h"
 #include "waymark/pft/access.h"
 #include "waymark/pft/config.h"
 #include "waymark/pft/exceptions.h"
@@ -122,10 +123,13 @@ ModelConfig model_config(const flow::UnitOptions& options) {
     return *std::move(config);
 }
 
-class RecordedUnit final : public flow::Unit {
+/// Registers that are given by name may use what the options alone never do.
+bool programs_all(const flow::UnitOptions& options) { return !options.registers.empty(); }
+
+class RecordedUnit final : public flow::Unit, private flow::RegisterPort {
 public:
-    RecordedUnit(const flow::UnitOptions& options, ByteSink& trace)
-        : model_(model_config(options), trace), may_lose_(options.fifo_bytes != 0) {}
+    RecordedUnit(const ModelConfig& config, ByteSink& trace)
+        : model_(config, trace), may_lose_(config.choices.fifo_bytes != 0) {}
 
     void context(const flow::Context& context) override {
         if (context.context_id && context.context_id != context_.context_id) model_.set_context_id(*context.context_id);
@@ -169,14 +173,15 @@ public:
     void resume(Place next, std::uint64_t cycle) override { model_.discontinuity(arrival(next, cycle)); }
     void finish() override { model_.finish(); }
     void program(const flow::UnitOptions& options, std::uint64_t cycle) override {
-        const Registers wanted = model_config(options).registers;
-        model_.set_programming(true, cycle);
-        for (const RegisterPlace& place : register_places()) {
-            const RegisterAccess access = register_access(wanted, place.number);
-            if (!access.writable || place.number == Etmcr::number) continue;
-            model_.write(place.number, wanted.get(place.number).value_or(0), cycle);
-        }
-        model_.write(Etmcr::number, to_value(wanted.cr), cycle);
+        // Waits take time that the program does not see.
+        std::uint64_t at = cycle;
+        WM_CHECK(flow::carry_out(program_steps(model_config(options).registers, programs_all(options)), *this, at));
+    }
+    [[nodiscard]] flow::RegisterPort* registers() override { return this; }
+    /// As after a loss of power. A unit without an OS Lock refuses that write.
+    void set_locks() {
+        model_.write(management::oslar, flow::UnitLocks::unlock_key, 0);
+        model_.write(management::lar, 0, 0);
     }
     [[nodiscard]] std::uint64_t lost() const override { return model_.counts().overflowed; }
     [[nodiscard]] std::uint64_t untraced() const override { return model_.counts().untraced; }
@@ -187,6 +192,11 @@ private:
     [[nodiscard]] Arrival arrival(Place place, std::uint64_t cycle) const {
         return {place, context_.ns, context_.hyp, cycle};
     }
+    flow::AccessResult write(unsigned offset, std::uint32_t value, std::uint64_t cycle) override {
+        return model_.write(offset / 4, value, cycle);
+    }
+    flow::ReadResult read(unsigned offset, std::uint64_t cycle) override { return model_.read(offset / 4, cycle); }
+
     Model model_;
     bool may_lose_;
     flow::Context context_;
@@ -261,7 +271,21 @@ public:
         return {};  // neither Cortex-A9 nor A15 has DMB and DSB as waypoints (docs/spec/pft.md, 3)
     }
     [[nodiscard]] std::unique_ptr<flow::Unit> make(const flow::UnitOptions& options, ByteSink& trace) const override {
-        return std::make_unique<RecordedUnit>(options, trace);
+        return std::make_unique<RecordedUnit>(model_config(options), trace);
+    }
+    [[nodiscard]] Result<flow::ComponentProgram> program(const flow::UnitOptions& options,
+                                                         std::uint8_t trace_id) const override {
+        Registers wanted = model_config(options).registers;
+        wanted.traceidr.trace_id = trace_id;
+        return program_of(wanted, programs_all(options));
+    }
+    [[nodiscard]] std::unique_ptr<flow::Unit> make_unprogrammed(const flow::UnitOptions& options, std::uint64_t seed,
+                                                                ByteSink& trace) const override {
+        ModelConfig config = model_config(options);
+        config.registers = found_registers(config.registers, seed);
+        auto unit = std::make_unique<RecordedUnit>(config, trace);
+        unit->set_locks();
+        return unit;
     }
 };
 

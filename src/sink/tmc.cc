@@ -15,6 +15,7 @@ namespace {
 using coresight::frame_bytes;
 
 constexpr std::uint32_t nothing_to_read = 0xffffffff;
+constexpr std::uint32_t scatter_gather = 1U << 7;  ///< of AXICTL
 
 struct NamedRegister {
     std::uint32_t offset;
@@ -159,15 +160,40 @@ std::string Tmc::write_register(std::uint32_t offset, std::uint32_t value) {
             return {};
         }
         case pscr: pscr_ = value; return {};
+        case rsz:
         case dbalo:
         case dbahi:
-        case axictl:
+        case axictl: return write_memory_register(offset, value);
         case rrp:
         case rwphi:
         case rrphi:
         case rwd: return fmt::format("the model does not take {}: give it in its configuration", called);
         default: return fmt::format("{} is read-only", called);
     }
+}
+
+/// Where the memory of an ETR lies and how it is reached.
+std::string Tmc::write_memory_register(std::uint32_t offset, std::uint32_t value) {
+    const std::string_view called = register_name(offset);
+    if (config_.kind != SinkKind::etr)
+        return fmt::format("{} is {} a {}", called, offset == rsz ? "read-only in" : "no register of",
+                           name(config_.kind));
+    if (capt_en_) return fmt::format("{} is written while CTL.TraceCaptEn is 1; write 0 to it first", called);
+    TmcConfig config = config_;
+    switch (offset) {
+        case rsz: config.memory_bytes = std::uint64_t{value} * 4; break;
+        case dbalo: config.base = (config.base & ~std::uint64_t{0xffffffff}) | value; break;
+        case dbahi: config.base = (config.base & 0xffffffff) | std::uint64_t{value} << 32; break;
+        default:
+            if ((value & scatter_gather) != 0) return "AXICTL.ScatterGatherMode: scatter lists are not modelled";
+            axictl_ = value;
+            return {};
+    }
+    if (const auto status = config.check(); !status) return status.error().message;
+    config_ = config;
+    memory_.resize(static_cast<std::size_t>(config.memory_bytes));
+    start_ = written_ = read_ = 0;
+    return {};
 }
 
 std::uint32_t Tmc::read_register(std::uint32_t offset) {
@@ -208,6 +234,7 @@ std::uint32_t Tmc::read_register(std::uint32_t offset) {
         case bufwm: return bufwm_;
         case dbalo: return static_cast<std::uint32_t>(config_.base);
         case dbahi: return static_cast<std::uint32_t>(config_.base >> 32);
+        case axictl: return axictl_;
         case ffsr: return stopped() ? Ffsr::ft_stopped : 0;
         case ffcr: return ffcr_;
         case pscr: return pscr_;

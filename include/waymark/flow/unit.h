@@ -24,6 +24,8 @@
 namespace waymark::flow {
 
 using isa::Place;
+class RegisterPort;       // flow/register_steps.h
+struct ComponentProgram;  // the same
 
 /// Instructions one after another from where execution was, none of them a waypoint instruction.
 struct Straight {
@@ -141,6 +143,8 @@ public:
     [[nodiscard]] virtual bool overflowing() const = 0;
     /// False if it never loses any.
     [[nodiscard]] virtual bool may_lose() const = 0;
+    /// Its registers, as software reaches them; null: the model has none that can be reached. Borrowed from the unit.
+    [[nodiscard]] virtual RegisterPort* registers() { return nullptr; }
 };
 
 /// Makes the units of a protocol, and describes them as a capture does.
@@ -171,6 +175,14 @@ public:
     [[nodiscard]] virtual isa::DecodeOptions decode_options(const UnitOptions& options) const = 0;
     /// `trace` is borrowed.
     [[nodiscard]] virtual std::unique_ptr<Unit> make(const UnitOptions& options, ByteSink& trace) const = 0;
+
+    /// The accesses that program a unit in any state as make() does. Errors: `unsupported`: the
+    /// model of this protocol has no registers that can be reached, so nothing could prove them.
+    [[nodiscard]] virtual Result<ComponentProgram> program(const UnitOptions& options, std::uint8_t trace_id) const;
+    /// A unit with locks set and every register that can be written filled from `seed`, as hardware may be found. It
+    /// has registers(); execution begins with Unit::resume(). Null where program() is unsupported.
+    [[nodiscard]] virtual std::unique_ptr<Unit> make_unprogrammed(const UnitOptions& options, std::uint64_t seed,
+                                                                  ByteSink& trace) const;
 };
 
 }  // namespace waymark::flow

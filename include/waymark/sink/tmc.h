@@ -118,6 +118,7 @@ public:
 private:
     enum class State : std::uint8_t { disabled, running, stopped };
 
+    std::string write_memory_register(std::uint32_t offset, std::uint32_t value);
     void take(coresight::TraceId id, std::uint8_t byte);
     void store();
     void put_trigger();
@@ -138,7 +139,7 @@ private:
     std::optional<coresight::Formatter> formatter_;
     State state_ = State::disabled;
     Mode mode_ = Mode::circular;
-    std::uint32_t ffcr_ = 0, trg_ = 0, bufwm_ = 0, pscr_ = 0xa;
+    std::uint32_t ffcr_ = 0, trg_ = 0, bufwm_ = 0, pscr_ = 0xa, axictl_ = 0;
     bool capt_en_ = false, full_ = false, triggered_ = false;
     std::uint64_t start_ = 0;    ///< where in the memory the first byte of this capture went
     std::uint64_t written_ = 0;  ///< bytes that the memory was given in this capture

@@ -1,0 +1,64 @@
+/// The accesses to its registers that program a trace unit, one after the other, as software or a debugger makes them;
+/// and the other side: what takes them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waymark/core/result.h"
+#include "waymark/flow/register_access.h"
+
+namespace waymark::flow {
+
+/// One access: a word is written, or read until some of its bits have a value.
+struct RegisterStep {
+    enum class Kind : std::uint8_t { write, wait };
+    Kind kind = Kind::write;
+    unsigned offset = 0;              ///< in bytes, of the component's 4 KB; a multiple of 4
+    std::uint32_t value = 0;          ///< what is written; what the bits of `mask` become
+    std::uint32_t mask = 0xffffffff;  ///< of a wait
+    std::string name;                 ///< of the register; with `[63:32]` of the upper word of 64 bits
+    std::string why;                  ///< a clause for a comment
+    bool operator==(const RegisterStep&) const = default;
+};
+
+[[nodiscard]] RegisterStep write_step(unsigned offset, std::uint32_t value, std::string name, std::string why);
+[[nodiscard]] RegisterStep wait_step(unsigned offset, std::uint32_t mask, std::uint32_t value, std::string name,
+                                     std::string why);
+
+/// A write to a file of Linux's driver for a component, in its folder below /sys/bus/coresight/devices.
+struct DriverFile {
+    std::string name, value;  ///< `mode`, `0x1020`
+    bool operator==(const DriverFile&) const = default;
+};
+
+/// How a component is programmed from any state.
+struct ComponentProgram {
+    std::vector<RegisterStep> enable, disable;
+    /// The same through Linux's driver, up to enabling; and what its files cannot express, each in words.
+    std::vector<DriverFile> driver_files;
+    std::vector<std::string> not_in_files;
+    /// What the component must have for this program, by its identification registers: `TRCIDR0.RETSTACK (bit 9) is 1`.
+    std::vector<std::string> needs;
+};
+
+/// The registers of a component, by the offset of a word. `cycle` never decreases.
+class RegisterPort {
+public:
+    virtual ~RegisterPort() = default;
+    virtual AccessResult write(unsigned offset, std::uint32_t value, std::uint64_t cycle) = 0;
+    [[nodiscard]] virtual ReadResult read(unsigned offset, std::uint64_t cycle) = 0;
+};
+
+/// Makes the accesses. Each takes one cycle, and `cycle` is advanced. Errors: `bad_format`: the port
+/// refuses an access, or a wait has not ended after `most_reads`; the message names the step.
+[[nodiscard]] Status carry_out(std::span<const RegisterStep> steps, RegisterPort& port, std::uint64_t& cycle);
+inline constexpr unsigned most_reads = 100'000;
+
+/// In words: `the register is read-only`.
+[[nodiscard]] std::string_view text_of(AccessResult result);
+
+}  // namespace waymark::flow

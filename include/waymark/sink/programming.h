@@ -1,0 +1,39 @@
+/// How software programs the buffer at the end of the trace bus, and the funnel before it (docs/spec/tmc.md).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "waymark/core/result.h"
+#include "waymark/flow/register_steps.h"
+#include "waymark/sink/tmc.h"
+
+namespace waymark::sink {
+
+/// A buffer that keeps the newest trace.
+struct SinkSetup {
+    TmcConfig buffer;
+    /// The capture stops when this number of bytes was stored after the trigger; a multiple of 4, from 4 on. None: it
+    /// stops when software stops it.
+    std::optional<std::uint64_t> after_trigger{};
+    /// Errors: `usage`: the size or address of the buffer, or `after_trigger`, cannot be; the message says what can.
+    [[nodiscard]] Status check() const;
+};
+
+/// Precondition: `setup.check()`. Its `disable` flushes and stops; then the trace is read. `release` follows (4.1).
+struct SinkProgram : flow::ComponentProgram {
+    std::vector<flow::RegisterStep> release;
+};
+[[nodiscard]] SinkProgram program_of(const SinkSetup& setup);
+
+/// One input of a funnel opened, the others closed. `port` is 0 to 7.
+[[nodiscard]] flow::ComponentProgram funnel_program(unsigned port);
+/// Funnel Control; bit n opens input n, bits 11 to 8 are the least time that an input holds the funnel.
+inline constexpr unsigned funnel_control = 0x000;
+
+/// The registers of a buffer that nobody has programmed: its software lock is set. `tmc` is borrowed.
+[[nodiscard]] std::unique_ptr<flow::RegisterPort> locked_port(Tmc& tmc);
+
+}  // namespace waymark::sink

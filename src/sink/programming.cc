@@ -1,0 +1,120 @@
+#include "waymark/sink/programming.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+namespace waymark::sink {
+
+namespace {
+
+using flow::AccessResult, flow::ReadResult, flow::RegisterStep, flow::wait_step, flow::write_step;
+
+/// Software lock access and status, as all CoreSight components have them.
+constexpr unsigned lock_access = 0xfb0;
+
+/// Write bursts of 16 and non-secure accesses; no scatter lists.
+constexpr std::uint32_t axi_control = 0xf00 | 2;
+
+RegisterStep write_named(std::uint32_t offset, std::uint32_t value, std::string why) {
+    return write_step(offset, value, std::string(Tmc::register_name(offset)), std::move(why));
+}
+RegisterStep wait_named(std::uint32_t offset, std::uint32_t mask, std::uint32_t value, std::string why) {
+    return wait_step(offset, mask, value, std::string(Tmc::register_name(offset)), std::move(why));
+}
+
+class LockedPort final : public flow::RegisterPort {
+public:
+    explicit LockedPort(Tmc& tmc) : tmc_(tmc) {}
+
+    AccessResult write(unsigned offset, std::uint32_t value, std::uint64_t) override {
+        if (offset == lock_access) {
+            locked_ = value != flow::UnitLocks::unlock_key;
+            return AccessResult::done;
+        }
+        if (Tmc::register_name(offset).empty()) return AccessResult::not_present;
+        if (locked_) return AccessResult::locked;
+        return tmc_.write_register(offset, value).empty() ? AccessResult::done : AccessResult::not_idle;
+    }
+    ReadResult read(unsigned offset, std::uint64_t) override {
+        if (Tmc::register_name(offset).empty()) return {AccessResult::not_present, 0};
+        return {AccessResult::done, tmc_.read_register(offset)};
+    }
+
+private:
+    Tmc& tmc_;
+    bool locked_ = true;
+};
+
+}  // namespace
+
+Status SinkSetup::check() const {
+    WM_RETURN_IF_ERROR(buffer.check());
+    if (buffer.memory_bytes / 4 > 0xffffffff || buffer.memory_bytes < 256)
+        return Error{Errc::usage, fmt::format("a trace buffer of {} bytes: give 256 or more", buffer.memory_bytes)};
+    if (after_trigger && (*after_trigger % 4 != 0 || *after_trigger == 0 || *after_trigger >= buffer.memory_bytes))
+        return Error{Errc::usage,
+                     fmt::format("{} bytes after the trigger: give a multiple of 4 below the {} bytes of the buffer, "
+                                 "or the trigger itself is overwritten",
+                                 *after_trigger, buffer.memory_bytes)};
+    return Nothing{};
+}
+
+SinkProgram program_of(const SinkSetup& setup) {
+    SinkProgram out;
+    const bool tmc = setup.buffer.kind != SinkKind::etb11, etr = setup.buffer.kind == SinkKind::etr;
+    auto& on = out.enable;
+    on.push_back(write_step(lock_access, flow::UnitLocks::unlock_key, "LAR", "open the software lock"));
+    on.push_back(write_named(Tmc::ctl, 0, "stop: the buffer is programmed while it is disabled only"));
+    on.push_back(wait_named(Tmc::sts, Sts::ready, Sts::ready, tmc ? "until TMCReady is 1" : "until AcqComp is 1"));
+    if (etr) {
+        const std::uint64_t base = setup.buffer.base;
+        on.push_back(write_named(Tmc::rsz, static_cast<std::uint32_t>(setup.buffer.memory_bytes / 4),
+                                 fmt::format("the size: {} bytes, in words", setup.buffer.memory_bytes)));
+        on.push_back(write_named(Tmc::axictl, axi_control, "bursts of 16, non-secure, no scatter lists"));
+        on.push_back(write_named(Tmc::dbalo, static_cast<std::uint32_t>(base), "where the buffer lies"));
+        on.push_back(write_named(Tmc::dbahi, static_cast<std::uint32_t>(base >> 32), "its upper address bits"));
+    } else if (!tmc) {
+        on.push_back(write_named(Tmc::rwp, 0, "write from the beginning"));
+    }
+    if (tmc) on.push_back(write_named(Tmc::mode, 0, "circular: the newest trace is kept"));
+    std::uint32_t formatter = Ffcr::en_ft | Ffcr::en_ti | Ffcr::f_on_fl_in | Ffcr::trig_on_trig_in;
+    if (setup.after_trigger) formatter |= Ffcr::stop_on_trig_evt;
+    on.push_back(write_named(
+        Tmc::trg, setup.after_trigger ? static_cast<std::uint32_t>(*setup.after_trigger / 4 - 1) : 0,
+        setup.after_trigger ? fmt::format("stop {} bytes after the trigger, in words less one", *setup.after_trigger)
+                            : "no words are counted after a trigger"));
+    on.push_back(write_named(Tmc::ffcr, formatter,
+                             setup.after_trigger ? "frames with triggers marked; the trigger stops the capture"
+                                                 : "frames with triggers marked"));
+    on.push_back(write_named(Tmc::ctl, Ctl::trace_capt_en, "start"));
+
+    if (etr) out.driver_files.push_back({"buffer_size", fmt::format("{:#x}", setup.buffer.memory_bytes)});
+    if (setup.after_trigger)
+        out.not_in_files.emplace_back("a capture that stops at a trigger (the driver leaves FFCR.StopOnTrigEvt 0)");
+
+    // Two writes: a manual flush stops the capture only if StopOnFl was 1 before (3.3).
+    const std::uint32_t stopping = formatter | Ffcr::stop_on_fl;
+    out.disable.push_back(write_named(Tmc::ffcr, stopping, "a flush stops the capture"));
+    out.disable.push_back(write_named(Tmc::ffcr, stopping | Ffcr::flush_man, "flush: what the units hold is stored"));
+    out.disable.push_back(wait_named(Tmc::ffcr, Ffcr::flush_man, 0, "until the flush is done"));
+    out.disable.push_back(wait_named(Tmc::sts, Sts::ready, Sts::ready, "until everything is in the buffer"));
+    out.release.push_back(write_named(Tmc::ctl, 0, "disable"));
+    out.release.push_back(write_step(lock_access, 0, "LAR", "set the software lock"));
+    return out;
+}
+
+flow::ComponentProgram funnel_program(unsigned port) {
+    constexpr std::uint32_t hold_time = 3U << 8;  // four transactions
+    flow::ComponentProgram out;
+    out.enable.push_back(write_step(lock_access, flow::UnitLocks::unlock_key, "LAR", "open the software lock"));
+    out.enable.push_back(write_step(funnel_control, hold_time | 1U << port, "FUNCTL",
+                                    fmt::format("open input {} and close the others", port)));
+    out.disable.push_back(write_step(funnel_control, hold_time, "FUNCTL", "close the inputs"));
+    out.disable.push_back(write_step(lock_access, 0, "LAR", "set the software lock"));
+    return out;
+}
+
+std::unique_ptr<flow::RegisterPort> locked_port(Tmc& tmc) { return std::make_unique<LockedPort>(tmc); }
+
+}  // namespace waymark::sink
