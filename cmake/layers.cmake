@@ -34,6 +34,7 @@ waymark_layer(pipeline   core isa flow coresight follow protocol pft etm3 etm4 s
 waymark_layer(doctor     core isa flow coresight follow protocol sink spe dpu image capture answers analysis open pipeline)
 waymark_layer(fleet      core image capture answers open pipeline doctor)
 waymark_layer(listing    core isa flow follow protocol syst spe dpu image capture analysis pipeline doctor)
+waymark_layer(program    core isa flow coresight sink)
 waymark_layer(verify     core flow protocol dpu record record_dpu analysis pipeline doctor)
 waymark_layer(capi       core isa flow coresight protocol spe image capture answers analysis exports open pipeline doctor)
-waymark_layer(cli        core isa flow coresight follow protocol syst pft spe dpu image capture record record_spe record_dpu record_m answers analysis exports report open pipeline doctor fleet listing verify)
+waymark_layer(cli        core isa flow coresight follow protocol syst pft spe dpu image capture record record_spe record_dpu record_m answers analysis exports report open pipeline doctor fleet listing program verify)

@@ -21,6 +21,7 @@ Run add_record(CLI::App& app);
 Run add_verify(CLI::App& app);
 Run add_doctor(CLI::App& app);
 Run add_explain(CLI::App& app);
+Run add_program(CLI::App& app);
 Run add_report(CLI::App& app);
 Run add_profile(CLI::App& app);
 Run add_coverage(CLI::App& app);

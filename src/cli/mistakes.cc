@@ -102,7 +102,11 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
         if (name == "run")
             return fmt::format("no {} given: {} needs a register program and a stimulus, as in examples/stimuli",
                                "stimulus", command);
-        if (name == "program") return fmt::format("no register program given: {} needs its file, or -", command);
+        const bool of_dpu = last.get_parent() != nullptr && last.get_parent()->get_name() == "dpu";
+        if (name == "program" && of_dpu)
+            return fmt::format("no register program given: {} needs its file, or -", command);
+        if (name == "program")
+            return fmt::format("{} needs --unit and --for, as in waymark program --unit ptm --for devmem", command);
         if (last.get_parent() != nullptr && last.get_parent()->get_name() == "dpu")
             return fmt::format(
                 "no capture given: {} needs a folder with a dpu.ini, as 'waymark record --unit dpu' writes it",

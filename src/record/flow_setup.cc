@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "waymark/core/quote.h"
+#include "waymark/core/wire.h"
 #include "waymark/image/memory_map.h"
 #include "waymark/image/symbols.h"
 #include "waymark/record/a64_system.h"
@@ -216,6 +217,34 @@ std::string FlowRecording::machine_name() const {
     if (!machine.empty()) return machine;
     if (units->traces_aarch64()) return "virt,secure=on,virtualization=on";
     return unit.core == "cortex-a9" ? "vexpress-a9" : "vexpress-a15";
+}
+
+Result<flow::UnitOptions> placed_unit(const FlowRecording& options) {
+    flow::UnitOptions unit = options.unit;
+    if (!options.registers.empty()) WM_RETURN_IF_ERROR(read_registers(options.registers, unit.registers));
+    const std::string program = options.program.empty() ? std::string() : options.program.front();
+    const auto place = [&](const std::string& text, const char* option) -> Result<Address> {
+        std::uint64_t value = 0;
+        if (program.empty() && !wire::scan_number(text, value))
+            return Error{
+                Errc::usage,
+                fmt::format("--{} {}: name the PROGRAM that has this symbol, or give an address (0x…)", option, text)};
+        return address_of(text, option, program);
+    };
+    for (const bool exclude : {false, true})
+        for (const std::string& text : exclude ? options.exclude_ranges : options.view_ranges) {
+            const char* const option = exclude ? "exclude-range" : "view-range";
+            const std::size_t minus = text.find('-', 1);
+            if (program.empty() || minus == text.npos) WM_RETURN_IF_ERROR(place(text.substr(0, minus), option));
+            WM_ASSIGN_OR_RETURN(const PlacedRange range, code_range(text, option, program, true));
+            const Address first = *range.first.address();
+            (exclude ? unit.exclude : unit.view)
+                .push_back({first, range.end ? *range.end->address() : Address{first.value + range.first.bytes()}});
+        }
+    if (!options.trigger_at.empty()) {
+        WM_ASSIGN_OR_RETURN(unit.trigger_at, place(options.trigger_at, "trigger-at"));
+    }
+    return unit;
 }
 
 Result<FlowSetup> set_up(const FlowRecording& options) {

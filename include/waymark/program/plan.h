@@ -1,0 +1,66 @@
+/// What is to be programmed for a capture: the buffer, the funnel and the trace unit, in the order in which they are
+/// enabled, and the proof that it gives the trace that was asked for.
+///
+///     auto plan = make_plan({.units = etm4::unit_factories()[0], .unit = options, …});
+///     if (const auto proof = prove(*plan); proof && proof->same()) print(script(*plan, Target::devmem));
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "waymark/core/result.h"
+#include "waymark/flow/register_steps.h"
+#include "waymark/flow/unit.h"
+#include "waymark/sink/programming.h"
+
+namespace waymark::program {
+
+/// What is asked for.
+struct Wanted {
+    const flow::UnitFactory* units = nullptr;  ///< borrowed, never null
+    flow::UnitOptions unit;
+    std::uint8_t trace_id = 0x10;
+    std::optional<sink::SinkSetup> sink{};  ///< none: the buffer is programmed by other means
+    std::optional<unsigned> funnel_port{};  ///< none: there is no funnel, or it is open
+    /// Addresses on the debug bus of the 4 KB of each. None: they are variables of the script, to be filled in.
+    std::optional<std::uint64_t> unit_base{}, sink_base{}, funnel_base{};
+};
+
+/// A component on the debug bus.
+struct Component {
+    std::string title;     ///< `ETMV4 trace unit`
+    std::string variable;  ///< in scripts, for its address: `unit`
+    std::optional<std::uint64_t> base{};
+    flow::ComponentProgram program;
+    std::vector<flow::RegisterStep> release{};  ///< after the trace was read
+};
+
+struct Plan {
+    Wanted wanted;
+    /// The buffer first, the unit last; to stop, from the last to the first.
+    std::vector<Component> components;
+};
+
+/// Errors: `usage`: what is asked for cannot be programmed, with the reason; `unsupported`: there is no proof for this
+/// kind of unit.
+[[nodiscard]] Result<Plan> make_plan(const Wanted& wanted);
+
+/// A run of the models: the same execution through a unit that is programmed as `record` does it, and through one that
+/// was found locked and full of random values, and was programmed by the accesses of the plan.
+struct Proof {
+    std::uint64_t blocks = 0;                   ///< that executed in each
+    std::uint64_t traced = 0;                   ///< of these, what the program lets into the trace
+    std::uint64_t wanted_bytes = 0;             ///< of trace, as `record` has it
+    std::uint64_t given_bytes = 0;              ///< as the accesses give it
+    std::optional<std::uint64_t> differs_at{};  ///< the first byte that differs
+    std::uint64_t stored_bytes = 0;             ///< of the second trace, that came through the funnel into the buffer
+    bool stored_same = true;                    ///< they are its end
+    [[nodiscard]] bool same() const { return !differs_at && stored_same; }
+};
+/// `seed` decides what executes and what the registers hold before. Errors: `bad_format`: an access of the plan is
+/// refused by a model; the message names the register.
+[[nodiscard]] Result<Proof> prove(const Plan& plan, std::uint64_t seed = 1);
+
+}  // namespace waymark::program

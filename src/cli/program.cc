@@ -1,0 +1,223 @@
+/// `waymark program`: how hardware is programmed for a capture, tried on the models first.
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "commands.h"
+#include "trouble.h"
+#include "unit_program.h"
+#include "waymark/pipeline/protocols.h"
+#include "waymark/program/script.h"
+
+namespace waymark::cli {
+
+namespace {
+
+struct ProgramOptions {
+    record::FlowRecording flow;
+    std::string unit, target, program, sink, output;
+    unsigned trace_id = program::Wanted{}.trace_id;
+    std::uint64_t sink_size = 0, after_trigger = 0, buffer_address = 0;
+    std::uint64_t unit_base = 0, sink_base = 0, funnel_base = 0;
+    unsigned funnel_port = 0;
+    CLI::Option *sink_option = nullptr, *sink_size_option = nullptr, *after_option = nullptr, *address_option = nullptr;
+    CLI::Option *funnel_option = nullptr, *unit_base_option = nullptr, *sink_base_option = nullptr;
+    CLI::Option *funnel_base_option = nullptr, *sync_option = nullptr;
+};
+
+struct SinkName {
+    std::string_view name;
+    sink::SinkKind kind;
+};
+constexpr std::array sinks{SinkName{"etb", sink::SinkKind::etb11}, SinkName{"tmc-etb", sink::SinkKind::etb},
+                           SinkName{"tmc-etf", sink::SinkKind::etf}, SinkName{"tmc-etr", sink::SinkKind::etr}};
+
+std::optional<std::uint64_t> given(const CLI::Option* option, std::uint64_t value) {
+    return option->count() == 0 ? std::nullopt : std::optional(value);
+}
+
+/// The buffer that was asked for; none: no --sink. Errors: `usage`: options that go with another buffer.
+Result<std::optional<sink::SinkSetup>> sink_of(const ProgramOptions& options) {
+    if (options.sink_option->count() == 0) {
+        for (const CLI::Option* const option :
+             {options.sink_size_option, options.after_option, options.address_option, options.sink_base_option})
+            if (option->count() != 0)
+                return Error{Errc::usage, fmt::format("{} goes with --sink only", option->get_name())};
+        return std::optional<sink::SinkSetup>();
+    }
+    sink::SinkSetup setup;
+    for (const SinkName& one : sinks)
+        if (one.name == options.sink) setup.buffer.kind = one.kind;
+    const bool etr = setup.buffer.kind == sink::SinkKind::etr;
+    if (options.sink_size_option->count() != 0) setup.buffer.memory_bytes = options.sink_size;
+    if (etr && options.address_option->count() == 0 && options.target != "sysfs" && options.target != "perf")
+        return Error{Errc::usage,
+                     "--sink tmc-etr: give --buffer-address, the physical address of the memory for the trace"};
+    if (!etr && options.address_option->count() != 0)
+        return Error{Errc::usage,
+                     "--buffer-address goes with --sink tmc-etr only; the others have memory of their own"};
+    setup.buffer.base = options.buffer_address;
+    setup.after_trigger = given(options.after_option, options.after_trigger);
+    return std::optional(setup);
+}
+
+/// The trigger of an ETMv4 or ETE reaches the trace bus by its event 0.
+void trigger_the_bus(flow::UnitOptions& unit) {
+    unit.registers.push_back({"TRCEVENTCTL1R", "ATB", 1, "--stop-after-trigger"});
+}
+
+Result<program::Wanted> wanted_of(ProgramOptions& options) {
+    program::Wanted wanted;
+    for (const flow::UnitFactory* const units : pipeline::flow_units())
+        if (pipeline::option_name(*units) == options.unit) wanted.units = units;
+    if (!options.program.empty()) options.flow.program = {options.program};
+    if (options.flow.unit.core.empty()) options.flow.unit.core = wanted.units->defaults().core;
+    WM_ASSIGN_OR_RETURN(wanted.unit, record::placed_unit(options.flow));
+    if (options.trace_id > 0x7f)
+        return Error{Errc::usage, fmt::format("--trace-id {:#x}: sources have 0x01 to 0x6f", options.trace_id)};
+    wanted.trace_id = static_cast<std::uint8_t>(options.trace_id);
+    WM_ASSIGN_OR_RETURN(wanted.sink, sink_of(options));
+    if (wanted.sink && wanted.sink->after_trigger && wanted.unit.trigger_at && wanted.units->traces_aarch64())
+        trigger_the_bus(wanted.unit);
+    if (options.funnel_option->count() != 0) wanted.funnel_port = options.funnel_port;
+    wanted.unit_base = given(options.unit_base_option, options.unit_base);
+    wanted.sink_base = given(options.sink_base_option, options.sink_base);
+    wanted.funnel_base = given(options.funnel_base_option, options.funnel_base);
+    return wanted;
+}
+
+ExitStatus run_program_hardware(ProgramOptions options) {
+    const auto wanted = wanted_of(options);
+    if (!wanted) return fail(wanted.error());
+    const auto plan = program::make_plan(*wanted);
+    if (!plan) return fail(plan.error());
+    const auto proof = program::prove(*plan);
+    if (!proof) return fail(proof.error());
+    if (!proof->same()) {
+        say("error",
+            fmt::format("on the models these register accesses give other trace than 'waymark record' does, from "
+                        "byte {} on; nothing was written",
+                        proof->differs_at.value_or(0)));
+        return nothing;
+    }
+    program::Language target{};
+    for (const program::LanguageName& one : program::languages())
+        if (one.name == options.target) target = one.language;
+    program::LinuxWords words{options.program, options.flow.view_ranges, options.sync_option->count() != 0};
+    const auto text = program::script(*plan, target, *proof, words);
+    if (!text) return fail(text.error());
+    auto out = Output::open(options.output);
+    if (!out) return fail(out.error());
+    out->write(*text);
+    if (const ExitStatus status = out->close(); status != decoded) return status;
+    if (proof->traced == 0) say("warning", "nothing of the trial run on the models is traced with this program");
+    return decoded;
+}
+
+CLI::Option* add_address(CLI::App& command, const char* name, std::uint64_t& value, const std::string& help) {
+    return command.add_option(name, value, help)->type_name("ADDRESS")->check(not_negative());
+}
+
+}  // namespace
+
+Run add_program(CLI::App& app) {
+    auto options = std::make_shared<ProgramOptions>();
+    CLI::App& command = *app.add_subcommand(
+        "program", "Write the script that programs a trace unit, its funnel and its buffer, tried on the models first");
+    command
+        .add_option("PROGRAM", options->program,
+                    "The ELF file whose symbols name ranges and triggers; with --for perf what is traced")
+        ->type_name("PROGRAM");
+    std::vector<std::string> units, names;
+    for (const flow::UnitFactory* const one : pipeline::flow_units()) units.push_back(pipeline::option_name(*one));
+    for (const program::LanguageName& one : program::languages()) names.emplace_back(one.name);
+    command.add_option("--unit", options->unit, "The trace unit")
+        ->type_name("UNIT")
+        ->transform(one_of(units))
+        ->required();
+    command
+        .add_option(
+            "--for", options->target,
+            "Who programs it: sysfs: Linux's drivers; perf: perf record; openocd: OpenOCD (Tcl); csal: the CoreSight "
+            "Access Library (C); devmem: a shell on the target; t32: TRACE32 (PRACTICE); json: the accesses as data")
+        ->type_name("TARGET")
+        ->transform(one_of(names))
+        ->required();
+    for (CLI::Option* const option : add_unit_program(command, options->flow)) {
+        option->group("How the unit is programmed");
+        if (option->get_name() == "--sync") options->sync_option = option;
+    }
+    command
+        .add_option("--registers", options->flow.registers,
+                    "Registers of the unit by name, before the other options; lines NAME VALUE, NAME.FIELD VALUE or "
+                    "NAME FIELD=VALUE …, or the [regs] of a snapshot's device file")
+        ->type_name("FILE")
+        ->group("How the unit is programmed");
+    command
+        .add_option("--trace-id", options->trace_id,
+                    "The unit's trace ID, 0x01 to 0x6f; sysfs and perf choose it themselves")
+        ->type_name("ID")
+        ->capture_default_str()
+        ->group("How the unit is programmed");
+    std::vector<std::string> sink_names;
+    for (const SinkName& one : sinks) sink_names.emplace_back(one.name);
+    options->sink_option = command
+                               .add_option("--sink", options->sink,
+                                           "The trace buffer, which keeps the newest trace: etb (the older ETB), "
+                                           "tmc-etb, tmc-etf, tmc-etr. Default: it is programmed by other means")
+                               ->type_name("KIND")
+                               ->transform(one_of(sink_names));
+    options->sink_size_option =
+        command
+            .add_option("--sink-size", options->sink_size,
+                        "Size of the buffer: a multiple of 16. Default: 65536. Programmed for tmc-etr only")
+            ->type_name("BYTES")
+            ->check(not_negative());
+    options->address_option = add_address(command, "--buffer-address", options->buffer_address,
+                                          "tmc-etr: physical address of the memory for the trace, a multiple of 16");
+    options->after_option =
+        command
+            .add_option("--stop-after-trigger", options->after_trigger,
+                        "Stop the capture this number of bytes after --trigger-at was reached, a multiple of 4")
+            ->type_name("BYTES")
+            ->check(not_negative());
+    options->funnel_option = command
+                                 .add_option("--funnel-port", options->funnel_port,
+                                             "Open this input of a funnel, 0 to 7, and close its others")
+                                 ->type_name("N");
+    options->unit_base_option = add_address(command, "--unit-base", options->unit_base,
+                                            "Address of the unit's registers. Default: a variable of the script");
+    options->sink_base_option = add_address(command, "--sink-base", options->sink_base, "Of the buffer's registers");
+    options->funnel_base_option =
+        add_address(command, "--funnel-base", options->funnel_base, "Of the funnel's registers");
+    for (CLI::Option* const option :
+         {options->sink_option, options->sink_size_option, options->address_option, options->after_option,
+          options->funnel_option, options->unit_base_option, options->sink_base_option, options->funnel_base_option})
+        option->group("The way of the trace");
+    add_output(command, options->output, "Write to this file instead of standard output");
+    command.footer(
+        "Before a script is written, its register accesses are made on the model of the unit, whose registers hold "
+        "random\n"
+        "values before, with its locks set. The trace of a run of 2000 blocks must be what 'waymark record' gives with "
+        "the\n"
+        "same options; with --sink it must come out of the model of the buffer. No hardware was at hand: "
+        "docs/program.md says\n"
+        "for each target what was tried.\n"
+        "\n"
+        "Each script starts, stops (the way back) and releases: the last after the trace was read.\n"
+        "\n"
+        "Exit status: 0 written; 1 the models give other trace, nothing is written; 2 usage, also what a target "
+        "cannot\n"
+        "express; 3 a file cannot be read or written.\n"
+        "\n"
+        "Examples:\n"
+        "  waymark program --unit etmv4 --cycle-accurate --view-range main --for openocd firmware.elf -o trace.tcl\n"
+        "  waymark program --unit ptm --sink etb --trigger-at fault --stop-after-trigger 1024 --for devmem program\n"
+        "  waymark program --unit ete --return-stack --timestamps --for perf ./program\n");
+    return [options] { return run_program_hardware(*options); };
+}
+
+}  // namespace waymark::cli

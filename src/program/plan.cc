@@ -1,0 +1,43 @@
+#include "waymark/program/plan.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace waymark::program {
+
+Result<Plan> make_plan(const Wanted& wanted) {
+    WM_RETURN_IF_ERROR(wanted.units->check(wanted.unit));
+    if (wanted.trace_id == 0 || wanted.trace_id >= 0x70)
+        return Error{Errc::usage, fmt::format("trace ID {:#x}: sources have 0x01 to 0x6f", wanted.trace_id)};
+    if (wanted.unit.fifo_bytes != 0)
+        return Error{Errc::usage, "the size of the FIFO is a property of the unit and cannot be programmed"};
+    if (wanted.unit.speculation_depth != 0)
+        return Error{Errc::usage, "how far the core speculates is a property of the core and cannot be programmed"};
+    if (wanted.funnel_port && *wanted.funnel_port > 7)
+        return Error{Errc::usage, fmt::format("input {} of a funnel: there are 0 to 7", *wanted.funnel_port)};
+    Plan plan;
+    plan.wanted = wanted;
+    if (wanted.sink) {
+        WM_RETURN_IF_ERROR(wanted.sink->check());
+        if (wanted.sink->after_trigger && !wanted.unit.trigger_at && wanted.unit.registers.empty())
+            return Error{Errc::usage,
+                         "the buffer is to stop at a trigger, and nothing triggers: add --trigger-at SYMBOL"};
+        sink::SinkProgram program = program_of(*wanted.sink);
+        plan.components.push_back({fmt::format("{} trace buffer", sink::name(wanted.sink->buffer.kind)), "sink",
+                                   wanted.sink_base, program, std::move(program.release)});
+    }
+    if (wanted.funnel_port)
+        plan.components.push_back(
+            {"funnel", "funnel", wanted.funnel_base, sink::funnel_program(*wanted.funnel_port), {}});
+    auto unit = wanted.units->program(wanted.unit, wanted.trace_id);
+    if (!unit) return unit.error();
+    plan.components.push_back({fmt::format("{} trace unit", wanted.units->source_type(wanted.unit)),
+                               "unit",
+                               wanted.unit_base,
+                               *std::move(unit),
+                               {}});
+    return plan;
+}
+
+}  // namespace waymark::program

@@ -1,0 +1,146 @@
+// Programs for hardware, on the models: random options of every unit give the trace that they give when a recorder
+// programs the unit, and each access that is left out is noticed.
+
+#include "waymark/program/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "waymark/etm3/unit.h"
+#include "waymark/etm4/unit.h"
+#include "waymark/pft/unit.h"
+
+namespace waymark::program {
+namespace {
+
+std::vector<const flow::UnitFactory*> factories() {
+    return {&pft::unit_factory(), etm4::unit_factories()[1], etm4::unit_factories()[0]};
+}
+
+/// Random options that the unit has.
+Wanted drawn(const flow::UnitFactory& units, std::mt19937_64& random) {
+    const auto one_in = [&](unsigned n) { return random() % n == 0; };
+    for (;;) {
+        Wanted wanted{.units = &units, .unit = units.defaults()};
+        flow::UnitOptions& unit = wanted.unit;
+        unit.cycle_accurate = one_in(2);
+        unit.timestamps = one_in(2);
+        unit.return_stack = one_in(2);
+        unit.branch_broadcast = one_in(3);
+        unit.context_id_bytes = one_in(2) ? 4 : 0;
+        unit.sync_bytes = one_in(3) ? 0 : 256U << random() % 4;
+        if (unit.cycle_accurate && one_in(2)) unit.cycle_threshold = 4 + static_cast<unsigned>(random() % 200);
+        for (auto* const ranges : {&unit.view, &unit.exclude})
+            while (one_in(3) && ranges->size() < 2) {
+                const std::uint64_t first = 0x10000 + 4 * (random() % 64);
+                ranges->push_back({{first}, {first + 4 * (1 + random() % 32)}});
+            }
+        if (one_in(3)) unit.trigger_at = Address{0x10000 + 4 * (random() % 64)};
+        if (one_in(2)) {
+            constexpr sink::SinkKind kinds[] = {sink::SinkKind::etb11, sink::SinkKind::etb, sink::SinkKind::etf,
+                                                sink::SinkKind::etr};
+            wanted.sink.emplace();
+            wanted.sink->buffer.kind = kinds[random() % 4];
+            wanted.sink->buffer.memory_bytes = 1024U << random() % 8;
+            if (wanted.sink->buffer.kind == sink::SinkKind::etr) wanted.sink->buffer.base = 0x80000000;
+            if (unit.trigger_at && one_in(2)) wanted.sink->after_trigger = 4 * (1 + random() % 100);
+        }
+        if (one_in(3)) wanted.funnel_port = static_cast<unsigned>(random() % 8);
+        if (units.check(unit)) return wanted;
+    }
+}
+
+TEST(Plan, GivesTheTraceOfARecording) {
+    constexpr std::uint64_t seed = 20261;
+    constexpr unsigned option_sets = 30;
+    std::mt19937_64 random(seed);
+    std::uint64_t stored = 0;
+    for (const flow::UnitFactory* const units : factories())
+        for (unsigned n = 0; n < option_sets; ++n) {
+            SCOPED_TRACE(std::string(units->name()) + ", option set " + std::to_string(n));
+            const auto plan = make_plan(drawn(*units, random));
+            ASSERT_TRUE(plan) << plan.error().message;
+            const auto proof = prove(*plan, n);
+            ASSERT_TRUE(proof) << proof.error().message;
+            EXPECT_FALSE(proof->differs_at)
+                << *proof->differs_at << " of " << proof->wanted_bytes << ", given " << proof->given_bytes;
+            EXPECT_TRUE(proof->stored_same);
+            EXPECT_EQ(proof->wanted_bytes, proof->given_bytes);
+            stored += proof->stored_bytes;
+        }
+    EXPECT_GT(stored, 10000U);
+}
+
+TEST(Plan, NoticesEachAccessThatDecides) {
+    // Everything the options can use is used, so every write decides.
+    for (const flow::UnitFactory* const units : factories()) {
+        Wanted wanted{.units = units, .unit = units->defaults()};
+        wanted.unit.cycle_accurate = wanted.unit.timestamps = true;
+        wanted.unit.view = {{{0x10040}, {0x10100}}};
+        wanted.unit.trigger_at = Address{0x10080};
+        const auto plan = make_plan(wanted);
+        ASSERT_TRUE(plan) << plan.error().message;
+        // What the trial run cannot show: the Programming bit of a macrocell that never ran, locks that are open
+        // already, the power request, the trace ID, which frames carry, registers that act on other hardware, the upper
+        // access type of a range, and events whose random resources are not active in it.
+        const std::set<std::string> unseen{"TRCPDCR",         "ETMPDCR",   "TRCTRACEIDR", "ETMTRACEIDR", "TRCAUXCTLR",
+                                           "TRCSTALLCTLR",    "TRCBBCTLR", "ETMFFLR",     "TRCQCTLR",    "TRCITEEDCR",
+                                           "TRCPROCSELR",     "ETMAUXCR",  "ETMTESSEICR", "TRCITCTRL",   "TRCRSR",
+                                           "TRCACATR1[31:0]", "ETMTSSCR",  "ETMTSEVR",    "ETMACTR2"};
+        const std::vector<flow::RegisterStep>& steps = plan->components.back().program.enable;
+        for (std::size_t left_out = 0; left_out < steps.size(); ++left_out) {
+            const flow::RegisterStep& step = steps[left_out];
+            if (step.kind != flow::RegisterStep::Kind::write || unseen.contains(step.name)) continue;
+            // Of the two writes of ETMCR, the first sets the Programming bit.
+            if (step.name == "ETMCR" && left_out + 1 != steps.size() && steps[left_out + 1].name == "ETMSR" &&
+                steps[left_out + 1].value != 0)
+                continue;
+            SCOPED_TRACE(step.name + " of " + std::string(units->name()));
+            Plan without = *plan;
+            auto& enable = without.components.back().program.enable;
+            enable.erase(enable.begin() + static_cast<std::ptrdiff_t>(left_out));
+            bool noticed = false;
+            constexpr unsigned tries = 8;
+            for (unsigned seed = 0; seed < tries && !noticed; ++seed) {
+                const auto proof = prove(without, seed);
+                noticed = !proof || !proof->same();
+            }
+            EXPECT_TRUE(noticed);
+        }
+    }
+}
+
+TEST(Plan, SaysWhatCannotBeProgrammed) {
+    const flow::UnitFactory& ete = *etm4::unit_factories()[0];
+    const auto refused = [](const Wanted& wanted) {
+        const auto plan = make_plan(wanted);
+        return plan ? std::string("accepted") : plan.error().message;
+    };
+    Wanted wanted{.units = &ete, .unit = ete.defaults()};
+    EXPECT_EQ(refused(wanted), "accepted");
+    wanted.trace_id = 0x70;
+    EXPECT_EQ(refused(wanted), "trace ID 0x70: sources have 0x01 to 0x6f");
+    wanted.trace_id = 1;
+    wanted.unit.fifo_bytes = 64;
+    EXPECT_EQ(refused(wanted), "the size of the FIFO is a property of the unit and cannot be programmed");
+    wanted.unit.fifo_bytes = 0;
+    wanted.unit.speculation_depth = 8;
+    EXPECT_EQ(refused(wanted), "how far the core speculates is a property of the core and cannot be programmed");
+    wanted.unit.speculation_depth = 0;
+    wanted.sink.emplace();
+    wanted.sink->after_trigger = 1024;
+    EXPECT_EQ(refused(wanted), "the buffer is to stop at a trigger, and nothing triggers: add --trigger-at SYMBOL");
+    wanted.sink->after_trigger.reset();
+    wanted.funnel_port = 8;
+    EXPECT_EQ(refused(wanted), "input 8 of a funnel: there are 0 to 7");
+    Wanted etm3{.units = &etm3::unit_factory(), .unit = etm3::unit_factory().defaults()};
+    EXPECT_EQ(refused(etm3), "the model of ETMV3 has no registers that could prove a program for hardware");
+}
+
+}  // namespace
+}  // namespace waymark::program

@@ -1,0 +1,432 @@
+#!/usr/bin/env python3
+"""Scripts of `waymark program`: thirty sets of options for each unit, each script run by the interpreter or compiler of its
+language against registers that only write down what is done to them. What they do is what --for json says; what Linux's
+driver makes of its files, by its documentation, is what the registers are to hold.
+
+    targets_test.py WAYMARK SOURCE_FOLDER [CASE…]
+"""
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "support"))
+from scratch import HANGS, Folder  # noqa: E402
+
+WAYMARK = pathlib.Path(sys.argv.pop(1)).resolve()
+SOURCE = pathlib.Path(sys.argv.pop(1)).resolve()
+SEED = int(os.environ.get("WAYMARK_SEED", "36"))
+BASES = {"unit": 0x80010000, "sink": 0x80020000, "funnel": 0x80030000}
+COMMANDS = ("start", "stop", "release")
+
+
+def option_sets():
+    """Thirty sets of options for each unit, the same each time."""
+    draw = random.Random(SEED)
+    for unit in ("ptm", "etmv4", "ete"):
+        for number in range(30):
+            options = ["--unit", unit]
+            if draw.random() < 0.5:
+                options += ["--cycle-accurate"]
+                if unit != "ptm" and draw.random() < 0.5:
+                    options += ["--cycle-threshold", str(draw.randrange(4, 4096))]
+            if draw.random() < 0.5:
+                options += ["--timestamps"]
+            stack = draw.random() < 0.5
+            if stack:
+                options += ["--return-stack"]
+            if draw.random() < 0.3 and not stack:
+                options += ["--branch-broadcast"]
+            if draw.random() < 0.4:
+                options += ["--context-id", "4"]
+            if draw.random() < 0.5:
+                options += ["--sync", str(1 << draw.randrange(8, 12))]
+            begin = 0x10000 + 4 * draw.randrange(64)
+            if draw.random() < 0.4:
+                options += ["--view-range", f"{begin:#x}-{begin + 64:#x}"]
+            elif draw.random() < 0.3:
+                options += ["--exclude-range", f"{begin:#x}-{begin + 64:#x}"]
+            if draw.random() < 0.3:
+                options += ["--trigger-at", f"{begin + 8:#x}"]
+            options += ["--unit-base", hex(BASES["unit"]), "--trace-id", str(1 + draw.randrange(0x6f))]
+            if draw.random() < 0.6:
+                kind = draw.choice(["etb", "tmc-etb", "tmc-etf", "tmc-etr"])
+                options += ["--sink", kind, "--sink-base", hex(BASES["sink"]), "--sink-size", str(1 << draw.randrange(10, 17))]
+                if kind == "tmc-etr":
+                    options += ["--buffer-address", "0x90000000"]
+                if "--trigger-at" in options and draw.random() < 0.5:
+                    options += ["--stop-after-trigger", "512"]
+            if draw.random() < 0.4:
+                options += ["--funnel-port", str(draw.randrange(8)), "--funnel-base", hex(BASES["funnel"])]
+            yield f"{unit}-{number}", options
+
+
+SETS = list(option_sets())
+
+
+def run(command, **more):
+    return subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=HANGS, **more)
+
+
+def program(options, target, *more):
+    return run([WAYMARK, "program", "--for", target, *options, *more])
+
+
+def accesses_of(plan, command):
+    """What --for json says of a command: writes as (address, value), waits as (address, mask, value)."""
+    components = plan["components"] if command == "start" else plan["components"][::-1]
+    out = []
+    for component in components:
+        for step in component[command]:
+            at = component["base"] + step["offset"]
+            out.append((at, step["value"]) if step["access"] == "write" else (at, step["mask"], step["value"]))
+    return out
+
+
+class Targets(unittest.TestCase):
+    """Each script, by the interpreter of its language."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.plans = {}
+        for name, options in SETS:
+            done = program(options, "json")
+            assert done.returncode == 0, (options, done.stderr)
+            cls.plans[name] = json.loads(done.stdout)
+
+    def test_json_is_proven(self):
+        for name, plan in self.plans.items():
+            with self.subTest(name):
+                self.assertTrue(plan["proof"]["same_as_record"])
+                self.assertGreater(plan["proof"]["trace_bytes"], 0)
+                # From the buffer to the unit, and each stops before it is written.
+                unit = plan["components"][-1]
+                self.assertEqual(unit["name"], "unit")
+                first_wait = next(i for i, step in enumerate(unit["start"]) if step["access"] == "wait")
+                before = [step["register"] for step in unit["start"][:first_wait]]
+                self.assertLessEqual(set(before), {"TRCLAR", "TRCOSLAR", "TRCPDCR", "TRCPRGCTLR", "ETMLAR", "ETMOSLAR", "ETMPDCR",
+                                                   "ETMCR"})
+
+    def check(self, target, suffix, log_of):
+        with Folder() as name_of_folder:
+            folder = pathlib.Path(name_of_folder)
+            for name, options in SETS:
+                with self.subTest(name):
+                    file = folder / f"{name}{suffix}"
+                    done = program(options, target, "-o", file)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    for command in COMMANDS:
+                        expected = accesses_of(self.plans[name], command)
+                        self.assertEqual(log_of(folder, file, command), expected, command)
+
+    @unittest.skipUnless(shutil.which("dash"), "dash is not installed")
+    def test_devmem(self):
+        """A devmem that writes down, and reads all ones and all zeros in turn, so that each wait ends."""
+        def log_of(folder, file, command):
+            fake, log = folder / "devmem", folder / "log"
+            if not fake.exists():
+                fake.write_text('#!/bin/dash\necho "$@" >>"$LOG"\n[ $# = 3 ] && exit\n'
+                                'if [ -e "$LOG.ones" ]; then rm "$LOG.ones"; echo 0x00000000; '
+                                'else : >"$LOG.ones"; echo 0xFFFFFFFF; fi\n')
+                fake.chmod(0o755)
+            log.write_text("")
+            environment = {"PATH": f"{folder}:{os.environ['PATH']}", "LOG": str(log)}
+            done = run(["dash", file, command], env=environment)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            waits = re.findall(r"wait_for \"\$(\w+)\" (0x\w+) (0x\w+) (0x\w+)", self.part(file.read_text(), command))
+            waits = [(BASES[base] + int(offset, 16), int(mask, 16), int(value, 16)) for base, offset, mask, value in waits]
+            out, polled = [], None
+            for line in log.read_text().splitlines():
+                address, _, *value = line.split()
+                if value:
+                    out.append((int(address, 16), int(value[0], 16)))
+                elif address != polled:
+                    out.append(waits.pop(0))
+                    self.assertEqual(out[-1][0], int(address, 16))
+                polled = None if value else address
+            self.assertEqual(waits, [])
+            return out
+        self.check("devmem", ".sh", log_of)
+
+    @staticmethod
+    def part(text, command):
+        """The lines of one command of a shell script."""
+        return re.search(rf"^{command}\)\n(.*?)^    ;;", text, re.S | re.M).group(1)
+
+    @unittest.skipUnless(shutil.which("tclsh"), "tclsh is not installed")
+    def test_openocd(self):
+        """OpenOCD's commands, in Tcl, as procedures that write down."""
+        def log_of(folder, file, command):
+            stub = folder / "stub.tcl"
+            stub.write_text("""
+proc mww {address value} { puts "[expr {$address}] [expr {$value}]" }
+proc read_memory {address width count} { error "only waymark_wait reads" }
+source [lindex $argv 0]
+set body [info body waymark_wait]
+foreach word {mask value} { if {[string first $word $body] < 0} { error "no $word" } }
+set turn 0
+proc read_memory {address width count} {
+    global turn
+    if {$width != 32 || $count != 1} { error "a word" }
+    set turn [expr {!$turn}]
+    return [expr {$turn ? 0xffffffff : 0}]
+}
+rename waymark_wait really_wait
+proc waymark_wait {base offset mask value name} {
+    puts "[expr {$base + $offset}] [expr {$mask}] [expr {$value}]"
+    really_wait $base $offset $mask $value $name
+}
+waymark_[lindex $argv 1]
+""")
+            done = run(["tclsh", stub, file, command])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return [tuple(int(word) for word in line.split()) for line in done.stdout.splitlines()]
+        self.check("openocd", ".tcl", log_of)
+
+    @unittest.skipUnless(shutil.which("cc"), "no C compiler is installed")
+    def test_csal(self):
+        """The library's functions, in C, as functions that write down."""
+        with Folder() as name_of_folder:
+            folder = pathlib.Path(name_of_folder)
+            (folder / "csaccess.h").write_text("""
+typedef void *cs_device_t;
+typedef unsigned long cs_physaddr_t;
+cs_device_t cs_device_register(cs_physaddr_t address);
+unsigned int cs_device_read(cs_device_t device, unsigned int offset);
+int cs_device_write_only(cs_device_t device, unsigned int offset, unsigned int data);
+""")
+            main = ['#include <stdio.h>', '#include <string.h>', '#include "csaccess.h"',
+                    'static cs_physaddr_t last; static unsigned turn;',
+                    'cs_device_t cs_device_register(cs_physaddr_t a) { return (char *)0 + a; }',
+                    'unsigned int cs_device_read(cs_device_t d, unsigned int o) { cs_physaddr_t at = (cs_physaddr_t)d + o;',
+                    '  if (at != last) { printf("%lu\\n", at); } last = at; turn = ~turn; return turn; }',
+                    'int cs_device_write_only(cs_device_t d, unsigned int o, unsigned int v) {',
+                    '  last = 0; return printf("%lu %u\\n", (cs_physaddr_t)d + o, v) < 0; }']
+            calls = []
+            for name, options in SETS:
+                prefix = name.replace("-", "_")
+                done = program(options, "csal")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                text = done.stdout
+                # Many of them in one program.
+                for word in ("waymark_wait", *(f"waymark_{command}" for command in COMMANDS)):
+                    text = re.sub(rf"\b{word}\b", f"{prefix}_{word}", text)
+                text += "".join(f"#undef WAYMARK_{base.upper()}\n" for base in BASES)
+                (folder / f"{prefix}.h").write_text(text)
+                main.append(f'#include "{prefix}.h"')
+                for command in COMMANDS:
+                    calls.append(f'  printf("{name} {command}\\n"); last = 0; if ({prefix}_waymark_{command}() != 0) return 1;')
+            main += ["int main(void) {", *calls, "  return 0;", "}"]
+            (folder / "main.c").write_text("\n".join(main) + "\n")
+            done = run(["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-I", folder, "-o", folder / "main", folder / "main.c"])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            done = run([folder / "main"])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            logs, log = {}, None
+            for line in done.stdout.splitlines():
+                words = line.split()
+                if not words[0].isdigit():
+                    log = logs.setdefault(tuple(words), [])
+                else:
+                    log.append(tuple(int(word) for word in words))
+            for name, _ in SETS:
+                for command in COMMANDS:
+                    # A wait shows its address alone.
+                    expected = [a if len(a) == 2 else a[:1] for a in accesses_of(self.plans[name], command)]
+                    merged = [a for i, a in enumerate(expected) if len(a) == 2 or i == 0 or expected[i - 1] != a]
+                    self.assertEqual(logs[(name, command)], merged, (name, command))
+
+    def test_t32(self):
+        """No interpreter of PRACTICE exists here: the lines are held against its documented forms."""
+        write = re.compile(r"  Data\.Set &class:\(&(\w+)\+(0x[0-9a-f]+)\) %Long (0x[0-9a-f]+) ; .+$")
+        wait = re.compile(r"  WAIT \(\(Data\.Long\(&class:\(&(\w+)\+(0x[0-9a-f]+)\)\)&(0x[0-9a-f]+)\)==(0x[0-9a-f]+)\) 1\.s ; .+$")
+
+        def log_of(_folder, file, command):
+            text = file.read_text()
+            self.assertEqual(text.count("\n(\n"), text.count("\n)\n"))
+            part = re.search(rf'^IF "&command"=="{command}"\n\(\n(.*?)^\)$', text, re.S | re.M).group(1)
+            out = []
+            for line in part.splitlines():
+                if line.startswith("  ;"):
+                    continue
+                found = write.match(line) or wait.match(line)
+                self.assertTrue(found, line)
+                base, offset, *numbers = found.groups()
+                out.append((BASES[base] + int(offset, 16), *(int(n, 16) for n in numbers)))
+            return out
+        self.check("t32", ".cmm", log_of)
+
+
+class Linux(unittest.TestCase):
+    """Linux's drivers and perf."""
+
+    # Files of the driver for ETMv4 and ETE (Documentation/trace/coresight/coresight-etm4x-reference.rst): bits of `mode`.
+    MODE = {4: 3, 5: 4, 6: 6, 7: 7, 11: 11, 12: 12}  # -> bits of TRCCONFIGR
+    # Of the driver for ETMv3 and PTM: bits of `mode` -> bits of ETMCR.
+    MODE_PTM = {1: 1 << 12, 3: 1 << 28, 4: 3 << 14, 5: 1 << 8, 6: 1 << 29}
+
+    def registers_of(self, unit, writes):
+        """What the driver programs."""
+        r, index, selector = {}, 0, 0
+        for file, value in writes:
+            numbers = [int(word, 0) for word in value.split()]
+            if file == "addr_idx":
+                index = numbers[0]
+            elif file == "res_idx":
+                selector = numbers[0]
+            elif unit == "ptm":
+                if file == "mode":
+                    r["ETMCR"] = sum(to for bit, to in self.MODE_PTM.items() if numbers[0] >> bit & 1)
+                    r["ETMTECR1"] = (numbers[0] & 1) << 24
+                elif file == "sync_freq":
+                    r["ETMSYNCFR"] = numbers[0]
+                elif file == "traceid":
+                    r["ETMTRACEIDR"] = numbers[0]
+                elif file == "addr_range":
+                    r[f"ETMACVR{index + 1}"], r[f"ETMACVR{index + 2}"] = numbers
+                    r["ETMTECR1"] |= 1 << index // 2
+                elif file == "addr_single":
+                    r[f"ETMACVR{index + 1}"] = numbers[0]
+                elif file == "trigger_event":
+                    r["ETMTRIGGER"] = numbers[0]
+            elif file == "mode":
+                r["TRCCONFIGR"] = 1 | sum(1 << to for bit, to in self.MODE.items() if numbers[0] >> bit & 1)
+            elif file == "syncfreq":
+                r["TRCSYNCPR"] = numbers[0]
+            elif file == "cyc_threshold":
+                r["TRCCCCTLR"] = numbers[0]
+            elif file == "addr_range":
+                r[f"TRCACVR{index}[31:0]"], r[f"TRCACVR{index + 1}[31:0]"] = numbers[:2]
+                r["TRCVIIECTLR"] = r.get("TRCVIIECTLR", 0) | 1 << index // 2 + (16 if numbers[2] else 0)
+            elif file == "addr_single":
+                r[f"TRCACVR{index}[31:0]"] = numbers[0]
+            elif file == "res_ctrl":
+                r[f"TRCRSCTLR{selector}"] = numbers[0]
+            elif file == "event":
+                r["TRCEVENTCTL0R"] = numbers[0]
+            elif file == "event_instren":
+                r["TRCEVENTCTL1R"] = numbers[0]
+        return r
+
+    def test_sysfs(self):
+        """The files lead to the registers of the plan; what has no file is refused by name."""
+        done_sets = 0
+        with Folder() as name_of_folder:
+            folder = pathlib.Path(name_of_folder)
+            for name, options in SETS:
+                with self.subTest(name):
+                    unit = options[1]
+                    done = program(options, "sysfs")
+                    if "--stop-after-trigger" in options:
+                        self.assertEqual(done.returncode, 3, done.stderr)
+                        self.assertIn("cannot express", done.stderr)
+                        continue
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    done_sets += 1
+                    for device in ("etm0", "tmc0"):
+                        (folder / device).mkdir(exist_ok=True)
+                    script = folder / "program.sh"
+                    script.write_text(done.stdout)
+                    environment = {"PATH": os.environ["PATH"], "devices": str(folder), "unit": "etm0", "sink": "tmc0"}
+                    ran = run(["sh", "-x", script, "start"], env=environment)
+                    self.assertEqual(ran.returncode, 0, ran.stderr)
+                    writes = re.findall(r"^\+ put etm0/(\w+) '?([^'\n]*)'?$", ran.stderr, re.M)
+                    self.assertEqual(writes[0], ("reset", "1"))
+                    self.assertEqual(writes[-1], ("enable_source", "1"))
+                    self.assertEqual((folder / "tmc0/enable_sink").read_text(), "1\n")
+                    plan = json.loads(program(options, "json").stdout)
+                    wanted = {}
+                    for step in plan["components"][-1]["start"]:
+                        if step["access"] == "write":
+                            wanted[step["register"]] = step["value"]
+                    for register, value in self.registers_of(unit, writes).items():
+                        have = wanted[register]
+                        if register == "TRCCONFIGR":
+                            have |= 1  # RES1
+                        self.assertEqual(value, have, register)
+                    ran = run(["sh", script, "stop"], env=environment)
+                    self.assertEqual(ran.returncode, 0, ran.stderr)
+                    self.assertEqual((folder / "etm0/enable_source").read_text(), "0\n")
+        self.assertGreater(done_sets, 60)
+
+    def test_perf(self):
+        """Terms that the driver's event has; what perf cannot program is refused by name."""
+        known = {"cycacc", "cc_threshold", "timestamp", "retstack", "branch_broadcast", "contextid"}
+        done_sets = 0
+        for name, options in SETS:
+            with self.subTest(name):
+                done = program(options, "perf")
+                cannot = [o for o in ("--exclude-range", "--trigger-at", "--sync", "--stop-after-trigger") if o in options]
+                if cannot:
+                    self.assertEqual(done.returncode, 3, done.stderr)
+                    self.assertTrue(any(o in done.stderr for o in cannot), done.stderr)
+                    continue
+                self.assertEqual(done.returncode, 0, done.stderr)
+                done_sets += 1
+                self.assertEqual(run(["sh", "-n"], input=done.stdout).returncode, 0)
+                terms = re.search(r"cs_etm/(.*?)/u", done.stdout).group(1)
+                names = {term.split("=")[0] for term in terms.split(",") if term}
+                self.assertLessEqual(names, known)
+                self.assertEqual("cycacc" in names, "--cycle-accurate" in options)
+                self.assertEqual("retstack" in names, "--return-stack" in options)
+                self.assertEqual("--filter" in done.stdout, "--view-range" in options)
+        self.assertGreater(done_sets, 15)
+
+
+class Mistakes(unittest.TestCase):
+    """What users get wrong."""
+
+    def test_messages(self):
+        for options, status, message in [
+                (["--unit", "etmv3", "--for", "json"], 3, "no registers that could prove"),
+                (["--unit", "ete", "--for", "devmem", "--trigger-at", "main"], 2, "name the PROGRAM that has this symbol"),
+                (["--unit", "ete", "--for", "devmem", "--sink", "tmc-etr"], 2, "give --buffer-address"),
+                (["--unit", "ete", "--for", "devmem", "--sink", "etb", "--buffer-address", "0x1000"], 2, "tmc-etr only"),
+                (["--unit", "ete", "--for", "devmem", "--sink-size", "64"], 2, "goes with --sink only"),
+                (["--unit", "ete", "--for", "devmem", "--sink", "etb", "--stop-after-trigger", "64"], 2, "nothing triggers"),
+                (["--unit", "ete", "--for", "json", "--trace-id", "0"], 2, "sources have 0x01 to 0x6f"),
+                (["--unit", "ptm", "--for", "json", "--return-stack", "--branch-broadcast"], 2, "exclude each other"),
+                (["--unit", "ete", "--for", "json", "/nowhere", "--trigger-at", "main"], None, "/nowhere")]:
+            with self.subTest(options):
+                done = run([WAYMARK, "program", *options])
+                if status is not None:
+                    self.assertEqual(done.returncode, status, done.stderr)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertEqual(done.stdout, "")
+                self.assertIn(message, done.stderr)
+
+    def test_symbols(self):
+        """Functions of a program that is linked to a fixed place."""
+        compiler = shutil.which("aarch64-linux-gnu-gcc")
+        if compiler is None:
+            self.skipTest("aarch64-linux-gnu-gcc is not installed")
+        with Folder() as name_of_folder:
+            folder = pathlib.Path(name_of_folder)
+            (folder / "p.c").write_text("int work(int n) { return n + 1; }\nvoid fault(void) {}\nint main(void) { fault(); return work(0); }\n")
+            done = run([compiler, "-static", "-no-pie", "-o", folder / "p", folder / "p.c"])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            symbols = {}
+            for line in run(["aarch64-linux-gnu-nm", "-S", folder / "p"]).stdout.splitlines():
+                words = line.split()
+                if len(words) == 4:
+                    symbols[words[3]] = (int(words[0], 16), int(words[1], 16))
+            done = run([WAYMARK, "program", "--unit", "etmv4", "--view-range", "work", "--trigger-at", "fault", "--for", "json",
+                        folder / "p"])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            steps = {s["register"]: s["value"] for s in json.loads(done.stdout)["components"][-1]["start"]}
+            first, size = symbols["work"]
+            self.assertEqual(steps["TRCACVR0[31:0]"], first)
+            self.assertEqual(steps["TRCACVR1[31:0]"], first + size - 1)
+            self.assertEqual(steps["TRCACVR2[31:0]"], symbols["fault"][0])
+            done = run([WAYMARK, "program", "--unit", "etmv4", "--view-range", "work", "--for", "perf", folder / "p"])
+            self.assertIn(f"--filter 'filter work @{folder / 'p'}'", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
