@@ -20,17 +20,60 @@
 namespace waymark::image {
 
 struct DebugInfo::State {
-    ~State() {
+    ~State() { end(); }
+    /// Opens the file with libdwfl.
+    Status begin() {
+        WM_ASSIGN_OR_RETURN(Openable place, openable(path));
+        std::error_code error;
+        if (!std::filesystem::is_regular_file(place.path, error))
+            return Error{Errc::not_found, path.string() + ": no such file"};
+        dwfl = dwfl_begin(&callbacks);
+        if (dwfl == nullptr) return Error{Errc::unreadable, path.string() + ": " + dwfl_errmsg(-1)};
+        dwfl_report_begin(dwfl);
+        module = dwfl_report_elf(dwfl, path.filename().c_str(), place.path.c_str(), -1, 0, true);
+        dwfl_report_end(dwfl, nullptr, nullptr);
+        if (module == nullptr)
+            return Error{Errc::bad_format, path.string() + ": no ELF file with segments: " + dwfl_errmsg(-1)};
+        void** user = nullptr;
+        if (dwfl_module_info(module, &user, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) != nullptr)
+            *user = this;
+        copy = std::move(place.copy);
+        return Nothing{};
+    }
+    void end() {
         if (dwfl != nullptr) dwfl_end(dwfl);
+        dwfl = nullptr;
+        module = nullptr;
+        copy.reset();
+    }
+    /// Gives back a copy in memory, as of a compressed kernel module, unless its lines were asked for: of most modules
+    /// no code ran. Build ID and segments stay known.
+    void release() {
+        if (copy != nullptr && !reads_lines) end();
+    }
+    /// False: there is no debug information. Else the file is open.
+    bool read_lines() {
+        reads_lines = true;
+        look();
+        if (!has_dwarf) {
+            reads_lines = false;
+            release();
+            return false;
+        }
+        Dwarf_Addr bias = 0;
+        if (module == nullptr && (!begin() || dwfl_module_getdwarf(module, &bias) == nullptr)) has_dwarf = false;
+        return has_dwarf;
     }
     void look() {
         if (looked) return;
         looked = true;
+        if (module == nullptr && !begin()) return;
         Dwarf_Addr bias = 0;
         has_dwarf = dwfl_module_getdwarf(module, &bias) != nullptr;
         const char *main = nullptr, *debug = nullptr;
         dwfl_module_info(module, nullptr, nullptr, nullptr, nullptr, nullptr, &main, &debug);
         if (debug != nullptr) debug_file = debug;
+        release();
     }
 
     struct Unit {
@@ -220,6 +263,8 @@ struct DebugInfo::State {
         return dwfl_standard_find_debuginfo(module, user, name, base, program, link, crc, found);
     }
     Dwfl_Callbacks callbacks{};
+    std::filesystem::path path;
+    std::shared_ptr<const void> copy;  // of a file that lies in another one
     Dwfl* dwfl = nullptr;
     Dwfl_Module* module = nullptr;
     std::vector<Segment> segments;
@@ -245,9 +290,9 @@ struct DebugInfo::State {
         return address;
     }
     /// Errors: as `ElfFile::open` and `ElfFile::pieces`.
-    Status place_sections(Elf* elf, std::uint64_t bias, const std::string& path) {
-        WM_ASSIGN_OR_RETURN(SharedBytes file, map_file(path));
-        WM_ASSIGN_OR_RETURN(const ElfFile own, ElfFile::open(std::move(file), path));
+    Status place_sections(Elf* elf, std::uint64_t bias, const std::string& name) {
+        WM_ASSIGN_OR_RETURN(SharedBytes file, map_file(name));
+        WM_ASSIGN_OR_RETURN(const ElfFile own, ElfFile::open(std::move(file), name));
         WM_ASSIGN_OR_RETURN(const std::vector<ElfFile::Piece> pieces, own.pieces());
         for (const ElfFile::Piece& piece : pieces) {
             segments.push_back({piece.offset, piece.bytes, {piece.address}, true});
@@ -259,7 +304,7 @@ struct DebugInfo::State {
         return Nothing{};
     }
     std::vector<std::uint8_t> build_id;
-    bool looked = false, has_dwarf = false;
+    bool looked = false, has_dwarf = false, reads_lines = false;
     std::filesystem::path debug_file;
 };
 
@@ -270,11 +315,8 @@ DebugInfo& DebugInfo::operator=(DebugInfo&&) noexcept = default;
 
 Result<DebugInfo> DebugInfo::open(const std::filesystem::path& path,
                                   const std::vector<std::filesystem::path>& debug_folders) {
-    WM_ASSIGN_OR_RETURN(const std::filesystem::path place, openable(path));
-    std::error_code error;
-    if (!std::filesystem::is_regular_file(place, error))
-        return Error{Errc::not_found, path.string() + ": no such file"};
     auto state = std::make_unique<State>();
+    state->path = path;
     // Beside the file, in .debug beside it, then in the folders; + asks for the checksum of a debug link to fit.
     state->debug_path = "+:.debug";
     // libdwfl looks for a relative folder beside each file; users mean the working directory.
@@ -286,16 +328,7 @@ Result<DebugInfo> DebugInfo::open(const std::filesystem::path& path,
     state->callbacks.find_debuginfo = State::find_debuginfo;
     state->callbacks.section_address = dwfl_offline_section_address;
     state->callbacks.debuginfo_path = &state->debug_path_pointer;
-    state->dwfl = dwfl_begin(&state->callbacks);
-    if (state->dwfl == nullptr) return Error{Errc::unreadable, path.string() + ": " + dwfl_errmsg(-1)};
-    dwfl_report_begin(state->dwfl);
-    state->module = dwfl_report_elf(state->dwfl, path.filename().c_str(), place.c_str(), -1, 0, true);
-    dwfl_report_end(state->dwfl, nullptr, nullptr);
-    if (state->module == nullptr)
-        return Error{Errc::bad_format, path.string() + ": no ELF file with segments: " + dwfl_errmsg(-1)};
-    void** user = nullptr;
-    if (dwfl_module_info(state->module, &user, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) != nullptr)
-        *user = state.get();
+    WM_RETURN_IF_ERROR(state->begin());
     GElf_Addr bias = 0;
     if (Elf* const elf = dwfl_module_getelf(state->module, &bias); elf != nullptr) {
         std::size_t count = 0;
@@ -318,6 +351,7 @@ Result<DebugInfo> DebugInfo::open(const std::filesystem::path& path,
     GElf_Addr where = 0;
     if (const int bytes = dwfl_module_build_id(state->module, &id, &where); bytes > 0)
         state->build_id.assign(id, id + bytes);
+    state->release();
     return DebugInfo(std::move(state));
 }
 
@@ -343,9 +377,8 @@ std::optional<std::uint64_t> DebugInfo::load_bias(Address at, std::uint64_t offs
 }
 
 std::vector<SourceLine> DebugInfo::statements(Address address) {
-    state_->look();
     const auto at = state_->to_elfutils(address.value);
-    if (!state_->has_dwarf || !at) return {};
+    if (!at || !state_->read_lines()) return {};
     Dwarf_Addr bias = 0;
     if (Dwarf_Die* const unit = dwfl_module_addrdie(state_->module, *at, &bias))
         return state_->statements(*unit, *at - bias);
@@ -355,9 +388,8 @@ std::vector<SourceLine> DebugInfo::statements(Address address) {
 }
 
 std::optional<SourceLine> DebugInfo::line(Address address) {
-    state_->look();
     const auto at = state_->to_elfutils(address.value);
-    if (!state_->has_dwarf || !at) return std::nullopt;
+    if (!at || !state_->read_lines()) return std::nullopt;
     Dwfl_Line* const found = dwfl_module_getsrc(state_->module, *at);
     if (found == nullptr) return state_->line_without_index(*at);
     Dwarf_Addr bias = 0;
@@ -365,9 +397,8 @@ std::optional<SourceLine> DebugInfo::line(Address address) {
 }
 
 InlinedPlace DebugInfo::inlined(Address address) {
-    state_->look();
     const auto at = state_->to_elfutils(address.value);
-    const InlinedCalls* const calls = state_->has_dwarf && at ? state_->inlined_calls(*at) : nullptr;
+    const InlinedCalls* const calls = at && state_->read_lines() ? state_->inlined_calls(*at) : nullptr;
     if (calls == nullptr) return InlinedPlace{address, Address{address.value + 1}, {}};
     InlinedPlace out = calls->at(*at);
     if (state_->relocatable) {
@@ -378,9 +409,8 @@ InlinedPlace DebugInfo::inlined(Address address) {
 }
 
 std::optional<DeclaredFunction> DebugInfo::function(Address address) {
-    state_->look();
     const auto at = state_->to_elfutils(address.value);
-    const InlinedCalls* const calls = state_->has_dwarf && at ? state_->inlined_calls(*at) : nullptr;
+    const InlinedCalls* const calls = at && state_->read_lines() ? state_->inlined_calls(*at) : nullptr;
     return calls != nullptr ? calls->function(*at) : std::nullopt;
 }
 

@@ -63,6 +63,7 @@ private:
 struct Mapping {
     void* address;
     std::size_t bytes;
+    std::shared_ptr<const void> copy;  // of a file that is in memory alone
     ~Mapping() { ::munmap(address, bytes); }
 };
 
@@ -86,7 +87,7 @@ FileIdentity identity_of(const struct stat& status) {
 class Mappings : public std::enable_shared_from_this<Mappings> {
 public:
     /// Null: the file cannot be mapped (see errno).
-    std::shared_ptr<const Mapping> of(int file, const struct stat& status) {
+    std::shared_ptr<const Mapping> of(int file, const struct stat& status, std::shared_ptr<const void> copy) {
         const FileIdentity identity = identity_of(status);
         const std::scoped_lock lock(mutex_);
         if (const auto known = known_.find(identity); known != known_.end())
@@ -94,7 +95,7 @@ public:
         const auto bytes = static_cast<std::size_t>(status.st_size);
         void* const address = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file, 0);
         if (address == MAP_FAILED) return nullptr;
-        const std::shared_ptr<const Mapping> mapping(new Mapping{address, bytes},
+        const std::shared_ptr<const Mapping> mapping(new Mapping{address, bytes, std::move(copy)},
                                                      [identity, all = weak_from_this()](const Mapping* each) {
                                                          delete each;
                                                          if (const auto mappings = all.lock())
@@ -133,8 +134,8 @@ std::uint64_t clip(std::uint64_t offset, std::uint64_t bytes, std::uint64_t file
 }  // namespace
 
 Result<SharedBytes> map_file(const std::string& path) {
-    WM_ASSIGN_OR_RETURN(const std::filesystem::path place, openable(path));
-    const Descriptor file{::open(place.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)};
+    WM_ASSIGN_OR_RETURN(const Openable place, openable(path));
+    const Descriptor file{::open(place.path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)};
     if (file.value < 0) {
         const int error_number = errno;
         if (error_number == ENOENT || error_number == ENOTDIR)
@@ -152,7 +153,7 @@ Result<SharedBytes> map_file(const std::string& path) {
         return Error{Errc::bad_format,
                      fmt::format("{}: is empty, but program bytes were expected; check how it was made", path)};
     static const auto mappings = std::make_shared<Mappings>();
-    const auto mapping = mappings->of(file.value, status);
+    const auto mapping = mappings->of(file.value, status, place.copy);
     if (mapping == nullptr)
         return Error{Errc::unreadable,
                      fmt::format("{}: cannot be mapped: {}", path, std::generic_category().message(errno))};

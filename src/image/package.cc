@@ -10,9 +10,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <fstream>
 #include <iterator>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -85,23 +87,53 @@ struct OpenFile {
     int value;
 };
 
-/// A file of nothing but memory. It stays open. `fill` writes it, and returns whether that worked (else see errno).
+/// Bytes of memory that the copies of compressed modules take.
+std::atomic<std::uint64_t> memory_of_modules{0};
+
+/// A file of nothing but memory, as long as this lives.
+class Copy {
+public:
+    explicit Copy(int descriptor) : file_(descriptor) {
+        constexpr std::uint64_t block = 512;
+        struct stat status {};
+        if (::fstat(descriptor, &status) == 0) memory_ = static_cast<std::uint64_t>(status.st_blocks) * block;
+    }
+    Copy(const Copy&) = delete;
+    Copy& operator=(const Copy&) = delete;
+    ~Copy() {
+        if (is_module_) memory_of_modules -= memory_;
+    }
+    [[nodiscard]] fs::path path() const { return fmt::format("/proc/self/fd/{}", file_.value); }
+    [[nodiscard]] std::uint64_t memory() const { return memory_; }
+    void count_as_module() {
+        is_module_ = true;
+        memory_of_modules += memory_;
+    }
+
+private:
+    const OpenFile file_;
+    std::uint64_t memory_ = 0;
+    bool is_module_ = false;
+};
+
+/// `fill` writes the file, and returns whether that worked (else see errno).
 template <class Fill>
-Result<fs::path> file_in_memory(std::string_view called, Fill&& fill) {
+Result<std::shared_ptr<Copy>> file_in_memory(std::string_view called, Fill&& fill) {
     const auto failed = [&](std::string_view what) {
         return Error{Errc::unreadable, fmt::format("{}: {}: {}", called, what, std::generic_category().message(errno))};
     };
     const int to = ::memfd_create("waymark-package", MFD_CLOEXEC);
     if (to < 0) return failed("cannot be held in memory");
     if (!fill(to)) {
+        const Error error = failed("cannot be read");
         ::close(to);
-        return failed("cannot be read");
+        return error;
     }
-    return fs::path(fmt::format("/proc/self/fd/{}", to));
+    return std::make_shared<Copy>(to);
 }
 
 /// These bytes of the package.
-Result<fs::path> copy_to_memory(const fs::path& package, const PackedFile& file) {
+Result<std::shared_ptr<Copy>> copy_to_memory(const fs::path& package, const PackedFile& file) {
     return file_in_memory(fmt::format("{}{}{}", package.string(), in_package, file.name), [&](int to) {
         const OpenFile from(::open(package.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
         auto at = static_cast<off_t>(file.offset);
@@ -139,7 +171,7 @@ bool is_compressed_module(const fs::path& path) {
                        [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
-Result<fs::path> unpack_module(const fs::path& path) {
+Result<std::shared_ptr<Copy>> unpack_module(const fs::path& path) {
     std::error_code error;
     std::vector<std::uint8_t> packed;
     if (const std::uintmax_t bytes = fs::file_size(path, error); !error && bytes <= most_decompressed) {
@@ -153,15 +185,46 @@ Result<fs::path> unpack_module(const fs::path& path) {
             fmt::format("{}: is no compressed file, a damaged one, or far larger than any module; copy it again, or "
                         "unpack it and name the result",
                         path.string())};
-    return file_in_memory(path.string(), [&](int to) { return write_sparse(to, contents); });
+    WM_ASSIGN_OR_RETURN(std::shared_ptr<Copy> copy,
+                        file_in_memory(path.string(), [&](int to) { return write_sparse(to, contents); }));
+    copy->count_as_module();
+    return copy;
 }
 
-/// Bytes of memory that the file, which has no other place, takes.
-std::uint64_t memory_of(const fs::path& file) {
-    constexpr std::uint64_t block = 512;
-    struct stat status {};
-    return ::stat(file.c_str(), &status) == 0 ? static_cast<std::uint64_t>(status.st_blocks) * block : 0;
-}
+/// The copies in memory.
+class Copies {
+public:
+    /// `make` gives a copy where there is none.
+    template <class Make>
+    Result<Openable> of(const fs::path& path, Make&& make) {
+        const std::scoped_lock lock(mutex_);
+        std::weak_ptr<Copy>& known = all_[path];
+        std::shared_ptr<Copy> copy = known.lock();
+        if (copy == nullptr) {
+            WM_ASSIGN_OR_RETURN(copy, make());
+            known = copy;
+        }
+        keep(copy);
+        return Openable{copy->path(), copy};
+    }
+
+private:
+    /// Who opens a file soon opens it again, for its code, its symbols and its lines.
+    void keep(const std::shared_ptr<Copy>& copy) {
+        kept_.remove(copy);
+        kept_.push_front(copy);
+        std::uint64_t sum = 0;
+        const auto more = std::find_if(kept_.begin(), kept_.end(), [&](const std::shared_ptr<Copy>& each) {
+            sum += each->memory();
+            return sum > most_kept;
+        });
+        kept_.erase(more == kept_.begin() ? std::next(more) : more, kept_.end());
+    }
+
+    std::mutex mutex_;
+    std::map<fs::path, std::weak_ptr<Copy>> all_;
+    std::list<std::shared_ptr<Copy>> kept_;  // the last one used first
+};
 
 /// The package and the name in it; no package: the path is an ordinary one.
 std::pair<fs::path, std::string> split_at_package(const std::string& path) {
@@ -173,7 +236,7 @@ std::pair<fs::path, std::string> split_at_package(const std::string& path) {
     return {};
 }
 
-Result<fs::path> unpack(const fs::path& package, const std::string& name) {
+Result<std::shared_ptr<Copy>> unpack(const fs::path& package, const std::string& name) {
     WM_ASSIGN_OR_RETURN(const Zip zip, open_package(package));
     constexpr int with_case = 1;
     if (unzLocateFile(zip.get(), name.c_str(), with_case) != UNZ_OK)
@@ -202,25 +265,22 @@ Result<std::vector<PackedFile>> packed_files(const fs::path& package) {
     return out;
 }
 
-Result<fs::path> openable(const fs::path& path) {
-    const auto [package, name] = split_at_package(path.string());
+Result<Openable> openable(const fs::path& path) {
+    const std::pair<fs::path, std::string> split = split_at_package(path.string());
+    const fs::path& package = split.first;
     std::error_code none;
     const bool compressed = package.empty() && is_compressed_module(path) && fs::is_regular_file(path, none);
-    if (package.empty() && !compressed) return path;
-    static std::mutex mutex;
-    static std::map<fs::path, fs::path> copies;
-    const std::scoped_lock lock(mutex);
-    static std::uint64_t unpacked = 0;
-    if (const auto known = copies.find(path); known != copies.end()) return known->second;
-    if (compressed && unpacked >= most_unpacked)
-        return Error{Errc::unsupported,
-                     fmt::format("{}: is not unpacked, as the modules that were unpacked before take {} MiB of memory; "
-                                 "unpack it and give the result with --image",
-                                 path.string(), unpacked >> 20)};
-    WM_ASSIGN_OR_RETURN(const fs::path copy, compressed ? unpack_module(path) : unpack(package, name));
-    if (compressed) unpacked += memory_of(copy);
-    copies.emplace(path, copy);
-    return copy;
+    if (package.empty() && !compressed) return Openable{path};
+    static Copies copies;
+    return copies.of(path, [&]() -> Result<std::shared_ptr<Copy>> {
+        if (!compressed) return unpack(package, split.second);
+        if (const std::uint64_t used = memory_of_modules; used >= most_unpacked)
+            return Error{Errc::unsupported,
+                         fmt::format("{}: is not unpacked, as the modules that are in use take {} MiB of memory; "
+                                     "unpack it and give the result with --image",
+                                     path.string(), used >> 20)};
+        return unpack_module(path);
+    });
 }
 
 }  // namespace waymark::image

@@ -190,7 +190,7 @@ Result<FoundFile> open_first(const std::vector<fs::path>& places, const std::vec
             continue;
         }
         std::error_code error;
-        if (!fs::is_regular_file(*place, error)) continue;
+        if (!fs::is_regular_file(place->path, error)) continue;
         auto info = DebugInfo::open(path, search.debug_path());
         if (!info) {
             refused = {Errc::bad_format, info.error().message};

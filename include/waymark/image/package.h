@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,12 +29,19 @@ struct PackedFile {
 /// is damaged.
 [[nodiscard]] Result<std::vector<PackedFile>> packed_files(const std::filesystem::path& package);
 
-/// A path by which the contents of `path` can be opened: `path` itself, unless it names a file in a package or a
-/// compressed kernel module. Of such a file there is a copy in memory, as long as the process lives; nothing is written
-/// to any folder. Pages of zeros in a module take no memory, and all modules together at most 1 GiB. Errors:
-/// `not_found`: the package has no such file; `unsupported`: it is compressed there, so nothing ever mapped it, and it
-/// is not unpacked; `bad_format`: as `packed_files`, the file exceeds the package, or a module is damaged or has more
-/// than 256 MiB; `unsupported` also: the modules before it took all the memory that modules may take; `unreadable`.
-[[nodiscard]] Result<std::filesystem::path> openable(const std::filesystem::path& path);
+/// Where the contents of a file can be opened.
+struct Openable {
+    std::filesystem::path path;
+    std::shared_ptr<const void> copy{};  ///< the path is valid while this lives; null: it is the file's own
+};
+
+/// `path` itself, unless it names a file in a package or a compressed kernel module. Of such a file there is a copy in
+/// memory while anybody has it; the last one used stays longer, and those before it up to 64 MiB together. Nothing is
+/// written to any folder. Pages of zeros in a module take no memory, and all modules that are in use at most 1 GiB.
+/// Errors: `not_found`: the package has no such file; `unsupported`: it is compressed there, so nothing ever mapped it,
+/// and it is not unpacked; `bad_format`: as `packed_files`, the file exceeds the package, or a module is damaged or has
+/// more than 256 MiB; `unsupported` also: the modules in use take all the memory that modules may take; `unreadable`.
+/// Safe for several threads.
+[[nodiscard]] Result<Openable> openable(const std::filesystem::path& path);
 
 }  // namespace waymark::image
