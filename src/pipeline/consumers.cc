@@ -87,18 +87,21 @@ public:
     void finish() override {
         decoder_->finish();
         ends_.finish();
+        packets_ = decoder_->packets();
+        decoder_.reset();
     }
     void flush() override { out_.flush(); }
     [[nodiscard]] std::array<Offset, 2> pending() const override { return decoder_->pending(); }
     [[nodiscard]] std::optional<Offset> held_from() const override { return ends_.held_from(); }
     [[nodiscard]] bool amid_packet() override { return decoder_->amid_packet(); }
-    [[nodiscard]] std::uint64_t packets() const override { return decoder_->packets(); }
+    [[nodiscard]] std::uint64_t packets() const override { return decoder_ ? decoder_->packets() : packets_; }
 
 private:
     Ends ends_;
     flow::BlockTable blocks_;
     flow::BatchWriter out_;
-    std::unique_ptr<protocol::Decoder> decoder_;
+    std::unique_ptr<protocol::Decoder> decoder_;  // null: finished; a thousand threads may have ended before the last
+    std::uint64_t packets_ = 0;                   // of the finished one
 };
 
 class ParallelConsumer final : public FlowConsumer {
@@ -120,22 +123,26 @@ public:
     void finish() override {
         decoder_->finish();
         ends_.finish();
-        if (!sink_.counts_suffice()) return;
-        const std::vector<std::uint64_t> counts = decoder_->counts();
-        const follow::Parallel::Ways ways = decoder_->ways();
-        sink_.take_counts({blocks_.blocks(), counts, decoder_->cycles(), ways.ways, ways.left_out});
+        if (sink_.counts_suffice()) {
+            const std::vector<std::uint64_t> counts = decoder_->counts();
+            const follow::Parallel::Ways ways = decoder_->ways();
+            sink_.take_counts({blocks_.blocks(), counts, decoder_->cycles(), ways.ways, ways.left_out});
+        }
+        packets_ = decoder_->packets();
+        decoder_.reset();
     }
     void flush() override { decoder_->flush(); }
     [[nodiscard]] std::array<Offset, 2> pending() const override { return decoder_->pending(); }
     [[nodiscard]] std::optional<Offset> held_from() const override { return ends_.held_from(); }
     [[nodiscard]] bool amid_packet() override { return decoder_->amid_packet(); }
-    [[nodiscard]] std::uint64_t packets() const override { return decoder_->packets(); }
+    [[nodiscard]] std::uint64_t packets() const override { return decoder_ ? decoder_->packets() : packets_; }
 
 private:
     Ends ends_;
     flow::Sink& sink_;
     flow::BlockTable blocks_;
-    std::unique_ptr<follow::Parallel> decoder_;
+    std::unique_ptr<follow::Parallel> decoder_;  // null: finished
+    std::uint64_t packets_ = 0;
 };
 
 class ListingConsumer final : public Consumer {
