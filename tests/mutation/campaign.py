@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Mutation campaign over the layers that decode and evaluate. README.md beside this file describes it.
 
-    campaign.py [--seed N] [--count N] [--jobs N] [--build FOLDER] [--details FILE] [--own] [FOLDER…]
+    campaign.py [--seed N] [--count N] [--jobs N] [--build FOLDER] [--details FILE] [--own|--cases] [--quick]
+                [FOLDER…]
     campaign.py --self-test
 
 Prints one line for each folder (all by default). Exit status: 0 if every folder reaches the required score and no mutant
@@ -34,10 +35,15 @@ USERS = ("pipeline", "doctor")
 PROGRAMS = {"capture": ("capture_test", "pipeline_test"), "answers": ("answers_test", "analysis_test", "exports_test"),
             "isa": ("isa_test", "isa_objdump_test", "a64_objdump_test"), "follow": ("follow_test", "pft_test"),
             **{folder: (f"{folder}_test", *(f"{user}_test" for user in USERS)) for folder in ("spe", "pft", "dpu", "etm4")}}
+# The cases of the command line are tests of the folders that only a whole program uses.
+CASES = "command line"
+WITH_CASES = ("capture", "pipeline", "answers", "analysis", "image", "exports")
 WRAPPED = ("isa_objdump_test", "a64_objdump_test")  # those of one source in tests/differential
 # In per cent, of a folder that is not named here: 95.
 WANTED = {"analysis": 90.0, "image": 90.0, "exports": 90.0, "record": 90.0}
 MEMORY = 4 << 30
+# Of a mutant that survives, cases of the command line are tried until they took as many seconds of the processor.
+MOST_SECONDS_OF_CASES = 30
 # Tests are grouped by their time in milliseconds; if a group kills the mutant, the later groups are not run.
 GROUPS = (20, 200, 1000, float("inf"))
 
@@ -74,8 +80,12 @@ def read_equivalents():
     return listed
 
 
-def programs_of(folder, own=False):
-    return (f"{folder}_test",) if own else PROGRAMS.get(folder, (f"{folder}_test",))
+def programs_of(folder, options):
+    if options.own:
+        return (f"{folder}_test",)
+    if options.cases:
+        return (CASES,)
+    return PROGRAMS.get(folder, (f"{folder}_test",)) + ((CASES,) if folder in WITH_CASES else ())
 
 
 def text_of(m):
@@ -85,8 +95,11 @@ def text_of(m):
 class Tree:
     """A copy of the source tree whose sources hold the mutants, and a build of it."""
 
-    def __init__(self, build):
-        self.tree, self.build, self.log = build / "tree", build / "build", build / "build.log"
+    def __init__(self, build, tree=None, quick=False):
+        self.tree, self.build, self.log, self.quick = build / "tree", build / "build", build / "build.log", quick
+        self.tree = tree or self.tree
+        if quick:
+            self.build = self.tree / "build" / "release-test"
         build.mkdir(parents=True, exist_ok=True)
 
     def link(self, source, target):
@@ -127,19 +140,26 @@ class Tree:
             else:
                 self.link(path, target / path.name)
         for path in target.iterdir():
-            if path.name not in names and path.name != "mutation_listener_test.cc":
+            if path.name not in names and path != self.tree / "build" and path.name != "mutation_listener_test.cc":
                 path.unlink() if path.is_symlink() or path.is_file() else shutil.rmtree(path)
 
     def write(self, texts, count):
         # Only sources with mutants know of them, so that a compiler cache has all others.
         switch = f'#define WAYMARK_MUTANTS {count}\n#include "{HERE}/switch.h"\n'
+        if self.quick:
+            # Sources are included in others, so this keeps warnings about mutants from being errors.
+            switch = "#pragma GCC system_header\n" + switch
         listener = f'{switch}#include "{HERE}/listener.cc"\n'
         texts = {name: f"{switch}#line 1\n{text}" for name, text in texts.items()}
         texts |= {f"tests/differential/{name}.cc": f'#include "{ROOT}/tests/differential/{name}.cc"\n{listener}'
                   for name in WRAPPED}
+        if self.quick:
+            # There are no flags for it, so that a compiler cache has what other builds compiled.
+            sizes = "tests/support/sanitized.h"
+            texts[sizes] = "#define WAYMARK_SANITIZED\n" + (ROOT / sizes).read_text(encoding="utf-8")
         self.written = set(texts)
         own = [f"{place}/{f}" for f in FOLDERS for place in ("src", "include/waymark")]
-        own += [f"tests/{f}" for f in (*FOLDERS, *USERS, "differential")]
+        own += [f"tests/{f}" for f in (*FOLDERS, *USERS, "differential", "support")]
         self.spread(ROOT, self.tree, own)
         for name, text in texts.items():
             self.put(self.tree / name, text)
@@ -151,10 +171,12 @@ class Tree:
         flags = "-w -fpermissive -Wno-narrowing -D_GLIBCXX_ASSERTIONS -DWAYMARK_SANITIZED"
         options = {"CMAKE_BUILD_TYPE": "Debug", "CMAKE_CXX_FLAGS_DEBUG": "-O1", "CMAKE_CXX_FLAGS": flags,
                    "CMAKE_CXX_COMPILER": "g++", "CMAKE_UNITY_BUILD": "ON", "WAYMARK_TESTS": "ON", "WAYMARK_WEB": "OFF"}
-        command = ["cmake", "-S", self.tree, "-B", self.build, "-G", "Ninja"]
+        if self.quick:
+            options = {"WAYMARK_LONG": "ON"}
+        command = ["cmake", "--preset", "release-test"] if self.quick else ["cmake", "-S", self.tree, "-B", self.build, "-G", "Ninja"]
         command += [f"-D{name}={value}" for name, value in options.items()]
         with open(self.log, "w", encoding="utf-8") as log:
-            if subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, check=False).returncode != 0:
+            if subprocess.run(command, cwd=self.tree, stdout=log, stderr=subprocess.STDOUT, check=False).returncode != 0:
                 fail(f"cmake failed; {self.log} says why")
 
     def make(self, jobs, targets):
@@ -178,9 +200,9 @@ class Tree:
 class Campaign:
     def __init__(self, options):
         self.options = options
-        self.tree = Tree(options.build)
+        self.tree = Tree(options.build, options.tree, options.quick)
         self.equivalents = read_equivalents()
-        self.sources, self.all, self.drawn = {}, {}, {}
+        self.sources, self.all, self.drawn, self.cases = {}, {}, {}, None
         # Remembers mutants that do not compile, so that they need not be found again.
         self.dropped_path = options.build / "dropped.json"
         self.dropped = set(json.loads(self.dropped_path.read_text())) if self.dropped_path.exists() else set()
@@ -209,14 +231,19 @@ class Campaign:
         texts = {}
         for folder in self.options.folders:
             for name, source in self.sources[folder].items():
-                texts[name] = source.write([m for m in self.drawn[folder] if m.file == name])
+                if drawn := [m for m in self.drawn[folder] if m.file == name]:
+                    texts[name] = source.write(drawn)
         self.tree.write(texts, 2 * len(FOLDERS) * self.options.count)
 
     def build(self):
         for folder in self.options.folders:
             self.sources[folder], self.all[folder] = read_folder(folder)
+            if self.options.quick:
+                # A changed public header has all layers above compiled again.
+                self.all[folder] = [m for m in self.all[folder] if m.file.startswith("src/")]
         libraries = [f"waymark_{f}" for f in self.options.folders]
-        programs = [program for f in self.options.folders for program in programs_of(f, self.options.own)]
+        programs = [program for f in self.options.folders for program in programs_of(f, self.options)]
+        programs = sorted({"waymark" if program == CASES else program for program in programs})
         configured = False
         for targets in (libraries, programs):
             for attempt in range(30):
@@ -264,8 +291,44 @@ class Campaign:
         kept = {k: v for k, v in os.environ.items() if not k.startswith("WAYMARK_")}
         return kept | {"WAYMARK_CORPUS": "/nonexistent"} | more
 
+    def reach_of_cases(self):
+        """The same for the cases of the command line; those that fail without a mutant are left out."""
+        if self.cases:
+            return self.cases
+        tests, reached = {}, {}
+        for case in sorted((ROOT / "tests/cli/cases").glob("*.txt")):
+            with tempfile.TemporaryDirectory() as scratch:
+                out = pathlib.Path(scratch) / "reached"
+                before = resource.getrusage(resource.RUSAGE_CHILDREN)
+                run = subprocess.run(self.command_of_case(case.stem), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                     env=self.environment(TMPDIR=scratch, WAYMARK_REACHED_BY_PROGRAM=str(out)), check=False)
+                now = resource.getrusage(resource.RUSAGE_CHILDREN)
+                if run.returncode != 0:
+                    print(f"{case.stem} fails without any mutant, and is left out", file=sys.stderr)
+                    continue
+                tests[case.stem] = 1000 * (now.ru_utime + now.ru_stime - before.ru_utime - before.ru_stime)
+                for number in set(out.read_text().split()) if out.exists() else ():
+                    reached.setdefault(int(number), set()).add(case.stem)
+        self.cases = tests, reached
+        return self.cases
+
+    def command_of_case(self, case):
+        return [sys.executable, ROOT / "tests/cli/cli_test.py", self.tree.build / "bin" / "waymark", ROOT, case]
+
+    def run_cases(self, number, names, times):
+        """Whether one of these cases kills the mutant."""
+        left = MOST_SECONDS_OF_CASES
+        for name in sorted(names, key=times.get):
+            if (left := left - times[name] / 1000) < 0:
+                return False
+            if self.run_limited(self.command_of_case(name), number, times[name]):
+                return True
+        return False
+
     def reach(self, program):
         """Which tests of the program reach which mutant, and how long each test takes."""
+        if program == CASES:
+            return self.reach_of_cases()
         out = self.options.build / f"{program}.reached"
         run = subprocess.run([self.tree.build / "bin" / program, "--gtest_brief=1"], text=True, errors="replace",
                              env=self.environment(WAYMARK_REACHED=str(out)), stdout=subprocess.PIPE,
@@ -283,7 +346,15 @@ class Campaign:
         return tests, {n: set(tests) if "-" in by else by for n, by in reached.items()}
 
     def run(self, program, number, names, milliseconds):
-        """Whether these tests kill the mutant: a failure, a crash, or too much time or memory."""
+        """Whether these tests kill the mutant."""
+        with tempfile.TemporaryDirectory() as folder:
+            flags = pathlib.Path(folder) / "flags"
+            flags.write_text("--gtest_filter=" + ":".join(names) + "\n")
+            command = [self.tree.build / "bin" / program, f"--gtest_flagfile={flags}", "--gtest_fail_fast"]
+            return self.run_limited(command, number, milliseconds)
+
+    def run_limited(self, command, number, milliseconds):
+        """Whether the command notices the mutant: a failure, a crash, or too much time or memory."""
         seconds = int(5 + 10 * milliseconds / 1000)
 
         def limit():
@@ -294,9 +365,6 @@ class Campaign:
             resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 28, 1 << 28))
 
         with tempfile.TemporaryDirectory() as scratch:
-            flags = pathlib.Path(scratch) / "flags"
-            flags.write_text("--gtest_filter=" + ":".join(names) + "\n")
-            command = [self.tree.build / "bin" / program, f"--gtest_flagfile={flags}", "--gtest_fail_fast"]
             try:
                 run = subprocess.run(command, env=self.environment(WAYMARK_MUTANT=str(number), TMPDIR=scratch),
                                      cwd=scratch, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -311,6 +379,11 @@ class Campaign:
         for program, (tests, reached) in programs.items():
             # Mutants reached in the child of a death test are not recorded.
             deaths = {t for t in tests if t.split(".")[0].endswith("DeathTest")}
+            if program == CASES:
+                if self.run_cases(m.number, reached.get(m.number, set()), tests):
+                    return "killed"
+                result = "survived" if m.number in reached else result
+                continue
             left = sorted(reached.get(m.number, set()) | deaths, key=tests.get)
             for most in GROUPS:
                 group = [t for t in left if tests[t] < most]
@@ -331,7 +404,7 @@ class Campaign:
 
     def folder(self, folder):
         began = time.monotonic()
-        programs = {program: self.reach(program) for program in programs_of(folder, self.options.own)}
+        programs = {program: self.reach(program) for program in programs_of(folder, self.options)}
         with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
             results = list(pool.map(lambda m: self.judge_and_log(m, programs), self.drawn[folder]))
         killed, total, wrong, lines = 0, 0, [], []
@@ -440,6 +513,10 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/mutation", help="where to build")
     parser.add_argument("--details", type=pathlib.Path, help="write the survivors there, as entries of equivalents.toml")
     parser.add_argument("--own", action="store_true", help="run the folder's own tests alone, which takes less to build")
+    parser.add_argument("--cases", action="store_true", help="run the cases of the command line alone")
+    parser.add_argument("--quick", action="store_true", help="build with the preset release-test, of which a compiler cache has "
+                        "much; no mutants of public headers")
+    parser.add_argument("--tree", type=pathlib.Path, help="where the changed copy of the tree is, and below it its build")
     parser.add_argument("--self-test", action="store_true", help="check that mutants are found and can be switched")
     parser.add_argument("folders", nargs="*", metavar="FOLDER", help=f"{', '.join(FOLDERS)} (all)")
     options = parser.parse_args()

@@ -2,7 +2,9 @@
 /// whether it is the one that the environment variable WAYMARK_MUTANT names. Without the variable there are none.
 #pragma once
 
+#include <cstdio>
 #include <cstdlib>
+#include <string>
 
 /// While compiling there are no mutants, so what must be known then stays as it was.
 inline const int wm_active = [] {
@@ -17,6 +19,22 @@ inline bool wm_ask(int number) {
     if (wm_active < 0) wm_reached[number] = 1;
     return wm_active == number;
 }
+
+/// A program that is no test adds at its end a line of those it asked to the file that WAYMARK_REACHED_BY_PROGRAM
+/// names.
+struct WmReachedByProgram {
+    ~WmReachedByProgram() {
+        const char* const path = std::getenv("WAYMARK_REACHED_BY_PROGRAM");
+        std::FILE* const file = path == nullptr ? nullptr : std::fopen(path, "a");
+        if (file == nullptr) return;
+        std::string line;
+        for (int i = 0; i <= WAYMARK_MUTANTS; ++i)
+            if (wm_reached[i] != 0) line += std::to_string(i) + ' ';
+        std::fputs((line + '\n').c_str(), file);
+        std::fclose(file);
+    }
+};
+inline const WmReachedByProgram wm_reached_by_program;
 
 constexpr bool wm_mutant(int number) { return !__builtin_is_constant_evaluated() && wm_ask(number); }
 
