@@ -3,8 +3,8 @@
 kallsyms, packages (APK), ELF, folders of a fleet; also through the C interface. Each run ends by itself, in bounded time and
 memory, says what is wrong, and leaves nothing behind.
 
-usage: campaign_test.py WAYMARK SOURCE_FOLDER [--mutants N] [--seed N] [--kinds A,B] [--recorder WAYMARK] [--decode PROGRAM]
-           [--live PROGRAM]
+usage: campaign_test.py WAYMARK SOURCE_FOLDER [--mutants N] [--seed N] [--minutes N] [--kinds A,B] [--recorder WAYMARK]
+           [--decode PROGRAM] [--live PROGRAM]
 
 Mutant N of a file is the same everywhere and always. A failure names its kind and number: --kinds KIND --seed N --mutants 1
 makes it again, and --keep FILE writes it there. --recorder is the program that records, for a WAYMARK with sanitizers;
@@ -17,6 +17,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from scratch import HANGS, Folder  # noqa: E402
@@ -187,6 +188,7 @@ def main():
     parser.add_argument("source", type=pathlib.Path)
     parser.add_argument("--mutants", type=int, default=100, help="of each kind of file")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--minutes", type=float, help="end after that time, with the numbers that were reached")
     parser.add_argument("--kinds", help="only these, and what lies in these folders")
     parser.add_argument("--recorder", type=pathlib.Path)
     parser.add_argument("--decode", type=pathlib.Path)
@@ -205,7 +207,11 @@ def main():
         groups = {}
         for kind in kinds:
             groups.setdefault(kind.split("/")[0], []).append(kind)
+        began, number = time.monotonic(), options.seed - 1
         for number in range(options.seed, options.seed + options.mutants):
+            if options.minutes and time.monotonic() - began > 60 * options.minutes:
+                number -= 1
+                break
             for group, members in groups.items():
                 if options.kinds and group not in options.kinds.split(","):
                     continue
@@ -224,7 +230,7 @@ def main():
                 count[group] = count.get(group, 0) + 1
                 campaign.run(f"{name} {number}", what, put, kind.commands[number // len(members) % len(kind.commands)],
                              kind.input_is_file)
-    print(f"{sum(count.values())} mutants ({', '.join(f'{n} of {kind}' for kind, n in count.items())}); "
+    print(f"{sum(count.values())} mutants of the numbers {options.seed} to {number} ({', '.join(f'{n} of {kind}' for kind, n in count.items())}); "
           f"by status: {dict(sorted(campaign.statuses.items()))}; {len(campaign.failures)} failed")
     return 1 if campaign.failures else 0
 
