@@ -422,6 +422,53 @@ for (const width of [390, 800]) {
 await page.goto(pathToFileURL(join(folder, "closer.html")).href);
 await page.waitForSelector("h1");
 
+// ---- threads: their names, the next match of a search, and all as one
+{
+    await page.goto(pathToFileURL(join(folder, "threads.html")).href);
+    await page.waitForSelector("h1");
+    await page.evaluate(axe);
+    await go("#/timeline", ".view-timeline .timeline");
+    const named = await page.$$eval('.choice:has-text("Track") option', (all) => all.map((o) => o.textContent.split(" · ")[1]).filter(Boolean));
+    equal("threads are called by the functions that they began in", named.sort().join(" "), "main work work");
+    const note = (text) => page.waitForFunction((text) => document.querySelector(".search-note").textContent.trim() === text, text);
+    await page.fill("[data-search]", "leaf");
+    await note("180 slices");
+    const before = await page.$eval("#timeline-seen", (s) => `${s.dataset.from} ${s.dataset.to}`);
+    await page.fill("[data-search]", "parse > leaf");
+    await note("120 slices");
+    equal("typing does not move the timeline", await page.$eval("#timeline-seen", (s) => `${s.dataset.from} ${s.dataset.to}`), before);
+    const picks = [];
+    for (let n = 1; n <= 120; ++n) {
+        await page.press("[data-search]", "Enter");
+        await note(`${n} of 120 slices`);
+        picks.push(await page.evaluate(() => /pick=([^&]*)/.exec(location.hash)?.[1].split("%3A").map(Number)));
+    }
+    check("the next match is another one", new Set(picks.map(String)).size === 120);
+    check("and begins no earlier", picks.every((p, i) => i === 0 || picks[i - 1][1] <= p[1]));
+    await page.press("[data-search]", "Enter");
+    await note("1 of 120 slices");
+    await page.press("[data-search]", "Shift+Enter");
+    await note("120 of 120 slices");
+    await page.click('button[aria-label="Previous match"]');
+    await note("119 of 120 slices");
+    await accessible("the timeline with matches");
+    await go("#/calls?which=merged", ".view-calls");
+    await page.click("text=As a table");
+    const tree = await table();
+    const calls = sums(tree, "Function", "Calls");
+    for (const [name, times] of Object.entries({ parse: 60, show: 60, leaf: 180 })) equal(`calls of ${name} in all threads`, calls.get(name), times);
+    // What main called itself, and what the threads began with.
+    equal("places of parse", tree.filter((row) => row.Function === "parse").length, 2);
+    await page.click("text=As a table");
+    await page.fill("[data-search]", "show");
+    await page.press("[data-search]", "Enter");
+    equal("the match that took most", await page.textContent(".detail .full-name"), "show");
+    await accessible("the flame graph of all threads");
+}
+
+await page.goto(pathToFileURL(join(folder, "closer.html")).href);
+await page.waitForSelector("h1");
+
 // ---- narrow screens
 for (const width of [390, 800])
     for (const view of ["timeline?range=10-200&ranges=10-200_300-400", "functions?range=10-200&ranges=10-200_300-400&against=300-400&function=0", "coverage?which=lines"]) {

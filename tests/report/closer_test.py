@@ -29,6 +29,24 @@ from scratch import Folder, HANGS  # noqa: E402
 FUNCTIONS = ("main", "do_call", "__vfprintf_internal", "run_by_table", "do_add", "_IO_new_file_xsputn", "_itoa_word", "do_push")
 
 
+# Three threads, each with 20 calls of parse, which calls leaf twice, and of show, which calls it once.
+THREADS = r"""
+#include <pthread.h>
+static __attribute__((noinline)) unsigned leaf(unsigned x) { unsigned sum = 0; for (volatile unsigned i = 0; i < x; ++i) sum += i; return sum; }
+static __attribute__((noinline)) unsigned parse(unsigned x) { return leaf(x) * 3 + leaf(x + 1); }
+static __attribute__((noinline)) unsigned show(unsigned x) { return leaf(x + 2) * 5; }
+static void* work(void* sum) { for (unsigned i = 0; i < 20; ++i) *(unsigned*)sum += parse(5) + show(3); return sum; }
+int main(void) {
+    pthread_t threads[2];
+    unsigned sums[3] = {0, 0, 0};
+    for (int i = 0; i < 2; ++i) pthread_create(&threads[i], 0, work, &sums[i]);
+    work(&sums[2]);
+    for (int i = 0; i < 2; ++i) pthread_join(threads[i], 0);
+    return sums[0] != sums[2] || sums[1] != sums[2];
+}
+"""
+
+
 def rows(waymark, *arguments):
     """The table of a command, as dictionaries."""
     head, *lines = run(waymark, *arguments, "--format", "tsv").stdout.splitlines()
@@ -155,6 +173,12 @@ def main():
         difference = rows(waymark, "diff", capture, capture_after)
         for side, other_side in (("before", "after"), ("after", "before")):
             assert any(r[side] == "0" and r[other_side] != "0" for r in difference), f"every function ran {side}"
+
+        threads = work / "threads"
+        (work / "threads.c").write_text(THREADS)
+        run("aarch64-linux-gnu-gcc", "-O1", "-g", "-static", "-o", threads, work / "threads.c", "-lpthread")
+        run(waymark, "record", "-o", work / "of-threads", "--", threads)
+        run(waymark, "report", work / "of-threads", "--no-sources", "-o", folder / "threads.html")
 
         ran, exceptions = executed(waymark, capture, program)
         doubled = {name for name, times in collections.Counter(n for _, _, n in functions_of(program)).items() if times > 1}

@@ -2,6 +2,7 @@
 import { addresses, sums, unpack } from "./decode";
 import { type Lane, lanes } from "./lod";
 import { type Stream, stepsOf } from "./steps";
+import { beganIn } from "./threads";
 import type { Tree } from "./tree";
 import type { AgainstPart, BranchesPart, CallsPart, CodePart, CoveragePart, Head, StepsPart, TimelinePart } from "./wire";
 
@@ -248,7 +249,12 @@ export class Report {
         return this.once("coverage", (part: CoveragePart) => ({ part, begin: addresses(part.uncovered.begin) }));
     }
     timeline(): Promise<Timeline> {
-        return this.once("timeline", timelineOf);
+        return this.once("timeline", (part: TimelinePart) => {
+            const made = timelineOf(part);
+            // Only program flow has single calls. The functions that threads began in name them.
+            if (part.bound !== "") beganIn(made, this.head.functions).forEach((f, i) => f >= 0 && (part.tracks.name[i] += ` · ${this.functionName(f)}`));
+            return made;
+        });
     }
     /// In one sequence with the code, which has the instructions' addresses.
     async steps(): Promise<{ streams: Stream[]; texts: string[]; code: Code }> {

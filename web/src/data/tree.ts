@@ -194,6 +194,44 @@ export function together(trees: [Tree, Tree], metric: number, functions: number)
     };
 }
 
+/// The calls of all cores, threads, tasks or sources as those of one: those with the same callers are one.
+export function withoutContexts(tree: Tree, functions: number): Tree {
+    const parent = [-1];
+    const name = [-1];
+    const kind = [Kind.root as number];
+    const calls = [0];
+    const self = tree.self.map(() => [0]);
+    const nodes = new Map<number, number>();
+    const at = new Int32Array(tree.parent.length);
+    for (let i = 0; i < at.length; ++i) {
+        const up = tree.parent[i]!;
+        if (up >= 0 && tree.kind[i] !== Kind.root) {
+            const key = (at[up]! * (functions + 2) + tree.function[i]! + 1) * 7 + tree.kind[i]!;
+            let node = nodes.get(key);
+            if (node === undefined) {
+                node = parent.length;
+                nodes.set(key, node);
+                parent.push(at[up]!);
+                name.push(tree.function[i]!);
+                kind.push(tree.kind[i]!);
+                calls.push(0);
+                for (const column of self) column.push(0);
+            }
+            at[i] = node;
+            calls[node]! += tree.calls[i]!;
+        }
+        // A context is the root.
+        self.forEach((column, m) => (column[at[i]!]! += tree.self[m]![i]!));
+    }
+    return {
+        parent: Int32Array.from(parent),
+        function: Int32Array.from(name),
+        kind: Uint8Array.from(kind),
+        calls: Float64Array.from(calls),
+        self: self.map((column) => Float64Array.from(column)),
+    };
+}
+
 /// The cost of each function below `tree`: self, inclusive (recursion counted once), and number of calls.
 export function costsByFunction(tree: Tree, metric: number, functions: number): { self: Float64Array; total: Float64Array; calls: Float64Array } {
     const self = new Float64Array(functions);

@@ -7,7 +7,8 @@ import { Seen, seenWords } from "../data/model";
 import { percent, shortened } from "./text";
 
 /// A search box; the key `/` moves the focus to it.
-export function Search(props: { label: string; value: string; onInput: (value: string) => void; note?: string }) {
+/// `next`: what Enter does, and Shift-Enter backwards.
+export function Search(props: { label: string; value: string; onInput: (value: string) => void; note?: string; next?: (step: 1 | -1) => void; title?: string }) {
     return (
         <label class="search">
             <span class="hidden">{props.label}</span>
@@ -15,9 +16,14 @@ export function Search(props: { label: string; value: string; onInput: (value: s
                 type="search"
                 data-search
                 placeholder={`${props.label}  ( / )`}
+                title={`Words in any order, or a regular expression between slashes: /^str.*cpy$/.${props.title ? ` ${props.title}` : ""}${props.next ? " Enter: the next match; Shift-Enter: the previous one." : ""}`}
                 value={props.value}
                 onInput={(event) => props.onInput(event.currentTarget.value)}
                 onKeyDown={(event) => {
+                    if (event.key === "Enter" && props.next) {
+                        props.next(event.shiftKey ? -1 : 1);
+                        event.preventDefault();
+                    }
                     if (event.key !== "Escape") return;
                     if (props.value !== "") props.onInput("");
                     else event.currentTarget.blur();

@@ -3,7 +3,8 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { inRange } from "../data/range";
 import { lowerBound, matcher } from "../data/search";
-import { contexts, inverted, Kind, type Layout, layout, narrowUntil, nodeAt, type Order, shareOf, subtree, together, type Tree } from "../data/tree";
+import { contextBeganIn } from "../data/threads";
+import { contexts, inclusive, inverted, Kind, type Layout, layout, narrowUntil, nodeAt, type Order, shareOf, subtree, together, type Tree, withoutContexts } from "../data/tree";
 import { begin, canvasFont, fitting, useFrame, useSize } from "../ui/canvas";
 import { Choice, Copy, Loading, MetricChoice, Name, Search, Segments, Share, ViewHead, useLoaded } from "../ui/parts";
 import { RangeBar, RangeNote, selectedRange, useTimeline } from "../ui/range";
@@ -26,10 +27,12 @@ export function CallsView(props: ViewProps) {
 export function ContextChoice(props: { report: ViewProps["report"]; tree: Tree; value: number; onChange: (node: number) => void }) {
     const { report, tree } = props;
     const all = contexts(tree);
+    const cost = useMemo(() => inclusive(tree, 0), [tree]);
     if (all.length === 0) return null;
     const nameOf = (node: number): string => {
         const up = tree.parent[node]!;
-        const name = report.functionName(tree.function[node]!);
+        const began = report.head.unit === "DPU" ? -1 : contextBeganIn(tree, cost, report.head.functions, node);
+        const name = report.functionName(tree.function[node]!) + (began < 0 ? "" : ` · ${report.functionName(began)}`);
         return up > 0 && tree.kind[up] === Kind.root ? `${nameOf(up)} › ${name}` : name;
     };
     return (
@@ -54,7 +57,12 @@ function Calls({ report, place, metric: wanted, setMetric, context, setContext, 
     );
     // The calls of a range are measured in the unit of the timeline.
     const metric = ranged ? 0 : wanted;
-    const tree = useMemo(() => ranged?.tree ?? (context > 0 ? subtree(all, context) : all), [all, context, ranged]);
+    const several = useMemo(() => contexts(all).length > 0, [all]);
+    const asOne = place.which === "merged" && several && context === 0 && !ranged;
+    const tree = useMemo(
+        () => ranged?.tree ?? (context > 0 ? subtree(all, context) : asOne ? withoutContexts(all, head.functions.name.length) : all),
+        [all, context, ranged, asOne],
+    );
     const way: Way = place.way === "leaves" ? "leaves" : "callers";
     const setWay = (way: Way) => keep({ way, from: undefined, to: undefined }, true);
     const order = (["cost", "first", "name"] as Order[]).find((o) => o === place.order) ?? "cost";
@@ -82,6 +90,13 @@ function Calls({ report, place, metric: wanted, setMetric, context, setContext, 
         return { functions, count, share };
     }, [query, place.function, map]);
 
+    // The calls that match, the most expensive first.
+    const found = useMemo(() => {
+        const out: number[] = [];
+        if (matches) for (let i = 1; i < shown.parent.length; ++i) if (map.width[i]! > 0 && matches.functions[shown.function[i]!] === 1) out.push(i);
+        return out.sort((a, b) => map.width[b]! - map.width[a]!);
+    }, [matches, map]);
+
     return (
         <>
             <ViewHead title="Flame graph" note={ranged ? undefined : head.metrics[metric]?.note}>
@@ -90,9 +105,19 @@ function Calls({ report, place, metric: wanted, setMetric, context, setContext, 
                     value={query}
                     onInput={setQuery}
                     note={matches ? `${counted(matches.count, "function")}, ${percent(matches.share, 1)}` : ""}
+                    next={(step) => {
+                        if (found.length === 0) return;
+                        const at = found.indexOf(selected);
+                        setSelected(found[at < 0 ? (step === 1 ? 0 : found.length - 1) : (at + step + found.length) % found.length]!);
+                    }}
                 />
                 {!ranged && <MetricChoice metrics={head.metrics} value={metric} onChange={setMetric} />}
                 {!ranged && <ContextChoice report={report} tree={all} value={context} onChange={setContext} />}
+                {several && context === 0 && !ranged && (
+                    <button type="button" class="button" aria-pressed={asOne} title="Calls with the same callers are one, whichever thread or source made them" onClick={() => keep({ which: asOne ? undefined : "merged", from: undefined, to: undefined }, true)}>
+                        Merged
+                    </button>
+                )}
                 <Segments<Way>
                     label="Direction"
                     value={way}
@@ -128,7 +153,7 @@ function Calls({ report, place, metric: wanted, setMetric, context, setContext, 
             ) : asTable ? (
                 <TreeTable tree={shown} map={map} nameOf={nameOf} unit={unit} metric={metric} selected={selected} select={setSelected} />
             ) : (
-                <Flame key={`${way} ${metric} ${context} ${place.range ?? ""}`} tree={shown} map={map} nameOf={nameOf} matches={matches?.functions} selected={selected} select={setSelected} unit={unit} place={place} keep={keep} />
+                <Flame key={`${way} ${metric} ${context} ${place.range ?? ""} ${asOne}`} tree={shown} map={map} nameOf={nameOf} matches={matches?.functions} selected={selected} select={setSelected} unit={unit} place={place} keep={keep} />
             )}
             {!both && <Detail report={report} tree={shown} map={map} nameOf={nameOf} node={selected} metric={metric} unit={unit} way={way} select={setSelected} />}
         </>

@@ -2,7 +2,8 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { drawn, extremes, sliceAt } from "../data/lod";
-import { lowerBound, matcher } from "../data/search";
+import { lowerBound } from "../data/search";
+import { inOrder, matchedSlices, nextOf } from "../data/matches";
 import { markKinds, type Timeline } from "../data/model";
 import { begin, canvasFont, fitting, labelFont, useFrame, useSize } from "../ui/canvas";
 import { Choice, Copy, Loading, Name, Search, ViewHead, useLoaded } from "../ui/parts";
@@ -153,11 +154,9 @@ function View({ report, timeline, place, keep, go }: ViewProps & { timeline: Tim
     const time = (value: number) => timeText(value, axis.unit, axis.ticksPerSecond);
     const nameOf = (slice: number) => report.functionName(slices.function[slice] ?? -1);
 
-    const matches = useMemo(() => {
-        const is = matcher(query);
-        return is && report.head.functions.name.map((n) => is(n));
-    }, [query]);
-    const matchCount = useMemo(() => (matches ? slices.function.reduce((n, f) => n + (matches[f] ? 1 : 0), 0) : 0), [matches]);
+    const matches = useMemo(() => matchedSlices(timeline, report.head.functions.name, query), [timeline, query]);
+    const matched = useMemo(() => (matches ? inOrder(timeline, matches, (track) => rows.some((r) => r.track === track)) : []), [timeline, matches, rows]);
+    const matchAt = matched.indexOf(selected);
 
     // The activity in each of a fixed number of ranges, by track and call depth, for the overview.
     const density = useMemo(() => {
@@ -295,7 +294,7 @@ function View({ report, timeline, place, keep, go }: ViewProps & { timeline: Tim
                 const x0 = Math.max(left, x(d.begin));
                 const x1 = Math.min(size.width, Math.max(x(d.end), x0 + 1));
                 const f = slices.function[d.slice]!;
-                const match = matches?.[f] === true;
+                const match = matches?.[d.slice] === 1;
                 c.fillStyle = match ? palette.match : matches ? palette.faded : colorOf(report.functionName(f));
                 c.fillRect(x0, laneY, Math.max(1, x1 - x0 - (x1 - x0 > 3 ? 0.75 : 0)), laneHeight - 1.5);
                 if (slices.merged[d.slice]! > 1 && x1 - x0 > 4) {
@@ -649,7 +648,15 @@ function View({ report, timeline, place, keep, go }: ViewProps & { timeline: Tim
         <>
             <ViewHead title="Timeline" note={[axis.note, axis.uncertainty > 0 ? `Places of 95 % of what ran are off by at most ${time(axis.uncertainty)}.` : "",
                 timeline.part.resolution > 0 ? `Calls shorter than ${time(timeline.part.resolution)} are merged; a larger --max-size shows more.` : ""].filter(Boolean).join(" ")}>
-                <Search label="Search functions" value={query} onInput={setQuery} note={matches ? counted(matchCount, "slice") : ""} />
+                <Search label="Search functions" value={query} onInput={setQuery} title="caller > function finds calls below a caller."
+                    note={!matches ? "" : matchAt >= 0 ? `${grouped(matchAt + 1)} of ${counted(matched.length, "slice")}` : counted(matched.length, "slice")}
+                    next={(step) => choose(nextOf(timeline, matched, selected, goal.current.from, step))} />
+                {matched.length > 0 && (
+                    <div class="segments" role="group" aria-label="Matches">
+                        <button type="button" aria-label="Previous match" title="In the search box: Shift-Enter" onClick={() => choose(nextOf(timeline, matched, selected, goal.current.from, -1))}>‹</button>
+                        <button type="button" aria-label="Next match" title="In the search box: Enter" onClick={() => choose(nextOf(timeline, matched, selected, goal.current.from, 1))}>›</button>
+                    </div>
+                )}
                 <div class="segments" role="group" aria-label="Zoom">
                     <button type="button" onClick={() => zoom(1 / 0.5, (goal.current.from + goal.current.to) / 2)} aria-label="Zoom out">−</button>
                     <button type="button" onClick={() => show(0, total, true)}>All</button>
@@ -792,7 +799,7 @@ function View({ report, timeline, place, keep, go }: ViewProps & { timeline: Tim
                     <div style={{ height: Math.max(0, height + axisHeight - size.height) }} />
                 </div>
                 <p class="note" id="timeline-seen" data-from={seen.from} data-to={seen.to}>
-                    Seen: {time(seen.from)} to {time(seen.to)} of {time(total)}. Wheel or + − zoom, drag or ← → move, double click shows a slice whole; Shift and drag, a drag on the scale, or r selects a range.
+                    Showing {time(seen.from)} to {time(seen.to)} of {time(total)}. Wheel or + − zoom, drag or ← → move, double click shows a slice whole; Shift and drag, a drag on the scale, or r selects a range.
                 </p>
             </div>
             {asTable && <Tables report={report} timeline={timeline} seen={seen} time={time} />}

@@ -1,0 +1,58 @@
+/// What threads are called by: the function that each began in.
+import type { Timeline } from "./model";
+import type { Tree } from "./tree";
+
+/// What a C library starts programs and threads with.
+const starter = /^(_start|__libc_start_\w+|generic_start_main|_*clone\d?|thread_start|start_thread|__pthread_start)$/;
+
+interface Named {
+    name: string[];
+    own: number[];
+}
+
+/// Whether `f` says more of a thread than `other`, which took less.
+const isBetter = (functions: Named, f: number, cost: number, other: number, otherCost: number) =>
+    other < 0 || functions.own[f]! > functions.own[other]! || (functions.own[f] === functions.own[other] && cost > otherCost);
+
+/// By track: the longest call that nobody but starters called; one of the program's own code before others. -1: there is none.
+export function beganIn(timeline: Timeline, functions: Named): number[] {
+    const { tracks, slices, handlers } = timeline.part;
+    const skip = new Set(handlers);
+    const out = tracks.name.map(() => -1);
+    const took = tracks.name.map(() => 0);
+    // How many starters are under way, and whether they alone are.
+    let track = -1;
+    let starters = 0;
+    for (let i = 0; i < slices.depth.length; ++i) {
+        if (timeline.track[i] !== track) starters = 0;
+        track = timeline.track[i]!;
+        const depth = slices.depth[i]!;
+        const f = slices.function[i]!;
+        if (depth > starters || f < 0) continue;
+        starters = depth;
+        if (slices.merged[i] !== 1 || skip.has(f)) continue;
+        if (starter.test(functions.name[f]!)) starters = depth + 1;
+        else if (isBetter(functions, f, timeline.length[i]!, out[track]!, took[track]!)) {
+            out[track] = f;
+            took[track] = timeline.length[i]!;
+        }
+    }
+    return out;
+}
+
+/// The same of a context of a call tree, by what its calls cost.
+export function contextBeganIn(tree: Tree, cost: Float64Array, functions: Named, context: number): number {
+    let best = -1;
+    let most = 0;
+    const within = new Set([context]);
+    for (let i = context + 1; i < tree.parent.length; ++i) {
+        const f = tree.function[i]!;
+        if (!within.has(tree.parent[i]!) || f < 0) continue;
+        if (starter.test(functions.name[f]!)) within.add(i);
+        else if (isBetter(functions, f, cost[i]!, best, most)) {
+            best = f;
+            most = cost[i]!;
+        }
+    }
+    return best;
+}
