@@ -59,7 +59,9 @@ void Model::Unit::apply(const Write& w, const CycleInput& in) {
         if (Register::offset == w.offset) r = from_value<Register>(without_reserved<Register>(w.value));
     });
     counters_.control_written(registers_, w.offset, tcen_a != registers_.tac.tcen || tcen_b != registers_.tbc.tcen);
-    for (unsigned i = 0; traced_before() && i < counter_count; ++i) {
+    // Also while tracing is off: the registers then no longer say what the trace counted.
+    const bool has_trace = traced_before() || (!registers_.tc.en && !periods_.empty());
+    for (unsigned i = 0; has_trace && i < counter_count; ++i) {
         const CounterLogic::Control &was = before[i], &is = counters_.control(i);
         if (was.event != is.event || was.count_in != is.count_in || was.wraps != is.wraps ||
             (is.count_in != Qualifier::any && compared() != compared_before))

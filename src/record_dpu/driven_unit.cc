@@ -402,6 +402,34 @@ std::uint64_t DrivenUnit::place_in_file(std::uint64_t written) const {
     return out;
 }
 
+void describe_programming(capture::DpuCapture& c, const dpu::Model& model,
+                          const std::vector<std::uint64_t>& period_lines, bool messages) {
+    const dpu::Registers& last = model.registers();
+    const auto& periods = model.periods();
+    const auto is_last = [&](const dpu::TracePeriod& p) {
+        const auto tc = from_value<dpu::DpTc>(p.tc);
+        return tc.tmode == last.tc.tmode && tc.tids == last.tc.tids;
+    };
+    if (periods.size() > 1 || (!periods.empty() && !is_last(periods.front())))
+        for (std::size_t i = 0; i < periods.size(); ++i) {
+            const dpu::TracePeriod& p = periods[i];
+            const capture::DpuContext context{p.context.supervisor, p.context.pid, p.context.did};
+            c.periods.push_back({p.tw, p.tc, context, period_lines[i]});
+        }
+    const auto& filters = model.filters();
+    const dpu::FilterChange at_end{0,
+                                   last.tc.idflt,
+                                   last.tc.tids,
+                                   last.cr.tidcm,
+                                   static_cast<std::uint8_t>(last.rpid.value),
+                                   static_cast<std::uint8_t>(last.rdid.value),
+                                   0};
+    if (filters.size() > 1 || (!filters.empty() && !filters.front().same(at_end)))
+        for (const dpu::FilterChange& f : filters)
+            c.filters.push_back({f.words, f.idflt, f.tids, f.tidcm, f.rpid, f.rdid,
+                                 messages ? std::optional(f.nexus_bytes) : std::nullopt});
+}
+
 void DrivenUnit::describe(capture::DpuCapture& c) const {
     dpu::Registers registers = model_->registers();
     if (stopped_registers_) {
@@ -428,18 +456,9 @@ void DrivenUnit::describe(capture::DpuCapture& c) const {
         const dpu::CoreContext& context = periods.front().context;
         c.initial_context = capture::DpuContext{context.supervisor, context.pid, context.did};
     }
-    if (periods.size() > 1)
-        for (std::size_t i = 0; i < periods.size(); ++i) {
-            const dpu::TracePeriod& p = periods[i];
-            const capture::DpuContext context{p.context.supervisor, p.context.pid, p.context.did};
-            c.periods.push_back({p.tw, p.tc, context, period_lines_[i]});
-        }
+    describe_programming(c, *model_, period_lines_, !c.nexus.empty());
     if (final_) c.final = *final_;
     describe_off(c);
-    if (const auto& filters = model_->filters(); filters.size() > 1)
-        for (const dpu::FilterChange& f : filters)
-            c.filters.push_back({f.words, f.idflt, f.tids, f.tidcm, f.rpid, f.rdid,
-                                 !c.nexus.empty() ? std::optional(f.nexus_bytes) : std::nullopt});
     const dpu::CounterHistory history = history_.value_or(model_->counter_history());
     c.history = capture::DpuCounterHistory{history.partial, history.changed, history.rewritten};
     c.readout = readout_.has_value();

@@ -18,6 +18,11 @@
 
 namespace waymark::record {
 
+/// Modes and filters of the trace, unless the registers at its end say it all: software may have written them since.
+/// `period_lines`: lines written before each period; `messages`: the unit sent Nexus messages.
+void describe_programming(capture::DpuCapture& c, const dpu::Model& model,
+                          const std::vector<std::uint64_t>& period_lines, bool messages);
+
 class DrivenUnit {
 public:
     /// Borrows `options`. Writes of cycle 0 are made; `initial_id` is the task that is expected to run first.

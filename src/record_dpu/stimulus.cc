@@ -526,17 +526,7 @@ private:
             c.initial_context = capture::DpuContext{context.supervisor, context.pid, context.did};
             c.final = final_;
         }
-        if (periods.size() > 1)
-            for (std::size_t i = 0; i < periods.size(); ++i) {
-                const dpu::TracePeriod& p = periods[i];
-                c.periods.push_back({p.tw, p.tc,
-                                     capture::DpuContext{p.context.supervisor, p.context.pid, p.context.did},
-                                     period_lines_[i]});
-            }
-        if (const auto& filters = model_.filters(); filters.size() > 1)
-            for (const dpu::FilterChange& f : filters)
-                c.filters.push_back({f.words, f.idflt, f.tids, f.tidcm, f.rpid, f.rdid,
-                                     sends_messages_ ? std::optional(f.nexus_bytes) : std::nullopt});
+        describe_programming(c, model_, period_lines_, sends_messages_);
         c.history = capture::DpuCounterHistory{history_.partial, history_.changed, history_.rewritten};
         c.lines_written = model_.counts().lines_written;
         c.eonce_classes = class_names(config_.eonce);

@@ -576,6 +576,12 @@ TEST(DpuModel, HistoryOfCounters) {
     d.write(DpCb1v::offset, 5);
     d.step();
     EXPECT_EQ(d.model.counter_history(), (CounterHistory{0x3f, 0x02, 0x10}));
+    d.write(DpTc::offset, 0);
+    d.step();
+    d.write(DpTbc::offset, immediate | set(1) | trace_mode | grouped);
+    d.step();
+    EXPECT_EQ(d.model.counter_history().changed, 0x3a)
+        << "the registers no longer say what triad B counted in the trace";
     Driver once;
     once.write({{DpTac::offset, immediate | set(1) | grouped},
                 {DpCa0v::offset, 3},

@@ -134,7 +134,7 @@ struct FilterChange {
 /// What a counter's figures depend on beside its registers, a bit for each, A0 first: while tracing was on.
 struct CounterHistory {
     std::uint8_t partial = 0;    ///< it was disabled for some time
-    std::uint8_t changed = 0;    ///< what it counts was changed
+    std::uint8_t changed = 0;    ///< what it counts was changed, also later, while tracing was off
     std::uint8_t rewritten = 0;  ///< its value was written
     bool operator==(const CounterHistory&) const = default;
 };
