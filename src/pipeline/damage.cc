@@ -501,6 +501,13 @@ std::vector<Damage> missing_code(const Session& session, const Report& report, s
             more.severity = Severity::warning;
             more.found = fmt::format("the code of {} more is not known", counted(sorted.size() - most, "file"));
             more.sentence = more.found;
+            std::uint64_t outcomes = 0;
+            more.times = 0;
+            for (std::size_t i = most; i < sorted.size(); ++i) {
+                more.times += sorted[i].times;
+                outcomes += sorted[i].outcomes;
+            }
+            if (outcomes != 0) more.ranges = outcomes;
             out.push_back(std::move(more));
             break;
         }
@@ -512,6 +519,7 @@ std::vector<Damage> missing_code(const Session& session, const Report& report, s
         damage.kind = Damage::Kind::missing_code;
         damage.severity = Severity::warning;
         damage.times = code.times;
+        if (code.outcomes != 0) damage.ranges = code.outcomes;
         if (!code.name) {
             const std::set<std::uint32_t> threads(code.threads.begin(), code.threads.end());
             const std::string whose = threads.empty() ? ""
