@@ -9,6 +9,7 @@
 
 #include "waymark/analysis/kallsyms.h"
 #include "waymark/capture/module_map.h"
+#include "waymark/image/agreement.h"
 
 namespace waymark::pipeline {
 
@@ -104,7 +105,26 @@ std::string NameFinder::why_refused(const Given& file) const {
     return {};
 }
 
-Status NameFinder::open() {
+/// Why a file without a build ID that says so is not the one that was mapped: what the capture holds of its code
+/// differs. Empty: nothing speaks against it.
+std::string NameFinder::why_another(std::size_t mapped, const Memory& dumped) const {
+    const Mapped& m = mapped_[mapped];
+    const auto at = std::find(mapped_of_.begin(), mapped_of_.end(), mapped);
+    const auto bias = bias_of(static_cast<std::size_t>(at - mapped_of_.begin()));
+    if (!bias || dumped.empty()) return {};
+    const auto found = image::agreement(m.found->path, *bias, dumped);
+    if (!found) return {};
+    // As of files that are given (SessionMaker::check_build).
+    constexpr std::uint64_t enough = 32;
+    if (found->relocatable || found->compared < enough || found->different <= found->compared / 16) return {};
+    return fmt::format(
+        "{} was recorded without a build ID, and {} is not the file that ran: of {} bytes of its code that "
+        "the capture holds too, {} differ; it is not used",
+        m.file, m.found->path.string(), found->compared, found->different);
+}
+
+Status NameFinder::open(const std::function<Memory()>& dumped) {
+    std::optional<Memory> memory;
     std::map<std::pair<std::string, std::vector<std::uint8_t>>, std::size_t> known;
     for (const capture::Module& m : capture_.modules.modules) {
         if (m.file.empty()) {
@@ -136,7 +156,17 @@ Status NameFinder::open() {
                      : is_module_without_path(m.file) ? find_module(m)
                                                       : find_mapped(m);
         if (found) {
+            const bool same_build = !m.build_id.empty() && found->info.build_id() == m.build_id;
             m.found.emplace(std::move(*found));
+            if (!same_build && !capture_.spaces && !capture_.dumps.empty()) {
+                if (!memory) memory = dumped();
+                if (std::string why = why_another(i, *memory); !why.empty()) {
+                    m.found.reset();
+                    found = Error{Errc::bad_format, std::move(why)};
+                }
+            }
+        }
+        if (found) {
             if (capture_.spaces && m.build_id.empty() && !is_given(i))
                 problem_({}, fmt::format("'{}' was recorded without a build ID; '{}' is used without a check. If it is "
                                          "another "

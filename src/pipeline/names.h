@@ -13,6 +13,7 @@
 
 #include "kernel_modules.h"
 #include "waymark/image/generated_code.h"
+#include "waymark/image/memory_map.h"
 #include "waymark/image/program_file.h"
 #include "waymark/pipeline/changed_code.h"
 #include "waymark/pipeline/session.h"
@@ -32,8 +33,10 @@ public:
     NameFinder(const capture::Capture& capture, const SessionOptions& options, Problem problem, Problem refused)
         : capture_(capture), options_(options), problem_(std::move(problem)), refused_(std::move(refused)) {}
 
-    /// Opens the files. Errors: a file of the options that cannot be read.
-    Status open();
+    using Memory = std::vector<std::shared_ptr<const image::MemoryMap>>;
+    /// Opens the files. `dumped`: the memory that the capture itself holds, asked for where only that can tell whether
+    /// a file is the one that was mapped. Errors: a file of the options that cannot be read.
+    Status open(const std::function<Memory()>& dumped);
 
     /// Sources that saw the same files and the same generated code at the same addresses share one. `memory`: what the
     /// core of the source saw.
@@ -95,6 +98,7 @@ private:
     [[nodiscard]] std::filesystem::path kallsyms() const;
     void add_kernel_functions(const Modules& modules, image::Symbols& to);
     void report_no_map();
+    [[nodiscard]] std::string why_another(std::size_t mapped, const Memory& dumped) const;
     Status open_generated();
     [[nodiscard]] bool has_fewer_lines(Given& file);
     [[nodiscard]] bool is_given(std::size_t mapped) const;

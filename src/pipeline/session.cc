@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "names.h"
 #include "ring_bytes.h"
@@ -36,7 +37,7 @@ public:
     Status run() {
         WM_RETURN_IF_ERROR(check_machines());
         name_packed_files();
-        WM_RETURN_IF_ERROR(names_.open());
+        WM_RETURN_IF_ERROR(names_.open([this] { return dumped_memory(); }));
         for (const capture::Source& described : session_.capture.sources) {
             auto source = make(described);
             if (!source) return std::move(source.error());
@@ -130,20 +131,23 @@ private:
         }
         return Nothing{};
     }
+    /// The memory that the capture itself holds, a map for each core that was traced.
+    std::vector<std::shared_ptr<const image::MemoryMap>> dumped_memory() {
+        std::set<std::string> cores;
+        std::vector<std::shared_ptr<const image::MemoryMap>> out;
+        for (const capture::Source& source : session_.capture.sources) {
+            const Protocol* const protocol = protocol_of(source.type);
+            if (protocol == nullptr || !cores.insert(source.core).second) continue;
+            const auto map = std::make_shared<image::MemoryMap>();
+            add_dumps(*map, source.core);
+            if (!map->empty()) out.push_back(map);
+        }
+        return out;
+    }
     /// Images against the memory of the capture itself: their own code they would agree with.
     Status check_images() {
         if (options_.images.empty() || session_.capture.dumps.empty()) return Nothing{};
-        std::map<std::string, std::shared_ptr<image::MemoryMap>> by_core;
-        for (const Source& source : session_.sources) {
-            if (!source.has_flow()) continue;
-            std::shared_ptr<image::MemoryMap>& map = by_core[source.core];
-            if (map) continue;
-            map = std::make_shared<image::MemoryMap>();
-            add_dumps(*map, source.core);
-        }
-        std::vector<std::shared_ptr<const image::MemoryMap>> maps;
-        for (const auto& [core, map] : by_core)
-            if (!map->empty()) maps.push_back(map);
+        const std::vector<std::shared_ptr<const image::MemoryMap>> maps = dumped_memory();
         if (maps.empty()) return Nothing{};
         for (const std::string& text : options_.images) {
             WM_ASSIGN_OR_RETURN(const image::ImageArgument argument, image::parse_image_argument(text));

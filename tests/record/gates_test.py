@@ -863,6 +863,18 @@ class Gates(unittest.TestCase):
         self.assertRegex(self.waymark("coverage", out).stdout, "no-id: only the pages that ran are known")
         self.assertEqual(self.waymark("profile", out).stdout.count("only the pages"), 0)
 
+    def test_a_file_that_was_built_again_without_a_build_id_names_nothing(self):
+        program = self.build(self.folder / "again", "-Wl,--build-id=none")
+        out = self.record(self.folder / "again-out", program)
+        names = {row["function"] for row in self.rows("profile", out)}
+        self.assertLessEqual({"main", "first", "second", "last"}, names)
+        self.build(program, "-Wl,--build-id=none", "-O3", "-funroll-loops")
+        done = self.waymark("profile", out)
+        self.assertRegex(done.stderr + done.stdout, "again is not the file that ran: of .* it is not used")
+        self.assertFalse({"main", "first", "second", "last"} & {row["function"] for row in self.rows("profile", out)})
+        # Who knows better may name it.
+        self.assertIn("main", {row["function"] for row in self.rows("profile", out, "--symbols", program)})
+
     # ---- images
 
     def test_another_build_is_not_counted(self):
