@@ -219,6 +219,14 @@ Result<View> call_view(const Answers& answers, const CallOptions& options) {
 
     const Cuts cuts(answers);
     Walk walk(answers, wanted, options);
+    // Calls of which more are on the timeline than were seen to begin: some were running when trace was turned on.
+    std::uint64_t all_calls = 0, on_timeline = 0;
+    for (const CallNode& node : answers.calls)
+        if (node.function < wanted.size() && wanted[node.function]) all_calls = saturating(all_calls, node.calls);
+    for (const Slice& slice : timeline.slices)
+        if (slice.function < wanted.size() && wanted[slice.function])
+            on_timeline = saturating(on_timeline, slice.merged);
+    const bool some_began_before = on_timeline > all_calls;
     std::vector<Call> calls;
     std::uint64_t merged = 0, total = 0;
     Parts sums;
@@ -229,7 +237,7 @@ Result<View> call_view(const Answers& answers, const CallOptions& options) {
             merged += slice.merged;
             return;
         }
-        calls.push_back({i, caller, length, cuts.whole(slice)});
+        calls.push_back({i, caller, length, cuts.whole(slice) && !(some_began_before && caller == none)});
         total = saturating(total, length);
         if (!calls.back().whole) return;
         lengths.push_back(length);
@@ -268,9 +276,6 @@ Result<View> call_view(const Answers& answers, const CallOptions& options) {
         });
 
     View view;
-    std::uint64_t all_calls = 0;
-    for (const CallNode& node : answers.calls)
-        if (node.function < wanted.size() && wanted[node.function]) all_calls = saturating(all_calls, node.calls);
     const std::string_view word = call_bound(answers, timeline.resolution);
     View::Sums figures{{"calls", all_calls}, {"timed", calls.size()}, {"whole", lengths.size()}, {"merged", merged}};
     view.above.push_back(
