@@ -183,7 +183,8 @@ answers::Account samples_account(const SampleCapture& capture, const SampleTotal
     }
     const capture::perf::RecordedPart part = capture::perf::recorded_part(capture.data->version);
     if (!part.ends.empty()) add({.reason = AccountReason::after_end});
-    if (q.records != 0) {
+    // What is left of a damaged record may show nothing of what ran.
+    if (q.selected != 0) {
         add({.reason = AccountReason::decoded, .bytes = bytes, .records = q.selected});
         add({.reason = AccountReason::sampled});
     }
