@@ -21,6 +21,7 @@
 #include "waymark/analysis/profiled_files.h"
 #include "waymark/answers/metric_sets.h"
 #include "waymark/answers/parts.h"
+#include "waymark/answers/sampled.h"
 #include "waymark/capture/byte_stream.h"
 #include "waymark/capture/perf_file.h"
 #include "waymark/capture/placed_file.h"
@@ -245,13 +246,19 @@ private:
 
     /// Samples have no ranges; some profiles can be made of them all the same.
     ExitStatus no_ranges() const {
+        if (answers::of_messages(all_)) return fail_nothing({Errc::not_found, "messages do not show which code ran"});
         const bool sampled = !all_.metrics.empty() && !all_.metrics.front().exact;
-        const bool takes_samples = target_->name == "clang" || target_->name == "bolt";
+        // Samples of SPE show branches, others the instruction alone.
+        const bool of_counter = answers::of_samples(all_) && all_.unit != "SPE";
+        const std::string samples = of_counter ? "samples of the program counter" : "samples";
+        const bool takes_samples = target_->name == "clang" || (target_->name == "bolt" && !of_counter);
         const bool lacks_lines = target_->name == "clang" && all_.instructions.empty();
         if (!sampled || !takes_samples || lacks_lines) {
             std::string why = !sampled ? "no executed code belongs to a file that was found"
                               : !takes_samples
-                                  ? "samples have no executed ranges; --for clang and --for bolt take samples"
+                                  ? fmt::format("{} have no {}; --for clang {} them", samples,
+                                                target_->name == "bolt" ? "branches" : "executed ranges",
+                                                of_counter ? "takes" : "and --for bolt take")
                                   : "there are samples, but not of which instructions; an answers file of samples must "
                                     "be written without --only-ranges";
             for (const answers::Finding& f : all_.health)
@@ -264,7 +271,8 @@ private:
         });
         if (!report) return fail_nothing(report.error());
         notes(*report);
-        say("note", fmt::format("made from samples, so counts are estimates; next: {}", next()));
+        say_head(all_);
+        say("note", fmt::format("made from {}, so counts are estimates; next: {}", samples, next()));
         return with_left_out(left_out_, all_.cut ? unreadable : decoded);
     }
 
