@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "look_up.h"
+#include "waymark/answers/account_effects.h"
 #include "waymark/core/numbers.h"
 #include "writer.h"
 
@@ -151,6 +152,10 @@ public:
     }
 
 private:
+    [[nodiscard]] std::string word(const answers::Metric& metric) const {
+        const std::string_view figures = answers::word_of(answers_.account, metric.exact);
+        return figures == "exact" ? "" : fmt::format(" ({} {})", figures == "estimate" ? "an" : "a", figures);
+    }
     void head() {
         totals_.assign(answers_.metrics.size(), 0);
         out_.print("# callgrind format\nversion: 1\ncreator: waymark {}\ncmd: {}\npositions: instr line\n",
@@ -161,8 +166,7 @@ private:
         for (const std::size_t m : order_) {
             const answers::Metric& metric = answers_.metrics[m];
             out_.print("event: {} : {}\n", event_name(metric),
-                       one_line(metric.name + (metric.exact ? "" : " (an estimate)") +
-                                (metric.note.empty() ? "" : " (" + metric.note + ")")));
+                       one_line(metric.name + word(metric) + (metric.note.empty() ? "" : " (" + metric.note + ")")));
             names += " " + event_name(metric);
         }
         out_.print("events:{}\n", names);

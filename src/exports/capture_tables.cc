@@ -1,5 +1,6 @@
 /// Tables of answers: what the capture is, how far it can be trusted, and what others refer to.
 #include "table_cells.h"
+#include "waymark/answers/account_effects.h"
 #include "waymark/answers/meanings.h"
 
 namespace waymark::exports {
@@ -13,6 +14,7 @@ constexpr std::array capture_columns{
     Column{"name", string, "name of the capture"},
     Column{"unit", string, "trace unit that recorded it, such as PTM, SPE or DPU"},
     Column{"version", string, meaning::version},
+    Column{"run", string, "how much of the run this is, in one sentence; the table account has its parts"},
     Column{"trace_bytes", integer, meaning::trace_bytes},
     Column{"cut", integer, meaning::cut},
     Column{"time_unit", string, "unit of all times in slices, marks and points"},
@@ -25,7 +27,8 @@ constexpr std::array capture_columns{
 };
 void capture_rows(const Answers& a, const RowSink& sink) {
     const answers::TimeAxis& axis = a.timeline.axis;
-    put_row(sink, {words(a.capture), words(a.unit), words(a.version), number(a.trace_bytes), flag(a.cut),
+    const std::string run = answers::account_sentence(a.account);
+    put_row(sink, {words(a.capture), words(a.unit), words(a.version), words(run), number(a.trace_bytes), flag(a.cut),
                    words(axis.unit), known(axis.ticks_per_second), number(axis.begin), number(axis.end),
                    number(axis.uncertainty), number(a.timeline.resolution), words(axis.note)});
 }
@@ -84,13 +87,14 @@ constexpr std::array metrics_columns{
     Column{"id", integer, "number of the metric; the columns cost, self and inclusive count metric 0"},
     Column{"name", string, meaning::metric_name},
     Column{"unit", string, meaning::unit_of_values},
-    Column{"exact", integer, "1: exact; 0: an estimate from samples or stretches of the run"},
+    Column{"figures", string, "certainty of its sums as figures of the whole run: exact, lower bound or estimate"},
     Column{"note", string, "what the metric leaves out"},
 };
 void metrics_rows(const Answers& a, const RowSink& sink) {
     std::uint64_t id = 0;
     for (const auto& m : a.metrics)
-        put_row(sink, {number(id++), words(m.name), words(m.unit), flag(m.exact), words(m.note)});
+        put_row(sink,
+                {number(id++), words(m.name), words(m.unit), answers::word_of(a.account, m.exact), words(m.note)});
 }
 
 constexpr std::array images_columns{

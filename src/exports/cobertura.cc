@@ -108,6 +108,12 @@ private:
         out_.write(" complexity=\"0\">\n");
         if (!file.not_observed.empty())
             out_.print("          <!-- not observed: {} -->\n", line_list(file.not_observed));
+        if (!file.directions_not_observed.empty()) {
+            std::vector<std::uint32_t> lines;
+            for (const CoveredDirection& d : file.directions_not_observed)
+                if (lines.empty() || lines.back() != d.line) lines.push_back(d.line);
+            out_.print("          <!-- conditions not observed: {} -->\n", line_list(lines));
+        }
         out_.write("          <methods>\n");
         for (std::size_t i = 0; i < file.functions.size(); ++i) method(file, i);
         out_.write("          </methods>\n          <lines>\n");

@@ -31,6 +31,24 @@ std::uint64_t CoveredFile::branches_hit() const {
     return out;
 }
 
+namespace {
+
+/// Directions that may have been taken unobserved. Of branches that did not run, the line is named.
+std::vector<CoveredDirection> directions_not_observed(const std::vector<const Branch*>& branches) {
+    std::vector<CoveredDirection> out;
+    std::uint32_t line = 0, block = 0;
+    for (const Branch* b : branches) {
+        block = b->line == line ? block + 1 : 0;
+        line = b->line;
+        if (outcomes(*b) != 1) continue;
+        if ((b->taken == 0 ? b->seen_taken : b->seen_not_taken) == Seen::not_observed)
+            out.push_back({line, block, b->taken != 0});
+    }
+    return out;
+}
+
+}  // namespace
+
 bool CoveredFile::needs_end_lines() const {
     std::map<std::uint32_t, bool> entered;  // by first line
     for (const CoveredFunction& f : functions)
@@ -112,7 +130,7 @@ void place_function(CoveredFile& file, CoveredFunction& f, const std::set<std::u
                 break;
             }
     if (hits_of(file, f.line)) return;
-    declaration.seen = f.entries != 0 ? Seen::executed : Seen::not_executed;
+    if (f.entries != 0) declaration.seen = Seen::executed;
     declaration.times = f.entries;
     file.lines.insert(std::upper_bound(file.lines.begin(), file.lines.end(), declaration.line,
                                        [](std::uint32_t sought, const Line& row) { return sought < row.line; }),
@@ -191,9 +209,12 @@ Result<Coverage> coverage_of(const Answers& answers, const CoveredSources& optio
                                          [](const CoveredFile& f, Index sought) { return f.source < sought; });
         return at != files.end() && at->source == source ? &*at : nullptr;
     };
-    std::vector<bool> ran(answers.functions.size());
-    for (const auto& i : answers.instructions)
-        if (i.seen == Seen::executed && i.function < ran.size()) ran[i.function] = true;
+    std::vector<bool> ran(answers.functions.size()), may_have_run(answers.functions.size());
+    for (const auto& i : answers.instructions) {
+        if (i.function >= ran.size()) continue;
+        if (i.seen == Seen::executed) ran[i.function] = true;
+        if (i.seen == Seen::not_observed) may_have_run[i.function] = true;
+    }
     for (const Line& line : answers.lines)
         if (line.seen == Seen::executed && line.function < ran.size()) ran[line.function] = true;
     std::map<std::pair<Index, Index>, std::map<std::uint32_t, bool>> lines_of_functions;  // by source, function
@@ -227,6 +248,7 @@ Result<Coverage> coverage_of(const Answers& answers, const CoveredSources& optio
         declaration.source = f.source;
         declaration.line = f.line;
         declaration.function = i;
+        declaration.seen = may_have_run[i] ? Seen::not_observed : Seen::not_executed;
         place_function(*file, covered, own[i], declaration);
         file->functions.push_back(covered);
     }
@@ -241,6 +263,7 @@ Result<Coverage> coverage_of(const Answers& answers, const CoveredSources& optio
         Line declaration;
         declaration.source = key.first;
         declaration.line = inlined.declared;
+        declaration.seen = Seen::not_executed;
         place_function(*file, covered, inlined.own, declaration);
         file->functions.push_back(std::move(covered));
     }
@@ -255,18 +278,26 @@ Result<Coverage> coverage_of(const Answers& answers, const CoveredSources& optio
         std::stable_sort(file.branches.begin(), file.branches.end(), [](const Branch* a, const Branch* b) {
             return std::tie(a->line, a->address) < std::tie(b->line, b->address);
         });
+        file.directions_not_observed = directions_not_observed(file.branches);
     }
     return out;
 }
 
 std::vector<std::string> Coverage::notes() const {
     std::vector<std::string> out;
-    std::uint64_t lines = 0;
-    for (const CoveredFile& file : files) lines += file.not_observed.size();
+    std::uint64_t lines = 0, directions = 0;
+    for (const CoveredFile& file : files) {
+        lines += file.not_observed.size();
+        directions += file.directions_not_observed.size();
+    }
     if (lines != 0)
         out.push_back(counted(lines, "line") + (lines == 1 ? " was" : " were") +
                       " not observed, and may have run. The format has no word for that: the count is 0, and "
                       "comments in the file name them");
+    if (directions != 0)
+        out.push_back(counted(directions, "direction of branches", "directions of branches") +
+                      (directions == 1 ? " was" : " were") +
+                      " not observed, and may have been taken. The count is 0, and comments in the file name them");
     if (!headers.empty())
         out.push_back(fmt::format("{} of libraries left out, such as {}; --only names what is to be in the report",
                                   counted(headers.size(), "header"), headers.front()));

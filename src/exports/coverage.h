@@ -31,6 +31,12 @@ struct CoveredFunction {
     answers::Index function = answers::none;  ///< none: it exists only inlined
 };
 
+/// A direction of a conditional branch that ran, as BRDA records of lcov name it.
+struct CoveredDirection {
+    std::uint32_t line{}, block{};  ///< block: the branch's number in its line
+    bool not_taken{};
+};
+
 struct CoveredFile {
     answers::Index source{};
     std::string path;  ///< with prefixes replaced
@@ -40,6 +46,7 @@ struct CoveredFile {
     std::vector<CoveredFunction> functions;        ///< by line
     std::vector<const answers::Branch*> branches;  ///< conditional ones, by line, then address
     std::vector<std::uint32_t> not_observed;       ///< lines
+    std::vector<CoveredDirection> directions_not_observed;
     [[nodiscard]] std::uint64_t lines_hit() const;
     [[nodiscard]] std::uint64_t branches_hit() const;  ///< outcomes, of two for each branch
     /// Whether lcov 2.2 and later contradict the file unless it has the last lines of functions: to them a function

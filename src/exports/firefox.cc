@@ -303,6 +303,12 @@ private:
                       : fmt::format("{} ({})", answers_.capture, ns_.note()));
         out_.write(",\"importedFrom\":");
         out_.json("waymark " + answers_.version);
+        if (const std::string run = answers::account_sentence(answers_.account); !run.empty()) {
+            out_.write(
+                ",\"extra\":[{\"label\":\"Capture\",\"entries\":[{\"label\":\"Run\",\"format\":\"string\",\"value\":");
+            out_.json(run);
+            out_.write("}]}]");
+        }
         out_.write(
             ",\"usesOnlyOneStackType\":true,\"doesNotUseFrameImplementation\":true,"
             "\"sourceCodeIsNotOnSearchfox\":true,"

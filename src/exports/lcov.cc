@@ -50,6 +50,12 @@ Result<ExportReport> write_lcov(const Answers& answers, const CoveredSources& op
     for (const CoveredFile& file : coverage.files) {
         out.print("TN:\nSF:{}\n", one_line(file.path));
         if (!file.not_observed.empty()) out.print("# not observed: {}\n", line_list(file.not_observed));
+        if (!file.directions_not_observed.empty()) {
+            out.write("# branches not observed:");
+            for (const CoveredDirection& d : file.directions_not_observed)
+                out.print(" {},{},{}", d.line, d.block, d.not_taken ? 1 : 0);
+            out.write("\n");
+        }
         write_functions(out, file, options.end_lines);
         write_branches(out, file);
         for (const answers::Line& line : file.lines) out.print("DA:{},{}\n", line.line, hits(line));

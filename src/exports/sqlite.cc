@@ -202,7 +202,7 @@ std::string sqlite_document() {
         "Addresses are whole numbers of 64 bits, which SQLite takes as signed: `printf('%x', address)` shows them as "
         "they\n"
         "are, and those of the upper half, a kernel's, compare below the others. Where a table has rows by metric,\n"
-        "`metrics` says what each number counts, and whether it is exact.\n\n"
+        "`metrics` says what each number counts, and how certain it is.\n\n"
         "Made from the code that writes the file: `WM_UPDATE_APPROVED=1 ctest -R SchemaDocument` writes it anew.\n\n"
         "## Questions\n";
     for (const ExampleQuery& e : examples) out += fmt::format("\n{}:\n\n    {}\n", e.question, e.sql);

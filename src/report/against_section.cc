@@ -101,7 +101,7 @@ PageSection against_section(const Answers& before, const Against& against, Limit
     json.key("capture").string(against.after.capture);
     json.key("metric").string(diff.metric.name);
     json.key("unit").string(diff.metric.unit);
-    json.key("exact").boolean(diff.metric.exact);
+    json.key("counted").boolean(diff.metric.exact);
     json.key("before").number(diff.before);
     json.key("after").number(diff.after);
     json.key("runs").begin_array();

@@ -4,6 +4,7 @@
 
 #include "section_parts.h"
 #include "sections.h"
+#include "waymark/answers/account_effects.h"
 #include "waymark/answers/own_code.h"
 #include "waymark/answers/views.h"
 #include "waymark/core/numbers.h"
@@ -144,7 +145,8 @@ PageSection head_section(const Answers& answers, Limit most_rows, const Against*
         json.begin_object();
         json.key("name").string(metric.name);
         json.key("unit").string(metric.unit);
-        json.key("exact").boolean(metric.exact);
+        json.key("figures").string(word_of(answers.account, metric.exact));
+        json.key("counted").boolean(metric.exact);
         json.key("note").string(metric.note);
         json.end_object();
     }

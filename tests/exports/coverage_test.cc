@@ -35,6 +35,43 @@ TEST(Lcov, LinesFunctionsBranches) {
     EXPECT_NE(out.notes().find("1 line was not observed"), std::string::npos) << out.notes();
 }
 
+TEST(Lcov, WhatWasNotObservedIsNamed) {
+    auto answers = small_answers();
+    const auto branch = std::find_if(answers.branches.begin(), answers.branches.end(), [](const answers::Branch& b) {
+        return b.kind == answers::Branch::Kind::conditional && b.line == 22;
+    });
+    ASSERT_NE(branch, answers.branches.end());
+    branch->not_taken = 0;
+    branch->seen_not_taken = answers::Seen::not_executed;
+    const auto lcov = [&] { return written([&](ByteSink& sink) { return write_lcov(answers, {}, sink); }); };
+    EXPECT_EQ(lcov().text.find("branches not observed"), std::string::npos);
+    branch->seen_not_taken = answers::Seen::not_observed;
+    EXPECT_NE(lcov().text.find("# branches not observed: 22,0,1\n"), std::string::npos) << lcov().text;
+    EXPECT_NE(lcov().notes().find("1 direction of branches was not observed"), std::string::npos) << lcov().notes();
+    const auto cobertura = written([&](ByteSink& sink) { return write_cobertura(answers, {}, sink); });
+    EXPECT_NE(cobertura.text.find("<!-- conditions not observed: 22 -->"), std::string::npos);
+}
+
+TEST(Lcov, TheLineOfAFunctionMayHaveRunAsItsCodeMay) {
+    auto answers = small_answers();
+    // All code of `compare` is of a header, and readers want a count for the line that declares it.
+    std::erase_if(answers.lines, [](const answers::Line& l) { return l.line >= 40; });
+    std::erase_if(answers.branches, [](const answers::Branch& b) { return b.line >= 40; });
+    answers.edges.clear();
+    answers.calls.clear();
+    for (answers::Instruction& i : answers.instructions)
+        if (i.function == 2) {
+            i.source = 1;
+            i.line = 7;
+            i.times = 0;
+            i.costs = {0, 0};
+            i.seen = answers::Seen::not_observed;
+        }
+    const auto out = written([&](ByteSink& sink) { return write_lcov(answers, {}, sink); });
+    EXPECT_NE(out.text.find("# not observed: 25, 40\n"), std::string::npos) << out.text;
+    EXPECT_NE(out.text.find("\nDA:40,0\n"), std::string::npos) << out.text;
+}
+
 TEST(Lcov, SamplesAreNoCoverage) {
     ByteCollector sink;
     const auto result = write_lcov(sampled_answers(), {}, sink);

@@ -10,11 +10,14 @@ recording, `verify`. A command that gives results without the sentence fails.
 """
 import base64
 import collections
+import csv
+import io
 import json
 import os
 import pathlib
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import unittest
@@ -26,8 +29,8 @@ from cli_test import use  # noqa: E402
 from scratch import HANGS, Folder  # noqa: E402
 
 WAYMARK = SOURCE = None
-COMMANDS = {"answers file", "answers file, ranges", "callgrind", "coverage, json", "doctor", "dpu tasks", "dpu tasks, json", "fleet status", "flow",
-            "info", "info, json", "page", "pgo", "profile", "profile, json", "spe quality"}
+COMMANDS = {"answers file", "answers file, ranges", "callgrind", "coverage, json", "csv", "doctor", "dpu tasks", "dpu tasks, json", "firefox", "fleet status", "flow",
+            "info", "info, json", "page", "pgo", "profile", "profile, json", "spe quality", "sqlite"}
 
 
 def run(*arguments):
@@ -57,6 +60,14 @@ def of_json(text):
 def of_page(page):
     packed = re.search(r'id="waymark-head">([^<]*)<', page)
     return json.loads(zlib.decompress(base64.b64decode(packed[1]), -15))["run"] if packed else ""
+
+
+def of_database(path):
+    database = sqlite3.connect(path)
+    try:
+        return database.execute("select run from capture").fetchone()[0] or ""
+    finally:
+        database.close()
 
 
 def captures(fixtures):
@@ -106,6 +117,12 @@ class Account(unittest.TestCase):
             take("answers file", of_text, "profile", answers)
             take("callgrind", lambda text: re.search(r"^desc: Run: (.*)", text, re.M)[1],
                  "export", answers, "--to", "callgrind")
+            take("csv", lambda text: next(csv.DictReader(io.StringIO(text)))["run"],
+                 "export", answers, "--to", "csv", "--table", "capture")
+            take("firefox", lambda text: json.loads(text)["meta"]["extra"][0]["entries"][0]["value"],
+                 "export", answers, "--to", "firefox")
+            database = folder / "all.sqlite"
+            take("sqlite", lambda _: of_database(database), "export", answers, "--to", "sqlite", "-o", database)
             page = folder / "page.html"
             for name, command in (("answers file, ranges", ("answers", capture, *given, "--only-ranges", "-o",
                                                             folder / "ranges.answers")),

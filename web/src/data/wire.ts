@@ -17,7 +17,8 @@ export interface Figure {
 export interface Metric {
     name: string;
     unit: string;
-    exact: boolean;
+    figures: "exact" | "lower bound" | "estimate"; // what sums of it are of the whole run
+    counted: boolean; // each thing was counted; false: an estimate from samples or stretches of the run
     note: string;
 }
 
@@ -200,7 +201,7 @@ export interface AgainstPart {
     capture: string;
     metric: string;
     unit: string;
-    exact: boolean;
+    counted: boolean;
     before: number;
     after: number;
     runs: [string, string];

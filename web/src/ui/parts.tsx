@@ -93,7 +93,7 @@ export function MetricChoice(props: { metrics: Metric[]; value: number; onChange
         <Choice
             label="Metric"
             value={props.value}
-            options={props.metrics.map((m, i) => ({ value: i, name: m.exact ? m.name : `${m.name} (estimate)`, title: m.note }))}
+            options={props.metrics.map((m, i) => ({ value: i, name: m.figures === "exact" ? m.name : `${m.name} (${m.figures})`, title: m.note }))}
             onChange={props.onChange}
         />
     );

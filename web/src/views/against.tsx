@@ -65,7 +65,7 @@ function View({ report, place, keep, against }: ViewProps & { against: Against }
     const place_ = (i: number) => byName.get(table.function[i]!);
     return (
         <>
-            <ViewHead title="Difference" note={`From ${report.head.capture} to ${part.capture}, by ${metric}${part.exact ? "" : ", which are estimates: their shares are compared"}.`}>
+            <ViewHead title="Difference" note={`From ${report.head.capture} to ${part.capture}, by ${metric}${part.counted ? "" : ", which are estimates: their shares are compared"}.`}>
                 <Search label="Search functions" value={query} onInput={(query) => keep({ query })} note={query === "" ? "" : counted(rows.length, "function")} />
                 <Segments<Which>
                     label="Which functions"

@@ -59,7 +59,7 @@ function Both({ report, place, metric, setMetric, go, keep, code, branches }: Vi
     const costOf = (i: number) => (instructions.costs ? (instructions.costs[metric]?.[i] ?? 0) : instructions.times[i]!);
     const costName = instructions.costs ? (head.metrics[metric]?.name ?? "") : "times";
     const ran = rows.filter((i) => instructions.seen[i] === Seen.executed).length;
-    const sampled = head.metrics[0]?.exact === false;
+    const sampled = head.metrics[0]?.counted === false;
     const lost = rows.filter((i) => instructions.seen[i] === Seen.notObserved).length;
 
     return (

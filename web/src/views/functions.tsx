@@ -260,7 +260,7 @@ function AroundByEdges({ report, f }: { report: ViewProps["report"]; f: number }
         });
         return { callers, callees };
     }, [branches]);
-    const sampled = report.head.metrics[0]?.exact === false;
+    const sampled = report.head.metrics[0]?.counted === false;
     return (
         <>
             <Neighbours report={report} callers={callers} callees={callees} unit={sampled ? "sampled calls" : "calls"} />
