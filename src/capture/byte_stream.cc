@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "packed_stream.h"
+#include "waymark/capture/sigrok.h"
 #include "waymark/core/file_error.h"
 #include "waymark/core/regular_file.h"
 
@@ -328,6 +329,10 @@ Result<std::unique_ptr<ByteStream>> open_unless_empty(const std::filesystem::pat
     const bool zstd =
         head.size() == 4 && ((head[0] == 0x28 && head[1] == 0xb5 && head[2] == 0x2f && head[3] == 0xfd) ||
                              ((head[0] & 0xf0) == 0x50 && head[1] == 0x2a && head[2] == 0x4d && head[3] == 0x18));
+    if (may_be_sigrok(head) && path != "-") {
+        WM_ASSIGN_OR_RETURN(auto session, open_sigrok(path));
+        if (session != nullptr) return session;
+    }
     if (gzip) return std::unique_ptr<ByteStream>(std::make_unique<GzipStream>(std::move(file)));
     if (zstd) return std::unique_ptr<ByteStream>(std::make_unique<ZstdStream>(std::move(file)));
     return std::unique_ptr<ByteStream>(std::make_unique<PlainStream>(std::move(file)));

@@ -6,6 +6,7 @@
 
 #include "contents.h"
 #include "examination.h"
+#include "waymark/capture/sigrok.h"
 #include "waymark/pipeline/damage.h"
 #include "waymark/pipeline/id_register.h"
 
@@ -16,6 +17,18 @@ using coresight::TraceId;
 
 void Buffers::look_at(const Buffer& buffer) {
     auto sample = take_sample(buffer, options_.most_bytes);
+    if (!sample && sample.error().code == Errc::unsupported) {
+        add_finding({Severity::error,
+                     "no-trace-line",
+                     buffer.name,
+                     {},
+                     {},
+                     sample.error().message,
+                     "a line that carries trace",
+                     "the pin was not among the channels, was idle, or was sampled too rarely",
+                     "record again with SWO, or with the clock and data lines of the trace port, among the channels"});
+        return;
+    }
     if (!sample) {
         report_.cut = true;
         add_finding({Severity::error,
@@ -41,6 +54,7 @@ void Buffers::look_at(const Buffer& buffer) {
                      "a damaged disk or compressed file",
                      "get the file again; the part before was examined"});
     }
+    report_wiring(buffer);
     ExaminedBuffer out;
     out.name = buffer.name;
     out.files = buffer.files;
@@ -85,6 +99,45 @@ void Buffers::look_at(const Buffer& buffer) {
     find_sources(buffer, out, taken);
     report_.buffers.push_back(std::move(out));
     samples_.push_back(std::move(*sample));
+}
+
+/// A logic analyser's samples were read as the bytes that a pin or port carried.
+void Buffers::report_wiring(const Buffer& buffer) {
+    if (buffer.container != nullptr || buffer.files.size() != 1 || buffer.files.front() == "-") return;
+    const auto found = capture::logic_wiring(buffer.files.front());
+    if (!found || !*found) return;
+    const capture::LogicWiring& wiring = **found;
+    const bool uart = wiring.kind == capture::LogicWiring::Kind::uart;
+    constexpr double mega = 1e6;
+    std::string how =
+        fmt::format("frames of a trace port of {} on {}", counted(wiring.channels.size(), "data line"), wiring.lines);
+    if (uart && wiring.sample_rate > 0)
+        how = fmt::format("characters of a UART of {:.3g} Mbaud on {}",
+                          wiring.sample_rate / wiring.samples_per_bit / mega, wiring.lines);
+    else if (uart)
+        how = fmt::format("characters of a UART on {}", wiring.lines);
+    if (uart) how += fmt::format(", {:.1f} samples a bit", wiring.samples_per_bit);
+    if (!wiring.others.empty()) how += fmt::format("; {} carry characters too", fmt::join(wiring.others, ", "));
+    add_finding({Severity::note,
+                 "logic-samples",
+                 buffer.name,
+                 {},
+                 {},
+                 fmt::format("a session of sigrok: {}", how),
+                 "bytes of trace units",
+                 "a logic analyser recorded the pins",
+                 "nothing; every command reads these bytes from the file, and offsets count them"});
+    if (wiring.bad_characters != 0)
+        add_finding({Severity::warning,
+                     "logic-damage",
+                     buffer.name,
+                     {},
+                     {},
+                     fmt::format("{} of the first {} have no stop bit", grouped(wiring.bad_characters),
+                                 counted(wiring.characters + wiring.bad_characters, "character")),
+                     "a stop bit at the end of each character",
+                     "spikes, a session that begins within a character, or too few samples a bit",
+                     "their bytes are left out; sample at least three times a bit"});
 }
 
 /// True: it holds no trace. A text of digits is replaced by the bytes that they stand for.

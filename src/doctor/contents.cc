@@ -22,7 +22,7 @@ struct FileKind {
     std::string_view magic, name;
 };
 using namespace std::string_view_literals;
-constexpr std::array file_kinds{FileKind{0, "PK\x03\x04"sv, "a zip archive, as .sr of sigrok and .jar are"},
+constexpr std::array file_kinds{FileKind{0, "PK\x03\x04"sv, "a zip archive, as .jar and .apk are"},
                                 FileKind{0, "\x89PNG\r\n"sv, "a PNG picture"},
                                 FileKind{0, "\xff\xd8\xff\xe0"sv, "a JPEG picture"},
                                 FileKind{0, "%PDF-"sv, "a PDF document"},

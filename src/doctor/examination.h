@@ -117,6 +117,7 @@ public:
     void look_at(const capture::Buffer& buffer);
 
 private:
+    void report_wiring(const capture::Buffer& buffer);
     bool look_beyond(const capture::Buffer& buffer, BufferSample& sample, ExaminedBuffer& out);
     void take_orbflow(const capture::Buffer& buffer, coresight::Orbflow found, BufferSample& sample,
                       ExaminedBuffer& out);

@@ -16,15 +16,8 @@ namespace fs = std::filesystem;
 std::optional<std::uint64_t> plain_size(const fs::path& path) {
     std::error_code error;
     if (path == "-" || !fs::is_regular_file(path, error)) return {};
-    std::array<char, 4> head{};
-    std::ifstream in(path, std::ios::binary);
-    in.read(head.data(), head.size());
-    const bool gzip = head[0] == '\x1f' && head[1] == '\x8b';
-    const bool zstd = head[0] == '\x28' && head[1] == '\xb5' && head[2] == '\x2f' && head[3] == '\xfd';
-    if (!in.eof() && !in) return {};
-    if (gzip || zstd) return {};
-    const std::uintmax_t size = fs::file_size(path, error);
-    return error ? std::nullopt : std::optional<std::uint64_t>(size);
+    const auto stream = capture::open_bytes(path);
+    return stream ? (*stream)->size() : std::nullopt;
 }
 
 Result<BufferSample> from_the_beginning(const std::vector<fs::path>& files, std::uint64_t most_bytes) {
