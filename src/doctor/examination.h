@@ -100,7 +100,7 @@ public:
     using Part::Part;
     /// What the description says of `buffer`, if it is labelled, is checked; a framing that differs is reported.
     [[nodiscard]] Taken choose(const capture::Buffer& buffer, const BufferSample& sample, ExaminedBuffer& out) const;
-    /// There is trace of a known protocol in it. Reports nothing.
+    /// There is trace of a known protocol in it, for certain and not only in a few of the bytes. Reports nothing.
     [[nodiscard]] bool recognises(const capture::Buffer& buffer, const BufferSample& sample, ExaminedBuffer& out) const;
     /// Bytes of sources whose protocol is recognised.
     [[nodiscard]] static std::uint64_t recognised_bytes(const Taken& taken);

@@ -139,6 +139,14 @@ std::uint64_t recognised(const Taken& taken) {
     return sum;
 }
 
+/// More than that packets parse speaks for a protocol: synchronisations prove some setting, and entries are sound.
+bool is_certain(const Identity& identity) {
+    return identity.protocol != nullptr &&
+           (identity.entries != 0 || std::any_of(identity.facts.begin(), identity.facts.end(), [](const auto& fact) {
+                return fact.certainty == protocol::Certainty::proven;
+            }));
+}
+
 /// Any bytes can be read as frames. What speaks against it where no source is recognised; empty: nothing.
 std::string why_no_frames(const Taken& taken) {
     constexpr auto plausible = 16;  // sources of one bus
@@ -219,7 +227,19 @@ bool FramingChoice::recognises(const Buffer& buffer, const BufferSample& sample,
     const std::size_t findings = report_.findings.size();
     const Taken taken = choose(buffer, sample, out);
     report_.findings.resize(findings);
-    return recognised(taken) != 0;
+    if (recognised(taken) == 0) return false;
+    // Among many sources that noise seems to have, some look like packets for a few bytes.
+    constexpr std::uint64_t least_share = 4;
+    std::uint64_t all = 0, certain = 0;
+    const auto look_at = [&](const std::vector<Stretch>& stretches, bool framed) {
+        std::uint64_t bytes = 0;
+        for (const Stretch& s : stretches) bytes += s.bytes.size();
+        all += bytes;
+        if (bytes != 0 && is_certain(identify(stretches, framed))) certain += bytes;
+    };
+    for (unsigned id = 1; id < coresight::trace_ids; ++id) look_at(taken.by_id[id], true);
+    look_at(taken.bare, false);
+    return certain != 0 && certain * least_share >= all;
 }
 
 /// The description says how the buffer is framed. Is it?

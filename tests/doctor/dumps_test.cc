@@ -95,6 +95,34 @@ TEST_F(Dumps, NoiseIsNoCounterTrace) {
     EXPECT_EQ(recognised, 0U);
 }
 
+// The middle of a PTM's stream, without an A-sync. As halfwords or words turned round, some of its bytes look like
+// frames of many sources, and some of those like packets of an ITM.
+TEST_F(Dumps, AStreamWithoutSynchronisationIsNoOtherUnits) {
+    const FileBytesOf stream = waymark::test::hex(
+        "918384801011110796d7808280088a5788578857ac578a578857d0a65788578a578857dc8e5788578a57dcc0878384801096d780828008"
+        "8a57"
+        "dcc0918384801011110796d7808280088a578857ac578a57dc8e5788578a57dcc0878384801096d7808280088a578857dcc65788578a57"
+        "dcc0"
+        "91838480101111115f84d78082800894579457945794579457945794579457945794579457945794579457945794579457945794579457"
+        "94579457"
+        "ace5838480108872c7018580feff4f1508c900010029f90396cd018a4dac4d8a4dac4d8a4dac4d8a4dac4d8a4dac4d8a4dac4d8a4dac4d"
+        "8a4dac4d"
+        "8a4dac4d8a4dac4d8a4ddc8e4d884d884d884d884d884d884d8a4d884d884d884d884d884ddc8e4d884d884d884d8a4d884d884ddc8e4d"
+        "884d8a4d"
+        "884ddcc0870396cd01884d8a4ddcc091030796cd01884d884d8a4d884d884ddc8e4d884d8a4ddcc0870396cd01884d8a4ddcc091031107"
+        "96cd0188"
+        "4d884d884d884d884d884d8a4d884d884d884d884d884ddc8e4d884d884d884d8a4d884d884ddc8e4d884d8a4d884ddcc0870396cd018a"
+        "4ddcc091"
+        "030796cd01884d884d8a4d884d884ddc8e4d884d8a4ddcc0870396cd01884d8a4ddcc091031111930484cd01944d944d944d944d944d94"
+        "4d944d94"
+        "4d944d944d944d944d944d944d944d944d944d944d944d944d944d944d944dac99048c72c7018580feff4f1508c900010029a90484d180"
+        "82800872"
+        "538580feff4f15");
+    const ExaminationReport report = examined(stream);
+    EXPECT_FALSE(report.recognised) << report.verdict;
+    for (const CaptureFinding& finding : report.findings) EXPECT_NE(finding.kind, "byte-order");
+}
+
 // Forty calls and returns at 0x400000: each function is called by BL and returns with RET.
 constexpr std::uint64_t code_address = 0x400000;
 constexpr std::uint32_t nop = 0xd503201f, ret = 0xd65f03c0;
