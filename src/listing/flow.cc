@@ -27,6 +27,7 @@ struct EventText {
     std::uint64_t instructions = 0;
     const flow::Context* context = nullptr;  ///< what it changed to
     std::optional<std::uint8_t> el{};        ///< without a context
+    std::optional<Address> target{};         ///< of an exception
 };
 
 std::string context_text(const flow::Context& c) {
@@ -132,9 +133,12 @@ EventText describe(const flow::What& what, const pipeline::StreamInfo& stream) {
                     "exception {}: {}", numbered ? std::to_string(e.type->number) : "(number unknown)", e.type->name);
                 if (e.vector) sentence += ", to " + hex(*e.vector);
                 if (e.preferred_return) sentence += ", return address " + hex(*e.preferred_return);
-                return {"exception", e.preferred_return,
-                        numbered ? fmt::format("{:#04x}", e.type->number) : std::string("unknown"), std::move(sentence),
-                        known_cycles(e.cycles)};
+                return {.element = "exception",
+                        .start = e.preferred_return,
+                        .detail = numbered ? fmt::format("{:#04x}", e.type->number) : std::string("unknown"),
+                        .sentence = std::move(sentence),
+                        .cycles = known_cycles(e.cycles),
+                        .target = e.vector};
             } else if constexpr (std::is_same_v<T, flow::ExceptionReturn>) {
                 return {"exception_return", {}, "", "exception return"};
             } else if constexpr (std::is_same_v<T, flow::NoMemory>) {
@@ -213,7 +217,8 @@ struct FlowLine {
     std::optional<std::uint32_t> cycles{};
     std::string_view detail{}, context{}, symbol{}, sentence{};
     const flow::Context* changed_to = nullptr;  ///< of a context
-    std::optional<std::uint8_t> el{};           ///< of a context, and of what a program sent
+    std::optional<std::uint8_t> el{};           ///< of a context, a handler, and of what a program sent
+    std::optional<Address> target{};            ///< of an exception
 };
 
 /// The state of the core, where a line is about it.
@@ -224,6 +229,7 @@ void write_state(auto& w, const FlowLine& l) {
     w.word("security", l.changed_to != nullptr, name(c.security()));
     w.hex("vmid", c.vmid.has_value(), c.vmid.value_or(0));
     w.hex("contextid", c.context_id.has_value(), c.context_id.value_or(0));
+    w.address("target", l.target.has_value(), l.target.value_or(Address{}).value);
 }
 
 /// The columns of a listing of flow. JSON has some of them in another place, and sentences.
@@ -344,7 +350,8 @@ protected:
                 .detail = e.detail,
                 .sentence = e.sentence,
                 .changed_to = e.context,
-                .el = e.context != nullptr ? e.context->el : e.el};
+                .el = e.context != nullptr ? e.context->el : e.el,
+                .target = e.target};
     }
     [[nodiscard]] std::string context_now() const { return now_ ? context_text(*now_) : std::string(); }
 
