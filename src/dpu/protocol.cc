@@ -124,16 +124,18 @@ public:
                        "a folder with a dpu.ini",
                        "how the unit was programmed, and where in the buffer its oldest word is, is not in the words",
                        fmt::format("put {} into a folder with a dpu.ini that names it and gives the registers "
-                                   "(docs/spec/dpu.md, 7.5): waymark profile, report and dpu read that",
-                                   buffer)});
+                                   "(docs/spec/dpu.md, 7.5): waymark profile, report and dpu read that. waymark doctor "
+                                   "REGISTERS {} --write-snapshot DIR makes one of a text of the registers",
+                                   buffer, buffer)});
         return out;
     }
     [[nodiscard]] std::string how_to_read(std::string_view file) const override {
         return fmt::format(
             "{} holds words of a Debug and Profiling Unit (DPU), which mean something only with its "
             "registers. Put it into a folder with a dpu.ini that names it and gives them "
-            "(docs/spec/dpu.md, 7.5), and name that folder",
-            file);
+            "(docs/spec/dpu.md, 7.5), and name that folder; waymark doctor REGISTERS {} --write-snapshot DIR makes one "
+            "of a text of the registers",
+            file, file);
     }
     [[nodiscard]] std::string next_step(std::string_view) const override {
         return "put it into a folder with a dpu.ini that names it and gives the unit's registers (docs/spec/dpu.md, "
