@@ -74,6 +74,14 @@ private:
     Counts& counts_;
 };
 
+/// Of decoders that count: ranges only stand for those that are counted.
+class IgnoringSink final : public flow::Sink {
+public:
+    explicit IgnoringSink(Counts&) {}
+    void consume(const flow::Batch&) override {}
+    void finish() {}
+};
+
 /// Hashes every range in order.
 class HashingSink final : public flow::Sink {
 public:
@@ -124,12 +132,13 @@ struct Counted {
         add(counts, out.counts(), blocks.blocks());
     }
     Counts& counts;
-    CountingSink sink;
+    IgnoringSink sink;
     flow::BlockTable blocks;
     flow::CountWriter out;
     typename P::Decoder decoder;
 };
-template <class P, follow::Ranges ranges, class To = CountingSink>
+template <class P, follow::Ranges ranges,
+          class To = std::conditional_t<ranges == follow::Ranges::counted, IgnoringSink, CountingSink>>
 struct Parallel {
     using Protocol = P;
     Parallel(const typename P::Part& part, Counts& c)
