@@ -2,7 +2,7 @@
 """Mutation campaign over the layers that decode and evaluate. README.md beside this file describes it.
 
     campaign.py [--seed N] [--count N] [--jobs N] [--build FOLDER] [--details FILE] [--own|--cases] [--quick]
-                [FOLDER…]
+                [--only FILE]… [FOLDER…]
     campaign.py --self-test
 
 Prints one line for each folder (all by default). Exit status: 0 if every folder reaches the required score and no mutant
@@ -241,6 +241,8 @@ class Campaign:
             if self.options.quick:
                 # A changed public header has all layers above compiled again.
                 self.all[folder] = [m for m in self.all[folder] if m.file.startswith("src/")]
+            if self.options.only:
+                self.all[folder] = [m for m in self.all[folder] if pathlib.Path(m.file).name in self.options.only]
         libraries = [f"waymark_{f}" for f in self.options.folders]
         programs = [program for f in self.options.folders for program in programs_of(f, self.options)]
         programs = sorted({"waymark" if program == CASES else program for program in programs})
@@ -513,6 +515,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/mutation", help="where to build")
     parser.add_argument("--details", type=pathlib.Path, help="write the survivors there, as entries of equivalents.toml")
     parser.add_argument("--own", action="store_true", help="run the folder's own tests alone, which takes less to build")
+    parser.add_argument("--only", action="append", metavar="FILE", help="mutants of the sources of this name alone; may be repeated")
     parser.add_argument("--cases", action="store_true", help="run the cases of the command line alone")
     parser.add_argument("--quick", action="store_true", help="build with the preset release-test, of which a compiler cache has "
                         "much; no mutants of public headers")
