@@ -79,6 +79,8 @@ def rows(inputs, recorded):
     out.append(Row("spe explain", ["spe", "explain", "PMSCR_EL1=0x1", "PSTATE.EL=0", "-o", "out.txt"], "out.txt", short=False, reads=False))
     for command in ("report", "tasks", "functions", "paths", "interrupts", "ranges", "timeline", "loops", "data", "ratios", "health"):
         out.append(Row(f"dpu {command}", ["dpu", command, dpu, "-o", "out.txt"], "out.txt", short=False))
+    out.append(Row("program", ["program", "--unit", "etmv4", "--for", "json", "-o", "out.txt"], "out.txt", old=["info", other, "-o", "out.txt"],
+                   short=False, reads=False))
     program, stimulus = (inputs / "stimuli" / f"flow.{name}" for name in ("program", "stimulus"))
     out.append(Row("dpu program", ["dpu", "program", program, "-o", "out.txt"], "out.txt", short=False))
     out.append(Row("dpu run", ["dpu", "run", program, stimulus, "-q", "-o", "rec"], "rec", grows=True))
