@@ -34,7 +34,7 @@ public:
             out.address = address;
             out.bytes = code.what.bytes;
             out.isa = isa;
-            out.seen = seen(code.times != 0, code.unobserved);
+            out.seen = seen(code.times != 0, code.unobserved || code.before);
             out.function = functions_.index_of(code.function);
             out.times = code.times;
             if (options_.cycles) out.costs = {code.times, code.cycles};
@@ -101,7 +101,9 @@ private:
     /// A branch that may have run unseen led nowhere that did not run.
     [[nodiscard]] bool may_have_run(std::uint64_t address) const {
         const auto number = code_.number(address);
-        return !number || code_.list()[*number]->times != 0 || code_.list()[*number]->unobserved;
+        if (!number) return true;
+        const FlowInstructions::Code& code = *code_.list()[*number];
+        return code.times != 0 || code.unobserved || code.before;
     }
 
     void put_branch(const FlowInstructions::Code& code, const Instruction& at) {
@@ -121,8 +123,10 @@ private:
         b.line = at.line;
         b.taken = code.taken;
         b.not_taken = code.not_taken;
-        b.seen_taken = seen(code.taken != 0, code.unobserved && (!direct || may_have_run(i.target.value)));
-        b.seen_not_taken = seen(code.not_taken != 0, code.unobserved && may_have_run(at.address + at.bytes));
+        b.seen_taken =
+            seen(code.taken != 0, code.taken_before || (code.unobserved && (!direct || may_have_run(i.target.value))));
+        b.seen_not_taken =
+            seen(code.not_taken != 0, code.passed_before || (code.unobserved && may_have_run(at.address + at.bytes)));
         a_.branches.push_back(b);
     }
 

@@ -21,6 +21,8 @@ public:
         CodeFunction function;
         std::uint64_t times{}, cycles{}, taken{}, not_taken{};
         bool unobserved{};                      // it could have run where flow was lost
+        bool before{}, passed_before{};         // it ran before the streams begin; went on at the next instruction
+        bool taken_before{};                    // and went elsewhere
         std::vector<std::uint32_t> next, prev;  // by static control flow, in this function
     };
     using CodeKey = std::pair<std::uint64_t, isa::Isa>;

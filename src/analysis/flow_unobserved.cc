@@ -20,6 +20,7 @@ public:
           options_(functions.options()) {}
 
     void run() {
+        if (options_.ran_before != nullptr) mark_before(*options_.ran_before);
         std::set<Loss> losses;
         bool everything = options_.partial;
         for (const FlowStream& s : streams_)
@@ -93,6 +94,18 @@ public:
     }
 
 private:
+    void mark_before(const capture::RanBefore& ran) {
+        for (std::size_t n = 0; n < code_.list().size(); ++n) {
+            const Address at{code_.keys()[n].first};
+            if (!ran.holds(at)) continue;
+            FlowInstructions::Code& code = *code_.list()[n];
+            const capture::RanBefore::Passed* const passed = ran.passed(at);
+            code.before = true;
+            code.passed_before = passed != nullptr;
+            code.taken_before = passed == nullptr || passed->taken;
+        }
+    }
+
     static constexpr std::uint64_t most_work = 300'000'000;
 
     [[nodiscard]] static bool may_lead_anywhere(const FlowInstructions::Code& code) {

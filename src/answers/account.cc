@@ -44,8 +44,9 @@ constexpr std::array<AccountRule, account_reasons> rules{{
      false},
     left_out(Reason::before_start, "part before the recording began", "parts before the recording began",
              "the recording began later than the program (`begins=`, `record --start-at`); `--strict` passes "
-             "if the recording began at `main`, the default of `record`, except that of `coverage` where own code was "
-             "not observed",
+             "if the recording began at `main`, the default of `record`. If the number of instructions is known, so is "
+             "which code they were (`before.txt`): that code alone is *not observed*; else `coverage --strict` fails "
+             "where own code was not observed",
              true),
     left_out(Reason::after_end, "part after the recording ended", "parts after the recording ended",
              "the recording ended earlier than the program (`ends=`, `record --limit`, `--stop-at`)", true),
@@ -183,11 +184,13 @@ Completeness completeness(const Account& account) {
         const AccountRule& rule = account_rule(row.reason);
         out.lower_bounds |= rule.lowers_sums;
         out.estimates |= rule.estimates;
-        out.hides = std::max(out.hides, rule.hides);
+        out.hides = std::max(out.hides, is_known_before(row) ? Hides::reachable : rule.hides);
         out.strict |= rule.strict && !(row.reason == Reason::before_start && row.of == at_main);
     }
     return out;
 }
+
+bool is_known_before(const AccountRow& row) { return row.reason == Reason::before_start && row.instructions; }
 
 bool is_part_of_run(const Account& account) {
     return std::any_of(account.begin(), account.end(),
@@ -292,7 +295,7 @@ std::string account_document() {
         "| `coverage --fail-under` | code that was not seen | *not observed* counts as not run |\n"
         "| `coverage --strict` without `--fail-under` | code that was not seen | status 1 if the program's own code "
         "was "
-        "not observed in a recording from `main` on |\n"
+        "not observed in a recording from `main` on that does not state what ran before |\n"
         "| `calls --slowest` | lengths of calls | the word beside the figures |\n"
         "| `pgo` | share of the run | `covers N %` and `at most` |\n"
         "| `--strict` of views of program flow, of `flow` and `diff` | `--strict` | status 1 |\n"

@@ -259,11 +259,19 @@ Table uncovered_table(const Answers& answers, const std::vector<Uncovered>& rows
     return columns.table(rows);
 }
 
+/// All that may have run unseen is what ran before the recording began.
+bool hides_only_what_ran_before(const Account& account) {
+    return std::all_of(account.begin(), account.end(), [](const AccountRow& row) {
+        return is_known_before(row) || account_rule(row.reason).hides == Hides::nothing;
+    });
+}
+
 /// Under --strict, a recording from main on is accepted as it is meant (answers::completeness). But the program's own
-/// code may run before main too, as constructors do, and what of that code was not seen later is then not known.
+/// code may run before main too, as constructors do. Where the recording does not state which did, it is not known of
+/// what was not seen later.
 void judge_before_main(View& view, const Answers& answers, const Counts& chosen) {
     if (std::none_of(answers.account.begin(), answers.account.end(), [](const AccountRow& row) {
-            return row.reason == AccountReason::before_start && row.of == at_main;
+            return row.reason == AccountReason::before_start && row.of == at_main && !is_known_before(row);
         }))
         return;
     const std::vector<bool> is_own = own_functions(answers);
@@ -350,8 +358,10 @@ Result<View> coverage_view(const Answers& answers, const CoverageOptions& option
             ran += fmt::format("; there may be more in {}", fmt::join(unknown, ", "));
         view.below = {
             std::move(ran),
-            "directions: each conditional branch has two. seen, never: directions that were and were not taken. "
-            "unknown: not seen, but not all that ran there was observed"};
+            fmt::format("directions: each conditional branch has two. seen, never: directions that were and were not "
+                        "taken. unknown: not seen, but {}",
+                        hidden && hides_only_what_ran_before(answers.account) ? "it ran before the recording began"
+                                                                              : "not all that ran there was observed")};
         if (options.by != "file" && coverage.all().lines.all() != 0)
             view.below.emplace_back(
                 fmt::format("lines: a line counts for each {} that has code of it, and once in the sum", options.by));

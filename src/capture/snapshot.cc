@@ -11,6 +11,7 @@
 #include "snapshot_ini.h"
 #include "text.h"
 #include "waymark/capture/byte_stream.h"
+#include "waymark/capture/ran_before.h"
 
 namespace waymark::capture {
 namespace {
@@ -191,6 +192,8 @@ Result<Capture> read_snapshot(const fs::path& path, const FileAccess& files) {
             capture.problems.push_back({parts.folder, 0, std::move(sentence), {}, Problem::Kind::part});
     // Not named by snapshot.ini, so that other readers do not meet it.
     capture.modules = read_module_map(parts.folder, files, capture.problems);
+    // Callers read it again when they need it; errors in it are reported now.
+    static_cast<void>(read_ran_before(parts.folder, files, capture.problems));
     if (capture.cores.empty() && capture.sources.empty() && capture.buffers.empty() && capture.dumps.empty()) {
         std::string first = "it names no device and no trace buffer";
         if (!capture.problems.empty()) first = to_string(capture.problems.front());

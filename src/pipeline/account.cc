@@ -12,6 +12,7 @@
 
 #include "waymark/answers/account_effects.h"
 #include "waymark/capture/begins.h"
+#include "waymark/capture/ran_before.h"
 #include "waymark/flow/tee.h"
 #include "waymark/pipeline/flow_filter.h"
 #include "waymark/pipeline/message_answers.h"
@@ -80,12 +81,14 @@ void add_stream(Account& to, const Session& session, const DecodedStream& s) {
 /// What the capture's description states about the part of the run that it contains.
 void add_parts(Account& to, const Session& session) {
     std::uint64_t described = 0;
+    const std::optional<capture::RanBefore> ran_before = capture::ran_before(session.capture);
     for (const capture::Buffer& buffer : session.capture.buffers) {
         if (buffer.overwritten != 0)
             answers::add(to, {.reason = AccountReason::overwritten, .bytes = buffer.overwritten});
         if (!buffer.begins.empty())
             answers::add(to, {.reason = AccountReason::before_start,
-                              .of = capture::begins_at_main(buffer.begins) ? std::string(answers::at_main) : ""});
+                              .of = capture::begins_at_main(buffer.begins) ? std::string(answers::at_main) : "",
+                              .instructions = ran_before ? std::optional(ran_before->instructions) : std::nullopt});
         if (!buffer.ends.empty()) answers::add(to, {.reason = AccountReason::after_end});
         described += missing_parts(buffer).size();
     }

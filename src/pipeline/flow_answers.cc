@@ -14,6 +14,7 @@
 
 #include "waymark/analysis/flow_sink.h"
 #include "waymark/analysis/image_tables.h"
+#include "waymark/answers/account_effects.h"
 #include "waymark/answers/costs.h"
 #include "waymark/answers/parts.h"
 #include "waymark/image/disassembly.h"
@@ -130,6 +131,10 @@ private:
         out.account = account(report, selected);
         options.partial =
             answers::completeness(out.account).hides == answers::Hides::anything || options.stretches != 0;
+        std::optional<capture::RanBefore> ran_before;
+        if (std::any_of(out.account.begin(), out.account.end(), answers::is_known_before))
+            ran_before = capture::ran_before(session_.capture);
+        if (ran_before) options.ran_before = &*ran_before;
         options.lower_bounds = answers::completeness(out.account).lower_bounds;
         options.most_slices = options_.most_slices;
         options.timestamps = options_.axis_of_timestamps;

@@ -10,6 +10,7 @@
 
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/capture/module_map.h"
+#include "waymark/capture/ran_before.h"
 #include "waymark/core/file_error.h"
 #include "waymark/record/images.h"
 #include "waymark/record/truth.h"
@@ -60,7 +61,7 @@ std::vector<fs::path> flow_files(const fs::path& folder) {
         const bool data = extension == ".bin" && (name == "trace.bin" || name == Images::archive_file ||
                                                   begins("trace_") || begins("code_") || begins("truth_"));
         if (described || data || name == truth_file || name == perf_map_copy || name == jitdump_copy ||
-            name == capture::module_map_file || name == ".new" || name == ".trace")
+            name == capture::module_map_file || name == capture::ran_before_file || name == ".new" || name == ".trace")
             own.push_back(entry.path());
     }
     return own;

@@ -137,6 +137,20 @@ void Modules::new_epoch() {
     for (Held& h : held_) h.ran_in_epoch = false;
 }
 
+void Modules::ran_unrecorded(std::uint32_t module) {
+    if (module < held_.size()) held_[module].ran_unrecorded = true;
+}
+
+bool Modules::unrecorded_moved() const {
+    return std::any_of(held_.begin(), held_.end(), [&](const Held& ran) {
+        if (!ran.ran_unrecorded) return false;
+        return !ran.there || std::any_of(held_.begin(), held_.end(), [&](const Held& other) {
+            return !ran.module.file.empty() && other.module.file == ran.module.file &&
+                   !same_mapping(other.module, ran.module);
+        });
+    });
+}
+
 void Modules::source_began(const std::string& source, std::uint32_t thread, std::uint64_t time) {
     sources_.push_back({source, time, std::nullopt});
     threads_.push_back({thread, source});

@@ -264,7 +264,12 @@ isa::Isa Recorder::arriving(const Thread& t, Address address) const {
 
 void Recorder::execute(Thread& t, Block& block, CompletedPart part) {
     const Code& code = block.code;
+    const bool is_early = !extent_.began();
     const std::optional<RecordedExtent::Piece> piece = extent_.piece(code, part);
+    if (is_early && !options_.system) {
+        earlier_code_.ran(t.number, code, piece ? CompletedPart{0, piece->part.first, false} : part);
+        modules_.ran_unrecorded(block.module);
+    }
     if (!piece) return;
     const auto [first, end, stopped] = piece->part;
     // The unit traces A64 alone.

@@ -131,6 +131,7 @@ void Recorder::signal(Thread& t) {
     const SignalException taken =
         exception_of(signal, holds ? &known(t, t.held).code : nullptr, options_.units->undefined_executes());
     settle(t, taken.end);
+    if (!extent_.began()) earlier_code_.interrupted(t.number);
     if (!t.tracker.attached() || recorded_.stopped) return;
     t.tracker.exception(taken.kind, taken.executed ? std::nullopt : std::optional<Place>(signal.back), std::nullopt);
 }

@@ -84,6 +84,13 @@ Status Recorder::write_ram() {
     return Nothing{};
 }
 
+/// What ran before the recording began. Of a system, addresses alone do not say which code is meant; nor where a file
+/// of which code ran went elsewhere.
+std::optional<capture::RanBefore> Recorder::ran_before() const {
+    if (!extent_.start() || !extent_.began() || options_.system || modules_.unrecorded_moved()) return std::nullopt;
+    return earlier_code_.found();
+}
+
 /// What the folder holds, with all files in `folder`, where the writer of snapshots looks for them.
 capture::Capture Recorder::description(bool complete, const fs::path& folder) const {
     capture::Capture described = capture_;
@@ -131,6 +138,10 @@ Status Recorder::describe(bool complete) {
     const std::string text = to_text(truth_);
     if (!(std::ofstream(fresh / truth_file, std::ios::binary) << text).flush())
         return as_placed(cannot("write", fresh / truth_file));
+    if (const auto before = ran_before(); !before)
+        fs::remove(options_.folder / capture::ran_before_file, ignored);
+    else if (!(std::ofstream(fresh / capture::ran_before_file, std::ios::binary) << capture::to_text(*before)).flush())
+        return as_placed(cannot("write", fresh / capture::ran_before_file));
     WM_RETURN_IF_ERROR(move_files(fresh, options_.folder));
     images_.remove_outdated();
     described_ = true;

@@ -123,6 +123,19 @@ TEST(Account, FromMainOnIsOnPurpose) {
     EXPECT_EQ(completeness(from_main).hides, Hides::anything);
 }
 
+// Whoever counted what ran before saw which code it was.
+TEST(Account, APartBeforeOfAKnownSizeHidesThatCodeAlone) {
+    Account account{{.reason = AccountReason::before_start, .of = std::string(at_main), .instructions = 98213}};
+    EXPECT_EQ(completeness(account).hides, Hides::reachable);
+    EXPECT_TRUE(completeness(account).lower_bounds);
+    EXPECT_EQ(account_sentence(account), "not traced: 1 part before the recording began (main, 98,213 instructions)");
+    add(account, account);
+    EXPECT_EQ(completeness(account).hides, Hides::reachable);
+    // Together with one of which it is not known, it is not known.
+    add(account, {.reason = AccountReason::before_start, .of = std::string(at_main)});
+    EXPECT_EQ(completeness(account).hides, Hides::anything);
+}
+
 TEST(Account, Document) {
     const std::string path = WAYMARK_SOURCE_DIR "/docs/account.md";
     if (std::getenv("WM_UPDATE_APPROVED") != nullptr) std::ofstream(path) << account_document();

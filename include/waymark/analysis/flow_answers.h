@@ -13,7 +13,8 @@
 /// and, where trace was lost rather than turned off, all that the functions of either and those callers may call, which
 /// is everything as soon as they branch through a register.
 ///
-/// Where the streams are a part of the run, everything could have run in the rest.
+/// Where the streams are a part of the run, everything could have run in the rest; of a part before them of which it is
+/// known what ran (`ran_before`), that code and the ways of its branches.
 ///
 /// All of that is `not_observed`, everything else that did not run is `not_executed`. Indirect branches other than
 /// returns may lead to every instruction of their function. What was called and left while trace was turned off leaves
@@ -30,6 +31,7 @@
 #include "waymark/analysis/flow_timeline.h"
 #include "waymark/answers/answers.h"
 #include "waymark/answers/steps.h"
+#include "waymark/capture/ran_before.h"
 #include "waymark/image/debug_info.h"
 #include "waymark/image/memory_map.h"
 #include "waymark/image/program_file.h"
@@ -80,6 +82,8 @@ struct FlowAnswersOptions {
     /// Names of Context IDs that are threads. None: they have no names.
     std::function<ContextName(std::uint32_t)> context_name{};
     answers::Steps* steps = nullptr;  ///< gets the steps of the streams that have some
+    /// What ran before the streams begin, by their addresses. Borrowed; null: nothing, or `partial`.
+    const capture::RanBefore* ran_before = nullptr;
 };
 
 /// How often units did not trace for a while, by their own choice, amid what they traced.

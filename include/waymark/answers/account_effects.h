@@ -13,6 +13,10 @@ namespace waymark::answers {
 /// program on purpose: --strict passes.
 inline constexpr std::string_view at_main = "main";
 
+/// The row is of a part before the recording of which the recorder counted the instructions. It then saw which code
+/// they were too (capture/ran_before.h), and what the part hides is that code.
+[[nodiscard]] bool is_known_before(const AccountRow& row);
+
 /// Such a place leaves no mark on the timeline, so any call may contain one, and its length is at least what is seen.
 [[nodiscard]] bool hides_within_calls(AccountReason reason);
 /// What ran there adds to what was decoded, so that a profile covers less of the run. Samples stand for all that ran,

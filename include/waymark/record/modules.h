@@ -34,6 +34,11 @@ public:
     void run(std::uint32_t module, std::uint64_t time);
     void new_epoch();
 
+    /// Code of this module ran that is not recorded.
+    void ran_unrecorded(std::uint32_t module);
+    /// A file of which such code ran is mapped elsewhere too, or was unmapped: its code is not known by address.
+    [[nodiscard]] bool unrecorded_moved() const;
+
     /// A source began or stopped to trace a thread.
     void source_began(const std::string& source, std::uint32_t thread, std::uint64_t time);
     void source_ended(const std::string& source, std::uint64_t time);
@@ -49,7 +54,7 @@ private:
     struct Held {
         capture::Module module;
         std::vector<Time> times;  ///< with a module of another file in between
-        bool ran = false, ran_in_epoch = false, there = true;
+        bool ran = false, ran_in_epoch = false, there = true, ran_unrecorded = false;
         std::uint64_t unmapped_by = 0;  ///< the number of the UnmapPart that ended it; 0: none did
         bool ended_by_it = false;       ///< and its time
     };

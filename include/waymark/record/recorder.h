@@ -22,6 +22,7 @@
 #include "waymark/record/a64_system.h"
 #include "waymark/record/code.h"
 #include "waymark/record/code_place.h"
+#include "waymark/record/earlier_code.h"
 #include "waymark/record/images.h"
 #include "waymark/record/modules.h"
 #include "waymark/record/output_lock.h"
@@ -183,6 +184,7 @@ private:
     void new_epoch();
     [[nodiscard]] Status archive_images();
     void describe_images();
+    [[nodiscard]] std::optional<capture::RanBefore> ran_before() const;
     void map_system_image();
     /// `where`: capture::Buffer::ends.
     void stop(std::string where);
@@ -199,6 +201,7 @@ private:
     bool earlier_aside_ = false;  ///< files.h: an earlier recording waits
     RecorderOptions options_;
     RecordedExtent extent_;
+    EarlierCode earlier_code_;
     std::optional<flow::SelectedBlocks> selected_ = flow::SelectedBlocks{};  ///< none: only the unit knows
     Clock clock_;
     std::vector<Block> blocks_;

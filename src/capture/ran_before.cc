@@ -1,0 +1,162 @@
+#include "waymark/capture/ran_before.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <utility>
+
+#include "disk_access.h"
+#include "waymark/capture/capture.h"
+#include "waymark/capture/snapshot.h"
+
+namespace waymark::capture {
+namespace {
+
+constexpr std::string_view ran_before_word = "waymark-before";
+constexpr std::string_view last_line = "end";
+
+/// Decimal, or hexadecimal after 0x.
+std::optional<std::uint64_t> before_number(std::string_view digits) {
+    const bool hexadecimal = digits.starts_with("0x");
+    if (hexadecimal) digits.remove_prefix(2);
+    std::uint64_t value = 0;
+    const auto [end, failure] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), value, hexadecimal ? 16 : 10);
+    if (digits.empty() || failure != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
+    return value;
+}
+
+/// The words of a line; more than it may have are refused by their number.
+struct BeforeWords {
+    explicit BeforeWords(std::string_view line) {
+        while (!line.empty()) {
+            const std::size_t end = std::min(line.find(' '), line.size());
+            if (count < word.size()) word[count] = line.substr(0, end);
+            ++count;
+            line.remove_prefix(std::min(end + 1, line.size()));
+        }
+    }
+    std::array<std::string_view, 3> word{};
+    std::size_t count = 0;
+};
+
+/// Empty, or what is wrong with a line after the first.
+std::string_view read_line(const BeforeWords& words, bool& counted, RanBefore& out) {
+    const auto& [kind, first, second] = words.word;
+    if (kind == "instructions") {
+        const auto number = before_number(first);
+        if (words.count != 2 || !number || std::exchange(counted, true)) return "it is no number of instructions";
+        out.instructions = *number;
+    } else if (kind == "code") {
+        const auto address = before_number(first), bytes = before_number(second);
+        if (words.count != 3 || !address || !bytes || *bytes == 0 ||
+            *address > std::numeric_limits<std::uint64_t>::max() - *bytes)
+            return "it is no address and number of bytes";
+        if (!out.code.empty() && *address <= out.code.back().first.value + out.code.back().bytes)
+            return "it is not behind the code of the line before";
+        out.code.push_back({{*address}, *bytes});
+    } else if (kind == "branch") {
+        const auto address = before_number(first);
+        if (words.count != 3 || !address || (second != "passed" && second != "both"))
+            return "it is no address with 'passed' or 'both'";
+        if (!out.branches.empty() && *address <= out.branches.back().branch.value)
+            return "it is not behind the branch of the line before";
+        out.branches.push_back({{*address}, second == "both"});
+    } else {
+        return "it begins with none of instructions, code, branch, end";
+    }
+    return {};
+}
+
+}  // namespace
+
+bool RanBefore::holds(Address address) const {
+    const auto after =
+        std::upper_bound(code.begin(), code.end(), address, [](Address a, const Stretch& s) { return a < s.first; });
+    return after != code.begin() && address.value - std::prev(after)->first.value < std::prev(after)->bytes;
+}
+
+const RanBefore::Passed* RanBefore::passed(Address branch) const {
+    const auto found = std::lower_bound(branches.begin(), branches.end(), branch,
+                                        [](const Passed& p, Address a) { return p.branch < a; });
+    return found != branches.end() && found->branch == branch ? &*found : nullptr;
+}
+
+std::string to_text(const RanBefore& ran) {
+    std::string out = fmt::format("{} {}\ninstructions {}\n", ran_before_word, ran_before_version, ran.instructions);
+    for (const RanBefore::Stretch& s : ran.code) out += fmt::format("code {:#x} {}\n", s.first.value, s.bytes);
+    for (const RanBefore::Passed& p : ran.branches)
+        out += fmt::format("branch {:#x} {}\n", p.branch.value, p.taken ? "both" : "passed");
+    return out + std::string(last_line) + "\n";
+}
+
+std::optional<RanBefore> read_ran_before(std::string_view text, const std::filesystem::path& file,
+                                         std::vector<Problem>& problems) {
+    RanBefore out;
+    unsigned number = 0;
+    bool known = false, counted = false, ended = false;
+    std::string_view what;
+    while (!text.empty() && what.empty()) {
+        ++number;
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        std::string_view line = text.substr(0, end);
+        text.remove_prefix(std::min(end + 1, text.size()));
+        if (line.ends_with('\r')) line.remove_suffix(1);
+        if (line.empty() || line.front() == '#') continue;
+        const BeforeWords words(line);
+        if (ended) {
+            what = "it is behind the end";
+        } else if (known) {
+            ended = line == last_line;
+            if (!ended) what = read_line(words, counted, out);
+        } else if (words.count != 2 || words.word[0] != ran_before_word ||
+                   before_number(words.word[1]) != ran_before_version) {
+            what = "it is not 'waymark-before 1', so the file is damaged or of another version";
+        } else {
+            known = true;
+        }
+    }
+    if (what.empty() && !ended) {
+        number = 0;
+        what = "its last line is missing";
+    }
+    if (what.empty() && !counted) {
+        number = 0;
+        what = "the number of instructions is missing";
+    }
+    if (what.empty()) return out;
+    problems.push_back({file,
+                        number,
+                        fmt::format("This file was not read: {}. What ran before the recording began is not known; "
+                                    "copy the file again.",
+                                    what),
+                        {}});
+    return std::nullopt;
+}
+
+std::optional<RanBefore> read_ran_before(const std::filesystem::path& folder, const FileAccess& files,
+                                         std::vector<Problem>& problems) {
+    const std::filesystem::path path = folder / ran_before_file;
+    if (!files.size(path)) return std::nullopt;
+    const auto text = files.text(path, max_ran_before_bytes);
+    if (text) return read_ran_before(*text, path, problems);
+    problems.push_back({path,
+                        0,
+                        fmt::format("It cannot be read, so what ran before the recording began is not known: {}.",
+                                    text.error().message),
+                        {}});
+    return std::nullopt;
+}
+
+std::optional<RanBefore> ran_before(const Capture& snapshot) {
+    const std::vector<Buffer>& buffers = snapshot.buffers;
+    if (std::count_if(buffers.begin(), buffers.end(), [](const Buffer& b) { return !b.begins.empty(); }) != 1)
+        return std::nullopt;
+    std::vector<Problem> reported;
+    return read_ran_before(snapshot.path.parent_path(), DiskAccess(ran_before_file), reported);
+}
+
+}  // namespace waymark::capture
