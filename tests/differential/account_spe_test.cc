@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "differential/account_outputs.h"
 #include "support/perf_file.h"
 #include "support/random.h"
 #include "support/sanitized.h"
@@ -417,6 +418,26 @@ std::string wrong_in(const Answers& a, const Sampled& run) {
     return {};
 }
 
+std::uint64_t samples_in(const Answers& a) {
+    std::uint64_t samples = 0;
+    for (const answers::FunctionCosts& f : answers::function_costs(a))
+        if (!f.self.empty()) samples += f.self.front();
+    return samples;
+}
+
+/// What differs between the reasons of the account and those that the run had, which `run` has in full afterwards;
+/// empty: nothing.
+std::string wrong_reasons_in(const Answers& a, Sampled& run) {
+    if (samples_in(a) != 0) run.reasons.insert({AccountReason::decoded, AccountReason::sampled});
+    const Reasons said = reasons_of(a.account);
+    // The record that the end of the file or the wrap of the buffer cuts is damaged, too.
+    if ((run.reasons.contains(AccountReason::cut) || run.reasons.contains(AccountReason::overwritten)) &&
+        said.contains(AccountReason::packets))
+        run.reasons.insert(AccountReason::packets);
+    if (said == run.reasons) return {};
+    return fmt::format("the reasons are {}, and were {}", names(said), names(run.reasons));
+}
+
 std::uint64_t runs() {
     if (const char* asked = std::getenv("WAYMARK_PROPERTY_PROGRAMS")) return std::strtoull(asked, nullptr, 10);
     return sized(200U, 50U);
@@ -424,6 +445,7 @@ std::uint64_t runs() {
 
 TEST_F(AccountOfSamples, SaysNothingBeyondWhatWasObserved) {
     std::array<std::uint64_t, answers::account_reasons> met{};
+    std::map<AccountReason, std::uint32_t> first_met;  // the first run of a reason
     std::uint64_t inside = 0, shares = 0;
     std::vector<Answers> several;
     Reasons of_several;
@@ -431,22 +453,22 @@ TEST_F(AccountOfSamples, SaysNothingBeyondWhatWasObserved) {
         Sampled run = Recorder(seed).take();
         SCOPED_TRACE(fmt::format("seed {}:{}", seed, run.text));
         const Answers a = answers_of(run);
-        std::uint64_t samples = 0;
-        for (const answers::FunctionCosts& f : answers::function_costs(a))
-            if (!f.self.empty()) samples += f.self.front();
-        if (samples != 0) run.reasons.insert({AccountReason::decoded, AccountReason::sampled});
-        // The record that the end of the file or the wrap of the buffer cuts is damaged, too.
-        if ((run.reasons.contains(AccountReason::cut) || run.reasons.contains(AccountReason::overwritten)) &&
-            reasons_of(a.account).contains(AccountReason::packets))
-            run.reasons.insert(AccountReason::packets);
-        EXPECT_EQ(names(reasons_of(a.account)), names(run.reasons)) << answers::account_sentence(a.account);
+        const std::uint64_t samples = samples_in(a);
+        EXPECT_EQ(wrong_reasons_in(a, run), "") << answers::account_sentence(a.account);
         EXPECT_EQ(wrong_in(a, run), "") << answers::account_sentence(a.account);
+        constexpr std::uint32_t words_one_in = 4;
+        if (seed % words_one_in == 0) {
+            EXPECT_EQ(account_test::wrong_words_in(a, folder_.path()), "") << answers::account_sentence(a.account);
+        }
         const bool strict = std::any_of(strict_reasons.begin(), strict_reasons.end(),
                                         [&](AccountReason reason) { return run.reasons.contains(reason); });
         const pipeline::Shortcoming shortcoming = pipeline::shortcoming_of({&a});
         EXPECT_EQ(shortcoming.of != nullptr, strict)
             << answers::account_sentence(a.account) << "; " << shortcoming.what;
-        for (const AccountReason reason : run.reasons) ++met[static_cast<std::size_t>(reason)];
+        for (const AccountReason reason : run.reasons) {
+            ++met[static_cast<std::size_t>(reason)];
+            first_met.try_emplace(reason, seed);
+        }
         if (run.unbiased && samples >= answers::few_samples) {
             const auto costs = answers::function_costs(a);
             for (std::size_t i = 0; i < costs.size(); ++i) {
@@ -494,6 +516,18 @@ TEST_F(AccountOfSamples, SaysNothingBeyondWhatWasObserved) {
         }
     for (const AccountReason reason : {AccountReason::filtered, AccountReason::collided})
         EXPECT_NE(met[static_cast<std::size_t>(reason)], 0U);
+    // This test finds a producer that forgets one of these.
+    for (const AccountReason reason : {AccountReason::sampled, AccountReason::collided}) {
+        const std::string_view word = answers::account_reason_words[static_cast<std::size_t>(reason)];
+        ASSERT_TRUE(first_met.contains(reason)) << word;
+        const account_test::WithoutReasons without({reason});
+        Sampled run = Recorder(first_met[reason]).take();
+        const Answers a = answers_of(run);
+        std::string wrong = wrong_in(a, run);
+        if (wrong.empty()) wrong = wrong_reasons_in(a, run);
+        EXPECT_NE(wrong, "") << word << " is missing in the account, and nothing is wrong: " << first_met[reason];
+        std::printf("without %s: %s\n", std::string(word).c_str(), wrong.c_str());
+    }
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include <deque>
 #include <functional>
 #include <optional>
-#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "etm4/program.h"
 #include "etm4/simulation.h"
 #include "support/elements.h"
+#include "support/run_counts.h"
 #include "waymark/core/byte_sink.h"
 #include "waymark/etm4/model.h"
 
@@ -55,8 +55,7 @@ public:
 
     std::vector<Ran> truth;
     /// All that ran, traced or not.
-    std::uint64_t instructions_run = 0;
-    std::set<std::uint64_t> addresses_run;
+    RunCounts counted;
     [[nodiscard]] const std::vector<std::uint8_t>& bytes() const { return trace_.bytes(); }
     [[nodiscard]] const ModelCounts& counts() const { return model_.counts(); }
     [[nodiscard]] Model& model() { return model_; }
@@ -106,7 +105,7 @@ public:
         // No element comes after those that waited.
         mark_lost(true);
         // What ran after the last session that traced something is no part of the recording.
-        if (!enabled_ || begins_) std::tie(instructions_run, addresses_run) = run_when_disabled_;
+        if (!enabled_ || begins_) counted = run_when_disabled_;
     }
 
 private:
@@ -127,8 +126,7 @@ private:
     }
     [[nodiscard]] Piece piece() const { return ahead(place_); }
     void runs(const Piece& piece, std::size_t instructions) {
-        instructions_run += instructions;
-        addresses_run.insert(piece.starts.begin(), piece.starts.begin() + static_cast<std::ptrdiff_t>(instructions));
+        for (std::size_t i = 0; i < instructions; ++i) counted.ran(piece.starts[i]);
     }
 
     void step() {
@@ -137,6 +135,7 @@ private:
         const std::uint64_t size = last.bytes;
         runs(p, p.starts.size());
         const bool passed = last.waypoint != isa::Waypoint::direct || !last.conditional || one_in(2);
+        if (last.waypoint == isa::Waypoint::direct && last.conditional) counted.branched(p.end - size, passed);
         isa::Place next{{p.end}, place_.isa};
         if (passed && last.waypoint == isa::Waypoint::direct) next = {last.target, last.target_isa};
         flow::Context after = context_;
@@ -230,7 +229,7 @@ private:
             enabled_ = false;
             mark_lost(true);
             // A session that traced nothing does not show what ran in it and before.
-            if (!begins_) run_when_disabled_ = {instructions_run, addresses_run};
+            if (!begins_) run_when_disabled_ = counted;
             return;
         }
         constexpr unsigned most_waiting = 1'000'000;
@@ -324,7 +323,7 @@ private:
     const Options options_;
     decltype(Options::view) view_;
     bool enabled_ = true, begins_ = false;
-    std::pair<std::uint64_t, std::set<std::uint64_t>> run_when_disabled_;
+    RunCounts run_when_disabled_;
     ByteCollector trace_;
     Model model_;
     flow::Context context_;

@@ -1,0 +1,50 @@
+/// What tables, documents, exports, the page and gates say of a run, against what ran: each figure by the word that the
+/// output itself has for it.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "support/run_counts.h"
+#include "waymark/answers/account.h"
+#include "waymark/answers/answers.h"
+
+namespace waymark::account_test {
+
+/// What a test knows of a run of a program without any decoder.
+struct KnownRun {
+    const RunCounts& counts;
+    /// The source line of an instruction, each of which has its own; empty: there are no lines.
+    std::function<std::uint32_t(std::uint64_t address)> line_of{};
+};
+
+/// The first word or sentence about the run in the page, tables, databases and answers files that differs from the
+/// account; empty: there is none. `folder`: for files.
+[[nodiscard]] std::string wrong_words_in(const answers::Answers& answers, const std::filesystem::path& folder);
+
+/// The first figure in the page, tables, databases and exports that claims more than was observed; empty: there is
+/// none. `turn`: which of the costly outputs are looked at, each in some of its values.
+[[nodiscard]] std::string wrong_figure_in(const answers::Answers& answers, const KnownRun& run,
+                                          const std::filesystem::path& folder, std::uint64_t turn);
+
+/// The same of what commands print about an answers file, and of their status: one of the commands, by `turn`.
+[[nodiscard]] std::string wrong_in_commands(const answers::Answers& answers, const KnownRun& run,
+                                            const std::filesystem::path& folder, std::uint64_t turn);
+
+/// The same of a capture folder with this account, whose program is `image`: one of the commands, by `turn`.
+[[nodiscard]] std::string wrong_in_capture(const answers::Account& account, const KnownRun& run,
+                                           const std::filesystem::path& capture, const std::filesystem::path& image,
+                                           std::uint64_t turn);
+
+/// While it lives, no account has rows of these reasons, whoever makes them.
+class WithoutReasons {
+public:
+    explicit WithoutReasons(std::vector<answers::AccountReason> reasons);
+    WithoutReasons(const WithoutReasons&) = delete;
+    WithoutReasons& operator=(const WithoutReasons&) = delete;
+    ~WithoutReasons();
+};
+
+}  // namespace waymark::account_test
