@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -33,10 +34,14 @@ void FlowSteps::consume(const flow::Batch& batch) {
     const bool was_full = full_;
     for (const flow::Range& range : batch.ranges) {
         const std::uint64_t instructions = batch.blocks[range.block()].instructions;
+        std::uint64_t at = all_;
         all_ += instructions * range.times;
-        for (std::uint32_t i = 0; i < range.times && !full_; ++i) {
-            full_ = order_.size() >= most_;
+        if (all_ <= window_.begin) continue;
+        for (std::uint32_t i = 0; i < range.times && !full_; ++i, at += instructions) {
+            if (at + instructions <= window_.begin) continue;
+            full_ = order_.size() >= most_ || at >= window_.end;
             if (full_) break;
+            if (order_.empty()) first_ = at;
             order_.push_back(range.edge);
             kept_ += instructions;
         }
@@ -48,8 +53,23 @@ void FlowSteps::consume(const flow::Batch& batch) {
 }
 
 void FlowSteps::add(const Work& now, Steps::Frame::What what, std::uint32_t depth, std::uint32_t function) {
+    if (is_before(now)) {
+        // All frames of another stack follow.
+        if (what == Steps::Frame::What::change_to) open_.clear();
+        std::erase_if(open_, [&](const Frame& f) { return f.what == Steps::Frame::What::enter && f.depth >= depth; });
+        if (what != Steps::Frame::What::leave) open_.push_back({now, what, depth, function});
+        return;
+    }
     if (!keeps(now) || frames_.size() >= most_frames_a_range * most_) return;
     frames_.push_back({now, what, depth, function});
+}
+
+std::vector<FlowSteps::Frame> FlowSteps::frames() const {
+    std::vector<Frame> out = open_;
+    // They were entered before; what is kept begins with them.
+    for (Frame& frame : out) frame.now.instructions = first_;
+    out.insert(out.end(), frames_.begin(), frames_.end());
+    return out;
 }
 
 void FlowSteps::enter(const Work& now, std::uint32_t depth, FunctionId function) {
@@ -70,7 +90,8 @@ void FlowSteps::switch_to(const Work& now, std::optional<std::uint32_t> context_
 }
 
 void FlowSteps::add_event(const Work& now, Steps::Event::Kind kind, std::string text) {
-    if (keeps(now) && events_.size() < most_) events_.push_back({now.instructions, kind, std::move(text)});
+    if (window_.begin != 0 && kept_ == 0) return;
+    if (keeps(now) && events_.size() < most_) events_.push_back({now.instructions - first_, kind, std::move(text)});
 }
 
 void FlowSteps::happened(const Work& now, const flow::Event& event) {
@@ -113,7 +134,8 @@ void FlowSteps::regained(const Work& now) {
 
 Steps::Stream FlowSteps::stream() const {
     Steps::Stream out;
-    out.instructions = all_;
+    out.instructions = std::min(all_, std::max(window_.end, first_ + kept_)) - first_;
+    out.first = first_;
     out.events = events_;
     std::unordered_map<std::uint32_t, std::uint32_t> numbers;
     for (const std::uint32_t edge : order_) {

@@ -25,7 +25,7 @@ public:
     void run() {
         std::vector<const FlowStream*> parts;
         for (const FlowStream& s : streams_)
-            if (s.timeline != nullptr && s.timeline->end() != 0) parts.push_back(&s);
+            if (s.timeline != nullptr && s.timeline->end() > s.timeline->begin()) parts.push_back(&s);
         if (parts.empty()) return;
         Timeline& out = a_.timeline;
         const auto all = [&](auto&& test) {
@@ -46,6 +46,9 @@ public:
             : cycles ? "Cycles of each source since its trace began; sources are not aligned."
                      : "Instructions that each source executed since its trace began, not time; sources are not "
                        "aligned.";
+        if (!options_.window.is_all())
+            out.axis.note +=
+                fmt::format(" The timeline begins at instruction {} of each source.", grouped(options_.window.begin));
         out.axis.begin = ~std::uint64_t{0};
         std::uint64_t left_out = 0;
         std::vector<TickMap::Interval> intervals;
@@ -56,7 +59,7 @@ public:
             if (clock)
                 for (FlowTimeline::Anchor& a : anchors) a.ticks = nanoseconds(a.ticks, options_.ticks_per_second);
             const TickMap map(std::move(anchors));
-            out.axis.begin = std::min(out.axis.begin, map.ticks(0));
+            out.axis.begin = std::min(out.axis.begin, map.ticks(t.begin()));
             out.axis.end = std::max(out.axis.end, map.ticks(t.end()));
             map.add_intervals(intervals);
             std::vector<FlowTimeline::Piece> pieces = t.pieces();
@@ -67,7 +70,8 @@ public:
                 merge_pieces(pieces, resolution);
             }
             // Where the clock is another than what was merged by, its pace at large.
-            const double pace = static_cast<double>(map.ticks(t.end()) - map.ticks(0)) / static_cast<double>(t.end());
+            const double pace = static_cast<double>(map.ticks(t.end()) - map.ticks(t.begin())) /
+                                static_cast<double>(t.end() - t.begin());
             out.resolution =
                 std::max(out.resolution, static_cast<std::uint64_t>(static_cast<double>(resolution) * pace));
             std::vector<Index> track_of;
@@ -114,7 +118,7 @@ private:
         Steps::Stream out = s.steps->stream();
         out.source = s.source;
         for (const FlowSteps::Frame& f : s.steps->frames())
-            out.frames.push_back({f.now.instructions,
+            out.frames.push_back({f.now.instructions - out.first,
                                   map.ticks(s.timeline->cycles() ? f.now.cycles : f.now.instructions), f.what, f.depth,
                                   f.what == What::enter ? functions_.index_of(known[f.function]) : Index{f.function}});
         if (!out.order.empty()) options_.steps->streams.push_back(std::move(out));

@@ -13,10 +13,24 @@ namespace {
 constexpr std::uint64_t not_yet = std::numeric_limits<std::uint64_t>::max();  // the end of a piece that is open
 }  // namespace
 
+/// Whether the window has begun, or ended.
+void FlowTimeline::look(const Work& now) {
+    if (phase_ == Phase::before && now.instructions >= window_.begin) {
+        phase_ = Phase::within;
+        // Between two places where calls change, cycles are not known.
+        begin_ = cycles_ && window_.begin != 0 ? at(now) : window_.begin;
+    }
+    if (phase_ == Phase::within && now.instructions >= window_.end) {
+        phase_ = Phase::behind;
+        end_ = cycles_ ? at(now) : window_.end;
+    }
+}
+
 void FlowTimeline::enter(const Work& now, std::uint32_t depth, FunctionId function) {
     regained(now);
     if (depth >= most_depth) return;
     leave(now, depth);
+    if (phase_ == Phase::behind) return;
     if (pieces_.size() > 2 * std::max<std::size_t>(most_slices_, 1)) coarsen();
     // Below are frames that were never reported.
     open_.resize(depth, nothing);
@@ -25,6 +39,7 @@ void FlowTimeline::enter(const Work& now, std::uint32_t depth, FunctionId functi
 }
 
 void FlowTimeline::leave(const Work& now, std::uint32_t depth) {
+    look(now);
     const std::uint64_t end = at(now);
     while (open_.size() > depth) {
         const std::size_t open = open_.back();
@@ -32,8 +47,8 @@ void FlowTimeline::leave(const Work& now, std::uint32_t depth) {
         if (open == nothing) continue;
         Piece& piece = pieces_[open];
         piece.end = end;
-        piece.merged = piece.begin == end ? 0 : 1;
-        // What took no time called nothing that did. Another track may be behind it.
+        piece.merged = piece.begin == end || phase_ == Phase::before || end == begin_ ? 0 : 1;
+        // What took no time, or ended before the window, called nothing that did not. Another track may be behind it.
         if (piece.merged == 0 && open + 1 == pieces_.size()) pieces_.pop_back();
     }
 }
@@ -46,6 +61,7 @@ void FlowTimeline::switch_to(const Work& now, std::optional<std::uint32_t> conte
 }
 
 void FlowTimeline::happened(const Work& now, const flow::Event& event) {
+    look(now);
     if (const auto* gap = std::get_if<Gap>(&event.what)) {
         if (is_loss(gap->reason)) note(at(now), TimelineMark::Kind::gap, static_cast<std::uint32_t>(gap->reason));
     } else if (std::holds_alternative<flow::NoMemory>(event.what)) {
@@ -85,18 +101,49 @@ void FlowTimeline::happened(const Work& now, const flow::Event& event) {
 }
 
 void FlowTimeline::regained(const Work& now) {
-    if (gap_) notes_[*std::exchange(gap_, std::nullopt)].end = at(now);
+    look(now);
+    if (!gap_) return;
+    notes_[*gap_].end = at(now);
+    // A gap before the window.
+    if (phase_ == Phase::before && *gap_ + 1 == notes_.size()) notes_.pop_back();
+    gap_.reset();
 }
 
 void FlowTimeline::finish(const Work& now) {
     leave(now, 0);
-    end_ = at(now);
+    if (phase_ != Phase::behind) end_ = at(now);
     regained(now);
+    if (!window_.is_all()) cut_pieces();
     if (pieces_.size() > most_slices_) coarsen();
     sort_pieces();
 }
 
+void FlowTimeline::cut_pieces() {
+    std::erase_if(pieces_, [](const Piece& p) { return p.merged == 0; });
+    for (Piece& p : pieces_) {
+        p.begin = std::max(p.begin, begin_);
+        p.end = std::min(p.end, end_);
+    }
+    for (Note& n : notes_) {
+        n.at = std::max(n.at, begin_);
+        n.end = std::min(n.end, end_);
+    }
+    if (phase_ != Phase::before) return;
+    // The stream ended before the window.
+    begin_ = end_;
+    pieces_.clear();
+    notes_.clear();
+}
+
 bool FlowTimeline::note(std::uint64_t at, TimelineMark::Kind kind, std::uint32_t number) {
+    if (phase_ == Phase::behind) return false;
+    if (phase_ == Phase::before) {
+        // A gap may last until the window begins.
+        if (kind != TimelineMark::Kind::gap) return false;
+        if (gap_ && number != no_image) return false;
+        notes_.clear();
+        gap_.reset();
+    }
     if (notes_.size() >= most_marks) {
         ++notes_left_out_;
         return false;

@@ -2,9 +2,12 @@
 #include "waymark/report/report.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include "answers.h"
 #include "commands.h"
@@ -23,6 +26,7 @@ struct ReportCommandOptions {
     std::vector<std::string> source_roots{};
     std::string against{};
     std::uint32_t most_steps = 100'000;
+    std::string window{};
     answers::CodeKind code = answers::CodeKind::own;
 };
 
@@ -45,6 +49,48 @@ void note_missing_symbols(answers::Answers& answers) {
                           {Finding::Severity::note, "No symbols are known: functions are called by their addresses.",
                            "Give the program with --symbols FILE: names, and lines of source where it "
                            "has debug information."});
+}
+
+/// Trace in order, described or bare.
+bool may_have_flow(open::Content content) { return content == open::Content::flow || content == open::Content::bytes; }
+
+/// `A..B`, `A..`, `..B`: instructions of each source.
+Result<analysis::FlowWindow> read_window(const std::string& text) {
+    const Error wrong{Errc::usage, fmt::format("--window takes FIRST..END in instructions of each source, such as "
+                                               "1000000..1500000, 1000000.. or ..500000; not '{}'",
+                                               text)};
+    const std::size_t dots = text.find("..");
+    if (dots == text.npos || text.size() == 2) return wrong;
+    analysis::FlowWindow out;
+    const std::string_view all = text;
+    for (const auto& [digits, into] :
+         {std::pair(all.substr(0, dots), &out.begin), std::pair(all.substr(dots + 2), &out.end)}) {
+        if (digits.empty()) continue;
+        const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), *into);
+        if (failure != std::errc{} || end != digits.data() + digits.size()) return wrong;
+    }
+    if (out.begin < out.end) return out;
+    return Error{Errc::usage, fmt::format("--window {}: it ends where it begins, or before", text)};
+}
+
+/// Says what a report of a window shows. Errors: it has nothing to show.
+Status note_window(answers::Answers& answers, const analysis::FlowWindow& window) {
+    const std::string first = grouped(window.begin);
+    if (answers.timeline.slices.empty() && answers.timeline.marks.empty())
+        return Error{
+            Errc::not_found,
+            fmt::format("--window: no source of {} has a call on its timeline from instruction {} on{}",
+                        answers.capture, first,
+                        window.end == analysis::FlowWindow{}.end ? std::string()
+                                                                 : fmt::format(" up to {}", grouped(window.end)))};
+    answers.health.push_back(
+        {answers::Finding::Severity::note,
+         fmt::format("The timeline and the steps show a window of the run: each source from its instruction {} on{}. "
+                     "Figures without a range are of the whole capture.",
+                     first,
+                     window.end == analysis::FlowWindow{}.end ? std::string()
+                                                              : fmt::format(" up to {}", grouped(window.end)))});
+    return Nothing{};
 }
 
 /// Adds the text of source files, and says which were refused.
@@ -79,6 +125,12 @@ ExitStatus report(const ReportCommandOptions& options) {
         say("error", report::why_no_page());
         return usage;
     }
+    analysis::FlowWindow window;
+    if (!options.window.empty()) {
+        auto read = read_window(options.window);
+        if (!read) return fail(read.error());
+        window = *read;
+    }
     AnswersOptions wanted = options.answers;
     wanted.calls = wanted.timeline = wanted.instructions = wanted.disassembly = wanted.inlined = true;
     // What was never entered was not covered either.
@@ -92,8 +144,17 @@ ExitStatus report(const ReportCommandOptions& options) {
     wanted.steps = &steps;
     wanted.most_steps = how.most_steps = options.most_steps;
     wanted.most_slices = how.most_slices;
+    wanted.window = window;
+    how.is_window = !window.is_all();
+    if (how.is_window && !may_have_flow(wanted.input.container().contents())) {
+        say("error", fmt::format("--window: {} contains no trace of program flow; only that has instructions in order",
+                                 wanted.input.capture));
+        return usage;
+    }
     auto answers = answers_of(wanted);
     if (!answers) return fail_answers(answers.error(), {wanted.input.capture});
+    if (how.is_window)
+        if (const Status shown = note_window(*answers, window); !shown) return fail_answers(shown.error(), {});
     if (!steps.streams.empty()) how.steps = &steps;
     if (!options.no_sources)
         if (const Status read = include_sources(*answers, options); !read) return fail(read.error());
@@ -165,6 +226,12 @@ Run add_report(CLI::App& app) {
         ->type_name("N")
         ->check(CLI::Range(0U, 100'000'000U))
         ->capture_default_str();
+    command
+        .add_option("--window", options->window,
+                    "Show only these instructions of each source, counted from its first, on the timeline and in the "
+                    "steps: a part of a long run with each call. Figures without a range remain of the whole "
+                    "capture. FIRST or END may be left out")
+        ->type_name("FIRST..END");
     add_timestamp_hz(command, answers);
     add_kallsyms(command, answers.kallsyms);
     command

@@ -59,9 +59,10 @@ public:
             s.code = std::make_unique<analysis::FlowCode>(stream.source.names->symbols, *stream.source.memory);
             if (options_.timeline)
                 s.timeline = std::make_unique<analysis::FlowTimeline>(
-                    options_.axis_of_cycles && stream.source.configuration->cycle_counts(), options_.most_slices);
+                    options_.axis_of_cycles && stream.source.configuration->cycle_counts(), options_.most_slices,
+                    options_.window);
             if (s.timeline && options_.steps != nullptr && options_.most_steps != 0)
-                s.steps = std::make_unique<analysis::FlowSteps>(options_.most_steps, s.timeline.get());
+                s.steps = std::make_unique<analysis::FlowSteps>(options_.most_steps, s.timeline.get(), options_.window);
             analysis::CallObserver* const observer =
                 s.steps ? static_cast<analysis::CallObserver*>(s.steps.get()) : s.timeline.get();
             s.sink = std::make_unique<analysis::FlowSink>(
@@ -139,6 +140,7 @@ private:
         options.most_slices = options_.most_slices;
         options.timestamps = options_.axis_of_timestamps;
         options.steps = options_.steps;
+        options.window = options_.window;
         if (session_.capture.spaces) options.context_name = [this](std::uint32_t thread) { return name_of(thread); };
         fill_by_names(out, streams, names, options);
         // Exception levels are Arm's.

@@ -58,11 +58,13 @@ Result<ReportSize> write_report(const Answers& answers, const ReportOptions& opt
         {"coverage", [&](Limit limit) { return coverage_section(answers, limit, options.code); },
          options.most_instructions},
         {"branches", [&](Limit limit) { return branches_section(answers, limit); }, options.most_instructions},
-        {"timeline", [&](Limit limit) { return timeline_section(answers, limit); }, options.most_slices},
+        {"timeline", [&](Limit limit) { return timeline_section(answers, limit, options.is_window); },
+         options.most_slices},
     };
     if (options.steps != nullptr)
-        parts.push_back(
-            {"steps", [&](Limit limit) { return steps_section(answers, *options.steps, limit); }, options.most_steps});
+        parts.push_back({"steps",
+                         [&](Limit limit) { return steps_section(answers, *options.steps, limit, options.is_window); },
+                         options.most_steps});
     if (const Against* against = options.against)
         parts.push_back({"against", [&, against](Limit limit) { return against_section(answers, *against, limit); },
                          options.most_rows});

@@ -40,11 +40,11 @@ struct PageSection {
 
 /// Tracks, slices, marks and series. Slices beyond the limit that are shortest are merged, series lose points between
 /// their extremes.
-[[nodiscard]] PageSection timeline_section(const answers::Answers& answers, Limit most_slices);
+[[nodiscard]] PageSection timeline_section(const answers::Answers& answers, Limit most_slices, bool is_window);
 
-/// What ran in its order: the first ranges of each stream.
-[[nodiscard]] PageSection steps_section(const answers::Answers& answers, const answers::Steps& steps,
-                                        Limit most_ranges);
+/// What ran in its order: the first ranges of each stream, or of a window.
+[[nodiscard]] PageSection steps_section(const answers::Answers& answers, const answers::Steps& steps, Limit most_ranges,
+                                        bool is_window);
 
 /// All the rest, and `left_out` of the others as findings.
 [[nodiscard]] PageSection head_section(const answers::Answers& answers, Limit most_rows, const Against* against,

@@ -11,7 +11,7 @@ namespace waymark::report {
 using answers::Answers;
 using answers::Steps;
 
-PageSection steps_section(const Answers& answers, const Steps& steps, Limit most_ranges) {
+PageSection steps_section(const Answers& answers, const Steps& steps, Limit most_ranges, bool is_window) {
     Json json;
     SharedTexts texts;
     const bool other_axis = answers.timeline.axis.unit != "instructions";
@@ -36,6 +36,11 @@ PageSection steps_section(const Answers& answers, const Steps& steps, Limit most
         json.begin_object();
         json.key("source").string(s.source);
         json.key("instructions").number(s.instructions);
+        json.key("window").boolean(is_window);
+        json.key("first").number(s.first);
+        // Instructions before the beginning of an axis that counts instructions.
+        const std::uint64_t zero = other_axis ? s.first : answers.timeline.axis.begin;
+        json.key("lead").number(zero > s.first ? zero - s.first : 0);
         json.key("edges").begin_object();
         json.addresses("address", edges, [](const Steps::Edge& e) { return e.address; });
         json.column("bytes", edges, [](const Steps::Edge& e) { return e.bytes; });

@@ -76,7 +76,7 @@ std::vector<Series::Point> thinned(const std::vector<Series::Point>& points, std
 
 }  // namespace
 
-PageSection timeline_section(const Answers& answers, Limit most_slices) {
+PageSection timeline_section(const Answers& answers, Limit most_slices, bool is_window) {
     const Timeline& timeline = answers.timeline;
     const std::uint64_t zero = timeline.axis.begin;
     const auto since = [zero](std::uint64_t time) { return time > zero ? time - zero : 0; };
@@ -110,6 +110,8 @@ PageSection timeline_section(const Answers& answers, Limit most_slices) {
     json.key("note").string(timeline.axis.note);
     json.end_object();
     json.key("resolution").number(shortest);
+    // Calls under way where it begins are cut there.
+    json.key("window").boolean(is_window);
     // What single calls are made of: functions that stand for exceptions, or whose caller was not seen.
     std::vector<bool> handlers(answers.functions.size()), resumed(answers.functions.size());
     for (const CallNode& node : answers.calls) {

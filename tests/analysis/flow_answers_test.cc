@@ -356,6 +356,74 @@ TEST(FlowTimelines, AreBoundedAndStayNested) {
     }
 }
 
+// The same calls, cut where the window begins and ends.
+TEST(FlowTimelines, AWindowHoldsWhatAllOfItHoldsThere) {
+    for (std::uint64_t seed = 1; seed < 200; ++seed) {
+        synthetic::Random random(seed);
+        const FlowWindow window{random.below(2500), 2500 + random.below(2500)};
+        FlowTimeline all(false, 100000), part(false, 100000, window);
+        Work now;
+        std::uint32_t depth = 0;
+        for (int i = 0; i < 600; ++i) {
+            now.instructions += random.below(15);
+            const std::uint64_t what = random.below(20);
+            for (FlowTimeline* t : {&all, &part}) {
+                if (what == 0)
+                    t->switch_to(now, static_cast<std::uint32_t>(seed % 3 == 0 ? i % 3 : 0));
+                else if (what == 1)
+                    t->happened(now, {0, {}, flow::NoMemory{}});
+                else if (depth == 0 || (depth < 9 && what % 2 == 0))
+                    t->enter(now, depth, static_cast<FunctionId>(1 + i % 5));
+                else
+                    t->leave(now, depth - 1);
+            }
+            if (what == 0)
+                depth = 0;
+            else if (depth == 0 || (depth < 9 && what % 2 == 0))
+                depth += what == 1 ? 0 : 1;
+            else if (what != 1)
+                --depth;
+        }
+        all.finish(now);
+        part.finish(now);
+        const std::uint64_t end = std::min(window.end, now.instructions);
+        EXPECT_EQ(part.begin(), window.begin);
+        EXPECT_EQ(part.end(), end);
+        const auto within = [&](const FlowTimeline& t) {
+            // Tracks are numbered in the order in which they were met.
+            std::vector<
+                std::tuple<std::optional<std::uint32_t>, std::uint64_t, std::uint64_t, std::uint32_t, FunctionId>>
+                out;
+            for (const FlowTimeline::Piece& p : t.pieces()) {
+                const std::uint64_t from = std::max(p.begin, window.begin), to = std::min(p.end, end);
+                if (from < to) out.emplace_back(t.tracks()[p.track], from, to, p.depth, p.function);
+            }
+            std::sort(out.begin(), out.end());
+            return out;
+        };
+        EXPECT_EQ(within(part), within(all)) << "seed " << seed;
+        EXPECT_EQ(within(part).size(), part.pieces().size()) << "nothing beyond the window, seed " << seed;
+        const auto lost = [&](const FlowTimeline& t) {
+            std::vector<std::pair<std::uint64_t, std::uint64_t>> out;
+            for (const FlowTimeline::Note& n : t.notes()) {
+                const std::uint64_t from = std::max(n.at, window.begin), to = std::min(n.end, end);
+                if (n.kind == TimelineMark::Kind::gap && from < to) out.emplace_back(from, to);
+            }
+            return out;
+        };
+        EXPECT_EQ(lost(part), lost(all)) << "seed " << seed;
+    }
+}
+
+TEST(FlowTimelines, AWindowBehindTheEndHoldsNothing) {
+    FlowTimeline timeline(false, 100, {1000, 2000});
+    timeline.enter({0, 0}, 0, 1);
+    timeline.leave({50, 0}, 0);
+    timeline.finish({60, 0});
+    EXPECT_TRUE(timeline.pieces().empty());
+    EXPECT_EQ(timeline.begin(), timeline.end());
+}
+
 TEST(FlowTimelines, WhatTookNoTimeIsLeftOutAmidSeveralTracks) {
     FlowTimeline timeline(false, 1);
     Work now;

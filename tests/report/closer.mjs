@@ -469,6 +469,25 @@ await page.waitForSelector("h1");
 await page.goto(pathToFileURL(join(folder, "closer.html")).href);
 await page.waitForSelector("h1");
 
+// ---- a report of a window
+{
+    const [begin, end, self] = wanted.window;
+    await page.goto(pathToFileURL(join(folder, "window.html")).href);
+    await page.waitForSelector("h1");
+    await go(`#/functions?range=0-${end - begin}`, ".view-functions .range-note[data-word]");
+    const places = byPlace(sums(await table(), "Function", "Self"));
+    for (const [place, count] of Object.entries(self)) equal(`window ${begin}..${end}: instructions at ${place}`, places.get(place) ?? 0, count);
+    await go("#/steps", ".view-steps .steps-here");
+    const extent = await page.textContent(".steps-extent");
+    check("the window can be stepped through", /^\s*All [\d,]+ instructions .* in the window of this report .*Instruction 0 is number/s.test(extent), extent);
+    await page.keyboard.press("Home");
+    const first = Number(/number ([\d,]+) of the source/.exec(extent)?.[1].replaceAll(",", ""));
+    equal("the first step of the window", "0x" + BigInt(await page.getAttribute(".steps-here", "data-address")).toString(16), wanted.steps.addresses[first]);
+    await page.goto(pathToFileURL(join(folder, "closer.html")).href);
+    await page.waitForSelector("h1");
+    await page.evaluate(axe);
+}
+
 // ---- narrow screens
 for (const width of [390, 800])
     for (const view of ["timeline?range=10-200&ranges=10-200_300-400", "functions?range=10-200&ranges=10-200_300-400&against=300-400&function=0", "coverage?which=lines"]) {

@@ -135,6 +135,48 @@ def check_points(waymark, work, program):
     assert at == sorted(at) and time == sorted(time), "places and times go on"
 
 
+def check_windows(waymark, work, program, capture, chance):
+    """A page of a window holds the calls and the steps that the page of all of it holds there."""
+    names = ["--symbols", program, "--no-sources"]
+    run(waymark, "report", capture, *names, "-o", work / "all.html")
+    every = parts(work / "all.html")
+    functions = lambda page: page["head"]["functions"]["name"]
+    steps = stepped(waymark, capture)["addresses"]
+
+    def calls(page, begin, end, zero):
+        slices = page["timeline"]["slices"]
+        of = list(zip(itertools.accumulate(slices["begin"]), slices["length"], slices["depth"], slices["function"], slices["merged"]))
+        assert all(merged == 1 for *_, merged in of)
+        cut = [(max(b + zero, begin), min(b + zero + l, end), d, functions(page)[f]) for b, l, d, f, _ in of]
+        return sorted(c for c in cut if c[0] < c[1])
+
+    for _ in range(4):
+        begin = chance.randrange(1, len(steps) - 100)
+        end = chance.randrange(begin + 50, len(steps))
+        report = work / "window.html"
+        run(waymark, "report", capture, *names, "--window", f"{begin}..{end}", "-o", report)
+        page = parts(report)
+        axis, (stream,) = page["timeline"]["axis"], page["steps"]["streams"]
+        assert (int(axis["begin"]), axis["length"], page["timeline"]["window"]) == (begin, end - begin, True), axis
+        assert calls(page, begin, end, begin) == calls(every, begin, end, 0), (begin, end)
+        order, edges = stream["order"], stream["edges"]
+        address = list(itertools.accumulate(edges["address"]))
+        walked = [hex(address[e] + 4 * i) for e in order for i in range(edges["instructions"][e])]
+        first = stream["first"]
+        assert first + stream["lead"] == begin and first <= begin < first + edges["instructions"][order[0]], (first, begin)
+        assert walked == steps[first:first + len(walked)] and first + len(walked) >= end, (begin, end)
+        assert stream["instructions"] == len(walked), (stream["instructions"], len(walked))
+        # Whoever was under way where the window begins is on the stack there.
+        under_way = [c[3] for c in sorted(calls(every, begin, begin + 1, 0), key=lambda c: c[2])]
+        at = list(itertools.accumulate(stream["frames"]["at"]))
+        entered = [functions(page)[f] for a, what, f in zip(at, stream["frames"]["what"], stream["frames"]["function"]) if a == 0 and what == 0]
+        assert entered == under_way, (entered, under_way)
+    for wrong in ("5", "..", "7..7", "9..3", "a..b", "-1..5", f"{len(steps) + 5}.."):
+        done = subprocess.run([waymark, "report", capture, *names, "--window", wrong, "-o", work / "none.html"], capture_output=True, text=True, timeout=HANGS)
+        assert done.returncode in (1, 2) and "--window" in done.stderr and not (work / "none.html").exists(), (wrong, done)
+    return begin, end
+
+
 def main():
     waymark, source, web = (pathlib.Path(a).resolve() for a in sys.argv[1:4])
     node = shutil.which("node") or shutil.which("nodejs")
@@ -161,6 +203,7 @@ def main():
         names = ["--symbols", program]
         run(waymark, "report", capture, *names, "--source-root", source, "-o", report)
         check_points(waymark, work, program)
+        window = check_windows(waymark, folder, program, capture, chance)
         bytes_of_it = report.stat().st_size
         assert bytes_of_it < 300_000, f"the report of the quickstart's program takes {bytes_of_it} bytes"
 
@@ -213,7 +256,7 @@ def main():
             ranges.append(of)
         coverage = {by: rows(waymark, "coverage", capture, *names, "--by", by) for by in ("file", "function")}
         coverage["uncovered"] = rows(waymark, "coverage", capture, *names, "--uncovered")
-        wanted = {"seed": seed, "long": in_full, "steps": steps, "instructions": len(ran), "places": {name: hex(begin) for begin, _, name in functions_of(program)}, "ranges": ranges, "calls": calls, "coverage": coverage,
+        wanted = {"seed": seed, "window": [*window, collections.Counter(place for place, _ in ran[window[0]:window[1]])], "long": in_full, "steps": steps, "instructions": len(ran), "places": {name: hex(begin) for begin, _, name in functions_of(program)}, "ranges": ranges, "calls": calls, "coverage": coverage,
                   "difference": difference, "branches": rows(waymark, "branches", capture, *names)}
         (folder / "wanted.json").write_text(json.dumps(wanted))
         done = subprocess.run([node, source / "tests/report/closer.mjs", web, folder, chromium, folder / "wanted.json"], timeout=HANGS,

@@ -12,6 +12,7 @@ function made(slices: [begin: number, end: number, track: number, f: number, dep
     const part: TimelinePart = {
         axis: { unit: "instructions", ticksPerSecond: 0, begin: "0", length: 1000, uncertainty: 0, note: "" },
         resolution: 0,
+        window: false,
         handlers: [],
         resumed: [],
         bound: "exact",

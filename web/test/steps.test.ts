@@ -12,13 +12,16 @@ function codeWith(rows: [address: number, bytes: number][]) {
 }
 
 /// Ten instructions of A64 that end in a branch, ten times in turn taken and not taken; frames at places and times.
-function stream(frames: [at: number, time: number][], { kept = 10, clock = true } = {}) {
+function stream(frames: [at: number, time: number][], { kept = 10, clock = true, lead = 0 } = {}) {
     const differences = (column: number[]) => column.map((v, i) => v - (i === 0 ? 0 : column[i - 1]!));
     const part = {
         streams: [
             {
                 source: "cpu0",
                 instructions: 100,
+                window: false,
+                first: 0,
+                lead,
                 edges: { address: [0x1000, 0], bytes: [40, 40], instructions: [10, 10], isa: [4, 4], outcome: [2, 1] },
                 order: Array.from({ length: kept }, (_, i) => i % 2),
                 frames: {
@@ -73,6 +76,13 @@ describe("what ran in a range of time", () => {
         expect(ranIn(s, 0, 50)).toMatchObject({ whole: true, counted: true });
         expect(ranIn(s, 0, 51)).toMatchObject({ whole: false, counted: true });
     });
+    it("begins behind what leads up to the window", () => {
+        const s = stream([[0, 0], [20, 20]], { clock: false, lead: 3 });
+        expect(counts(ranIn(s, 0, 10))).toEqual([10, 1]);
+        expect(ranIn(s, 0, 7).times.size).toBe(7);
+        expect(counts(ranIn(s, 0, 97))).toEqual([97, 10]);
+        expect(ranIn(s, 0, 97)).toMatchObject({ whole: true });
+    });
 });
 
 describe("what ran of code that is not in the report", () => {
@@ -84,6 +94,9 @@ describe("what ran of code that is not in the report", () => {
                     {
                         source: "cpu0",
                         instructions: 6,
+                        window: false,
+                        first: 0,
+                        lead: 0,
                         edges: { address: [0x8000], bytes: [6], instructions: [2], isa: [1], outcome: [2] },
                         order: [0, 0, 0],
                         frames: { at: [], what: [], depth: [], function: [] },

@@ -84,6 +84,7 @@ struct FlowAnswersOptions {
     answers::Steps* steps = nullptr;  ///< gets the steps of the streams that have some
     /// What ran before the streams begin, by their addresses. Borrowed; null: nothing, or `partial`.
     const capture::RanBefore* ran_before = nullptr;
+    FlowWindow window{};  ///< that timelines and steps were made with
 };
 
 /// How often units did not trace for a while, by their own choice, amid what they traced.

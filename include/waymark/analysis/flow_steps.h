@@ -1,4 +1,4 @@
-/// The beginning of a stream in its order (answers/steps.h), in memory that is bounded.
+/// The beginning of a stream or of a window, in its order (answers/steps.h) and in memory that is bounded.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "waymark/analysis/flow_calls.h"
+#include "waymark/analysis/flow_window.h"
 #include "waymark/answers/steps.h"
 #include "waymark/flow/flow.h"
 
@@ -18,7 +19,8 @@ namespace waymark::analysis {
 class FlowSteps final : public flow::Sink, public CallObserver {
 public:
     /// `most`: of ranges. `next` learns of calls too; null: nobody else does.
-    FlowSteps(std::size_t most, CallObserver* next) : most_(most), next_observer_(next) {}
+    FlowSteps(std::size_t most, CallObserver* next, FlowWindow window = {})
+        : most_(most), next_observer_(next), window_(window) {}
     /// The sink that ranges go on to; before anything is consumed.
     void lead_to(flow::Sink& next) { next_ = &next; }
 
@@ -32,29 +34,40 @@ public:
     void regained(const Work& now) override;
 
     struct Frame {
-        Work now;
+        Work now;  ///< since the beginning of the stream
         answers::Steps::Frame::What what{};
         std::uint32_t depth{}, function{};  ///< a FunctionId, or the number of a context
     };
     /// The kept part, but for source and frames.
     [[nodiscard]] answers::Steps::Stream stream() const;
-    [[nodiscard]] const std::vector<Frame>& frames() const { return frames_; }
+    /// Where a window begins amid the stream, first of all those that are open there.
+    [[nodiscard]] std::vector<Frame> frames() const;
+    /// How many instructions of the stream ran before what is kept.
+    [[nodiscard]] std::uint64_t first() const { return first_; }
 
 private:
-    /// All that came after the last kept range is left out.
-    [[nodiscard]] bool keeps(const Work& now) const { return !full_ || now.instructions <= kept_; }
+    /// Ranges were kept, and this is not before their end. All that came after the last of them is left out.
+    [[nodiscard]] bool keeps(const Work& now) const {
+        return now.instructions >= first_ && (!full_ || now.instructions <= first_ + kept_);
+    }
+    /// Frames change there that the first kept range begins with.
+    [[nodiscard]] bool is_before(const Work& now) const {
+        return window_.begin != 0 && (kept_ == 0 || now.instructions <= first_);
+    }
     void add(const Work& now, answers::Steps::Frame::What what, std::uint32_t depth, std::uint32_t function);
     void add_event(const Work& now, answers::Steps::Event::Kind kind, std::string text);
 
     std::size_t most_;
     CallObserver* next_observer_;
+    FlowWindow window_;
     flow::Sink* next_ = nullptr;
     std::vector<flow::Block> blocks_;
     std::vector<std::uint32_t> order_;  // by Range::edge
     std::vector<Frame> frames_;
+    std::vector<Frame> open_;  // where a window begins
     std::vector<answers::Steps::Event> events_;
     std::unordered_map<std::uint64_t, std::uint32_t> contexts_;  // Context ID plus 1; 0: none
-    std::uint64_t kept_ = 0, all_ = 0;                           // instructions
+    std::uint64_t first_ = 0, kept_ = 0, all_ = 0;               // instructions
     bool full_ = false;
 };
 

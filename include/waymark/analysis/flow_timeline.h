@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "waymark/analysis/flow_calls.h"
+#include "waymark/analysis/flow_window.h"
 #include "waymark/answers/answers.h"
 
 namespace waymark::analysis {
@@ -20,7 +21,8 @@ public:
     static constexpr std::uint32_t most_depth = 128;
     static constexpr std::size_t most_anchors = std::size_t{1} << 16, most_marks = 10000;
 
-    FlowTimeline(bool cycles, std::size_t most_slices) : cycles_(cycles), most_slices_(most_slices) {}
+    FlowTimeline(bool cycles, std::size_t most_slices, FlowWindow window = {})
+        : cycles_(cycles), most_slices_(most_slices), window_(window) {}
 
     void enter(const Work& now, std::uint32_t depth, FunctionId function) override;
     void leave(const Work& now, std::uint32_t depth) override;
@@ -51,13 +53,15 @@ public:
     struct Anchor {
         std::uint64_t at{}, ticks{};
     };
-    /// By track, begin, depth.
+    /// By track, begin, depth. Of a window, calls that reach beyond it are cut there.
     [[nodiscard]] const std::vector<Piece>& pieces() const { return pieces_; }
     [[nodiscard]] const std::vector<Note>& notes() const { return notes_; }
     [[nodiscard]] const std::vector<Anchor>& anchors() const { return anchors_; }
     /// By track: its Context ID.
     [[nodiscard]] const std::vector<std::optional<std::uint32_t>>& tracks() const { return tracks_; }
     [[nodiscard]] std::uint64_t resolution() const { return resolution_; }
+    /// Positions between which the pieces lie. A window in cycles begins and ends where calls change.
+    [[nodiscard]] std::uint64_t begin() const { return begin_; }
     [[nodiscard]] std::uint64_t end() const { return end_; }
     [[nodiscard]] bool cycles() const { return cycles_; }
     [[nodiscard]] std::uint64_t notes_left_out() const { return notes_left_out_; }
@@ -67,12 +71,16 @@ private:
     [[nodiscard]] std::uint64_t at(const Work& now) const { return cycles_ ? now.cycles : now.instructions; }
     /// False: there are too many already.
     bool note(std::uint64_t at, answers::TimelineMark::Kind kind, std::uint32_t number);
+    void look(const Work& now);
+    void cut_pieces();
     std::uint32_t track();
     void sort_pieces();
     void coarsen();
 
     bool cycles_;
     std::size_t most_slices_;
+    FlowWindow window_;
+    enum class Phase : std::uint8_t { before, within, behind } phase_ = Phase::before;
     std::vector<std::size_t> open_;  // by depth: of `pieces_`; nothing: a frame that was never reported
     std::optional<std::uint32_t> context_;
     std::optional<std::uint32_t> track_;
@@ -85,7 +93,7 @@ private:
     std::optional<std::uint64_t> last_ticks_;
     std::vector<Anchor> anchors_;
     std::size_t every_ = 1, skipped_ = 0;  // one anchor of `every_` is kept; `skipped_` anchors have passed since
-    std::uint64_t resolution_ = 0, end_ = 0, notes_left_out_ = 0;
+    std::uint64_t resolution_ = 0, begin_ = 0, end_ = 0, notes_left_out_ = 0;
 };
 
 /// Merges pieces shorter than `resolution` with their neighbours, so that at most `resolution` becomes one. Pieces come

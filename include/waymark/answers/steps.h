@@ -1,4 +1,5 @@
-/// What ran, in its order, from the beginning of each stream on: for stepping through it. Answers hold sums.
+/// What ran, in its order, from the beginning of each stream on, or from that of a window: for stepping through it.
+/// Answers hold sums.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ struct Steps {
         Outcome outcome{};
         friend bool operator==(const Edge&, const Edge&) = default;
     };
-    /// A change of the stack of calls, after the first `at` instructions of the stream.
+    /// A change of the stack of calls, after the first `at` instructions of what is kept.
     struct Frame {
         enum class What : std::uint8_t {
             enter,     ///< a function, at this depth
@@ -37,7 +38,7 @@ struct Steps {
         std::uint32_t depth{};
         Index function{};
     };
-    /// What happened after the first `at` instructions of the stream, other than that code ran.
+    /// What happened after the first `at` instructions of what is kept, other than that code ran.
     struct Event {
         enum class Kind : std::uint8_t { exception, exception_return, gap, context, mark };
         std::uint64_t at{};
@@ -50,7 +51,9 @@ struct Steps {
         std::vector<std::uint32_t> order{};  ///< of `edges`; the first that ran, up to a bound
         std::vector<Frame> frames{};
         std::vector<Event> events{};
-        std::uint64_t instructions{};  ///< of the stream in all, beyond what is kept too
+        /// Of the stream in all, or of the window, beyond what is kept too.
+        std::uint64_t instructions{};
+        std::uint64_t first{};  ///< how many instructions of the stream ran before what is kept
     };
     std::vector<Stream> streams{};
 };

@@ -28,6 +28,8 @@ struct FlowAnswersOptions {
     /// it: there is none.
     answers::Steps* steps = nullptr;
     std::size_t most_steps = 0;
+    /// Of each source, what the timeline and the steps hold. All else is of the whole capture.
+    analysis::FlowWindow window{};
     /// What the axis of the timeline may be, where the trace has it; without both it is instructions.
     bool axis_of_timestamps = true, axis_of_cycles = true;
     std::uint64_t timestamp_hz = 0;  ///< of timestamps; 0: what the capture says

@@ -42,6 +42,7 @@ struct ReportOptions {
     std::string_view page = built_in_page();
     const Against* against = nullptr;
     const answers::Steps* steps = nullptr;            ///< what can be stepped through; null: nothing
+    bool is_window = false;                           ///< timeline and steps show a part of the run
     std::uint32_t most_steps = 100'000;               ///< how many ranges
     answers::CodeKind code = answers::CodeKind::own;  ///< up to which kind the page calls code the program's own
 };

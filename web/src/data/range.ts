@@ -154,7 +154,7 @@ function cuts(timeline: Timeline): (slice: number) => boolean {
         const from = begin[i]!;
         const to = from + length[i]!;
         if (t === undefined) return false;
-        if (to === t.end || (from === t.begin && resumed.has(part.slices.function[i]!))) return false;
+        if (to === t.end || (from === t.begin && (part.window || resumed.has(part.slices.function[i]!)))) return false;
         if (switches.has(from) || switches.has(to)) return false;
         let low = 0;
         let high = t.lost.length;

@@ -278,7 +278,7 @@ export class Stream {
     /// The place at a time of the timeline's axis. Infinity: beyond what is kept of the stream.
     placeAtTime(time: number): number {
         const { time: times } = this.part.frames;
-        if (times === undefined) return time;
+        if (times === undefined) return time + this.part.lead;
         const at = sums(this.part.frames.at);
         const then = sums(times);
         let i = 0;
@@ -291,7 +291,7 @@ export class Stream {
     /// The place before which all ran that ran before a time. At the last time that is known, that is all the rest.
     private endAtTime(time: number): number {
         const { time: times } = this.part.frames;
-        if (times === undefined) return time;
+        if (times === undefined) return time + this.part.lead;
         const then = sums(times);
         return then.length === 0 || time >= then[then.length - 1]! ? this.end : this.placeAtTime(time);
     }

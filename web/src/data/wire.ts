@@ -255,6 +255,7 @@ export interface TimelinePart {
         note: string;
     };
     resolution: number;
+    window: boolean; // a part of the run: calls are cut where it begins
     handlers: number[]; // functions that stand for exceptions
     resumed: number[]; // functions whose caller was not seen
     bound: string; // what lengths of whole calls are; empty: there are no single calls
@@ -272,11 +273,14 @@ export interface TimelinePart {
     series: SeriesPart[];
 }
 
-/// The beginning of each stream of program flow, in its order.
+/// The beginning of each stream of program flow, or that of a window, in its order.
 export interface StepsPart {
     streams: {
         source: string;
-        instructions: number; // of all the stream
+        instructions: number; // of all the stream, or the window
+        window: boolean;
+        first: number; // instructions of the stream before what is kept
+        lead: number; // kept instructions before the beginning of an axis of instructions
         edges: { address: AddressColumn; bytes: number[]; instructions: number[]; isa: number[]; outcome: number[] };
         order: number[];
         frames: { at: number[]; time?: number[]; what: number[]; depth: number[]; function: number[] }; // at, time: differences; what: enter, leave, change of context

@@ -68,13 +68,15 @@ function Stepping({ report, place, keep, go, streams, texts, code }: ViewProps &
     const line = row < 0 ? 0 : code.part.instructions.line[row]!;
     const [turn, turns] = useMemo(() => s.turnOf(at), [s, at]);
     const whole = s.size === s.part.instructions;
+    const part = s.part.window ? " in the window of this report" : "";
     return (
         <>
             <ViewHead title="Steps">
                 {streams.length > 1 && <Choice label="Source" value={which} options={streams.map((x, i) => ({ value: i, name: x.part.source }))} onChange={(i) => keep({ stream: i, step: 0 })} />}
             </ViewHead>
             <p class="note steps-extent">
-                {whole ? `All ${counted(s.size, "instruction")} that ${s.part.source} traced can be stepped through.` : `The first ${grouped(s.size)} of ${counted(s.part.instructions, "instruction")} that ${s.part.source} traced can be stepped through; --steps takes more into the report.`}
+                {whole ? `All ${counted(s.size, "instruction")} that ${s.part.source} traced${part} can be stepped through.` : `The first ${grouped(s.size)} of ${counted(s.part.instructions, "instruction")} that ${s.part.source} traced${part} can be stepped through; --steps takes more into the report.`}
+                {s.part.first > 0 && ` Instruction 0 is number ${grouped(s.part.first)} of the source.`}
             </p>
             <div class="steps" data-keys onKeyDown={onKeyDown} tabIndex={-1}>
                 <div class="steps-moves" role="toolbar" aria-label="Steps">
