@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "options.h"
 #include "trouble.h"
 #include "unit_program.h"
 #include "waymark/pipeline/protocols.h"
