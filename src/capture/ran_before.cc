@@ -127,6 +127,10 @@ std::optional<RanBefore> read_ran_before(std::string_view text, const std::files
         number = 0;
         what = "the number of instructions is missing";
     }
+    if (what.empty() && out.code.empty() != (out.instructions == 0)) {
+        number = 0;
+        what = "it has instructions without code, or code without instructions";
+    }
     if (what.empty()) return out;
     problems.push_back({file,
                         number,
@@ -152,11 +156,14 @@ std::optional<RanBefore> read_ran_before(const std::filesystem::path& folder, co
 }
 
 std::optional<RanBefore> ran_before(const Capture& snapshot) {
+    // Another capture may lie in the same folder.
+    const std::filesystem::path folder = snapshot.path.parent_path();
+    if (snapshot.path != snapshot_file(folder)) return std::nullopt;
     const std::vector<Buffer>& buffers = snapshot.buffers;
     if (std::count_if(buffers.begin(), buffers.end(), [](const Buffer& b) { return !b.begins.empty(); }) != 1)
         return std::nullopt;
     std::vector<Problem> reported;
-    return read_ran_before(snapshot.path.parent_path(), DiskAccess(ran_before_file), reported);
+    return read_ran_before(folder, DiskAccess(ran_before_file), reported);
 }
 
 }  // namespace waymark::capture

@@ -167,6 +167,8 @@ Result<RecorderOptions> recorder_options(const FlowRecording& options, bool aarc
     for (std::size_t i = 1; i < options.program.size(); ++i) to.description += " " + options.program[i];
     to.description = "recorded under QEMU: " + to.description;
     to.units = options.units;
+    // Only the first thread runs main.
+    to.start_of_first_thread = !options.system && options.start_at == "main";
     to.truth_ranges = options.truth;
     to.limit_instructions = options.limit;
     to.buffer_bytes = options.buffer;
@@ -223,6 +225,10 @@ Result<flow::UnitOptions> placed_unit(const FlowRecording& options) {
     flow::UnitOptions unit = options.unit;
     if (!options.registers.empty()) WM_RETURN_IF_ERROR(read_registers(options.registers, unit.registers));
     const std::string program = options.program.empty() ? std::string() : options.program.front();
+    if (!program.empty()) {
+        image::MemoryMap map;
+        WM_RETURN_IF_ERROR(read_program(options, map));
+    }
     const auto place = [&](const std::string& text, const char* option) -> Result<Address> {
         std::uint64_t value = 0;
         if (program.empty() && !wire::scan_number(text, value))

@@ -21,8 +21,8 @@ void RecordedExtent::mapped(const MapPart& part, std::string_view name) {
         if (*place) (*place)->mapped(std::string(name), {part.address}, part.file_offset, part.bytes);
 }
 
-std::optional<RecordedExtent::Piece> RecordedExtent::piece(const Code& code, CompletedPart part) {
-    if (!began_) {
+std::optional<RecordedExtent::Piece> RecordedExtent::piece(const Code& code, CompletedPart part, bool anyway) {
+    if (!began_ && !anyway) {
         const std::optional<Address> start = start_->address();
         const auto index = start ? code.index_of(*start) : std::nullopt;
         if (!index || *index >= part.end) return std::nullopt;

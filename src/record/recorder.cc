@@ -263,9 +263,11 @@ isa::Isa Recorder::arriving(const Thread& t, Address address) const {
 }
 
 void Recorder::execute(Thread& t, Block& block, CompletedPart part) {
+    constexpr std::uint32_t first_thread = 1;
     const Code& code = block.code;
-    const bool is_early = !extent_.began();
-    const std::optional<RecordedExtent::Piece> piece = extent_.piece(code, part);
+    const bool other_thread = options_.start_of_first_thread && t.number != first_thread;
+    const bool is_early = !extent_.began() && !other_thread;
+    const std::optional<RecordedExtent::Piece> piece = extent_.piece(code, part, other_thread);
     if (is_early && !options_.system) {
         earlier_code_.ran(t.number, code, piece ? CompletedPart{0, piece->part.first, false} : part);
         modules_.ran_unrecorded(block.module);

@@ -44,6 +44,17 @@ int main(int n, char** arguments) {
 }
 """
 
+THREAD = r"""
+#include <pthread.h>
+static volatile int go;
+static volatile unsigned sum;
+static pthread_t worker;
+__attribute__((noinline)) static void work(void) { for (unsigned i = 0; i < 20000; ++i) sum += i; }
+static void* body(void* nothing) { while (!go) ; work(); return nothing; }
+__attribute__((constructor)) static void early(void) { pthread_create(&worker, 0, body, 0); }
+int main(void) { go = 1; pthread_join(worker, 0); return 0; }
+"""
+
 
 def run(*arguments, **more):
     return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS,
@@ -215,6 +226,28 @@ class RanBeforeMain(unittest.TestCase):
                 self.waymark("coverage", other, "--strict", status=1)
                 rows = self.coverage(other)
                 self.assertGreater(sum(row["instructions not executed"] for row in rows.values()), 10)
+
+    def test_a_thread_that_began_before_main_is_recorded(self):
+        """Its work is done after main was reached, and QEMU's plugin delivers it before."""
+        source = self.folder / "thread.c"
+        source.write_text(THREAD)
+        program = self.folder / "thread"
+        done = run("aarch64-linux-gnu-gcc", "-O1", "-static", "-pthread", "-o", program, source)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        out = self.record("aarch64", program, "main")
+        calls = {row["function"]: row for row in csv.DictReader(
+            self.waymark("profile", out, "--format", "tsv").stdout.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)}
+        # Each round is at least three instructions.
+        self.assertGreater(number(calls["work"]["instructions"]), 3 * 20000)
+        self.assertGreater(number(calls["main"]["instructions"]), 3)
+        self.assertNotIn("work", {row["function"] for row in self.not_executed(out)})
+        self.waymark("coverage", out, "--strict")
+        self.waymark("verify", out)
+
+    def not_executed(self, out):
+        rows = csv.DictReader(self.waymark("coverage", out, "--by", "function", "--format", "tsv").stdout.splitlines(),
+                              delimiter="\t", quoting=csv.QUOTE_NONE)
+        return [row for row in rows if number(row["instructions executed"]) == 0]
 
     def test_a_damaged_file_is_not_believed(self):
         program = self.build("arm", "pie")

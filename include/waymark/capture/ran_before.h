@@ -57,8 +57,9 @@ inline constexpr std::uint64_t max_ran_before_bytes = std::uint64_t{64} << 20;
 /// The same of the file in a capture folder; nothing where there is none.
 [[nodiscard]] std::optional<RanBefore> read_ran_before(const std::filesystem::path& folder, const FileAccess& files,
                                                        std::vector<Problem>& problems);
-/// What ran before the only part of a snapshot that says where it begins (Buffer::begins); nothing: none says so,
-/// several do, or the file does not say it. Reading the snapshot has reported what is wrong with that file.
+/// What ran before the only part of a snapshot that says where it begins (Buffer::begins); nothing: it is no snapshot
+/// that its folder names, no part says so, several do, or the file does not say it. Reading the snapshot has reported
+/// what is wrong with that file.
 [[nodiscard]] std::optional<RanBefore> ran_before(const Capture& snapshot);
 
 }  // namespace waymark::capture

@@ -46,8 +46,8 @@ struct FlowSetup {
 [[nodiscard]] Result<FlowSetup> set_up(const FlowRecording& options);
 
 /// How a unit is programmed without running the program: every place of the options has a fixed address. `program` may
-/// be empty; then all of them are addresses. Errors: `usage`: a symbol is not known or has no fixed address;
-/// `unreadable`, `bad_format`: the file of registers.
+/// be empty; then all of them are addresses. `units` is not null. Errors: `usage`: a symbol is not known or has no
+/// fixed address; `unreadable`, `bad_format`: the file of registers.
 [[nodiscard]] Result<flow::UnitOptions> placed_unit(const FlowRecording& options);
 
 /// Runs the program and makes a snapshot folder. `show` may be null. Errors: the errors of Recorder::create and

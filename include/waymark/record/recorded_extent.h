@@ -39,8 +39,8 @@ public:
         bool stops{};     ///< recording ends behind it
         bool has_stop{};  ///< the block has the place where it ends, whether execution reached that or not
     };
-    /// Nothing: recording has not begun yet.
-    [[nodiscard]] std::optional<Piece> piece(const Code& code, CompletedPart part);
+    /// Nothing: recording has not begun yet. `anyway`: of this thread it has, and this does not begin the others.
+    [[nodiscard]] std::optional<Piece> piece(const Code& code, CompletedPart part, bool anyway = false);
 
     [[nodiscard]] bool began() const { return began_; }
     [[nodiscard]] const std::optional<CodePlace>& start() const { return start_; }

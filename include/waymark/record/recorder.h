@@ -52,7 +52,10 @@ struct RecorderOptions {
     std::uint64_t limit_instructions = 0;  ///< stop after this number of instructions; 0: no limit
     std::uint32_t limit_changes = 1000;    ///< of code that executed; stop at the next one
     std::optional<CodePlace> start_at{};   ///< begin when execution first reaches it
-    std::optional<CodePlace> stop_at{};    ///< stop when execution reaches it
+    /// `start_at` is for the first thread: others are recorded from their first instruction on. In which order threads
+    /// reached their places is not known, so else a thread that began before could be missed as a whole.
+    bool start_of_first_thread = false;
+    std::optional<CodePlace> stop_at{};  ///< stop when execution reaches it
     /// What the unit's comparators look at besides the ranges of `unit`. One that lies in a file that is not mapped yet
     /// matches nothing; the unit is programmed again when it is.
     std::vector<PlacedRange> ranges{};
