@@ -10,6 +10,7 @@
 #include "options.h"
 #include "trouble.h"
 #include "unit_program.h"
+#include "waymark/flow/register_steps.h"
 #include "waymark/pipeline/protocols.h"
 #include "waymark/program/script.h"
 
@@ -26,7 +27,7 @@ struct ProgramOptions {
     unsigned funnel_port = 0;
     CLI::Option *sink_option = nullptr, *sink_size_option = nullptr, *after_option = nullptr, *address_option = nullptr;
     CLI::Option *funnel_option = nullptr, *unit_base_option = nullptr, *sink_base_option = nullptr;
-    CLI::Option *funnel_base_option = nullptr, *sync_option = nullptr;
+    CLI::Option *funnel_base_option = nullptr, *sync_option = nullptr, *trace_id_option = nullptr;
 };
 
 struct SinkName {
@@ -76,6 +77,9 @@ Result<program::Wanted> wanted_of(ProgramOptions& options) {
         if (pipeline::option_name(*units) == options.unit) wanted.units = units;
     if (!options.program.empty()) options.flow.program = {options.program};
     if (options.flow.unit.core.empty()) options.flow.unit.core = wanted.units->defaults().core;
+    options.flow.units = wanted.units;
+    options.flow.unit_name = options.unit;
+    options.flow.aarch64_units = pipeline::aarch64_unit_names();
     WM_ASSIGN_OR_RETURN(wanted.unit, record::placed_unit(options.flow));
     if (options.trace_id > 0x7f)
         return Error{Errc::usage, fmt::format("--trace-id {:#x}: sources have 0x01 to 0x6f", options.trace_id)};
@@ -90,11 +94,18 @@ Result<program::Wanted> wanted_of(ProgramOptions& options) {
     return wanted;
 }
 
+/// What a target cannot express is a mistake in the command line.
+ExitStatus refuse(const Error& error) {
+    if (error.code != Errc::unsupported) return fail(error);
+    say("error", error.message);
+    return usage;
+}
+
 ExitStatus run_program_hardware(ProgramOptions options) {
     const auto wanted = wanted_of(options);
     if (!wanted) return fail(wanted.error());
     const auto plan = program::make_plan(*wanted);
-    if (!plan) return fail(plan.error());
+    if (!plan) return refuse(plan.error());
     const auto proof = program::prove(*plan);
     if (!proof) return fail(proof.error());
     if (!proof->same()) {
@@ -109,12 +120,20 @@ ExitStatus run_program_hardware(ProgramOptions options) {
         if (one.name == options.target) target = one.language;
     program::LinuxWords words{options.program, options.flow.view_ranges, options.sync_option->count() != 0};
     const auto text = program::script(*plan, target, *proof, words);
-    if (!text) return fail(text.error());
-    auto out = Output::open(options.output);
+    if (!text) return refuse(text.error());
+    auto out = Output::open(options.output, {options.program, options.flow.registers});
     if (!out) return fail(out.error());
     out->write(*text);
     if (const ExitStatus status = out->close(); status != decoded) return status;
-    if (proof->traced == 0) say("warning", "nothing of the trial run on the models is traced with this program");
+    if (proof->traced == 0 || proof->given_bytes == 0)
+        say("warning", "nothing of the trial run on the models is traced with this program");
+    const bool of_perf = target == program::Language::perf;
+    for (const CLI::Option* const option :
+         {options.trace_id_option, options.unit_base_option, options.sink_base_option, options.funnel_base_option,
+          options.funnel_option, options.address_option, of_perf ? options.sink_option : nullptr})
+        if ((of_perf || target == program::Language::sysfs) && option != nullptr && option->count() != 0)
+            say("note",
+                fmt::format("{} has no effect with --for {}: Linux chooses it", option->get_name(), options.target));
     return decoded;
 }
 
@@ -133,7 +152,8 @@ Run add_program(CLI::App& app) {
                     "The ELF file whose symbols name ranges and triggers; with --for perf what is traced")
         ->type_name("PROGRAM");
     std::vector<std::string> units, names;
-    for (const flow::UnitFactory* const one : pipeline::flow_units()) units.push_back(pipeline::option_name(*one));
+    for (const flow::UnitFactory* const one : pipeline::flow_units())
+        if (one->program(one->defaults(), 1)) units.push_back(pipeline::option_name(*one));
     for (const program::LanguageName& one : program::languages()) names.emplace_back(one.name);
     command.add_option("--unit", options->unit, "The trace unit")
         ->type_name("UNIT")
@@ -157,12 +177,12 @@ Run add_program(CLI::App& app) {
                     "NAME FIELD=VALUE …, or the [regs] of a snapshot's device file")
         ->type_name("FILE")
         ->group("How the unit is programmed");
-    command
-        .add_option("--trace-id", options->trace_id,
-                    "The unit's trace ID, 0x01 to 0x6f; sysfs and perf choose it themselves")
-        ->type_name("ID")
-        ->capture_default_str()
-        ->group("How the unit is programmed");
+    options->trace_id_option = command
+                                   .add_option("--trace-id", options->trace_id,
+                                               "The unit's trace ID, 0x01 to 0x6f; sysfs and perf choose it themselves")
+                                   ->type_name("ID")
+                                   ->capture_default_str()
+                                   ->group("How the unit is programmed");
     std::vector<std::string> sink_names;
     for (const SinkName& one : sinks) sink_names.emplace_back(one.name);
     options->sink_option = command

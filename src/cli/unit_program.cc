@@ -51,6 +51,7 @@ std::vector<CLI::Option*> add_unit_program(CLI::App& command, record::FlowRecord
                         "is an address or a symbol and STOP is the address after the range. May be repeated, up to "
                         "the four pairs of address comparators")
             ->type_name("RANGE")
+            ->allow_extra_args(false)
             ->take_all());
     out.push_back(
         command
@@ -59,6 +60,7 @@ std::vector<CLI::Option*> add_unit_program(CLI::App& command, record::FlowRecord
                 "Do not trace blocks that lie in this range as a whole. May be repeated; with --view-range too, "
                 "but not on a ptm")
             ->type_name("RANGE")
+            ->allow_extra_args(false)
             ->take_all());
     out.push_back(
         command

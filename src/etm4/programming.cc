@@ -65,6 +65,8 @@ std::vector<std::string> needs_of(const Registers& r) {
     if (selectors != 0)
         out.push_back(fmt::format("TRCIDR4.NUMRSPAIR (bits 19:16) is at least {}: resource selectors", selectors));
     need(r.eventctl1r.atb, "TRCIDR5.ATBTRIG (bit 22) is 1: event 0 triggers the trace bus");
+    need(r.devarch.archver == 5,
+         "an interface of the unit to the debug bus: software reaches an ETE by MRS and MSR alone");
     if (r.oslsr.oslm_high == 2)
         out.emplace_back("the processor's OS Lock is clear (OSLAR_EL1), which governs this unit");
     return out;
@@ -73,12 +75,11 @@ std::vector<std::string> needs_of(const Registers& r) {
 /// Bits of the file `mode` of Linux's driver, as its reference for sysfs has them.
 namespace driver_mode {
 constexpr std::uint32_t branch_broadcast = 1U << 4, cycle_accurate = 1U << 5, context_id = 1U << 6, vmid = 1U << 7,
-                        timestamps = 1U << 11, return_stack = 1U << 12, q_elements = 13;
+                        timestamps = 1U << 11, return_stack = 1U << 12, q_elements = 13, start_stop = 1U << 27;
 }
 
 /// Writes through Linux's driver that lead to these registers.
-void add_driver_files(const Registers& r, bool all, flow::ComponentProgram& out) {
-    if (all) out.not_in_files.emplace_back("registers that are given by name");
+void add_driver_files(const Registers& r, flow::ComponentProgram& out) {
     const auto put = [&](const char* file, std::string value) { out.driver_files.push_back({file, std::move(value)}); };
     const auto hex = [](std::uint64_t value) { return fmt::format("{:#x}", value); };
     put("reset", "1");
@@ -89,6 +90,8 @@ void add_driver_files(const Registers& r, bool all, flow::ComponentProgram& out)
     if (r.configr.vmid) mode |= driver_mode::vmid;
     if (r.configr.ts) mode |= driver_mode::timestamps;
     if (r.configr.rs) mode |= driver_mode::return_stack;
+    // Without it the driver takes back TRCVICTLR.SSSTATUS, and nothing is traced.
+    if (r.victlr.ssstatus) mode |= driver_mode::start_stop;
     put("mode", hex(mode));
     put("syncfreq", hex(r.syncpr.period));
     if (r.configr.cci) put("cyc_threshold", hex(r.ccctlr.threshold));
@@ -138,22 +141,25 @@ std::vector<RegisterStep> program_steps(const Registers& wanted, bool all) {
 flow::ComponentProgram program_of(const Registers& wanted, bool all) {
     flow::ComponentProgram out;
     out.needs = needs_of(wanted);
-    add_driver_files(wanted, all, out);
+    add_driver_files(wanted, out);
     const auto add = [&](unsigned offset, std::uint32_t value, const char* name, const char* why) {
         if (word_access(wanted, offset).writable) out.enable.push_back(write_step(offset, value, name, why));
     };
     add(Trclar::offset, flow::UnitLocks::unlock_key, "TRCLAR", "open the software lock");
+    // With power the OS Lock is set again, so power comes first (2.1).
+    add(Trcpdcr::offset, 1U << 3, "TRCPDCR", "PU: give the unit power, and keep it");
+    if (word_access(wanted, Trcpdcr::offset).writable)
+        out.enable.push_back(wait_step(Trcpdsr::offset, 1, 1, "TRCPDSR", "until POWER is 1"));
     add(Trcoslar::offset, 0, "TRCOSLAR", "open the OS Lock");
-    add(Trcpdcr::offset, 1U << 3, "TRCPDCR", "PU: keep the power of the unit");
     for (RegisterStep& step : program_steps(wanted, all)) out.enable.push_back(std::move(step));
     out.enable.push_back(wait_step(Trcstatr::offset, 1, 0, "TRCSTATR", "until IDLE is 0: it traces"));
 
     out.disable.push_back(write_step(Trcprgctlr::offset, 0, "TRCPRGCTLR", "stop; what is pending is sent"));
     out.disable.push_back(wait_step(Trcstatr::offset, 1, 1, "TRCSTATR", "until IDLE is 1: all was sent"));
     if (word_access(wanted, Trcpdcr::offset).writable)
-        out.disable.push_back(write_step(Trcpdcr::offset, 0, "TRCPDCR", "the power of the unit may go"));
+        out.release.push_back(write_step(Trcpdcr::offset, 0, "TRCPDCR", "the power of the unit may go"));
     if (word_access(wanted, Trclar::offset).writable)
-        out.disable.push_back(write_step(Trclar::offset, 0, "TRCLAR", "set the software lock"));
+        out.release.push_back(write_step(Trclar::offset, 0, "TRCLAR", "set the software lock"));
     return out;
 }
 

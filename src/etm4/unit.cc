@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -211,10 +212,11 @@ public:
     void resume(flow::Place next, std::uint64_t cycle) override { model_.discontinuity({next, cycle}); }
     void finish() override { model_.finish(); }
     void program(const flow::UnitOptions& options, std::uint64_t cycle) override {
-        // Waits take time that the program does not see.
+        // Waits take time that the program does not see: until the FIFO has drained, how large and slow it may be.
+        constexpr std::uint64_t drains = std::numeric_limits<std::uint64_t>::max();
         std::uint64_t at = cycle;
-        WM_CHECK(
-            flow::carry_out(program_steps(model_config(options, ete_).registers, programs_all(options)), *this, at));
+        WM_CHECK(flow::carry_out(program_steps(model_config(options, ete_).registers, programs_all(options)), *this, at,
+                                 drains));
     }
     [[nodiscard]] flow::RegisterPort* registers() override { return this; }
     /// Someone else's program runs, and locks what can be locked. An ETE has no locks of its own, and refuses.
@@ -223,6 +225,8 @@ public:
         model_.write(Trcoslar::offset, 1, 1);
         model_.write(Trclar::offset, 0, 1);
     }
+    /// The core sleeps, and takes the power of the unit along.
+    void lose_power() { model_.set_power(false, 1); }
     [[nodiscard]] std::uint64_t lost() const override { return model_.counts().overflowed; }
     [[nodiscard]] std::uint64_t untraced() const override { return model_.counts().untraced; }
     [[nodiscard]] bool overflowing() const override { return model_.overflowing(); }
@@ -341,7 +345,9 @@ public:
                                                          std::uint8_t trace_id) const override {
         Registers wanted = model_config(options, ete_).registers;
         wanted.traceidr.trace_id = trace_id;
-        return program_of(wanted, programs_all(options));
+        flow::ComponentProgram out = program_of(wanted, programs_all(options));
+        if (!options.registers.empty()) out.not_in_files.emplace_back("registers that are given by name");
+        return out;
     }
     [[nodiscard]] std::unique_ptr<flow::Unit> make_unprogrammed(const flow::UnitOptions& options, std::uint64_t seed,
                                                                 ByteSink& trace) const override {
@@ -349,6 +355,8 @@ public:
         config.registers = found_registers(config.registers, seed);
         auto unit = std::make_unique<RecordedUnit>(config, trace, ete_);
         unit->start_and_lock();
+        // An ETE has nothing by which it asks for power.
+        if (!ete_ && seed % 2 == 1) unit->lose_power();
         return unit;
     }
 

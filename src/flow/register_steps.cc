@@ -26,7 +26,8 @@ std::string_view text_of(AccessResult result) {
     return {};
 }
 
-Status carry_out(std::span<const RegisterStep> steps, RegisterPort& port, std::uint64_t& cycle) {
+Status carry_out(std::span<const RegisterStep> steps, RegisterPort& port, std::uint64_t& cycle,
+                 std::uint64_t most_reads) {
     for (const RegisterStep& step : steps) {
         const auto refused = [&](std::string_view access, AccessResult result) {
             return Error{Errc::bad_format,
@@ -38,7 +39,7 @@ Status carry_out(std::span<const RegisterStep> steps, RegisterPort& port, std::u
             ++cycle;
             continue;
         }
-        for (unsigned reads = 0;; ++reads) {
+        for (std::uint64_t reads = 0;; ++reads) {
             const ReadResult read = port.read(step.offset, cycle);
             if (read.result != AccessResult::done) return refused("read", read.result);
             if ((read.value & step.mask) == step.value) break;

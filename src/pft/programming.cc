@@ -86,14 +86,18 @@ void add_driver_files(const Registers& r, bool all, flow::ComponentProgram& out)
     if (r.cr.return_stack) mode |= driver_mode::return_stack;
     put("mode", hex(mode));
     put("sync_freq", hex(r.syncfr.value));
-    put("traceid", hex(r.traceidr.trace_id));
     for (unsigned pair = 0; pair < 8; ++pair) {
         if ((r.tecr1.ranges >> pair & 1U) == 0) continue;
-        put("addr_idx", hex(2 * pair));
+        // Reset leaves the access type of instruction fetches.
+        for (const unsigned comparator : {2 * pair + 1, 2 * pair}) {
+            put("addr_idx", hex(comparator));
+            put("addr_acctype", hex(to_value(r.actr[comparator])));
+        }
         put("addr_range", fmt::format("{:#x} {:#x}", r.acvr[2 * pair].value, r.acvr[2 * pair + 1].value));
     }
     if (r.trigger.function <= 1 && r.trigger.a_type == single_address) {
         put("addr_idx", hex(r.trigger.a_index));
+        put("addr_acctype", hex(to_value(r.actr[r.trigger.a_index])));
         put("addr_single", hex(r.acvr[r.trigger.a_index].value));
         put("trigger_event", hex(to_value(r.trigger)));
     }
@@ -129,8 +133,11 @@ flow::ComponentProgram program_of(const Registers& wanted, bool all) {
         if (register_access(wanted, number).writable) to.push_back(write_step(byte_offset(number), value, name, why));
     };
     add(out.enable, management::lar, flow::UnitLocks::unlock_key, "ETMLAR", "open the software lock");
+    // With power the OS Lock is set again, so power comes first.
+    add(out.enable, management::pdcr, keeps_power, "ETMPDCR", "give the unit power, and keep it");
+    if (register_access(wanted, management::pdcr).writable)
+        out.enable.push_back(wait_step(byte_offset(management::pdsr), 1, 1, "ETMPDSR", "until it has power"));
     add(out.enable, management::oslar, 0, "ETMOSLAR", "open the OS Lock: anything but the key");
-    add(out.enable, management::pdcr, keeps_power, "ETMPDCR", "keep the power of the unit");
     for (RegisterStep& step : program_steps(wanted, all)) out.enable.push_back(std::move(step));
     const unsigned control = byte_offset(Etmcr::number), status = byte_offset(Etmsr::number);
     out.enable.push_back(wait_step(status, in_effect, 0, "ETMSR", "until the Programming bit is out of effect"));
@@ -141,9 +148,9 @@ flow::ComponentProgram program_of(const Registers& wanted, bool all) {
     out.disable.push_back(write_step(control, to_value(stopped), "ETMCR", "stop; what is pending is sent"));
     out.disable.push_back(wait_step(status, in_effect, in_effect, "ETMSR", "until all was sent"));
     stopped.power_down = true;
-    out.disable.push_back(write_step(control, to_value(stopped), "ETMCR", "the unit may sleep"));
-    add(out.disable, management::pdcr, 0, "ETMPDCR", "the power of the unit may go");
-    add(out.disable, management::lar, 0, "ETMLAR", "set the software lock");
+    out.release.push_back(write_step(control, to_value(stopped), "ETMCR", "the unit may sleep"));
+    add(out.release, management::pdcr, 0, "ETMPDCR", "the power of the unit may go");
+    add(out.release, management::lar, 0, "ETMLAR", "set the software lock");
     return out;
 }
 

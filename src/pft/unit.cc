@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -173,9 +174,11 @@ public:
     void resume(Place next, std::uint64_t cycle) override { model_.discontinuity(arrival(next, cycle)); }
     void finish() override { model_.finish(); }
     void program(const flow::UnitOptions& options, std::uint64_t cycle) override {
-        // Waits take time that the program does not see.
+        // Waits take time that the program does not see: until the FIFO has drained, how large and slow it may be.
+        constexpr std::uint64_t drains = std::numeric_limits<std::uint64_t>::max();
         std::uint64_t at = cycle;
-        WM_CHECK(flow::carry_out(program_steps(model_config(options).registers, programs_all(options)), *this, at));
+        WM_CHECK(
+            flow::carry_out(program_steps(model_config(options).registers, programs_all(options)), *this, at, drains));
     }
     [[nodiscard]] flow::RegisterPort* registers() override { return this; }
     /// As after a loss of power. A unit without an OS Lock refuses that write.
@@ -183,6 +186,8 @@ public:
         model_.write(management::oslar, flow::UnitLocks::unlock_key, 0);
         model_.write(management::lar, 0, 0);
     }
+    /// The core sleeps, and takes the power of the unit along.
+    void lose_power() { model_.set_power(false, 0); }
     [[nodiscard]] std::uint64_t lost() const override { return model_.counts().overflowed; }
     [[nodiscard]] std::uint64_t untraced() const override { return model_.counts().untraced; }
     [[nodiscard]] bool overflowing() const override { return model_.status().overflow; }
@@ -226,6 +231,14 @@ public:
             return wrong("--drain 0: at least one cycle passes while four bytes leave the FIFO");
         if (options.cycle_threshold != 0)
             return wrong("--cycle-threshold: a PTM counts cycles with every packet that can carry a count");
+        const auto fits = [](Address a) { return a.value <= 0xffffffff; };
+        for (const auto* const ranges : {&options.view, &options.exclude})
+            for (const flow::AddressRange& range : *ranges)
+                if (!fits(range.first) || !fits(range.end))
+                    return wrong(fmt::format("the range from {:#x} to {:#x}: addresses of a PTM have 32 bits",
+                                             range.first.value, range.end.value));
+        if (options.trigger_at && !fits(*options.trigger_at))
+            return wrong(fmt::format("--trigger-at {:#x}: addresses of a PTM have 32 bits", options.trigger_at->value));
         if (const auto config = programmed_config(options); !config) return config.error();
         return Nothing{};
     }
@@ -285,6 +298,8 @@ public:
         config.registers = found_registers(config.registers, seed);
         auto unit = std::make_unique<RecordedUnit>(config, trace);
         unit->set_locks();
+        // PFT v1.0 has nothing by which it asks for power.
+        if (seed % 2 == 1 && register_access(config.registers, management::pdcr).writable) unit->lose_power();
         return unit;
     }
 };

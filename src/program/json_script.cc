@@ -35,7 +35,7 @@ std::string json_script(const Plan& plan, const Proof& proof) {
                                      {"needs", c.program.needs},
                                      {"start", steps_of(c.program.enable)},
                                      {"stop", steps_of(c.program.disable)},
-                                     {"release", steps_of(c.release)}});
+                                     {"release", steps_of(c.program.release)}});
     out["proof"] = {{"blocks", proof.blocks},
                     {"traced", proof.traced},
                     {"trace_bytes", proof.given_bytes},

@@ -12,9 +12,11 @@ Error not_expressed(const std::string& what, std::string_view by) {
             fmt::format("{} cannot express {}; --for devmem, openocd, csal, t32 and json can", by, what)};
 }
 
+/// The head without what the drivers choose: funnels, addresses and trace IDs.
 std::string comments(const Plan& plan, const Proof& proof) {
-    std::string out;
-    for (const std::string& line : head_of(plan, proof)) out += fmt::format("# {}\n", line);
+    std::string out = fmt::format("# Programs: {}. Written by waymark program.\n", plan.components.back().title);
+    const std::vector<std::string> head = head_of(plan, proof);
+    for (std::size_t n = 1; n < head.size(); ++n) out += fmt::format("# {}\n", head[n]);
     return out;
 }
 
@@ -24,7 +26,14 @@ Status only_what_perf_programs(const Plan& plan, const LinuxWords& words) {
     if (!unit.exclude.empty()) return not_expressed("--exclude-range", "perf");
     if (unit.trigger_at) return not_expressed("--trigger-at", "perf");
     if (!unit.registers.empty()) return not_expressed("registers that are given by name", "perf");
-    if (words.sync_given) return not_expressed("--sync (its driver synchronises each 4096 bytes)", "perf");
+    // What it takes as an address is an offset in a file.
+    for (const std::string& range : words.view_ranges)
+        if (words.program.empty() || range.find('-', 1) != range.npos)
+            return not_expressed("--view-range " + range + ": it takes functions of PROGRAM", "perf");
+    if (unit.vmid) return not_expressed("--vmid", "perf");
+    if (!plan.wanted.units->traces_aarch64() && (unit.context_id_bytes != 0 || unit.branch_broadcast))
+        return not_expressed("--context-id and --branch-broadcast of this unit", "perf");
+    if (words.sync_given) return not_expressed("--sync, which its driver chooses", "perf");
     if (plan.wanted.sink && plan.wanted.sink->after_trigger)
         return not_expressed("a capture that stops at a trigger", "perf");
     return Nothing{};
@@ -35,6 +44,10 @@ Status only_what_perf_programs(const Plan& plan, const LinuxWords& words) {
 Result<std::string> sysfs_script(const Plan& plan, const Proof& proof, const LinuxWords&) {
     for (const Component& c : plan.components)
         if (!c.program.not_in_files.empty()) return not_expressed(c.program.not_in_files.front(), "Linux's driver");
+    const auto& sink = plan.wanted.sink;
+    if (sink && sink->buffer.kind == sink::SinkKind::etb11 && plan.wanted.unit.trigger_at && !sink->after_trigger)
+        return not_expressed("a trigger after which the capture goes on (of an ETB the driver always stops it)",
+                             "Linux's driver");
     std::string out = "#!/bin/sh\n" + comments(plan, proof);
     out +=
         "# For Linux's CoreSight drivers, as root: unit=etm0 sink=tmc_etr0 sh FILE start, then stop.\n"
@@ -75,21 +88,14 @@ Result<std::string> perf_script(const Plan& plan, const Proof& proof, const Linu
     add(unit.branch_broadcast, "branch_broadcast");
     add(unit.context_id_bytes != 0, "contextid");
     std::string out = "#!/bin/sh\n" + comments(plan, proof);
-    out += "# perf chooses trace IDs and the buffer, and synchronises each 4096 bytes.\n";
+    out += "# perf chooses trace IDs, the buffer, and how often the unit synchronises.\n";
     out += fmt::format("exec perf record -e cs_etm/{}/u", terms);
-    for (const std::string& range : words.view_ranges) {
-        // A symbol, or START-STOP.
-        const std::size_t dash = range.find('-');
-        std::string filter = "filter " + range;
-        if (dash != range.npos && !unit.view.empty()) {
-            const auto index = static_cast<std::size_t>(&range - words.view_ranges.data());
-            const flow::AddressRange& placed = unit.view[std::min(index, unit.view.size() - 1)];
-            filter = fmt::format("filter {:#x}/{:#x}", placed.first.value, placed.end.value - placed.first.value);
-        }
-        if (!words.program.empty()) filter += " @" + words.program;
-        out += " --filter " + shell_word(filter);
-    }
-    out += words.program.empty() ? " -- \"$@\"\n" : fmt::format(" -- {} \"$@\"\n", shell_file(words.program));
+    for (const std::string& range : words.view_ranges)
+        out += " --filter " + shell_word(fmt::format("filter {} @{}", range, words.program));
+    // Without a slash perf looks for it in PATH.
+    const bool in_path = words.program.find('/') == words.program.npos;
+    out += words.program.empty() ? " -- \"$@\"\n"
+                                 : fmt::format(" -- {} \"$@\"\n", shell_word((in_path ? "./" : "") + words.program));
     return out;
 }
 

@@ -2,9 +2,38 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace waymark::program {
+
+namespace {
+
+/// Where the components are on the bus.
+Status check_bases(const Wanted& wanted) {
+    constexpr std::uint64_t component_bytes = 0x1000;
+    std::vector<std::uint64_t> taken;
+    for (const auto& [base, option] : {std::pair{wanted.unit_base, "--unit-base"},
+                                       {wanted.sink_base, "--sink-base"},
+                                       {wanted.funnel_base, "--funnel-base"}}) {
+        if (!base) continue;
+        if (*base % component_bytes != 0 || *base == 0)
+            return Error{Errc::usage,
+                         fmt::format("{} {:#x}: the registers of a component fill 4 KB, so its address is a multiple "
+                                     "of 0x1000, and not 0",
+                                     option, *base)};
+        if (std::find(taken.begin(), taken.end(), *base) != taken.end())
+            return Error{Errc::usage, fmt::format("{} {:#x}: another component has this address", option, *base)};
+        taken.push_back(*base);
+    }
+    if (wanted.sink && wanted.sink->buffer.base > ~std::uint64_t{0} - wanted.sink->buffer.memory_bytes)
+        return Error{Errc::usage, fmt::format("--buffer-address {:#x}: the buffer reaches beyond the last address",
+                                              wanted.sink->buffer.base)};
+    return Nothing{};
+}
+
+}  // namespace
 
 Result<Plan> make_plan(const Wanted& wanted) {
     WM_RETURN_IF_ERROR(wanted.units->check(wanted.unit));
@@ -16,6 +45,9 @@ Result<Plan> make_plan(const Wanted& wanted) {
         return Error{Errc::usage, "how far the core speculates is a property of the core and cannot be programmed"};
     if (wanted.funnel_port && *wanted.funnel_port > 7)
         return Error{Errc::usage, fmt::format("input {} of a funnel: there are 0 to 7", *wanted.funnel_port)};
+    if (wanted.unit.vmid && wanted.units->vmid() == flow::VmidRegister::none)
+        return Error{Errc::usage, "--vmid: this unit traces no VMIDs"};
+    WM_RETURN_IF_ERROR(check_bases(wanted));
     Plan plan;
     plan.wanted = wanted;
     if (wanted.sink) {
@@ -23,20 +55,15 @@ Result<Plan> make_plan(const Wanted& wanted) {
         if (wanted.sink->after_trigger && !wanted.unit.trigger_at && wanted.unit.registers.empty())
             return Error{Errc::usage,
                          "the buffer is to stop at a trigger, and nothing triggers: add --trigger-at SYMBOL"};
-        sink::SinkProgram program = program_of(*wanted.sink);
         plan.components.push_back({fmt::format("{} trace buffer", sink::name(wanted.sink->buffer.kind)), "sink",
-                                   wanted.sink_base, program, std::move(program.release)});
+                                   wanted.sink_base, program_of(*wanted.sink)});
     }
     if (wanted.funnel_port)
-        plan.components.push_back(
-            {"funnel", "funnel", wanted.funnel_base, sink::funnel_program(*wanted.funnel_port), {}});
+        plan.components.push_back({"funnel", "funnel", wanted.funnel_base, sink::funnel_program(*wanted.funnel_port)});
     auto unit = wanted.units->program(wanted.unit, wanted.trace_id);
     if (!unit) return unit.error();
-    plan.components.push_back({fmt::format("{} trace unit", wanted.units->source_type(wanted.unit)),
-                               "unit",
-                               wanted.unit_base,
-                               *std::move(unit),
-                               {}});
+    plan.components.push_back({fmt::format("{} trace unit", wanted.units->source_type(wanted.unit)), "unit",
+                               wanted.unit_base, *std::move(unit)});
     return plan;
 }
 

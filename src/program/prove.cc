@@ -137,13 +137,22 @@ Status store(const Plan& plan, Bytes trace, Proof& proof) {
     };
     const Component* const buffer = component("sink");
     if (buffer == nullptr) return Nothing{};
+    // The trace of the trial run has some kilobytes: a buffer of gigabytes need not be made for it.
+    constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20;
     sink::TmcConfig config = plan.wanted.sink->buffer;
-    // Its program brings size and place of an ETR.
-    if (config.kind == sink::SinkKind::etr) config = {.kind = config.kind, .memory_bytes = 4096};
+    config.memory_bytes = std::min(config.memory_bytes, most_bytes);
+    std::vector<flow::RegisterStep> enable = buffer->program.enable;
+    if (config.kind == sink::SinkKind::etr) {
+        // Its program brings size and place.
+        for (flow::RegisterStep& step : enable)
+            if (step.offset == sink::Tmc::rsz) step.value = static_cast<std::uint32_t>(config.memory_bytes / 4);
+        config.memory_bytes = 4096;
+        config.base = 0;
+    }
     sink::Tmc tmc(config);
     const auto port = sink::locked_port(tmc);
     std::uint64_t cycle = 0;
-    WM_RETURN_IF_ERROR(flow::carry_out(buffer->program.enable, *port, cycle));
+    WM_RETURN_IF_ERROR(flow::carry_out(enable, *port, cycle));
     const coresight::TraceId id{plan.wanted.trace_id};
     bool open = true;
     if (const Component* const funnel = component("funnel"))
@@ -156,7 +165,7 @@ Status store(const Plan& plan, Bytes trace, Proof& proof) {
     deformatter.feed(tmc.contents(), source);
     deformatter.finish(source);
     const std::vector<std::uint8_t>& stored = source.bytes;
-    WM_RETURN_IF_ERROR(flow::carry_out(buffer->release, *port, cycle));
+    WM_RETURN_IF_ERROR(flow::carry_out(buffer->program.release, *port, cycle));
     proof.stored_bytes = stored.size();
     const bool all = !tmc.wrapped();
     proof.stored_same = stored.size() <= trace.size() && (!all || stored.size() == trace.size()) &&
@@ -204,6 +213,7 @@ Result<Proof> prove(const Plan& plan, std::uint64_t seed) {
         WM_RETURN_IF_ERROR(flow::carry_out(steps.subspan(before), *unit->registers(), cycle));
         cycle = execute(*unit, execution, begins);
         WM_RETURN_IF_ERROR(flow::carry_out(program.disable, *unit->registers(), cycle));
+        WM_RETURN_IF_ERROR(flow::carry_out(program.release, *unit->registers(), cycle));
     }
     proof.wanted_bytes = expected.bytes.size();
     proof.given_bytes = given.bytes.size();

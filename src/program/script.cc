@@ -48,7 +48,19 @@ std::string devmem_script(const Plan& plan, const Proof& proof) {
     for (const Component& c : plan.components)
         out += c.base ? fmt::format("{0}=${{{0}:-{1:#x}}}  # address of the {2}\n", c.variable, *c.base, c.title)
                       : fmt::format("{0}=${{{0}:?is the address of the {1}}}\n", c.variable, c.title);
+    std::string variables;
+    for (const Component& c : plan.components) variables += fmt::format(" \"${}\"", c.variable);
     out += fmt::format(R"sh(
+# A name in place of an address would be 0 to the shell.
+for base in{}; do
+    case $base in
+    0x[0-9a-fA-F]* | [1-9]*) ;;
+    *)
+        echo "$base is no address of a component, such as 0x22040000" >&2
+        exit 2
+        ;;
+    esac
+done
 address() {{ printf '0x%x' $(($1 + $2)); }}
 write() {{ devmem "$(address "$1" "$2")" 32 "$3"; }}
 wait_for() {{
@@ -63,7 +75,7 @@ wait_for() {{
 }}
 
 )sh",
-                       most_polls);
+                       variables, most_polls);
     out += "case ${1:-} in\n";
     for (const auto& [command, name] :
          {std::pair{ScriptPart::start, "start"}, {ScriptPart::stop, "stop"}, {ScriptPart::release, "release"}}) {
@@ -217,7 +229,7 @@ void for_each_part(const Plan& plan, ScriptPart command,
         return;
     }
     for (auto c = plan.components.rbegin(); c != plan.components.rend(); ++c)
-        f(*c, command == ScriptPart::stop ? std::span(c->program.disable) : std::span(c->release));
+        f(*c, command == ScriptPart::stop ? std::span(c->program.disable) : std::span(c->program.release));
 }
 
 Result<std::string> script(const Plan& plan, Language target, const Proof& proof, const LinuxWords& words) {

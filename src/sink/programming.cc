@@ -60,8 +60,8 @@ Status SinkSetup::check() const {
     return Nothing{};
 }
 
-SinkProgram program_of(const SinkSetup& setup) {
-    SinkProgram out;
+flow::ComponentProgram program_of(const SinkSetup& setup) {
+    flow::ComponentProgram out;
     const bool tmc = setup.buffer.kind != SinkKind::etb11, etr = setup.buffer.kind == SinkKind::etr;
     auto& on = out.enable;
     on.push_back(write_step(lock_access, flow::UnitLocks::unlock_key, "LAR", "open the software lock"));
@@ -89,9 +89,15 @@ SinkProgram program_of(const SinkSetup& setup) {
                                                  : "frames with triggers marked"));
     on.push_back(write_named(Tmc::ctl, Ctl::trace_capt_en, "start"));
 
+    if (!etr && setup.after_trigger)
+        out.needs.push_back(fmt::format("RSZ, the size in words, is more than {}, or the trigger itself is overwritten",
+                                        *setup.after_trigger / 4));
     if (etr) out.driver_files.push_back({"buffer_size", fmt::format("{:#x}", setup.buffer.memory_bytes)});
-    if (setup.after_trigger)
+    if (setup.after_trigger && tmc)
         out.not_in_files.emplace_back("a capture that stops at a trigger (the driver leaves FFCR.StopOnTrigEvt 0)");
+    // The driver of the older ETB always stops at a trigger.
+    if (setup.after_trigger && !tmc)
+        out.driver_files.push_back({"trigger_cntr", fmt::format("{:#x}", *setup.after_trigger / 4 - 1)});
 
     // Two writes: a manual flush stops the capture only if StopOnFl was 1 before (3.3).
     const std::uint32_t stopping = formatter | Ffcr::stop_on_fl;

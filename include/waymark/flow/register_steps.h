@@ -37,7 +37,8 @@ struct DriverFile {
 
 /// How a component is programmed from any state.
 struct ComponentProgram {
-    std::vector<RegisterStep> enable, disable;
+    /// `release`: what follows when trace and registers were read.
+    std::vector<RegisterStep> enable, disable, release;
     /// The same through Linux's driver, up to enabling; and what its files cannot express, each in words.
     std::vector<DriverFile> driver_files;
     std::vector<std::string> not_in_files;
@@ -55,8 +56,8 @@ public:
 
 /// Makes the accesses. Each takes one cycle, and `cycle` is advanced. Errors: `bad_format`: the port
 /// refuses an access, or a wait has not ended after `most_reads`; the message names the step.
-[[nodiscard]] Status carry_out(std::span<const RegisterStep> steps, RegisterPort& port, std::uint64_t& cycle);
-inline constexpr unsigned most_reads = 100'000;
+[[nodiscard]] Status carry_out(std::span<const RegisterStep> steps, RegisterPort& port, std::uint64_t& cycle,
+                               std::uint64_t most_reads = 100'000);
 
 /// In words: `the register is read-only`.
 [[nodiscard]] std::string_view text_of(AccessResult result);

@@ -33,8 +33,7 @@ struct Component {
     std::string title;     ///< `ETMV4 trace unit`
     std::string variable;  ///< in scripts, for its address: `unit`
     std::optional<std::uint64_t> base{};
-    flow::ComponentProgram program;
-    std::vector<flow::RegisterStep> release{};  ///< after the trace was read
+    flow::ComponentProgram program{};
 };
 
 struct Plan {

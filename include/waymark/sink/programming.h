@@ -23,10 +23,7 @@ struct SinkSetup {
 };
 
 /// Precondition: `setup.check()`. Its `disable` flushes and stops; then the trace is read. `release` follows (4.1).
-struct SinkProgram : flow::ComponentProgram {
-    std::vector<flow::RegisterStep> release;
-};
-[[nodiscard]] SinkProgram program_of(const SinkSetup& setup);
+[[nodiscard]] flow::ComponentProgram program_of(const SinkSetup& setup);
 
 /// One input of a funnel opened, the others closed. `port` is 0 to 7.
 [[nodiscard]] flow::ComponentProgram funnel_program(unsigned port);
