@@ -68,14 +68,15 @@ public:
                 "tracing was on while the memory was copied (EN of MTB_MASTER is 1), so the newest packets may be of "
                 "the "
                 "program that copied it. Stop tracing before the copy.");
-        if (config_.flow && position_) {
-            const auto flow = from_value<MtbFlow>(*config_.flow);
-            if (flow.auto_stop && flow.watermark == position_->pointer && !(master_ && master_->enable))
-                out_.ends = "at the watermark (MTB_FLOW)";
-        }
+        if (stopped_at_watermark()) out_.ends = "at the watermark (MTB_FLOW)";
     }
 
 private:
+    [[nodiscard]] bool stopped_at_watermark() const {
+        if (!config_.flow || !position_) return false;
+        const auto flow = from_value<MtbFlow>(*config_.flow);
+        return flow.auto_stop && flow.watermark == position_->pointer && !(master_ && master_->enable);
+    }
     [[nodiscard]] Bytes buffer() const {
         return dump_.subspan(start_, std::min<std::uint64_t>(size_, dump_.size() - start_));
     }
@@ -144,6 +145,8 @@ private:
     }
     void order_by_pointer() {
         const std::uint64_t next = pointer();
+        // At a watermark that is the size, the pointer turns and tracing stops before anything is overwritten.
+        if (position_->wrap && next == 0 && stopped_at_watermark()) return piece(0, size_);
         if (position_->wrap) {
             piece(next, size_);
             piece(0, next, buffer().size() < size_);

@@ -139,6 +139,10 @@ class Mtb(unittest.TestCase):
         done = run(WAYMARK, "verify", out)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(len(run(WAYMARK, "packets", out, "--format", "tsv").stdout.splitlines()), 33)
+        # The pointer has turned, and nothing was overwritten: the trace begins with the run.
+        shown = run(WAYMARK, "flow", out).stdout + run(WAYMARK, "info", out).stdout
+        self.assertNotIn("the buffer wrapped", shown)
+        self.assertIn("at the watermark", shown)
 
     def test_a_stretch_of_the_run(self):
         out = self.record("stretch", "m33", "--start-at", "fib", "--limit", "100")
