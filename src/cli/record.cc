@@ -22,6 +22,7 @@
 #include "waymark/pipeline/protocols.h"
 #include "waymark/record/flow_recording.h"
 #include "waymark/record/recorded_program.h"
+#include "waymark/record_m/cortex_m.h"
 
 namespace waymark::cli {
 
@@ -45,7 +46,13 @@ struct RecordOptions {
 waymark::Status choose_unit(RecordOptions& options) {
     const bool is_spe = options.unit == "spe", is_dpu = options.unit == "dpu",
                is_cortex_m = CortexMRecordOptions::is_unit(options.unit);
-    const bool aarch64 = record::kind_of(options.flow.program.front()).aarch64;
+    const image::ProgramKind kind = record::kind_of(options.flow.program.front());
+    const bool aarch64 = kind.aarch64;
+    if (options.unit.empty() && !record::machine_of(kind.architecture).empty())
+        return Error{Errc::usage,
+                     fmt::format("{} was built for {}, a Cortex-M: choose --unit mtb (which instructions ran), itm "
+                                 "(messages of software, exceptions, watched variables) or mtb,itm",
+                                 options.flow.program.front(), kind.architecture)};
     const bool is_flow = !is_spe && !is_dpu && !is_cortex_m;
     if (is_flow)
         for (const flow::UnitFactory* const units : pipeline::flow_units())

@@ -179,6 +179,10 @@ class Mtb(unittest.TestCase):
             self.assertIn(words, done.stderr)
         done = run(WAYMARK, "record", "--unit", "mtb", "-o", self.folder / "refused", "--", WAYMARK)
         self.assertEqual(done.returncode, 3, done.stderr)
+        # The units of a Cortex-M are named where none is chosen.
+        done = run(WAYMARK, "record", "-o", self.folder / "refused", "--", self.programs["m0"])
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("--unit mtb", done.stderr)
         kept = self.record("kept", "m0")
         before = (kept / "truth.txt").read_text()
         self.record("kept", "m0", "--start-at", "fault", status=1)
