@@ -16,6 +16,7 @@
 #include "waymark/doctor/dpu_view.h"
 #include "waymark/pipeline/answers_file.h"
 #include "waymark/pipeline/gathered.h"
+#include "waymark/pipeline/message_answers.h"
 
 namespace waymark::capi {
 
@@ -27,7 +28,7 @@ using KeepsOn = std::function<void(std::uint64_t, std::uint64_t)>;
 Result<Answers> of_flow(const wm_capture& capture, const pipeline::FlowAnswersOptions& options,
                         const KeepsOn& keeps_on) {
     WM_ASSIGN_OR_RETURN(const auto selected, capture.session.select({}));
-    return pipeline::flow_answers(
+    return pipeline::trace_answers(
         capture.session, selected, options,
         [&](std::uint64_t bytes, std::optional<std::uint64_t> of) { keeps_on(bytes, of.value_or(0)); },
         [](const pipeline::Report&) {});

@@ -75,12 +75,12 @@ Result<answers::Answers> answers_of(const AnswersOptions& options) {
     pipeline::FlowAnswersOptions wanted = options;
     wanted.workers = workers(options.jobs);
     ProgressLine progress;
-    const auto answers_to = pipeline::has_messages_alone(selected) ? pipeline::message_answers : pipeline::flow_answers;
-    auto answers = answers_to(session, selected, wanted, shown_on(progress), [&](const pipeline::Report& report) {
-        report_read_errors(session, report);
-        const auto filtered = pipeline::filter_note(session, report);
-        if (filtered && !filtered->nothing_passed) say("note", filtered->text);
-    });
+    auto answers =
+        pipeline::trace_answers(session, selected, wanted, shown_on(progress), [&](const pipeline::Report& report) {
+            report_read_errors(session, report);
+            const auto filtered = pipeline::filter_note(session, report);
+            if (filtered && !filtered->nothing_passed) say("note", filtered->text);
+        });
     if (!answers) {
         Error error = std::move(answers.error());
         if (error.code == Errc::not_found && error.message.starts_with("nothing decoded: "))

@@ -208,8 +208,10 @@ private:
         std::size_t i = first;
         for (; i < timeline_.marks.size() && timeline_.marks[i].track == track; ++i) {
             const TimelineMark& m = timeline_.marks[i];
-            emit(m.begin, event::instant, name(m.kind), [&](pbf_writer& e) {
-                if (!m.text.empty()) {
+            // Viewers find events by their names: what software wrote is one.
+            const bool written = m.kind == TimelineMark::Kind::user_data && !m.text.empty();
+            emit(m.begin, event::instant, written ? m.text : name(m.kind), [&](pbf_writer& e) {
+                if (!m.text.empty() && !written) {
                     pbf_writer note(e, event::annotations);
                     note.add_string(annotation::name, "what");
                     note.add_string(annotation::string_value, utf8(m.text));

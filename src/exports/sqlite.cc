@@ -39,6 +39,9 @@ constexpr std::array views{
          "SELECT t.name AS track, s.begin_time, s.end_time, s.end_time - s.begin_time AS length, s.depth,\n"
          "       f.name AS function, s.merged\n"
          "FROM slices s LEFT JOIN tracks t ON t.id = s.track LEFT JOIN functions f ON f.id = s.function"},
+    View{"readings", "values over time with names instead of numbers: watched variables, counters, rates",
+         "SELECT p.time, t.name AS track, s.name, p.value, s.unit\n"
+         "FROM points p JOIN series s ON s.id = p.series LEFT JOIN tracks t ON t.id = s.track"},
 };
 
 constexpr std::array examples{
@@ -52,6 +55,7 @@ constexpr std::array examples{
                  "WHERE kind = 'conditional' AND taken + not_taken > 100 AND (taken = 0 OR not_taken = 0)"},
     ExampleQuery{"which lines never ran", "SELECT * FROM uncovered_lines"},
     ExampleQuery{"what took longest without a break", "SELECT * FROM activity ORDER BY length DESC LIMIT 10"},
+    ExampleQuery{"what software wrote, and when", "SELECT time, sender, what FROM messages WHERE kind = 'user data'"},
     ExampleQuery{"where trace was lost", "SELECT * FROM marks WHERE kind = 'gap' ORDER BY begin_time"},
     ExampleQuery{"what a column means", "SELECT * FROM schema WHERE table_name = 'branches'"},
 };

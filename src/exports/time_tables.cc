@@ -46,6 +46,27 @@ void marks_rows(const Answers& a, const RowSink& sink) {
         put_row(sink, {index(m.track), number(m.begin), number(m.end), Cell(name(m.kind)), words(m.text)});
 }
 
+constexpr std::array messages_columns{
+    Column{"time", integer, "time of the message, in capture.time_unit"},
+    Column{"source", string, "trace source that sent it"},
+    Column{"sender", string,
+           "stimulus port, or master and channel, to which software wrote; of a loss, where it is shown"},
+    Column{"kind", string, "user data: software wrote it; overflow or gap: messages are missing before it"},
+    Column{"what", string, "line of text, or value, or what is missing"},
+};
+void messages_rows(const Answers& a, const RowSink& sink) {
+    using Kind = answers::TimelineMark::Kind;
+    const auto& tracks = a.timeline.tracks;
+    for (const auto& m : a.timeline.marks) {
+        if (m.kind != Kind::user_data && m.kind != Kind::overflow && m.kind != Kind::gap) continue;
+        const answers::Track* const track = m.track < tracks.size() ? &tracks[m.track] : nullptr;
+        const bool below = track != nullptr && track->parent < tracks.size();
+        put_row(sink, {number(m.begin),
+                       track == nullptr ? nothing() : words(below ? tracks[track->parent].name : track->name),
+                       below ? words(track->name) : nothing(), Cell(name(m.kind)), words(m.text)});
+    }
+}
+
 constexpr std::array series_columns{
     Column{"id", integer, "number of the rate or value over time"},
     Column{"name", string, "name of the rate or value"},
@@ -108,6 +129,8 @@ constexpr std::array time_table_list{
     TableInfo{"tracks", "rows of the timeline: cores, threads, tasks", tracks_columns, true, tracks_rows},
     TableInfo{"slices", "what was active when, nested", slices_columns, false, slices_rows},
     TableInfo{"marks", "gaps, exceptions and other moments of the timeline", marks_columns, false, marks_rows},
+    TableInfo{"messages", "what software wrote to the unit, and where that is missing: marks, with names",
+              messages_columns, false, messages_rows},
     TableInfo{"series", "rates and values over time", series_columns, true, series_rows},
     TableInfo{"points", "values of series", points_columns, false, points_rows},
     TableInfo{"exceptions", "exceptions and interrupts, and how long they took", exceptions_columns, false,

@@ -35,7 +35,10 @@ std::uint64_t seconds_since_1970() {
 Result<ExportReport> write(const Format& format, const answers::Answers& a, const WriteOptions& options,
                            ByteSink& sink) {
     const std::string_view name = format.name;
-    if (answers::of_messages(a))
+    const bool of_time = name == "perfetto" || name == "firefox" || name == "speedscope";
+    const answers::Timeline& timeline = a.timeline;
+    const bool any_time = !timeline.slices.empty() || !timeline.marks.empty() || !timeline.series.empty();
+    if (answers::of_messages(a) && !(of_time && any_time))
         return Error{Errc::not_found, fmt::format("{}: messages do not show which code ran, and --to {} needs {}; "
                                                   "waymark messages lists them",
                                                   a.capture, name, format.needs)};

@@ -21,6 +21,8 @@ using protocol::CaptureFinding;
 using protocol::Stretch;
 using protocol::Survey;
 
+std::string comparator_name(std::size_t number) { return fmt::format("DWT_COMP{}", number); }
+
 /// What a survey of packets says of ITM alone.
 class More {
 public:
@@ -82,7 +84,14 @@ public:
         // The prescaler counts only with the asynchronous clock.
         r.asynchronous_clock = config_.prescaler != 1;
         r.prescaler = static_cast<std::uint8_t>(std::countr_zero(unsigned{config_.prescaler}) / 2);
-        return {register_value(r)};
+        std::vector<RegisterValue> out{register_value(r)};
+        for (std::size_t n = 0; n < config_.watched.size(); ++n)
+            if (const auto& address = config_.watched[n]) out.push_back({comparator_name(n), *address});
+        return out;
+    }
+    [[nodiscard]] std::optional<std::uint64_t> watched(std::uint32_t comparator) const override {
+        if (comparator >= config_.watched.size()) return std::nullopt;
+        return config_.watched[comparator];
     }
     [[nodiscard]] std::vector<protocol::Setting> settings() const override {
         return {{"timestamp_prescaler", std::uint64_t{config_.prescaler}}};
@@ -155,6 +164,9 @@ public:
                 source.name,
                 source.from_command_line ? "Add --register ITMTCR=VALUE." : "Add 'ITMTCR=VALUE' to its [regs]."));
         }
+        for (std::size_t n = 0; n < config.watched.size(); ++n)
+            if (const RegisterValue* value = find_register(source.registers, comparator_name(n)))
+                config.watched[n] = static_cast<std::uint32_t>(value->value);
         out.configuration = configuration(config);
         return out;
     }

@@ -3,42 +3,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "line.h"
 #include "waymark/core/utf8.h"
 #include "waymark/flow/troubles.h"
+#include "waymark/pipeline/message_text.h"
 
 namespace waymark::listing {
 
 namespace {
 
+using pipeline::sender_of;
+using pipeline::text_of;
+using pipeline::variable_of;
+using pipeline::words_of;
 using protocol::Message;
 using protocol::MessageKind;
-
-constexpr std::size_t longest_line = 4096;
-constexpr std::size_t most_lines = 4096;  // that are not complete yet
-
-/// Of those that an STM sends as a write, only these have a name.
-bool is_hardware_event(const Message& m) { return m.master && !m.name.empty(); }
-
-/// The bytes of a write, the lowest first; empty: some are no text.
-std::string text_of(const Message& m) {
-    std::string out;
-    // A hardware event is a number.
-    if (m.kind != MessageKind::text || is_hardware_event(m)) return out;
-    for (unsigned i = 0; i < m.value_bytes; ++i) {
-        const auto byte = static_cast<unsigned char>(*m.value >> 8 * i);
-        // A part of a character in UTF-8 comes alone.
-        const bool is_text = (byte >= 0x20 && byte < 0x7f) || byte == '\t' || byte == '\n' || byte == '\r' ||
-                             (byte >= 0x80 && m.value_bytes == 1);
-        if (!is_text) return {};
-        out += static_cast<char>(byte);
-    }
-    return out;
-}
 
 std::string_view late_word(const Message& m) {
     return m.timestamp_late && m.message_late ? "both"
@@ -47,66 +30,9 @@ std::string_view late_word(const Message& m) {
                                               : "";
 }
 
-std::string value_text(const Message& m) {
-    return m.value ? fmt::format("{:#0{}x}", *m.value, 2 + 2 * m.value_bytes) : std::string();
-}
-
-/// `port 0`; of a unit with masters `64:3`, master and channel, or `?:?` if neither is known (a port that is not known
-/// has a name). Of other kinds, the kind.
-std::string sender(const Message& m) {
-    const auto number = [](const std::optional<std::uint32_t>& n) { return n ? std::to_string(*n) : std::string("?"); };
-    if (m.kind != MessageKind::text && m.kind != MessageKind::record) return std::string(name(m.kind));
-    return m.master || m.channel || (!m.port && m.name.empty()) ? number(m.master) + ":" + number(m.channel)
-                                                                : "port " + number(m.port);
-}
-
-/// `INFO user/1: text at main.c:7`, on one line.
-std::string record_words(const protocol::Record& r) {
-    std::string out = r.severity;
-    const std::string& of = !r.client.empty() ? r.client : r.guid;
-    if (!of.empty()) out += (out.empty() ? "" : " ") + of + (r.unit ? fmt::format("/{}", *r.unit) : std::string());
-    std::string text = r.text;
-    while (text.ends_with('\n') || text.ends_with('\r') || text.ends_with('\0')) text.pop_back();
-    out += (out.empty() ? "" : ": ") + text;
-    if (!r.location.empty()) out += " at " + r.location;
-    if (!r.problem.empty()) out += " (" + r.problem + ")";
-    return one_line(out);
-}
-
-/// What a message says, in words.
-std::string words_of(const Message& m) {
-    switch (m.kind) {
-        case MessageKind::text: return (is_hardware_event(m) ? m.name + " " : "") + value_text(m);
-        case MessageKind::sample: return m.pc ? fmt::format("PC {:#010x}", *m.pc) : m.name;
-        case MessageKind::exception: return fmt::format("{} {}", m.name, name(m.change));
-        case MessageKind::access: {
-            std::string out = fmt::format("comparator {}:", *m.comparator);
-            if (m.address)
-                out +=
-                    fmt::format(" address {}{:0{}x}", m.address_bits < 32 ? "…" : "0x", *m.address, m.address_bits / 4);
-            if (m.value) out += fmt::format(" {} {}", name(m.direction), value_text(m));
-            if (m.pc) out += fmt::format(" at PC {:#010x}", *m.pc);
-            if (!m.name.empty()) out += " " + m.name;
-            return out;
-        }
-        case MessageKind::counters: return m.name + " wrapped";
-        case MessageKind::time: return fmt::format("global time {}", *m.value);
-        case MessageKind::overflow:
-            return "messages " + m.name + (m.name.empty() ? "were" : " were") + " lost before this one";
-        case MessageKind::flag: return "end of a message";
-        case MessageKind::trigger: return value_text(m);
-        case MessageKind::record: return record_words(*m.record);
-        case MessageKind::frequency: return fmt::format("timestamps count at {} Hz", grouped(*m.value));
-        case MessageKind::reserved:
-            return m.number ? fmt::format("discriminator {}: {}", *m.number, value_text(m)) : m.name;
-        case MessageKind::damage: return fmt::format("{}: {}", counted(m.at.bytes, "byte"), m.name);
-    }
-    return {};
-}
-
 template <class Row>
-void write_message(Row out, const Message& m, std::string_view source, std::string_view buffer, std::uint64_t offset,
-                   bool records) {
+void write_message(Row out, const Message& m, std::string_view source, std::string_view variable,
+                   std::string_view buffer, std::uint64_t offset, bool records) {
     const protocol::Record* const r = m.record.get();
     const std::string text = r != nullptr ? r->text : m.value ? text_of(m) : std::string();
     out.always("source", source);
@@ -129,6 +55,7 @@ void write_message(Row out, const Message& m, std::string_view source, std::stri
     out.hex("address", m.address.has_value(), m.address.value_or(0));
     out.number("address_bits", m.address.has_value(), m.address_bits);
     out.number("comparator", m.comparator.has_value(), m.comparator.value_or(0));
+    out.text("variable", !variable.empty(), variable);
     out.word("access", m.direction != Message::Direction::unknown, name(m.direction));
     out.number("number", m.number.has_value(), m.number.value_or(0));
     out.word("change", m.change != Message::Change::none, name(m.change));
@@ -171,7 +98,7 @@ public:
     Lines(TextSink& out, LineFormat format, const MessageChoice& choice, const std::optional<RecordChoice>& how)
         : records(how), out_(out), format_(format), choice_(choice) {
         if (format == LineFormat::tsv)
-            put_header(out, [&](HeaderRow row) { write_message(row, {}, {}, {}, 0, how.has_value()); });
+            put_header(out, [&](HeaderRow row) { write_message(row, {}, {}, {}, {}, 0, how.has_value()); });
     }
     /// Counts it; true: it is listed.
     bool met(const Message& m) {
@@ -189,11 +116,12 @@ public:
     void put(const Message& m, const pipeline::StreamInfo& stream, std::uint64_t offset) {
         NoSame none;
         row_.clear();
-        const std::string source = stream.source.id_text();
+        const std::string source = stream.source.id_text(), variable = variable_of(m, stream.source);
         if (format_ == LineFormat::tsv)
-            write_message(TsvRow(row_, nullptr, none), m, source, stream.buffer.name, offset, records.has_value());
+            write_message(TsvRow(row_, nullptr, none), m, source, variable, stream.buffer.name, offset,
+                          records.has_value());
         else
-            write_message(JsonRow(row_, none), m, source, stream.buffer.name, offset, records.has_value());
+            write_message(JsonRow(row_, none), m, source, variable, stream.buffer.name, offset, records.has_value());
         out_.write(row_.view());
     }
     void put_text(const Message& m, const pipeline::StreamInfo& stream, std::string_view words) {
@@ -206,12 +134,13 @@ public:
         }
         const std::optional<std::uint64_t>& when = m.cycles ? m.cycles : m.timestamp;
         const std::string time = when ? fmt::format("{}{}", m.at_least ? ">=" : "", *when) : std::string("-");
-        put_line(out_, "{}", trimmed(fmt::format("{:>16}  {:<9} {}", time, sender(m), words)));
+        put_line(out_, "{}", trimmed(fmt::format("{:>16}  {:<9} {}", time, sender_of(m), words)));
     }
     [[nodiscard]] LineFormat format() const { return format_; }
 
     MessagesListed listed;
     const std::optional<RecordChoice> records;
+    std::vector<protocol::HeldMessages*> held;  // readers of the streams that are being listed
 
 private:
     TextSink& out_;
@@ -233,13 +162,16 @@ public:
             to = records_.get();
         }
         reader_ = source.messages(*to);
+        if (auto* const held = dynamic_cast<protocol::HeldMessages*>(reader_.get()); held != nullptr)
+            lines_.held.push_back(held);
     }
     void feed(Bytes bytes) override { reader_->feed(bytes); }
     void reset(GapReason why) override { reader_->reset(why); }
     void finish() override {
+        std::erase(lines_.held, dynamic_cast<protocol::HeldMessages*>(reader_.get()));
         reader_->finish();
         if (records_) records_->finish();
-        end_lines();
+        open_.finish();
     }
     void flush() override {}
     [[nodiscard]] std::array<Offset, 2> pending() const override {
@@ -248,19 +180,11 @@ public:
         return out;
     }
     /// Places of all messages that are still open are asked for later.
-    [[nodiscard]] std::optional<Offset> held_from() const override {
-        return records_ ? records_->first_open() : std::nullopt;
-    }
+    [[nodiscard]] std::optional<Offset> held_from() const override { return pending()[0]; }
     [[nodiscard]] bool amid_packet() override { return reader_->amid_packet(); }
     [[nodiscard]] const flow::Troubles& troubles() const { return troubles_; }
 
 private:
-    using Place = std::pair<std::uint32_t, std::uint32_t>;  // master and channel, or 0 and the port
-    struct Line {
-        Message first;
-        std::string text;
-    };
-
     void message(const Message& m) override {
         const std::uint64_t offset = stream_.offsets.capture(m.at.first).value;
         if (m.kind == MessageKind::damage)
@@ -272,25 +196,8 @@ private:
             if (wanted) lines_.put(m, stream_, offset);
             return;
         }
-        // A line does not go on across what was lost.
-        if (m.kind == MessageKind::damage || m.kind == MessageKind::overflow) end_lines();
-        const std::string text = text_of(m);
-        const std::optional<Place> place = place_of(m);
-        if (place && text.empty()) end_line(*place);
-        if (!wanted) return;
-        if (place && !text.empty()) {
-            add(m, *place, text);
-            if (m.marked) end_line(*place);
-        } else {
-            lines_.put_text(m, stream_, words_of(m));
-        }
-    }
-    /// Where a line is written; nothing if that is not known.
-    static std::optional<Place> place_of(const Message& m) {
-        if (m.kind != MessageKind::text && m.kind != MessageKind::flag) return {};
-        if (m.port) return Place{0, *m.port};
-        if (m.master && m.channel) return Place{*m.master, *m.channel};
-        return {};
+        const bool in_line = open_.take(m, wanted);
+        if (wanted && !in_line) lines_.put_text(m, stream_, words_of(m, variable_of(m, stream_.source)));
     }
     void count(const Message& m, std::uint64_t offset) {
         for (unsigned reason = 0; reason < gap_reasons; ++reason)
@@ -300,35 +207,12 @@ private:
                 gap.bytes += m.at.bytes;
             }
     }
-    void add(const Message& m, const Place& place, const std::string& text) {
-        for (const char c : text) {
-            if (const auto at = open_.find(place); at != open_.end() && at->second.text.size() >= longest_line)
-                end_line(place);
-            if (!open_.contains(place) && open_.size() == most_lines) end_line(open_.begin()->first);
-            Line& line = open_.try_emplace(place, Line{m, {}}).first->second;
-            if (c == '\n')
-                end_line(place);
-            else
-                line.text += c;
-        }
-    }
-    void end_line(const Place& place) {
-        const auto at = open_.find(place);
-        if (at == open_.end()) return;
-        Line line = std::move(at->second);
-        open_.erase(at);
-        while (line.text.ends_with('\r')) line.text.pop_back();
-        lines_.put_text(line.first, stream_, line.text);
-    }
-    void end_lines() {
-        while (!open_.empty()) end_line(open_.begin()->first);
-    }
-
     Lines& lines_;
     const pipeline::StreamInfo stream_;
     std::unique_ptr<syst::Records> records_;
     std::unique_ptr<protocol::Reader> reader_;
-    std::map<Place, Line> open_;
+    pipeline::MessageLines open_{
+        [this](const pipeline::MessageLines::Line& line) { lines_.put_text(line.first, stream_, line.text); }};
     flow::Troubles troubles_;
 };
 
@@ -341,6 +225,10 @@ std::unique_ptr<pipeline::Consumer> MessageListing::of(const pipeline::StreamInf
     const auto* const source = protocol::message_source(stream.source.configuration.get());
     if (source == nullptr) return nullptr;
     return std::make_unique<Source>(*lines_, stream, *source);
+}
+
+void MessageListing::deliver_held() {
+    for (protocol::HeldMessages* const each : lines_->held) each->deliver_held();
 }
 
 MessagesListed MessageListing::listed() const { return lines_->listed; }

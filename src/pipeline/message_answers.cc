@@ -15,6 +15,7 @@
 #include <tuple>
 #include <utility>
 
+#include "message_timeline.h"
 #include "waymark/analysis/time_samples.h"
 #include "waymark/answers/parts.h"
 #include "waymark/core/numbers.h"
@@ -115,17 +116,27 @@ struct Watched {
 /// What the messages of one source in one buffer say together. Memory is bounded by places of code, not by messages.
 class Gathered final : public Consumer, private protocol::MessageListener {
 public:
-    Gathered(const StreamInfo& stream, const protocol::MessageSource& from)
-        : source(stream.source), buffer(stream.buffer.name), offsets_(stream.offsets), reader_(from.messages(*this)) {}
+    Gathered(const StreamInfo& stream, const protocol::MessageSource& from, const FlowAnswersOptions& options)
+        : source(stream.source),
+          buffer(stream.buffer.name),
+          clock(from.clock()),
+          offsets_(stream.offsets),
+          reader_(from.messages(*this)) {
+        if (options.timeline) timeline.emplace(stream.source, options.most_slices);
+    }
     void feed(Bytes bytes) override { reader_->feed(bytes); }
     void reset(GapReason why) override { reader_->reset(why); }
-    void finish() override { reader_->finish(); }
+    void finish() override {
+        reader_->finish();
+        if (timeline) timeline->finish();
+    }
     void flush() override {}
     [[nodiscard]] std::array<Offset, 2> pending() const override { return reader_->pending(); }
     [[nodiscard]] bool amid_packet() override { return reader_->amid_packet(); }
 
     const Source& source;
-    const std::string buffer;
+    const std::string buffer, clock;
+    std::optional<MessageTimeline> timeline;
     analysis::PcSamples samples;
     std::uint64_t messages = 0, unconfirmed = 0, timed = 0, left_out = 0;
     std::optional<std::uint64_t> last_cycles{};
@@ -141,6 +152,7 @@ private:
     static constexpr std::size_t most_places = std::size_t{1} << 20, most_addresses = 8, most_channels = 65536;
 
     void message(const Message& m) override {
+        if (timeline) timeline->see(m);
         if (m.kind == MessageKind::damage) {
             handlers.lose();
             return damage(m);
@@ -299,6 +311,56 @@ answers::Table counters_table(const Streams& streams) {
     return out;
 }
 
+/// Puts on the timeline what has a time by one clock; what does not is named in the health.
+void add_timeline(Answers& out, const Streams& streams) {
+    const auto note = [&](std::string what, std::string todo = {}) {
+        out.health.push_back({Finding::Severity::note, std::move(what), std::move(todo), {}});
+    };
+    const Gathered* most = nullptr;
+    bool timed = false;
+    for (const Gathered* s : streams) {
+        if (!s->timeline || s->timeline->empty()) continue;
+        const auto key = [](const Gathered& g) { return std::pair(g.timeline->timed(), g.timeline->messages()); };
+        if (most == nullptr || key(*s) > key(*most)) most = s;
+        timed |= s->timeline->timed();
+    }
+    if (most == nullptr) return;
+    answers::TimeAxis& axis = out.timeline.axis;
+    axis.unit = !timed ? "messages" : most->clock == "cycles" ? "cycles" : "ticks";
+    axis.note = timed ? "by timestamps of the unit; a message without one is at the time of the one before"
+                      : "in the order of messages, which have no timestamps";
+    if (axis.unit == "ticks") axis.ticks_per_second = most->timeline->ticks_per_second();
+    answers::SyntheticTable functions(out);
+    std::size_t shown = 0;
+    std::uint64_t left_out = 0;
+    for (const Gathered* s : streams) {
+        if (!s->timeline || s->timeline->empty()) continue;
+        const bool same = !timed || (s->timeline->timed() && s->clock == most->clock &&
+                                     s->timeline->ticks_per_second() == most->timeline->ticks_per_second());
+        if (!same) {
+            note(fmt::format("source {}: it is not on the timeline: its messages have {}", s->source.label(),
+                             s->timeline->timed() ? "another clock" : "no timestamps"),
+                 "--source ID shows one.");
+            continue;
+        }
+        ++shown;
+        left_out += s->timeline->left_out();
+        const bool several_buffers = std::any_of(streams.begin(), streams.end(), [s](const Gathered* other) {
+            return other != s && &other->source == &s->source;
+        });
+        s->timeline->add_to(out.timeline, functions,
+                            several_buffers ? fmt::format("{}, {}", s->source.name, s->buffer) : s->source.name,
+                            !timed);
+    }
+    if (shown > 1)
+        axis.note +=
+            "; nothing relates the clocks of different sources or buffers, each of which begins at its own zero";
+    if (left_out != 0)
+        note(fmt::format("The timeline is full: {} not on it. It shows the begin of what was sent.",
+                         counted(left_out, "message, value or handler is", "messages, values and handlers are")),
+             "waymark messages lists all.");
+}
+
 void add_health(Answers& out, const Session& session, const Report& report, const Streams& streams) {
     using enum Finding::Severity;
     const auto add = [&](Finding::Severity severity, std::string what, std::string todo = {}) {
@@ -385,10 +447,10 @@ Result<Answers> message_answers(const Session& session, const std::vector<const 
                  [](const Source* source) { return has_messages(*source); });
     const Report report = run(
         session, sources,
-        [](const StreamInfo& stream) -> std::unique_ptr<Consumer> {
+        [&options](const StreamInfo& stream) -> std::unique_ptr<Consumer> {
             const auto* const source = protocol::message_source(stream.source.configuration.get());
             if (source == nullptr) return nullptr;
-            return std::make_unique<Gathered>(stream, *source);
+            return std::make_unique<Gathered>(stream, *source, options);
         },
         progress);
     if (read) read(report);
@@ -441,6 +503,8 @@ Result<Answers> message_answers(const Session& session, const std::vector<const 
          std::array{ports_table(streams), channels_table(streams), watched_table(streams), counters_table(streams)})
         if (!table.empty()) out.tables.push_back(std::move(table));
 
+    add_timeline(out, streams);
+
     out.summary = {{"sources", std::to_string(streams.size())},
                    {"messages", std::to_string(messages)},
                    {"samples", std::to_string(samples.all())}};
@@ -455,6 +519,32 @@ Result<Answers> message_answers(const Session& session, const std::vector<const 
                               "Samples of several sources are added up, by address.",
                               "--source ID shows one.",
                               {}});
+    answers::sort_findings(out);
+    return out;
+}
+
+Result<Answers> trace_answers(const Session& session, const std::vector<const Source*>& selected,
+                              const FlowAnswersOptions& options, const Progress& progress,
+                              const std::function<void(const Report&)>& read) {
+    if (has_messages_alone(selected)) return message_answers(session, selected, options, progress, read);
+    WM_ASSIGN_OR_RETURN(Answers out, flow_answers(session, selected, options, progress, read));
+    // Ranges alone are for compilers.
+    const bool only_ranges = !options.calls && !options.timeline && !options.instructions;
+    if (only_ranges || std::none_of(selected.begin(), selected.end(), [](const Source* s) { return has_messages(*s); }))
+        return out;
+    FlowAnswersOptions how = options;
+    how.timeline = false;
+    Result<Answers> messages = message_answers(session, selected, how, progress, {});
+    // A source without a message has nothing to add.
+    if (!messages) return out;
+    std::move(messages->tables.begin(), messages->tables.end(), std::back_inserter(out.tables));
+    if (options.timeline)
+        out.health.push_back(
+            {Finding::Severity::note,
+             "Messages are in tables, and not on the timeline, which is of program flow: nothing relates "
+             "the clocks of the two.",
+             "--source ID of the source with messages shows their timeline.",
+             {}});
     answers::sort_findings(out);
     return out;
 }

@@ -93,10 +93,13 @@ PageSection timeline_section(const Answers& answers, Limit most_slices, bool is_
     }
     const std::size_t most_marks = std::max<Limit>(100, most_slices / 4);
     const auto marks = greatest(timeline.marks.size(), most_marks, [&](std::size_t a, std::size_t b) {
-        // Lost flow first: it says how far to trust the rest.
+        // Lost flow first: it says how far to trust the rest. What software wrote is nowhere else.
         const TimelineMark &one = timeline.marks[a], &other = timeline.marks[b];
-        const bool gap = one.kind == TimelineMark::Kind::gap, other_gap = other.kind == TimelineMark::Kind::gap;
-        return gap != other_gap ? gap : one.end - one.begin > other.end - other.begin;
+        const auto rank = [](const TimelineMark& m) {
+            return m.kind == TimelineMark::Kind::gap ? 2 : m.kind == TimelineMark::Kind::user_data ? 1 : 0;
+        };
+        if (rank(one) != rank(other)) return rank(one) > rank(other);
+        return one.end - one.begin > other.end - other.begin;
     });
 
     Json json;

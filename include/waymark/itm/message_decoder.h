@@ -19,7 +19,7 @@ namespace waymark::itm {
 /// `CPI, SLEEP`, by the bits of an event counter packet.
 [[nodiscard]] std::string counter_names(std::uint32_t bits);
 
-class MessageDecoder final : public protocol::Reader {
+class MessageDecoder final : public protocol::Reader, public protocol::HeldMessages {
 public:
     /// Messages that wait for a timestamp; of more, the oldest are delivered without a time.
     static constexpr std::size_t most_held = 4096;
@@ -29,6 +29,7 @@ public:
     void feed(Bytes bytes) override { parser_.feed(bytes); }
     void reset(GapReason why) override;
     void finish() override;
+    void deliver_held() override { release(); }
     [[nodiscard]] std::array<Offset, 2> pending() const override;
     [[nodiscard]] bool amid_packet() const override { return parser_.amid_packet(); }
 

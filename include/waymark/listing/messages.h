@@ -54,6 +54,8 @@ public:
     /// Takes the bytes of one source in one buffer; null: the source has no messages. It ends before this object, and
     /// before what `stream` refers to.
     [[nodiscard]] std::unique_ptr<pipeline::Consumer> of(const pipeline::StreamInfo& stream);
+    /// Lists the messages whose time is not known yet, without one: for streams that are listed while they come.
+    void deliver_held();
     [[nodiscard]] MessagesListed listed() const;
     /// What was lost of each stream that was listed, in the report's order.
     [[nodiscard]] static std::vector<pipeline::Damage> damage_in(const pipeline::Report& report);

@@ -26,4 +26,10 @@ namespace waymark::pipeline {
                                                        const FlowAnswersOptions& options, const Progress& progress,
                                                        const std::function<void(const Report&)>& read);
 
+/// If a selected source has flow: flow_answers, with tables of the messages of the other sources. Else message_answers.
+/// Takes the arguments of flow_answers, and gives its errors.
+[[nodiscard]] Result<answers::Answers> trace_answers(const Session& session, const std::vector<const Source*>& selected,
+                                                     const FlowAnswersOptions& options, const Progress& progress,
+                                                     const std::function<void(const Report&)>& read);
+
 }  // namespace waymark::pipeline

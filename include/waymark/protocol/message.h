@@ -2,6 +2,7 @@
 /// to watched addresses, counters. The same for every protocol that has such; see MessageSource.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -78,6 +79,9 @@ struct Message {
 
     friend bool operator==(const Message&, const Message&) = default;
 };
+/// What a message says and when, as numbers, without where it lies and how sure that is: for comparisons of messages of
+/// one stream. 0 stands for what it does not say.
+[[nodiscard]] std::array<std::uint64_t, 14> contents(const Message& message);
 [[nodiscard]] std::string_view name(Message::Change change);
 [[nodiscard]] std::string_view name(Message::Direction direction);
 
@@ -88,12 +92,24 @@ public:
     virtual void message(const Message& message) = 0;
 };
 
+/// A Reader that holds messages back until their time is known is one of these too.
+class HeldMessages {
+public:
+    virtual ~HeldMessages() = default;
+    /// Nothing more may come for long: delivers them without a time.
+    virtual void deliver_held() = 0;
+};
+
 /// A Configuration of a protocol with messages is one of these too.
 class MessageSource {
 public:
     virtual ~MessageSource() = default;
     /// What the times of its messages are: `Message::cycles` or `Message::timestamp`.
     [[nodiscard]] virtual std::string_view clock() const { return "cycles"; }
+    /// The address that a comparator watches, by its register; nothing: it is not known.
+    [[nodiscard]] virtual std::optional<std::uint64_t> watched([[maybe_unused]] std::uint32_t comparator) const {
+        return std::nullopt;
+    }
     /// `listener` is borrowed and must outlive the reader. The reader may hold messages back until their time is known;
     /// its `pending` covers them.
     [[nodiscard]] virtual std::unique_ptr<Reader> messages(MessageListener& listener) const = 0;

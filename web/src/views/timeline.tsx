@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { drawn, extremes, sliceAt } from "../data/lod";
-import { lowerBound } from "../data/search";
+import { lowerBound, matcher } from "../data/search";
 import { inOrder, matchedSlices, nextOf } from "../data/matches";
 import { markKinds, type Timeline } from "../data/model";
 import { begin, canvasFont, fitting, labelFont, useFrame, useSize } from "../ui/canvas";
@@ -157,6 +157,14 @@ function View({ report, timeline, place, keep, go }: ViewProps & { timeline: Tim
     const matches = useMemo(() => matchedSlices(timeline, report.head.functions.name, query), [timeline, query]);
     const matched = useMemo(() => (matches ? inOrder(timeline, matches, (track) => rows.some((r) => r.track === track)) : []), [timeline, matches, rows]);
     const matchAt = matched.indexOf(selected);
+    // What software wrote is searched too.
+    const written = useMemo(() => marks.kind.map((_, m) => m).filter((m) => marks.kind[m] === MarkKind.userData), [timeline]);
+    const hits = useMemo(() => {
+        const is = matcher(query);
+        return is && new Set(written.filter((m) => is(texts[marks.text[m]!] ?? "")));
+    }, [query]);
+    const searchNote = !matches ? "" : [matchAt >= 0 ? `${grouped(matchAt + 1)} of ${counted(matched.length, "slice")}` : counted(matched.length, "slice"),
+        hits && written.length > 0 ? counted(hits.size, "message") : ""].filter(Boolean).join(", ");
 
     // The activity in each of a fixed number of ranges, by track and call depth, for the overview.
     const density = useMemo(() => {
@@ -335,15 +343,23 @@ function View({ report, timeline, place, keep, go }: ViewProps & { timeline: Tim
             const m = row.marks[k]!;
             if (marks.begin[m]! > to) break;
             const mx = x(marks.begin[m]!);
-            if (mx - last < 2) continue;
+            if (mx - last < 2 && !hits?.has(m)) continue;
             last = mx;
-            drawMark(c, marks.kind[m]!, mx, y, palette);
+            drawMark(c, marks.kind[m]!, mx, y, palette, hits?.has(m) === true);
+            // What was written is shown where there is room before the next mark.
+            const next = row.marks[k + 1];
+            const room = (next === undefined ? size.width : Math.min(size.width, x(marks.begin[next]!))) - mx - 12;
+            if (marks.kind[m] !== MarkKind.userData || mx < left || room < 24) continue;
+            c.font = labelFont;
+            c.fillStyle = palette.ink;
+            c.fillText(fitting(c, texts[marks.text[m]!] ?? "", room, shortened), mx + 7, y + 6);
+            c.font = canvasFont;
         }
         row.series.forEach((s, k) => drawSeries(c, s, lanesTop + row.depths * laneHeight + k * seriesHeight, palette, from, to));
     };
 
-    const drawMark = (c: CanvasRenderingContext2D, kind: number, x: number, y: number, palette: Colors) => {
-        c.fillStyle = kind === MarkKind.exception ? palette.exception : palette.accent;
+    const drawMark = (c: CanvasRenderingContext2D, kind: number, x: number, y: number, palette: Colors, match: boolean) => {
+        c.fillStyle = match ? palette.match : kind === MarkKind.exception ? palette.exception : palette.accent;
         c.beginPath();
         if (kind === MarkKind.exception) {
             c.moveTo(x - 4, y + 1);
@@ -460,7 +476,7 @@ function View({ report, timeline, place, keep, go }: ViewProps & { timeline: Tim
         if (!narrow) c.fillText("all of it", 6, h / 2);
     };
 
-    useEffect(draw, [size.width, size.height, rows, matches, selected, theme, asTable, place.range]);
+    useEffect(draw, [size.width, size.height, rows, matches, hits, selected, theme, asTable, place.range]);
     useEffect(() => () => cancelAnimationFrame(motion.current), []);
 
     const bounded = (from: number, to: number) => {
@@ -648,8 +664,8 @@ function View({ report, timeline, place, keep, go }: ViewProps & { timeline: Tim
         <>
             <ViewHead title="Timeline" note={[axis.note, axis.uncertainty > 0 ? `Places of 95 % of what ran are off by at most ${time(axis.uncertainty)}.` : "",
                 timeline.part.resolution > 0 ? `Calls shorter than ${time(timeline.part.resolution)} are merged; a larger --max-size shows more.` : ""].filter(Boolean).join(" ")}>
-                <Search label="Search functions" value={query} onInput={setQuery} title="caller > function finds calls below a caller."
-                    note={!matches ? "" : matchAt >= 0 ? `${grouped(matchAt + 1)} of ${counted(matched.length, "slice")}` : counted(matched.length, "slice")}
+                <Search label={written.length > 0 ? "Search functions and messages" : "Search functions"} value={query} onInput={setQuery} title="caller > function finds calls below a caller."
+                    note={searchNote}
                     next={(step) => choose(nextOf(timeline, matched, selected, goal.current.from, step))} />
                 {matched.length > 0 && (
                     <div class="segments" role="group" aria-label="Matches">
