@@ -129,6 +129,11 @@ void Output::flush() {
     buffer_.append(rest.data(), rest.data() + rest.size());
 }
 
+void Output::write_now() {
+    flush();
+    if (error_ == 0 && std::fflush(file_) != 0) error_ = errno;
+}
+
 void Output::write_through(std::string_view text) {
     if (file_ == stdout && wrap_columns() != 0) {
         buffer_.append(text.data(), text.data() + text.size());

@@ -98,6 +98,8 @@ public:
     void write(std::string_view text) override;
     /// The bytes as they are: for files that are no text in a terminal.
     void write_exactly(std::string_view bytes) { append(bytes); }
+    /// What was written so far is there for readers, which standard output may be piped to.
+    void write_now();
     /// It goes to a terminal that shows colours, and the environment variable NO_COLOR does not ask for none.
     [[nodiscard]] bool colours() const;
     /// The width of the terminal it goes to; 0 if it goes to none.

@@ -1,17 +1,28 @@
 /// `waymark messages`: what units tell that trace no program flow.
+#include <poll.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "commands.h"
+#include "live_stream.h"
 #include "options.h"
+#include "terminal.h"
 #include "trouble.h"
 #include "waymark/capture/byte_stream.h"
+#include "waymark/core/file_error.h"
 #include "waymark/core/utf8.h"
 #include "waymark/listing/messages.h"
 #include "waymark/pipeline/diagnosis.h"
 #include "waymark/pipeline/message_answers.h"
+#include "waymark/pipeline/piece_reader.h"
 #include "waymark/syst/records.h"
 
 namespace waymark::cli {
@@ -27,7 +38,7 @@ struct MessageOptions {
     std::vector<std::uint32_t> ports, masters, channels;
     std::string layout, client;
     std::vector<std::string> catalogs;
-    bool strict = false;
+    bool strict = false, follow = false;
 };
 
 constexpr const char* all_kinds = "all";
@@ -101,7 +112,79 @@ Result<std::optional<listing::RecordChoice>> records_of(const MessageOptions& op
     return out;
 }
 
-ExitStatus run_messages(const MessageOptions& options) {
+volatile std::sig_atomic_t follow_over = 0;
+extern "C" void end_following(int) { follow_over = 1; }
+
+/// Until it ends, SIGINT and SIGTERM only say that nothing more is to be followed, so that what came is listed.
+class Following {
+public:
+    Following() {
+        struct sigaction action {};
+        action.sa_handler = end_following;
+        sigemptyset(&action.sa_mask);
+        for (std::size_t i = 0; i < signals.size(); ++i) sigaction(signals[i], &action, &before_[i]);
+    }
+    ~Following() {
+        for (std::size_t i = 0; i < signals.size(); ++i) sigaction(signals[i], &before_[i], nullptr);
+    }
+    Following(const Following&) = delete;
+    Following& operator=(const Following&) = delete;
+
+    [[nodiscard]] static bool over() { return follow_over != 0; }
+    /// Waits for the file's first byte.
+    static void wait_for(const std::string& path) {
+        constexpr int milliseconds = 50;
+        std::error_code none;
+        while (!over() && std::filesystem::is_regular_file(path, none) && std::filesystem::file_size(path, none) == 0)
+            ::poll(nullptr, 0, milliseconds);
+    }
+
+private:
+    static constexpr std::array<int, 2> signals{SIGINT, SIGTERM};
+    std::array<struct sigaction, 2> before_{};
+};
+
+/// Lists what comes until the stream ends or a signal does.
+pipeline::Report list_live(const pipeline::Session& session, const std::vector<const pipeline::Source*>& sources,
+                           listing::MessageListing& messages, Output& out) {
+    const auto open = [&](const capture::Buffer& buffer) -> Result<std::unique_ptr<capture::ByteStream>> {
+        if (buffer.container != nullptr || buffer.files.size() != 1)
+            return Error{Errc::usage,
+                         fmt::format("buffer '{}': it is no single file, and --follow reads one", buffer.name)};
+        return follow_bytes(buffer.files.front(), {Following::over, [&] {
+                                                       messages.deliver_held();
+                                                       out.write_now();
+                                                   }});
+    };
+    pipeline::PieceReader reader(
+        session, sources, [&](const pipeline::StreamInfo& stream) { return messages.of(stream); }, open, nullptr, true);
+    while (reader.step()) out.write_now();
+    return reader.report();
+}
+
+/// `tcp:PORT` becomes standard input. False: the capture has another name.
+Result<bool> connect_input(MessageOptions& options) {
+    WM_ASSIGN_OR_RETURN(const auto address, tcp_address(options.input.capture));
+    if (!address) return false;
+    if (!options.follow) return Error{Errc::usage, options.input.capture + ": a TCP port is read with --follow"};
+    WM_ASSIGN_OR_RETURN(const int descriptor, connect_to(*address));
+    if (::dup2(descriptor, STDIN_FILENO) < 0)
+        return Error{Errc::unreadable, fmt::format("{}: {}", options.input.capture, reason(errno))};
+    ::close(descriptor);
+    options.input.capture = "-";
+    return true;
+}
+
+ExitStatus run_messages(MessageOptions& options) {
+    std::optional<Following> following;
+    if (options.follow) {
+        if (!options.input.output.empty())
+            return fail({Errc::usage, "--follow writes to standard output: leave out -o"});
+        refuse_pager();
+        following.emplace();
+        Following::wait_for(options.input.capture);
+    }
+    if (const auto connected = connect_input(options); !connected) return fail(connected.error());
     const std::string& capture = options.input.capture;
     const Content content = options.input.container().contents();
     if (content == Content::counters || content == Content::samples) {
@@ -128,8 +211,11 @@ ExitStatus run_messages(const MessageOptions& options) {
     if (!out) return fail(out.error());
     listing::MessageListing messages(*out, listing::format_of(options.format), choice_of(options), *records);
     ProgressLine progress;
-    const pipeline::Report report = pipeline::run(
-        session, sources, [&](const pipeline::StreamInfo& stream) { return messages.of(stream); }, shown_on(progress));
+    const pipeline::Report report =
+        options.follow ? list_live(session, sources, messages, *out)
+                       : pipeline::run(
+                             session, sources, [&](const pipeline::StreamInfo& stream) { return messages.of(stream); },
+                             shown_on(progress));
     if (out->close() != decoded) return unreadable;
     const bool read_errors = report_read_errors(session, report);
     for (const pipeline::BufferReport& buffer : report.buffers) say_damage(pipeline::damage_in(buffer));
@@ -220,6 +306,11 @@ Run add_messages(CLI::App& app) {
             "--client", options->client,
             "The client in --catalog that sent the messages without a GUID. Default: by master, channel and origin")
         ->type_name("NAME");
+    command.add_flag("--follow", options->follow,
+                     "List messages while they come, until the stream ends or SIGINT (Ctrl-C) does: CAPTURE is a file "
+                     "that grows, - (standard input) or tcp:PORT, a port of this machine that serves the bytes of SWO "
+                     "or another source; tcp:HOST:PORT for one of another machine. Messages without a timestamp wait "
+                     "a fifth of a second for one");
     command.add_flag("--strict", options->strict, "Exit with status 1 if messages were lost or bytes are damaged");
     command.footer(
         "Times of an ITM are cycles, the sum of its local timestamps; of an STM its timestamps. '>=': timestamps were "
@@ -236,6 +327,7 @@ Run add_messages(CLI::App& app) {
         "  waymark messages CAPTURE --kind access --format tsv\n"
         "  waymark messages CAPTURE --catalog client.xml\n"
         "  waymark messages swo.bin --protocol itm --kind all\n"
+        "  waymark messages tcp:3443 --protocol itm --follow\n"
         "\n"
         "waymark profile shows samples by function, waymark exceptions how long handlers took.\n");
     return [options] { return run_messages(*options); };

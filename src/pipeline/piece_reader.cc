@@ -331,8 +331,8 @@ private:
 class OpenedBuffer {
 public:
     OpenedBuffer(const Session& session, std::span<const Source* const> selected, const MakeConsumer& make,
-                 const capture::Buffer& of)
-        : buffer_(of), strays_(session, of) {
+                 const capture::Buffer& of, bool live)
+        : buffer_(of), strays_(session, of), live_(live) {
         report_.name = of.name;
         report_.buffer = &of;
         report_.framed = of.format != capture::Buffer::Format::source_data;
@@ -360,7 +360,7 @@ public:
                             buffer_.format == capture::Buffer::Format::dstream_coresight && !in_parts_, report_);
         else if (streams_.empty() && !in_parts_)
             return false;
-        else if (!in_parts_)
+        else if (!in_parts_ && !live_)
             bare_.emplace(*streams_.front());
         if (!in_parts_) input_ = std::move(*opened);
         return true;
@@ -428,6 +428,7 @@ private:
     std::optional<Framed> framed_;
     std::optional<Bare> bare_;
     std::unique_ptr<capture::ByteStream> input_;
+    const bool live_;
     bool in_parts_ = false;
     std::size_t part_ = 0;
     std::uint64_t part_bytes_ = 0;  // of all parts read so far
@@ -439,11 +440,12 @@ private:
 class PieceReader::State {
 public:
     State(const Session& session, std::vector<const Source*> selected, MakeConsumer make, OpenBuffer open,
-          const capture::Buffer* only)
+          const capture::Buffer* only, bool live)
         : session_(session),
           selected_(std::move(selected)),
           make_(std::move(make)),
           open_(std::move(open)),
+          live_(live),
           buffers_(only != nullptr ? std::span(only, 1) : std::span(session.capture.buffers)) {}
 
     bool step(std::size_t most_bytes) {
@@ -453,7 +455,7 @@ public:
         for (;;) {
             if (!now_) {
                 if (next_ == buffers_.size()) return false;
-                now_.emplace(session_, selected_, make_, buffers_[next_++]);
+                now_.emplace(session_, selected_, make_, buffers_[next_++], live_);
                 if (!now_->begin(open_)) {
                     end();
                     continue;
@@ -489,6 +491,7 @@ private:
     const std::vector<const Source*> selected_;
     const MakeConsumer make_;
     const OpenBuffer open_;
+    const bool live_;
     const std::span<const capture::Buffer> buffers_;
     Report report_;
     std::optional<OpenedBuffer> now_;
@@ -499,8 +502,8 @@ private:
 };
 
 PieceReader::PieceReader(const Session& session, std::vector<const Source*> selected, MakeConsumer make,
-                         OpenBuffer open, const capture::Buffer* only)
-    : state_(std::make_unique<State>(session, std::move(selected), std::move(make), std::move(open), only)) {}
+                         OpenBuffer open, const capture::Buffer* only, bool live)
+    : state_(std::make_unique<State>(session, std::move(selected), std::move(make), std::move(open), only, live)) {}
 PieceReader::~PieceReader() = default;
 bool PieceReader::step(std::size_t most_bytes) { return state_->step(most_bytes); }
 std::uint64_t PieceReader::bytes() const { return state_->bytes(); }

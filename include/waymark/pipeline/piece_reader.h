@@ -18,9 +18,11 @@ class PieceReader {
 public:
     static constexpr std::size_t usual_piece_bytes = std::size_t{1} << 22;
 
-    /// `session` and the sources are borrowed. `only`: this one of its buffers; else all, one after another.
+    /// `session` and the sources are borrowed. `only`: this one of its buffers; else all, one after another. `live`:
+    /// bytes come while they are traced, so the last ones of a buffer of one source are not held back until it is known
+    /// whether they are the end mark of a bypassed formatter.
     PieceReader(const Session& session, std::vector<const Source*> selected, MakeConsumer make, OpenBuffer open = {},
-                const capture::Buffer* only = nullptr);
+                const capture::Buffer* only = nullptr, bool live = false);
     ~PieceReader();
     PieceReader(const PieceReader&) = delete;
     PieceReader& operator=(const PieceReader&) = delete;
