@@ -43,6 +43,12 @@ void ItmUnit::write() {
 
 void ItmUnit::tell(Message message, std::uint64_t cycle) {
     ++messages_;
+    // Its time is known as far as the unit sends it: in whole ticks of the prescaler.
+    if (config_.timestamps) message.cycles = cycle - cycle % config_.config.prescaler;
+    const auto contents = protocol::contents(message);
+    for (std::size_t i = 0; i + 1 < contents.size(); i += 2)
+        truth_.hash = truth_hash(truth_.hash, contents[i], contents[i + 1]);
+    message.cycles.reset();
     model_.tell(cycle, std::move(message));
     if (model_.bytes().size() >= write_bytes) write();
 }
@@ -109,7 +115,7 @@ void ItmUnit::returned(std::uint32_t, std::uint32_t, std::uint32_t resumed, std:
 }
 
 Status ItmUnit::finish(const std::string& core, const std::string& core_type, std::uint32_t, capture::Capture& capture,
-                       Truth&) {
+                       Truth& truth) {
     write();
     if (!out_.flush()) return cannot("write", file_);
     itm::Itmtcr control;
@@ -126,6 +132,9 @@ Status ItmUnit::finish(const std::string& core, const std::string& core_type, st
                                .registers = {register_value(control)}});
     for (std::size_t n = 0; n < options_.watched.size(); ++n)
         capture.sources.back().registers.push_back({fmt::format("DWT_COMP{}", n), options_.watched[n].address});
+    truth_.source = itm_name;
+    truth_.ranges = messages_;
+    truth.sources.push_back(truth_);
     capture.buffers.push_back(
         {"SWO", capture::Buffer::Format::source_data, "source_data", {file_}, {std::string(itm_name)}});
     return Nothing{};

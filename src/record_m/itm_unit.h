@@ -55,6 +55,7 @@ private:
     const itm::ModelConfig config_;
     const ItmOptions options_;
     itm::Model model_;
+    SourceTruth truth_;  // its ranges are the messages
     std::uint64_t messages_ = 0, bytes_ = 0;
     bool enabled_ = false;
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <map>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "waymark/pipeline/packet_counter.h"
+#include "waymark/protocol/message.h"
 
 namespace waymark::verify {
 
@@ -54,6 +56,29 @@ private:
     std::deque<PacketNear> packets_;
     bool here_ = false;
     unsigned after_ = 0;
+};
+
+/// Sums up the messages of one stream, as ranges are summed up.
+class MessageSums final : public pipeline::Consumer, private protocol::MessageListener {
+public:
+    MessageSums(const protocol::MessageSource& source, SourceTruth& out) : out_(out), reader_(source.messages(*this)) {}
+    void feed(Bytes bytes) override { reader_->feed(bytes); }
+    void reset(GapReason why) override { reader_->reset(why); }
+    void finish() override { reader_->finish(); }
+    void flush() override {}
+    [[nodiscard]] std::array<Offset, 2> pending() const override { return reader_->pending(); }
+    [[nodiscard]] bool amid_packet() override { return reader_->amid_packet(); }
+
+private:
+    void message(const protocol::Message& message) override {
+        ++out_.ranges;
+        const auto contents = protocol::contents(message);
+        for (std::size_t i = 0; i + 1 < contents.size(); i += 2)
+            out_.hash = record::truth_hash(out_.hash, contents[i], contents[i + 1]);
+    }
+
+    SourceTruth& out_;
+    std::unique_ptr<protocol::Reader> reader_;
 };
 
 std::vector<PacketNear> packets_around(const pipeline::Session& session, const pipeline::Source& source, Offset place) {
@@ -114,7 +139,15 @@ Verdict verdict_of(const VerifiedSource& s, bool complete) {
     return same && declared ? Verdict::equal : Verdict::different;
 }
 
-VerifiedSource verified(const pipeline::Source& source, const record::Truth& truth, record::Comparison* comparison) {
+/// Sums are all that is known, so what was cut off cannot be compared.
+Verdict verdict_of_messages(const VerifiedSource& s, bool complete) {
+    if (!complete) return Verdict::not_compared;
+    return s.executed.ranges == s.decoded.ranges && s.executed.hash == s.decoded.hash ? Verdict::equal
+                                                                                      : Verdict::different;
+}
+
+VerifiedSource verified(const pipeline::Source& source, const record::Truth& truth, record::Comparison* comparison,
+                        const SourceTruth* messages) {
     VerifiedSource out;
     out.source = &source;
     const auto known = std::find_if(truth.sources.begin(), truth.sources.end(),
@@ -122,7 +155,13 @@ VerifiedSource verified(const pipeline::Source& source, const record::Truth& tru
     out.named = known != truth.sources.end();
     if (!out.named) return out;
     out.executed = *known;
-    out.decodes = comparison != nullptr;
+    out.decodes = comparison != nullptr || messages != nullptr;
+    if (messages != nullptr) {
+        out.decoded = *messages;
+        out.of_messages = true;
+        out.verdict = verdict_of_messages(out, truth.complete);
+        return out;
+    }
     if (comparison != nullptr) {
         comparison->finish(!truth.complete);
         const flow::Totals& totals = comparison->totals();
@@ -151,7 +190,10 @@ VerifiedFlow verify_flow(const pipeline::Session& session, const std::vector<con
     const std::map<std::string, std::uint64_t> gone = ranges_gone(session, selected, truth);
     out.wrapped = !gone.empty();
     Comparisons comparisons;
+    std::map<const pipeline::Source*, SourceTruth> messages;
     const auto make = [&](const pipeline::StreamInfo& stream) -> std::unique_ptr<pipeline::Consumer> {
+        if (const auto* const source = protocol::message_source(stream.source.configuration.get()); source != nullptr)
+            return std::make_unique<MessageSums>(*source, messages[&stream.source]);
         if (!stream.source.has_flow()) return nullptr;
         std::optional<record::RangeReader> ranges;
         for (const SourceTruth& s : truth.sources) {
@@ -172,8 +214,10 @@ VerifiedFlow verify_flow(const pipeline::Session& session, const std::vector<con
     for (const pipeline::Source* source : selected) {
         const auto found = comparisons.find(source);
         VerifiedSource& s = out.sources.emplace_back(
-            verified(*source, truth, found == comparisons.end() ? nullptr : found->second.get()));
+            verified(*source, truth, found == comparisons.end() ? nullptr : found->second.get(),
+                     messages.contains(source) ? &messages.at(source) : nullptr));
         out.instructions += s.decoded.instructions;
+        if (s.of_messages) out.messages += s.decoded.ranges;
         if (s.verdict == Verdict::different && s.difference)
             s.around = packets_around(session, *source, s.difference->stream);
     }

@@ -5,11 +5,16 @@
 
 The witnesses are what the program's source says it writes, and QEMU's own log of the same run.
 """
+import contextlib
 import csv
 import io
+import json
 import pathlib
 import re
 import shutil
+import signal
+import socket
+import sqlite3
 import subprocess
 import sys
 import unittest
@@ -183,14 +188,134 @@ class Itm(unittest.TestCase):
         out = self.record("m33", "--unit", "mtb,itm", "--mtb-size", "1024")
         done = run(WAYMARK, "verify", out, "--source", "MTB_0")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        # Nothing says what an ITM should have sent, so verify reports that it compared nothing.
+        done = run(WAYMARK, "verify", out)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("source MTB_0: equal", done.stdout)
+        self.assertIn("ITM_0: equal", done.stdout)
+        self.assertRegex(done.stdout, r"equal: [\d,]+ instructions and [\d,]+ messages of 2 sources")
+        # Without the truth of one, the other is compared all the same.
+        truth = out / "truth.txt"
+        truth.write_text("".join(line for line in truth.read_text().splitlines(True) if "source ITM_0" not in line))
         done = run(WAYMARK, "verify", out)
         self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
-        self.assertIn("source MTB_0: equal", done.stdout)
-        self.assertIn("ITM_0: NOT COMPARED", done.stdout)
+        self.assertRegex(done.stdout, r"equal: [\d,]+ instructions of 1 source; NOT COMPARED: \S+ ITM_0")
         self.assertIn("PendSV", run(WAYMARK, "flow", out).stdout)
         self.assertIn("scheduler: start", run(WAYMARK, "messages", out).stdout)
         self.assertEqual(run(WAYMARK, "doctor", out).returncode, 0)
+
+    def test_messages_are_verified(self):
+        for core in MACHINES:
+            for options in ((), ("--no-timestamps",), ("--watch", "level", "--watch", "stacks", "--pc-samples", "100")):
+                with self.subTest(core=core, options=options):
+                    out = self.record(core, "--unit", "itm", *options)
+                    done = run(WAYMARK, "verify", out)
+                    self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                    self.assertRegex(done.stdout, r"equal: [\d,]+ messages of 1 source")
+        # A value that changed.
+        trace = out / "trace_ITM_0.bin"
+        trace.write_bytes(trace.read_bytes().replace(b"\x01s", b"\x01t", 1))
+        done = run(WAYMARK, "verify", out)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("ITM_0: DIFFERENT", done.stdout)
+
+    def test_the_timeline_has_lines_variables_and_handlers(self):
+        out = self.record("m3", "--unit", "itm", "--watch", "level")
+        rows = self.messages(out)
+        accesses = [r for r in rows if r["kind"] == "access"]
+        self.assertEqual({r["variable"] for r in accesses}, {"level"})
+        self.assertIn("comparator 0 (level): write", run(WAYMARK, "messages", out, "--kind", "access").stdout)
+
+        def table(name):
+            done = run(WAYMARK, "export", out, "--to", "csv", "--table", name)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return list(csv.DictReader(io.StringIO(done.stdout)))
+        text = run(WAYMARK, "messages", out, "--port", "0").stdout
+        lines = [line.split(None, 1) for line in text.splitlines() if not line.startswith("#")]
+        listed = [(time, words.split("port 0", 1)[1].strip()) for time, words in lines]
+        self.assertEqual(sorted((r["time"], r["what"]) for r in table("messages")), sorted(listed))
+        self.assertEqual({(r["source"], r["sender"]) for r in table("messages")}, {("ITM_0", "port 0")})
+        series = {r["name"]: r["id"] for r in table("series")}
+        points = [(r["time"], int(float(r["value"]))) for r in table("points") if r["series"] == series["level"]]
+        self.assertEqual(points, [(r["cycles"], int(r["value"], 0)) for r in accesses])
+        # Each handler, from its entry to its exit, nested as they preempted each other.
+        functions = {r["id"]: r["name"] for r in table("functions")}
+        slices = [(functions[r["function"]].strip("[]"), r["begin_time"], r["end_time"]) for r in table("slices")]
+        active, expected = [], []
+        for r in rows:
+            if r["kind"] == "exception" and r["change"] == "entered":
+                active.append((r["name"], r["cycles"]))
+            elif r["kind"] == "exception" and r["change"] == "left":
+                expected.append((*active.pop(), r["cycles"]))
+        self.assertGreater(len(expected), 20)
+        self.assertEqual(sorted(slices), sorted(expected))
+
+    def test_other_programs_get_the_messages(self):
+        out = self.record("m33", "--unit", "itm", "--watch", "level")
+        database, trace, profile = (self.folder / f"messages.{end}" for end in ("sqlite", "pftrace", "json"))
+        for to, file in (("sqlite", database), ("perfetto", trace), ("firefox", profile)):
+            done = run(WAYMARK, "export", out, "--to", to, "-o", file)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        with contextlib.closing(sqlite3.connect(database)) as opened:
+            texts = [row[0] for row in opened.execute("SELECT what FROM messages WHERE kind = 'user data'")]
+            values = [row[0] for row in opened.execute("SELECT value FROM readings WHERE name = 'level'")]
+        self.assertIn("scheduler: start", texts)
+        self.assertEqual(values, [int(r["value"], 0) for r in self.messages(out) if r["kind"] == "access"])
+        marks = [marker["name"] for thread in json.loads(profile.read_text())["threads"]
+                 for marker in thread["markers"]["data"] if marker]
+        bytes_of_trace = trace.read_bytes()
+        for text in texts:
+            self.assertIn(text, marks)
+            self.assertIn(text.encode(), bytes_of_trace)
+
+    def test_a_growing_file_is_followed(self):
+        trace = (self.record("m3", "--unit", "itm") / "trace_ITM_0.bin").read_bytes()
+        growing = self.folder / "growing.bin"
+        growing.write_bytes(b"")
+        with self.follow(growing) as listing:
+            with growing.open("ab") as file:
+                file.write(trace[:200])
+                file.flush()
+                self.assertIn("scheduler: start", self.line_with(listing, "scheduler"))
+                file.write(trace[200:])
+            self.line_with(listing, "drain: round 6")
+            listing.send_signal(signal.SIGINT)
+            rest, errors = listing.communicate(timeout=HANGS)
+            self.assertEqual(listing.returncode, 0, errors)
+
+    def test_a_tcp_port_and_standard_input_are_followed(self):
+        out = self.record("m3", "--unit", "itm")
+        trace = (out / "trace_ITM_0.bin").read_bytes()
+        whole = run(WAYMARK, "messages", out / "trace_ITM_0.bin", "--protocol", "itm", "--register", "ITMTCR=0xf",
+                    "--buffer-format", "source_data").stdout
+        server = socket.create_server(("127.0.0.1", 0))
+        with server, self.follow(f"tcp:{server.getsockname()[1]}") as listing:
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(trace[:200])
+                self.line_with(listing, "scheduler: start")
+                connection.sendall(trace[200:])
+            rest, errors = listing.communicate(timeout=HANGS)
+            self.assertEqual(listing.returncode, 0, errors)
+            self.assertTrue(whole.endswith(rest), rest)
+        with self.follow("-") as listing:
+            listing.stdin.write(trace[:200].decode("latin-1"))
+            listing.stdin.flush()
+            self.line_with(listing, "scheduler: start")
+            rest, errors = listing.communicate(trace[200:].decode("latin-1"), timeout=HANGS)
+            self.assertEqual(listing.returncode, 0, errors)
+            self.assertTrue(whole.endswith(rest), rest)
+
+    def follow(self, capture):
+        return subprocess.Popen(
+            [str(WAYMARK), "messages", str(capture), "--follow", "--protocol", "itm", "--register", "ITMTCR=0xf",
+             "--buffer-format", "source_data"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="latin-1")
+
+    def line_with(self, process, words):
+        for line in process.stdout:
+            if words in line:
+                return line
+        self.fail(f"no line with '{words}': {process.stderr.read()}")
 
     def test_without_timestamps_messages_have_no_time(self):
         rows = self.messages(self.record("m3", "--unit", "itm", "--no-timestamps"))

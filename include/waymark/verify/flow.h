@@ -1,5 +1,5 @@
-/// A recording of program flow against its truth: decodes it, and finds where what is decoded differs from what
-/// executed.
+/// A recording of program flow or messages against its truth: decodes it, and finds where what is decoded differs from
+/// what executed.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +31,7 @@ struct VerifiedSource {
     bool named = true;               ///< in the truth; else nothing below is known
     record::SourceTruth executed;    ///< as the truth has it; `wrapped`: only the end is to be found in the trace
     record::SourceTruth decoded;     ///< sums of the decoded flow
+    bool of_messages = false;        ///< it sends messages: these are what its sums call ranges
     bool decodes = false;            ///< it was decoded at all
     bool has_ranges = false;         ///< its truth has every range, so a difference has a place
     std::uint64_t overflows{};       ///< that the trace declares
@@ -44,6 +45,7 @@ struct VerifiedFlow {
     pipeline::Report report;
     std::vector<std::string> warnings;  ///< files of the truth that cannot be read
     std::uint64_t instructions{};       ///< decoded, of all
+    std::uint64_t messages{};           ///< the same of messages
     bool wrapped = false;               ///< of one of the sources only the end is in its buffer
     [[nodiscard]] Verdict verdict() const;
 };
