@@ -334,7 +334,7 @@ protected:
         if (!made) return std::nullopt;
         return Outcome{std::move(*made), pipeline::account_of(*session, *selected), std::move(dwarf)};
     }
-    /// The first statement of this run that claims more than was observed, in whatever output; empty: there is none.
+    /// The first statement of this run that claims more than was observed, in any output; empty: there is none.
     [[nodiscard]] std::string wrong_statement(const Recorded& recorded, const Outcome& one, std::uint64_t seed) const;
     [[nodiscard]] std::filesystem::path capture_folder() const { return folder_.path() / "capture"; }
     [[nodiscard]] std::filesystem::path program() const { return folder_.path() / "program"; }
@@ -430,7 +430,7 @@ std::string AccountProperty::wrong_statement(const Recorded& recorded, const Out
     const pipeline::Shortcoming shortcoming = pipeline::shortcoming_of({&one.answers});
     if ((shortcoming.of != nullptr) != answers::completeness(account).strict)
         return "--strict fails by one of the two: " + shortcoming.what;
-    // Outputs take ten times as long as all before: CI looks at those of the first runs, --long at all.
+    // Outputs take ten times as long as all before: CI looks at the outputs of the first runs, --long at all.
     constexpr std::uint64_t looked_at = 100;
     if (seed > looked_at && std::getenv("WAYMARK_PROPERTY_PROGRAMS") == nullptr) return {};
     account_test::KnownRun known{recorded.truth, {}};

@@ -146,7 +146,7 @@ TEST(ChangedCode, CodeWithANameHasAPlaceOfItsOwn) {
     EXPECT_EQ(changes.map.sections()[0].name, "[jit]");
     EXPECT_EQ(changes.map.sections()[2].name, "[kernel code]");
     EXPECT_EQ(changes.map.at({first_place}, {}).bytes.size(), 100U);
-    // The bytes of a part that is left of it.
+    // The bytes of a part that remains of the stretch.
     MappedExtent rest = one[0];
     rest.first += 40;
     EXPECT_EQ(changes.code.code(rest).size(), 60U);

@@ -1,4 +1,4 @@
-/// Parts of the flow of several processes: what a selection means, what passes a filter, and what is said of it.
+/// Parts of the flow of several processes: what a selection means, what passes a filter, and the sentences about both.
 #include "waymark/pipeline/flow_filter.h"
 
 #include <fmt/format.h>
@@ -459,7 +459,7 @@ TEST(FilterSink, TheThreadOfAPartIsThatOfItsRing) {
     EXPECT_EQ(flow.filtered().last, 200U);
 }
 
-// ---- what is said of it
+// ---- the sentences about it
 
 class Counted final : public FlowConsumer {
 public:

@@ -1,4 +1,5 @@
-/// Code of several processes: who sees what, where files have their places, and what is said of code without a file.
+/// Code of several processes: who sees what, where files have their places, and the sentences about code without a
+/// file.
 #include "waymark/pipeline/process_code.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +33,7 @@ std::shared_ptr<FakeSpaces> three_processes() {
 
 std::shared_ptr<image::MemoryMap> mapped_places() {
     auto out = std::make_shared<image::MemoryMap>();
-    // Longer than what is mapped of it.
+    // Longer than its mapped part.
     EXPECT_TRUE(out->add_bytes(std::vector<std::uint8_t>(0x200, 'z'), {0x10000}));
     EXPECT_TRUE(out->add_bytes(std::vector<std::uint8_t>(0xff, 'o'), {0x20000}));
     EXPECT_TRUE(out->add_bytes(std::vector<std::uint8_t>(0x100, 'h'), {0x7000}));

@@ -136,7 +136,7 @@ def check_points(waymark, work, program):
 
 
 def check_windows(waymark, work, program, capture, chance):
-    """A page of a window holds the calls and the steps that the page of all of it holds there."""
+    """A page of a window holds the same calls and steps there as the page of the whole run."""
     names = ["--symbols", program, "--no-sources"]
     run(waymark, "report", capture, *names, "-o", work / "all.html")
     every = parts(work / "all.html")

@@ -194,7 +194,7 @@ export function together(trees: [Tree, Tree], metric: number, functions: number)
     };
 }
 
-/// The calls of all cores, threads, tasks or sources as those of one: those with the same callers are one.
+/// The calls of all cores, threads, tasks or sources as one track: calls with the same callers are one.
 export function withoutContexts(tree: Tree, functions: number): Tree {
     const parent = [-1];
     const name = [-1];

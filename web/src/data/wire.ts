@@ -17,7 +17,7 @@ export interface Figure {
 export interface Metric {
     name: string;
     unit: string;
-    figures: "exact" | "lower bound" | "estimate"; // what sums of it are of the whole run
+    figures: "exact" | "lower bound" | "estimate"; // what sums of this metric say about the whole run
     counted: boolean; // each thing was counted; false: an estimate from samples or stretches of the run
     note: string;
 }
