@@ -25,7 +25,7 @@ Attribution::Attribution(const perf::PerfData& data)
 void Attribution::start(const perf::Stream& stream) {
     stream_ = &stream;
     from_ = 1;
-    until_ = 0;  // no time lies between
+    until_ = 0;  // an empty range: no time lies in it
 }
 
 const Attribution::Answer& Attribution::of(const spe::RecordColumns& c, std::size_t i) {
@@ -73,7 +73,7 @@ Attribution::Answer Attribution::ask(std::uint64_t context, std::optional<spe::P
     }
     if (!pc) return out;
     const std::uint32_t owner = pc->exception_level == 0 ? out.pid : perf::nobody;
-    // A thread nobody knows runs in no known process; `nobody` would mean the kernel.
+    // A thread without a known process gets no process ID: `nobody` would mean the kernel.
     if (pc->exception_level == 0 && out.pid == perf::nobody) return out;
     if (const perf::Mapping* const found = tasks_.mapping(owner, pc->address, time_); found != nullptr)
         out.mapping = static_cast<std::uint32_t>(found - data_.mappings.data()) + 1;
@@ -85,7 +85,7 @@ void Attribution::enter(std::uint64_t time) {
     from_ = next == changes_.begin() ? 0 : *(next - 1);
     until_ = next == changes_.end() ? forever : *next;
     if (until_ == forever && time == forever) from_ = forever;
-    // An epoch that comes round again must not be taken for an older one.
+    // After the epoch counter wraps, entries of an old epoch must not look current.
     if (++epoch_ == 0) {
         remembered_.fill({});
         threads_.fill({});

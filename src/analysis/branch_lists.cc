@@ -79,12 +79,12 @@ private:
     static std::uint64_t product(std::uint64_t a, std::uint64_t b) {
         return a != 0 && b > ~std::uint64_t{0} / a ? ~std::uint64_t{0} : a * b;
     }
-    /// Null: there is no branch.
+    /// Null: no branch follows within `most` bytes.
     const Stretch* stretch(const Place& from) {
         const auto [at, fresh] = stretches_.try_emplace(from);
         if (fresh) {
             Stretch out;
-            // No code runs on for as long without a branch.
+            // Real code has a branch long before this many bytes.
             constexpr std::uint32_t most = 1 << 16;
             for (std::uint64_t here = from.first; out.instructions < most;) {
                 const auto what = isa::decode_at(map_, {}, {here}, from.second, {});

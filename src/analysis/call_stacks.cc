@@ -22,7 +22,7 @@ CallStacks::Stack& CallStacks::stack_of(StackKey key) {
     return *(stacks_[key] = std::move(stack));
 }
 
-/// Nodes that the tree of a stack may have.
+/// Number of further nodes that the tree of a stack may get.
 std::size_t CallStacks::room(const Stack& stack) const {
     if (open_) return CallTree::nowhere;
     const std::size_t all = std::max(std::min(fewest_nodes, limits_.nodes), limits_.nodes / (stack.index + 1));
@@ -39,13 +39,13 @@ std::uint32_t CallStacks::child(std::uint32_t parent, FunctionId function, Enter
     if (watched_) [[unlikely]] {
         if (!stack.tree.is_settled(parent, function)) watched_->give_up();
         if (calls != 0) no_room ? watched_->left_out() : watched_->called(node);
-        // Then the node does not say how many tail calls led to it.
+        // Without room for a node, its count of tail calls is not known.
         if (no_room && how == Entered::by_tail_call) watched_->give_up();
     }
     return node;
 }
 
-/// The topmost frame is that of a call of this place, and nothing has run in it.
+/// True if the topmost frame was made by a call to this place, and nothing has run in the frame yet.
 bool CallStacks::is_just_called(const Arrival& place) const {
     const Stack& stack = *stack_;
     return !stack.empty() && stack.frames.back().edge != no_edge && stack.frames.back().to == place.address &&
@@ -86,14 +86,14 @@ void CallStacks::interrupt(const flow::ExceptionType& exception, std::uint64_t w
     frame.function = id;
 }
 
-/// A frame for a function that is called by the topmost frame, or for an exception. It is made in its place: a copy
-/// would wait for its parts.
+/// Adds a frame for a function that the topmost frame calls, or for an exception. The frame is constructed in place,
+/// since a copy would have to wait for the members just written.
 CallStacks::Frame& CallStacks::push(FunctionId function, const flow::ExceptionType* exception, Entered how,
                                     std::uint64_t calls) {
     Stack& stack = current();
     if (stack.empty()) {
         if (open_) {
-            // Only if nothing of this stack was seen before.
+            // Only if no flow of this stack was seen before.
             stack.segments.emplace_back();
             stack.segments.back().node = stack.tree.add_loose();
             stack.frames.push_back({.node = stack.segments.back().node});
@@ -135,7 +135,7 @@ void CallStacks::drop_bottom(std::size_t count) {
     stack.bottom = 0;
 }
 
-/// Takes frames off until `size` are left.
+/// Removes frames until `size` are left.
 void CallStacks::pop_to(std::size_t size, FlowCounts& counts) {
     Stack& stack = *stack_;
     size = std::max(size, stack.bottom);
@@ -149,8 +149,8 @@ void CallStacks::pop_to(std::size_t size, FlowCounts& counts) {
     }
 }
 
-/// Flow comes to where a frame waits for it. `lost`: what happened before it is not known, so how long an exception
-/// took is not known, either.
+/// Flow arrives where a frame waits for it. `lost`: trace is missing before this place, so the duration of an exception
+/// is not known.
 void CallStacks::return_from(std::size_t index, bool lost, FlowCounts& counts) {
     for (const std::size_t lowest = std::max(chain_of(index), stack_->bottom + 1); index > lowest; --index)
         if (const Frame& frame = stack_->frames[index]; frame.edge != no_edge)
@@ -173,7 +173,7 @@ void CallStacks::settle(Stack& stack, FlowCounts& counts) {
     stack.serial = ++serials_;
     std::vector<std::uint32_t> at(stack.tree.size(), CallTree::nowhere);
     at[stack.root] = 0;
-    // The root itself holds what ran where nothing was known.
+    // The root counts what ran while the function was not known.
     CallTree::Node& unknown = stack.settled.node(0);
     unknown.self += stack.tree.node(stack.root).self;
     stack.settled.take(stack.tree, 0, static_cast<std::uint32_t>(stack.tree.size()), at, CallTree::nowhere);
@@ -186,13 +186,14 @@ void CallStacks::settle(Stack& stack, FlowCounts& counts) {
     stack.cut = false;
 }
 
-/// A jump into another function. That function returns to where the one before would have: their frames wait for one
+/// A jump into another function. That function returns to the caller of the one before: both frames wait for the same
 /// address, and are left together.
 void CallStacks::tail(const Operation& operation, FlowCounts& counts) {
     Stack& stack = *stack_;
     const Arrival& place = operation.place;
     const std::size_t top = stack.frames.size() - 1, lowest = chain_of(top);
-    // Amid a function that has led here, as where code is divided: it goes on.
+    // Flow that arrives inside a function which has jumped here before, as where code is divided, continues in its
+    // frame.
     if (!place.begins)
         for (std::size_t i = top; i-- > lowest;)
             if (stack.frames[i].function == place.home) {
@@ -222,7 +223,7 @@ void CallStacks::tail(const Operation& operation, FlowCounts& counts) {
     frame.tail = true;
 }
 
-/// The function takes the place of that of the frame on top.
+/// The function replaces the function of the topmost frame.
 void CallStacks::replace(const Arrival& place) {
     Stack& stack = *stack_;
     Frame& frame = stack.frames.back();
@@ -258,7 +259,8 @@ void CallStacks::report_entered() {
 
 // ---- frames that are kept aside
 
-/// The frames from `from` on, which are about to be left, may be gone on with. Its lowest has returned by that.
+/// Keeps the frames from `from` on: they are about to be left, but flow may return to them. The lowest of them counts
+/// as returned.
 CallStacks::Aside CallStacks::put_aside(std::size_t from) {
     Stack& stack = *stack_;
     Aside frames;
@@ -276,7 +278,7 @@ CallStacks::Aside CallStacks::put_aside(std::size_t from) {
             kept.edge = no_edge;
             kept.waits_for = nothing;
         } else {
-            frame.edge = no_edge;  // what passes in it is not over
+            frame.edge = no_edge;  // the time in the frame is still open
         }
     }
     return frames;
@@ -296,18 +298,19 @@ void CallStacks::keep_aside(Aside frames, FlowCounts& counts) {
     stack.aside.erase(stack.aside.begin(), stack.aside.begin() + static_cast<std::ptrdiff_t>(over));
 }
 
-/// They will not be gone on with: what passed in them is what has passed.
+/// Flow will not return to these frames: their counts are final.
 void CallStacks::give_up(const Aside& frames, FlowCounts& counts) const {
     for (const AsideFrame& f : frames)
         if (f.frame.edge != no_edge)
             if (WaySum* way = counts.way(f.frame.edge, f.frame.to)) way->inclusive += f.frame.at;
 }
 
-/// Goes on with frames that are kept aside, if some wait for the place.
+/// Returns to frames that are kept aside, if one of them waits for the place.
 bool CallStacks::take_back(const Arrival& place, FlowCounts& counts) {
     Stack& stack = *stack_;
     std::size_t found = stack.aside.size(), index = 0;
-    // What waits on top of its own switched; deeper, others were switched to from there and left with it.
+    // Checks the topmost frame of each kept stack first. Deeper frames switched to another stack, and were left
+    // together with it.
     for (std::size_t i = 0; i < stack.aside.size() && found == stack.aside.size(); ++i)
         if (const Aside& a = stack.aside[i]; a.size() > 1 && a.back().frame.waits_for == place.address) {
             found = i;
@@ -323,7 +326,7 @@ bool CallStacks::take_back(const Arrival& place, FlowCounts& counts) {
     Aside frames = std::move(stack.aside[found]);
     stack.aside.erase(stack.aside.begin() + static_cast<std::ptrdiff_t>(found));
     stack.frames_aside -= frames.size();
-    // Those that return together do so.
+    // Frames that wait for the same address return together.
     const std::size_t returned = index;
     while (index > 1 && frames[index].frame.tail) --index;
     for (std::size_t i = index; i <= returned; ++i) {
@@ -340,7 +343,7 @@ bool CallStacks::take_back(const Arrival& place, FlowCounts& counts) {
         keep_aside({frames.begin() + static_cast<std::ptrdiff_t>(index), frames.end()}, counts);
     frames.resize(index);
 
-    // They take the place of the frames that switched to them.
+    // The kept frames replace the frames that switched to them.
     Frame& lowest = frames.front().frame;
     lowest.waits_for = nothing;
     lowest.at = {};

@@ -1,5 +1,5 @@
-// Where flow goes on when it arrives somewhere: in which frame, or in which new one. A place below all frames that are
-// known is found here, or kept for when an open stack is joined.
+// Decides in which frame flow continues when it arrives at a place, or which new frame it enters. A place below all
+// known frames is found here, or kept until an open stack is joined.
 
 #include <algorithm>
 
@@ -23,7 +23,7 @@ void CallStacks::go(Operation operation, FlowCounts& counts) {
     stack.frames.back().named = operation.place.entry == operation.place.home;
 }
 
-/// Whether it could be done with the frames that are known.
+/// Returns whether the known frames were enough to decide.
 bool CallStacks::go_inside(Operation& operation, FlowCounts& counts) {
     Stack& stack = *stack_;
     const std::size_t top = stack.frames.size() - 1;
@@ -86,13 +86,13 @@ std::size_t CallStacks::frame_to_jump_back_to(const Arrival& place) const {
     return stack.frames.size();
 }
 
-/// The topmost frame that waits for the place, or whose function it lies in.
+/// Finds the topmost frame that waits for the place, or whose function contains it.
 bool CallStacks::find_frame(const Operation& operation, FlowCounts& counts) {
     Stack& stack = *stack_;
     const std::size_t top = stack.frames.size() - 1;
     const std::size_t last = stack.bottom;
     const std::uint64_t address = operation.place.address;
-    // Flow is known to have gone there from what is on top.
+    // The operation on top tells that flow left its frame for this place.
     const bool goes = operation.go == Go::function_return || operation.go == Go::jump;
     const std::size_t again = goes && (top == last || stack.frames[top].waits_for != address)
                                   ? frame_to_jump_back_to(operation.place)
@@ -111,13 +111,13 @@ bool CallStacks::find_frame(const Operation& operation, FlowCounts& counts) {
             if (!left.empty()) keep_aside(std::move(left), counts);
             return true;
         }
-        if (open_ && i == 0) return false;  // the base: whose function it is, and what it waits for, is not known
+        if (open_ && i == 0) return false;  // the base frame: its function and its return address are not known
         const bool is_current = operation.go == Go::function_return && i == top;
         const bool done = goes && i < top && stack.frames[i + 1].unwinds;
         if (!frame.named || frame.function != operation.place.home || is_current || done || is_left(i)) continue;
         if (goes && i != again) {
             if (again <= top) continue;
-            if (open_) return false;  // of the frames that are not known, one may be marked
+            if (open_) return false;  // one of the unknown frames may be marked
         }
         go_on_in(i, operation, counts);
         return true;
@@ -129,7 +129,7 @@ bool CallStacks::find_frame(const Operation& operation, FlowCounts& counts) {
     return true;
 }
 
-/// Flow is in the function of a frame, but not where that waits; the frames above it are left.
+/// Flow is in the function of a frame, but at another place than the frame waits for. The frames above it are left.
 void CallStacks::go_on_in(std::size_t frame, const Operation& operation, FlowCounts& counts) {
     const Stack& stack = *stack_;
     if (operation.loss)
@@ -149,9 +149,9 @@ bool CallStacks::is_waited_for_aside(std::uint64_t address) const {
     });
 }
 
-/// The frame whose function a place lies in that no symbol names: the one of which the nearest address at or before the
-/// place is known. No address of another function lies between the beginning of the place's function and the place.
-/// The number of frames if there is none.
+/// The frame whose function contains a place that no symbol names: the frame with the nearest known address at or
+/// before the place. No address of another function lies between the beginning of the place's function and the place.
+/// Returns the number of frames if there is none.
 std::size_t CallStacks::nameless_frame_of(const Operation& operation) const {
     const Stack& stack = *stack_;
     std::size_t best = stack.frames.size();
@@ -171,7 +171,7 @@ std::size_t CallStacks::nameless_frame_of(const Operation& operation) const {
     return best;
 }
 
-/// Nothing that is known fits: what lies below is not in the trace.
+/// No known frame fits: the frame below is not in the trace.
 void CallStacks::go_below(const Operation& operation, FlowCounts& counts) {
     if (operation.loss) counts.lost(*operation.loss);
     switch (operation.go) {
@@ -198,7 +198,7 @@ void CallStacks::go_below(const Operation& operation, FlowCounts& counts) {
     }
 }
 
-/// What is not known of a fork's stack is found out when it is joined.
+/// A fork decides about unknown frames of its stack when it is joined.
 void CallStacks::keep(const Operation& operation) {
     Stack& stack = current();
     if (!stack.segments.empty()) {
@@ -220,7 +220,7 @@ void CallStacks::keep(const Operation& operation) {
         {.node = node, .function = operation.place.home, .named = operation.place.entry == operation.place.home});
 }
 
-/// A return to a function below all that is known.
+/// A return to a function below all known frames.
 void CallStacks::find_caller(const Arrival& place, FlowCounts& counts) {
     Stack& stack = *stack_;
     const bool whole = !stack.empty() && !stack.cut;

@@ -1,4 +1,4 @@
-// How stacks go on from one part of a stream to the next, and from one source of a thread to the next.
+// Continues stacks from one part of a stream in the next part, and from one source of a thread in the next source.
 
 #include "waymark/analysis/call_stacks.h"
 
@@ -27,7 +27,7 @@ void CallStacks::join_stack(Stack& mine, const Stack& other, bool first, FlowCou
         if (frame.exception != nullptr) ++mine.interrupts;
         mine.frames.push_back(frame);
     };
-    // Where there was no room for some, there was none for those before them.
+    // If the next part had no room for some kept frames, there is none for earlier ones either.
     const auto take_aside = [&](const std::vector<Aside>& aside, bool given_up) {
         if (given_up) {
             for (const Aside& frames : mine.aside) give_up(frames, counts);
@@ -88,7 +88,7 @@ void CallStacks::finish(FlowCounts& counts) {
 void CallStacks::hand_over(CallStacks& next, FlowCounts& counts) {
     for (const auto& [key, stack] : order_) {
         next.take_over(*this, key, *stack, counts);
-        // What passes in these frames is not over.
+        // The time in these frames is still open.
         stack->frames.clear();
         stack->bottom = 0;
         stack->aside.clear();
@@ -111,7 +111,7 @@ void CallStacks::take_over(const CallStacks& from, StackKey key, const Stack& st
     const std::vector<CallTree::Node>& nodes = stack.tree.nodes();
     std::vector<std::uint32_t> at(nodes.size(), CallTree::nowhere);
     at[stack.root] = mine.root;
-    // Only what frames hang from: what was called and left stays where it was counted.
+    // Only nodes of open frames: finished calls stay where they were counted.
     const auto place = [&](std::uint32_t node) {
         std::vector<std::uint32_t> up;
         for (; at[node] == CallTree::nowhere; node = nodes[node].parent) up.push_back(node);

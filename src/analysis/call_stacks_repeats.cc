@@ -1,4 +1,4 @@
-// What repeats do to the stack in use, done as one where it is known (known_repeats.h).
+// Applies known repeats to the stack in use in one step (known_repeats.h).
 
 #include "waymark/analysis/call_stacks.h"
 
@@ -7,7 +7,7 @@ namespace waymark::analysis {
 std::size_t CallStacks::repeat(std::span<const flow::Repeat> repeats, std::uint32_t& behind, FlowCounts& counts) {
     Stack& stack = current();
     if (stack.empty() || !repeats_.asks()) return 0;
-    // All that changes is held in registers.
+    // Keep everything that changes in registers.
     stack.frames.make_room(repeats.size());
     Frame *top = &stack.frames.back(), *lowest = &stack.frames[stack.bottom];
     std::uint64_t instructions = stack.clock.instructions;
@@ -89,7 +89,7 @@ void CallStacks::forget_ways() {
     repeats_.forget_ways();
 }
 
-/// The frame on top is about to be returned from.
+/// The topmost frame is about to return.
 void CallStacks::watch_return(const Frame& frame) {
     const Stack& stack = *stack_;
     const std::size_t left = stack.frames.size() - 1;
@@ -130,7 +130,7 @@ void CallStacks::remember(std::span<const flow::Range> ranges, std::uint32_t beh
     repeats_.put(known, rest, [&](const auto& displaced, const auto& its_rest) { add(displaced, its_rest, counts); });
 }
 
-/// Adds to the sums what it did, as often as it was done.
+/// Adds the counts of one repeat, multiplied by the number of repeats.
 void CallStacks::add(const KnownRepeat& known, const KnownRepeat::Rest& rest, FlowCounts& counts) {
     for (std::size_t i = 0; i < rest.edges; ++i) counts.times[rest.edge[i]] += known.times;
     for (std::size_t i = 0; i < rest.visits; ++i) {
@@ -145,7 +145,7 @@ void CallStacks::add(const KnownRepeat& known, const KnownRepeat::Rest& rest, Fl
             way->returns += known.times * t.returns;
             way->inclusive.instructions += known.times * t.inclusive;
         } else {
-            // `way` has counted one.
+            // `way` has already counted one.
             counts.ways_left_out += known.times * (t.times + 2 * t.returns) - 1;
         }
     }

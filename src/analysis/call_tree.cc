@@ -55,7 +55,8 @@ std::uint64_t CallTree::take(const CallTree& other, std::uint32_t first, std::ui
         for (std::uint32_t n = i; n != nowhere && at[n] == nowhere; n = other.nodes_[n].parent) up.push_back(n);
         for (; !up.empty(); up.pop_back()) {
             const Node& from = other.nodes_[up.back()];
-            if (from.parent == nowhere || at[from.parent] == nowhere) continue;  // nothing ran there
+            if (from.parent == nowhere || at[from.parent] == nowhere)
+                continue;  // A root that was added above its tree has a higher index than its children.
             const std::uint32_t parent = at[from.parent], to = child(parent, from.function, from.how, most);
             at[up.back()] = to;
             const bool no_room =

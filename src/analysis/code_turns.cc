@@ -8,7 +8,8 @@ namespace waymark::analysis {
 
 namespace {
 
-/// More than lie beside each other in a zone of any program; a hostile map is not gone through again and again.
+/// No real program has as many mappings side by side in a zone. The limit keeps a hostile map from being scanned again
+/// and again.
 constexpr std::size_t most_beside = 256;
 
 }  // namespace
@@ -17,7 +18,7 @@ CodeTurns::CodeTurns(const std::vector<Mapping>& mappings, bool timed) : layers_
     std::vector<Mapping> sorted = mappings;
     std::stable_sort(sorted.begin(), sorted.end(),
                      [](const Mapping& a, const Mapping& b) { return a.first < b.first; });
-    // Runs of mappings each of which reaches into the ones before.
+    // Find runs of mappings in which each overlaps an earlier one.
     for (std::size_t begin = 0; begin < sorted.size();) {
         std::uint64_t last = sorted[begin].last;
         std::size_t end = begin + 1;
@@ -48,7 +49,7 @@ CodeTurns::CodeTurns(const std::vector<Mapping>& mappings, bool timed) : layers_
     std::sort(alone_.begin(), alone_.end());
 }
 
-/// Finds out what lay in a zone when. What is mapped takes the place of all that it overlaps.
+/// Finds out what was mapped in a zone at each time. A mapping replaces everything that it overlaps.
 void CodeTurns::divide(Zone& zone, std::vector<Mapping> inside) {
     std::stable_sort(inside.begin(), inside.end(), [](const Mapping& a, const Mapping& b) { return a.from < b.from; });
     std::map<std::vector<std::size_t>, std::uint32_t> known;

@@ -18,7 +18,7 @@ using namespace answers;
 
 namespace {
 
-/// What each figure was in one run: of runs that are added up, each a set of its own.
+/// The value of each figure in each single run. Runs that are added up form a set each.
 Table table_of_runs(const Answers& sum, const MetricColumns& columns) {
     Table out{"runs",
               "each figure in one run: the mean, least and most of those that counted it, and how far these lie apart, "
@@ -71,7 +71,7 @@ Table table_of_runs(const Answers& sum, const MetricColumns& columns) {
 }  // namespace
 
 Answers merge_counter_runs(std::vector<Answers> runs) {
-    // Each run is a set of its own, so that merging keeps the runs apart.
+    // Each run becomes a set, so that merging keeps the runs apart.
     std::vector<Metric> order;
     std::vector<Table> tables;
     for (std::size_t r = 0; r < runs.size(); ++r) {
@@ -86,7 +86,7 @@ Answers merge_counter_runs(std::vector<Answers> runs) {
             m.set = fmt::format("run {}", r);
             m.captures = 1;
         }
-        // Tables of single runs do not add up: all are kept, each by the name of its run.
+        // Tables of single runs cannot be added: all are kept, each under the name of its run.
         std::erase_if(runs[r].tables, [](const Table& t) { return t.title == "ratios"; });
         for (Table& table : runs[r].tables) table.title += " in " + runs[r].capture;
         std::move(runs[r].tables.begin(), runs[r].tables.end(), std::back_inserter(tables));

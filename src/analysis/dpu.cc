@@ -106,7 +106,7 @@ void DpuCosts::consume(const dpu::Batch& batch) {
             case ElementKind::held:
             case ElementKind::enabled: lossy_ = true; break;
             case ElementKind::gap:
-                // What came before a buffer wrapped is missing; what follows is whole.
+                // Data from before the buffer wrapped are missing; the data that follow are whole.
                 if (e.reason != GapReason::padding && e.reason != GapReason::unsynchronised) lossy_ = true;
                 break;
             case ElementKind::context:
@@ -136,7 +136,7 @@ DpuOwner DpuCosts::owner(const Element& e, const Reading& r) const {
     return {Kind::between, *context_, e.context};
 }
 
-/// Whether the filters since the reading before let by that its context was left; none: that is not known.
+/// Whether the filters since the previous reading let the trace show that a context was left; nullopt if not known.
 std::optional<bool> DpuCosts::shown(std::uint64_t end) const {
     bool known = true;
     for (std::size_t i = 0; i < setup_.filters.size(); ++i) {
@@ -152,7 +152,7 @@ std::optional<bool> DpuCosts::shown(std::uint64_t end) const {
     return known ? std::optional(true) : std::nullopt;
 }
 
-/// Whether a context that begins here is one whose end will be shown.
+/// Whether the trace will show the end of a context that begins here.
 bool DpuCosts::stays_shown(const dpu::TaskContext& context, std::uint64_t at) const {
     for (std::size_t i = setup_.filters.size(); i-- > 0;)
         if (i == 0 || setup_.filters[i].from <= at) return setup_.filters[i].matches(context) == true;
@@ -171,7 +171,7 @@ bool DpuCosts::has_unattributed() const {
            std::any_of(found->second.sum.begin(), found->second.sum.end(), [](std::uint64_t n) { return n != 0; });
 }
 
-/// No cycle is waited or stalled for that was not counted.
+/// No more cycles can be waited or stalled than were counted.
 bool DpuCosts::beyond(const DpuCounts& counts) const {
     if (!setup_.cycles) return false;
     for (std::size_t i = 0; i < counts.size(); ++i)
@@ -179,7 +179,7 @@ bool DpuCosts::beyond(const DpuCounts& counts) const {
     return false;
 }
 
-/// Notes an interval that can hardly be true.
+/// Notes an implausible interval.
 void DpuCosts::doubt(const DpuCounts& counts, std::uint8_t wide, std::optional<Offset> at, bool lossy) {
     wide = static_cast<std::uint8_t>(wide & ~setup_.rewritten);
     const bool is_beyond = beyond(counts);
@@ -196,7 +196,7 @@ void DpuCosts::reading(const Element& e, const Reading& sent) {
     if (believed == nullptr) {
         if (doubted_.readings++ == 0) doubted_.first = e.offset;
         doubted_.last = e.offset;
-        // Who runs now is known all the same.
+        // The entry still tells which context runs now.
         context_ = e.context;
         reading_at_ = e.offset.value;
         return;
@@ -218,7 +218,7 @@ void DpuCosts::reading(const Element& e, const Reading& sent) {
     ++readings_;
     lossy_ = mixed_ = false;
 
-    // Which context is left is known where its interval is its own.
+    // The context that is left is known if the whole interval belongs to it.
     if (changed) calls_.change(e, who.is_context() ? context_ : std::nullopt);
     if (changed) {
         run_ = code_.at(e.to, e.offset);
@@ -226,7 +226,7 @@ void DpuCosts::reading(const Element& e, const Reading& sent) {
     }
     const bool stays = stays_shown(e.context, e.offset.value);
     if (!stay_ || stay_->context != e.context) {
-        // Behind what a filter leaves out, the entry is there because its context begins to match.
+        // After entries that a filter left out, this entry exists because its context begins to match.
         const bool begins = who.is_context() || who.kind == DpuOwner::Kind::filtered;
         stay(stays ? std::optional(e.context) : std::nullopt, begins, true);
     }
@@ -239,8 +239,8 @@ void DpuCosts::reading(const Element& e, const Reading& sent) {
 }
 
 /// Where the code of the interval before a change of flow ended. An interrupt names the last instruction before it
-/// (docs/spec/dpu.md, 9). Behind a call or return that has led elsewhere this is the call or return itself: nothing ran
-/// where it led.
+/// (docs/spec/dpu.md, 9). After a call or return that has led elsewhere, the code ended at the call or return itself:
+/// nothing ran at its target.
 std::optional<DpuCode::Place> DpuCosts::last_place(const Element& e) const {
     const Place place = code_.at(e.from, e.offset);
     const bool interrupt = context_ && !context_->supervisor && e.context.supervisor;
@@ -253,7 +253,7 @@ void DpuCosts::lose_stacks() {
     run_.reset();
 }
 
-/// An interval's counts go to one bucket of each view.
+/// Adds an interval's counts to one bucket of each view.
 void DpuCosts::book(const DpuOwner& who, const DpuCounts& counts, std::optional<Place> last_pc, bool known) {
     add(total_, counts);
     DpuTask& task = tasks_[who];
@@ -292,7 +292,8 @@ void DpuCosts::book(const DpuOwner& who, const DpuCounts& counts, std::optional<
     calls_.book(who, counts, in_code ? run_ : std::nullopt, last_pc, known);
 }
 
-/// Whose stay begins, none: nobody knows; and whether it begins here. `ended`: the one before ended here.
+/// Begins a stay. `context` nullopt: the context is not known. `begins`: the stay begins here. `ended`: the previous
+/// stay ended here.
 void DpuCosts::stay(const std::optional<dpu::TaskContext>& context, bool begins, bool ended) {
     if (stay_) {
         if (stay_->begins && ended) tasks_[{DpuOwner::Kind::context, stay_->context, {}}].stays.take(stay_->counts);

@@ -122,7 +122,7 @@ public:
         : costs_(costs), times_(times), code_(code), said_(said), options_(options), sources_(out_), synthetic_(out_) {
         for (unsigned c = 0; c < dpu::counter_count; ++c)
             if (!said.events[c].empty() && said.counts(c)) counters_.push_back(c);
-        // Answers have at least one metric; of a unit whose counters count nothing it is 0 everywhere.
+        // Answers have at least one metric. If no counter counts anything, that metric is 0 everywhere.
         nothing_ = counters_.empty();
         for (const auto& [owner, task] : costs.tasks()) add(sum_of_tasks_, task.sum);
         if (nothing_) counters_.push_back(0);
@@ -158,7 +158,7 @@ private:
     void say(Severity severity, std::string what, std::string todo = {}) {
         out_.health.push_back({severity, std::move(what), std::move(todo), {}});
     }
-    /// A change of flow comes with each reading, so whose an interval is, is known.
+    /// Each reading comes with a change of flow, so the owner of each interval is known.
     [[nodiscard]] bool knows_owners() const {
         return said_.mode == dpu::TraceMode::task || said_.mode == dpu::TraceMode::flow;
     }
@@ -254,7 +254,7 @@ private:
         return debug_[image]->line({address - code_.images()[image].load_bias});
     }
     Index function(const DpuCode::Function& f) {
-        // Names in angle brackets are no code.
+        // Names in angle brackets are not code.
         if (f.address == 0) return synthetic_.of(f.name.empty() ? "[not known]" : f.name);
         const auto [at, fresh] = functions_.try_emplace(f, static_cast<Index>(out_.functions.size()));
         if (!fresh) return at->second;
@@ -280,7 +280,7 @@ private:
         const Index root = node(none, none, Kind::root, 0, {});
         if (said_.mode != dpu::TraceMode::flow) {
             for (const auto& [who, task] : costs_.tasks()) {
-                // Without readings nothing is known of what a task cost; the counters' first and last values may be.
+                // Without readings the cost of tasks is not known, although the counters' first and last values may be.
                 if (costs_.readings() == 0 && task.sum == DpuCounts{}) continue;
                 node(root, synthetic_.of(owner_text(said_, who)), Kind::root, task.entered, task.sum);
             }
@@ -426,7 +426,7 @@ private:
                             counted(times_->services_left_out(), "interrupt or call", "interrupts and calls")));
     }
 
-    /// Events per 1000 cycles, or in a bin where no counter counts cycles.
+    /// Events per 1000 cycles; events per bin if no counter counts cycles.
     void series() {
         const std::uint64_t width = std::uint64_t{1} << times_->shift();
         for (const unsigned c : counters_) {

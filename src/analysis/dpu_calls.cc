@@ -33,7 +33,7 @@ void DpuCalls::book(const DpuOwner& who, const DpuCounts& counts, const std::opt
         where = s.back().function;
         path = s.back().path;
         if (run && last_pc && code_.takes_turns(*run, *last_pc)) {
-            // What lay there changed on the way, and nobody knows how far it had come by then.
+            // The code at this place was changed while tracing, and the trace does not tell when.
             where = code_.function(code_.any_of(*run));
             path = child(path, where, std::nullopt, false);
         }
@@ -79,14 +79,14 @@ void DpuCalls::push(Stack& s, const Place& to, std::uint32_t call, bool service,
     s.push_back({path, call, service, outermost, at.home, what, {}});
 }
 
-/// Begins a stack with the function at a place, whose caller is not known; no place: nor is its code.
+/// Begins a stack with the function at a place; its caller is not known. nullopt: the code is not known either.
 void DpuCalls::begin(Stack& s, const std::optional<Place>& at, const dpu::TaskContext& context) {
     const DpuCode::Function what = at ? code_.function_around(*at) : nowhere;
     const std::size_t path = child(0, what, context, false);
     s.push_back({path, 0, context.supervisor, true, at ? known(*at).home : 0, what, {}});
 }
 
-/// Another function takes the place of the topmost one, and returns to where that would have returned to.
+/// A function replaces the topmost one, and will return to that one's caller.
 void DpuCalls::replace(Stack& s, const DpuCode::Function& what, std::uint64_t home, bool called) {
     Frame& frame = s.back();
     if (frame.outermost && frame.function != nowhere) functions_[frame.function].activations.take(frame.inclusive);
@@ -102,11 +102,12 @@ void DpuCalls::replace(Stack& s, const DpuCode::Function& what, std::uint64_t ho
     ++jumps_;
 }
 
-/// Code ran from `start` to a change of flow at `last`, which may lie in another function than the topmost one: a jump
-/// led there. Where the instructions up to the jump are the same each time, as in the procedure linkage table, the run
-/// belongs to where they lead. Otherwise true: part of it belongs to the function that is still the topmost one.
+/// Code ran from `start` to a change of flow at `last`, which may lie in another function than the topmost one, because
+/// a jump led there. Where the instructions up to the jump are the same each time, as in the procedure linkage table,
+/// the run belongs to the function that the jump leads to. Returns true if part of the run belongs to the topmost
+/// function.
 bool DpuCalls::jump(Stack& s, const Place& start, const Place& last) {
-    // The stack may be one that was left elsewhere.
+    // The stack may be one that was left at another place.
     if (const std::uint64_t home = known(start).home; home != 0 && home != s.back().home)
         replace(s, code_.function_around(start), home, false);
     const std::uint64_t home = known(last).home;
@@ -129,8 +130,9 @@ bool DpuCalls::begins_at(const Place& place) {
     return function.address == place.address && code_.function_around(place) == function;
 }
 
-/// A return to where nobody waits: longjmp or a handler of a C++ exception, where a function that has a frame goes on
-/// in its middle; or a function is entered that way, as the dynamic linker does once it has found it.
+/// A return to a place where no frame waits: longjmp or a handler of a C++ exception continues a function that has a
+/// frame in its middle, or a function is entered by a return, as the dynamic linker does after it has found the
+/// function.
 bool DpuCalls::unwind(Stack& s, const Place& to) {
     const Known& at = known(to);
     if (at.home == 0 || s.empty()) return false;
@@ -156,13 +158,13 @@ void DpuCalls::lose() {
     open_services_.clear();
 }
 
-/// A context goes on, after others ran.
+/// A context continues after others ran.
 void DpuCalls::resume(Stack& s, const Place& to, const dpu::TaskContext& context) {
     const Known& at = known(to);
     if (s.empty()) {
         begin(s, to, context);
     } else if (at.home != 0 && at.home != s.back().home) {
-        // The handler of a signal, or back from one.
+        // Flow enters the handler of a signal, or returns from one.
         if (begins_at(to))
             push(s, to, 0, false, context);
         else
@@ -170,11 +172,11 @@ void DpuCalls::resume(Stack& s, const Place& to, const dpu::TaskContext& context
     }
 }
 
-/// A change of flow away from an unknown context: only a call says by itself what it is.
+/// A change of flow away from an unknown context: only a call can be recognised by itself.
 void DpuCalls::arrive(const dpu::Element& e) {
     const Place from = code_.at(e.from, e.offset), to = code_.at(e.to, e.offset);
     Stack& s = stack(e.context.id);
-    // No service of a task that runs in user state is open.
+    // While a task runs in user state, none of its services is open.
     while (!e.context.supervisor && std::any_of(s.begin(), s.end(), [](const Frame& f) { return f.service; })) pop(s);
     if (code_.change(from) != DpuCode::Change::call) return resume(s, to, e.context);
     if (s.empty()) begin(s, from, e.context);
@@ -201,7 +203,7 @@ void DpuCalls::change(const dpu::Element& e, const std::optional<dpu::TaskContex
         return;
     }
     if (before && !after) {
-        // Back from service, to whoever runs next.
+        // Returns from a service to the context that runs next.
         while (!s.empty() && s.back().service == false &&
                std::any_of(s.begin(), s.end(), [](const Frame& f) { return f.service; }))
             pop(s);
@@ -241,7 +243,7 @@ void DpuCalls::finish() {
     for (const OpenService& service : open_services_) services_[service.entry].stays.take(service.counts);
     open_services_.clear();
 
-    // Inclusive: of each function, where it is outermost.
+    // Inclusive costs: at each function's outermost occurrence.
     std::vector<DpuCounts> below(paths_.size());
     for (std::size_t i = paths_.size(); i-- > 1;) {
         add(below[i], paths_[i].self);

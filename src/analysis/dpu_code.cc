@@ -20,7 +20,7 @@ struct DpuCode::Layer {
     image::Symbols symbols;
     std::map<std::uint32_t, std::pair<std::uint32_t, std::size_t>> areas;  ///< first → last address, image
     std::unique_ptr<FlowCode> functions;  ///< knows which function a `.cold` part belongs to
-    /// Made when it is first asked for; without an address: several functions have that name.
+    /// Made on first use. nullopt as address: several functions have that name.
     std::optional<std::map<std::string, std::optional<std::uint32_t>, std::less<>>> by_name;
 };
 
@@ -100,7 +100,7 @@ std::string DpuCode::add_image(const std::string& path, std::uint32_t load_bias,
     std::string problem;
     for (const std::uint32_t i : layers) {
         Layer& layer = *layers_[i];
-        // Instructions of StarCore are not decoded: its programs give names and lines.
+        // Instructions of StarCore are not decoded: StarCore programs only give names and lines.
         if (!info || !info->is_starcore())
             if (const auto added = layer.memory.add_elf(path, load_bias); !added) return added.error().message;
         if (images_.size() == number) images_.push_back({path, called, load_bias});
@@ -215,7 +215,7 @@ std::size_t DpuCode::image(const Place& place) const {
 DpuCode::Way DpuCode::way(Place start, const Place& last) const {
     constexpr unsigned most_steps = 64;
     constexpr std::string_view linkage_entry = "@plt";
-    // Where files took turns, what is met on the way lies there with one of its ends.
+    // Where files took turns in memory, code along the way belongs to the file in effect at either end.
     std::vector<std::uint32_t> layers{0};
     for (const Place& end : {last, start})
         if (std::find(layers.begin(), layers.end(), end.layer) == layers.end()) layers.push_back(end.layer);
@@ -228,7 +228,7 @@ DpuCode::Way DpuCode::way(Place start, const Place& last) const {
     Way out;
     std::uint64_t here = home(start);
     auto isa = isa_at(start);
-    std::optional<std::size_t> by_name;  // the last that was entered so
+    std::optional<std::size_t> by_name;  // the last function that was entered by its name
     for (unsigned steps = 0; steps < most_steps && start.address != last.address; ++steps) {
         if (const auto symbol = function_symbol(start); symbol && symbol->linkage_name.ends_with(linkage_entry)) {
             const std::string_view name = symbol->linkage_name;
@@ -258,7 +258,7 @@ DpuCode::Way DpuCode::way(Place start, const Place& last) const {
             here = next;
         }
     }
-    // The name may be of a static function, or the function jumped on under a condition.
+    // The name may belong to a static function, or to the target of a conditional jump.
     if (by_name && here != home(last)) {
         out.entered.resize(*by_name);
         out.jumps_on = true;

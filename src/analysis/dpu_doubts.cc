@@ -10,8 +10,8 @@ namespace waymark::analysis {
 
 namespace {
 
-constexpr std::size_t readings_before = 4, readings_behind = 8;  // that are looked at around a step
-constexpr std::uint32_t large_delta = 1U << 27;                  // where most are above, nothing stands out
+constexpr std::size_t readings_before = 4, readings_behind = 8;  // readings that are examined around a step
+constexpr std::uint32_t large_delta = 1U << 27;  // if most intervals are larger, no single one is suspicious
 constexpr std::uint32_t least_joined = 1U << 12, most_joined = 1U << 27;
 constexpr unsigned cost_of_doubt = 2, cost_of_step = 9;
 
@@ -57,8 +57,8 @@ void DpuDoubts::take(const Seen& seen) {
     }
 }
 
-/// Of each counter, what may be between two readings where those between are left out: about what is usual. True long
-/// intervals add up to so little, modulo 2^31, by rare chance only.
+/// For each counter, how much it may advance between two readings if the readings between them are left out: about the
+/// usual amount. The sum of true long intervals is so small, modulo 2^31, only by rare chance.
 dpu::Counters DpuDoubts::usual() const {
     dpu::Counters out{};
     for (std::size_t c = 0; c < out.size(); ++c) {
@@ -79,7 +79,7 @@ bool DpuDoubts::fits(const Seen& before, const Seen& after, const dpu::Counters&
     return true;
 }
 
-/// More was waited or stalled than there were cycles.
+/// More cycles were waited or stalled than passed.
 bool DpuDoubts::beyond(const dpu::Counters& before, const dpu::Counters& after) const {
     if (!cycles_) return false;
     for (std::size_t c = 0; c < large_.size(); ++c)
@@ -96,12 +96,12 @@ bool DpuDoubts::is_step(std::size_t at) const {
            (!fits(window_[at], window_[at + 1], wide) || beyond(*window_[at].values, *window_[at + 1].values));
 }
 
-/// Decides on what lies around the first step; later readings stay in the window.
+/// Decides about the readings around the first step; later readings stay in the window.
 void DpuDoubts::judge(bool ended) {
     const std::size_t size = window_.size();
-    // Up to the reading after the step and the next one: more will be known about later ones.
+    // Up to the reading after the step and the next one: later readings can be judged better later.
     const std::size_t last = ended ? size - 1 : std::min(size - 1, *step_ + 2);
-    // The way through the window, from its first reading on, that has the fewest mistakes.
+    // Find the path through the window, from its first reading on, with the fewest wrong readings.
     constexpr std::uint32_t far = std::numeric_limits<std::uint32_t>::max();
     const dpu::Counters joined = usual();
     std::vector<std::uint32_t> cost(size, far);
@@ -121,7 +121,7 @@ void DpuDoubts::judge(bool ended) {
                 from[to] = at;
             }
         }
-    // It need not end where what comes next is not known.
+    // The path need not end at the last reading if the readings that follow are not known.
     std::size_t end = size - 1;
     if (!ended)
         for (std::size_t at = size - 1; at-- > last;)
@@ -133,7 +133,7 @@ void DpuDoubts::judge(bool ended) {
         believed[at] = true;
         explained &= from[at] + 1 != at || !is_step(from[at]);
     }
-    // Where one long interval is true, others may be.
+    // If one long interval is true, others may be true too.
     if (!explained) believed.assign(size, true);
 
     std::size_t anchor = 0;

@@ -42,7 +42,7 @@ DpuFinding doubted_readings(const DpuDoubted& doubted, const DpuSaid& said, unsi
             doubted.readings};
 }
 
-/// `lossy`: of intervals in which entries are missing.
+/// `lossy`: count of intervals in which entries are missing.
 DpuFinding wide_intervals(const DpuWide& wide, std::uint64_t intervals, bool lossy) {
     std::string names;
     for (unsigned c = 0; c < dpu::counter_count; ++c)

@@ -10,7 +10,7 @@ using dpu::ElementKind;
 namespace {
 
 constexpr std::size_t most_open = 64;      // in one context
-constexpr std::uint32_t longest_call = 8;  // bytes from a call to where it returns
+constexpr std::uint32_t longest_call = 8;  // bytes from a call to its return address
 constexpr std::uint32_t longest_instruction = 8;
 
 }  // namespace
@@ -107,21 +107,22 @@ void DpuLoops::pair(const Element& e) {
     const bool known = e.has(Element::id_known) && e.has(Element::privilege_known);
     if (!known) return;
     if (!context_) {
-        // It may be a jump back, or come from another context.
+        // The flow may be a jump back, or come from another context.
         Stack& stack = stacks_[{e.context.supervisor, e.context.id}];
         for (Open& open : stack) open.sure = false;
         return;
     }
     Stack& before = stacks_[{context_->supervisor, context_->id}];
     if (*context_ != e.context) {
-        // Interrupts and returns from them. What they interrupt goes on where they return to.
+        // Interrupts and returns from them. The interrupted code continues where they return to.
         passes(before, e.from);
         if (context_->supervisor && !e.context.supervisor) close_all(before);
         Stack& after = stacks_[{e.context.supervisor, e.context.id}];
         if (!context_->supervisor && e.context.supervisor) close_all(after);
         std::erase_if(after, [&](Open& open) {
             if (!open.inside || open.has(e.to)) return false;
-            // Right behind its last instruction it has ended; elsewhere a handler of a signal may run, or a new task.
+            // Flow directly after the loop's last instruction means that the loop has ended. Flow elsewhere may be a
+            // handler of a signal, or a new task.
             if (e.to > open.last.address && e.to - open.last.address <= longest_instruction && open.sure) {
                 close(open);
                 return true;
@@ -137,7 +138,7 @@ void DpuLoops::pair(const Element& e) {
         const bool call = code_.change(last) != DpuCode::Change::unknown;
         if (!call) run(e, 1);
     }
-    // Back from what was called in a loop: loops of the callee have ended.
+    // Flow returns from a function that a loop called: loops of the callee have ended.
     for (std::size_t i = before.size(); i-- > 0;) {
         Open& open = before[i];
         if (open.inside || e.to <= open.left_at || e.to - open.left_at > longest_call) continue;
@@ -152,7 +153,7 @@ void DpuLoops::pair(const Element& e) {
             return false;
         }
         const Place from = code_.at(e.from, e.offset);
-        // A jump that the program shows to be no call leaves the loop for good.
+        // A jump leaves the loop for good if the program's code shows that it is not a call.
         if (code_.change(from) != DpuCode::Change::call && code_.instructions(from.address, from)) {
             close(open);
             return true;

@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::string_view ratios_title = "ratios";
 
-/// `A0 CYCLES (user)` without what says which counter it is: `CYCLES`, ` (user)`.
+/// The name of a counter split into event and qualifier, without the counter's own name: `A0 CYCLES (user)` gives
+/// `CYCLES` and ` (user)`.
 struct NameParts {
     std::string_view event, when;
 };

@@ -16,7 +16,7 @@ using namespace answers;
 
 namespace {
 
-/// An address as the tables of all commands have it.
+/// An address in the notation that the tables of all commands use.
 Cell address_cell(std::uint32_t address) { return {fmt::format("{:#010x}", address), fmt::format("{:#x}", address)}; }
 
 template <class Rows, class Counts>
@@ -63,7 +63,7 @@ DpuTables::DpuTables(const DpuCosts& costs, const DpuCode& code, const DpuSaid& 
         if (!said.events[c].empty()) counters_.push_back(c);
 }
 
-// ---- what tables have in common
+// ---- parts shared by all tables
 
 std::string DpuTables::event(unsigned counter) const {
     return said_.events[counter].empty() ? std::string(name(dpu::EventWire::none)) : said_.events[counter];
@@ -106,7 +106,7 @@ std::string DpuTables::needs(std::string_view mode, std::string_view option) con
 
 DpuTable DpuTables::tasks(std::size_t most) const {
     const std::string name = event(key_);
-    // Outside modes TASK and FLOW a stay has no beginning and no end, but EONCE modes show how many there were.
+    // Outside modes TASK and FLOW a stay has no beginning and no end, but EONCE modes show the number of stays.
     const bool stays = costs_.knows_stays();
     DpuTable out;
     Table& table = out.table;
@@ -197,7 +197,7 @@ std::string DpuTables::path_text(std::size_t path) const {
     for (; path != 0; path = costs_.paths()[path].parent) {
         const DpuPath& p = costs_.paths()[path];
         std::string name = function_text(p.function);
-        // The separators of folded stacks.
+        // Folded stacks use these characters as separators.
         std::replace(name.begin(), name.end(), ';', ':');
         if (p.root) name = to_text(*p.root) + ";" + name;
         out = name + (out.empty() ? "" : ";") + out;

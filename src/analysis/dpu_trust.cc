@@ -13,7 +13,7 @@ using namespace answers;
 
 namespace {
 
-/// What modes record of whose the counts are.
+/// What a trace mode tells about the owner of counts.
 enum class Content : std::uint8_t {
     changes,  ///< TASK, FLOW: a reading at each change
     samples,  ///< SWSAMPLE, EDCA5
@@ -45,7 +45,8 @@ constexpr std::string_view flow_only = "record with --mode flow", changes_only =
 
 constexpr std::string_view bounds = "the sum of all rows; each row but those in < > is a lower bound";
 
-/// Tasks, and their stays one by one. `all_there`: of the tasks that match where a filter is on.
+/// Trust in counts of tasks and of their single stays. `all_there`: all tasks are in the trace; with a filter, all
+/// tasks that match it.
 Trust in_tasks(const DpuSaid& said, const DpuCosts& costs, bool all_there, bool stays) {
     Trust out;
     const auto sums = costs.reconciled(costs.total());
@@ -178,7 +179,7 @@ Trust trust_in(std::string_view view, const DpuSaid& said, const DpuCosts& costs
         }
     }
     if (view == "data") {
-        // A literal word may equal those that fill a line which ends with them.
+        // A literal word may equal the words that fill a line after its end.
         const bool filled = said.mode == dpu::TraceMode::user_raw &&
                             said.totals.count<dpu::Pad>() + said.totals.count<dpu::Closed>() != 0;
         out.exact = all_there && !filled ? "what was written, and in which order"
@@ -193,7 +194,7 @@ Trust trust_in(std::string_view view, const DpuSaid& said, const DpuCosts& costs
                          "which task wrote a word: mode USERRAW does not record it; words equal to those that fill "
                          "lines, where a line ends with them";
     if (view == "health") out.exact = "every figure";
-    // What a counter counts when is part of what its figures mean.
+    // The condition under which a counter counts is part of the meaning of its figures.
     const bool of_counters = view != "loops" && view != "data" && view != "health";
     for (std::size_t i = 0; of_counters && i < said.rules.size(); ++i) {
         std::string& to = out.exact.empty() && !out.estimated.empty() ? out.estimated : out.exact;

@@ -28,7 +28,7 @@ Branch::Kind kind_of(const flow::Block& b) {
     return (b.flags & flow::Block::conditional) != 0 ? K::conditional : K::unconditional;
 }
 
-/// The ways that control went from one place to another, other than to the next instruction.
+/// Adds the edges that control took other than to the next instruction.
 void fill_edges(FlowFunctions& functions) {
     std::map<std::tuple<std::uint64_t, std::uint64_t, Branch::Kind>, std::pair<std::uint64_t, Work>> sums;
     for (const auto& [key, sum] : functions.blocks())
@@ -52,7 +52,7 @@ void fill_edges(FlowFunctions& functions) {
     for (const auto& [key, sum] : sums) {
         const auto& [from, to, kind] = key;
         if (sum.first == 0 && sum.second == Work{}) continue;
-        // A jump in which something passed is a tail call.
+        // A jump during which time passed is a tail call.
         const bool call = kind == Branch::Kind::call || kind == Branch::Kind::indirect_call || sum.second != Work{};
         const bool known = call && functions.streams().front().sink->options().calls;
         functions.answers().edges.push_back({from, to, functions.index_at(from), functions.index_at(to), kind,
@@ -105,7 +105,7 @@ flow::CycleCounts cycle_counts(const std::vector<FlowStream>& streams) {
     return sum;
 }
 
-/// How counts of cycles came to blocks and functions; empty: each count was that of one block.
+/// How counts of cycles were assigned to blocks and functions; empty if each count belonged to one block.
 std::string how_spread(const flow::CycleCounts& counts) {
     if (counts.spread == 0) return {};
     std::string out = "each count is spread over what ran since the count before, by instructions";
@@ -114,7 +114,7 @@ std::string how_spread(const flow::CycleCounts& counts) {
     return out;
 }
 
-/// How far the figures can be believed.
+/// States how far the figures can be trusted.
 void fill_trust(const FlowFunctions& from) {
     Answers& answers = from.answers();
     Trust functions{.view = "functions"};

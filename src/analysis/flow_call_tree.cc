@@ -14,7 +14,7 @@ using namespace answers;
 
 namespace {
 
-/// Who called whom: one tree of all streams.
+/// The tree of callers and callees, one for all streams.
 class TreeFiller {
 public:
     explicit TreeFiller(FlowFunctions& functions)
@@ -57,7 +57,7 @@ public:
     }
 
 private:
-    /// A node of the tree as it is put together.
+    /// A node of the tree that is being built.
     struct Node {
         CallNode::Kind kind{};
         Index function = none;
@@ -73,9 +73,9 @@ private:
         return index;
     }
 
-    // Code without symbols is divided into functions by the places that were called. All of them are known only at the
-    // end; while it runs, what a frame does in such code is counted for the function that was called. So costs of the
-    // tree go to the function that instructions, lines and blocks have them in: each view has one sum for one name.
+    // Code without symbols is divided into functions at the addresses that were called. All these addresses are known
+    // only at the end; until then, a frame in such code counts for the function that was called. Here costs move to the
+    // function that instructions, lines and blocks assign them to, so that each view has one sum for one name.
 
     /// Costs of code without symbols, by the function of each instruction.
     std::map<Index, Work> nameless_costs() {
@@ -91,7 +91,7 @@ private:
                 add(first, {times * b.instructions, sum.cycles});
                 continue;
             }
-            // As FlowInstructions has it.
+            // The same space that FlowInstructions uses.
             const isa::Space space = space_of(sum.stream->sink->code().memory(), b);
             const std::uint64_t each = b.instructions == 0 ? 0 : sum.cycles / b.instructions;
             std::uint64_t cycles = sum.cycles;
@@ -110,7 +110,7 @@ private:
         return f.kind == CodeFunction::Kind::entry || f.kind == CodeFunction::Kind::section;
     }
 
-    /// Functions without symbols that one leads to other than by calls.
+    /// For each function without symbols, the functions it leads to other than by calls.
     std::map<Index, std::set<Index>> nameless_ways() {
         std::map<Index, std::set<Index>> out;
         for (const auto& [key, sum] : functions_.blocks()) {
@@ -150,9 +150,9 @@ private:
         }
     }
 
-    /// From functions that have too much to those that lack some: first where the one leads to, then in the same image,
-    /// then anywhere. They get a frame above the one that ran them, which leaves what passed in that one and its
-    /// callers.
+    /// Moves cost from functions with a surplus to functions with a deficit: first along ways out of the function, then
+    /// within the image, then anywhere. The receiving function gets a frame called by the frame that ran, so the
+    /// inclusive costs of that frame and its callers stay.
     void move_costs(std::uint64_t Work::*metric, std::map<Index, std::uint64_t> surplus,
                     std::map<Index, std::uint64_t> lacking, const std::map<Index, std::set<Index>>& ways) {
         std::map<Index, std::vector<std::size_t>> nodes;
@@ -233,9 +233,9 @@ private:
             nodes_[at[i]].self += node.self;
         }
     }
-    /// Parents before children, and of those the dearest first.
+    /// Parents come before children; children are sorted by falling cost.
     void put_nodes() {
-        // What ran where no function is known is a function's all the same, so that costs of functions add up.
+        // Cost for which no function is known is assigned to a function too, so that costs of functions add up.
         if (nodes_[0].self != Work{}) {
             const std::size_t unknown = node_below(0, CallNode::Kind::unsynchronised, named_.of("[unknown]"));
             nodes_[unknown].self += std::exchange(nodes_[0].self, {});

@@ -38,7 +38,7 @@ void FlowCalls::consume(const flow::Batch& batch, FlowCounts& counts) {
     flush();
 }
 
-/// Repeats one after another: those that are known as one each, the others step by step.
+/// Handles repeats in order: known ones in one step each, others step by step.
 void FlowCalls::repeat(const flow::Batch& batch, std::span<const flow::Repeat> repeats, FlowCounts& counts) {
     while (!repeats.empty()) {
         std::uint32_t behind = no_edge;
@@ -108,7 +108,7 @@ void FlowCalls::wait_behind(std::uint32_t edge, Effect effect, const flow::Block
 }
 
 FlowCalls::Wait FlowCalls::wait_of(Effect effect) {
-    // In the same order.
+    // Both enumerations have the same order.
     static_assert(static_cast<int>(Wait::call) == static_cast<int>(Effect::call) &&
                   static_cast<int>(Wait::function_return) == static_cast<int>(Effect::function_return) &&
                   static_cast<int>(Wait::exception_return) == static_cast<int>(Effect::exception_return) &&
@@ -146,7 +146,7 @@ void FlowCalls::event(const flow::What& what, FlowCounts& counts) {
             } else if constexpr (std::is_same_v<T, flow::Exception>) {
                 exception(e, counts);
             } else if constexpr (std::is_same_v<T, flow::ExceptionReturn>) {
-                // What an implementation says of a branch that its opcode does not.
+                // The trace of this implementation tells the kind of a branch that its opcode does not.
                 if (wait_ == Wait::jump || wait_ == Wait::function_return) wait_ = Wait::exception_return;
             } else if constexpr (std::is_same_v<T, flow::Cycles>) {
                 if (e.of != flow::Cycles::Of::ranges) add_stray_cycles(e.cycles.value_or(0), counts);
@@ -159,7 +159,7 @@ void FlowCalls::event(const flow::What& what, FlowCounts& counts) {
                 stacks_.add_stray({e.instructions, 0});
                 counts.unseen_instructions += e.instructions;
             } else if constexpr (std::is_same_v<T, flow::Atoms>) {
-                // Where no image is known it was lost before.
+                // Where no image is known, the flow was lost before.
                 if (!lost_) lose(false, counts);
             } else if constexpr (std::is_same_v<T, flow::Mark>) {
                 if (e.kind == flow::Mark::Kind::transaction_failed) go_on_anywhere();
@@ -191,7 +191,7 @@ void FlowCalls::add_stray_cycles(std::uint64_t cycles, FlowCounts& counts) {
 void FlowCalls::exception(const flow::Exception& e, FlowCounts& counts) {
     add_event_cycles(e.cycles, counts);
     if (e.preferred_return) {
-        // Right after a branch, before the first instruction there, what the branch did is done all the same.
+        // After a branch, before its target's first instruction, the effect of the branch still has to be applied.
         if (!plain_) arrive(code_.place(e.preferred_return->value), counts);
     } else if (lost_) {
         counts.lost(loss_);
@@ -204,14 +204,15 @@ void FlowCalls::exception(const flow::Exception& e, FlowCounts& counts) {
     plain_ = lost_ = switched_off_ = switched_stack_ = false;
     last_edge_ = wait_edge_ = no_edge;
     indirect_ = false;
-    // Without a vector, as in ETMv4, the handler is where flow goes on; if the handler is not traced, an event says so.
+    // Without a vector, as in ETMv4, the handler is the place where flow continues. If the handler is not traced, an
+    // event says so.
     wait_ = Wait::vector;
     wait_to_ = e.vector ? e.vector->value : nothing;
     if (e.type->kind == flow::ExceptionClass::debug_halt) lose(false, counts);  // nothing executes
 }
 
-/// What is known of the last branch happens, though not what came after it. Sets where a loss would begin. Of a
-/// handler that was lost, or is not traced, the exception is all there is.
+/// Applies the known effect of the last branch, without what followed it, and sets where a loss would begin. If a
+/// handler was lost or is not traced, only its exception is known.
 FlowCalls::Wait FlowCalls::end_wait(bool lost, FlowCounts& counts) {
     loss_ = {};
     const Wait wait = std::exchange(wait_, Wait::no);
@@ -229,7 +230,7 @@ FlowCalls::Wait FlowCalls::end_wait(bool lost, FlowCounts& counts) {
     return wait;
 }
 
-/// `amid`: the unit was switched off by nothing that the flow before it shows.
+/// `amid`: the unit was switched off, and nothing in the flow before explains it.
 void FlowCalls::lose(bool switched_off, FlowCounts& counts, bool amid) {
     if (lost_) {
         switched_off_ = (switched_off_ || untouched_) && switched_off;
@@ -250,7 +251,7 @@ void FlowCalls::lose(bool switched_off, FlowCounts& counts, bool amid) {
     last_edge_ = no_edge;
 }
 
-/// The trace is believed, and flow goes on, but not where the image says.
+/// Flow continues where the trace says, although the image says otherwise.
 void FlowCalls::go_on_anywhere() {
     if (!plain_) return;
     plain_ = false;
@@ -265,7 +266,7 @@ void FlowCalls::change_context(const flow::Context& context, FlowCounts& counts)
     const StackKey key{context.context_id, context.vmid};
     if (key == stacks_.key()) return;
     flush();
-    // A context changes amid a function: what led there happened before.
+    // The context changes inside a function: the branch that led there happened before the change.
     if (!lost_) end_wait(false, counts);
     stacks_.use(key);
     loss_.off = false;  // another thread goes on
@@ -282,7 +283,7 @@ void FlowCalls::arrive(const Arrival& place, FlowCounts& counts) {
     arrive_behind(take_wait(place, counts), place, counts);
 }
 
-/// What the last branch leads to, which is this place.
+/// What the last branch led to, given that flow arrived at `place`.
 FlowCalls::Wait FlowCalls::take_wait(const Arrival& place, FlowCounts& counts) {
     if (wait_ != Wait::no && indirect_) {
         if (WaySum* way = counts.way(wait_edge_, place.address)) ++way->times;
@@ -291,7 +292,7 @@ FlowCalls::Wait FlowCalls::take_wait(const Arrival& place, FlowCounts& counts) {
     return std::exchange(wait_, Wait::no);
 }
 
-/// Flow was lost, or another stack's, or another source's, or not yet there.
+/// Flow arrives after a loss, or after another stack or another source ran, or for the first time.
 void FlowCalls::arrive_anew(const Arrival& place, FlowCounts& counts) {
     if (open_ && !first_) {
         first_ = place;
@@ -310,8 +311,8 @@ void FlowCalls::arrive_anew(const Arrival& place, FlowCounts& counts) {
         loss_.regained = true;
         loss_.begins = place.begins;
         if (CallObserver* const observer = stacks_.observer()) observer->regained(now());
-        // The call that the source before ended with is the one that this source begins in; and where flow comes back
-        // is where it was about to go, so nothing ran in between.
+        // If the previous source ended with a call, this source begins in the called function. If flow continues at the
+        // expected address, nothing ran in between.
         const bool goes_on = handed_over || (loss_.how == Loss::From::place && loss_.from == place.address);
         stacks_.go({off && place.begins ? Go::enter : Go::resume, place, loss_, no_edge, goes_on}, counts);
     } else if (switched) {
@@ -329,7 +330,8 @@ void FlowCalls::arrive_behind(Wait wait, const Arrival& place, FlowCounts& count
         case Wait::vector: stacks_.call(place, nothing, no_edge); break;
         case Wait::exception_return: stacks_.go({Go::exception_return, place, {}}, counts); break;
         case Wait::function_return:
-            // Nothing returns to where a function begins: a handler is entered so, or a call made by hand.
+            // No return leads to the beginning of a function: a handler is entered that way, or a call was made by
+            // hand.
             if (!place.begins) {
                 if (!stacks_.returns(place, counts)) stacks_.go({Go::function_return, place, {}}, counts);
                 break;
@@ -347,7 +349,7 @@ void FlowCalls::arrive_behind(Wait wait, const Arrival& place, FlowCounts& count
     }
 }
 
-/// That of the last branch, if it was one and was taken.
+/// The edge of the last branch, if there was a taken branch.
 std::uint32_t FlowCalls::taken_edge(const FlowCounts& counts) const {
     if (wait_edge_ == no_edge || (wait_edge_ & 1U) == 0) return no_edge;
     const flow::End end = counts.known.blocks[wait_edge_ / 2].end;

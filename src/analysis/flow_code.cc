@@ -14,13 +14,13 @@ constexpr std::string_view cold_suffix = ".cold";
 bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
     return std::find(names.begin(), names.end(), name) != names.end();
 }
-/// Functions that return again where they returned before.
+/// Functions that can return several times to the same address.
 bool returns_twice(std::string_view name) {
     constexpr std::array<std::string_view, 6> names{"setjmp",    "_setjmp",     "__setjmp",
                                                     "sigsetjmp", "__sigsetjmp", "getcontext"};
     return is_one_of(name, names);
 }
-/// What cleanups of C++ end with: the frame they belong to is done.
+/// Functions that end a C++ cleanup: the frame of the cleanup is finished.
 bool unwinds(std::string_view name) {
     constexpr std::array<std::string_view, 2> names{"_Unwind_Resume", "__cxa_end_cleanup"};
     return is_one_of(name, names);
@@ -35,7 +35,7 @@ FlowCode::FlowCode(const image::Symbols& symbols, const image::MemoryMap& memory
         areas_.push_back(
             {r.address.value, r.address.value + (r.bytes - 1), memory.sections()[r.section].address.value});
     }
-    // What one state sees and another does not is named by what comes first.
+    // Where address spaces differ, the name comes from the first area.
     std::stable_sort(areas_.begin(), areas_.end(), [](const Area& a, const Area& b) { return a.first < b.first; });
 }
 

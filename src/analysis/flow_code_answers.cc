@@ -9,7 +9,7 @@ using namespace answers;
 
 namespace {
 
-/// Instructions, lines, branches and blocks.
+/// Fills the tables of instructions, lines, branches and blocks.
 class CodeFiller {
 public:
     CodeFiller(FlowFunctions& functions, FlowInstructions& code)
@@ -74,7 +74,7 @@ public:
     }
 
 private:
-    /// The innermost inlined call an address of a file lies in.
+    /// The innermost inlined call that contains an address of a file.
     Index inlined_at(FlowFunctions::File& file, std::uint64_t address, Index function) {
         const Address at{address - file.bias};
         if (file.function == function && file.place.holds(at)) return file.inlined;
@@ -98,7 +98,8 @@ private:
         return happened ? Seen::executed : unobserved ? Seen::not_observed : Seen::not_executed;
     }
 
-    /// A branch that may have run unseen led nowhere that did not run.
+    /// Whether the code at an address may have run. A branch that may have run unseen did not lead to code that
+    /// certainly did not.
     [[nodiscard]] bool may_have_run(std::uint64_t address) const {
         const auto number = code_.number(address);
         if (!number) return true;

@@ -1,4 +1,4 @@
-/// The parts that `fill_flow_answers` is made of. Each adds to `functions.answers()`.
+/// Functions that `fill_flow_answers` consists of. Each adds to `functions.answers()`.
 #pragma once
 
 #include "flow_functions.h"
@@ -8,11 +8,11 @@ namespace waymark::analysis {
 
 void fill_calls(FlowFunctions& functions);
 void fill_timeline(FlowFunctions& functions);
-/// Sets `Code::unobserved`. Needs the calls.
+/// Sets `Code::unobserved`. Call it after the calls are filled.
 void find_unobserved(FlowFunctions& functions, FlowInstructions& code);
-/// Instructions, lines, branches and blocks.
+/// Adds instructions, lines, branches and blocks.
 void fill_instructions(FlowFunctions& functions, FlowInstructions& code);
-/// Needs edges and instructions.
+/// Call it after edges and instructions are filled.
 void fill_loops(FlowFunctions& functions, FlowInstructions& code);
 
 }  // namespace waymark::analysis

@@ -50,7 +50,7 @@ FlowFunctions::FlowFunctions(Answers& answers, const std::vector<FlowStream>& st
 // ---- files and images
 
 void FlowFunctions::open_files() {
-    // Of files of one name without build IDs, only the whole path tells which is which.
+    // Files of one name without build IDs are told apart only by the whole path.
     std::map<std::string, std::set<std::string>> paths;
     const auto recorded = [](const ProgramFile& f) { return f.name.empty() ? f.path : f.name; };
     for (const ProgramFile& f : options_.files)
@@ -68,7 +68,7 @@ void FlowFunctions::open_files() {
         known.path = f.path;
         if (known.recorded.empty() || f.name < known.recorded) known.recorded = f.name;
         known.build_id = id;
-        // Of two files of one build, such as a stripped one and its original, both are known.
+        // Of two files of one build, such as a stripped one and its original, use what either tells.
         const bool symbols = known.has_symbols.value_or(false) || image::has_symbol_table(f.path, *info);
         known.has_symbols = symbols;
         if (options_.instructions) known.whole |= symbols && has_all_code(*info, f.load_bias);
@@ -78,7 +78,7 @@ void FlowFunctions::open_files() {
     }
 }
 
-/// Every page of its executable segments is known, whether it ran or not.
+/// True if every page of its executable segments is known, whether it ran or not.
 bool FlowFunctions::has_all_code(const image::DebugInfo& info, std::uint64_t bias) {
     constexpr std::uint64_t page = 4096;
     for (const image::DebugInfo::Segment& s : info.segments()) {
@@ -114,7 +114,7 @@ FlowFunctions::File* FlowFunctions::file_at(std::uint64_t address) {
     return found ? &files_[*found] : nullptr;
 }
 
-/// `kernel.elf` of the section `kernel.elf[LOAD 0]`.
+/// The image name in a section name: `kernel.elf` in `kernel.elf[LOAD 0]`.
 Index FlowFunctions::section_image(const image::MemoryMap& memory, std::uint32_t section) {
     std::string name = memory.sections()[section].name;
     if (const std::size_t bracket = name.rfind('['); bracket != std::string::npos && bracket != 0) name.resize(bracket);
@@ -181,7 +181,7 @@ const FlowFunctions::Region* FlowFunctions::region_at(std::uint64_t address) {
     return found ? &regions_[*found] : nullptr;
 }
 
-/// Whose code an address is.
+/// The function that an address belongs to.
 CodeFunction FlowFunctions::at(std::uint64_t address) {
     if (const auto found = symbols().find({address}))
         return {Kind::symbol, streams_.front().sink->code().whole_function(found->symbol)};
@@ -238,7 +238,7 @@ Function FlowFunctions::describe(const CodeFunction& f) {
     if (File* file = file_at(f.value)) {
         const Address in_file{f.value - file->bias};
         auto declared = file->info.function(in_file);
-        // The first instruction may be of a function that was inlined there, so that its line is in other code.
+        // The first instruction may belong to a function that was inlined there, so that its line is in other code.
         if (const auto line = declared ? std::optional(declared->at) : file->info.line(in_file)) {
             out.source = source(line->file);
             out.line = line->line;
@@ -260,7 +260,7 @@ Index FlowFunctions::source(const std::string& path) {
     return at->second;
 }
 
-/// All that something was found in, by what they are, then address.
+/// Collects all functions for which any result exists, sorted by image, source and address.
 void FlowFunctions::gather_functions() {
     std::set<CodeFunction> used;
     for (const auto& [key, sum] : blocks_) used.insert(at(key.start));

@@ -1,4 +1,5 @@
-/// Whose code an address is: functions, images and source files of `Answers`, as the streams of a run need them.
+/// Assigns addresses to functions: the functions, images and source files of `Answers`, as the streams of a run need
+/// them.
 #pragma once
 
 #include <array>
@@ -27,11 +28,11 @@ struct BlockSum {
     const FlowStream* stream{};
 };
 [[nodiscard]] inline std::uint64_t last_address(const flow::Block& b) { return b.start + b.bytes - b.last_bytes; }
-/// The memory as a block saw it.
+/// The memory in the state in which a block ran.
 [[nodiscard]] isa::Space space_of(const image::MemoryMap& memory, const flow::Block& block);
 
 [[nodiscard]] std::string exception_text(const flow::ExceptionType& type);
-/// Trace was lost: flow comes back elsewhere than where the unit was programmed to.
+/// True if trace was lost: flow returned at another place than the unit's programming explains.
 [[nodiscard]] bool is_damaged(const Troubles& troubles);
 
 class FlowFunctions {
@@ -45,12 +46,12 @@ public:
     [[nodiscard]] const FlowAnswersOptions& options() const { return options_; }
     [[nodiscard]] const image::Symbols& symbols() const { return streams_.front().sink->code().symbols(); }
     [[nodiscard]] const std::map<BlockKey, BlockSum>& blocks() const { return blocks_; }
-    /// As `Answers::metrics` has them.
+    /// The costs in the order of `Answers::metrics`.
     [[nodiscard]] answers::Costs costs(const Work& w) const {
         return options_.cycles ? answers::Costs{w.instructions, w.cycles} : answers::Costs{w.instructions};
     }
 
-    /// Whose code an address is.
+    /// The function that an address belongs to.
     [[nodiscard]] CodeFunction at(std::uint64_t address);
     [[nodiscard]] answers::Index index_of(const CodeFunction& f);
     [[nodiscard]] answers::Index index_at(std::uint64_t address) { return index_of(at(address)); }
@@ -61,11 +62,11 @@ public:
         image::DebugInfo info;
         std::uint64_t bias;
         answers::Index image;
-        // The last place whose inlined calls were asked for, and the innermost of them.
+        // The last place that was looked up, and its innermost inlined call.
         image::InlinedPlace place{};
         answers::Index function = answers::none, inlined = answers::none;
     };
-    /// Null: no file of the options was mapped there.
+    /// Null if no file of the options was mapped there.
     [[nodiscard]] File* file_at(std::uint64_t address);
 
 private:
@@ -95,7 +96,7 @@ private:
     std::vector<File> files_;
     std::map<std::string, answers::Index> images_, sources_;
     std::map<BlockKey, BlockSum> blocks_;
-    std::set<std::uint64_t> entries_;    // places in code without symbols that are called
+    std::set<std::uint64_t> entries_;    // addresses in code without symbols that were called
     std::vector<std::uint64_t> starts_;  // of symbols
     std::vector<Region> regions_;
     answers::AddressRanges file_ranges_, region_ranges_;

@@ -65,21 +65,22 @@ void FlowInstructions::find_ran() {
     }
 }
 
-/// The instructions of a function that did not run: where the file says what is code, all; else those that what ran
-/// may lead to.
+/// Lists the instructions of a function that did not run. If the file says which bytes are code, all of them; otherwise
+/// the instructions that executed code can lead to.
 void FlowInstructions::find_rest(const CodeFunction& function, const FlowStream& s, const isa::Space& space,
                                  std::vector<CodeKey> waiting) {
     if (function.kind == Kind::symbol) {
         const auto symbol = functions_.symbols().find({function.value});
         const std::uint64_t end = function.value + (symbol ? symbol->symbol.bytes : 0);
-        // A damaged file may claim a function as large as memory: it ends where no code is known any more.
+        // A damaged file may claim a function as large as memory. The function then ends where this many bytes are not
+        // known.
         constexpr std::uint64_t most_unknown = 65536;
         std::uint64_t known_end = function.value, at = function.value;
         while (at < end && at - known_end < most_unknown) {
             const auto contents = functions_.symbols().contents({at});
             if (!contents) break;
             const auto isa = image::instruction_set(*contents);
-            // Symbols may lie in others: what was listed for one is not walked through again for each around it.
+            // Symbols may be nested: a stretch that was listed for one is not walked again for each symbol around it.
             if (const auto listed = isa ? listed_at({at, *isa}) : listed_.end(); listed != listed_.end()) {
                 known_end = std::max(known_end, listed->second.known_end);
                 at = listed->second.end;
@@ -104,7 +105,7 @@ void FlowInstructions::find_rest(const CodeFunction& function, const FlowStream&
     }
 }
 
-/// The listed stretch that contains an instruction, else the next one behind it; end(): none.
+/// The listed stretch that contains an instruction, or else the next one after it; end() if there is none.
 std::map<std::uint64_t, FlowInstructions::Listed>::const_iterator FlowInstructions::listed_at(
     const CodeKey& key) const {
     const auto behind = listed_.upper_bound(key.first);

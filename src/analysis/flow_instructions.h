@@ -20,23 +20,25 @@ public:
         isa::Instruction what;
         CodeFunction function;
         std::uint64_t times{}, cycles{}, taken{}, not_taken{};
-        bool unobserved{};                      // it could have run where flow was lost
-        bool before{}, passed_before{};         // it ran before the streams begin; went on at the next instruction
-        bool taken_before{};                    // and went elsewhere
-        std::vector<std::uint32_t> next, prev;  // by static control flow, in this function
+        bool unobserved{};  // it could have run where flow was lost
+        bool before{},
+            passed_before{};  // it ran before the streams begin; then also flow continued to the next instruction
+        bool taken_before{};  // and went elsewhere
+        std::vector<std::uint32_t> next,
+            prev;  // numbers of successors and predecessors by static control flow, within the function
     };
     using CodeKey = std::pair<std::uint64_t, isa::Isa>;
 
     explicit FlowInstructions(FlowFunctions& functions);
 
-    /// By number, in the order of their addresses.
+    /// All instructions, by address. The index is an instruction's number.
     [[nodiscard]] const std::vector<Code*>& list() const { return list_; }
     [[nodiscard]] const std::vector<CodeKey>& keys() const { return keys_; }
-    /// Numbers, of a function.
+    /// Numbers of the function's instructions.
     [[nodiscard]] const std::vector<std::uint32_t>& of(const CodeFunction& f) { return by_function_[f]; }
-    /// With `FlowAnswersOptions::all_functions`: those that were never seen to be entered.
+    /// With `FlowAnswersOptions::all_functions`: functions that were never seen to be entered.
     [[nodiscard]] const std::set<CodeFunction>& never_entered() const { return never_entered_; }
-    /// Of the instruction at an address; none: no code of a function that ran.
+    /// Number of the instruction at an address; nullopt if no function that ran contains it.
     [[nodiscard]] std::optional<std::uint32_t> number(std::uint64_t address) const;
 
 private:
@@ -48,7 +50,7 @@ private:
     [[nodiscard]] static std::vector<CodeKey> successors(const CodeKey& key, const Code& code);
     void number_code();
 
-    /// A stretch whose instructions are all listed; `known_end`: where code is known up to.
+    /// A stretch whose instructions are all listed; `known_end`: end of the code that is known.
     struct Listed {
         std::uint64_t end, known_end;
     };
@@ -56,7 +58,7 @@ private:
     void add_listed(std::uint64_t first, Listed stretch);
 
     FlowFunctions& functions_;
-    std::map<std::uint64_t, Listed> listed_;  // by their beginnings, apart from each other
+    std::map<std::uint64_t, Listed> listed_;  // by first address; stretches do not overlap
     std::map<CodeKey, Code> code_;
     std::vector<Code*> list_;    // code_, by number
     std::vector<CodeKey> keys_;  // of the same

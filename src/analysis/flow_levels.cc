@@ -33,7 +33,7 @@ void FlowLevels::join(const FlowLevels& next, const Work& done) {
     }
     since_ = done;
     if (!next.first_) return;
-    // There it was no change.
+    // The next part begins in the level in which this part ended: its first entry was not a change.
     if (now_ == next.first_) --sums_[*next.first_].entered;
     if (!now_) first_ = next.first_;
     now_ = next.now_;

@@ -11,7 +11,7 @@ using namespace answers;
 
 namespace {
 
-/// Loops, by the ways that control went within functions.
+/// Finds loops from the flow of control within functions.
 class LoopFiller {
 public:
     LoopFiller(FlowFunctions& functions, FlowInstructions& code)
@@ -30,7 +30,8 @@ public:
     }
 
 private:
-    /// Functions that a direct branch joins by going into the middle of one, as parts of one: the first of them.
+    /// Treats functions as parts of one if a direct branch leads from one into the middle of another. Maps each to the
+    /// first of them.
     void join_functions() {
         std::map<CodeFunction, CodeFunction> joined;
         const auto first = [&](CodeFunction f) {
@@ -54,7 +55,7 @@ private:
             group_.push_back(joined.empty() ? code->function : first(code->function));
     }
 
-    /// The instruction before a place.
+    /// Number of the instruction before a place.
     [[nodiscard]] std::optional<std::uint32_t> number_before(std::uint64_t address) const {
         auto at =
             std::lower_bound(code_.keys().begin(), code_.keys().end(), FlowInstructions::CodeKey{address, isa::Isa{}});
@@ -66,7 +67,7 @@ private:
         return std::nullopt;
     }
 
-    /// The ways that control went within functions, by `from`. A call leads to the instruction after it.
+    /// Collects the flows of control within functions, by `from`. A call leads to the instruction after it.
     void gather_flows() {
         std::vector<std::uint64_t> explained(code_.list().size());
         const auto add = [&](std::uint32_t from, std::optional<std::uint32_t> to, std::uint64_t times) {
@@ -100,7 +101,7 @@ private:
                     const auto from = how.interrupted ? code_.number(how.from) : number_before(how.from);
                     if (from) add(*from, code_.number(how.to), counts->resumption_times()[i]);
                 }
-        // Calls that did not return led nowhere.
+        // Calls that did not return have no successor.
         for (const std::uint32_t n : calls) {
             if (code_.list()[n]->not_taken != 0)
                 add(n, code_.number(code_.keys()[n].first + code_.list()[n]->what.bytes), code_.list()[n]->not_taken);
@@ -121,7 +122,7 @@ private:
         for (std::uint32_t n = 0; n < code_.list().size(); ++n)
             unexplained_[n] = code_.list()[n]->times - std::min(code_.list()[n]->times, explained[n]);
     }
-    /// Where flow was lost, and where it came back; ends of streams are among the first.
+    /// Collects where flow was lost, and where it was regained. Ends of streams count as losses.
     void gather_breaks() {
         for (const FlowStream& s : streams_)
             for (const FlowCounts* counts : s.sink->counts()) {
@@ -129,14 +130,14 @@ private:
                 for (std::size_t i = 0; i < counts->losses().size(); ++i) {
                     const Loss& loss = counts->losses()[i];
                     if (loss.how == Loss::From::place) lost_at_[loss.from] += counts->loss_times()[i];
-                    // After a call flow is taken to come back, whatever was lost of the callee.
+                    // After a call, flow is assumed to return, even if part of the callee was lost.
                     if (loss.regained && !loss.inside && loss.how != Loss::From::unknown)
                         back_[{loss.to, loss.from}] += counts->loss_times()[i];
                 }
             }
     }
 
-    /// Loops of the functions that make one group, whose instructions these are.
+    /// Adds the loops of a group of functions, whose instructions are `all`.
     void put_loops(const std::vector<std::uint32_t>& all) {
         const auto own = [&](std::uint32_t n) {
             return static_cast<std::uint32_t>(std::lower_bound(all.begin(), all.end(), n) - all.begin());
@@ -175,7 +176,7 @@ private:
             out.line = at.line;
             out.iterations = at.times;
             out.entries = entries(found, static_cast<std::uint32_t>(i), all);
-            // It ran, so it was begun, if only before the trace was.
+            // A loop that ran was entered, possibly before the trace began.
             if (out.iterations != 0) out.entries = std::max<std::uint64_t>(out.entries, 1);
             out.costs = functions_.costs(work[i]);
             out.depth = loop.depth;
@@ -184,8 +185,8 @@ private:
             a_.loops.push_back(std::move(out));
         }
     }
-    /// Control came to where a loop is entered, and did not come from the loop. Where flow was lost it came there too,
-    /// though that did not run; where it came back, it came from where it was lost.
+    /// Counts arrivals of control at a loop's entry from outside of the loop. A loss of flow also counts as an arrival,
+    /// although the entry did not run then; a regain counts as coming from where flow was lost.
     [[nodiscard]] std::uint64_t entries(const CodeLoops& found, std::uint32_t loop,
                                         const std::vector<std::uint32_t>& all) const {
         std::uint64_t came = 0, from_inside = found.loops[loop].inside;
@@ -210,11 +211,12 @@ private:
     Answers& a_;
     const std::vector<FlowStream>& streams_;
     std::vector<CodeFlow> flows_;
-    std::vector<CodeFunction> group_;                 // by instruction: the first function of those that make one
-    std::set<std::uint32_t> called_;                  // instructions that were called
-    std::vector<std::uint64_t> unexplained_;          // times an instruction ran without one of these
+    std::vector<CodeFunction> group_;                 // by instruction: the first function of its group
+    std::set<std::uint32_t> called_;                  // instructions that a call led to
+    std::vector<std::uint64_t> unexplained_;          // by instruction: how often it ran without a known predecessor
     std::map<std::uint64_t, std::uint64_t> lost_at_;  // by address: times
-    std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> back_;  // by address, and where it was lost
+    std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t>
+        back_;  // count of losses by address of the regain and address of the loss
 };
 
 }  // namespace

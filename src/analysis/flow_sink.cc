@@ -45,7 +45,7 @@ void FlowSink::take_counts(const flow::EdgeCounts& edges) {
     for (std::size_t i = 0; i < std::min(edges.times.size(), counts.times.size()); ++i)
         counts.times[i] += edges.times[i];
     counts.cycles += edges.cycles;
-    // What lies at the highest address is of no file.
+    // No file contains the highest address.
     constexpr std::uint64_t nowhere = ~std::uint64_t{0};
     for (const flow::EdgeWay& way : edges.ways) {
         WaySum* const sum =

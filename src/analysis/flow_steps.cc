@@ -17,7 +17,7 @@ using namespace answers;
 
 namespace {
 
-/// Calls and events take room too: a stream of nothing else ends as well.
+/// Calls and events take room too, so a stream that has nothing else is limited as well.
 constexpr std::size_t most_frames_a_range = 4;
 
 Steps::Outcome outcome_of(const flow::Block& block, bool went) {
@@ -54,7 +54,7 @@ void FlowSteps::consume(const flow::Batch& batch) {
 
 void FlowSteps::add(const Work& now, Steps::Frame::What what, std::uint32_t depth, std::uint32_t function) {
     if (is_before(now)) {
-        // All frames of another stack follow.
+        // The frames that follow are all frames of another stack.
         if (what == Steps::Frame::What::change_to) open_.clear();
         std::erase_if(open_, [&](const Frame& f) { return f.what == Steps::Frame::What::enter && f.depth >= depth; });
         if (what != Steps::Frame::What::leave) open_.push_back({now, what, depth, function});
@@ -66,7 +66,7 @@ void FlowSteps::add(const Work& now, Steps::Frame::What what, std::uint32_t dept
 
 std::vector<FlowSteps::Frame> FlowSteps::frames() const {
     std::vector<Frame> out = open_;
-    // They were entered before; what is kept begins with them.
+    // These frames were entered earlier; the kept part begins with them.
     for (Frame& frame : out) frame.now.instructions = first_;
     out.insert(out.end(), frames_.begin(), frames_.end());
     return out;

@@ -13,7 +13,7 @@ using namespace answers;
 
 namespace {
 
-/// The timelines of all streams on one axis.
+/// Puts the timelines of all streams on one axis.
 class TimelineFiller {
 public:
     explicit TimelineFiller(FlowFunctions& functions)
@@ -69,7 +69,7 @@ public:
                 resolution = std::max<std::uint64_t>(2 * resolution, 2);
                 merge_pieces(pieces, resolution);
             }
-            // Where the clock is another than what was merged by, its pace at large.
+            // If streams were merged by another clock, use that clock's average rate.
             const double pace = static_cast<double>(map.ticks(t.end()) - map.ticks(t.begin())) /
                                 static_cast<double>(t.end() - t.begin());
             out.resolution =
@@ -123,7 +123,7 @@ private:
                                   f.what == What::enter ? functions_.index_of(known[f.function]) : Index{f.function}});
         if (!out.order.empty()) options_.steps->streams.push_back(std::move(out));
     }
-    /// The largest number for what is beyond 584 years.
+    /// Times beyond 584 years become the largest number.
     static std::uint64_t nanoseconds(std::uint64_t ticks, std::uint64_t ticks_per_second) {
         constexpr std::uint64_t second = 1'000'000'000, top = ~std::uint64_t{0};
         const std::uint64_t seconds = ticks / ticks_per_second;
@@ -132,8 +132,8 @@ private:
         return seconds * second +
                static_cast<std::uint64_t>(Wide{ticks % ticks_per_second} * second / ticks_per_second);
     }
-    /// `of`: number of contexts that ran in the source. A thread that has a name is below its process, and apart for
-    /// each source, for sources are aligned by timestamps at best.
+    /// `of`: number of contexts that ran in the source. A named thread is placed below its process. Each source has its
+    /// own track, since timestamps align sources only approximately.
     Index track(const std::string& source, std::optional<std::uint32_t> context, std::size_t of) {
         if (context && options_.context_name) {
             const ContextName name = options_.context_name(*context);

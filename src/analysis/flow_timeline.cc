@@ -10,10 +10,10 @@ namespace waymark::analysis {
 using namespace answers;
 
 namespace {
-constexpr std::uint64_t not_yet = std::numeric_limits<std::uint64_t>::max();  // the end of a piece that is open
+constexpr std::uint64_t not_yet = std::numeric_limits<std::uint64_t>::max();  // the end of a piece that is still open
 }  // namespace
 
-/// Whether the window has begun, or ended.
+/// Updates whether the window has begun or ended.
 void FlowTimeline::look(const Work& now) {
     if (phase_ == Phase::before && now.instructions >= window_.begin) {
         phase_ = Phase::within;
@@ -32,7 +32,7 @@ void FlowTimeline::enter(const Work& now, std::uint32_t depth, FunctionId functi
     leave(now, depth);
     if (phase_ == Phase::behind) return;
     if (pieces_.size() > 2 * std::max<std::size_t>(most_slices_, 1)) coarsen();
-    // Below are frames that were never reported.
+    // The frames below were never reported.
     open_.resize(depth, nothing);
     open_.push_back(pieces_.size());
     pieces_.push_back({at(now), not_yet, function, track(), depth, 0});
@@ -48,7 +48,8 @@ void FlowTimeline::leave(const Work& now, std::uint32_t depth) {
         Piece& piece = pieces_[open];
         piece.end = end;
         piece.merged = piece.begin == end || phase_ == Phase::before || end == begin_ ? 0 : 1;
-        // What took no time, or ended before the window, called nothing that did not. Another track may be behind it.
+        // A piece that took no time, or ended before the window, had no callee inside it. The piece of another track
+        // may follow it in the list.
         if (piece.merged == 0 && open + 1 == pieces_.size()) pieces_.pop_back();
     }
 }
@@ -65,7 +66,7 @@ void FlowTimeline::happened(const Work& now, const flow::Event& event) {
     if (const auto* gap = std::get_if<Gap>(&event.what)) {
         if (is_loss(gap->reason)) note(at(now), TimelineMark::Kind::gap, static_cast<std::uint32_t>(gap->reason));
     } else if (std::holds_alternative<flow::NoMemory>(event.what)) {
-        // What lasts is not begun again.
+        // If the gap is still open, no new one begins.
         if (!gap_ || notes_[*gap_].number != no_image) note(at(now), TimelineMark::Kind::gap, no_image);
     } else if (const auto* on = std::get_if<flow::TraceOn>(&event.what)) {
         if (on->reason == flow::TraceOnReason::overflow && note(at(now), TimelineMark::Kind::overflow, 0)) {
@@ -86,7 +87,7 @@ void FlowTimeline::happened(const Work& now, const flow::Event& event) {
             overflow.bounded = t->value >= overflow.ticks_before;
         }
         last_ticks_ = t->value;
-        // One of several, but always the last: so the end is known.
+        // Only every n-th anchor is kept, but always the last one, so that the end is known.
         if (++skipped_ < every_ && anchors_.size() > 1) {
             anchors_.back() = {at(now), t->value};
             return;
@@ -104,7 +105,7 @@ void FlowTimeline::regained(const Work& now) {
     look(now);
     if (!gap_) return;
     notes_[*gap_].end = at(now);
-    // A gap before the window.
+    // A gap that ended before the window is removed.
     if (phase_ == Phase::before && *gap_ + 1 == notes_.size()) notes_.pop_back();
     gap_.reset();
 }
@@ -175,11 +176,11 @@ void FlowTimeline::sort_pieces() {
     if (!std::is_sorted(pieces_.begin(), pieces_.end(), before)) std::sort(pieces_.begin(), pieces_.end(), before);
 }
 
-/// Until no more are left than may be kept, or one of each track and depth. Nothing merges across where a frame begins
-/// that is still open.
+/// Merges pieces until no more than the limit are left, or one for each track and depth. Pieces are not merged across
+/// the beginning of a frame that is still open.
 void FlowTimeline::coarsen() {
     sort_pieces();
-    // First at the resolution of before: only what is new is merged by it.
+    // Merge new pieces at the previous resolution first.
     if (resolution_ != 0) merge_pieces(pieces_, resolution_);
     std::uint64_t latest = 0;
     for (const Piece& p : pieces_)
@@ -196,10 +197,10 @@ void merge_pieces(std::vector<FlowTimeline::Piece>& pieces, std::uint64_t resolu
     using Piece = FlowTimeline::Piece;
     std::vector<Piece> out;
     out.reserve(pieces.size());
-    // By depth: the last piece kept, and whose time counts most in it.
+    // By depth: the last piece kept, and the function that took most of its time.
     struct Last {
         std::size_t index = ~std::size_t{0};
-        std::uint64_t most{};  // time of the function it is named after
+        std::uint64_t most{};  // time of the function that gives the piece its name
     };
     std::vector<Last> last;
     std::uint32_t track = 0;
@@ -209,7 +210,7 @@ void merge_pieces(std::vector<FlowTimeline::Piece>& pieces, std::uint64_t resolu
         if (last.size() <= p.depth) last.resize(p.depth + 1);
         Last& at = last[p.depth];
         const std::uint64_t time = p.end - p.begin;
-        // Deeper ones of another caller are no neighbours.
+        // A deeper piece with another caller is not a neighbour.
         const bool neighbour = at.index != ~std::size_t{0} && time < resolution &&
                                out[at.index].end - out[at.index].begin < resolution && p.end > out[at.index].begin &&
                                p.end - out[at.index].begin <= resolution;
@@ -225,7 +226,7 @@ void merge_pieces(std::vector<FlowTimeline::Piece>& pieces, std::uint64_t resolu
         }
         at = {out.size(), time};
         out.push_back(p);
-        // What comes below belongs to this one.
+        // Deeper pieces that follow belong to this one.
         last.resize(p.depth + 1);
     }
     pieces = std::move(out);
@@ -233,14 +234,14 @@ void merge_pieces(std::vector<FlowTimeline::Piece>& pieces, std::uint64_t resolu
 
 std::uint64_t TickMap::ticks(std::uint64_t at) const {
     if (anchors_.empty()) return at;
-    // Outside of all timestamps, at the pace of the two nearest.
+    // Outside of all timestamps, extrapolate from the two nearest.
     std::size_t i = static_cast<std::size_t>(
         std::upper_bound(anchors_.begin(), anchors_.end(), at,
                          [](std::uint64_t a, const FlowTimeline::Anchor& b) { return a < b.at; }) -
         anchors_.begin());
     if (anchors_.size() == 1) return anchors_.front().ticks;
     i = std::clamp<std::size_t>(i, 1, anchors_.size() - 1);
-    // Several at one place have no pace.
+    // Several timestamps at one place give no rate.
     std::size_t low = i - 1, high = i;
     while (low > 0 && anchors_[low].at == anchors_[high].at) --low;
     while (high + 1 < anchors_.size() && anchors_[low].at == anchors_[high].at) ++high;

@@ -9,7 +9,7 @@ using namespace answers;
 
 namespace {
 
-/// What may have run unseen where flow was lost (flow_answers.h).
+/// Finds code that may have run unseen where flow was lost (flow_answers.h).
 class Unobserved {
 public:
     Unobserved(FlowFunctions& functions, FlowInstructions& code)
@@ -31,11 +31,11 @@ public:
         const auto mark = [&](const auto& numbers) {
             for (const std::uint32_t n : numbers) code_.list()[n]->unobserved = true;
         };
-        // Trace that was never written is no damage: flow comes back where the unit was programmed to.
+        // Trace that was never written is not damage: flow returns where the unit was programmed to trace.
         const bool damaged = std::any_of(streams_.begin(), streams_.end(),
                                          [](const FlowStream& s) { return is_damaged(s.sink->troubles()); });
-        // What was called and left again unseen leaves no sign; only where flow came back elsewhere is a whole function
-        // suspected.
+        // A function that was called and left again during a loss leaves no sign. Whole functions are suspected only if
+        // flow returned at another place.
         const bool suspected = everything || std::any_of(losses.begin(), losses.end(), [](const Loss& loss) {
                                    return loss.how != Loss::From::unknown && loss.regained && !loss.inside;
                                });
@@ -57,13 +57,13 @@ public:
             }
             if (to) {
                 back = reach(*to, {}, true);
-                // Itself it was seen, unless something leads back to it.
+                // The instruction itself was seen, unless a successor leads back to it.
                 const bool itself = std::any_of(code_.list()[*to]->next.begin(), code_.list()[*to]->next.end(),
                                                 [&](std::uint32_t n) { return back.contains(n); });
                 if (!itself) back.erase(*to);
             }
-            // Flow that is seen again elsewhere may have passed through whoever called either; and where trace was
-            // lost, also through all that those may call.
+            // If flow returns at another place, it may have passed through the callers of either function. If trace was
+            // lost, it may also have passed through everything that those callers call.
             if (loss.how != Loss::From::unknown && loss.regained && (damaged || !loss.inside))
                 for (const auto& end : {from, to}) {
                     if (!end) continue;
@@ -113,7 +113,8 @@ private:
         return i.waypoint == isa::Waypoint::indirect && !i.link && !i.function_return && !i.exception_return;
     }
 
-    /// All that can be reached from `from`, itself too, without passing `end`; backwards: all that leads there.
+    /// All instructions that can be reached from `from`, including itself, without passing `end`. Backwards: all that
+    /// lead there.
     std::set<std::uint32_t> reach(std::uint32_t from, std::optional<std::uint32_t> end, bool backwards) {
         std::set<std::uint32_t> seen{from};
         std::vector<std::uint32_t> waiting{from};
@@ -141,7 +142,7 @@ private:
         return seen;
     }
 
-    /// Whoever was seen to call a function, itself or through others.
+    /// Functions that were seen to call a function, directly or through others.
     const std::set<Index>& callers_of(Index function) {
         const auto [at, fresh] = callers_.try_emplace(function);
         if (fresh)
@@ -155,7 +156,8 @@ private:
         return at->second;
     }
 
-    /// Marks these functions, and the functions they may go to, as not observed. True if they may go anywhere.
+    /// Marks these functions, and the functions they may branch to, as not observed. Returns true if they may branch to
+    /// any address.
     bool suspect(std::vector<CodeFunction> waiting) {
         while (!waiting.empty()) {
             const CodeFunction function = waiting.back();

@@ -29,7 +29,7 @@ public:
     Status open(const std::filesystem::path& file) {
         map_.accept(image::Machines::arm_and_x86_64);
         symbols_.accept(image::Machines::arm_and_x86_64);
-        // Which instructions there are does not depend on where branches to other files lead.
+        // The list of instructions does not depend on the targets of branches to other files.
         const image::AddressOf anywhere = [](const std::string&) { return std::optional<std::uint64_t>(0); };
         WM_ASSIGN_OR_RETURN([[maybe_unused]] const image::Added added, map_.add_elf(file, 0, {}, {}, anywhere));
         WM_ASSIGN_OR_RETURN([[maybe_unused]] const std::size_t names, image::add_all_symbols(symbols_, file, info_, 0));
@@ -83,7 +83,7 @@ private:
             out_.quality.unknown += r.times * (r.instructions - known);
         }
     }
-    /// What of the functions that ran did not run.
+    /// Adds the code of functions that ran which did not run itself.
     void add_rest() {
         std::map<std::uint64_t, image::Symbol> functions;
         for (const auto& [key, code] : code_)
@@ -95,7 +95,7 @@ private:
                 const auto contents = symbols_.contents({at});
                 const auto isa = contents ? image::instruction_set(*contents) : std::optional(symbol.isa);
                 const auto what = isa ? decode({at, *isa}) : std::nullopt;
-                if (isa && !what) break;  // the file has no code from here on
+                if (isa && !what) break;  // the file has no more code
                 if (what && what->bytes == 0) break;
                 if (what) code_.try_emplace({at, *isa}, Code{*what});
                 at += what ? what->bytes : 2;

@@ -24,7 +24,7 @@ using answers::ImageRange;
 using answers::Index;
 using answers::none;
 
-/// Addresses as traced → image and address in its file.
+/// Translates addresses as traced to image and address in its file.
 class FilePlaces {
 public:
     FilePlaces(Answers& answers, const std::vector<ProgramFile>& files) {

@@ -12,10 +12,10 @@ namespace {
 
 constexpr std::uint32_t no_node = ~std::uint32_t{0};
 
-/// Numbers by a key below a count: the numbers of one key are adjacent.
+/// Lists of numbers, one for each key below a count. The numbers of one key are adjacent.
 class Grouped {
 public:
-    template <typename Each>  // calls the function with keys and numbers, in the same order each time
+    template <typename Each>  // calls the function with all keys and numbers, in the same order each time
     Grouped(std::size_t keys, const Each& each) : begin_(keys + 1) {
         each([&](std::uint32_t key, std::uint32_t) { ++begin_[key + 1]; });
         std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
@@ -32,7 +32,7 @@ private:
     std::vector<std::uint32_t> numbers_;
 };
 
-/// The instructions of a function as nodes, and one more before all, which leads to those where control begins.
+/// The instructions of a function as nodes, with a root node that leads to the instructions where control begins.
 class Graph {
 public:
     Graph(const LoopCode& code, const std::vector<std::uint32_t>& begins)
@@ -52,8 +52,8 @@ public:
     Grouped next, prev;
 };
 
-/// Strongly connected components of the nodes from `use`, after Tarjan, without recursion. Components come with those
-/// first that lead to no other.
+/// Strongly connected components of the nodes reachable from `use`, after Tarjan, without recursion. A component comes
+/// after all components that it leads to.
 template <typename Use, typename Follow>
 class Components {
 public:
@@ -105,8 +105,8 @@ private:
     std::uint32_t number_ = 0;
 };
 
-/// Where control begins. Of code that none of `begins` leads to, as where trace began within a loop, that is the lowest
-/// address of the code that repeats there and is entered from nowhere else.
+/// Nodes where control begins. Code that none of `begins` leads to, as when the trace began within a loop, begins at
+/// the lowest address of the repeating code that is entered from nowhere else.
 std::vector<std::uint32_t> roots(const LoopCode& code) {
     std::vector<std::uint32_t> out = code.begins;
     std::sort(out.begin(), out.end());
@@ -137,7 +137,7 @@ std::vector<std::uint32_t> roots(const LoopCode& code) {
     return out;
 }
 
-/// The tree of dominators: by node, the last one that all ways from the root to it pass. After Lengauer and Tarjan.
+/// The tree of dominators: for each node, its immediate dominator. After Lengauer and Tarjan.
 class Dominators {
 public:
     explicit Dominators(const Graph& graph)
@@ -171,7 +171,7 @@ public:
     }
 
 private:
-    /// In depth, as deep as the code may be long: no recursion.
+    /// The search can be as deep as the code is long, so it does not recurse.
     void search() {
         std::vector<std::pair<std::uint32_t, std::size_t>> path;
         const auto enter = [&](std::uint32_t n) {
@@ -193,7 +193,7 @@ private:
             enter(to);
         }
     }
-    /// The one of the lowest semidominator on the way up to the root of the linked part.
+    /// The node with the lowest semidominator on the path to the root of the linked part.
     std::uint32_t lowest(std::uint32_t n) {
         if (above_[n] == no_node) return n;
         way_.clear();
@@ -246,7 +246,7 @@ private:
     std::vector<std::uint32_t> before_, after_;
 };
 
-/// Puts loops together from the innermost outwards. What is done is a unit, by its first node.
+/// Builds loops from the innermost outwards. A finished loop becomes a unit, identified by its first node.
 class Nest {
 public:
     Nest(const LoopCode& code, const Graph& graph, const Dominance& dominance)
@@ -293,7 +293,7 @@ private:
         while (unit_[n] != n) n = unit_[n] = unit_[unit_[n]];
         return n;
     }
-    /// What a unit is entered by.
+    /// The flows that enter a unit.
     [[nodiscard]] std::span<const std::uint32_t> ways_in(const std::uint32_t& of) const {
         if (loop_of_[of] == no_loop) return {&of, 1};
         return out_.loops[loop_of_[of]].entries;
@@ -311,7 +311,7 @@ private:
         const auto take = [&](std::uint32_t n) {
             const std::uint32_t of = unit(n);
             if (of == header) return;
-            // It belongs to the header at once, so that it is met once.
+            // It is added to the header's unit at once, so that it is visited once.
             unit_[of] = header;
             inside.push_back(of);
             waiting.push_back(of);
@@ -334,7 +334,7 @@ private:
     void region(const std::vector<std::uint32_t>& nodes) {
         const auto loop = static_cast<std::uint32_t>(out_.loops.size());
         out_.loops.push_back({.irreducible = true});
-        // Some may lie in natural loops of headers among them.
+        // Some of the nodes may lie in natural loops whose headers are in the region.
         std::vector<std::uint32_t> units;
         for (const std::uint32_t n : nodes) units.push_back(unit(n));
         std::sort(units.begin(), units.end());
@@ -353,7 +353,7 @@ private:
         std::sort(entries.begin(), entries.end());
     }
 
-    /// Flows from loops to where they are entered.
+    /// Counts the flows from each loop to its entries.
     void measure(const std::vector<bool>& heads) {
         number();
         // A node is an entry of at most one natural loop, and of at most one region.
@@ -362,7 +362,7 @@ private:
             for (const std::uint32_t n : out_.loops[i].entries)
                 (out_.loops[i].irreducible ? region_at : natural_at)[n] = i;
         std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> again;  // by region and entry
-        std::vector<std::uint32_t> tails(graph_.nodes, 0);                       // of regions, by entry
+        std::vector<std::uint32_t> tails(graph_.nodes, 0);                       // by entry: tail of its region
         for (const CodeFlow& f : code_.flows) {
             if (heads[f.to] && out_.contains(natural_at[f.to], f.from)) {
                 CodeLoop& loop = out_.loops[natural_at[f.to]];
@@ -385,7 +385,7 @@ private:
         }
     }
 
-    /// Depths, and numbers by which to see what lies in what.
+    /// Assigns depths and pre-order numbers, for containment tests.
     void number() {
         const std::size_t count = out_.loops.size();
         out_.first.assign(count, 0);
@@ -409,7 +409,7 @@ private:
     const Graph& graph_;
     const Dominance& dominance_;
     std::vector<std::uint32_t> unit_;
-    std::vector<std::uint32_t> loop_of_;  // by the first node of a unit
+    std::vector<std::uint32_t> loop_of_;  // loop of a unit, by the unit's first node
     CodeLoops out_;
 };
 

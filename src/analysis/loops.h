@@ -16,7 +16,7 @@
 
 namespace waymark::analysis {
 
-/// A way that control went within a function, however often. Instructions have numbers in the order of their addresses.
+/// A flow of control within a function, and how often it was taken. Instructions are numbered by address.
 struct CodeFlow {
     std::uint32_t from{}, to{};
     std::uint64_t times{};
@@ -28,23 +28,23 @@ struct LoopCode {
     std::uint32_t instructions{};
     std::vector<CodeFlow> flows{};
     std::vector<std::uint32_t> begins{};  ///< where the function is entered
-    /// What control also came to by no flow that is known, as where lost trace comes back. It is taken for an entry
-    /// only where nothing else leads to it.
+    /// Instructions that control also reached by an unknown flow, as after lost trace. Such an instruction is taken for
+    /// an entry only if nothing else leads to it.
     std::vector<std::uint32_t> resumes{};
 };
 
 constexpr std::uint32_t no_loop = ~std::uint32_t{0};
 
 struct CodeLoop {
-    /// The header. Of an irreducible region, of its places of entry the one that the region itself leads to most often,
-    /// the first one of those.
+    /// The header. For an irreducible region: the entry that the region itself leads to most often, or the first of
+    /// those.
     std::uint32_t head{};
-    std::uint32_t tail{};           ///< the last instruction in it that leads to the head
+    std::uint32_t tail{};           ///< the last instruction in the loop that leads to the head
     std::uint32_t outer = no_loop;  ///< the loop directly around it
-    std::uint32_t depth = 1;        ///< 1: in no other loop
+    std::uint32_t depth = 1;        ///< 1: outermost loop
     bool irreducible{};
-    std::vector<std::uint32_t> entries{};  ///< where it is entered: of a natural loop, its header alone
-    std::uint64_t inside{};                ///< times of flows from the loop to its entries
+    std::vector<std::uint32_t> entries{};  ///< where it is entered; a natural loop only at its header
+    std::uint64_t inside{};                ///< number of flows from the loop to its entries
 };
 
 struct CodeLoops {
@@ -52,7 +52,7 @@ struct CodeLoops {
     std::vector<std::uint32_t> innermost;  ///< by instruction: the innermost loop it is in, or `no_loop`
 
     [[nodiscard]] bool contains(std::uint32_t loop, std::uint32_t instruction) const;
-    /// By loop: of those within it and itself, the first number and one past the last. Set by `find_loops`.
+    /// By loop: pre-order number of the loop, and one past the last number among its inner loops. Set by `find_loops`.
     std::vector<std::uint32_t> first, last;
 };
 

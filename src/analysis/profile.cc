@@ -8,7 +8,7 @@ namespace waymark::analysis {
 
 namespace {
 
-/// What an operation type means for the sums.
+/// How an operation type contributes to the sums.
 struct Traits {
     Profile::Kind kind = Profile::Kind::other;
     bool vector{}, atomic{};
@@ -86,24 +86,24 @@ Measures& Measures::operator+=(const Measures& o) {
     return *this;
 }
 
-/// Samples that differ in their latencies only, and so are alike in everything else that is summed.
+/// Samples that differ only in latencies: everything else that is summed is equal.
 struct Profile::Tally {
     /// PC, events, mapping and thread, process and core, `present`, data source and operation.
     using Key = std::array<std::uint64_t, 5>;
-    /// As many latencies of 16 bits as a sum of 32 holds.
+    /// A sum of 32 bits can hold this many latencies of 16 bits.
     static constexpr std::uint32_t most_samples = 65536;
 
     Key key{};
     std::uint32_t samples{}, total{}, issue{}, execution{}, translation{}, longest{};
 };
-/// What a tally is added to at last.
+/// The sums that tallies are finally added to.
 struct Profile::Sums {
     Traits traits;
     Measures* thread{};
     std::uint32_t place{}, source{};  ///< `full`: in none
     bool sourced{};
 };
-/// Found by a hash of the key; of two that would share a row, the later one drives the other out.
+/// A hash table of tallies. If two keys share a row, the later one evicts the earlier one.
 struct Profile::Tallies {
     std::array<Tally, 4096> rows{};
     std::array<Sums, 4096> sums{};
@@ -143,7 +143,8 @@ void Profile::consume(const SampleBatch& batch) {
     }
 }
 
-/// An empty tally of samples with this key: their place and the like are numbered now, in the order of first sight.
+/// Begins a tally for samples with this key. Their place, mapping and thread are numbered now, in the order of first
+/// use.
 void Profile::begin(Tally& tally, Sums& to, const Tally::Key& key) {
     static const auto traits_of = make_traits();
     const auto has = [&](spe::RecordColumn column) {

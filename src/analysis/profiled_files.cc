@@ -19,7 +19,7 @@ namespace waymark::analysis {
 
 namespace {
 
-/// Of a build ID; empty: the text is no build ID.
+/// The bytes of a build ID; empty if the text is not a build ID.
 std::vector<std::uint8_t> bytes_of(std::string_view hex) {
     std::vector<std::uint8_t> out;
     for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
@@ -93,7 +93,7 @@ std::string ProfileCover::text() const {
 
 namespace {
 
-/// Of a row: what it adds to what is known to have run.
+/// Adds the evidence of one account row about what is known to have run.
 void add_account_row(ProfileCover& out, const answers::AccountRow& row, double instructions_a_range) {
     out.estimated |= answers::account_rule(row.reason).estimates;
     if (!answers::adds_to_decoded(row.reason)) return;

@@ -42,7 +42,7 @@ struct Program::State {
         bool tried = false;
         std::optional<image::DebugInfo> info;
         image::Symbols symbols;
-        std::uint64_t kernel_bias = 0;                               // runtime address less that in the file
+        std::uint64_t kernel_bias = 0;                               // runtime address minus address in the file
         bool runtime_addresses = false;                              // symbols come from the running kernel
         std::unordered_map<std::uint64_t, std::uint32_t> functions;  // by address in the file
         std::uint32_t nameless = none;
@@ -66,7 +66,7 @@ struct Program::State {
         return known = at->second;
     }
 
-    /// Places to look for the kernel's program in, the best first.
+    /// Places to search for the kernel's program, best first.
     [[nodiscard]] std::vector<fs::path> kernel_places(const File& file) const {
         std::vector<fs::path> out;
         const image::FileSearch& search = options.files;
@@ -136,7 +136,7 @@ struct Program::State {
     bool read_kallsyms(File& file, Opened& o) {
         std::vector<fs::path> paths;
         if (!options.kallsyms.empty()) {
-            // Once for all files of the kernel: a pipe has nothing more to give.
+            // Read once for all files of the kernel: a pipe can be read only once.
             if (!given_kallsyms) given_kallsyms = analysis::read_kallsyms(options.kallsyms);
             if (!*given_kallsyms) return false;
             if (add_kallsyms(**given_kallsyms, o)) return named_by(options.kallsyms, file, o);
@@ -154,7 +154,7 @@ struct Program::State {
         file.symbols = o.runtime_addresses = true;
         return true;
     }
-    /// Whether there is a function in it.
+    /// Returns whether the text contains a function.
     static bool add_kallsyms(std::string_view text, Opened& o) {
         bool any = false;
         kallsyms_functions(text, [&](KernelFunction function) {
@@ -194,7 +194,7 @@ struct Program::State {
     std::map<std::string, std::vector<std::uint8_t>> build_ids;
     std::map<std::pair<std::string, std::vector<std::uint8_t>>, std::uint32_t> by_name;
     std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> starts;  // pid and address to mapping
-    // By process: the files in it that have segments, and the bias of each; a file may be there twice.
+    // By process: the files with segments that it maps, each with its bias. A file may occur twice.
     std::map<std::uint32_t, std::set<std::pair<std::uint32_t, std::uint64_t>>> loaded;
     std::vector<File> files;
     std::vector<Opened> opened;

@@ -33,7 +33,7 @@ struct PlaceKey {
     bool operator==(const PlaceKey&) const = default;
 };
 
-/// Part of a stream that is decoded from its own beginning on.
+/// Part of a stream that is decoded by a decoder of its own.
 struct Segment {
     std::size_t stream{}, first{}, last{};  // stretches [first, last)
     std::uint64_t bytes{};
@@ -55,7 +55,7 @@ public:
         const perf::Stream& stream = capture_.streams[segment.stream];
         now_ = &totals.streams[segment.stream];
         facts_ = {stream.cpu, capture_.midr_of(stream.cpu)};
-        // A CPU that was not asked for is decoded all the same: what was lost there is part of the answer.
+        // A CPU that was not selected is decoded too: its losses are part of the answer.
         wanted_ =
             selection_.cpus.empty() || std::binary_search(selection_.cpus.begin(), selection_.cpus.end(), stream.cpu);
         attribution_.start(stream);
@@ -80,10 +80,10 @@ public:
         }
         decoder.finish();
         add(now_->totals, decoder.totals());
-        // Anything else that ends here was whole.
+        // A record that ends here for another reason was whole.
         if (gap_end_ == decoder.totals().bytes && gap_end_ != 0) cut_at_end = true;
     }
-    /// A segment ended amid a record.
+    /// A segment ended inside a record.
     bool cut_at_end = false;
 
     void consume(const spe::RecordBatch& batch) override {
@@ -167,13 +167,14 @@ private:
     StreamTotals* now_ = nullptr;
     StreamFacts facts_;
     bool wanted_ = true;
-    std::uint64_t gap_end_ = 0;  // of the last gap in the segment
+    std::uint64_t gap_end_ = 0;  // end of the last gap in the segment
     std::vector<std::uint8_t> buffer_ = std::vector<std::uint8_t>(read_bytes);
     std::array<std::uint16_t, spe::RecordColumns::capacity> rows_;
     std::array<std::uint32_t, spe::RecordColumns::capacity> mapping_, pid_, tid_;
 };
 
-/// Parts have `part_bytes` or more, and end where a stretch does, though it may go on.
+/// Splits streams into parts of `part_bytes` or more. A part ends where a stretch ends, although the stream may
+/// continue.
 std::vector<Segment> segments(const SampleCapture& capture, std::uint64_t part_bytes) {
     std::vector<Segment> out;
     for (std::size_t s = 0; s < capture.streams.size(); ++s) {
@@ -184,17 +185,17 @@ std::vector<Segment> segments(const SampleCapture& capture, std::uint64_t part_b
             out.back().bytes += stretches[i].bytes;
         }
     }
-    // The longest first, so that no worker is left with one at the end.
+    // The longest come first, so that no worker is left with a long one at the end.
     std::stable_sort(out.begin(), out.end(), [](const Segment& a, const Segment& b) { return a.bytes > b.bytes; });
     return out;
 }
 
-/// Thread ids of all threads that ever had one of these names.
+/// Thread IDs of all threads that had one of these names at any time.
 std::vector<std::uint32_t> threads_called(const perf::PerfData& data, const std::vector<std::string>& names) {
     std::vector<std::uint32_t> out;
     for (const perf::TaskEvent& e : data.tasks)
         if (std::find(names.begin(), names.end(), e.name) != names.end() && !e.name.empty()) out.push_back(e.tid);
-    // Threads forked by one of them have its name, until they say otherwise.
+    // A forked thread has its parent's name until it sets another.
     const perf::Tasks tasks(data);
     for (const perf::TaskEvent& e : data.tasks)
         if (e.kind == perf::TaskEvent::Kind::fork)
@@ -227,7 +228,7 @@ void merge(SampleTotals& to, const SampleTotals& from) {
     to.errors.insert(to.errors.end(), from.errors.begin(), from.errors.end());
 }
 
-/// False: a split was in the wrong place, and nothing was given to `sink`.
+/// Returns false if a split was in the wrong place; then nothing was given to `sink`.
 bool decode_all(const SampleCapture& capture, const Selection& selection, SampleSink& sink, unsigned jobs,
                 std::uint64_t part_bytes, perf::Progress* progress, SampleTotals& out) {
     const std::vector<Segment> all = segments(capture, part_bytes);
@@ -364,11 +365,11 @@ SampleTotals run_samples(const SampleCapture& capture, const Selection& selectio
     if (!selection.thread_names.empty()) {
         const auto threads = threads_called(*capture.data, selection.thread_names);
         selected.threads.insert(selected.threads.end(), threads.begin(), threads.end());
-        // Nobody has the name: nothing is asked for, which an empty list would not say.
+        // No thread has the name: select nothing. An empty list would select everything.
         if (selected.threads.empty()) selected.place = [](std::uint32_t, std::uint64_t) { return false; };
     }
     SampleTotals out;
-    // If a record did not begin where one was thought to, once more, each stream from its beginning.
+    // If a split turns out not to be the beginning of a record, decode again, each stream from its beginning.
     constexpr std::uint64_t whole = std::numeric_limits<std::uint64_t>::max();
     if (workers < 2 || !decode_all(capture, selected, sink, workers, part_bytes, progress, out))
         decode_all(capture, selected, sink, workers, whole, progress, out);

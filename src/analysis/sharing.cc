@@ -20,7 +20,7 @@ struct Access {
 
 enum class Reached : std::uint8_t { no_memory, no_address, no_accessor, access };
 
-/// What row `i` does to which line.
+/// Which cache line row `i` accesses, and how.
 Reached access_of(const SampleBatch& batch, std::size_t i, std::uint32_t line_bytes, Access& out) {
     const spe::RecordColumns& c = batch.records;
     const auto has = [&](spe::RecordColumn column) {
@@ -43,7 +43,7 @@ Reached access_of(const SampleBatch& batch, std::size_t i, std::uint32_t line_by
     }
     out.line.line = address & ~std::uint64_t{line_bytes - 1};
     out.offset = static_cast<std::uint32_t>(address & (line_bytes - 1));
-    // An atomic operation writes, also one that gives back what was there and so counts as a load.
+    // An atomic operation writes, even one that stores the old value back and so counts as a load.
     const spe::Operation operation = spe::operation(spe::OperationClass::load_store, c.operation_type[i]);
     out.store = operation.store || operation.atomic;
     if (batch.tid[i] != perf::nobody)

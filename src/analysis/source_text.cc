@@ -77,7 +77,7 @@ private:
         fs::path given, real;
     };
 
-    /// Why the file is there and is not read.
+    /// Reads the file; returns the reason if it exists and cannot be shown.
     std::optional<std::string> read(answers::SourceFile& source) {
         const fs::path path = fs::path(source.path).lexically_normal();
         std::optional<std::string> why;
@@ -104,7 +104,7 @@ private:
         return why;
     }
 
-    /// Empty: there is no such file. Nothing: it may be read.
+    /// Returns nullopt if the file may be read, an empty string if it does not exist, or the reason for refusing it.
     static std::optional<std::string> refused(const fs::path& place, const auto& allowed) {
         std::error_code error;
         const fs::file_status status = fs::status(place, error);
@@ -119,7 +119,7 @@ private:
         return std::nullopt;
     }
 
-    /// Why it is no text; empty: nothing is in it.
+    /// Returns the reason if the file is not text; empty if the file is empty.
     std::optional<std::string> load(answers::SourceFile& source, const fs::path& place) {
         std::ifstream in(place);
         for (std::string line; std::getline(in, line);) {

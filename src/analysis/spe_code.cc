@@ -1,4 +1,4 @@
-/// Where samples were taken: the code in the files that they are of, and where branches led.
+/// Assigns samples to code: the place of each sample in its file, and the targets of branches.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ Branch::Kind kind_of(std::uint8_t operation_type) {
     return o.conditional ? Branch::Kind::conditional : Branch::Kind::unconditional;
 }
 
-/// Takes places of samples to the files that they are in.
+/// Translates addresses of samples to places in files.
 class SampledCode {
 public:
     explicit SampledCode(SpeFill& fill) : fill_(fill), sources_(fill.out) {}
@@ -59,11 +59,11 @@ private:
         std::uint64_t address{};
         Index source = none;
         std::uint32_t line{}, discriminator{};
-        std::vector<InlinedCall> chain{};  // the outermost first; its parents and function are still to come
+        std::vector<InlinedCall> chain{};  // the outermost first; parents and function are filled in later
         [[nodiscard]] auto key() const { return std::tuple(file, address, function); }
     };
 
-    /// A branch and where it led.
+    /// A branch and its target.
     struct Pair {
         PlaceRow from, to;
         bool has_target{};
@@ -102,7 +102,7 @@ private:
         if (fresh && code.address && !fill_.program.function(code.function).name.empty()) {
             const std::uint64_t begin =
                 pc - (code.address->value - fill_.program.function(code.function).address.value);
-            // The first instruction may be of a function that was inlined there, so that its line is in other code.
+            // The first instruction may belong to a function that was inlined there, so that its line is in other code.
             const auto declared = fill_.program.declared(code.function);
             if (const auto line = declared ? std::optional(declared->at) : fill_.program.line(mapping, begin)) {
                 at->second.source = sources_.of(line->file);
@@ -290,7 +290,7 @@ private:
 
     SpeFill& fill_;
     SourceTable sources_;
-    std::map<std::uint32_t, Begin> found_;             // functions of Program with samples, or gone to
+    std::map<std::uint32_t, Begin> found_;             // functions of Program that have samples or are branch targets
     std::map<std::uint32_t, Index> function_, image_;  // of Program's numbers
 };
 

@@ -1,4 +1,4 @@
-/// The parts that the answers of samples are made of (spe_answers.cc). Each adds to `SpeFill::out`.
+/// Functions that the answers of samples consist of (spe_answers.cc). Each adds to `SpeFill::out`.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace waymark::analysis {
 
-/// What the parts need. All but `out` is borrowed or made from what is.
+/// What the parts need. `out` is owned by the caller; all other members are borrowed or derived from borrowed ones.
 struct SpeFill {
     const SampleCapture& capture;
     const SampleTotals& totals;
@@ -30,9 +30,9 @@ struct SpeFill {
     [[nodiscard]] std::string thread_text(const Profile::Thread& thread) const;
 };
 
-/// What is counted, how far it can be trusted, and figures.
+/// Adds what is counted, the trust in it, and summary figures.
 void fill_sample_health(SpeFill& fill);
-/// Images, functions, instructions, lines, branches and edges.
+/// Adds images, functions, instructions, lines, branches and edges.
 void fill_sample_code(SpeFill& fill);
 /// Needs the functions.
 void fill_sample_timeline(SpeFill& fill);

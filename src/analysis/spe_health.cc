@@ -1,4 +1,4 @@
-/// How far samples can be trusted, what they count, and figures of them.
+/// How far samples can be trusted, what they count, and summary figures.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -16,7 +16,7 @@ using Severity = answers::Finding::Severity;
 
 std::string bytes_text(std::uint64_t n) { return counted(n, "byte", "bytes"); }
 
-/// `1,025 to 1,152.5 operations`; empty: not known.
+/// The scale as text, such as `1,025 to 1,152.5 operations`; empty if not known.
 std::string scale_text(const SpeFill& fill) {
     if (fill.quality.sampling.empty()) return {};
     const Sampling& s = fill.quality.sampling.front();
@@ -167,7 +167,7 @@ answers::Account samples_account(const SampleCapture& capture, const SampleTotal
     const auto add = [&](answers::AccountRow row) {
         if (row.times != 0) answers::add(out, std::move(row));
     };
-    // Of damage that is known to have a size; no size is 0.
+    // The size of damage, where it is known; 0 means not known.
     const auto known = [](std::uint64_t size) { return size != 0 ? std::optional(size) : std::nullopt; };
     std::uint64_t bytes = 0, damaged_streams = 0, overwritten = 0, missing = q.container_lost_bytes;
     for (const StreamQuality& s : q.streams) {
@@ -183,7 +183,7 @@ answers::Account samples_account(const SampleCapture& capture, const SampleTotal
     }
     const capture::perf::RecordedPart part = capture::perf::recorded_part(capture.data->version);
     if (!part.ends.empty()) add({.reason = AccountReason::after_end});
-    // What is left of a damaged record may show nothing of what ran.
+    // The remains of a damaged record may not show what ran.
     if (q.selected != 0) {
         add({.reason = AccountReason::decoded, .bytes = bytes, .records = q.selected});
         add({.reason = AccountReason::sampled});
@@ -195,7 +195,7 @@ answers::Account samples_account(const SampleCapture& capture, const SampleTotal
     add({.reason = AccountReason::overflow, .times = q.truncated.stretches + q.partial.stretches});
     add({.reason = AccountReason::collided, .times = q.collided.stretches});
     add({.reason = AccountReason::overwritten, .times = overwritten});
-    // Places of the file that are damaged or not there; trace that is not there although no such place is known is one.
+    // Number of damaged or missing places in the file. Missing trace without a known place counts as one.
     const std::uint64_t places =
         q.container_losses + capture.damage.size() + totals.errors.size() + (q.unfinished ? 1U : 0U);
     add({.reason = AccountReason::cut,

@@ -39,7 +39,7 @@ std::string source_text(std::uint32_t midr, std::uint32_t code) {
 
 std::string function_or_address(Program& program, std::uint32_t mapping, std::uint64_t pc) {
     const auto code = program.find(mapping, pc);
-    // Of code that nobody knows the file of, addresses are all there is.
+    // Code without a known file is identified by address alone.
     const bool bare = code.file == 0 && program.function(code.function).name.empty();
     return bare ? fmt::format("{:#x}", pc) : program.function_text(code.function);
 }
@@ -103,7 +103,7 @@ std::vector<std::string> profile_sort_keys() {
 
 // ---- profiles
 
-/// Samples that belong together, and what they are called.
+/// Samples that form one row, and the row's name.
 struct ProfileTables::Group {
     std::string name, file;
     std::uint32_t line{};
@@ -198,7 +198,7 @@ FirstRows ProfileTables::rows(const std::string& by, const std::string& sort, st
     columns.add(Column::text(by, by, "what the row is about"), [](const Group& g) { return g.name; });
     columns.add(Column::text("file", by == "thread" || by == "file" ? "" : "in", "program, library or source file"),
                 [](const Group& g) { return Cell(Program::short_name(g.file), g.file); });
-    // What the rows are sorted by has a column for readers too.
+    // Readers always see the column that rows are sorted by.
     const auto shown = [&](std::string_view name) { return sort == name ? sort : std::string(); };
     count("issue", "", &Measures::issue, "sum of waits until issue", "cycles");
     count("execution", "", &Measures::execution, "sum of times from issue to completion", "cycles");
@@ -338,7 +338,7 @@ Table ProfileTables::latency_table() const {
 
 namespace {
 
-/// `conditional`, `indirect call`, `return`.
+/// A branch kind as text: `conditional`, `indirect call`, `return`.
 std::string kind_text(std::uint8_t operation_type) {
     const spe::Operation o = spe::operation(spe::OperationClass::branch, operation_type);
     using Call = spe::Operation::Call;
@@ -353,7 +353,7 @@ std::string kind_text(std::uint8_t operation_type) {
     return out.empty() ? "direct" : out;
 }
 
-/// `function+0x10`, and the line where it is known.
+/// A place as text: `function+0x10`, and the line where it is known.
 std::string place_text(Program& program, std::uint32_t mapping, std::uint64_t pc) {
     const auto code = program.find(mapping, pc);
     const auto& f = program.function(code.function);
@@ -376,7 +376,7 @@ struct BranchRow {
 };
 
 std::vector<BranchRow> branch_rows(const Branches& branches, Program& program, bool pairs) {
-    // The same code may be mapped at many addresses: rows are of places in files.
+    // The same code may be mapped at many addresses, so rows are keyed by place in a file.
     std::map<std::tuple<std::string, std::uint64_t, std::uint8_t, std::string, std::uint64_t>, BranchRow> found;
     std::map<std::pair<std::string, std::uint64_t>, std::set<std::uint64_t>> targets;
     for (std::size_t i = 0; i < branches.pairs().size(); ++i) {

@@ -1,4 +1,4 @@
-/// When samples were taken, on which CPU and of which thread.
+/// Puts samples on a timeline, by CPU and thread.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -54,7 +54,7 @@ void fill_sample_timeline(SpeFill& fill) {
     note += clock ? ", in nanoseconds of perf's clock" : "; the file does not say how ticks become nanoseconds";
     if (times.empty() && !fill.capture.bare) note += "; perf record -e arm_spe/ts_enable=1/ records them";
     t.axis.note = note;
-    // Switches are in nanoseconds: without a clock they do not fit beside samples.
+    // Switches are in nanoseconds: without a clock they cannot be put beside samples.
     std::vector<perf::Switch> switches;
     if (clock || times.empty()) switches = fill.capture.data->switches;
     if (times.empty() && switches.empty()) return;

@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 3> hides_words{"not executed", "not obser
 constexpr std::array<std::string_view, account_states> state_names{"observed", "not traced", "lost", "not decoded",
                                                                    "uncertain"};
 
-/// What the reasons of one effect have in common.
+/// The common part of all reasons with one effect.
 constexpr AccountRule left_out(Reason reason, std::string_view one, std::string_view many, std::string_view what,
                                bool strict) {
     return {reason, not_traced, one, many, what, true, false, Hides::anything, strict};
@@ -53,7 +53,7 @@ constexpr std::array<AccountRule, account_reasons> rules{{
     {Reason::handlers, not_traced, "exception whose handler the unit left out",
      "exceptions whose handlers the unit left out", "exception levels or filters turned trace off at an exception",
      true, false, Hides::reachable, false},
-    // Whoever programmed the unit asked for a part, and has it whole.
+    // The user programmed the unit to trace a part, and has all of that part.
     {Reason::off, not_traced, "stretch in which the unit was off", "stretches in which the unit was off",
      "filters, start/stop logic or enable bits turned trace off, and on again", true, false, Hides::anything, false},
     left_out(Reason::held, "stretch in which software held trace", "stretches in which software held trace",
@@ -125,7 +125,7 @@ void add_size(std::optional<std::uint64_t>& to, const std::optional<std::uint64_
     to = to && size ? std::optional(sum(*to, *size)) : std::nullopt;
 }
 
-/// `3 overflows (21 bytes)`.
+/// A row as a clause, such as `3 overflows (21 bytes)`.
 std::string clause(const AccountRow& row) {
     const AccountRule& rule = account_rule(row.reason);
     std::string out = rule.many.empty() ? std::string(rule.one) : counted(row.times, rule.one, rule.many);

@@ -30,7 +30,8 @@ std::vector<FunctionCosts> function_costs(const Answers& answers, bool interrupt
         return result;
     }
     for (FunctionCosts& f : result) f.inclusive.resize(answers.metrics.size());
-    // Parents stand before their children, so from the back every node's sum is whole when it is added to its parent's.
+    // Parents precede their children. Going from last to first, every node's sum is complete when it is added to its
+    // parent's.
     std::vector<Costs> sums(answers.calls.size());
     for (std::size_t i = answers.calls.size(); i-- > 0;) {
         const CallNode& node = answers.calls[i];
@@ -62,7 +63,7 @@ std::string_view without_suffix(std::string_view name) {
     std::size_t end = name.size();
     for (const std::string_view suffix : suffixes)
         if (const std::size_t at = name.find(suffix); at != 0 && at != name.npos) end = std::min(end, at);
-    // As the demangler has them: `f() [clone .part.0]`.
+    // Names as the demangler writes them: `f() [clone .part.0]`.
     if (const std::size_t at = name.find(" [clone ."); at != 0 && at != name.npos) end = std::min(end, at);
     return name.substr(0, end);
 }
@@ -90,7 +91,7 @@ std::vector<InlineFrame> inline_frames(const Answers& answers, const Instruction
 
 std::vector<InlinedCosts> inlined_costs(const Answers& answers) {
     const std::size_t functions = answers.functions.size(), metrics = answers.metrics.size();
-    // By inlined call; by function what is its own, and what is inlined into it.
+    // Costs by inlined call. By function: costs of its own code, and of code inlined into it.
     std::vector<Costs> of_call(answers.inlined.size()), own(functions, Costs(metrics)),
         within(functions, Costs(metrics));
     for (const Instruction& i : answers.instructions) {
@@ -109,8 +110,8 @@ std::vector<InlinedCosts> inlined_costs(const Answers& answers) {
     for (std::size_t i = 0; i < functions; ++i) {
         const Function& f = answers.functions[i];
         out[i] = {f.name, static_cast<Index>(i), f.image, 0, all[i].self, Costs(metrics)};
-        // A call tree that is full has costs with callers, and cycles of blocks and of calls may part: then what
-        // instructions say holds, for all.
+        // If the call tree was full, its costs went to callers; cycles of blocks and of calls may also differ. Then the
+        // costs of instructions are used for all.
         for (std::size_t m = 0; m < metrics; ++m)
             out[i].self[m] = by_tree[m] ? all[i].self[m] - within[i][m] : own[i][m];
         if (!f.synthetic) known.try_emplace({f.image, f.linkage_name.empty() ? f.name : f.linkage_name}, i);

@@ -24,7 +24,7 @@ bool is_one_sided(const Branch& b) {
 
 std::string_view kind_text(Branch::Kind kind) { return schema::branches[static_cast<unsigned>(kind)]; }
 
-/// Of an outcome: how often, or why it is 0.
+/// The cell for one outcome of a branch: the count, or the reason why it is 0.
 Cell outcome(std::uint64_t times, Seen seen, bool possible) {
     if (!possible && times == 0) return {};
     Cell cell(times);
@@ -45,7 +45,7 @@ Result<View> branch_view(const Answers& answers, const BranchOptions& options) {
     if (std::string unknown = chosen.unknown(); !answers.branches.empty() && !unknown.empty())
         return Error{Errc::not_found, std::move(unknown)};
     std::vector<const Branch*> rows;
-    // Shares are of all branches, also with --function and --only.
+    // Shares relate to all branches, also with --function and --only.
     std::uint64_t every = 0, every_mispredicted = 0, all = 0, mispredicted = 0;
     for (const Branch& b : answers.branches) {
         if (times_of(b) == 0 || (options.one_sided && !is_one_sided(b))) continue;

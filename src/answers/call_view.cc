@@ -19,20 +19,20 @@ namespace waymark::answers {
 
 namespace {
 
-/// A part of a call: the length of all that one function ran, which it called directly.
+/// A part of a call: the total length of the calls to one function that it made directly.
 using Parts = std::map<Index, std::uint64_t>;
-/// Parts that are no callee.
+/// Parts that are not a callee.
 constexpr Index own_code = none, all_exceptions = none - 1;
 
 struct Call {
-    std::size_t slice{};     // index of the timeline's
-    Index caller = none;     // function; none: not known
-    std::uint64_t length{};  // of what is asked for
+    std::size_t slice{};     // index in the timeline's slices
+    Index caller = none;     // function; `none` if not known
+    std::uint64_t length{};  // in the unit of the view
     bool whole{};
     std::string why{};
 };
 
-/// Walks the slices of a timeline as the calls that they were.
+/// Reconstructs calls from the slices of a timeline.
 class Walk {
 public:
     Walk(const Answers& answers, const std::vector<bool>& wanted, const CallOptions& options)
@@ -98,11 +98,11 @@ private:
     const Answers& answers_;
     const std::vector<bool>& wanted_;
     const CallOptions& options_;
-    std::vector<bool> exceptions_;  // by function: it stands for one
+    std::vector<bool> exceptions_;  // by function: whether it stands for an exception
     std::vector<Open> open_;
 };
 
-/// Where calls were cut: they touch a place where trace was lost or another context ran, or the ends of the trace.
+/// Finds calls that were cut: calls that touch lost trace, the run of another context, or an end of the trace.
 class Cuts {
 public:
     explicit Cuts(const Answers& answers) : answers_(answers), tracks_(answers.timeline.tracks.size()) {
@@ -122,7 +122,7 @@ public:
         }
         for (Track& track : tracks_) {
             std::ranges::sort(track.lost);
-            // The latest end of all that began up to here.
+            // The latest end among all that began so far.
             for (std::size_t i = 1; i < track.lost.size(); ++i)
                 track.lost[i].second = std::max(track.lost[i].second, track.lost[i - 1].second);
         }
@@ -145,10 +145,10 @@ private:
     const Answers& answers_;
     std::vector<Track> tracks_;
     std::set<std::uint64_t> switches_;
-    std::set<Index> unknown_;  // functions whose caller was not seen
+    std::set<Index> unknown_;  // functions with an unknown caller
 };
 
-/// The shortest length that this part of the calls do not exceed.
+/// The smallest length that at least this part of the calls do not exceed.
 std::uint64_t percentile(const std::vector<std::uint64_t>& sorted, std::uint64_t per_cent) {
     return sorted[(sorted.size() * per_cent + 99) / 100 - 1];
 }
@@ -156,7 +156,7 @@ std::uint64_t percentile(const std::vector<std::uint64_t>& sorted, std::uint64_t
 struct Bucket {
     std::uint64_t first{}, last{}, calls{};
 };
-/// Of equal widths, or where lengths differ by more than a factor of 16, of doubling ones.
+/// Buckets have equal widths. If lengths differ by more than a factor of 16, widths double from bucket to bucket.
 std::vector<Bucket> histogram(const std::vector<std::uint64_t>& sorted) {
     const std::uint64_t least = sorted.front(), most = sorted.back();
     std::vector<Bucket> out;
@@ -219,7 +219,8 @@ Result<View> call_view(const Answers& answers, const CallOptions& options) {
 
     const Cuts cuts(answers);
     Walk walk(answers, wanted, options);
-    // Calls of which more are on the timeline than were seen to begin: some were running when trace was turned on.
+    // Some functions have more calls on the timeline than calls that were seen to begin: those were running when
+    // tracing was turned on.
     std::uint64_t all_calls = 0, on_timeline = 0;
     for (const CallNode& node : answers.calls)
         if (node.function < wanted.size() && wanted[node.function]) all_calls = saturating(all_calls, node.calls);
@@ -255,7 +256,7 @@ Result<View> call_view(const Answers& answers, const CallOptions& options) {
     });
     std::ranges::sort(lengths);
 
-    // Only the slowest calls get what made them slow.
+    // Only the slowest calls are explained.
     constexpr std::size_t most_explained = 100;
     std::unordered_map<std::size_t, std::size_t> explained;
     for (std::size_t i = 0; i < std::min(calls.size(), most_explained); ++i) explained[calls[i].slice] = i;

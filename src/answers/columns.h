@@ -1,4 +1,4 @@
-/// Columns that several views have.
+/// Columns that several views share.
 #pragma once
 
 #include <string>
@@ -9,10 +9,11 @@
 
 namespace waymark::answers {
 
-/// Text that is not known where it is empty.
+/// Makes a cell for a text; an empty text means "not known".
 [[nodiscard]] inline Cell known(std::string_view text) { return text.empty() ? Cell() : Cell(text); }
 
-/// The line of source, for readers its file and number, and the path of its file. `Row` has `source` and `line`.
+/// Adds source file and line of a row: for readers file and number, for programs also the path. `Row` has members
+/// `source` and `line`.
 template <class Row>
 void add_line(Columns<Row>& columns, const Answers& answers) {
     columns.add(Column::text("line", "line", meaning::line_of_file),
@@ -21,8 +22,8 @@ void add_line(Columns<Row>& columns, const Answers& answers) {
                 [&answers](const Row& r) { return known(path_text(answers, r.source)); });
 }
 
-/// A column for each metric, of `costs(row)`; those without, and those that are not known, are empty. `parts`: rows are
-/// of parts of blocks, whose share of the cycles of their block may be 0.
+/// Adds a column for each metric of `costs(row)`. Cells are empty for rows without costs and for unknown costs.
+/// `parts`: rows are parts of blocks, whose share of the cycles of their block may be 0.
 template <class Row, class CostsOf>
 void add_costs(Columns<Row>& columns, const Answers& answers, const std::string& suffix, const std::string& what,
                CostsOf costs, const auto& head, bool parts = false) {

@@ -24,14 +24,14 @@ namespace waymark::answers {
 namespace {
 
 using Classes = CoverageClasses;
-/// Whether a function's code in a source counts.
+/// Whether the code of a function counts for a source.
 using Counts = std::function<bool(Index function, Index source)>;
 
 class Coverage {
 public:
     Coverage(const Answers& answers, const Counts& chosen, std::string by) : answers_(answers), by_(std::move(by)) {
-        // A line counts in each row that has some of the line's code, as that code was seen, and once for all rows
-        // together.
+        // A line counts in each row that contains code of the line, according to that row's code, and once in the
+        // total.
         using Place = std::pair<Index, std::uint32_t>;
         std::map<Place, Seen> lines;
         std::map<std::pair<CoverageRow*, Place>, Seen> lines_of_rows;
@@ -74,8 +74,9 @@ public:
     [[nodiscard]] std::size_t functions() const { return seen_.size(); }
     [[nodiscard]] std::size_t functions_that_ran() const { return ran_.size(); }
     [[nodiscard]] bool empty() const { return all_.instructions.all() == 0; }
-    /// Images of which there may be more code than is counted, as nothing says where it is. `by_name`: only functions
-    /// that are asked for by their whole names, or that ran, are counted. `lines`: which images without any have.
+    /// Images that may contain more code than is counted, since no file or symbol says where it is. `by_name`: only
+    /// functions that are selected by whole name, or that ran, are counted. `lines`: also counts images without line
+    /// information.
     [[nodiscard]] std::set<std::string_view> not_known_whole(bool by_name, bool lines) const {
         std::set<std::string_view> out;
         for (const Index function : seen_) {
@@ -111,7 +112,7 @@ public:
                     : i.executed * 2 < i.all() ? Colour::red
                                                : Colour::yellow);
         });
-        // Programs get 0 where there is nothing of the kind, readers an empty cell.
+        // If there is nothing to cover, programs get 0, and readers an empty cell.
         const auto add = [&](const std::string& things, const std::array<const char*, 4>& heads,
                              Classes CoverageRow::*member, bool always) {
             const auto cell = [=](const auto& value) {
@@ -248,7 +249,7 @@ Table uncovered_table(const Answers& answers, const std::vector<Uncovered>& rows
     columns.add(Column::text("function", "function", meaning::place),
                 [&](const Uncovered& u) { return Cell(place_text(answers, u.function, u.begin)).in(Colour::bold); });
     columns.add(Column::text("lines", "lines", "lines in the source file"), [&](const Uncovered& u) {
-        // Of a branch, a file without a line is worth a name.
+        // An uncovered branch without a line is still listed with the name of its file.
         if (u.what == Uncovered::What::code && u.first_line == 0) return known(std::string());
         std::string lines = line_text(answers, u.source, u.first_line);
         if (u.last_line > u.first_line) lines += fmt::format("-{}", u.last_line);
@@ -259,16 +260,16 @@ Table uncovered_table(const Answers& answers, const std::vector<Uncovered>& rows
     return columns.table(rows);
 }
 
-/// All that may have run unseen is what ran before the recording began.
+/// Whether the only code that may have run unseen ran before the recording began.
 bool hides_only_what_ran_before(const Account& account) {
     return std::all_of(account.begin(), account.end(), [](const AccountRow& row) {
         return is_known_before(row) || account_rule(row.reason).hides == Hides::nothing;
     });
 }
 
-/// Under --strict, a recording from main on is accepted as it is meant (answers::completeness). But the program's own
-/// code may run before main too, as constructors do. Where the recording does not state which did, it is not known of
-/// what was not seen later.
+/// Under --strict, a recording from main on is accepted as intended (answers::completeness). But the program's own
+/// code, such as constructors, may run before main. If the recording does not state what ran there, code that was not
+/// seen later may have run.
 void judge_before_main(View& view, const Answers& answers, const Counts& chosen) {
     if (std::none_of(answers.account.begin(), answers.account.end(), [](const AccountRow& row) {
             return row.reason == AccountReason::before_start && row.of == at_main && !is_known_before(row);
@@ -290,7 +291,7 @@ void judge_before_main(View& view, const Answers& answers, const Counts& chosen)
                                  counted(directions, "direction of branches", "directions of branches")));
 }
 
-/// Whether a gate asked for more than ran, and the sentence that says what ran.
+/// Sets whether a gate was missed, and the sentence that says what ran.
 void judge(View& view, const CoverageOptions& options, const Classes& of) {
     const double percent = 100.0 * static_cast<double>(of.executed) / static_cast<double>(of.all());
     const bool low = percent < *options.fail_under;
@@ -332,7 +333,7 @@ Result<View> coverage_view(const Answers& answers, const CoverageOptions& option
     if (answers.instructions.empty())
         return nothing(fmt::format("{}: no instruction of a known image ran; waymark flow {} shows what did",
                                    answers.capture, shell_file(answers.capture)));
-    // A word that names nothing is a mistake even where others name something: a gate must not pass without it.
+    // A word that names nothing is an error even if other words name something: a gate must not pass unnoticed.
     if (std::string unknown = chosen.unknown(); !unknown.empty()) return nothing(std::move(unknown));
     if (coverage.empty()) return nothing(fmt::format("{}: {}: no code matches it", chosen.options(), answers.capture));
     const Classes& of = Coverage::classes(coverage.all(), options.of);
@@ -368,7 +369,7 @@ Result<View> coverage_view(const Answers& answers, const CoverageOptions& option
         if (coverage.all().lines.all() == 0)
             view.below.emplace_back("lines are not known: the images have no debug information");
     }
-    // A limit counts what was not observed as not run, so it holds although nobody knows what ran before main.
+    // A limit counts unobserved code as not run, so it holds even if it is not known what ran before main.
     if (options.strict && !options.fail_under) judge_before_main(view, answers, chosen);
     if (options.fail_under && of.all() == 0)
         view.remark(Finding::Severity::bad, fmt::format("--fail-under: {} are not known; give the program with "

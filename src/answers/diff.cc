@@ -27,8 +27,8 @@ bool have_one_build(const Answers& a, const Answers& b) {
                        [&](const Image& image) { return builds.contains(build_key(image.build_id)); });
 }
 
-/// What the programming of the unit kept out of one capture and not of the other. Which exceptions occur, and with them
-/// handlers that are left out, depends on the run.
+/// Reports what the programming of the unit excluded from one capture and not from the other. The kinds of exceptions
+/// that occur, and so the handlers that are left out, depend on the run.
 Account not_traced_alone(const Answers& side, const Answers& opposite) {
     Account out;
     for (const AccountRow& row : side.account) {

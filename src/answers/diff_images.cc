@@ -22,7 +22,8 @@ bool is_in_every_program(std::string_view name) {
 
 namespace {
 
-/// The name of a file without its version: `app-1.0` and `app-1.1` are `app`, `libz-2.so` and `libz.so.1.2` `libz.so`.
+/// The name of a file without its version: `app-1.0` and `app-1.1` become `app`; `libz-2.so` and `libz.so.1.2` become
+/// `libz.so`.
 std::string without_version(std::string_view file) {
     std::string out;
     for (std::size_t i = 0; i < file.size();) {
@@ -40,9 +41,9 @@ std::string without_version(std::string_view file) {
     return out;
 }
 
-/// What is in an image of one side.
+/// Names in an image of one side.
 struct Contents {
-    /// Named functions without those that are in every program.
+    /// named functions, without those that every program contains
     std::set<std::string_view> functions{};
     std::size_t unnamed{};  ///< functions
     [[nodiscard]] bool has_names() const { return functions.size() > unnamed; }
@@ -59,8 +60,8 @@ std::vector<Contents> contents(const Answers& side) {
     return out;
 }
 
-/// How alike two images are: the part of all their functions that both have. 0: the images share less than half of the
-/// smaller one's functions, so they are not one image.
+/// How similar two images are: the share of all their functions that both have. 0 if the images share less than half of
+/// the smaller one's functions, so that they are not the same image.
 double likeness(const std::set<std::string_view>& a, const std::set<std::string_view>& b) {
     const auto common = static_cast<std::size_t>(
         std::count_if(a.begin(), a.end(), [&](std::string_view name) { return b.contains(name); }));
@@ -79,7 +80,7 @@ std::set<std::string_view> functions_of(std::string_view word, const Answers& si
     return out;
 }
 
-/// The images of a side that a word names, as DiffImages calls them.
+/// The images of a side that a word names, by their keys in DiffImages.
 std::set<std::string> keys_of(std::string_view word, const Answers& side, const DiffImages& images) {
     std::set<std::string> out;
     for (Index i = 0; i < side.images.size(); ++i)
@@ -88,9 +89,9 @@ std::set<std::string> keys_of(std::string_view word, const Answers& side, const 
     return out;
 }
 
-/// Why images that --only asks for under two names, one on each side, cannot be paired. Empty: each of one side has
-/// most functions in common with one of the other side, and with that alone; or both have no names, and are the only
-/// ones that can be one image.
+/// The reason why images that --only selects under two names, one for each side, cannot be paired. Empty if each image
+/// of one side has most functions in common with exactly one of the other side, or if both have no names and are the
+/// only possible pair.
 std::string not_paired(const std::vector<std::string> (&words)[2], const Answers& before, const Answers& after,
                        const DiffImages& images) {
     std::set<std::size_t> taken;
@@ -117,8 +118,8 @@ std::string not_paired(const std::vector<std::string> (&words)[2], const Answers
     return {};
 }
 
-/// Of some images of the other side, the one that is more like this one than any other; among equals, the only one
-/// whose name differs in its version alone.
+/// From some images of the other side, the one that is more similar to this one than any other; if several are equally
+/// similar, the only one whose name differs just in its version.
 std::optional<std::size_t> most_alike(const Contents& one, const Image& image, const std::vector<std::size_t>& others,
                                       const std::vector<Contents>& of, const Answers& side) {
     std::optional<std::size_t> out;
@@ -219,7 +220,7 @@ void DiffImages::pair_the_rest(const Answers& before, const Answers& after) {
                 out.push_back(i);
         return out;
     };
-    // The most alike first: of what is left then, others may be.
+    // Pair the most similar images first: their removal may make other pairs unique.
     for (bool again = true; again;) {
         again = false;
         const auto old_left = left(old_keys, new_keys, old), new_left = left(new_keys, old_keys, now);
@@ -247,10 +248,10 @@ void DiffImages::pair_the_rest(const Answers& before, const Answers& after) {
 }
 
 std::string missing_images(const Only& only, const Answers& before, const Answers& after, const DiffImages& images) {
-    std::vector<std::string> words[2];  // that name an image of one side only
+    std::vector<std::string> words[2];  // words that name an image on one side only
     for (const std::string& word : only.words(Only::Kind::image)) {
         std::set<std::string> keys[2] = {keys_of(word, before, images), keys_of(word, after, images)};
-        // One build is one image, under any name.
+        // Images of one build are the same image, under any name.
         std::set<std::string> same;
         for (const std::set<std::string>& of : keys)
             for (const std::string& key : of)
@@ -260,7 +261,7 @@ std::string missing_images(const Only& only, const Answers& before, const Answer
         for (std::set<std::string>& of : keys) of.insert(same.begin(), same.end());
         if (keys[0].empty() != keys[1].empty()) words[keys[0].empty()].push_back(word);
     }
-    // A name for each side: what was renamed.
+    // One name for each side: the image was renamed.
     if (words[0].size() == words[1].size()) return not_paired(words, before, after, images);
     const bool after_lacks = words[0].size() > words[1].size();
     const Answers& lacks = after_lacks ? after : before;

@@ -14,18 +14,18 @@
 
 namespace waymark::answers {
 
-/// What one side has of an image, or of several together.
+/// One side's data of an image, or of several together.
 struct ImageSide {
     std::string name{}, build_id{};
-    bool there{};                     ///< a file of the side
-    std::uint64_t cost{}, unnamed{};  ///< of all its code; of that without a symbol
+    bool there{};                     ///< the side has a file for it
+    std::uint64_t cost{}, unnamed{};  ///< cost of all its code; cost of its code without a symbol
     std::optional<bool> symbols{};    ///< its file has the symbols of all functions
-    std::uint64_t lost{};             ///< of functions whose names the other side does not have
+    std::uint64_t lost{};             ///< cost of functions whose names the other side lacks
     [[nodiscard]] double share_unnamed() const {
         return cost == 0 ? 0 : static_cast<double>(unnamed) / static_cast<double>(cost);
     }
 };
-/// An image of both sides.
+/// An image that both sides have.
 struct ImagePair {
     ImageSide before, after;
     [[nodiscard]] bool on_both_sides() const { return before.there && after.there; }
@@ -33,9 +33,9 @@ struct ImagePair {
     [[nodiscard]] bool other_build() const {
         return !before.build_id.empty() && !after.build_id.empty() && before.build_id != after.build_id;
     }
-    /// One side lacks names that the other one has: a function that is there on both sides looks new or gone. Where it
-    /// is not known which files have symbols, shares say it: but not alone, since they differ, too, where named code
-    /// became cheaper. Then no name is missing.
+    /// One side lacks names that the other one has, so a function that exists on both sides would look new or gone. If
+    /// it is not known which files have symbols, the shares of unnamed code decide. Shares alone are not enough, since
+    /// they also change when named code becomes cheaper; then no name counts as missing.
     [[nodiscard]] bool named_on_one_side() const {
         if (before.cost == 0 || after.cost == 0) return false;
         const auto lacks = [](const ImageSide& one, const ImageSide& other) {
@@ -55,18 +55,19 @@ struct ImagePair {
 };
 
 [[nodiscard]] inline bool is_unnamed(const Function& f) { return !f.synthetic && f.linkage_name.empty(); }
-/// What linkers and start files of the C runtime add to every program and library.
+/// Functions that linkers and start files of the C runtime add to every program and library.
 [[nodiscard]] bool is_in_every_program(std::string_view name);
-/// Code of which no file is known, as in a dump of memory.
+/// Code that belongs to no known file, as in a dump of memory.
 [[nodiscard]] inline bool is_named_by_address(const Function& f) { return is_unnamed(f) && f.name.starts_with("0x"); }
 
-/// The images of both sides, and names for code that has none. Two images are one: of one build, whatever its files are
-/// called; or else of one name; or else with most functions in common, and more than either has with any other; or
-/// else, if at most one of them has names, the only ones whose names differ in a version alone, or the only ones left.
+/// Pairs the images of both sides, and names code without symbols. Two images are the same image if they have one build
+/// ID, whatever the names of their files. Otherwise they are paired by name, then by the majority of functions in
+/// common, if no other image shares more. If at most one of two images has names, they are paired if they are the only
+/// ones whose names differ just in a version, or the only ones left.
 class DiffImages {
 public:
     DiffImages(const Answers& before, const Answers& after);
-    /// How much of each image has names. `is_known`: whether the other side has a function of a name.
+    /// Measures how much of each image has names. `is_known`: whether the other side has a function of that name.
     template <class IsKnown>
     void gather(const Answers& answers, const std::vector<FunctionCosts>& costs, std::size_t metric, bool before,
                 const IsKnown& is_known) {
@@ -88,36 +89,38 @@ public:
         }
     }
     [[nodiscard]] std::string key(const Answers& side, Index image) const;
-    /// All code of an image that has no names.
+    /// Name of the row for all unnamed code of an image.
     [[nodiscard]] static std::string unnamed(const std::string& key) { return "(no symbol) in " + key; }
-    /// An image that both sides have; empty: the images that have none on the other side, and code of no image.
+    /// The image if both sides have it. Empty stands for all images that the other side lacks, and for code of no
+    /// image.
     [[nodiscard]] std::string shared_key(const Answers& side, Index image) const;
-    /// Where names are known on one side only, so that a function of one side may be one without a name on the other:
-    /// in the image; in those that the other side does not have; or in all code, as files are known of one side only.
-    /// Null: of functions of that image a difference is one.
+    /// The image pair in which names are known on one side only, so that a function of one side may lie in unnamed code
+    /// of the other. It is the function's image, or the images that the other side lacks, or all code if only one side
+    /// has files. Null if functions of this image can be compared.
     [[nodiscard]] const ImagePair* unequal(const std::string& key) const;
     /// The image of a row, where both sides have it.
     [[nodiscard]] const ImagePair* pair(const std::string& key) const;
-    /// The images that the other side does not have, if both sides have such with code without names, and the image of
-    /// a row is one of them: any may be any one of the other side. Null: it is not so.
+    /// The unpaired images, if both sides have unpaired images with unnamed code, and the row's image is one of them:
+    /// any of them may correspond to any of the other side. Null otherwise.
     [[nodiscard]] const ImagePair* unpairable(const std::string& key) const;
     [[nodiscard]] bool is_all(const ImagePair* pair) const { return pair == &all_; }
     [[nodiscard]] bool is_unpaired(const ImagePair* pair) const { return pair == &unpaired_; }
     [[nodiscard]] const std::map<std::string, ImagePair>& pairs() const { return pairs_; }
-    /// What code without a symbol is called: by its place where both sides have one build, so that it is found again;
-    /// with all such code of its image, where places mean something else on the other side.
+    /// The name for code without a symbol. If both sides have one build, it is its place, so that it is found again.
+    /// Otherwise all unnamed code of the image has one name, since places differ.
     [[nodiscard]] std::string name(const Answers& side, const Function& f) const;
 
 private:
-    /// Pairs what has neither build ID nor name in common.
+    /// Pairs images that share neither build ID nor name.
     void pair_the_rest(const Answers& before, const Answers& after);
 
-    ImagePair all_, unpaired_;  ///< together: of all_, unnamed is code of no file
+    ImagePair all_, unpaired_;  ///< sums; the unnamed part of all_ is code of no file
     std::map<const Answers*, std::vector<std::string>> keys_;
     std::map<std::string, ImagePair> pairs_;
 };
 
-/// Why an image that --only asks for cannot be compared: it has another name on the other side. Empty: all can.
+/// The reason why an image that --only selects cannot be compared: it has another name on the other side. Empty if all
+/// can be compared.
 [[nodiscard]] std::string missing_images(const Only& only, const Answers& before, const Answers& after,
                                          const DiffImages& images);
 

@@ -23,7 +23,7 @@ public:
           names_(rows.names()),
           images_(rows.images()) {}
 
-    /// Says of which images functions cannot be compared one by one.
+    /// Names the images whose functions cannot be compared one by one.
     void remark_names(View& view) const {
         Unequal unequal;
         for (const Row& row : rows_.rows())
@@ -102,7 +102,7 @@ public:
 private:
     using Row = DiffRows::Row;
     using Limit = DiffRows::Limit;
-    /// Where names are known on one side only, in the order of rows, and the images of the rows that this concerns.
+    /// Image pairs with names on one side only, in the order of rows, and the images of the rows concerned.
     using Unequal = std::vector<std::pair<const ImagePair*, std::set<std::string>>>;
     static constexpr std::string_view remedy =
         "Give the file of that build with --symbols, or its debug file with --debug-dir";
@@ -110,8 +110,8 @@ private:
         "Is its maps.txt missing, which says where files were mapped? Copy it again, or give files with --image "
         "FILE@ADDRESS";
 
-    /// What is one row and several functions: one of them may have grown while others became cheaper. None grew by more
-    /// than it costs now, so where that is within the limits, nothing is hidden.
+    /// Checks rows that combine several functions: one function may have grown while others became cheaper. No function
+    /// grew by more than its present cost, so if that cost is within the limits, no growth is hidden.
     [[nodiscard]] bool doubt_wholes(View& view) const {
         std::map<const ImagePair*, std::set<std::string>> unnamed;
         std::vector<std::string> several, lack_sources;
@@ -148,8 +148,8 @@ private:
                                    fmt::join(several, ", "), advice));
         return !unnamed.empty() || !several.empty();
     }
-    /// Functions that --only asks for and that one side alone has: what was inlined, renamed or never called cannot
-    /// have grown, but nor was it compared.
+    /// Functions that --only selects and that only one side has. A function that was inlined, renamed or never called
+    /// cannot have grown, but it was not compared either.
     [[nodiscard]] bool doubt_missing(View& view) const {
         bool any = false;
         for (const std::string& word : names_.only().words(Only::Kind::function)) {
@@ -163,7 +163,7 @@ private:
                 else
                     alone.push_back(&row);
             }
-            // Of several that a pattern asks for, some may come and go.
+            // Functions selected by a pattern may appear and vanish.
             if (alone.empty() || (on_both && pattern)) continue;
             any = true;
             const bool was = alone.front()->second.before.there;
@@ -182,7 +182,7 @@ private:
         if (found == unequal.end()) found = unequal.insert(found, {pair, {}});
         found->second.insert(image);
     }
-    /// `app`, or where the other side calls it otherwise, `app (app-1.1 in CAPTURE)`.
+    /// The names of an image on both sides: `app`, or `app (app-1.1 in CAPTURE)` if they differ.
     [[nodiscard]] std::string both_names(const std::string& key, const ImagePair& pair) const {
         for (const bool before : {true, false}) {
             const std::string& name = (before ? pair.before : pair.after).name;
@@ -191,7 +191,7 @@ private:
         }
         return key;
     }
-    /// Of which images, for a sentence; empty: of all.
+    /// Names the images for a sentence; empty if all are meant.
     [[nodiscard]] std::string in_images(const ImagePair& pair, const std::set<std::string>& keys) const {
         if (images_.is_all(&pair)) return {};
         if (images_.is_unpaired(&pair)) return fmt::format("of {} ", fmt::join(keys, ", "));
@@ -216,9 +216,9 @@ private:
         return std::any_of(rows_.rows().begin(), rows_.rows().end(),
                            [&](const auto& row) { return row.second.image == key; });
     }
-    /// Whether a gate must not pass, for what it asks about cannot be compared; says why. A function grew by no more
-    /// than it costs now: where all code that cannot be compared keeps to the limits together, nothing is left to
-    /// judge. Of a function that --only asks for, the code without its name may not be among the rows.
+    /// Whether a gate must fail because functions it asks about cannot be compared; gives the reason. A function grew
+    /// by no more than its present cost: if the cost of all code that cannot be compared is within the limits together,
+    /// the gate can pass. If --only selects a function, its unnamed code may be missing from the rows.
     [[nodiscard]] bool cannot_judge(View& view) const {
         std::map<const ImagePair*, DiffChange> most;
         Unequal unequal;

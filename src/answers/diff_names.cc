@@ -13,14 +13,14 @@ namespace waymark::answers {
 
 namespace {
 
-/// Where a function is.
+/// Image and source file of a function.
 struct Spot {
     std::string image, source, place;
     auto operator<=>(const Spot&) const = default;
 };
 /// The functions of one name, on both sides.
 struct Spots {
-    std::map<Spot, unsigned> of[2];  ///< how many there are of each
+    std::map<Spot, unsigned> of[2];  ///< number of functions at each spot
     std::map<Spot, unsigned> group[2];
     std::set<unsigned> several;  ///< groups
 
@@ -30,7 +30,7 @@ struct Spots {
             group[now][spot] = number;
             if (of[now][spot] > 1) several.insert(number);
         };
-        // First what image and source file distinguish, then what one of them does, then the rest.
+        // Pair by image and source file first, then by either one, then the rest.
         const auto pair_by = [&](auto&& key) {
             std::map<std::string, std::vector<Spot>> left[2];
             for (const bool now : {false, true})
@@ -84,7 +84,7 @@ void DiffNames::add(const Answers& answers, bool before, const DiffImages& image
     for (const Function& f : answers.functions) {
         only_.add(answers, f);
         if (before && !is_unnamed(f)) only_.add(Only::Kind::function, of(f.name, before));
-        // As its row is called.
+        // The name of its row.
         if (is_unnamed(f) && f.image != none) only_.add(Only::Kind::named_by_image, images.name(answers, f));
         only_.add(Only::Kind::source, path_text(answers, f.source));
     }
@@ -189,7 +189,7 @@ Status DiffNames::add_rename(const std::string& rename, const std::string& old, 
                                               only.unknown("function that ran", false))};
     }
     for (const std::string& one : from) {
-        // Overloads keep their parameters.
+        // Overloads are distinguished by their parameters.
         const std::string same = now + (one.starts_with(old) ? one.substr(old.size()) : std::string());
         if (to.contains(same))
             renames_[one] = same;

@@ -30,10 +30,10 @@ std::string signed_text(std::int64_t change) {
 
 namespace {
 
-/// Costs of all captures of a side, or of one of them on average.
+/// Collects costs of all captures of a side, or their average.
 void gather(const Answers& answers, std::size_t metric, bool inclusive, std::size_t captures, const DiffNames& names,
             const DiffImages& images, bool before, std::map<RowKey, DiffChange>& rows, DiffSums& sums) {
-    // Functions of one name are one, so that what is inclusive counts them once.
+    // Functions of one name become one, so that inclusive costs count them once.
     Answers named;
     named.metrics = answers.metrics;
     named.calls = answers.calls;
@@ -136,17 +136,17 @@ double DiffRows::growth_of_all() const {
 
 bool DiffRows::is_sure(const DiffChange& row) const {
     if (metric_.exact) return true;
-    // Bursts of trace are what was sampled, however much of a function is in each.
+    // Bursts are the unit of sampling, regardless of how much of a function each burst contains.
     if (metric_.stretches != 0) {
         const Interval a = wilson_95_of(row.before.cost, sum_before_.all, metric_.stretches);
         const Interval b = wilson_95_of(row.after.cost, sum_after_.all, stretches_after_);
         return a.high < b.low || b.high < a.low;
     }
-    // Intervals are of numbers of samples. Sums of latencies have none, but of few samples they say little.
+    // Intervals exist for numbers of samples. Sums of latencies have none, but they mean little with few samples.
     if (metric_.unit != "samples")
         return before_.metrics.front().unit != "samples" ||
                std::max(row.before.samples, row.after.samples) >= few_samples;
-    // A mean is of as many samples as its captures have together.
+    // A mean relates to the samples of all its captures together.
     const std::uint64_t of_before = options_.mean ? options_.captures_before : 1;
     const std::uint64_t of_after = options_.mean ? options_.captures_after : 1;
     const Interval a = wilson_95(of_before * row.before.cost, of_before * sum_before_.all);

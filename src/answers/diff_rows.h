@@ -1,4 +1,4 @@
-/// Rows of a comparison: functions of both sides, what each cost, and how much it grew.
+/// Rows of a comparison: functions of both sides, the cost of each, and its growth.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace waymark::answers {
 
-/// How much more it is, at most the largest number there is.
+/// Difference of two costs, saturated at the largest number.
 [[nodiscard]] inline std::int64_t difference(std::uint64_t after, std::uint64_t before) {
     constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
     if (after >= before) return static_cast<std::int64_t>(std::min(after - before, most));
@@ -26,26 +26,27 @@ namespace waymark::answers {
 }
 
 struct DiffSide {
-    std::uint64_t cost{}, calls{}, samples{};  ///< samples: of estimates from samples
+    std::uint64_t cost{}, calls{}, samples{};  ///< samples: number of samples, if costs are estimates
     bool there{};
 };
-/// Of a function, or of several that are one row.
+/// The change of a function, or of several that share one row.
 struct DiffChange {
     DiffSide before, after;
-    std::string image{};   ///< as DiffImages calls it
+    std::string image{};   ///< key of the image in DiffImages
     std::string source{};  ///< path of the file it begins in
-    std::string shown{};   ///< its name, with what distinguishes it from others of that name
-    bool several{};        ///< functions of one name, which nothing distinguishes
+    std::string shown{};   ///< its name, with an addition if several functions have that name
+    bool several{};        ///< several functions of one name that cannot be told apart
     bool unnamed{};        ///< code without a symbol
     [[nodiscard]] std::int64_t change() const { return difference(after.cost, before.cost); }
 };
 /// What was spent.
 struct DiffSums {
-    std::uint64_t all{};     ///< by everything, of which shares are
-    std::uint64_t chosen{};  ///< by what --only asks for
+    std::uint64_t all{};     ///< total cost, the base of shares
+    std::uint64_t chosen{};  ///< total cost of what --only selects
 };
 
-/// `1.50`, `12,345.00`; what is not 0 is never written as 0.00: `<0.01`. Of a value from 0 on; one decimal or two.
+/// A value ≥ 0 as text with one or two decimals: `1.50`, `12,345.00`. A value other than 0 is never written as 0.00,
+/// but as `<0.01`.
 [[nodiscard]] std::string percent_text(double value, unsigned decimals = 2);
 /// `+1,234`.
 [[nodiscard]] std::string signed_text(std::int64_t change);
@@ -60,24 +61,24 @@ public:
 
     [[nodiscard]] bool empty() const { return rows_.empty(); }
 
-    /// Sums of estimates grow with how long was recorded; their shares do not.
+    /// Sums of estimates grow with the length of the recording; shares do not.
     [[nodiscard]] bool by_share() const { return !metric_.exact; }
 
-    /// How much a function, or the whole, grew: as a part of the whole before, or in points of share.
+    /// Growth of a function, or of the total: as a part of the total before, or in points of share.
     [[nodiscard]] double growth(const DiffChange& row) const;
     [[nodiscard]] double growth_of_all() const;
 
-    /// Samples: the intervals of both shares do not touch. Counts are as they are.
+    /// For samples: the confidence intervals of both shares do not overlap. Counts are always sure.
     [[nodiscard]] bool is_sure(const DiffChange& row) const;
 
-    /// The images in which code of a row cannot be compared function by function; null: it can.
+    /// The images in which a row's code cannot be compared function by function; null if it can.
     [[nodiscard]] const ImagePair* uncompared(const DiffChange& row) const;
-    /// Nothing can be said of how much it grew: the other side may know the same code by no name.
+    /// Its growth cannot be judged: the other side lacks symbols for this code.
     [[nodiscard]] bool is_unjudged(const Row& row) const;
     enum class Limit : std::uint8_t { of_all, of_itself, count };
     [[nodiscard]] bool exceeds(const DiffChange& row, Limit limit) const;
     [[nodiscard]] bool exceeds_any(const DiffChange& row) const;
-    /// In per cent of what it cost before, or of its share; nothing: it cost nothing.
+    /// Growth in per cent of its own cost or share before; nullopt if that was 0.
     [[nodiscard]] std::optional<double> growth_of_itself(const DiffChange& row) const;
 
     /// The table, and sentences about sums.
@@ -85,7 +86,7 @@ public:
     [[nodiscard]] const DiffSums& before() const { return sum_before_; }
     [[nodiscard]] const DiffSums& after() const { return sum_after_; }
     [[nodiscard]] const std::map<RowKey, DiffChange>& rows() const { return rows_; }
-    /// As they are shown.
+    /// The rows in the order in which they are shown.
     [[nodiscard]] const std::vector<const Row*>& order() const { return order_; }
     [[nodiscard]] const Answers& before_answers() const { return before_; }
     [[nodiscard]] const Answers& after_answers() const { return after_; }
@@ -96,7 +97,7 @@ public:
 
 private:
     [[nodiscard]] Table table() const;
-    /// Image, or else source file, distinguishes functions of one name.
+    /// The image, or else the source file, distinguishes functions of one name.
     void call_rows();
     [[nodiscard]] std::string_view what(const DiffChange& r) const;
     [[nodiscard]] double weight(const DiffChange& row) const { return std::abs(growth(row)); }
@@ -113,7 +114,7 @@ private:
     DiffSums sum_before_, sum_after_;
 };
 
-/// Says which functions cannot be compared, and what grew by more than the options allow.
+/// Reports functions that cannot be compared, and growth beyond the limits of the options.
 void judge(View& view, const DiffRows& rows);
 
 }  // namespace waymark::answers

@@ -129,7 +129,7 @@ std::string answers_document() {
         "| 8 shared text | a number: 0 for a text that no row before it has, which follows as in a column of texts; "
         "else the place of the text among the different texts of the column, from 1 on. A reader takes a column of "
         "texts, too |\n";
-    // A line of a table is one line.
+    // A row of a table must be one line.
     if (const std::size_t at = out.text_of.find("items of\n  all"); at != std::string::npos)
         out.text_of.replace(at, std::string_view("items of\n  all").size(), "items of all");
     out.text_of +=

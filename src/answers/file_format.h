@@ -25,7 +25,7 @@ inline constexpr std::array<std::string_view, 9> column_types{"number", "address
 
 using FileBuffer = std::vector<std::uint8_t>;
 
-/// CRC-32 of the bytes, after those whose checksum is `before`.
+/// CRC-32 of the bytes; `before` is the checksum of the bytes that precede them.
 inline std::uint32_t checksum(Bytes bytes, std::uint32_t before = 0) {
     // zlib counts in 32 bits.
     auto sum = static_cast<uLong>(before);

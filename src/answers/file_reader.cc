@@ -19,7 +19,7 @@ constexpr std::size_t longest_name = 255;
 
 std::uint64_t unzigzag(std::uint64_t number) { return (number >> 1) ^ (0 - (number & 1)); }
 
-/// The memory that reading may still use, and the first error.
+/// Memory that reading may still use, and the first error.
 struct Reading {
     std::uint64_t left{};
     std::string wrong{};
@@ -213,14 +213,14 @@ private:
         Pull data;
         std::uint64_t before = 0;
         std::unique_ptr<TableReader> rows{};
-        bool is_text = false;  ///< of shared texts, as earlier versions wrote them: each by itself
+        bool is_text = false;  ///< earlier versions wrote texts one by one, without sharing
         std::vector<SharedText> texts{};
     };
     [[nodiscard]] bool ok() const { return reading_.wrong.empty(); }
     bool damaged(const std::string& what) {
         return reading_.fail(fmt::format("its table {} is damaged: {}", table_, what));
     }
-    /// Null: the file lacks the column, so the field keeps its default; or there was an error before.
+    /// Null if the file lacks the column, so that the field keeps its default, or after an error.
     Known* column(std::string_view name, ColumnType type) {
         if (!ok()) return nullptr;
         if (at_ == known_.size()) {
@@ -248,7 +248,7 @@ private:
     std::vector<Known> fields_;
     std::vector<Known*> known_;  // by field, in the order of the description
     std::size_t at_ = 0;
-    std::uint64_t bytes_ = 0;  // of the longest column
+    std::uint64_t bytes_ = 0;  // bytes of the longest column
 };
 
 /// Finds indices that refer to no row.
@@ -277,7 +277,7 @@ private:
     bool ok_ = true;
 };
 
-/// Whether every row's parent is an earlier one. `first`: the first row alone has none.
+/// Whether every row's parent is an earlier row. `first`: only the first row may have no parent.
 bool parents_first(const auto& rows, bool first) {
     for (std::size_t i = 0; i < rows.size(); ++i)
         if (rows[i].parent == none ? first && i != 0 : rows[i].parent >= i) return false;
@@ -418,7 +418,8 @@ private:
         return std::move(out_);
     }
 
-    /// What is no build ID, or no path: programs and files are looked for by these, and files are named after them.
+    /// Finds a malformed build ID or path: programs and files are searched for by these, and files are named after
+    /// them.
     [[nodiscard]] std::optional<std::string> wrong_name() const {
         const auto no_path = [](std::string_view text) { return text.find('\0') != text.npos; };
         if (no_path(out_.capture)) return "the name of its capture has a NUL byte; it is damaged";

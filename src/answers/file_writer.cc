@@ -129,7 +129,7 @@ public:
         stored.resize(size);
         FileBuffer section{static_cast<std::uint8_t>(name.size())};
         section.insert(section.end(), name.begin(), name.end());
-        section.push_back(0);  // no flags: what version 1 has, later ones may leave out
+        section.push_back(0);  // no flags: all of this is in version 1, and later versions may omit it
         put_le(section, rows.size(), 8);
         put_le(section, plain.size(), 8);
         put_le(section, stored.size(), 8);

@@ -13,7 +13,7 @@ Interval wilson_95_of(std::uint64_t part, std::uint64_t all, std::uint64_t obser
     const double n = static_cast<double>(observations), p = static_cast<double>(part) / static_cast<double>(all);
     const double middle = p + z * z / (2 * n), width = z * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n));
     const double scale = 1 + z * z / n;
-    // The share itself is inside, also where rounding has it otherwise.
+    // The share itself is inside the interval, even if rounding says otherwise.
     return {std::clamp((middle - width) / scale, 0.0, p), std::clamp((middle + width) / scale, p, 1.0)};
 }
 

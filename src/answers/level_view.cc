@@ -1,4 +1,4 @@
-/// `waymark profile --by level`: what ran at each exception level, in each security state.
+/// `waymark profile --by level`: cost by exception level and security state.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -45,7 +45,7 @@ Result<View> loop_view(const Answers& answers, const LoopOptions& options) {
         return Error{Errc::not_found,
                      fmt::format("{}: {}: no loop of this code ran", chosen.options(), answers.capture)};
     if (rows.empty()) return Error{Errc::not_found, fmt::format("{}: {}", answers.capture, why_no_loop(answers))};
-    // Loops lie in one another, so their costs do not add up to a whole; shares are of all that ran.
+    // Loops are nested, so their costs cannot be added; shares relate to the cost of everything that ran.
     std::uint64_t all = 0;
     if (costs)
         for (const FunctionCosts& f : function_costs(answers)) all = saturating(all, cost_of(f.self, metric));
@@ -59,7 +59,7 @@ Result<View> loop_view(const Answers& answers, const LoopOptions& options) {
         };
         return std::tuple(key(b), a->head, a->depth) < std::tuple(key(a), b->head, b->depth);
     });
-    // Programs know the entries of hardware loops as runs.
+    // Programs get the entries of hardware loops in the column `runs`.
     const bool hardware = answers.unit == "DPU";
     Columns<Loop> columns;
     if (costs)

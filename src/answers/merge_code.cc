@@ -8,7 +8,7 @@ namespace waymark::answers {
 
 namespace {
 
-/// `use(row, by)` for each, with the indices of the sum. `by`: how far its function's code has to be moved.
+/// Calls `use(row, by)` for each row, with the indices of the sum. `by`: how far its function's code has to be moved.
 template <class Row, class Use>
 void each_moved(std::vector<Row>& rows, const Answers& a, const MergedNames& names, const RowMover::Maps& maps,
                 Index Row::*function, Use&& use) {
@@ -30,7 +30,7 @@ void MergedCode::add(Answers& a, const RowMover::Maps& maps) {
     add_calls(a, maps);
 }
 
-/// An instruction without costs has its execution count as cost in the first metric.
+/// An instruction without costs gets its execution count as cost in the first metric.
 void MergedCode::add_costs(Instruction& to, const Instruction& x) const {
     if (to.costs.empty() && x.costs.empty()) return;
     const auto costs = [&](const Instruction& i) {
@@ -158,7 +158,7 @@ void MergedCode::add_image_code(Answers& a, const RowMover::Maps& maps) {
 }
 
 void MergedCode::add_calls(Answers& a, const RowMover::Maps& maps) {
-    // Of ranges alone there are no functions at all, which is said; for any other input without a tree it is unknown,
+    // Answers from ranges alone have no functions, and say so. For any other input without a tree the tree is unknown,
     // so it is unknown for the sum.
     if (has_only_ranges(a)) return;
     calls_known_ &= !a.calls.empty();

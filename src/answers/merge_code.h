@@ -1,4 +1,4 @@
-/// What was executed, of a sum: instructions, lines, branches, edges, blocks, loops, code of images, and the tree of
+/// Merges what was executed: instructions, lines, branches, edges, blocks, loops, code of images, and the tree of
 /// calls.
 #pragma once
 
@@ -24,11 +24,11 @@ class MergedCode {
 public:
     explicit MergedCode(const MergedNames& names) : names_(names) {}
 
-    /// Takes these tables of `a`, of which `maps` says where the rows of others are in the sum.
+    /// Adds these tables of `a`. `maps` translates indices of `a` to indices of the sum.
     void add(Answers& a, const RowMover::Maps& maps);
-    /// The metric of this place is no longer the first.
+    /// The metric with index `before` is no longer the first.
     void another_metric_is_first(std::size_t before);
-    /// Moves the tables into the result; `maps`: where rows of the sum are in it.
+    /// Moves the tables into the result. `maps` translates indices of the sum to the result.
     void finish(Answers& out, const RowMover::Maps& maps);
 
 private:

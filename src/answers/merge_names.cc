@@ -33,7 +33,7 @@ void rename(std::string& name, const std::string& from, const std::string& to) {
     if (const std::size_t at = name.find(from); at != name.npos) name.replace(at, from.size(), to);
 }
 
-/// Sorts rows into `out`; where each is there.
+/// Sorts rows into `out`. Returns the new index of each.
 template <class Row, class Before, class Put>
 IndexMap sorted_into(const std::vector<Row>& rows, Before&& before, Put&& put) {
     std::vector<Index> order(rows.size());
@@ -138,7 +138,7 @@ void MergedNames::add_functions(Answers& a, RowMover::Maps& maps) {
             made.name = std::move(f.name);
         }
         f.name.clear();
-        // Code that is in no program is identified by the address in its name.
+        // Code outside all programs is identified by the address in its name.
         const bool is_loaded = given.image < a.images.size();
         if (!f.synthetic) {
             made.address = f.address - (is_loaded ? a.images[given.image].load_bias : 0);

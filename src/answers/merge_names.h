@@ -1,4 +1,4 @@
-/// The tables of a sum that others refer to: metrics, images, sources, functions, inlined calls.
+/// Merges the tables that other tables refer to: metrics, images, sources, functions, inlined calls.
 #pragma once
 
 #include <compare>
@@ -12,30 +12,30 @@
 
 namespace waymark::answers {
 
-/// Rows keep the places at which they came until finish() sorts them. Where the order of the result decides something
-/// before that, it is compared by keys.
+/// Rows keep their order of arrival until finish() sorts them. Where an earlier decision depends on the order of the
+/// result, keys are compared.
 class MergedNames {
 public:
-    /// Takes these tables of `a`. Returns where its rows are in the sum.
+    /// Adds these tables of `a`. Returns the indices of its rows in the sum.
     [[nodiscard]] RowMover::Maps add(Answers& a);
 
-    /// The orders of the result. Of no source and no inlined call: before all others; of no function: behind them.
+    /// Compare by the order of the result. No source and no inlined call precede all others; no function comes last.
     [[nodiscard]] bool source_before(Index a, Index b) const;
     [[nodiscard]] bool inlined_before(Index a, Index b) const;
     [[nodiscard]] bool function_before(Index a, Index b) const;
-    /// The later place in a source.
+    /// Keeps the later of two places in a source.
     void take_place(Index& source, std::uint32_t& line, Index other_source, std::uint32_t other_line) const;
 
-    /// Place of the metric that tables are sorted by: the first of the result.
+    /// Index of the metric that comes first in the result, by which tables are sorted.
     [[nodiscard]] std::size_t first_metric() const { return first_metric_; }
-    /// Distance from the sum's addresses of an image to where `a` had the image loaded; the image is given, or found by
-    /// a function.
+    /// Distance from the sum's addresses of an image to its load address in `a`. The image is given, or found from a
+    /// function.
     [[nodiscard]] std::uint64_t shift_of_image(const Answers& a, const RowMover::Maps& maps, Index image) const;
     [[nodiscard]] std::uint64_t shift_of_function(const Answers& a, const RowMover::Maps& maps, Index function) const;
 
-    /// Moves the tables into the result. Returns where rows of the sum are in it.
+    /// Moves the tables into the result. Returns the indices of the sum's rows in it.
     [[nodiscard]] RowMover::Maps finish(Answers& out);
-    /// After finish(): what addresses of the code of a function of the sum have to be moved by.
+    /// After finish(): how far addresses of a function's code in the sum have to be moved.
     [[nodiscard]] std::uint64_t shift_to_result(Index function) const {
         return function < shifts_.size() ? shifts_[function] : 0;
     }
@@ -46,8 +46,8 @@ private:
     struct MergedImage {
         Image row;
         ImageKey key;
-        std::string first_name;      ///< names of functions have it until the image has its last one
-        std::uint64_t first_bias{};  ///< addresses are for it
+        std::string first_name;  ///< names of functions without symbols contain it until the image has its final name
+        std::uint64_t first_bias{};  ///< load bias that addresses refer to
     };
     struct MergedFunction {
         Function row;  ///< without a name

@@ -1,4 +1,4 @@
-/// How rows of several answers become one: what becomes of their values, their indices and their order.
+/// How rows of several answers are merged: their values, their indices and their order.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +42,7 @@ class RowMover {
 public:
     struct Maps {
         std::array<IndexMap, place_count> of;
-        std::vector<std::size_t> metric;  ///< where each metric is there
+        std::vector<std::size_t> metric;  ///< index of each metric in the target
         std::size_t metrics = 0;          ///< of all
         [[nodiscard]] IndexMap& table(IndexedTable place) { return of[static_cast<std::size_t>(place)]; }
         [[nodiscard]] const IndexMap& table(IndexedTable place) const { return of[static_cast<std::size_t>(place)]; }
@@ -101,10 +101,10 @@ std::uint64_t hash_of(const std::tuple<T...>& key) {
     return std::apply([](const auto&... parts) { return hash_of(parts...); }, key);
 }
 
-/// Places of rows by the hashes of their keys.
+/// A hash table from keys of rows to indices of rows.
 class PlaceTable {
 public:
-    /// The place of the row for which `equal(place)`; else `next`, which is entered, and true.
+    /// The index of the row for which `equal(index)` holds. If there is none, enters and returns `next`, and true.
     template <class Equal>
     std::pair<Index, bool> of(std::uint64_t hash, std::size_t next, Equal&& equal) {
         if ((used_ + 1) * 4 > slots_.size() * 3) grow();
@@ -139,7 +139,7 @@ private:
     std::size_t used_ = 0;
 };
 
-/// Rows of a large table, found by their keys: `merge_key(row)` is a tuple of numbers.
+/// Rows of a large table, found by key: `merge_key(row)` is a tuple of numbers.
 template <class Row>
 class MergedRows {
 public:
@@ -153,7 +153,7 @@ public:
         else
             sum(rows_[place], row);
     }
-    /// All rows, by their keys after `finish(row)` has put the indices and addresses of the result into each.
+    /// All rows, sorted by key after `finish(row)` has translated the indices and addresses of each to the result.
     template <class Finish>
     [[nodiscard]] std::vector<Row> take(Finish&& finish) {
         places_ = {};
@@ -169,7 +169,7 @@ private:
     PlaceTable places_;
 };
 
-/// Rows of a small table, always in the order of their keys.
+/// Rows of a small table, always sorted by key.
 template <class Key, class Row>
 class RowsByKey {
 public:
@@ -193,11 +193,11 @@ private:
     std::map<Key, Row> rows_;
 };
 
-/// The nodes of trees, parents first, each with what is below it before its next sibling. `parents`: of each node, an
-/// earlier one or `none`. `before(a, b)`: the order of siblings.
+/// The nodes of trees in depth-first order, parents first. `parents`: for each node an earlier one, or `none`.
+/// `before(a, b)`: order of siblings.
 template <class Before>
 std::vector<Index> tree_order(const std::vector<Index>& parents, Before&& before) {
-    // Siblings are next to each other, the last first, so that a stack gives the first one first.
+    // Siblings are adjacent, the last first, so that the stack pops the first one first.
     std::vector<Index> nodes(parents.size());
     for (Index n = 0; n < nodes.size(); ++n) nodes[n] = n;
     const auto above = [&](Index n) { return parents[n] + 1; };  // `none` becomes 0
@@ -216,7 +216,7 @@ std::vector<Index> tree_order(const std::vector<Index>& parents, Before&& before
     }
     return out;
 }
-/// Where each node is in such an order.
+/// The position of each node in such an order.
 inline IndexMap places_in(const std::vector<Index>& order) {
     IndexMap out(order.size());
     for (Index place = 0; place < order.size(); ++place) out[order[place]] = place;

@@ -14,16 +14,16 @@ namespace waymark::answers {
 
 namespace {
 
-// What a sum keeps of timelines does not grow with the number of captures, and little with what they contain.
+// Limits of the timelines that a sum keeps. They do not grow with the number of captures.
 constexpr std::size_t most_tracks = 64, most_slices = 2000, most_marks = 500, most_series = 8, most_points = 500;
 
-/// The units in which timelines say most come first.
+/// The units in which timelines are most precise come first.
 std::size_t rank_of_unit(std::string_view unit) {
     constexpr std::array<std::string_view, 5> order{"ns", "ticks", "cycles", "instructions", "readings"};
     return static_cast<std::size_t>(std::find(order.begin(), order.end(), unit) - order.begin());
 }
 
-/// No more than `most` rows, evenly spread.
+/// Keeps at most `most` rows, evenly spread.
 template <class Row>
 void thin(std::vector<Row>& rows, std::size_t most) {
     const std::size_t size = rows.size();
@@ -58,7 +58,7 @@ public:
     void list(std::string_view, std::vector<T>& values, std::string_view) {
         add(values);
     }
-    /// Of functions by what they are: numbers of rows differ from capture to capture.
+    /// Hashes functions by their names and places, since indices differ from capture to capture.
     void index(std::string_view, Index& value, IndexedTable place, std::string_view) {
         if (place != IndexedTable::functions || value >= of_.functions.size()) return add(std::uint64_t{value});
         const Function& f = of_.functions[value];
@@ -97,7 +97,7 @@ std::uint64_t contents_of(Timeline& timeline, const Answers& a) {
     return hash.value();
 }
 
-/// The timeline of one capture with less detail, from 0.
+/// Reduces the timeline of one capture to less detail, beginning at 0.
 void make_small(Timeline& timeline) {
     if (timeline.tracks.size() > most_tracks) {
         timeline.tracks.resize(most_tracks);
@@ -126,7 +126,7 @@ void make_small(Timeline& timeline) {
     timeline.axis.begin = 0;
 }
 
-/// The tracks of a capture in a sum: from its own to that of the next.
+/// Indices of the tracks of one capture in a sum: from its own track to the next capture's.
 struct TrackSpan {
     Index first{}, end{};
     [[nodiscard]] bool has(Index track) const { return track >= first && track < end; }
@@ -138,7 +138,7 @@ struct TrackSpan {
 std::uint64_t sample_order(std::string_view capture) { return XXH3_64bits(capture.data(), capture.size()); }
 
 bool has_timeline(const Answers& a) {
-    // What a sum kept of a capture may be its tracks alone.
+    // A sum may have kept only the tracks of a capture.
     return !a.timeline.slices.empty() || !a.timeline.marks.empty() || !a.timeline.series.empty() ||
            !a.timeline.samples.empty();
 }
@@ -151,7 +151,7 @@ void MergedTimelines::add(Answers& a, const RowMover::Maps& maps) {
         make_small(timeline);
         samples.push_back({a.capture, 0, sample_order(a.capture), contents_of(timeline, a), timeline.resolution,
                            timeline.axis.uncertainty, timeline.axis.end});
-        // Its own track comes above all others.
+        // The capture's own track becomes the parent of all others.
         for (Track& t : timeline.tracks) t.parent = t.parent == none ? 0 : t.parent + 1;
         timeline.tracks.insert(timeline.tracks.begin(), Track{a.capture});
         const auto below = [](auto& row) { row.track = row.track == none ? 0 : row.track + 1; };
@@ -163,7 +163,7 @@ void MergedTimelines::add(Answers& a, const RowMover::Maps& maps) {
     for (std::size_t n = 0; n < samples.size(); ++n) {
         const TrackSpan span{samples[n].track, n + 1 < samples.size() ? samples[n + 1].track
                                                                       : static_cast<Index>(timeline.tracks.size())};
-        // Of a file that was made by nobody who merges.
+        // The file was not made by merging.
         if (span.first >= span.end || span.end > timeline.tracks.size()) continue;
         Sample sample{samples[n]};
         sample.tracks.assign(timeline.tracks.begin() + span.first, timeline.tracks.begin() + span.end);

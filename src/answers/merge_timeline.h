@@ -1,5 +1,5 @@
-/// Timelines of a sum: the timelines of a few captures, each on its own axis, since times of captures cannot be
-/// related.
+/// Merges timelines: a sum keeps the timelines of a few captures, each on its own axis, since times of different
+/// captures cannot be related.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +19,17 @@ inline constexpr std::string_view timeline_is_a_sample =
 
 [[nodiscard]] bool has_timeline(const Answers& a);
 
-/// Keeps the captures that come first in an order in which nothing but their own name and timeline counts, so that it
-/// keeps the same ones in any order of adding.
+/// Keeps the captures that come first in an order that depends only on their own names and timelines. So the same ones
+/// are kept, in whatever order captures are added.
 class MergedTimelines {
 public:
-    /// `maps`: where the functions of `a` are in the sum.
+    /// `maps` translates functions of `a` to the sum.
     void add(Answers& a, const RowMover::Maps& maps);
-    /// `maps`: where functions of the sum are in the result.
+    /// `maps` translates functions of the sum to the result.
     void finish(Answers& out, const RowMover::Maps& maps);
 
 private:
-    /// Captures of one unit of time are next to each other, and only the first unit is kept.
+    /// Captures with the same unit of time are adjacent, and only the first unit is kept.
     using Key = std::tuple<std::size_t, std::string, std::uint64_t, std::uint64_t, std::string, std::uint64_t>;
     struct Sample {
         TimelineSample row;

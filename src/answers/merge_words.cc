@@ -22,8 +22,8 @@ bool is_decimal(std::string_view word) {
            word.find_first_not_of("0123456789,.%") == std::string_view::npos;
 }
 
-/// A sentence with # in place of numbers, so that captures which say the same with other numbers say it once. A number
-/// in a name, as of a library or a build, is part of it.
+/// A sentence with # in place of numbers, so that captures whose sentences differ only in numbers share one. A number
+/// in a name, as of a library or a build, is kept.
 std::string pattern_of(std::string_view text) {
     std::string out;
     for (std::size_t at = 0; at < text.size();) {
@@ -82,7 +82,7 @@ void MergedWords::add_finding(const Finding& f) {
 }
 
 void MergedWords::add_health(const Answers& a) {
-    // A capture that says something several times is one that says it.
+    // A capture counts once, even if it has the sentence several times.
     std::set<std::pair<std::string, std::string>> counted_here;
     for (Finding f : a.health) {
         if (a.parts.empty()) f.captures = counted_here.emplace(pattern_of(f.what), pattern_of(f.todo)).second ? 1 : 0;
@@ -93,7 +93,7 @@ void MergedWords::add_health(const Answers& a) {
         add_note("Charts and the unit's own tables are left out: they cannot be added up.");
 }
 
-/// A clause is exact only if it is exact in all inputs with this view; other clauses are united.
+/// A clause stays exact only if all inputs with this view have it as exact; other clauses are united.
 void MergedWords::add_trust(const Answers& a) {
     for (const Trust& t : a.trust) {
         // Times of different captures cannot be related.

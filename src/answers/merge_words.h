@@ -1,4 +1,4 @@
-/// The words of a sum: findings, how far figures can be believed, the summary.
+/// Merges texts: findings, clauses of trust, the summary.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace waymark::answers {
 class MergedWords {
 public:
     void add(const Answers& a);
-    /// Needs the functions of the result.
+    /// Call it when the functions of the result are complete.
     void finish(Answers& out);
 
 private:

@@ -57,7 +57,7 @@ private:
         for (const Set& set : sets_) out += set.of(m) != nowhere ? set.captures : 0;
         return out;
     }
-    /// Of metric `m`, in the captures that count metric `in`.
+    /// The sum of metric `m` over the captures that count metric `in`.
     [[nodiscard]] std::uint64_t sum(const Costs& costs, std::size_t m, std::size_t in) const {
         std::uint64_t out = 0;
         for (const Set& set : sets_)
@@ -73,14 +73,14 @@ private:
         }
         return found;
     }
-    /// Execution counts are the costs of instructions without any, in the first metric.
+    /// If an instruction has no costs, its execution count is its cost in the first metric.
     [[nodiscard]] Costs costs_of(const Instruction& i) const {
         if (!i.costs.empty()) return i.costs;
         Costs out(a_.metrics.size());
         if (!out.empty()) out.front() = i.times;
         return out;
     }
-    /// Columns of sets → metrics.
+    /// Replaces the columns of all sets by one column for each metric.
     void collapse(Costs& costs) const {
         if (costs.empty()) return;
         Costs out(metrics_.size());
@@ -89,7 +89,7 @@ private:
             if (!common_ || captures_with(m) == captures_) continue;
             const std::uint64_t whole = sum(costs, *common_, *common_);
             std::uint64_t of = out[m], part = sum(costs, *common_, m), to = whole;
-            if (part == 0 && of != 0) {  // it cost nothing of the common metric: scale as all do
+            if (part == 0 && of != 0) {  // it cost nothing in the common metric: use the scale of the whole
                 part = sum(all_, *common_, m);
                 to = sum(all_, *common_, *common_);
             } else if (part == 0) {  // it ran only where nothing counts this
@@ -109,7 +109,7 @@ private:
         metric.note += common_ ? fmt::format("and scaled to all of them by {}", metrics_[*common_].name)
                                : std::string("which have no metric in common: it is the sum of those captures alone");
     }
-    /// Totals in the summary.
+    /// Puts totals into the summary.
     void figures() {
         Costs all;
         for (const CallNode& node : a_.calls) add(all, node.self);
@@ -121,7 +121,7 @@ private:
             found->note = a_.metrics[m].note.empty() ? fmt::format("in {} captures", captures_) : a_.metrics[m].note;
         }
     }
-    /// What is scaled is no longer exact.
+    /// Scaled figures are no longer exact.
     void trust() {
         std::string names;
         for (const Metric& m : a_.metrics)
@@ -180,7 +180,7 @@ MetricColumns metric_columns(const std::vector<Metric>& columns, std::vector<Met
             return at;
         };
         std::size_t at = find([&](const std::string& name) { return name == m.name; });
-        // A capture may count an event twice, and call it after its counter.
+        // A capture may count one event with two counters; then the metric's name has the counter in it.
         if (at == out.metrics.size())
             at = find([&](const std::string& name) { return without_counter(name) == without_counter(m.name); });
         if (at == out.metrics.size()) {

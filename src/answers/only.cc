@@ -130,7 +130,7 @@ Chosen::Chosen(const Answers& answers, const std::vector<std::string>& only, Cod
     for (const SourceFile& s : answers.sources) only_.add(Kind::source, s.path);
     for (const Image& i : answers.images) only_.add(i);
     for (const InlinedCall& c : answers.inlined) only_.add(Kind::function, c.name);
-    // Asked once for each, not for each instruction.
+    // Evaluated once for each image, not for each instruction.
     for (const Image& i : answers.images) images_.push_back(only_.asks_for(i));
     for (const Function& f : answers.functions)
         functions_.push_back(only_.asks_for(answers, f) || (f.image < images_.size() && images_[f.image]));

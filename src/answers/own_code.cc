@@ -8,7 +8,7 @@ namespace waymark::answers {
 
 namespace {
 
-/// Libraries that come with a compiler or a system, wherever they lie, such as in the copy of a system's files.
+/// Libraries that come with a compiler or a system, wherever they are stored, such as in a copy of a system's files.
 bool is_runtime(std::string_view name) {
     constexpr std::array<std::string_view, 12> names{"libc",      "libm",      "libpthread", "libdl",
                                                      "librt",     "libgcc_s",  "libstdc++",  "libc++",

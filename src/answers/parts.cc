@@ -73,10 +73,10 @@ Index InlinedTable::of(InlinedCall call) {
 
 namespace {
 
-/// Neighbours put together as long as the whole is shorter than `resolution`.
+/// Merges neighbours while their total is shorter than `resolution`.
 std::vector<Slice> merged(const std::vector<Slice>& slices, std::uint64_t resolution) {
     std::vector<Slice> out;
-    std::map<Index, std::uint64_t> time_of;  // of the slice being made, by function
+    std::map<Index, std::uint64_t> time_of;  // time by function in the slice being made
     const auto close = [&] {
         if (time_of.size() < 2) return;
         const auto longest = std::max_element(time_of.begin(), time_of.end(),
@@ -102,7 +102,7 @@ std::vector<Slice> merged(const std::vector<Slice>& slices, std::uint64_t resolu
 
 void bound_slices(Timeline& timeline, std::size_t most) {
     if (timeline.slices.size() <= most) return;
-    // The tracks themselves cannot be put together.
+    // Tracks cannot be merged with each other.
     const std::size_t least = std::max(most, timeline.tracks.size());
     std::uint64_t resolution = 1;
     std::vector<Slice> slices = timeline.slices;

@@ -1,4 +1,4 @@
-/// `waymark profile`: what each function, line, block, instruction or image cost.
+/// `waymark profile`: the cost of each function, line, block, instruction or image.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,12 +25,13 @@ struct ProfileRow {
     std::string_view path{};
     std::uint64_t address{};
     std::uint32_t line{};
-    std::optional<std::uint64_t> calls{};  ///< calls of the function; nothing: not known, or the row is no function
-    std::optional<std::uint64_t> times{};  ///< it ran; nothing: not known, or of more than one piece of code
+    std::optional<std::uint64_t> calls{};  ///< calls of the function; nullopt: not known, or the row is not a function
+    std::optional<std::uint64_t>
+        times{};  ///< executions; nullopt: not known, or the row has more than one piece of code
     Costs self{}, inclusive{}, inlined{};
     bool unseen{};           ///< the handler of an exception that was not traced
     std::uint64_t places{};  ///< inlined calls
-    std::string frames{};    ///< of an instruction: the calls it was inlined through
+    std::string frames{};    ///< for an instruction: the inlined calls that it belongs to
 };
 
 bool zero(const Costs& all) {
@@ -157,7 +158,7 @@ public:
     }
 
 private:
-    /// Where runs of counters were merged: how far a metric lies apart in them, by function.
+    /// If runs of counters were merged: the spread of a metric among them, by function.
     [[nodiscard]] std::map<std::string, std::string> spread_of_runs(const std::string& metric) const {
         std::map<std::string, std::string> out;
         for (const Table& table : answers_.tables)
@@ -167,7 +168,7 @@ private:
                         out.try_emplace(row.front().field(), row.back().field());
         return out;
     }
-    /// Adds to what shares are of, which --only does not change.
+    /// Adds to the base of shares, which --only does not change.
     void add_to_all(const Costs& self) { all_ = saturating(all_, cost_of(self, metric_)); }
 
     void by_function(bool by_image) {
@@ -228,7 +229,8 @@ private:
             rows_.push_back(std::move(row));
         }
     }
-    /// `square at main.c:5, called by cube at main.c:9`: the innermost line first, the function itself last.
+    /// Frames as text, such as `square at main.c:5, called by cube at main.c:9`: the innermost line first, the function
+    /// itself last.
     [[nodiscard]] std::string frames_text(const Instruction& i) const {
         if (i.inlined >= answers_.inlined.size()) return {};
         std::string out;
@@ -343,7 +345,7 @@ private:
     bool executions_counted_ = false;  // not in samples
 };
 
-/// What several runs of counters give together, which no view of one capture shows.
+/// Ratios of counters from several runs, which no view of one capture shows.
 std::string ratios_of_runs(const Answers& answers) {
     const auto find = [&](std::string_view title) {
         return std::find_if(answers.tables.begin(), answers.tables.end(),

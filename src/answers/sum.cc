@@ -1,5 +1,5 @@
-// Adding up is commutative and associative, so nothing here may depend on the order of the inputs: rows are matched and
-// sorted by their keys, numbers are added, and everything else is chosen by value.
+// Addition of answers is commutative and associative, so nothing here may depend on the order of the inputs: rows are
+// matched and sorted by keys, numbers are added, and everything else is chosen by value.
 #include "waymark/answers/sum.h"
 
 #include <map>
@@ -62,7 +62,7 @@ private:
             exceptions_.add({e.number, e.name, e.unit}, e, [](ExceptionRow& to, const ExceptionRow& x) {
                 take_sum(to.times, x.times);
                 take_sum(to.nested, x.nested);
-                // Times are of those that are known, and these are what returned counts where there are any.
+                // Times count only exceptions with known times; if there are any, `returned` counts them too.
                 if (to.has_times() && !x.has_times()) return;
                 if (!to.has_times() && x.has_times()) {
                     to.returned = 0;

@@ -13,7 +13,7 @@ namespace {
 
 double ratio(std::uint64_t part, std::uint64_t all) { return static_cast<double>(part) / static_cast<double>(all); }
 
-/// As JSON has it: a whole one still looks like a real.
+/// A real in JSON notation: a whole value keeps its decimal point.
 std::string real_text(double number) {
     std::string out = fmt::format("{}", number);
     if (out.find_first_of(".en") == out.npos) out += ".0";

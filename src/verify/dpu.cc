@@ -37,7 +37,7 @@ std::vector<std::string> warnings_of(const doctor::DpuInput& input) {
     analysis::DpuSetup setup = input.setup();
     const analysis::DpuCode no_names;
     const auto sums = doctor::add_up(input.trace(), input.trace_bytes(), setup, no_names);
-    if (!sums) return out;  // what could not be read was reported
+    if (!sums) return out;  // the error was reported
     const analysis::DpuSaid said = input.said(setup, sums->decoded);
     for (const analysis::DpuFinding& each : analysis::dpu_losses(said)) out.push_back(each.what);
     for (const analysis::DpuFinding& each : analysis::dpu_doubts(*sums->costs, said, said.first_counter()))

@@ -23,7 +23,7 @@ flow::MapOffset offsets_of(const pipeline::StreamInfo& stream) {
     return [&offsets = stream.offsets](Offset at) { return offsets.capture(at).value; };
 }
 
-/// Keeps the packets around one place.
+/// Keeps the packets around one offset.
 class PacketsAround final : public protocol::PacketListener {
 public:
     PacketsAround(const pipeline::StreamInfo& stream, Offset place) : stream_(stream), place_(place) {}
@@ -58,7 +58,7 @@ private:
     unsigned after_ = 0;
 };
 
-/// Sums up the messages of one stream, as ranges are summed up.
+/// Sums up the messages of one stream, as is done for ranges.
 class MessageSums final : public pipeline::Consumer, private protocol::MessageListener {
 public:
     MessageSums(const protocol::MessageSource& source, SourceTruth& out) : out_(out), reader_(source.messages(*this)) {}
@@ -94,8 +94,8 @@ std::vector<PacketNear> packets_around(const pipeline::Session& session, const p
 
 using Comparisons = std::map<const pipeline::Source*, std::unique_ptr<record::Comparison>>;
 
-/// Of buffers that wrapped, how many ranges of each source are not in the trace. What is there ends where the truth
-/// does, so they are known once those that are there are counted.
+/// For wrapped buffers: how many ranges of each source are not in the trace. The trace ends where the truth ends, so
+/// this follows from the number of ranges in the trace.
 std::map<std::string, std::uint64_t> ranges_gone(const pipeline::Session& session,
                                                  const std::vector<const pipeline::Source*>& selected,
                                                  const record::Truth& truth) {
@@ -121,7 +121,7 @@ std::map<std::string, std::uint64_t> ranges_gone(const pipeline::Session& sessio
     return gone;
 }
 
-/// The end of the truth must be there, range by range; what came before the first synchronisation is gone.
+/// The end of the truth must be in the trace, range by range; what came before the first synchronisation is lost.
 Verdict verdict_of_wrapped(const VerifiedSource& s, bool complete) {
     const bool comparable = complete && !s.executed.file.empty() && (!s.decodes || s.has_ranges);
     if (!comparable) return Verdict::not_compared;
@@ -139,7 +139,7 @@ Verdict verdict_of(const VerifiedSource& s, bool complete) {
     return same && declared ? Verdict::equal : Verdict::different;
 }
 
-/// Sums are all that is known, so what was cut off cannot be compared.
+/// Only sums are known, so what was cut off cannot be compared.
 Verdict verdict_of_messages(const VerifiedSource& s, bool complete) {
     if (!complete) return Verdict::not_compared;
     return s.executed.ranges == s.decoded.ranges && s.executed.hash == s.decoded.hash ? Verdict::equal

@@ -13,7 +13,7 @@ using record::SourceTruth;
 using record::ThreadExecution;
 using ThreadNumber = std::optional<std::uint32_t>;
 
-/// Decodes, and knows which thread ran in the part of the buffer that is being decoded.
+/// Decodes while tracking the thread of the part of the buffer that is being decoded.
 class OfParts final : public pipeline::FlowConsumer {
 public:
     OfParts(std::unique_ptr<pipeline::FlowConsumer> consumer, ThreadNumber& thread)
@@ -117,7 +117,7 @@ private:
             executed.instructions += one.instructions;
         }
         if (!to.with_ranges) {
-            // Only the sums are known, so only all or nothing can be.
+            // Only the sums are known, so either everything is equal or nothing is.
             to.executed = sum;
             const bool comparable = !out_.partial && no_memory_ == 0;
             to.verdict = sum == decoded.instructions ? Verdict::equal
