@@ -17,7 +17,7 @@ namespace waymark::capture::perf {
 
 namespace {
 
-/// The stacks were made of trace, as `perf inject --itrace=l` does.
+/// The stacks were synthesised from trace, as `perf inject --itrace=l` does.
 bool is_made(const PerfData& data) {
     const auto traces = [&](std::string_view name) {
         return std::any_of(data.attrs.begin(), data.attrs.end(), [&](const Attr& attr) {
@@ -33,7 +33,7 @@ std::string_view type_of(bool x86_64, bool made) {
     return x86_64 ? "LBR" : "BRBE";
 }
 
-/// Threads that samples name and no record does belong to the process that the sample names.
+/// Threads that occur only in samples belong to the process that the sample names.
 void name_threads(PerfData& data) {
     std::set<std::uint32_t> known;
     for (const TaskEvent& e : data.tasks) known.insert(e.tid);
@@ -84,7 +84,7 @@ Result<Capture> branch_stack_capture(const std::filesystem::path& path, std::sha
     const std::shared_ptr<const ByteFile> unpacked =
         byte_file_from_memory(std::move(shared->unpacked_branches), path.string());
     std::map<std::pair<std::uint32_t, bool>, std::size_t> buffers;
-    // Each CPU's samples in order of time, so that memory maps are gone through once.
+    // Each CPU's samples sorted by time, so that memory maps are traversed once.
     std::vector<const BranchSample*> samples;
     for (const BranchSample& s : shared->branch_samples) samples.push_back(&s);
     std::stable_sort(samples.begin(), samples.end(), [](const BranchSample* a, const BranchSample* b) {

@@ -32,7 +32,7 @@ std::vector<std::string_view> tokens_of(std::string_view line) {
     return out;
 }
 
-/// Takes text away from the front.
+/// Splits text into fields from the front.
 class TextFields {
 public:
     explicit TextFields(std::string_view text) : text_(text) {}
@@ -49,7 +49,7 @@ public:
         text_.remove_prefix(static_cast<std::size_t>(end - text_.data()));
         return true;
     }
-    /// Up to a character, or all.
+    /// Text up to a character, or all of the text.
     std::string_view until(char c) {
         const std::string_view out = text_.substr(0, text_.find(c));
         text_.remove_prefix(std::min(text_.size(), out.size() + 1));
@@ -61,7 +61,7 @@ private:
     std::string_view text_;
 };
 
-/// With the file of an address, whose name may contain a blank, an entry can be cut.
+/// Entries with the file of an address, whose name may contain a blank, may be split.
 bool begins_as_entry(std::string_view token) {
     return token.starts_with("0x") && (token.find("/0x") != token.npos || token.find('(') != token.npos);
 }
@@ -107,7 +107,7 @@ std::optional<BranchEntry> entry_of(std::string_view token) {
     return out;
 }
 
-/// What stands before a sample's addresses or a record's name.
+/// The part of a line before a sample's addresses or a record's name.
 struct Prefix {
     std::string command{};
     std::uint32_t pid = nobody, tid = nobody, cpu = nobody;
@@ -135,7 +135,7 @@ std::optional<std::uint64_t> time_of(std::string_view token) {
 
 Prefix prefix_of(const std::vector<std::string_view>& tokens, std::size_t end) {
     Prefix out;
-    // A number is a thread only where a CPU or a time follows: alone it is an address.
+    // A number is a thread only if a CPU or a time follows; otherwise it is an address.
     std::size_t last = 0;
     for (std::size_t i = 0; i < end; ++i) {
         const std::string_view t = tokens[i];
@@ -297,7 +297,7 @@ private:
             return lose(fmt::format("line {}: a map of another form: {}", line_, text.substr(0, 100)));
         data_.mappings.push_back(std::move(m));
     }
-    /// Where lines name no process, the maps may leave only one.
+    /// If lines name no process, the maps may contain only one.
     void find_processes() {
         std::map<std::uint32_t, std::vector<const Mapping*>> by_process;
         for (const Mapping& m : data_.mappings)

@@ -18,7 +18,7 @@ Error shorter(const ByteFile& file, std::uint64_t at) {
             fmt::format("{}: offset {:#x}: the file became shorter while it was read", file.name(), at), Offset{at}};
 }
 
-/// Bytes as they stand in the file.
+/// A part of a file whose bytes are stored uncompressed.
 class PlainPart final : public ByteStream {
 public:
     PlainPart(const ByteFile& file, const BufferPart& part) : file_(file), part_(part) {}
@@ -40,7 +40,7 @@ private:
     std::uint64_t done_ = 0;
 };
 
-/// Bytes that are packed in the file.
+/// A part of a file whose bytes are compressed.
 class PackedPart final : public ByteStream {
 public:
     PackedPart(const ByteFile& file, const BufferPart& part)

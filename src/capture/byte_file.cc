@@ -31,7 +31,7 @@ public:
         while (done < into.size() && offset + done < size_) {
             const ssize_t got =
                 ::pread(descriptor_, into.data() + done, into.size() - done, static_cast<off_t>(offset + done));
-            if (got == 0) break;  // it became shorter meanwhile
+            if (got == 0) break;  // the file became shorter meanwhile
             if (got > 0) {
                 done += static_cast<std::size_t>(got);
                 continue;
@@ -83,7 +83,7 @@ Result<int> open_temporary_file(const std::string& what) {
     if (error) return failed(error.value());
     constexpr mode_t mode = S_IRUSR | S_IWUSR;
     if (const int file = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, mode); file >= 0) return file;
-    // A file system without such files.
+    // Reached if the file system does not support unnamed files.
     std::string path = (folder / "waymark-XXXXXX").string();
     const int file = ::mkostemp(path.data(), O_CLOEXEC);
     if (file < 0) return failed(errno);
@@ -130,7 +130,7 @@ Result<std::unique_ptr<ByteFile>> spooled(ByteStream& stream, const std::string&
 
 namespace {
 
-/// The file of a stream that gives its bytes as they are; null: the stream unpacks a file, or is standard input.
+/// The file of a stream that gives its bytes unchanged; null if the stream unpacks a file or is standard input.
 Result<std::unique_ptr<ByteFile>> plain_file(const ByteStream& stream, const std::string& name) {
     const auto* const plain = dynamic_cast<const DescriptorStream*>(&stream);
     const auto size = stream.size();

@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{1} << 16;
 
-/// An open file, read from front to back. Bytes that were read only to look at them are given out again first.
+/// An open file, read from front to back. Bytes that `peek` has read are returned again first.
 class File {
 public:
     File(int descriptor, std::string name) : descriptor_(descriptor), name_(std::move(name)) {}
@@ -90,7 +90,7 @@ public:
     [[nodiscard]] std::optional<std::uint64_t> size() const {
         struct stat status {};
         if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-        // Standard input may be a file that someone else has read the front of.
+        // Standard input may be a file whose beginning another program has read.
         if (descriptor_ == STDIN_FILENO) return std::nullopt;
         return static_cast<std::uint64_t>(status.st_size);
     }
@@ -147,7 +147,7 @@ public:
     [[nodiscard]] std::uint64_t taken() const final { return file_.given(); }
 
 protected:
-    /// Writes what it can; 0 when the stream has ended or failed.
+    /// Writes as many bytes as possible; returns 0 when the stream has ended or failed.
     virtual std::size_t decompress(std::span<std::uint8_t> into) = 0;
 
     /// Makes sure there is input unless the file has ended. False: reading failed, and the failure is recorded.
@@ -226,7 +226,8 @@ private:
         return limit - inflater_.avail_out;
     }
 
-    /// Between two members, with input at hand or the file at its end. False: nothing more to decompress.
+    /// Moves to the next member. False: there is nothing more to decompress. Call it with input available, or at the
+    /// end of the file.
     bool next_member() {
         if (at_end()) {
             end();
@@ -318,7 +319,7 @@ private:
     std::size_t next_ = 0;
 };
 
-/// An open stream, or null for a file without a byte in it.
+/// An open stream, or null if the file is empty.
 Result<std::unique_ptr<ByteStream>> open_unless_empty(const std::filesystem::path& path) {
     WM_ASSIGN_OR_RETURN(File file, File::open(path));
     WM_ASSIGN_OR_RETURN(const Bytes head, file.peek());
@@ -347,7 +348,7 @@ class ConcatenatedStream final : public ByteStream {
 public:
     explicit ConcatenatedStream(std::vector<std::filesystem::path> paths) : paths_(std::move(paths)) {}
 
-    /// Goes on to the next file that is not empty; `current_` is null after the last.
+    /// Opens the next file that is not empty; `current_` is null after the last.
     Status advance() {
         current_.reset();
         while (current_ == nullptr && next_ < paths_.size()) {

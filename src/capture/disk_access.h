@@ -16,7 +16,7 @@
 
 namespace waymark::capture {
 
-/// Writes a file of text, whole or not at all. `unreadable`: it cannot be written, with the operating system's reason.
+/// Writes a text file atomically. Error `unreadable`, with the operating system's reason, if it cannot be written.
 [[nodiscard]] inline Status save_text(const std::filesystem::path& path, std::string_view text) {
     WM_ASSIGN_OR_RETURN(const auto file, FileSink::open(path.string(), {}));
     file->write({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
@@ -25,7 +25,8 @@ namespace waymark::capture {
 
 class DiskAccess final : public FileAccess {
 public:
-    /// `too_long`: what a file of text beyond its limit is not, and what to name instead. Must outlive this.
+    /// `too_long`: the text of the error for a file beyond its limit, with what to name instead. Must outlive this
+    /// object.
     explicit DiskAccess(std::string_view too_long) : too_long_(too_long) {}
 
     [[nodiscard]] Result<std::string> text(const std::filesystem::path& path, std::uint64_t limit) const override {

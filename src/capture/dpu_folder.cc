@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t line_bytes = 32;
-// No real capture comes near.
+// Far more than any real capture has.
 constexpr std::size_t most_items = 65536;
 
 std::optional<DpuContext> context_of(std::string_view text) {
@@ -56,7 +56,7 @@ private:
         problems_.add(capture_.path, line, std::move(message), lacks);
     }
 
-    /// A number of a key that may stand once. Absent, or a problem: nothing.
+    /// The number of a key that may occur once; nullopt if it is absent or malformed.
     std::optional<std::uint64_t> number(const Ini& ini, const IniSection& section, std::string_view key,
                                         std::uint64_t most) {
         const IniEntry* entry = ini.single(section, key, problems_);
@@ -248,7 +248,7 @@ private:
         for (const IniSection& section : ini.sections()) read_section(ini, section);
     }
 
-    /// Counters by name, a bit for each.
+    /// A mask of counters that are given by name.
     std::uint8_t counter_mask(const IniEntry& entry) {
         std::uint8_t mask = 0;
         for (const std::string& each : list(entry)) {
@@ -263,7 +263,7 @@ private:
         return mask;
     }
 
-    /// `image0=FILE`, and below it `image0.load_bias=NUMBER` where it was not loaded at the addresses in the file.
+    /// Reads `image0=FILE`, and below it `image0.load_bias=NUMBER` if it was not loaded at the addresses in the file.
     void read_image(const IniEntry& entry) {
         constexpr std::string_view bias = ".load_bias";
         if (!entry.key.ends_with(bias)) {
@@ -338,7 +338,7 @@ private:
                                               problems_.suggestion(capture_.path, section.name, known)));
     }
 
-    /// A missing file is an error where it leaves nothing to read; a short one can be read as far as it goes.
+    /// A missing file is an error if nothing else can be read; a short file is read as far as it goes.
     Status check_files() {
         std::optional<Error> missing;
         unsigned left = 0;
@@ -384,7 +384,7 @@ private:
                                 capture_.buffer.filename().string(), bytes, expected));
     }
 
-    /// What the capture lacks, and what cannot be known without it.
+    /// Reports what the capture lacks, and what cannot be known without it.
     void name_missing() {
         const auto lacks = [&](bool missing, std::string_view what, std::string_view consequence) {
             if (missing) problem(0, fmt::format("The capture does not give {}: {}.", what, consequence));

@@ -1,5 +1,4 @@
-/// The ini dialect of snapshot folders (docs/spec/pft.md, 7.5), with the line of everything, so problems can be pointed
-/// at.
+/// The ini dialect of snapshot folders (docs/spec/pft.md, 7.5). Every entry keeps its line number, for messages.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +14,19 @@
 
 namespace waymark::capture {
 
-/// Collects problems. After `limit` in one file the rest of that file's are only counted, so a binary file taken for an
-/// ini file does not give a report of a million lines.
+/// Collects problems. After `limit` problems in one file, further ones are only counted, so that a binary file that is
+/// read as ini does not give a million lines.
 class ProblemList {
 public:
     static constexpr std::size_t limit = 100;
 
     void add(const std::filesystem::path& file, unsigned line, std::string message,
              const std::filesystem::path& lacks = {}, Problem::Kind kind = {});
-    /// ` Did you mean …?`, or nothing when no candidate is near. Costs nothing once the file's limit is reached.
+    /// The suggestion ` Did you mean …?`, or an empty text if no candidate is similar. Costs nothing once the file's
+    /// limit is reached.
     [[nodiscard]] std::string suggestion(const std::filesystem::path& file, std::string_view word,
                                          const std::vector<std::string_view>& candidates) const;
-    /// All problems, each file's surplus as its last.
+    /// All problems; the last one of a file states how many more there are.
     [[nodiscard]] std::vector<Problem> take();
 
 private:
@@ -45,17 +45,17 @@ struct IniSection {
     std::vector<IniEntry> entries{};
 };
 
-/// A parsed ini file. Names of sections and keys are found in any case.
+/// A parsed ini file. Names of sections and keys are not case-sensitive.
 class Ini {
 public:
-    /// Never fails: every line that is not understood is a problem.
+    /// Never fails: every line that cannot be parsed becomes a problem.
     Ini(std::filesystem::path file, std::string_view text, ProblemList& problems);
 
     [[nodiscard]] const std::filesystem::path& file() const { return file_; }
     [[nodiscard]] const std::vector<IniSection>& sections() const { return sections_; }
     [[nodiscard]] const IniSection* section(std::string_view name) const;
 
-    /// The entry of a key that may stand once: the first one; further ones are problems. Null when there is none.
+    /// The entry of a key that may occur once. Further entries of that key are problems. Null if there is none.
     const IniEntry* single(const IniSection& section, std::string_view key, ProblemList& problems) const;
 
 private:

@@ -8,7 +8,7 @@ namespace waymark::capture {
 
 namespace {
 
-/// Lengths of the stretches in which the line is low, in samples: a start bit, and bits of 0 behind it.
+/// Lengths, in samples, of the stretches in which the line is low: a start bit and the 0 bits that follow it.
 std::vector<double> low_stretches(const std::vector<std::uint64_t>& changes) {
     std::vector<double> out;
     for (std::size_t i = 0; i + 1 < changes.size(); i += 2)
@@ -17,10 +17,10 @@ std::vector<double> low_stretches(const std::vector<std::uint64_t>& changes) {
     return out;
 }
 
-/// The length of a bit with which all lengths are nearest to whole numbers of bits, from a first guess.
+/// Refines a first guess of a bit's length so that all lengths are as near as possible to whole numbers of bits.
 double fitted(const std::vector<double>& lows, double bit) {
     constexpr unsigned rounds = 4;
-    constexpr double most_bits = 9;  // low in one character
+    constexpr double most_bits = 9;  // longest low stretch in one character
     for (unsigned round = 0; round < rounds; ++round) {
         double samples = 0, bits = 0;
         for (const double low : lows) {
@@ -35,7 +35,7 @@ double fitted(const std::vector<double>& lows, double bit) {
     return bit;
 }
 
-/// What the line carries if a bit is that long; nothing: no two different characters.
+/// The speed if the line carries characters with bits of that length; nullopt if it has no two different characters.
 std::optional<UartSpeed> carried(const std::vector<std::uint64_t>& changes, double bit) {
     UartLine line(0, bit);
     std::array<bool, 256> seen{};
@@ -43,7 +43,7 @@ std::optional<UartSpeed> carried(const std::vector<std::uint64_t>& changes, doub
     line.take({1, 0, changes.front()}, take);
     for (std::size_t i = 0; i < changes.size(); ++i) {
         const bool high = i % 2 == 1;
-        // The line stays as it is after its last change.
+        // After its last change, the line is constant.
         const std::uint64_t end = i + 1 < changes.size() ? changes[i + 1] : changes[i] + 1;
         line.take({high ? 1U : 0U, changes[i], end}, take);
     }
@@ -61,7 +61,7 @@ std::optional<UartSpeed> uart_speed(const std::vector<std::uint64_t>& changes) {
     const std::vector<double> lows = low_stretches(changes);
     const double shortest = lows[lows.size() / 50];  // a few spikes may be shorter
     std::optional<UartSpeed> best;
-    // The shortest stretch may be of several bits, and shorter or longer by a sample than the others of its kind.
+    // The shortest stretch may consist of several bits, and may differ by a sample from others of the same length.
     for (unsigned bits = 1; bits <= 9; ++bits)
         for (const double wider : {1.0, 1.15, 1.3}) {
             const double guess = shortest * wider / bits;

@@ -9,17 +9,17 @@
 
 namespace waymark::capture {
 
-/// Adjacent samples in which no channel changes: `first` to before `end`. Bit n of `value` is channel n.
+/// Adjacent samples in which no channel changes: [first, end). Bit n of `value` is channel n.
 struct SampleRun {
     std::uint64_t value = 0, first = 0, end = 0;
 };
 
-/// Characters of a UART: a start bit, eight bits from the lowest on, a stop bit. An idle line is high.
+/// Decodes characters of a UART: a start bit, eight bits from the lowest on, a stop bit. An idle line is high.
 class UartLine {
 public:
     UartLine(unsigned channel, double samples_per_bit) : channel_(channel), bit_(samples_per_bit) {}
 
-    /// The next samples; `byte(value)` takes each character that ends in them.
+    /// Takes the next samples; calls `byte(value)` for each character that ends in them.
     template <class Take>
     void take(const SampleRun& run, Take&& byte) {
         const bool high = (run.value >> channel_ & 1U) != 0;
@@ -56,7 +56,7 @@ private:
     const unsigned channel_;
     const double bit_;
     double begins_ = 0;               // the character
-    unsigned taken_ = 0, value_ = 0;  // its bits so far
+    unsigned taken_ = 0, value_ = 0;  // number of bits of the current character so far, and their value
     std::uint64_t characters_ = 0, bad_ = 0;
 };
 
@@ -92,13 +92,13 @@ private:
     unsigned value_ = 0, bits_ = 0;
 };
 
-/// How long a bit of a UART is.
+/// Length of a bit of a UART.
 struct UartSpeed {
     double samples_per_bit = 0;
     std::uint64_t characters = 0, bad_characters = 0;
 };
-/// From the samples at which a line changes, the first of them one at which it falls. Nothing: it carries no
-/// characters, or no two different ones, as a clock does.
+/// Finds the speed from the samples at which a line changes; the first of them must be a falling edge. nullopt if the
+/// line carries no characters, or no two different ones, as a clock does.
 [[nodiscard]] std::optional<UartSpeed> uart_speed(const std::vector<std::uint64_t>& changes);
 
 }  // namespace waymark::capture

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view head_word = "waymark-maps";
 constexpr std::size_t most_map_problems = 20;
-/// More than any process has; a hostile file cannot keep every lookup busy.
+/// More than any process has; the limit keeps a hostile file from slowing down every lookup.
 constexpr std::size_t most_modules = 1 << 16;
 
 /// A name as the last word of a line: control characters and % become %XX, so that any path fits on one line.
@@ -72,7 +72,7 @@ std::string_view word(std::string_view& line) {
     return out;
 }
 
-/// Decimal, or hexadecimal after 0x. False: it is no such number.
+/// Parses a number, decimal or hexadecimal after 0x. Returns false if the word is not a number.
 bool take(std::string_view& line, std::uint64_t& value) {
     std::string_view digits = word(line);
     const bool hexadecimal = digits.starts_with("0x");
@@ -82,7 +82,7 @@ bool take(std::string_view& line, std::uint64_t& value) {
     return !digits.empty() && failure == std::errc{} && end == digits.data() + digits.size();
 }
 
-/// The end of a time: a number, or `-` for none.
+/// Parses the end of a time span: a number, or `-` for none.
 bool take(std::string_view& line, std::optional<std::uint64_t>& value) {
     if (line.starts_with("-")) {
         value.reset();
@@ -96,7 +96,7 @@ bool take(std::string_view& line, std::optional<std::uint64_t>& value) {
 
 constexpr std::string_view no_build_id = "the build ID is no hexadecimal number of up to 64 bytes";
 
-/// A build ID, or `-` for none. False: it is neither.
+/// Parses a build ID, or `-` for none. Returns false if the word is neither.
 bool read_build_id(std::string_view& line, std::vector<std::uint8_t>& out) {
     const std::string_view id = word(line);
     if (id == "-") return true;
@@ -110,7 +110,7 @@ std::string build_id_text(const std::vector<std::uint8_t>& id) { return id.empty
 
 std::string end_text(const std::optional<std::uint64_t>& to) { return to ? std::to_string(*to) : "-"; }
 
-/// What is wrong with a line after `map`; empty: nothing.
+/// Parses a line after `map`. Returns what is wrong with it; empty if nothing.
 std::string_view read_module(std::string_view line, Module& out) {
     std::uint64_t process = 0;
     if (!take(line, process) || process > 0xffffffff) return "the process is no number of 32 bits";
@@ -149,7 +149,7 @@ std::string_view read_names(std::string_view line, GeneratedNames& out) {
         if (format != format_word(known)) continue;
         out.format = known;
         const auto name = plain_name(line);
-        // A file of the folder: nothing that is read from elsewhere.
+        // The name must be a file in the folder, not a path to another one.
         if (!name || name->empty() || name->find('/') != name->npos) return "it names no file of the folder";
         out.file = *name;
         return {};

@@ -1,4 +1,4 @@
-/// What streams of files know beside their bytes.
+/// Properties of streams that belong to files.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@ public:
     PackedStream(const PackedStream&) = delete;
     PackedStream& operator=(const PackedStream&) = delete;
     virtual ~PackedStream() = default;
-    /// Bytes of the file that were read.
+    /// Number of bytes of the file that were read.
     [[nodiscard]] virtual std::uint64_t taken() const = 0;
 };
 
-/// A stream of the bytes of a file as they are.
+/// A stream that gives the bytes of a file unchanged.
 class DescriptorStream {
 public:
     DescriptorStream() = default;
     DescriptorStream(const DescriptorStream&) = delete;
     DescriptorStream& operator=(const DescriptorStream&) = delete;
     virtual ~DescriptorStream() = default;
-    /// Of the open file; the stream closes it.
+    /// Descriptor of the open file; the stream closes it.
     [[nodiscard]] virtual int descriptor() const = 0;
 };
 

@@ -1,4 +1,4 @@
-/// What changes the memory of a process in perf.data, and the memory that results (docs/spec/spe.md, section 5.5;
+/// Changes to the memory of a process in perf.data, and the memory that results (docs/spec/spe.md, section 5.5;
 /// docs/spec/perf-cs-etm.md, section 1.7). `M` identifies a mapping.
 #pragma once
 
@@ -11,23 +11,23 @@
 
 namespace waymark::capture::perf {
 
-/// Limit of the number of ancestors that names and maps are inherited through.
+/// Maximum number of ancestors from which names and maps are inherited.
 inline constexpr unsigned max_ancestors = 16;
 
 template <class M>
 struct AddressSpaceChange {
     std::uint64_t time{};
     M mapping{};               ///< or:
-    const TaskEvent* event{};  ///< a fork that made the process, or an exec
+    const TaskEvent* event{};  ///< the fork that made the process, or the exec
 };
 
-/// A new process begins with the memory of its parent, an executed program with none. perf reports processes that ran
-/// before it as if they had been executed at time 0; what was mapped at that time is theirs.
+/// A new process begins with the memory of its parent, an executed program with empty memory. perf reports processes
+/// that already ran as if they had been executed at time 0; mappings of time 0 belong to them.
 inline bool changes_address_space(const TaskEvent& e) {
     return e.kind == TaskEvent::Kind::fork ? e.pid != e.parent_pid : e.kind == TaskEvent::Kind::exec && e.time != 0;
 }
 
-/// By time; at one time, forks and execs come before mappings.
+/// Sorted by time; forks and execs come before mappings of the same time.
 template <class M>
 void sort_changes(std::vector<AddressSpaceChange<M>>& changes) {
     std::stable_sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) {
@@ -35,7 +35,7 @@ void sort_changes(std::vector<AddressSpaceChange<M>>& changes) {
     });
 }
 
-/// Mappings that never overlap: a later one replaces what it covers of earlier ones.
+/// Mappings that never overlap: a later one replaces the parts of earlier ones that it covers.
 template <class M>
 class MappedPieces {
 public:
@@ -68,7 +68,7 @@ public:
         }
         pieces_[first] = {last, mapping};
     }
-    /// What is mapped there, or null.
+    /// The mapping that contains an address, or null.
     [[nodiscard]] const M* find(std::uint64_t address) const {
         auto at = pieces_.upper_bound(address);
         if (at == pieces_.begin()) return nullptr;

@@ -14,7 +14,7 @@ namespace waymark::capture::perf {
 
 namespace {
 
-/// Numbers in bytes; 0 beyond their end.
+/// A number of `size` bytes; 0 beyond the end of the bytes.
 std::uint64_t number(Bytes bytes, std::uint64_t at, unsigned size) {
     std::uint64_t out = 0;
     for (unsigned i = 0; i < size && at < bytes.size() && i < bytes.size() - at; ++i)
@@ -22,13 +22,13 @@ std::uint64_t number(Bytes bytes, std::uint64_t at, unsigned size) {
     return out;
 }
 
-/// `count` bytes from `at` on; none if they are not all there.
+/// `count` bytes from `at` on; empty if not all of them exist.
 Bytes piece(Bytes bytes, std::uint64_t at, std::uint64_t count) {
     if (at > bytes.size() || count > bytes.size() - at) return {};
     return bytes.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(count));
 }
 
-/// One struct bpf_prog_info, and `data`, which its arrays are in.
+/// Adds the functions of one struct bpf_prog_info, whose arrays are in `data`.
 void add_functions(Bytes info, Bytes data, std::vector<BpfFunction>& out) {
     constexpr std::uint64_t tag_at = 8, code_bytes_at = 16, code_at = 24, name_at = 64, name_bytes = 16,
                             functions_at = 104, lengths_at = 108, addresses_in = 112, lengths_in = 120;
@@ -72,8 +72,8 @@ std::vector<BpfFunction> bpf_functions(Bytes feature) {
 
 std::vector<CodeChange> kernel_code_changes(const PerfData& data) {
     std::vector<CodeChange> out;
-    // What the kernel's file has there may differ from what ran before the first change, too: it changes itself when it
-    // starts.
+    // Even before the first change, the code in the kernel's file may differ from what ran, because the kernel patches
+    // itself when it starts.
     std::vector<const TextPoke*> pokes;
     for (const TextPoke& poke : data.text_pokes) pokes.push_back(&poke);
     std::stable_sort(pokes.begin(), pokes.end(),
@@ -82,7 +82,7 @@ std::vector<CodeChange> kernel_code_changes(const PerfData& data) {
     for (const TextPoke* poke : pokes) {
         const std::uint64_t bytes = std::max(poke->before.size(), poke->after.size());
         if (bytes == 0) continue;
-        // Text that is new has the name of the KSYMBOL it is in.
+        // New text gets the name of the KSYMBOL that contains it.
         std::string name;
         for (const KernelSymbol& s : data.kernel_symbols)
             if (!s.unregistered && poke->address.value >= s.address.value &&

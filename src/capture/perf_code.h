@@ -1,4 +1,4 @@
-/// Code in perf.data: what the kernel compiled or changed itself (docs/spec/perf-cs-etm.md, section 2).
+/// Code in perf.data that the kernel compiled or patched itself (docs/spec/perf-cs-etm.md, section 2).
 #pragma once
 
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace waymark::capture::perf {
 
-/// Feature 25. Programs that the bytes have only in part are left out.
+/// Reads feature 25. Programs that are cut off in the bytes are omitted.
 [[nodiscard]] std::vector<BpfFunction> bpf_functions(Bytes feature);
 
-/// TEXT_POKE and BPF programs, by time.
+/// Changes by TEXT_POKE records and BPF programs, sorted by time.
 [[nodiscard]] std::vector<CodeChange> kernel_code_changes(const PerfData& data);
 
 }  // namespace waymark::capture::perf

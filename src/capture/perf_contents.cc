@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t max_split_bytes = std::uint64_t{64} << 20;
 
-/// u32 length, and that many bytes with a zero among them.
+/// Reads a u32 length and a text of that many bytes, which a zero ends.
 std::string counted_text(const RecordFields& f, std::uint64_t& at) {
     const std::uint64_t bytes = f.u32(at);
     const std::vector<std::uint8_t> raw = f.copy(at + 4, bytes);
@@ -128,7 +128,7 @@ void PerfContents::take_feature(std::uint64_t feature, Bytes bytes) {
         case 132: take_file_descriptions(bytes); break;
         case 133: data.branch_lists.assign(bytes.begin(), bytes.end()); break;
         case 134:
-            // Maps and names from before the recording began.
+            // Reads maps and names from before the recording began.
             while (at + record_header_bytes <= bytes.size()) {
                 const RecordHeader h = header_of(f.from(at));
                 if (!h.possible() || h.size > bytes.size() - at || h.kind() == Type::auxtrace) {
@@ -146,7 +146,7 @@ void PerfContents::take_feature(std::uint64_t feature, Bytes bytes) {
     }
 }
 
-/// Feature 132 (docs/spec/perf-cs-etm.md, section 3.1): messages of protobuf, each behind its length.
+/// Reads feature 132 (docs/spec/perf-cs-etm.md, section 3.1): messages of protobuf, each preceded by its length.
 void PerfContents::take_file_descriptions(Bytes bytes) {
     const RecordFields f(bytes);
     struct Message {
@@ -161,14 +161,14 @@ void PerfContents::take_file_descriptions(Bytes bytes) {
             }
             return value;
         }
-        /// The contents of a field with a length, or none.
+        /// The contents of a field with a length; empty if there are none.
         Bytes contents() {
             const auto length = static_cast<std::size_t>(std::min<std::uint64_t>(number(), rest.size()));
             const Bytes out = rest.first(length);
             rest = rest.subspan(length);
             return out;
         }
-        /// Passes over a field of that type.
+        /// Skips a field of that type.
         void skip(std::uint64_t type) {
             if (type == 0)
                 (void)number();
@@ -226,7 +226,7 @@ void PerfContents::take_build_id(const RecordHeader& h, Bytes record) {
     b.pid = f.u32(8);
     const std::uint64_t bytes = h.misc_bit(15) ? std::min<std::uint64_t>(f.u8(12 + 20), 20) : 20;
     b.id = f.copy(12, bytes);
-    // Without a size, a shorter build ID is filled up with zeros.
+    // Records without the size bit pad a shorter build ID with zeros.
     if (!h.misc_bit(15))
         for (const std::size_t shorter : {std::size_t{16}, std::size_t{8}})
             if (b.id.size() > shorter && std::all_of(b.id.begin() + static_cast<std::ptrdiff_t>(shorter), b.id.end(),

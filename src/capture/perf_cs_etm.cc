@@ -62,7 +62,7 @@ private:
         return !info_.units.empty() &&
                std::all_of(info_.units.begin(), info_.units.end(), [](const CsUnit& u) { return u.ts_source == 1U; });
     }
-    /// Like perf, uses the first unit for all. Nothing: the trace has no context IDs.
+    /// Like perf, uses the first unit for all. nullopt: the trace has no context IDs.
     [[nodiscard]] std::optional<bool> context_in_vmid() const {
         constexpr std::uint64_t cid = 1U << 6, vmid = 1U << 7, vmidopt = 1U << 15;
         for (const CsUnit& unit : info_.units) {
@@ -79,7 +79,7 @@ private:
         return std::nullopt;
     }
 
-    /// Who recorded it, and how.
+    /// Describes which program recorded it, and how.
     [[nodiscard]] std::string describe() const {
         std::string out = data_->simpleperf ? "recorded by simpleperf" : "recorded by perf";
         if (!data_->simpleperf && !data_->version.empty())
@@ -176,7 +176,7 @@ private:
                 without_id.size() == 1 ? "" : "s", list(without_id)));
     }
 
-    /// The kernel reports a trace ID for each unit in use: a unit without ID and raw trace wrote nothing.
+    /// The kernel reports a trace ID for each unit in use: a unit without one wrote nothing, unless its trace is raw.
     void leave_out_idle_units() {
         if (ids_.empty()) return;
         std::set<std::string> used;
@@ -193,7 +193,7 @@ private:
         std::erase_if(out_.cores, [&](const Core& c) { return cores.contains(c.name); });
     }
 
-    /// `0 to 3, 7`.
+    /// Numbers as a list, such as `0 to 3, 7`.
     static std::string list(const std::vector<std::uint32_t>& numbers) {
         std::string out;
         for (std::size_t i = 0; i < numbers.size();) {
@@ -239,7 +239,7 @@ private:
         return out;
     }
 
-    /// Without AUX records only the bytes show what a ring holds.
+    /// Without AUX records, the format of a ring has to be inferred from its bytes.
     void find_formats() {
         constexpr std::size_t most = std::size_t{1} << 16;
         for (CsRing& ring : rings_.rings) {
@@ -266,7 +266,7 @@ private:
                 ring.cpu != nobody ? fmt::format("aux_cpu{}", ring.cpu) : fmt::format("aux_thread_{}", ring.tid);
             bool formatted = false, raw = false;
             for (const CsRange& range : ring.ranges) (range.raw ? raw : formatted) = true;
-            // Split by format, and raw trace by unit.
+            // Trace grouped by format; raw trace also by unit.
             std::map<std::pair<bool, std::uint32_t>, std::size_t> by_kind;
             for (CsRange& range : ring.ranges) {
                 if (range.parts.empty()) continue;
@@ -295,7 +295,8 @@ private:
             }
         }
     }
-    /// For a thread's ring: the CPU of the AUX record; without one, any CPU, if all units are programmed alike.
+    /// For a thread's ring, the CPU comes from the AUX record. Without a record any CPU will do, if all units are
+    /// programmed alike.
     [[nodiscard]] std::uint32_t raw_unit(const CsRange& range) const {
         if (range.cpu) return *range.cpu;
         const auto like_first = [&](const CsUnit& u) {
@@ -313,7 +314,7 @@ private:
         return ranges == 1 ? "1 AUX range" : fmt::format("{} AUX ranges", ranges);
     }
 
-    /// How the trace of rings is read that no AUX record describes.
+    /// Says how rings without AUX records are read.
     [[nodiscard]] std::string guessed_formats() const {
         if (guessed_raw_.empty()) return "as CoreSight frames, which is wrong where it is unformatted (TRBE)";
         const std::string raw = "as unformatted trace of one unit (TRBE), which its bytes look like";
@@ -321,7 +322,7 @@ private:
         return fmt::format("that of {} {}, the rest as CoreSight frames", fmt::join(guessed_raw_, ", "), raw);
     }
 
-    /// A recording by `waymark record` names the part of the run that it has.
+    /// A recording by `waymark record` states which part of the run it contains.
     void say_what_was_recorded() {
         if (out_.buffers.empty()) return;
         RecordedPart part = recorded_part(data_->version);
@@ -456,8 +457,8 @@ private:
     std::map<std::uint32_t, std::set<std::uint32_t>> threads_of_;  // of AUX_OUTPUT_HW_ID, by CPU
     std::set<std::tuple<std::uint8_t, std::uint32_t, std::uint32_t>> shared_ids_;
     std::uint64_t unknown_unit_bytes_ = 0;
-    std::vector<std::string> guessed_raw_;  ///< rings whose trace is unformatted by its bytes alone
-    std::vector<std::uint32_t> idle_;       ///< CPUs whose units wrote no trace, as far as the file shows
+    std::vector<std::string> guessed_raw_;  ///< rings whose trace was found to be unformatted by its bytes alone
+    std::vector<std::uint32_t> idle_;       ///< CPUs whose units wrote no trace, according to the file
 };
 
 }  // namespace

@@ -12,8 +12,8 @@ namespace {
 
 struct Term {
     bool CsEtmTerms::*set;
-    std::string_view name;     ///< as perf has it
-    unsigned config;           ///< bit of attr.config, which is that of ETMCR
+    std::string_view name;     ///< the name that perf uses
+    unsigned config;           ///< bit in attr.config, the same as in ETMCR
     std::uint64_t trcconfigr;  ///< bits
 };
 constexpr std::array<Term, 6> terms{{
@@ -76,7 +76,7 @@ std::uint64_t CsEtmTerms::other_trcconfigr_bits() {
 }
 
 std::uint64_t CsEtmTerms::config2() const {
-    // Linux takes a hash of the configuration's name; any number but 0 is one.
+    // Linux uses a hash of the configuration's name; any number other than 0 will do.
     constexpr std::uint64_t autofdo_id = 0x6175746f;
     return window == 0 ? 0 : autofdo_id << 32;
 }

@@ -1,4 +1,5 @@
-/// AUXTRACE_INFO of CoreSight: how the trace units were programmed (docs/spec/perf-cs-etm.md, section 1.3).
+/// Reads AUXTRACE_INFO of CoreSight, which says how the trace units were programmed (docs/spec/perf-cs-etm.md, section
+/// 1.3).
 #include <fmt/format.h>
 
 #include <algorithm>

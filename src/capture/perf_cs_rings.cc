@@ -14,10 +14,10 @@ namespace {
 
 constexpr std::uint64_t frame_bytes = 16;
 
-/// Ring positions that were already handed out; ranges never overlap.
+/// Positions of a ring that were already assigned; ranges never overlap.
 class Covered {
 public:
-    /// Adds [first, end) and returns the parts that were not in it before.
+    /// Adds [first, end) and returns its new parts.
     std::vector<std::pair<std::uint64_t, std::uint64_t>> add(std::uint64_t first, std::uint64_t end) {
         std::vector<std::pair<std::uint64_t, std::uint64_t>> fresh;
         auto at = ranges_.upper_bound(first);
@@ -39,7 +39,7 @@ private:
     std::map<std::uint64_t, std::uint64_t> ranges_;  // first → end
 };
 
-/// The bytes of a ring that are in the file, by position.
+/// The bytes of a ring that the file contains, by position.
 struct Held {
     std::uint64_t first{}, end{};  // in the ring
     std::size_t chunk{};
@@ -50,14 +50,14 @@ struct Ring {
     Covered covered;
     std::uint64_t covered_bytes = 0;
     std::optional<std::uint64_t> before{};  // time of the previous AUX record
-    std::optional<std::uint64_t> end{};     // where the ranges so far ended
-    bool lossy = false;                     // trace is missing in that range, or behind its last byte
+    std::optional<std::uint64_t> end{};     // end of the ranges so far
+    bool lossy = false;                     // trace is missing in that range, or after its last byte
 };
 
 std::uint64_t end_of(std::uint64_t first, std::uint64_t bytes) { return first + std::min(bytes, ~first); }
 
-/// Whether the units traced threads and not CPUs, so that they stopped whenever a thread did: then the thread that ends
-/// an AUX range is the only one in it. perf inherits events of threads alone.
+/// Whether the units traced threads instead of CPUs, so that they stopped whenever the thread did: then the thread that
+/// ends an AUX range is the only one in it. perf inherits only events of threads.
 bool traced_threads(const PerfData& data) {
     if (!data.auxtrace_info || data.auxtrace_info->words.size() < 2) return false;
     const auto pmu = static_cast<std::uint32_t>(data.auxtrace_info->words[1] >> 32);
@@ -71,7 +71,7 @@ bool traced_threads(const PerfData& data) {
     return any;
 }
 
-/// Who ran on a CPU, by SWITCH and ITRACE_START records.
+/// Threads that ran on a CPU, by SWITCH and ITRACE_START records.
 class RanOn {
 public:
     explicit RanOn(const PerfData& data) {
@@ -80,7 +80,7 @@ public:
             std::stable_sort(switches.begin(), switches.end(),
                              [](const Switch* a, const Switch* b) { return a->time < b->time; });
     }
-    /// The only thread in that time; nothing: there were others, or it is not known.
+    /// The only thread in that time; nullopt if there were others or it is not known.
     [[nodiscard]] std::optional<std::uint32_t> only_thread(std::uint32_t cpu, std::uint64_t from,
                                                            std::uint64_t to) const {
         const auto found = cpus_.find(cpu);
@@ -102,7 +102,7 @@ private:
     std::map<std::uint32_t, std::vector<const Switch*>> cpus_;  // by time
 };
 
-/// Says of parts of CPUs' rings which thread ran, where one did: the trace need not.
+/// Notes which thread ran in each part of CPUs' rings, if only one did: then the trace need not contain it.
 void find_threads(const PerfData& data, CsRings& rings) {
     const bool by_trailer = traced_threads(data);
     const RanOn ran(data);
@@ -111,7 +111,7 @@ void find_threads(const PerfData& data, CsRings& rings) {
         for (CsRange& range : ring.ranges) {
             if (range.aux == CsRange::no_aux) continue;
             const AuxRange& aux = data.aux[range.aux];
-            // A snapshot covers all that ran before.
+            // A snapshot contains everything that ran before it, up to its size.
             const bool snapshot = (aux.flags & AuxRange::overwrite) != 0;
             const bool named = by_trailer && !snapshot && aux.id.tid && *aux.id.tid != nobody;
             for (BufferPart& part : range.parts)
@@ -137,7 +137,7 @@ CsRings cs_rings(const PerfData& data) {
         out.rings[at->second].chunk_bytes += c.bytes;
         if (c.bytes != 0) rings[at->second].held.push_back({c.ring, end_of(c.ring, c.bytes), i});
     }
-    // Where chunks overlap, as snapshots do, bytes are taken from the first one.
+    // If chunks overlap, as snapshots do, bytes are taken from the first one.
     for (Ring& ring : rings) {
         Covered known;
         std::vector<Held> apart;
@@ -209,7 +209,7 @@ CsRings cs_rings(const PerfData& data) {
         const std::uint64_t time = aux.id.time.value_or(0);
         const std::uint64_t from = std::min(ring.before.value_or(0), time);
         ring.before = time;
-        // Which bytes of a marked range are missing is not known: they may be before, in or behind it.
+        // The place of missing bytes in a marked range is not known: they may be before, in or after it.
         const bool marked = (aux.flags & (AuxRange::truncated | AuxRange::collision)) != 0;
         bool gone = marked || ring.lossy || (ring.end && *ring.end < first);
         std::uint64_t there = 0, last = 0, next = first;
@@ -228,7 +228,7 @@ CsRings cs_rings(const PerfData& data) {
                 BufferPart part = part_of(*at, a, b);
                 part.follows = !range.parts.empty() && a == last;
                 part.from = from;
-                // What happened at that very moment came after the range.
+                // An event of that very moment is later than the range.
                 part.to = std::max(from, time == 0 ? 0 : time - 1);
                 part.lost = std::exchange(gone, false);
                 if (to.cpu == nobody) part.thread = to.tid;

@@ -15,7 +15,8 @@ namespace waymark::capture::perf {
 namespace {
 
 constexpr std::uint64_t file_header_bytes = 104, pipe_header_bytes = 16;
-constexpr std::uint64_t max_section_bytes = std::uint64_t{16} << 20;  // of a feature or list of ids: larger is damage
+constexpr std::uint64_t max_section_bytes = std::uint64_t{16}
+                                            << 20;  // maximum for a feature or a list of ids; more is damage
 constexpr unsigned first_simpleperf_feature = 128;
 constexpr std::uint64_t max_index_bytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t max_list_bytes = std::uint64_t{1} << 30;
@@ -79,7 +80,7 @@ public:
         return finish();
     }
 
-    /// As perf::auxtrace_type. It reads as `read` does, so both agree about damaged files.
+    /// The same result as perf::auxtrace_type. It searches like `read`, so both agree about damaged files.
     std::optional<std::uint32_t> auxtrace_type() {
         const auto data = description();
         return data && data->auxtrace_info ? std::optional(data->auxtrace_info->type) : std::nullopt;
@@ -95,7 +96,8 @@ public:
 
 private:
     Result<PerfData> description() {
-        // It precedes all recorded data; the search stops early, so that a file without it is not read completely.
+        // AUXTRACE_INFO precedes all recorded data; the search stops early, so that a file without it is not read
+        // completely.
         constexpr std::uint64_t most_records = 1 << 20;
         records_.only_description(most_records);
         return read();
@@ -112,7 +114,7 @@ private:
         return std::move(contents_.data);
     }
 
-    /// The section's bytes, or why there are none.
+    /// The section's bytes, or the reason why there are none.
     Result<std::vector<std::uint8_t>> section(const Section& s, std::uint64_t most, std::string_view what) {
         std::vector<std::uint8_t> bytes;
         if (s.offset > size_ || s.bytes > size_ - s.offset || s.bytes > most) {
@@ -179,7 +181,7 @@ private:
     const ByteFile& file_;
     Progress* progress_;
     const std::span<const PerfFile::Run> runs_;
-    std::uint64_t size_;  // of the file that is being read, counted from the beginning of the first
+    std::uint64_t size_;  // of the current file; offsets count from the beginning of the first file
     FileWindow window_;
     PerfContents contents_;
     RecordReader records_;

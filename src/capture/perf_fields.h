@@ -1,4 +1,4 @@
-/// The fields of perf.data: numbers and texts out of bytes, and the header of a record.
+/// Reads the fields of perf.data: numbers and texts, and the header of a record.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,9 @@
 namespace waymark::capture::perf {
 
 inline constexpr std::uint64_t record_header_bytes = 8;
-inline constexpr std::uint32_t simpleperf_types = 32768;                    // and above
-inline constexpr std::uint64_t max_record_bytes = std::uint64_t{16} << 20;  // of simpleperf; a split one is longer
+inline constexpr std::uint32_t simpleperf_types = 32768;  // and above
+inline constexpr std::uint64_t max_record_bytes = std::uint64_t{16}
+                                                  << 20;  // for simpleperf, except for split records, which are longer
 
 /// Reads little-endian numbers; bytes beyond the end are 0.
 class RecordFields {
@@ -33,7 +34,7 @@ public:
         return static_cast<std::uint16_t>(number(offset, 2));
     }
     [[nodiscard]] std::uint8_t u8(std::uint64_t offset) const { return static_cast<std::uint8_t>(number(offset, 1)); }
-    /// Up to a zero byte.
+    /// The text up to a zero byte.
     [[nodiscard]] std::string text(std::uint64_t offset) const {
         const Bytes rest = from(offset);
         const auto end = std::find(rest.begin(), rest.end(), std::uint8_t{0});
@@ -60,17 +61,17 @@ struct RecordHeader {
     std::uint32_t size{};
     [[nodiscard]] bool misc_bit(unsigned bit) const { return (misc >> bit & 1U) != 0; }
     [[nodiscard]] Type kind() const { return static_cast<Type>(type); }
-    /// Whether the type is one of the kernel, perf or simpleperf (known here or not) and the size fits a header.
+    /// Whether the type belongs to the kernel, perf or simpleperf (known here or not) and the size fits a header.
     [[nodiscard]] bool possible() const {
         return size >= record_header_bytes && size <= max_record_bytes &&
                ((type >= 1 && type < 32) || (type >= 64 && type < 128) ||
                 (type >= simpleperf_types && type < simpleperf_types + 32));
     }
 };
-/// The header that the bytes begin with.
+/// The header at the beginning of the bytes.
 inline RecordHeader header_of(Bytes bytes) {
     const RecordFields f(bytes);
-    // Records of simpleperf have a size of 32 bits, the high half of which comes first.
+    // Records of simpleperf have a size of 32 bits; its high half comes first.
     if (f.u32(0) >= simpleperf_types) return {f.u32(0), 0, std::uint32_t{f.u16(4)} << 16 | f.u16(6)};
     return {f.u32(0), f.u16(4), f.u16(6)};
 }

@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Files one after another.
+/// Several files, read as one.
 class JoinedFile final : public ByteFile {
 public:
     explicit JoinedFile(std::string name) : name_(std::move(name)) {}
@@ -31,7 +31,7 @@ public:
             const auto want = static_cast<std::size_t>(std::min<std::uint64_t>(into.size() - done, left));
             WM_ASSIGN_OR_RETURN(const std::size_t got, one.file->read_at(at - one.first, into.subspan(done, want)));
             done += got;
-            if (got < want) break;  // it became shorter meanwhile
+            if (got < want) break;  // the file became shorter meanwhile
         }
         return done;
     }

@@ -89,7 +89,7 @@ private:
             const CsUnit* unit = info_.unit(cpu);
             others += unit != nullptr && unit->trace_id != id.trace_id ? 1 : 0;
         }
-        // As usual since perf 6.3: they say what the metadata say.
+        // Usual since perf 6.3: the records repeat what the metadata say.
         if (!by_sink && others == 0) return;
         add("hardware-ids", Weight::normal,
             fmt::format(
@@ -125,7 +125,7 @@ private:
                 "--per-thread");
         }
     }
-    /// Trace of which no thread is known but from itself; and all.
+    /// Bytes of trace whose thread only the trace itself can tell; and bytes of all trace.
     [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> bytes_without_thread() const {
         std::uint64_t unknown = 0, all = 0;
         for (const CsRing& ring : file_.rings.rings)
@@ -229,7 +229,7 @@ private:
                 "go by TRCCONFIGR.TS and by the packets");
     }
 
-    /// What a writer for every perf does not do (1.9).
+    /// Reports what a writer that supports every version of perf avoids (1.9).
     void other_readers() {
         std::string lacks;
         const auto add_reason = [&](std::string reason) { lacks += (lacks.empty() ? "" : "; ") + std::move(reason); };
@@ -310,7 +310,7 @@ std::vector<Peculiarity> without_cs_trace(const PerfData& data) {
         const auto pmu = data.pmus.find(attr.type);
         return attr.name.starts_with("cs_etm") || (pmu != data.pmus.end() && pmu->second == "cs_etm");
     };
-    // With trace it is damaged, and was not made so.
+    // If the file has trace, it is damaged, and was not written like this.
     if (data.auxtrace_info || !data.chunks.empty() || std::none_of(data.attrs.begin(), data.attrs.end(), is_cs_etm))
         return {};
     std::vector<Peculiarity> out = made_samples(data);

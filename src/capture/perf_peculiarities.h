@@ -1,4 +1,4 @@
-/// What of docs/spec/perf-cs-etm.md, section 8, a file shows.
+/// Finds the peculiarities of docs/spec/perf-cs-etm.md, section 8, in a file.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@ struct CsFile {
     const PerfData& data;
     const CsInfo& info;
     const CsRings& rings;
-    const std::map<std::uint32_t, CsHardwareId>& ids;  ///< of AUX_OUTPUT_HW_ID, by CPU
-    std::optional<bool> context_in_vmid;               ///< nothing: the metadata have no context IDs
+    const std::map<std::uint32_t, CsHardwareId>& ids;  ///< from AUX_OUTPUT_HW_ID records, by CPU
+    std::optional<bool> context_in_vmid;               ///< nullopt: the metadata have no context IDs
     bool kernel_timestamps;                            ///< of every unit
 };
 
-/// In the order of section 8, whose numbers the kinds follow; those that only packets show are not among them.
+/// In the order and with the numbers of section 8, without the peculiarities that only packets show.
 [[nodiscard]] std::vector<Peculiarity> peculiarities_of(const CsFile& file);
 
-/// Samples that perf made of CoreSight trace, in a file with that trace or without: traps 10 and 11. `attrs` decide
-/// whether they have branch stacks.
+/// Traps 10 and 11: samples that perf synthesised from CoreSight trace, whether the file still has the trace or not.
+/// `attrs` decide whether the samples have branch stacks.
 [[nodiscard]] std::vector<Peculiarity> made_samples(const PerfData& data);
 
 }  // namespace waymark::capture::perf

@@ -80,7 +80,7 @@ Result<std::uint64_t> RecordReader::find_records(std::uint64_t at, std::uint64_t
 
 Result<bool> RecordReader::records_at(std::uint64_t at, std::uint64_t end) {
     for (unsigned n = 0; n < 3; ++n) {
-        if (at == end) return n == 2;  // a single one may be chance
+        if (at == end) return n == 2;  // a single record may be chance
         WM_ASSIGN_OR_RETURN(const Bytes head, window_.glance(at));
         const RecordHeader h = header_of(head);
         const bool aligned = h.size % 4 == 0 || h.kind() == Type::compressed;
@@ -166,7 +166,7 @@ Status RecordReader::measure_packed(Chunk& c) {
                                                  c.packed_bytes, most));
                 return Nothing{};
             }
-            // The end of a frame: zeros that pad the record follow.
+            // The frame ends here; zeros that pad the record follow.
             if (status == 0) return Nothing{};
             if (in.pos == in.size && out.pos < out.size) break;
         }
@@ -214,7 +214,7 @@ bool RecordReader::take_unpacked(std::uint64_t at) {
             return false;
         }
         if (h.size > rest.size()) break;
-        // A few bytes can expand to any size: the kept data must stay in proportion to the file.
+        // A few bytes can expand to any size: limit what is kept in proportion to the file.
         if (h.kind() != Type::sample || contents_.data.has_branch_stacks()) kept_bytes_ += h.size;
         if (kept_bytes_ > max_kept_bytes + max_kept_ratio * packed_bytes_) {
             contents_.lose(

@@ -1,5 +1,4 @@
-/// The records of a perf.data file, one after the other; where there are none, the next place that has some is looked
-/// for.
+/// Reads the records of a perf.data file in order; after damage it searches for the next place with records.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +17,7 @@ struct ZSTD_DCtx_s;
 
 namespace waymark::capture::perf {
 
-inline constexpr std::uint64_t auxtrace_bytes = 48;  ///< of an AUXTRACE record
+inline constexpr std::uint64_t auxtrace_bytes = 48;  ///< size of an AUXTRACE record
 
 /// Bytes of a file through a buffer.
 class FileWindow {
@@ -26,7 +25,7 @@ public:
     /// The file is borrowed.
     explicit FileWindow(const ByteFile& file) : file_(file) {}
     [[nodiscard]] const ByteFile& file() const { return file_; }
-    /// Valid until the next call. Fewer only at the end.
+    /// The result is valid until the next call. Shorter than asked only at the end of the file.
     Result<Bytes> get(std::uint64_t offset, std::uint64_t bytes) {
         if (offset < base_ || offset + bytes > base_ + filled_) {
             if (buffer_.size() < bytes)
@@ -39,7 +38,7 @@ public:
         return Bytes(buffer_).subspan(static_cast<std::size_t>(there == 0 ? 0 : skip), static_cast<std::size_t>(there));
     }
 
-    /// A few bytes, without moving the buffer: candidates for records may point anywhere.
+    /// A few bytes, without moving the buffer: candidates for records may be anywhere.
     Result<Bytes> glance(std::uint64_t offset) {
         if (offset >= base_ && offset < base_ + filled_ + 8) return get(offset, glance_.size());
         WM_ASSIGN_OR_RETURN(const std::size_t got, file_.read_at(offset, glance_));
@@ -63,21 +62,22 @@ public:
     RecordReader& operator=(const RecordReader&) = delete;
     ~RecordReader();
 
-    /// Those at [from, end) of a file of `size` bytes. Errors: `unreadable`.
+    /// Reads the records at [from, end) of a file of `size` bytes. Errors: `unreadable`.
     [[nodiscard]] Status read(std::uint64_t from, std::uint64_t end, std::uint64_t size);
-    /// Another file of the same recording follows.
+    /// The next file of the same recording follows.
     void next_file();
-    /// `read` ends as soon as AUXTRACE_INFO was read, or after `most_records` records; trace is not unpacked to measure
-    /// it.
+    /// Makes `read` end as soon as AUXTRACE_INFO was read, or after `most_records` records; trace is not unpacked to
+    /// measure it.
     void only_description(std::uint64_t most_records) { records_left_ = most_records; }
 
 private:
-    /// The next place from `at` on where records follow one another, or `end`.
+    /// The next place at or after `at` where records follow one another, or `end`.
     Result<std::uint64_t> find_records(std::uint64_t at, std::uint64_t end);
     Result<bool> records_at(std::uint64_t at, std::uint64_t end);
     /// Returns the offset of the next record.
     Result<std::uint64_t> take_auxtrace(std::uint64_t at, const RecordHeader& h, std::uint64_t end);
-    /// simpleperf -z compresses trace without saying so: how many bytes it is (docs/spec/perf-cs-etm.md, section 1.8).
+    /// simpleperf -z compresses trace without marking it: determines the unpacked size (docs/spec/perf-cs-etm.md,
+    /// section 1.8).
     Status measure_packed(Chunk& c);
     [[nodiscard]] bool seen_enough() const {
         return records_left_ && (*records_left_ == 0 || contents_.data.auxtrace_info);
@@ -89,12 +89,13 @@ private:
     FileWindow& window_;
     Progress* progress_;
     PerfContents& contents_;
-    std::uint64_t begin_ = 0, size_ = 0;  // of the records; of the file
+    std::uint64_t begin_ = 0, size_ = 0;  // beginning of the records; size of the file
     bool compressed_ = false;
-    std::optional<std::uint64_t> records_left_;  // where only the description is wanted
+    std::optional<std::uint64_t> records_left_;  // set if only the description is needed
     ZSTD_DCtx_s* unpacker_ = nullptr;
     std::vector<std::uint8_t> unpacked_;
-    std::uint64_t packed_bytes_ = 0, kept_bytes_ = 0;  // of compressed records; of those unpacked that are kept
+    std::uint64_t packed_bytes_ = 0,
+                  kept_bytes_ = 0;  // size of compressed records; size of the unpacked ones that are kept
 };
 
 }  // namespace waymark::capture::perf

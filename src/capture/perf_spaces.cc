@@ -17,7 +17,7 @@ namespace waymark::capture::perf {
 
 namespace {
 
-/// Whether the code of a mapping is in no file.
+/// Whether no file contains the code of a mapping.
 bool has_no_file(const std::string& file) {
     return file.empty() || file.starts_with("//anon") || file.starts_with("[anon") || file.starts_with("/memfd:") ||
            file.starts_with("/dev/zero") || file.starts_with("/SYSV") || file == "[heap]" || file.starts_with("[stack");
@@ -32,7 +32,7 @@ bool is_jitdump(std::string_view file) {
 }
 bool is_kernel_text(const Mapping& m) { return m.pid == nobody && m.file.starts_with("[kernel.kallsyms]"); }
 
-/// Gives each file its place.
+/// Assigns an address to each file.
 class Places {
 public:
     explicit Places(ModuleMap& modules) : modules_(modules) {}
@@ -51,7 +51,7 @@ public:
             if (more < skip || (more > there.bytes && !extend(there, more))) continue;
             return settle(f, m, m.address.value - (there.address.value + skip), module);
         }
-        // Keeps the distance to the file's other segments in this process, if possible.
+        // Keeps the distance to other segments of the file in this process, if possible.
         const auto shift = f.shift_of.find(m.pid);
         std::uint64_t first = m.address.value - (shift == f.shift_of.end() ? 0 : shift->second);
         if (!take(first, m.bytes)) {
@@ -104,7 +104,7 @@ private:
     ModuleMap& modules_;
     std::unordered_map<std::uint32_t, File> files_;  // by name
     std::map<std::uint64_t, std::uint64_t> taken_;   // first → last
-    std::uint64_t next_ = std::uint64_t{1} << 56;    // where no address of a process is
+    std::uint64_t next_ = std::uint64_t{1} << 56;    // an address that no process has
 };
 
 class PerfSpaces final : public AddressSpaces {
@@ -137,7 +137,7 @@ public:
         std::uint32_t pid = nobody;
         if (thread) {
             pid = tasks_.thread(*thread, to).pid;
-            // Its process was never reported, as with an event that traces only one process.
+            // The thread's process was never reported, as with an event that traces only one process.
             if (pid == nobody && changes_.contains(*thread)) pid = *thread;
         }
         out.process = pid;
@@ -153,7 +153,7 @@ public:
         Space space, others;
         if (const auto found = changes_.find(key.process); found != changes_.end() && key.process != nobody) {
             build(found->second, key.first, space, 0);
-            // Earlier mappings stay if nothing replaced them: their code may have run in that time.
+            // Earlier mappings stay if nothing replaced them: their code may have run during that time.
             for (std::size_t i = key.first; i < std::min(key.last, found->second.size()); ++i) {
                 const Change& change = found->second[i];
                 if (change.event == nullptr) {
@@ -205,14 +205,14 @@ public:
         if (found.pid == nobody) return out;
         out.process = found.pid;
         out.process_name = found.pid == thread ? out.name : std::string(tasks_.thread(found.pid, time).name);
-        // Of a process that one event alone traces, the first thread may never have been reported.
+        // If an event traces only one process, its first thread may never have been reported.
         if (out.process_name.empty()) out.process_name = out.name;
         return out;
     }
     std::vector<Task> tasks() const override {
         std::map<std::uint32_t, std::set<std::uint64_t>> times;
         for (const TaskEvent& e : data_->tasks) times[e.tid].insert(e.time);
-        // The process of a thread may be called otherwise meanwhile.
+        // The process of a thread may have been renamed meanwhile.
         for (const TaskEvent& e : data_->tasks)
             if (e.tid != e.pid && times.contains(e.pid)) times[e.tid].insert(times[e.pid].begin(), times[e.pid].end());
         std::vector<Task> out;
@@ -247,7 +247,7 @@ private:
         placed_.resize(data_->mappings.size());
         for (std::size_t i = 0; i < data_->mappings.size(); ++i) {
             const Mapping& m = data_->mappings[i];
-            // A jitdump file is mapped as executable so that it is recorded.
+            // A jitdump file is mapped as executable to make perf record the mapping.
             if (is_jitdump(m.file) && m.pid != nobody) {
                 if (std::none_of(written_.begin(), written_.end(),
                                  [&](const WrittenCode& w) { return w.process == m.pid && w.file == m.file; }))
@@ -280,7 +280,7 @@ private:
                                                          [](std::uint64_t t, const Change& c) { return t < c.time; }) -
                                         changes.begin());
     }
-    /// Adds to `others` what a mapping replaces, unless it is the same code again.
+    /// Adds the mappings that a mapping replaces to `others`, unless they are the same code.
     void note_others(const Space& space, std::uint32_t mapping, Space& others) const {
         const Mapping& m = data_->mappings[mapping];
         if (m.bytes == 0) return;
@@ -296,7 +296,7 @@ private:
         }
     }
     void put(Space& space, std::uint32_t mapping) const { space.put(data_->mappings[mapping], mapping); }
-    /// The changes before `end`, beginning with the last one that makes all earlier ones irrelevant.
+    /// Applies the changes before `end`, beginning with the last one that makes all earlier ones irrelevant.
     void build(const std::vector<Change>& changes, std::size_t end, Space& space, unsigned ancestors) const {
         std::size_t from = std::min(end, changes.size());
         const std::size_t stop = from;

@@ -25,7 +25,8 @@ Result<SpeInfo> spe_info(const AuxtraceInfo& info) {
     if (w[0] == 1) {
         out.form = SpeInfo::Form::simpleperf;
         out.pmu_type = static_cast<std::uint32_t>(w[1] >> 32);
-        // Blocks of magic, cpu, MIDR, enabled, min interval; the number of CPUs may exceed the blocks there are.
+        // Blocks of magic, cpu, MIDR, enabled, min interval; the stated number of CPUs may be larger than the number of
+        // blocks.
         for (std::size_t at = 3; at + 5 <= w.size(); at += 5)
             out.cpus[static_cast<std::uint32_t>(w[at + 1])] = {
                 static_cast<std::uint32_t>(w[at + 2]), w[at + 3] != 0 ? out.pmu_type : ~std::uint64_t{0}, w[at + 4], 0};

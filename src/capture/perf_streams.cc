@@ -1,4 +1,4 @@
-/// What was read of perf.data: the streams of trace that its chunks are parts of, times, and names of records.
+/// Results of reading perf.data: the streams of trace that its chunks belong to, times, and names of records.
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -21,7 +21,7 @@ bool PerfData::has_branch_stacks() const {
 
 std::vector<Stream> streams(const PerfData& data) {
     std::vector<Stream> out;
-    std::map<std::pair<std::uint64_t, std::uint32_t>, std::size_t> by_key;  // CPU and thread; ring
+    std::map<std::pair<std::uint64_t, std::uint32_t>, std::size_t> by_key;  // by CPU and thread: the ring
     for (std::size_t i = 0; i < data.chunks.size(); ++i) {
         const Chunk& c = data.chunks[i];
         const std::uint32_t tid = c.cpu == nobody ? c.tid : nobody;

@@ -12,14 +12,14 @@ struct Tasks::State {
     using Space = MappedPieces<const Mapping*>;
     struct Process {
         std::vector<Change> changes;  // by time
-        Space space;                  // with the first `applied` of them
+        Space space;                  // the memory after the first `applied` changes
         std::size_t applied = 0;
     };
     std::unordered_map<std::uint32_t, Process> processes;
-    std::unordered_map<std::uint32_t, std::vector<const TaskEvent*>> threads;  // by tid, by time
+    std::unordered_map<std::uint32_t, std::vector<const TaskEvent*>> threads;  // by thread ID, sorted by time
     std::unordered_map<std::uint32_t, std::vector<const Switch*>> cpus;        // by time
 
-    /// The changes up to `time`, from the last one on that makes the earlier ones irrelevant.
+    /// Applies the changes up to `time`, beginning with the last one that makes all earlier ones irrelevant.
     void build(std::uint32_t pid, std::uint64_t time, Space& space, unsigned ancestors) {
         const auto found = processes.find(pid);
         if (found == processes.end()) return;
@@ -31,7 +31,7 @@ struct Tasks::State {
         if (from != changes.begin()) start(*(from - 1), space, ancestors);
         for (; from != end; ++from) space.put(*from->mapping, from->mapping);
     }
-    /// The space as a fork or exec leaves it.
+    /// Sets the space to its state after a fork or exec.
     void start(const Change& change, Space& space, unsigned ancestors) {
         space.clear();
         if (change.event->kind == TaskEvent::Kind::fork && ancestors < max_ancestors)
@@ -81,7 +81,7 @@ Tasks::Thread Tasks::thread(std::uint32_t tid, std::uint64_t time) const {
     const auto& events = found->second;
     auto at = std::upper_bound(events.begin(), events.end(), time,
                                [](std::uint64_t t, const TaskEvent* e) { return t < e->time; });
-    if (at != events.begin()) --at;  // else all its events are later
+    if (at != events.begin()) --at;  // otherwise all its events are later
     out.pid = (*at)->pid;
     out.name = state_->thread_name(tid, time, 0);
     return out;

@@ -20,7 +20,7 @@ public:
     Out& u16(std::uint16_t v) { return number(v, 2); }
     Out& u32(std::uint32_t v) { return number(v, 4); }
     Out& u64(std::uint64_t v) { return number(v, 8); }
-    /// With its zero byte, padded to a multiple of `unit` of the text itself.
+    /// Writes a text with its zero byte, padded to a multiple of `unit`.
     Out& text(std::string_view v, std::size_t unit = 8) {
         const std::size_t end = bytes_.size() + (v.size() + unit) / unit * unit;
         bytes_.insert(bytes_.end(), v.begin(), v.end());
@@ -63,7 +63,7 @@ std::vector<std::uint8_t> counted_text(std::string_view text) {
 
 std::uint16_t mode(std::uint32_t pid) { return pid == nobody ? from_kernel : from_user; }
 
-/// The kind of a file in HEADER_BUILD_ID and its misc field.
+/// The kind of file that HEADER_BUILD_ID states in its misc field.
 std::vector<std::uint8_t> build_id_body(const BuildId& id) {
     Out body;
     body.u32(id.pid).raw(id.id, 20).u8(static_cast<std::uint8_t>(std::min<std::size_t>(id.id.size(), 20))).raw({}, 3);
@@ -272,7 +272,7 @@ void PerfWriter::command_line(std::span<const std::string> words) {
 
 void PerfWriter::build_ids(std::span<const BuildId> ids) {
     if (ids.empty()) return;
-    // In the feature these records have type 0, and programs' files have no process.
+    // In the feature these records have type 0, and files of programs have no process.
     constexpr std::uint16_t misc = from_user | misc_15;
     Out out;
     for (const BuildId& id : ids) {

@@ -27,13 +27,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// ---- what a signal removes
+// ---- files that a signal handler removes
 
-/// Names in use. A signal handler reads it at any time, so a name is there before its file and goes after it.
+/// Names in use. A signal handler may read them at any time, so a name is entered before its file is created and
+/// removed after the file is.
 std::array<std::atomic<const char*>, 64> names_in_use;
 static_assert(std::atomic<const char*>::is_always_lock_free);
 
-/// Removes a file, or a folder of files and empty folders. Calls only what a signal handler may call.
+/// Removes a file, or a folder of files and empty folders. Uses only functions that are allowed in a signal handler.
 void remove_now(const char* path) {
     if (::unlink(path) == 0 || errno != EISDIR) return;
     // Another thread may still be writing a file into it.
@@ -64,7 +65,7 @@ void remove_now(const char* path) {
 extern "C" void remove_names_in_use(int signal) {
     for (const auto& name : names_in_use)
         if (const char* const path = name.load(); path != nullptr) remove_now(path);
-    // The handler was reset when it was entered: the process ends by the signal, as its parent expects.
+    // The handler was reset when it was entered: the signal ends the process, as its parent expects.
     ::raise(signal);
 }
 
@@ -73,7 +74,7 @@ void remove_on_signals() {
         for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
             struct sigaction now {};
             ::sigaction(signal, nullptr, &now);
-            if (now.sa_handler != SIG_DFL) continue;  // ignored, as under nohup, or in use
+            if (now.sa_handler != SIG_DFL) continue;  // ignored, as under nohup, or handled by other code
             now.sa_handler = remove_names_in_use;
             now.sa_flags = static_cast<int>(SA_RESETHAND);
             ::sigaction(signal, &now, nullptr);
@@ -83,9 +84,9 @@ void remove_on_signals() {
     static_cast<void>(once);
 }
 
-// ---- what a process left that was killed
+// ---- files left behind by a killed process
 
-/// The process that `name` was made by, if it is a temporary name of `place`; else 0.
+/// The process that created `name`, if it is a temporary name for `place`; otherwise 0.
 pid_t maker_of(std::string_view name, const std::string& place) {
     constexpr std::string_view end = ".part";
     if (!name.starts_with(place + ".") || !name.ends_with(end)) return 0;
@@ -99,7 +100,7 @@ pid_t maker_of(std::string_view name, const std::string& place) {
     return static_cast<pid_t>(std::stol(std::string(name.substr(0, dash))));
 }
 
-/// A file, or a folder of nothing but files, links and empty folders.
+/// Whether it is a file, or a folder that contains only files, links and empty folders.
 bool has_our_shape(const fs::path& path) {
     std::error_code error;
     const auto status = fs::symlink_status(path, error);
@@ -114,8 +115,8 @@ bool has_our_shape(const fs::path& path) {
 
 }  // namespace
 
-/// Those whose process is gone: it is no process of this machine, and nobody holds the lock, which a process of another
-/// container or machine would.
+/// Finds temporary files whose process is gone: no process of this machine has its number, and nobody holds the lock,
+/// which a process of another container or machine would.
 void TemporaryName::remove_leftovers(const fs::path& place) {
     std::error_code error;
     const fs::path folder = place.has_parent_path() ? place.parent_path() : fs::path(".");
@@ -151,7 +152,7 @@ TemporaryName& TemporaryName::operator=(TemporaryName&& other) noexcept {
     std::swap(path_, other.path_);
     std::swap(lock_, other.lock_);
     std::swap(slot_, other.slot_);
-    // A short path moves with its object.
+    // A short string moves with its object, so its address changes.
     if (slot_ >= 0) names_in_use[static_cast<std::size_t>(slot_)] = path_.c_str();
     if (other.slot_ >= 0) names_in_use[static_cast<std::size_t>(other.slot_)] = other.path_.c_str();
     return *this;
@@ -183,7 +184,7 @@ bool is_part_of(const fs::path& file, const fs::path& input) {
     if (input.extension() == ".ini" && fs::is_regular_file(input, none))
         folder = input.has_parent_path() ? input.parent_path() : fs::path(".");
     if (!fs::is_directory(folder, none)) return false;
-    // What else lies there, such as an earlier report, is nobody's input.
+    // Other files in the folder, such as an earlier report, are not inputs.
     constexpr unsigned most_looked_at = 4096;
     unsigned looked_at = 0;
     for (auto at = fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied, none);
@@ -198,9 +199,9 @@ bool is_part_of(const fs::path& file, const fs::path& input) {
     return false;
 }
 
-/// `fopen(path, "wb")`; fails with ENXIO where the path is a named pipe that nobody reads.
+/// Like `fopen(path, "wb")`, but fails with ENXIO if the path is a named pipe without a reader.
 std::FILE* create_file(const std::string& path) {
-    // A named pipe that nobody reads would keep us waiting.
+    // Opening a named pipe without a reader would block.
     if (std::error_code none; fs::is_fifo(path, none)) {
         const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
         if (descriptor < 0) return nullptr;
@@ -212,11 +213,12 @@ std::FILE* create_file(const std::string& path) {
 
 std::string by_descriptor(int file) { return fmt::format("/proc/self/fd/{}", file); }
 
-/// A file without a name in a folder, and its mode as of any other new file; null where the file system has none such.
+/// An unnamed file in a folder, with the mode of any other new file; null if the file system does not support unnamed
+/// files.
 std::FILE* open_unnamed(const fs::path& folder) {
     const int file = ::open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
     if (file < 0) return nullptr;
-    // It gets its name through here.
+    // linkat gives the file its name through this path.
     std::error_code none;
     std::FILE* const stream = fs::exists(by_descriptor(file), none) ? ::fdopen(file, "wb") : nullptr;
     if (stream == nullptr) ::close(file);
@@ -237,7 +239,7 @@ Result<std::unique_ptr<PlacedFile>> PlacedFile::open(const std::string& path, co
         return std::unique_ptr<PlacedFile>(new PlacedFile(file, std::move(temporary), std::move(place)));
     };
     if (path.empty() || path == "-") return made(stdout, {}, {});
-    // The operating system would take the name before it.
+    // The operating system would use only the part before the zero byte.
     if (path.find('\0') != path.npos) return cannot_create(path, EINVAL);
     if (const auto error = would_replace(path, inputs)) return *error;
     std::error_code none;
@@ -250,7 +252,7 @@ Result<std::unique_ptr<PlacedFile>> PlacedFile::open(const std::string& path, co
         return made(file, {}, {});
     };
     if (fs::exists(there) && !fs::is_regular_file(there)) return in_place();
-    // A file that nobody may write is not replaced either.
+    // A file without write permission is not replaced either.
     if (fs::exists(there) && ::access(place.c_str(), W_OK) != 0) return cannot_create(path, errno);
     std::unique_ptr<PlacedFile> out;
     if (std::FILE* const unnamed = open_unnamed(place.parent_path()); unnamed != nullptr) {
@@ -259,7 +261,7 @@ Result<std::unique_ptr<PlacedFile>> PlacedFile::open(const std::string& path, co
     } else {
         TemporaryName temporary(place, how.leftovers);
         std::FILE* file = std::fopen(temporary.path().c_str(), "wbxe");
-        // A process of another machine may have the same number, and be first.
+        // A process of another machine may have the same number and have created the name first.
         for (unsigned tries = 0; file == nullptr && errno == EEXIST && tries < 100; ++tries) {
             temporary = TemporaryName(place, TemporaryName::Leftovers::leave);
             file = std::fopen(temporary.path().c_str(), "wbxe");
@@ -286,7 +288,7 @@ int PlacedFile::commit(int error) {
     if (error == 0 && how_.synced && file_ != stdout && ::fsync(::fileno(file_)) != 0) error = errno;
     if (error == 0 && unnamed_) {
         TemporaryName name(place_, how_.leftovers);
-        // While it has the temporary name, others see that it is in use.
+        // The lock shows others that the temporary name is in use.
         static_cast<void>(::flock(::fileno(file_), LOCK_EX | LOCK_NB));
         if (::linkat(AT_FDCWD, by_descriptor(::fileno(file_)).c_str(), AT_FDCWD, name.path().c_str(),
                      AT_SYMLINK_FOLLOW) != 0)
@@ -300,7 +302,7 @@ int PlacedFile::commit(int error) {
     if (std::rename(temporary_.path().c_str(), place_.c_str()) != 0) return errno;
     temporary_.release();
     if (how_.synced) {
-        // Some network file systems cannot sync a folder, and need not.
+        // Some network file systems cannot sync a folder, and do not need it.
         const int folder =
             ::open(place_.has_parent_path() ? place_.parent_path().c_str() : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (folder >= 0) {
@@ -366,7 +368,7 @@ Status PlacedFolder::commit(const std::string& last, const std::function<bool(co
     const auto failed = [&](int error) {
         return Error{Errc::unreadable, fmt::format("cannot write {}: {}", place_.string(), reason(error))};
     };
-    // Only what is empty, or not there, is replaced so.
+    // Only an empty or absent folder is replaced this way.
     const fs::path temporary = temporary_.path();
     if (std::rename(temporary.c_str(), place_.c_str()) == 0) {
         temporary_.release();
@@ -380,7 +382,7 @@ Status PlacedFolder::commit(const std::string& last, const std::function<bool(co
         (of_earlier(entry.path().filename()) ? earlier.push_back(entry.path().filename())
                                              : static_cast<void>(of_others = true));
     if (error) return failed(error.value());
-    // What the folder's temporary name then holds is the earlier one, which goes with this object.
+    // The temporary name then refers to the earlier folder, which is removed with this object.
     if (!of_others && ::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, place_.c_str(), RENAME_EXCHANGE) == 0)
         return Nothing{};
     for (const fs::directory_entry& entry : fs::directory_iterator(temporary, error))

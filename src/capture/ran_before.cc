@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view ran_before_word = "waymark-before";
 constexpr std::string_view last_line = "end";
 
-/// Decimal, or hexadecimal after 0x.
+/// Parses a number, decimal or hexadecimal after 0x.
 std::optional<std::uint64_t> before_number(std::string_view digits) {
     const bool hexadecimal = digits.starts_with("0x");
     if (hexadecimal) digits.remove_prefix(2);
@@ -29,7 +29,7 @@ std::optional<std::uint64_t> before_number(std::string_view digits) {
     return value;
 }
 
-/// The words of a line; more than it may have are refused by their number.
+/// The words of a line; a line with too many words is refused by its count.
 struct BeforeWords {
     explicit BeforeWords(std::string_view line) {
         while (!line.empty()) {
@@ -43,7 +43,7 @@ struct BeforeWords {
     std::size_t count = 0;
 };
 
-/// Empty, or what is wrong with a line after the first.
+/// Reads a line after the first. Returns what is wrong with it, or an empty text.
 std::string_view read_line(const BeforeWords& words, bool& counted, RanBefore& out) {
     const auto& [kind, first, second] = words.word;
     if (kind == "instructions") {
@@ -156,7 +156,7 @@ std::optional<RanBefore> read_ran_before(const std::filesystem::path& folder, co
 }
 
 std::optional<RanBefore> ran_before(const Capture& snapshot) {
-    // Another capture may lie in the same folder.
+    // The same folder may contain another capture.
     const std::filesystem::path folder = snapshot.path.parent_path();
     if (snapshot.path != snapshot_file(folder)) return std::nullopt;
     const std::vector<Buffer>& buffers = snapshot.buffers;

@@ -33,19 +33,19 @@ struct CloseArchive {
 };
 using Archive = std::unique_ptr<std::remove_pointer_t<unzFile>, CloseArchive>;
 
-/// What `metadata` says of the samples.
+/// The description of the samples in `metadata`.
 struct Metadata {
-    std::string file{};  ///< `logic-1`; empty: there are none
+    std::string file{};  ///< such as `logic-1`; empty if there are no samples
     unsigned unit_bytes = 1;
     double sample_rate = 0;
-    std::map<unsigned, std::string> names{};  ///< of channels, by bit
+    std::map<unsigned, std::string> names{};  ///< names of channels, by bit
 };
 
 Error damaged_session(const fs::path& path, std::string_view what) {
     return {Errc::unreadable, fmt::format("{}: {}; copy the session again, or save it anew", path.string(), what)};
 }
 
-/// `24 MHz`, `500 kHz`, `12500000`; 0: no rate.
+/// Parses a sample rate: `24 MHz`, `500 kHz`, `12500000`. Returns 0 if the text is not a rate.
 double rate_of(std::string_view text) {
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -62,7 +62,7 @@ unsigned number_of(std::string_view text) {
     return value;
 }
 
-/// Of the first device that has logic samples.
+/// Reads the description of the first device that has logic samples.
 Metadata parse_metadata(std::string_view text) {
     Metadata out;
     while (!text.empty()) {
@@ -85,7 +85,7 @@ Metadata parse_metadata(std::string_view text) {
     return out;
 }
 
-/// The whole of a small file in the archive; nothing: there is none.
+/// The contents of a small file in the archive; nullopt if there is no such file.
 std::optional<std::string> small_file(const Archive& zip, const char* name) {
     constexpr int with_case = 1;
     if (unzLocateFile(zip.get(), name, with_case) != UNZ_OK || unzOpenCurrentFile(zip.get()) != UNZ_OK)
@@ -102,7 +102,7 @@ std::optional<std::string> small_file(const Archive& zip, const char* name) {
 /// The samples of a session, from the first to the last.
 class Samples {
 public:
-    /// Nothing: the file is no session.
+    /// nullopt if the file is not a session.
     static Result<std::optional<Samples>> open(const fs::path& path) {
         Archive zip(unzOpen64(path.c_str()));
         if (zip == nullptr) return std::optional<Samples>();
@@ -125,12 +125,12 @@ public:
 
     [[nodiscard]] const Metadata& metadata() const { return metadata_; }
     [[nodiscard]] const fs::path& path() const { return path_; }
-    /// Bytes of the archive that were read.
+    /// Number of bytes of the archive that were read.
     [[nodiscard]] std::uint64_t taken() const { return taken_; }
-    /// Samples that were given.
+    /// Number of samples that were delivered.
     [[nodiscard]] std::uint64_t given() const { return run_.end; }
 
-    /// The next run; false: there is none. Errors: `unreadable`.
+    /// Gets the next run; false if there is none. Errors: `unreadable`.
     Result<bool> next(SampleRun& run) {
         while (true) {
             if (at_ == have_) {
@@ -141,7 +141,7 @@ public:
             const std::size_t same = same_samples();
             at_ += same * metadata_.unit_bytes;
             run_.end += same;
-            if (at_ == have_) continue;  // it may go on
+            if (at_ == have_) continue;  // the run may continue
             run = run_;
             run_ = {0, run_.end, run_.end};
             return true;
@@ -163,7 +163,7 @@ private:
         for (unsigned n = 0; n < metadata_.unit_bytes; ++n) out |= std::uint64_t{buffer_[at + n]} << 8 * n;
         return out;
     }
-    /// Samples from `at_` on that are as the run is.
+    /// Number of samples from `at_` on that are equal to the run's.
     [[nodiscard]] std::size_t same_samples() const {
         const std::uint8_t* const first = buffer_.data() + at_;
         const std::uint8_t* const end = buffer_.data() + have_;
@@ -176,7 +176,7 @@ private:
         while (at_ + n * metadata_.unit_bytes < have_ && load(at_ + n * metadata_.unit_bytes) == run_.value) ++n;
         return n;
     }
-    /// Reads on, in the next part where one ends. False: there are no more.
+    /// Reads more samples, from the next part when one ends. False if there are no more.
     Result<bool> refill() {
         at_ = have_ = 0;
         while (have_ < buffer_.size()) {
@@ -190,11 +190,11 @@ private:
             if (got == 0) {
                 open_ = false;
                 taken_ += part_bytes_;
-                // Of samples that end too early the checksum is not looked at.
+                // If samples end too early, their checksum is not checked.
                 const bool whole = unztell64(zip_.get()) == part_samples_bytes_;
                 if (unzCloseCurrentFile(zip_.get()) == UNZ_CRCERROR || !whole)
                     return damaged_session(path_, fmt::format("the samples in {} are damaged", part_name_));
-                if (part_ == 0) break;  // a file without parts
+                if (part_ == 0) break;  // a session whose samples are not split into parts
             }
             have_ += static_cast<std::size_t>(got);
         }
@@ -220,13 +220,13 @@ private:
     std::vector<std::uint8_t> buffer_;
     std::size_t at_ = 0, have_ = 0;
     SampleRun run_{};
-    unsigned part_ = 0;  // of the samples; 0: they have none, or none was opened
+    unsigned part_ = 0;  // number of the open part; 0: samples are not split, or no part is open
     std::string part_name_{};
     std::uint64_t part_bytes_ = 0, part_samples_bytes_ = 0, taken_ = 0;
     bool open_ = false;
 };
 
-// ---- which channels carry trace
+// ---- channels that carry trace
 
 std::string channel_name(const Metadata& metadata, unsigned channel) {
     const auto found = metadata.names.find(channel);
@@ -240,7 +240,8 @@ std::string lower(std::string_view text) {
     return out;
 }
 
-/// The clock of a trace port and its data lines from the lowest on, by their names; no data lines: there is no port.
+/// The channels named as the clock of a trace port and as its data lines, from the lowest on. Without data lines there
+/// is no port.
 std::pair<unsigned, std::vector<unsigned>> named_port(const Metadata& metadata) {
     std::optional<unsigned> clock;
     std::map<unsigned, unsigned> data;  // by number
@@ -262,16 +263,17 @@ std::pair<unsigned, std::vector<unsigned>> named_port(const Metadata& metadata) 
     return {clock.value_or(0), lines};
 }
 
-/// The beginning of a session, as far as it was looked at.
+/// The examined beginning of a session.
 struct Beginning {
-    std::vector<SampleRun> runs{};                      ///< at edges of the port's clock
-    std::vector<std::vector<std::uint64_t>> changes{};  ///< by channel, from the first fall on
+    std::vector<SampleRun> runs{};  ///< runs at edges of the port's clock
+    std::vector<std::vector<std::uint64_t>>
+        changes{};  ///< by channel: the samples at which it changes, from the first falling edge on
 };
 
-constexpr std::size_t most_changes = 50'000;  // of a channel that are looked at
+constexpr std::size_t most_changes = 50'000;  // changes of a channel that are examined
 constexpr std::size_t most_clock_edges = 1 << 18;
 
-/// Full syncs of a formatter (docs/spec/pft.md, 6.3) among the bytes.
+/// Counts full syncs of a formatter (docs/spec/pft.md, 6.3) among the bytes.
 std::uint64_t full_syncs(Bytes bytes) {
     constexpr std::array<std::uint8_t, 4> sync{0xff, 0xff, 0xff, 0x7f};
     std::uint64_t out = 0;
@@ -280,7 +282,7 @@ std::uint64_t full_syncs(Bytes bytes) {
     return out;
 }
 
-/// The port, with the width and the first bit that give most syncs. Nothing: no syncs come.
+/// Finds the trace port: the width and first bit that give the most syncs. nullopt if there are no syncs.
 std::optional<LogicWiring> port_in(const Beginning& beginning, unsigned clock, const std::vector<unsigned>& lines) {
     constexpr std::uint64_t least_syncs = 2;
     std::optional<LogicWiring> best;
@@ -301,7 +303,7 @@ std::optional<LogicWiring> port_in(const Beginning& beginning, unsigned clock, c
     return best;
 }
 
-/// The line with characters: one that is called SWO or TDO, or else the one with most of them.
+/// Finds the line with characters: one that is called SWO or TDO, or else the line with the most characters.
 std::optional<LogicWiring> uart_in(const Beginning& beginning, const Metadata& metadata) {
     std::optional<LogicWiring> best;
     std::vector<std::string> all;
@@ -358,10 +360,10 @@ Error no_wiring(const Samples& samples, const Beginning& beginning) {
                     still.empty() || moving.empty() ? "" : fmt::format("; that do not: {}", fmt::join(still, ", ")))};
 }
 
-/// Looks at a session until it is known how it carries bytes.
+/// Examines a session until it is known how it carries bytes.
 Result<LogicWiring> find_wiring(Samples& samples) {
     constexpr std::uint64_t most_samples = std::uint64_t{1} << 28;
-    constexpr std::uint64_t step = std::uint64_t{1} << 24;  // samples after which what is there is tried
+    constexpr std::uint64_t step = std::uint64_t{1} << 24;  // number of samples after which detection is tried again
     const auto [clock, lines] = named_port(samples.metadata());
     Beginning beginning;
     beginning.changes.resize(std::size_t{8} * samples.metadata().unit_bytes);
@@ -392,7 +394,7 @@ Result<LogicWiring> find_wiring(Samples& samples) {
     return no_wiring(samples, beginning);
 }
 
-/// The bytes that the lines carry.
+/// The bytes that the lines of a session carry.
 class LogicStream final : public ByteStream, public PackedStream {
 public:
     LogicStream(Samples samples, const LogicWiring& wiring)

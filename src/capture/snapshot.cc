@@ -18,10 +18,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// No real system comes near; a hostile snapshot.ini cannot keep the reader busy for hours.
+// Far more than any real system has; the limit keeps a hostile snapshot.ini from occupying the reader for hours.
 constexpr std::size_t max_devices = 4096;
 
-/// snapshot.ini, and through it the other ini files.
+/// Reads snapshot.ini, and through it the other ini files.
 class SnapshotReader : SnapshotIni {
 public:
     SnapshotReader(SnapshotParts& parts, const Ini& ini) : SnapshotIni(parts, ini) {}
@@ -143,7 +143,7 @@ void SnapshotReader::read_clusters() {
     }
 }
 
-/// Everything but what capture and sinks are for alone; `parts.capture` lacks its problems yet.
+/// Reads everything that captures and sinks share; `parts.capture` does not have its problems yet.
 Status read_parts(SnapshotParts& parts, const fs::path& path, const FileAccess& files) {
     Capture& capture = parts.capture;
     capture.path = path;
@@ -165,7 +165,7 @@ Status read_parts(SnapshotParts& parts, const fs::path& path, const FileAccess& 
     return Nothing{};
 }
 
-/// The file of a snapshot that is named by it or by its folder.
+/// The snapshot.ini that a path names directly or by its folder.
 Result<fs::path> file_of(const fs::path& path) {
     std::error_code ignored;
     if (!fs::is_directory(path, ignored)) return path;
@@ -190,9 +190,9 @@ Result<Capture> read_snapshot(const fs::path& path, const FileAccess& files) {
     for (const Buffer& buffer : capture.buffers)
         for (std::string& sentence : missing_parts(buffer))
             capture.problems.push_back({parts.folder, 0, std::move(sentence), {}, Problem::Kind::part});
-    // Not named by snapshot.ini, so that other readers do not meet it.
+    // snapshot.ini does not name this file, so that other readers do not stumble over it.
     capture.modules = read_module_map(parts.folder, files, capture.problems);
-    // Callers read it again when they need it; errors in it are reported now.
+    // Callers read the file again when they need it. Reading it here reports its errors early.
     static_cast<void>(read_ran_before(parts.folder, files, capture.problems));
     if (capture.cores.empty() && capture.sources.empty() && capture.buffers.empty() && capture.dumps.empty()) {
         std::string first = "it names no device and no trace buffer";

@@ -94,7 +94,7 @@ std::string DeviceReader::device_class(const IniSection& device, const std::stri
         const std::vector<std::string_view> known{"core", "trace_source", "trace_sink", "memory_space"};
         std::string kind = text::lower(entry->value);
         if (std::find(known.begin(), known.end(), kind) != known.end()) return kind;
-        // Other classes are allowed and informative; one that looks like a slip of the pen is worth a word.
+        // Other classes are allowed and informative, but a likely typing error gets a message.
         const std::string suggestion = did_you_mean(kind, known);
         if (!suggestion.empty())
             problem(

@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 fs::path SnapshotIni::resolve(const IniEntry& entry, std::string_view written) {
     fs::path relative{std::string(written)};
-    // Captures saved on Windows.
+    // Captures saved on Windows have backslashes.
     if (written.find('\\') != written.npos && !parts_.files.size(parts_.folder / relative)) {
         std::string slashes(written);
         std::replace(slashes.begin(), slashes.end(), '\\', '/');
@@ -33,7 +33,7 @@ void SnapshotIni::unknown_sections(const std::vector<std::string_view>& known) {
         const bool is_known = std::any_of(
             known.begin(), known.end(), [&](std::string_view k) { return text::equal_ignoring_case(k, section.name); });
         if (is_known) continue;
-        // Further sections are allowed; one that looks like a slip of the pen is worth a word.
+        // Further sections are allowed, but a likely typing error gets a message.
         const std::string suggestion = did_you_mean(section.name, known);
         if (!suggestion.empty())
             problem(section.line, fmt::format("Section [{}] is unknown and was ignored.{}", section.name, suggestion));

@@ -1,5 +1,4 @@
-/// What the readers of a snapshot folder's ini files have in common: snapshot.cc, snapshot_device.cc,
-/// snapshot_trace.cc.
+/// Shared code of the readers of a snapshot folder's ini files: snapshot.cc, snapshot_device.cc, snapshot_trace.cc.
 #pragma once
 
 #include <cstddef>
@@ -19,18 +18,18 @@
 
 namespace waymark::capture {
 
-/// A snapshot while it is read.
+/// A snapshot that is being read.
 struct SnapshotParts {
     const FileAccess& files;
     std::filesystem::path folder;
     Capture capture{};
     ProblemList problems{};
     std::vector<SinkDevice> sinks{};
-    std::set<std::string> devices{};                        ///< names of all, also of classes that are not kept
+    std::set<std::string> devices{};                        ///< names of all devices, even of classes that are not kept
     std::map<std::string, std::size_t> cores{}, sources{};  ///< by name
 };
 
-/// One ini file of a snapshot; what is wrong with it becomes a problem of the snapshot.
+/// One ini file of a snapshot; each error in it becomes a problem of the snapshot.
 class SnapshotIni {
 protected:
     /// Both are borrowed.
@@ -49,7 +48,7 @@ protected:
     void unknown_keys(const IniSection& section, const std::vector<std::string_view>& known, bool others_allowed);
     [[nodiscard]] std::optional<std::uint64_t> number(const IniSection& section, const IniEntry& entry,
                                                       std::string_view consequence);
-    /// The path of a file that the entry names.
+    /// The path of a file that an entry names.
     [[nodiscard]] std::filesystem::path resolve(const IniEntry& entry, std::string_view written);
 
     template <class T>
@@ -63,11 +62,11 @@ protected:
     const Ini& ini_;
 };
 
-/// Reads the ini file of a device, which has this key in the list of devices: adds it and its memory dumps to the
-/// parts.
+/// Reads the ini file of a device, which has this key in the list of devices, and adds the device and its memory dumps
+/// to the parts.
 void read_snapshot_device(SnapshotParts& parts, const Ini& ini, const std::string& key);
 
-/// Reads trace.ini: buffers, which source is in which, and which core each source traces.
+/// Reads trace.ini: buffers, the sources in each buffer, and the core that each source traces.
 void read_snapshot_trace(SnapshotParts& parts, const Ini& ini);
 
 }  // namespace waymark::capture

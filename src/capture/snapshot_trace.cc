@@ -1,4 +1,4 @@
-// trace.ini of a snapshot: buffers, which trace sources are in them, and which cores those trace.
+// trace.ini of a snapshot: buffers, the trace sources in them, and the cores that those trace.
 
 #include <fmt/format.h>
 
@@ -28,7 +28,7 @@ private:
     void read_source_buffer(const IniEntry& entry, std::set<std::string>& seen);
     void read_timestamp();
     void check_buffers();
-    /// A source by name or `@location`; a problem when there is none.
+    /// The source that is named, directly or as `@location`; reports a problem if there is none.
     [[nodiscard]] Source* source_named(const IniEntry& entry, std::string_view written);
     void check_buffer_file(const IniEntry& entry, const Buffer& buffer, const fs::path& file);
 };
@@ -154,7 +154,7 @@ void TraceReader::check_buffer_file(const IniEntry& entry, const Buffer& buffer,
             entry.line,
             fmt::format("'{}' of buffer '{}' is empty. Check that the trace was saved.", file.string(), buffer.name),
             file);
-    // Only parts together need be whole frames; of a compressed file the size says nothing.
+    // Only the parts together must consist of whole frames. The size of a compressed file proves nothing.
     const std::string extension = text::lower(file.extension().string());
     const bool compressed = extension == ".gz" || extension == ".zst";
     const bool single_file = entry.value.find(',') == std::string::npos;

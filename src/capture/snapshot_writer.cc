@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// `forbidden`: further characters that mean something in this place.
+/// `forbidden`: further characters that have a meaning in this place.
 Status check_text(std::string_view what, std::string_view text, std::string_view forbidden = {}) {
     WM_RETURN_IF_ERROR(check_value("a snapshot", what, text, forbidden));
     if (text::unquote(text) != text)
@@ -29,7 +29,7 @@ Status check_text(std::string_view what, std::string_view text, std::string_view
 
 Status check_name(std::string_view what, std::string_view name) {
     if (name.empty()) return Error{Errc::usage, fmt::format("{} has no name; give it one", what)};
-    // As a key it must not look like a section, a location or a stream, nor end early; in lists commas separate.
+    // A key must not look like a section, a location or a stream, nor end early; in lists, commas separate names.
     if (name.front() == '[' || name.front() == '@')
         return Error{Errc::usage,
                      fmt::format("{} '{}' cannot be written to a snapshot: a name begins with neither '[' nor "
@@ -142,7 +142,7 @@ Result<std::string> SnapshotWriter::relative(const fs::path& file, std::string_v
     std::error_code ignored;
     const fs::path from = fs::absolute(folder_, ignored).lexically_normal();
     const fs::path to = fs::absolute(file, ignored).lexically_normal();
-    // With a trailing slash `folder_` would count one more level.
+    // With a trailing slash `lexically_relative` would count one more level.
     std::string result = to.lexically_relative(from.has_filename() ? from : from.parent_path()).generic_string();
     WM_RETURN_IF_ERROR(check_text("file name", result, forbidden));
     return result;
@@ -192,7 +192,7 @@ Result<std::string> SnapshotWriter::device(std::string_view name, std::string_vi
     return text + values;
 }
 
-/// Keeps the file name a device came with, where that is one inside the folder that nothing else has.
+/// Keeps the file name that a device had, if it names a file inside the folder and is not used twice.
 Status SnapshotWriter::plan_device(const std::string& preferred, std::string fallback, std::string text) {
     const fs::path path(preferred);
     const bool plain = !preferred.empty() && path == path.filename() && path.extension() == ".ini" &&
@@ -250,7 +250,8 @@ Status SnapshotWriter::save(const std::string& name, const std::string& text) co
 
 Status SnapshotWriter::write() {
     WM_RETURN_IF_ERROR(check());
-    // Memory of every core comes first, so that a core's own is added later and wins where both say something.
+    // Memory of all cores comes first, so that a core's own memory is added later and wins where both define an
+    // address.
     WM_ASSIGN_OR_RETURN(const std::string shared, dumps({}));
     if (!shared.empty()) {
         std::string memory = "memory";

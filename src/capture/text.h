@@ -32,7 +32,7 @@ inline std::string_view trim(std::string_view text) {
     return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
-/// Without one pair of surrounding quotes, if there is one.
+/// Removes one pair of surrounding quotes, if there is one.
 inline std::string_view unquote(std::string_view text) {
     if (text.size() >= 2 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front())
         return trim(text.substr(1, text.size() - 2));
@@ -55,8 +55,8 @@ inline std::vector<std::string_view> split(std::string_view text, char separator
     return parts;
 }
 
-/// A number by C's rules: 0x hexadecimal, 0 octal, else decimal. Nothing when any other character is in it or it does
-/// not fit 64 bits.
+/// Parses a number by C's rules: 0x hexadecimal, 0 octal, else decimal. nullopt if it contains any other character or
+/// does not fit 64 bits.
 inline std::optional<std::uint64_t> number(std::string_view text) {
     int base = 10;
     if (text.size() > 2 && text[0] == '0' && lower(text[1]) == 'x') {

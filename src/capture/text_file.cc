@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 class Descriptor {
 public:
-    /// Without waiting: a named pipe that nobody writes to must not keep us.
+    /// Opens without blocking: a named pipe without a writer would block otherwise.
     explicit Descriptor(const fs::path& path)
         : file_(path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
     Descriptor(const Descriptor&) = delete;
@@ -55,7 +55,7 @@ Result<std::string> read_text_file(const fs::path& path, std::size_t most_bytes)
     constexpr std::size_t piece = 1 << 16;
     for (;;) {
         const std::size_t have = out.size();
-        // One byte more than is allowed shows that there is more.
+        // One byte more than allowed shows that the file is too long.
         const std::size_t room = std::min(piece, most_bytes + 1 - have);
         out.resize(have + room);
         const ssize_t count = ::read(file.get(), out.data() + have, room);

@@ -22,7 +22,7 @@ namespace waymark::doctor {
 
 namespace {
 
-/// What the bytes of a file without frames are; null: nothing that is known.
+/// The protocol of the bytes in a file without frames; null if none is recognised.
 const pipeline::Protocol* protocol_in(std::vector<std::uint8_t> head) {
     const coresight::FramingGuess guess = coresight::guess_framing(head);
     if (guess.kind != coresight::BufferKind::raw && guess.confidence != coresight::Confidence::low) return nullptr;
@@ -45,7 +45,7 @@ Result<capture::Buffer::Format> given_format(const CaptureInput& options, const 
     if (options.capture == "-") return capture::Buffer::Format::source_data;
     WM_ASSIGN_OR_RETURN(const auto head, file_head(options.capture));
     const coresight::FramingGuess guess = coresight::guess_framing(head);
-    // A few bytes may look like frames by chance, and hardly like trace.
+    // A few bytes may look like frames by chance, but hardly like trace.
     const bool bare = guess.confidence == coresight::Confidence::low && protocol_in(head) != nullptr;
     const auto format = bare                                           ? capture::Buffer::Format::source_data
                         : guess.footers                                ? capture::Buffer::Format::dstream_coresight
@@ -62,7 +62,8 @@ Result<capture::Buffer::Format> given_format(const CaptureInput& options, const 
     return format;
 }
 
-/// Which sources have bytes in a bare file of frames. A few bytes without an A-sync are no source's: an ID was damaged.
+/// Counts the bytes of each source in a bare file of frames. An ID with a few bytes and no A-sync is ignored: it was
+/// damaged.
 class CountIds {
 public:
     void data(coresight::TraceId id, Bytes bytes, Offset) {
@@ -106,7 +107,7 @@ Result<std::vector<std::uint8_t>> ids_in(const std::string& path, capture::Buffe
     std::vector<std::uint8_t> piece(1 << 20);
     for (;;) {
         const auto count = stream->read(piece);
-        if (!count || *count == 0) break;  // reading again for real will report the failure
+        if (!count || *count == 0) break;  // the actual reading will report the failure
         deformatter.feed(Bytes(piece).first(*count), handler);
     }
     deformatter.finish(handler);
@@ -149,7 +150,7 @@ Error what_it_takes(const CaptureInput& options) {
     if (protocol != nullptr)
         if (std::string how = protocol->how_to_read(shell_file(options.capture)); !how.empty())
             return {Errc::usage, std::move(how)};
-    // Where nothing is recognised, the first protocol serves as the example.
+    // If no protocol is recognised, the first one serves as example.
     std::string registers;
     const bool known = protocol != nullptr && !protocol->option_names().empty();
     const pipeline::Protocol* const of = known ? protocol : pipeline::protocols().front();
@@ -170,7 +171,7 @@ Error what_it_takes(const CaptureInput& options) {
 
 namespace {
 
-/// The unit has a register of this name.
+/// Whether the unit has a register with this name.
 bool has_register(const pipeline::Protocol& protocol, const std::string& name) {
     class Any final : public protocol::FieldVisitor {
     public:
@@ -248,7 +249,7 @@ Result<capture::Capture> bare_capture(const CaptureInput& options, const Note& n
     if (!ids.empty()) raw.registers.push_back(id_register(ids.front()));
     raw.source_name = ids.empty() ? "source" : fmt::format("source_{:02x}", ids.front());
     capture::Capture capture = capture::raw_capture(options.capture, raw);
-    // Those named are the ones asked for, not all there are.
+    // The user named only the wanted IDs; there may be others.
     capture.buffers.front().other_sources = !options.trace_ids.empty();
     for (std::size_t i = 1; i < ids.size(); ++i) {
         capture::Source another = capture.sources.front();

@@ -1,4 +1,4 @@
-// Buffers, and the sources in them.
+// Examines buffers, and the sources in them.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -101,7 +101,7 @@ void Buffers::look_at(const Buffer& buffer) {
     samples_.push_back(std::move(*sample));
 }
 
-/// A logic analyser's samples were read as the bytes that a pin or port carried.
+/// Reports that samples of a logic analyser were read as the bytes of a pin or port.
 void Buffers::report_wiring(const Buffer& buffer) {
     if (buffer.container != nullptr || buffer.files.size() != 1 || buffer.files.front() == "-") return;
     const auto found = capture::logic_wiring(buffer.files.front());
@@ -140,7 +140,7 @@ void Buffers::report_wiring(const Buffer& buffer) {
                      "their bytes are left out; sample at least three times a bit"});
 }
 
-/// True: it holds no trace. A text of digits is replaced by the bytes that they stand for.
+/// Returns true if the buffer contains no trace. A text of digits is replaced by the bytes that the digits stand for.
 bool Buffers::look_beyond(const Buffer& buffer, BufferSample& sample, ExaminedBuffer& out) {
     std::vector<DecodedText> readings;
     if (sample.whole() && sample.pieces.size() == 1) readings = decode_text(sample.pieces.front().bytes);
@@ -194,7 +194,7 @@ bool Buffers::look_beyond(const Buffer& buffer, BufferSample& sample, ExaminedBu
     return true;
 }
 
-/// The payload takes the place of the frames that a probe put it in.
+/// Replaces the frames that a probe added by their payload.
 void Buffers::take_orbflow(const Buffer& buffer, coresight::Orbflow found, BufferSample& sample, ExaminedBuffer& out) {
     std::string tags;
     for (unsigned tag = 0; tag < found.bytes.size(); ++tag)
@@ -230,7 +230,7 @@ void Buffers::take_orbflow(const Buffer& buffer, coresight::Orbflow found, Buffe
     out.bytes = out.looked_at;
 }
 
-/// As the bytes are, or with their words turned round where only that gives anything.
+/// Examines the bytes as they are, or with reversed words if only those give trace.
 Taken Buffers::choose_reading(const Buffer& buffer, BufferSample& sample, ExaminedBuffer& out) {
     const FramingChoice choice(examination_);
     const ExaminedBuffer before = out;
@@ -290,7 +290,7 @@ void Buffers::report_frames(const Buffer& buffer, ExaminedBuffer& out, const Tak
 
 void Buffers::report_frame_damage(pipeline::Damage damage, const ExaminedBuffer& buffer) {
     using Kind = pipeline::Damage::Kind;
-    // A stream with syncs ends anywhere, and so does one whose first frame is not all there.
+    // A stream with syncs may end anywhere, also one whose first frame is incomplete.
     const bool cut =
         damage.kind == Kind::partial_frame && buffer.format == Buffer::Format::coresight && buffer.skipped == 0;
     report_.cut |= cut;
@@ -365,13 +365,14 @@ void Buffers::find_sources(const Buffer& buffer, const ExaminedBuffer& out, cons
     }
 }
 
-/// A source whose description lacks its trace ID: which IDs of the buffer may be its.
+/// For a source whose description lacks its trace ID: reports which IDs of the buffer may belong to it.
 void Buffers::report_no_id(const Buffer& buffer, const pipeline::Source& source) {
-    const auto* const protocol = source.protocol;  // null of other units: then the bytes that are of no protocol
+    const auto* const protocol =
+        source.protocol;  // null for units of another kind: then IDs whose bytes match no protocol are candidates
     std::vector<std::string> ids;
     std::string setting;
     std::uint64_t bytes = 0;
-    // Messages may be too few to be recognised.
+    // There may be too few messages to recognise the protocol.
     const bool messages = protocol != nullptr && !protocol->decodes_flow();
     for (const ExaminedSource& other : report_.sources)
         if (other.buffer == buffer.name && !other.described &&
@@ -401,7 +402,7 @@ void Buffers::report_no_id(const Buffer& buffer, const pipeline::Source& source)
 }
 
 void Buffers::report_absent(const Buffer& buffer, const pipeline::Source& source) {
-    // A stranger that speaks the same protocol is likely to be it.
+    // An undescribed source with the same protocol is the likely one.
     const ExaminedSource* likely = nullptr;
     for (const ExaminedSource& other : report_.sources)
         if (other.buffer == buffer.name && !other.described && other.identity.protocol != nullptr &&

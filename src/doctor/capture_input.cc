@@ -29,7 +29,7 @@ namespace perf = capture::perf;
 
 namespace {
 
-/// Whether branch stacks come from x86-64, by the machine of the programs. Nothing: no program is found.
+/// Whether branch stacks come from x86-64, according to the programs. nullopt if no program is found.
 std::optional<bool> runs_x86_64(const CaptureInput& options, const perf::PerfData& data) {
     std::vector<fs::path> files;
     for (const std::string& text : options.images)
@@ -44,8 +44,8 @@ std::optional<bool> runs_x86_64(const CaptureInput& options, const perf::PerfDat
     return std::nullopt;
 }
 
-/// What the addresses of branches in text show: A64 instructions lie at multiples of 4, x86-64 instructions anywhere.
-/// Nothing: too few addresses.
+/// Infers the architecture from the addresses of branches in text: A64 instructions lie at multiples of 4, x86-64
+/// instructions at any address. nullopt if there are too few addresses.
 std::optional<bool> addresses_are_x86_64(const perf::PerfData& data) {
     constexpr std::size_t enough = 16;
     std::set<std::uint64_t> seen;
@@ -100,7 +100,7 @@ Result<capture::Capture> open_file(const CaptureInput& options, perf::Progress* 
     return bare_capture(options, note);
 }
 
-/// A folder that is no capture: names the captures in it that may be meant.
+/// The error for a folder that is not a capture: names the captures in it.
 Error no_capture(const fs::path& folder) {
     std::string inside;
     std::error_code error;
@@ -137,7 +137,7 @@ std::vector<protocol::RegisterOption> register_options() {
     std::vector<protocol::RegisterOption> out;
     for (const pipeline::Protocol* protocol : pipeline::protocols())
         for (const protocol::RegisterOption& option : protocol->register_options())
-            // Macrocells of two protocols may have a register of one name.
+            // Units of two protocols may have a register with the same name.
             if (std::none_of(out.begin(), out.end(), [&](const auto& o) { return o.option == option.option; }))
                 out.push_back(option);
     return out;
@@ -213,7 +213,7 @@ std::optional<Error> trace_taken_out(const open::Container& container) {
         auto capture = perf::branch_stack_capture(path, file.file, std::move(*data));
         return capture ? std::nullopt : std::optional(std::move(capture.error()));
     }
-    // There is trace, and nothing that describes it.
+    // There is trace, but no description for it.
     if (!data->chunks.empty()) {
         auto capture = perf::cs_etm_capture(path, file.file, std::move(*data));
         return capture ? std::nullopt : std::optional(std::move(capture.error()));

@@ -1,4 +1,4 @@
-// Captures that say themselves what they are: folders of a DPU, perf.data files.
+// Examines captures that describe themselves: folders of a DPU, perf.data files.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -48,7 +48,7 @@ void sort_and_conclude(ExaminationReport& report, std::uint64_t examined, std::s
                         : fmt::format("Nothing is wrong with this capture: {} {}.", grouped(examined), what);
 }
 
-/// Where the first of each trouble is.
+/// Finds the first place of each kind of problem.
 class FirstTrouble final : public dpu::ElementSink {
 public:
     void consume(const dpu::Batch& batch) override {
@@ -63,7 +63,7 @@ public:
     std::optional<Offset> gap, cut, lost;
 };
 
-/// The findings of one buffer.
+/// Collects the findings of one buffer.
 class Findings {
 public:
     Findings(ExaminationReport& report, std::string buffer) : report_(report), buffer_(std::move(buffer)) {}
@@ -85,7 +85,7 @@ private:
     std::string buffer_;
 };
 
-/// What doctor adds to a finding of the trace (analysis/dpu_findings.h).
+/// The texts that doctor adds to a finding of the trace (analysis/dpu_findings.h).
 struct DpuWords {
     analysis::DpuFinding::Kind kind;
     Severity severity;
@@ -130,7 +130,7 @@ constexpr std::array dpu_words = [] {
     };
 }();
 
-/// What a decode of the buffer shows. `bytes`: of its file.
+/// Adds the findings from decoding the buffer. `bytes`: the contents of its file.
 void add_dpu_findings(Findings& to, std::vector<analysis::DpuFinding> findings, const pipeline::DpuTrace& trace,
                       std::size_t bytes, const FirstTrouble& first) {
     using Kind = analysis::DpuFinding::Kind;
@@ -156,7 +156,7 @@ void add_dpu_findings(Findings& to, std::vector<analysis::DpuFinding> findings, 
     }
 }
 
-/// Do the entries add up to what the counters say of themselves?
+/// Reports whether the entries add up to the counters' own values.
 void add_dpu_sums(Findings& to, const analysis::DpuCosts& costs) {
     analysis::DpuCounts rows{};
     for (const auto& [owner, task] : costs.tasks()) analysis::add(rows, task.sum);
@@ -171,7 +171,7 @@ void add_dpu_sums(Findings& to, const analysis::DpuCosts& costs) {
                    "waymark packets shows the entries");
 }
 
-/// One sample of each mapping, and how many there are.
+/// Collects one sample of each mapping, and counts the samples.
 class SampledMappings final : public analysis::SampleSink {
 public:
     struct Mapping {
@@ -194,7 +194,7 @@ public:
     std::map<std::uint32_t, Mapping> mappings;
 };
 
-/// Programs that were sampled and are not on this machine.
+/// Reports programs that were sampled but do not exist on this machine.
 void add_missing_programs(Findings& to, const analysis::SampleCapture& capture, const SampledMappings& sampled,
                           std::uint64_t all) {
     analysis::Program program(capture, {});
@@ -219,7 +219,7 @@ void add_missing_programs(Findings& to, const analysis::SampleCapture& capture, 
            "give copies of the recorded machine's files with --symfs DIR, of its /proc/kallsyms with --kallsyms");
 }
 
-/// How the samples were taken, and what of them is missing.
+/// Reports how the samples were taken, and which are missing.
 void add_sampling(Findings& to, const analysis::SampleCapture& capture, const analysis::Quality& q) {
     if (q.truncated.stretches + q.partial.stretches != 0)
         to.add(Severity::warning, "overflow", {},
@@ -279,7 +279,8 @@ Result<ExaminationReport> examine_dpu(const std::filesystem::path& folder) {
     ExaminationReport report;
     Findings to(report, capture.buffer.string());
     for (const capture::Problem& problem : capture.problems) {
-        if (problem.lacks == capture.buffer && !problem.lacks.empty()) continue;  // reported below, with what it costs
+        if (problem.lacks == capture.buffer && !problem.lacks.empty())
+            continue;  // reported below, with its consequences
         to.add(Severity::warning, "description", {}, capture::to_string(problem), "a complete dpu.ini",
                "the description does not contain it", "add the value to dpu.ini, if you know it");
     }
@@ -353,7 +354,7 @@ Result<ExaminationReport> examine_dpu(const std::filesystem::path& folder) {
 Result<ExaminationReport> examine_perf(const open::Container& container) {
     const std::filesystem::path file = container.path;
     WM_ASSIGN_OR_RETURN(const analysis::SampleCapture capture, open::open_samples(container));
-    // Trace of CoreSight units, but that it was taken out.
+    // The file had trace of CoreSight units, but the trace was removed.
     if (const auto found = capture::perf::without_cs_trace(*capture.data); !found.empty()) {
         ExaminationReport report;
         for (const capture::Peculiarity& p : found) report.findings.push_back(finding_of(p));

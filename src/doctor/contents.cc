@@ -55,7 +55,7 @@ bool holds(Bytes bytes, std::size_t at, std::string_view what) {
                       [](char c, std::uint8_t b) { return static_cast<std::uint8_t>(c) == b; });
 }
 
-/// The shortest period of all bytes, up to 16; 0: none. Entries of a unit that are all alike are longer.
+/// The shortest period of all bytes, up to 16; 0 if there is none. Equal entries of a unit have a longer period.
 std::size_t period_of(const BufferSample& sample) {
     constexpr std::size_t longest = 16;
     for (std::size_t period = 1; period <= longest; ++period) {
@@ -69,11 +69,12 @@ std::size_t period_of(const BufferSample& sample) {
     return 0;
 }
 
-/// Only syncs of a trace port: FF FF FF 7F between frames, FF 7F within one (docs/spec/pft.md, 6.3).
+/// Whether the bytes are only syncs of a trace port: FF FF FF 7F between frames, FF 7F within one (docs/spec/pft.md,
+/// 6.3).
 bool is_idle_port(const BufferSample& sample) {
     return std::all_of(sample.pieces.begin(), sample.pieces.end(), [](const Piece& piece) {
         const auto& b = piece.bytes;
-        // A piece may begin amid a sync.
+        // A piece may begin in the middle of a sync.
         std::size_t at = 0;
         while (at < b.size() && at < 3 && b[at] == 0xff) ++at;
         std::uint64_t syncs = 0;
@@ -104,29 +105,29 @@ unsigned digit(char c) {
     return static_cast<unsigned>((c | 0x20) - 'a') + 10;
 }
 
-/// A number of a line, by its digits.
+/// A number in a line, with its digits.
 struct Number {
     std::string_view digits;
-    bool prefixed = false;  ///< 0x stands before it
+    bool prefixed = false;  ///< has the prefix 0x
 };
 
 /// The numbers in a text, each with its digits.
 struct Numbers {
     std::vector<std::string_view> tokens;
-    std::uint64_t strange = 0;   ///< what is neither number nor punctuation
-    std::uint64_t prefixed = 0;  ///< numbers with 0x before them, as debuggers print words, without repeated ones
-    std::uint64_t repeated = 0;  ///< numbers that stand for equal ones before them
-    std::string words{};         ///< what else was on the line before
+    std::uint64_t strange = 0;   ///< count of characters that are neither number nor punctuation
+    std::uint64_t prefixed = 0;  ///< count of distinct numbers with the prefix 0x, as debuggers print words
+    std::uint64_t repeated = 0;  ///< count of repetitions of equal numbers
+    std::string words{};         ///< other words at the beginning of the line
     bool dumped = false;         ///< lines begin with an address and a colon, without 0x: xxd
 };
 
-/// What somebody typed, and not what a debugger answered.
+/// Whether the line is input to a debugger, not its output.
 bool is_prompt(std::string_view line) {
     constexpr std::array prompts{"(gdb)"sv, "(lldb)"sv, ">"sv, "pyocd>"sv, "J-Link>"sv, "$ "sv, "# "sv};
     return std::any_of(prompts.begin(), prompts.end(), [&](std::string_view p) { return line.starts_with(p); });
 }
 
-/// A line without comment, address and the column of characters.
+/// Removes comment, address and the column of characters from a line.
 std::string_view numbers_of_line(std::string_view line, Numbers& out) {
     if (is_prompt(line)) return {};
     for (const std::string_view comment : {"//"sv, "#"sv, "--"sv}) line = line.substr(0, line.find(comment));
@@ -145,8 +146,8 @@ std::string_view numbers_of_line(std::string_view line, Numbers& out) {
     return line;
 }
 
-/// gdb prints `0x0 <repeats 14 times>` for 14 equal numbers; `rest` begins behind `repeats`. How many it adds to the
-/// row: none if `most` numbers would not be enough.
+/// Handles `0x0 <repeats 14 times>`, which gdb prints for 14 equal numbers; `rest` begins after `repeats`. Returns how
+/// many numbers it adds to the row: 0 if they would exceed `most`.
 std::size_t repeat(std::vector<Number>& row, std::string_view& rest, std::size_t most) {
     const auto end = std::min(rest.find('>'), rest.size());
     const std::string_view times = rest.substr(std::min(rest.find_first_not_of(' '), end), end);
@@ -175,15 +176,17 @@ void add_line(std::string_view line, Numbers& out) {
             token.remove_prefix(2);
             ++prefixed;
         } else if (token == "repeats" && !row.empty()) {
-            constexpr std::size_t most_repeated = 1U << 20;  // of all numbers in the text
+            constexpr std::size_t most_repeated = 1U << 20;  // limit for all numbers in the text
             const std::size_t added =
                 repeat(row, line, most_repeated - std::min(out.repeated + repeated, most_repeated));
             repeated += added;
-            if (added == 0) out.strange += std::uint64_t{1} << 32;  // without them, the others would lie elsewhere
+            if (added == 0)
+                out.strange += std::uint64_t{1}
+                               << 32;  // without these, the numbers that follow would be at other offsets
             continue;
         } else if (token[0] == '$' ||
                    std::none_of(token.begin(), token.end(), [](unsigned char c) { return std::isalnum(c) != 0; })) {
-            continue;  // a value's name in gdb, an arrow, the dots at the end of a list
+            continue;  // a value's name in gdb, an arrow, or the dots at the end of a list
         } else if (token.starts_with("0b")) {
             token.remove_prefix(2);
         }
@@ -194,27 +197,28 @@ void add_line(std::string_view line, Numbers& out) {
             row.push_back({token, hexadecimal});
         }
     }
-    // Among numbers with 0x the others count lines, and words that stand in each line are heads: source, destination.
+    // Among numbers with 0x, numbers without it are line numbers; words that occur in each line are headings: source,
+    // destination.
     const bool listing = prefixed != 0 && prefixed * 2 >= row.size() - repeated;
     if (listing) std::erase_if(row, [](const Number& n) { return !n.prefixed; });
     if (!listing || words != out.words) out.strange += strange;
     if (listing) out.words = std::move(words);
     out.prefixed += prefixed;
     out.repeated += repeated;
-    // od and hexdump: an address without a colon, of another width than the numbers.
+    // od and hexdump print an address without a colon, with another width than the numbers.
     const auto width = [&](std::size_t i) { return row[i].digits.size(); };
     if (!listing && row.size() >= 2 && width(0) >= 6 && width(0) != width(1) &&
         std::all_of(row.begin() + 1, row.end(), [&](const Number& n) { return n.digits.size() == width(1); }))
         row.erase(row.begin());
     else if (row.size() == 1 && width(0) >= 6 && width(0) <= 8 && !out.tokens.empty() &&
              out.tokens.back().size() != width(0))
-        row.clear();  // od's last line: where it ended
+        row.clear();  // the last line of od is the end address
     for (const Number& number : row) out.tokens.push_back(number.digits);
 }
 
 Numbers numbers_in(std::string_view text) {
     Numbers out;
-    // A .coe file names its parts.
+    // A .coe file has labelled parts.
     if (const auto vector = text.find("memory_initialization_vector"); vector != text.npos)
         text = text.substr(std::min(text.find('=', vector), text.size() - 1) + 1);
     while (!text.empty()) {
@@ -225,7 +229,7 @@ Numbers numbers_in(std::string_view text) {
     return out;
 }
 
-/// The digits as bytes, in the order in which they stand.
+/// Converts the digits to bytes, in the order of the text.
 std::vector<std::uint8_t> bytes_of(const std::vector<std::string_view>& tokens, unsigned bits_a_digit) {
     std::vector<std::uint8_t> out;
     unsigned value = 0, bits = 0;
@@ -240,8 +244,8 @@ std::vector<std::uint8_t> bytes_of(const std::vector<std::string_view>& tokens, 
     return out;
 }
 
-/// The values as words of each size that holds `longest` digits, each in the order in which memory has them and in the
-/// other one. Numbers of at most two digits are likeliest bytes, others words of 32 bits.
+/// The values as words of each size that holds `longest` digits, in the byte order of memory and in the reverse order.
+/// Numbers of at most two digits are most likely bytes, others words of 32 bits.
 std::vector<DecodedText> values_in(const std::vector<std::string_view>& tokens, std::size_t longest) {
     constexpr const char* digits = "in hexadecimal digits, without leading zeros";
     std::vector<DecodedText> out;
@@ -272,7 +276,7 @@ std::vector<DecodedText> values_in(const std::vector<std::string_view>& tokens, 
 bool is_text(Bytes bytes) {
     constexpr std::size_t least = 8;
     if (bytes.size() < least) return false;
-    std::uint64_t beyond = 0;  // bytes of characters beyond ASCII, which UTF-8 writes as a first one and others
+    std::uint64_t beyond = 0;  // number of bytes outside of ASCII, which are valid as UTF-8 sequences
     unsigned others = 0;
     for (const std::uint8_t c : bytes) {
         if ((c & 0xc0U) == 0x80) {
@@ -315,7 +319,7 @@ std::vector<DecodedText> decode_text(Bytes text) {
         return values_in(numbers.tokens, longest);
     const std::size_t width = most->first;
     if (most->second * 8 < numbers.tokens.size() * 7) return {};
-    // Words of another width are stray text; a last one may be short.
+    // Words of another width are unrelated text; the last one may be shorter.
     std::vector<std::string_view> words;
     for (const std::string_view token : numbers.tokens)
         if (token.size() == width || (!words.empty() && token.size() % 2 == 0 && token.size() < width))

@@ -1,5 +1,5 @@
-/// What a buffer without trace holds instead: memory that nobody wrote, a trace port that was idle, text, another kind
-/// of file. Looked at before any protocol is: every protocol finds something in bytes that are all alike.
+/// Recognises buffers without trace: memory that nobody wrote, an idle trace port, text, another kind of file. This
+/// check comes before any protocol is tried: every protocol finds something in bytes that are all alike.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +14,25 @@ namespace waymark::doctor {
 
 /// Why there is no trace in a buffer.
 struct NoTrace {
-    std::string kind;  ///< of the finding: `erased`
+    std::string kind;  ///< kind of the finding, such as `erased`
     std::string found, cause, advice{};
 };
-/// Nothing: there may be some.
+/// nullopt: the buffer may contain trace.
 [[nodiscard]] std::optional<NoTrace> no_trace_in(const BufferSample& sample);
 
-/// The bytes that digits in a text stand for, in one of the ways to read them.
+/// The bytes that digits in a text stand for, in one possible reading.
 struct DecodedText {
-    std::string how;  ///< `words of 32 bits in hexadecimal digits, least significant byte first`
+    std::string how;  ///< description, such as `words of 32 bits in hexadecimal digits, least significant byte first`
     std::vector<std::uint8_t> bytes;
 };
-/// The ways to read a text of hexadecimal digits or bits, the likeliest first: what xxd, hexdump, od and debuggers
-/// print, .coe files and files for $readmemh. Empty: it is no such text.
+/// The possible readings of a text of hexadecimal digits or bits, the most likely first: output of xxd, hexdump, od and
+/// debuggers, .coe files and files for $readmemh. Empty if the text has another form.
 [[nodiscard]] std::vector<DecodedText> decode_text(Bytes text);
 
-/// Whether these are characters and no bytes of trace.
+/// Whether the bytes are text, not trace.
 [[nodiscard]] bool is_text(Bytes bytes);
 
-/// Reverses the bytes of each word; a last word that is not whole stays as it is.
+/// Reverses the bytes of each word; an incomplete last word is unchanged.
 void swap_words(std::vector<std::uint8_t>& bytes, std::size_t word_size);
 
 }  // namespace waymark::doctor

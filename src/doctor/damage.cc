@@ -1,4 +1,4 @@
-// Damage, as the pipeline finds it for all commands.
+// Reports damage that the pipeline finds, for all commands.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,13 +24,13 @@ void add_stray(std::vector<pipeline::Stray>& to, const pipeline::Stray& stray) {
 
 }  // namespace
 
-/// The buffer as it is to be decoded, with the sources that were recognised in it.
+/// A session that decodes the buffer with the sources that were recognised in it.
 pipeline::Session DamageOfBuffer::session_of(const ExaminedBuffer& buffer) const {
     pipeline::Session out;
     capture::Buffer& read = out.capture.buffers.emplace_back();
     read.name = buffer.name;
     read.format = buffer.format;
-    // Without a description nobody knows which IDs belong to sources.
+    // Without a description it is not known which IDs belong to sources.
     read.other_sources = !report_.labelled;
     for (const Buffer& b : session_.capture.buffers)
         if (report_.labelled && b.name == buffer.name) {
@@ -62,7 +62,7 @@ void DamageOfBuffer::look_for(const ExaminedBuffer& buffer, const BufferSample& 
     all.name = buffer.name;
     std::vector<Cut> cuts(report_.sources.size());
     for (const Piece& piece : sample.pieces) {
-        // Footers of a DSTREAM are found by their distance from where reading begins.
+        // Footers of a DSTREAM are found by their distance from the beginning of the data.
         constexpr std::uint64_t block_bytes = coresight::dstream_block_bytes;
         const std::uint64_t before = buffer.format == Buffer::Format::dstream_coresight
                                          ? (block_bytes - piece.first.value % block_bytes) % block_bytes
@@ -84,7 +84,7 @@ void DamageOfBuffer::look_for(const ExaminedBuffer& buffer, const BufferSample& 
             stray.first = base + stray.first.value;
             add_stray(all.strays, stray);
         }
-        // Where not all was looked at, a source may well go on.
+        // If only a part was examined, a source may continue.
         for (const pipeline::StreamReport& stream : report.streams)
             report_stream(buffer, stream, base, sample.whole(), cuts);
     }
@@ -100,7 +100,7 @@ void DamageOfBuffer::look_for(const ExaminedBuffer& buffer, const BufferSample& 
 }
 void DamageOfBuffer::report_damage(const pipeline::Damage& damage) {
     using Kind = pipeline::Damage::Kind;
-    if (damage.kind == Kind::undescribed_ids) return;  // below, with what each of them is
+    if (damage.kind == Kind::undescribed_ids) return;  // reported below, with the contents of each
     const std::string_view kind = damage.kind == Kind::reserved_ids  ? "reserved-id"
                                   : damage.kind == Kind::damaged_ids ? "damaged-id"
                                                                      : "stray-bytes";

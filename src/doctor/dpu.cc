@@ -49,7 +49,7 @@ std::uint64_t missing_bytes(const capture::DpuCapture& capture, const pipeline::
         if (!trace.ring_known || trace.vtb.tea < trace.vtb.tsa) return 0;
         lines = std::min((std::uint64_t{trace.vtb.tea} - trace.vtb.tsa) / dpu::line_bytes + 1, lines);
     }
-    // More than a file can be: the number is damaged.
+    // More than any file can contain: the number is damaged.
     if (lines > std::uint64_t{1} << 58) return 0;
     return lines * dpu::line_bytes - std::min<std::uint64_t>(lines * dpu::line_bytes, there);
 }
@@ -58,7 +58,7 @@ std::optional<dpu::TraceMode> mode_of(const pipeline::DpuTrace& trace) {
     const auto first = trace.periods.front().format.mode;
     for (const pipeline::DpuPeriod& period : trace.periods) {
         if (period.format.mode == first) continue;
-        // Where modes change, only what all of them record is known.
+        // If modes change, only what all of them record is known.
         const auto changes = [](std::optional<dpu::TraceMode> m) {
             return m == dpu::TraceMode::task || m == dpu::TraceMode::flow;
         };
@@ -80,7 +80,7 @@ std::string mode_text(const pipeline::DpuTrace& trace) {
 
 namespace {
 
-/// Every word is one that fills lines, or was never written.
+/// Whether every word is padding of a line, or was never written.
 bool only_padding(const pipeline::DpuTrace& trace, Bytes dump) {
     const dpu::TraceFormat& format = trace.periods.front().format;
     for (std::size_t at = 0; at + 4 <= dump.size(); at += 4) {
@@ -147,7 +147,7 @@ namespace {
 
 constexpr std::string_view same_ids_key = "pid_and_did", same_ids_value = "equal";
 
-/// No cycle is stalled or waited that was not counted (section 8).
+/// No more cycles can be stalled or waited than were counted (section 8).
 bool never_beyond_cycles(dpu::EventWire event) {
     using enum dpu::EventWire;
     switch (event) {
@@ -173,7 +173,7 @@ std::string selector_text(std::uint8_t selector) {
     }
 }
 
-/// The contexts that a qualifier lets by, in a few words; empty: all.
+/// The contexts that a qualifier selects, in a few words; empty: all.
 std::string qualifier_text(std::uint8_t qualifier, dpu::IdCompare compare, std::uint32_t rpid, std::uint32_t rdid) {
     std::string ids;
     if (compare == dpu::IdCompare::program || compare == dpu::IdCompare::both) ids += fmt::format("PID {}", rpid);
@@ -191,7 +191,7 @@ std::string qualifier_text(std::uint8_t qualifier, dpu::IdCompare compare, std::
     return {};
 }
 
-/// A number of cycles among the parameters.
+/// A parameter that is a number of cycles.
 std::optional<std::uint64_t> cycles_parameter(const capture::DpuCapture& capture, std::string_view key) {
     std::uint64_t value = 0;
     return wire::scan_number(parameter(capture, key), value) ? std::optional(value) : std::nullopt;
@@ -245,7 +245,7 @@ std::array<DpuCounter, dpu::counter_count> counters_of(const capture::DpuCapture
         }
         const bool one_shot = control.cmode != static_cast<std::uint8_t>(dpu::CounterMode::trace);
         if (one_shot) say("one-shot", "once down to zero, where it stops");
-        // A counter that no register enables, and that was not disabled at the stop either.
+        // The counter is not enabled by any register, and was not disabled when tracing stopped.
         const bool never = control.tenm == 0 && control.tdm != static_cast<std::uint8_t>(dpu::Selector::immediate) &&
                            sr && (*sr >> c & 1U) == 0;
         if (from.empty() && to.empty() && !one_shot && (partial || never))
@@ -278,7 +278,7 @@ analysis::DpuSetup setup_of(const capture::DpuCapture& capture, const pipeline::
     out.complete = trace.complete;
     out.initial_context = trace.periods.front().start.context;
     out.initial = trace.periods.front().start.counters;
-    // What was true when tracing began says nothing of where an overwritten buffer begins.
+    // The state when tracing began does not describe the beginning of an overwritten buffer.
     constexpr std::uint64_t whole = std::uint64_t{1} << 32;
     if (const auto order = dpu::reading_order(trace.vtb, whole); trace.ring_known && order && order->overwritten) {
         out.initial_context.reset();
@@ -351,7 +351,7 @@ analysis::DpuSaid said_of(const capture::DpuCapture& capture, const pipeline::Dp
     out.lost_unseen = decoded.totals.lost == 0 && (value_of(capture, "DP_MR").value_or(0) >> 11 & 1U) != 0;
     out.offs = decoded.totals.offs;
     if (trace.nexus) {
-        // Messages do not distinguish a hold from tracing that was off.
+        // Messages do not distinguish a hold from tracing being off.
         out.offs = std::min<std::uint64_t>(trace.periods.size() - 1, decoded.totals.holds);
         out.totals.holds -= out.offs;
     }

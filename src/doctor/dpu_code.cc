@@ -1,4 +1,4 @@
-/// The images of a DPU capture become the code that its trace is about, where files took turns at one address too.
+/// Makes the code for the trace from the images of a DPU capture, even if files took turns at one address.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ std::string cost_and_remedy(const DpuImageProblem& problem) {
 
 namespace {
 
-/// Which image of a capture each module of its map is, and which modules are one file at one place.
+/// Maps modules of a capture's map to its images, and finds modules that are the same file at the same place.
 class MappedImages {
 public:
     explicit MappedImages(const capture::DpuCapture& capture) : capture_(capture) {
@@ -37,8 +37,8 @@ public:
     [[nodiscard]] std::optional<std::size_t> image(std::size_t module) const { return images_[module]; }
     [[nodiscard]] std::size_t file(std::size_t module) const { return files_[module]; }
     [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
-    /// Why an image is no module of the map though it should be, as a sentence without its end; empty: no code of the
-    /// image ran.
+    /// The reason why an image does not match any module of the map although it should, as a sentence without its end;
+    /// empty if no code of the image ran.
     [[nodiscard]] std::string why_not(std::size_t image) const {
         const std::string path = capture_.images[image].path.string();
         for (const capture::CopiedFile& c : capture_.modules.copies) {
@@ -73,7 +73,7 @@ private:
         if (named != copies.end()) return named->file == m.file && named->build_id == m.build_id;
         return m.build_id == info.build_id();
     }
-    /// None where several are alike.
+    /// nullopt if several images match.
     [[nodiscard]] std::optional<std::size_t> image_of(const capture::Module& m) const {
         std::optional<std::size_t> out;
         for (std::size_t i = 0; i < info_.size(); ++i) {
@@ -94,7 +94,7 @@ private:
 
 using CodeMapping = analysis::CodeTurns::Mapping;
 
-/// Where executable code of an image lies.
+/// The addresses of executable code in an image.
 std::vector<CodeMapping> code_of(const Result<image::DebugInfo>& info, std::uint32_t load_bias, std::size_t file) {
     std::vector<CodeMapping> out;
     if (!info) return out;
@@ -119,7 +119,7 @@ std::vector<DpuImageProblem> name_code(const capture::DpuCapture& capture, const
     std::vector<CodeMapping> mappings;
     std::vector<std::string> names = mapped.names();
     if (modules.empty()) {
-        // Without a map all were there all the time, as far as is known: two at one address cannot be distinguished.
+        // Without a map, all images count as present all the time: two at one address cannot be distinguished.
         for (std::size_t i = 0; i < capture.images.size(); ++i) {
             const std::vector<CodeMapping> code_here = code_of(mapped.info(i), capture.images[i].load_bias, i);
             mappings.insert(mappings.end(), code_here.begin(), code_here.end());
@@ -151,7 +151,8 @@ std::vector<DpuImageProblem> name_code(const capture::DpuCapture& capture, const
                 code.add_unread(m.file, static_cast<std::uint32_t>(m.address.value), m.bytes, m.offset, file);
             }
         }
-        // Nothing ran of the rest, or the map lacks it: it has no names where the map says what else was there.
+        // The remaining images did not run, or are missing in the map: where the map has another file, they give no
+        // names.
         for (std::size_t i = 0; i < capture.images.size(); ++i) {
             if (added_images.contains(i)) continue;
             const std::vector<CodeMapping> code_here = code_of(mapped.info(i), capture.images[i].load_bias, i);

@@ -74,7 +74,7 @@ Result<std::vector<std::string>> write_dpu_dump(const std::string& registers, co
     } else if (!ring) {
         out.emplace_back("DP_TSA and DP_TEA are not both given: the dump is read from its first byte");
     }
-    // Which order the bytes of a word have, the flags show.
+    // The flags show the order of the bytes in a word.
     protocol::Identity identity;
     protocol::Stretch stretch;
     stretch.bytes.assign(bytes.begin(), bytes.end());

@@ -33,7 +33,7 @@ std::vector<std::string> sentences(const std::vector<analysis::DpuFinding>& find
 Status add_image(DpuCode& code, const std::string& text) {
     std::string path = text;
     std::uint64_t bias = 0;
-    // A file may have the sign in its name.
+    // The name of a file may itself contain the sign.
     if (const auto at = text.rfind('@'); at != text.npos && !std::filesystem::exists(text)) {
         if (!wire::scan_number(text.substr(at + 1), bias))
             return Error{Errc::usage,
@@ -131,7 +131,7 @@ Status DpuView::add_range(const std::string& text) {
         if (to <= from || to > 0xffffffff)
             return Error{Errc::usage, fmt::format("--range {}: the second address is not after the first", text)};
     } else if (const auto places = code_.places_of(text); !places.empty()) {
-        // Libraries may have functions of one name, and lie at one address one after the other: each is a range.
+        // Several libraries may have a function of this name, at the same address one after the other: each is a range.
         for (const DpuCode::Place& place : places) {
             const auto whole = code_.function(place);
             constexpr std::uint32_t longest = 1 << 20;

@@ -1,4 +1,4 @@
-/// The parts of an examination (examine.h): each looks at one side of the capture and adds to one report.
+/// The parts of an examination (examine.h): each examines one side of the capture, and adds to one report.
 #pragma once
 
 #include <fmt/format.h>
@@ -21,27 +21,28 @@
 
 namespace waymark::doctor {
 
-/// What the parts share: the capture, and the report as it grows.
+/// State that the parts share: the capture, and the report so far.
 struct Examination {
     const pipeline::Session& session;
     const ExamineOptions& options;
     ExaminationReport report;
     std::vector<BufferSample> samples;            ///< of report.buffers
     std::vector<std::vector<Stretch>> stretches;  ///< of report.sources
-    std::vector<const pipeline::Source*> known;   ///< of report.sources; null: not described
-    std::vector<Trial> own_memory;                ///< of report.sources: decoded with the capture's own memory
-    std::map<std::string, Trial> processes{};     ///< by source, of several processes: each decoded with its own code
+    std::vector<const pipeline::Source*> known;   ///< by index in report.sources; null: not described
+    std::vector<Trial> own_memory;  ///< by index in report.sources: the trial with the capture's own memory
+    std::map<std::string, Trial>
+        processes{};  ///< by source, for captures of several processes: the trial with each source's own code
 };
 
-/// Kinds of findings that are one finding however many sources have it.
+/// Kinds of findings that are reported once, however many sources have them.
 inline constexpr std::string_view idle_source = "idle-source", no_bytes = "no-bytes";
 
-/// There is an A-sync of some trace unit: at least five zeros, and 0x80.
+/// Whether the bytes contain an A-sync of a trace unit: at least five zeros, and 0x80.
 [[nodiscard]] bool has_async(const std::vector<Stretch>& stretches);
 
 inline std::string bytes_text(std::uint64_t n) { return counted(n, "byte"); }
 
-/// A buffer, taken apart as one framing has it.
+/// A buffer, split into streams according to one framing.
 struct Taken {
     std::array<std::vector<Stretch>, coresight::trace_ids> by_id;
     std::vector<Stretch> bare;
@@ -49,7 +50,7 @@ struct Taken {
     std::vector<Gap> gaps;
 };
 
-/// A part: names for what it shares with the others.
+/// Base of a part: gives names to the shared state.
 class Part {
 public:
     explicit Part(Examination& e)
@@ -94,15 +95,16 @@ protected:
     std::vector<Trial>& own_memory_;
 };
 
-/// Finds out how a buffer is framed, by what its bytes are in each framing, and takes it apart.
+/// Finds out how a buffer is framed, by examining its bytes in each framing, and splits it.
 class FramingChoice : Part {
 public:
     using Part::Part;
-    /// What the description says of `buffer`, if it is labelled, is checked; a framing that differs is reported.
+    /// If `buffer` has a description, its framing is checked; a different framing is reported.
     [[nodiscard]] Taken choose(const capture::Buffer& buffer, const BufferSample& sample, ExaminedBuffer& out) const;
-    /// There is trace of a known protocol in it, for certain and not only in a few of the bytes. Reports nothing.
+    /// Whether the buffer certainly contains trace of a known protocol, in more than a few of its bytes. Reports
+    /// nothing.
     [[nodiscard]] bool recognises(const capture::Buffer& buffer, const BufferSample& sample, ExaminedBuffer& out) const;
-    /// Bytes of sources whose protocol is recognised.
+    /// Number of bytes of sources whose protocol is recognised.
     [[nodiscard]] static std::uint64_t recognised_bytes(const Taken& taken);
 
 private:
@@ -129,14 +131,14 @@ private:
     void report_absent(const capture::Buffer& buffer, const pipeline::Source& source);
 };
 
-/// Reports what is damaged or missing in a buffer, as the pipeline finds it for all commands.
+/// Reports damaged or missing parts of a buffer, which the pipeline finds for all commands.
 class DamageOfBuffer : Part {
 public:
     using Part::Part;
     void look_for(const ExaminedBuffer& buffer, const BufferSample& sample);
 
 private:
-    /// Packets of a source that were cut in two, in all pieces of a buffer that were looked at.
+    /// Packets of a source that were cut in two, in all examined pieces of a buffer.
     struct Cut {
         Offset first{};
         std::uint64_t bytes{};
@@ -158,10 +160,10 @@ private:
     void report(const capture::Problem& problem) const;
 };
 
-/// The words of a peculiarity, as doctor has them.
+/// The finding that describes a peculiarity.
 [[nodiscard]] CaptureFinding finding_of(const capture::Peculiarity& peculiarity);
 
-/// Holds the trace of a source against images of the program.
+/// Compares the trace of a source with images of the program.
 class ImageTrials : Part {
 public:
     using Part::Part;
@@ -184,7 +186,7 @@ private:
     void report_image(const ExaminedSource& source, const ImageVerdict& v, const std::string& right) const;
 };
 
-/// Reports memory that the description names and that is not there, with what it costs.
+/// Reports memory that the description names but that is missing, and the consequences.
 class MissingMemory : Part {
 public:
     using Part::Part;
@@ -193,7 +195,7 @@ public:
 private:
     struct Lack {
         std::uint64_t pieces = 0, bytes = 0;  ///< of memory
-        bool there = false, open = false;     ///< the file is; a dump of unknown length is among them
+        bool there = false, open = false;  ///< `there`: the file exists; `open`: one of the dumps has no known length
         Address first{~std::uint64_t{0}};
         std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges{};  ///< [first, second]
         std::vector<std::string> cores{};

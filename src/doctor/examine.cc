@@ -53,7 +53,7 @@ public:
     }
 
 private:
-    /// What registers of trace buffers say of why one is empty, wrapped or ends early.
+    /// Reports what the registers of trace buffers say about why a buffer is empty, wrapped or ends early.
     void report_sinks() {
         const std::string folder = session_.capture.path.parent_path().string();
         for (const ExplainedSource& sink : explained_sinks(session_.capture))
@@ -72,7 +72,7 @@ private:
     /// Of the description.
     void report_problems() {
         for (const capture::Problem& problem : session_.problems) {
-            if (!problem.lacks.empty()) continue;  // reported below, with what it costs
+            if (!problem.lacks.empty()) continue;  // reported below, with its consequences
             if (problem.is_loss()) {
                 add_finding({Severity::warning,
                              "part-of-run",
@@ -112,7 +112,7 @@ private:
 
     // ---- sources
 
-    /// How the source's unit was programmed is settled, and with it which bytes are trace.
+    /// Decides how the source's unit was programmed, and so which bytes are trace.
     void configure(ExaminedSource& source, std::vector<Stretch>& stretches) {
         if (!source.configuration) return;
         const std::size_t index = index_of(source);
@@ -136,9 +136,9 @@ private:
         ImageTrials(examination_).judge(source, stretches, known_[index]);
         recover(source, stretches, known_[index]);
     }
-    /// Where nothing is recognised, few bytes may be trace without a synchronisation.
+    /// If nothing is recognised, a few bytes may still be trace without a synchronisation.
     void report_no_sync(const ExaminedSource& source) {
-        // Four times the largest usual distance: a longer dump without a synchronisation is no trace.
+        // Four times the largest usual distance between synchronisations: a longer dump without one is not trace.
         constexpr std::uint64_t few_bytes = 4 * 4096;
         if (source.bytes == 0 || source.bytes > few_bytes) return;
         add_finding(source, Severity::warning, "no-synchronisation", first_offset(source),
@@ -195,7 +195,7 @@ private:
         }
     }
 
-    /// Findings of one kind in one buffer, such as one for each of a hundred trace IDs, are one.
+    /// Combines findings of one kind in one buffer, such as one for each of a hundred trace IDs.
     void gather() {
         constexpr std::size_t shown = 3, shown_idle = 1;
         std::map<std::tuple<Severity, std::string, std::string, std::string>, std::vector<std::size_t>> kinds;

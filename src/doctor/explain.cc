@@ -36,7 +36,7 @@ namespace waymark::doctor {
 
 namespace {
 
-/// The field that holds bit `n` of a register, by its name; empty: none does.
+/// Name of the field that contains bit `n` of a register; empty if there is none.
 std::string_view field_with_bit(const pipeline::Protocol& protocol, const std::string& name, unsigned n) {
     class Set final : public protocol::FieldVisitor {
     public:
@@ -50,7 +50,7 @@ std::string_view field_with_bit(const pipeline::Protocol& protocol, const std::s
     return set.found;
 }
 
-/// The fields of a register, from the lowest bit up; none: the unit has no such register.
+/// The fields of a register, from the lowest bit up; empty if the unit has no such register.
 std::vector<RegisterField> fields_called(const pipeline::Protocol& protocol, const std::string& name) {
     std::vector<RegisterField> out;
     for (unsigned n = 0; n < 64; ++n) {
@@ -64,7 +64,7 @@ std::vector<RegisterField> fields_called(const pipeline::Protocol& protocol, con
     return out;
 }
 
-/// The name that the unit has for a register; none: it has no such register.
+/// The unit's own name for a register; nullopt if it has no such register.
 std::optional<std::string> name_in(const pipeline::Protocol& protocol, std::string_view written) {
     const std::string name = protocol::upper(written);
     for (const std::string& candidate : {name, name + "R"})
@@ -91,10 +91,10 @@ std::string explained_units() {
     return out + "SPE; DPU; in a snapshot also ETB and TMC";
 }
 
-/// The kinds of units whose explanation is made of registers in a form of their own.
+/// The kinds of units whose registers have a text format of their own.
 enum class Family { flow, spe, dpu };
 
-/// Counts the words of a text that begin as registers of a family do.
+/// Counts the words of a text that begin like registers of each family.
 void count_names(std::string_view text, std::array<std::size_t, 3>& of) {
     static constexpr std::pair<std::string_view, Family> prefixes[] = {
         {"TRC", Family::flow}, {"ETM", Family::flow}, {"PMS", Family::spe}, {"PMB", Family::spe}, {"DP_", Family::dpu}};
@@ -140,7 +140,7 @@ Result<ExplainedSource> explain_spe(const GivenRegisters& given) {
     return out;
 }
 
-/// What `writes` leave in the registers.
+/// The contents of the registers after `writes`.
 dpu::Registers after(const dpu::RegisterProgram& writes) {
     dpu::Registers out;
     for (const dpu::RegisterWrite& w : writes) out.set(w.offset, w.value);
@@ -215,14 +215,14 @@ std::string not_measured(std::string_view unit, const std::string& why) {
     return fmt::format("what {} takes was not measured: {}", unit, why);
 }
 
-/// A remark of a source on what it took, which no source has yet.
+/// Adds a remark to a source about the size of its trace, unless another source has the same remark.
 void remark(std::vector<ExplainedSource>& all, ExplainedSource& to, std::string text) {
     for (const ExplainedSource& o : all)
         if (std::find(o.remarks.begin(), o.remarks.end(), text) != o.remarks.end()) return;
     to.remarks.push_back(std::move(text));
 }
 
-/// What the trace of each explained source took.
+/// Measures the trace of each explained source.
 void measure(const pipeline::Session& session, std::vector<ExplainedSource>& out) {
     const auto sources = session.select({});
     if (!sources) {
@@ -269,7 +269,7 @@ public:
     void consume(const dpu::Batch&) override {}
 };
 
-/// What the entries of a DPU's folder took; none: there is no entry.
+/// The cost of the entries in a DPU's folder; nullopt if there are no entries.
 Result<std::optional<TraceCost>> dpu_cost(const std::string& path, std::vector<std::string>& remarks) {
     WM_ASSIGN_OR_RETURN(const DpuInput input, DpuInput::open(path));
     EntryTotals sink;
@@ -302,7 +302,7 @@ Result<ExplainedSource> explain_dpu_folder(const std::string& path, bool cost) {
         } else {
             out.ignored.push_back(r.name);
         }
-    // The registers are as they were after the stop. Where trace was on before, that is what is asked about.
+    // The registers show the state after tracing stopped. If tracing was on before, the question is about that state.
     const bool was_on = capture.initial || capture.lines_written.value_or(0) != 0 || !capture.periods.empty();
     if (was_on && (!registers.tc.en || registers.tc.tmpdis)) {
         if (!registers.tc.en && !capture.periods.empty())
@@ -345,7 +345,7 @@ void add_event(const capture::perf::Attr& attr, GivenRegisters& to) {
     const auto set = [&](std::string name, std::string field, std::uint64_t value) {
         to.settings.push_back({std::move(name), std::move(field), value, "the event"});
     };
-    // perf_event_attr: exclude_user and exclude_kernel.
+    // The bits exclude_user and exclude_kernel of perf_event_attr.
     set("PMSCR_EL1", "E0SPE", bit(attr.flags, 4) ^ 1U);
     set("PMSCR_EL1", "E1SPE", bit(attr.flags, 5) ^ 1U);
     set("PMSCR_EL1", "TS", bit(attr.config, 0));
@@ -392,7 +392,7 @@ Result<std::vector<ExplainedSource>> explain_samples(const open::Container& cont
         out.front().remarks.push_back(c.bytes == 0
                                           ? not_measured("a sample", error.message)
                                           : "what it took is measured on a part of the trace: " + error.message);
-    // One unit of several events: which record is of which is not in the file.
+    // If one unit had several events, the file does not tell which event a record belongs to.
     if (c.bytes != 0 && out.size() == 1) out.front().cost = std::move(c);
     return out;
 }
@@ -433,8 +433,8 @@ Result<ExplainedSource> explain_settings(const std::vector<flow::RegisterSetting
 
 namespace {
 
-/// Whether the capture has bytes that may have come from the trace buffer of that name. Zeros are what a memory holds
-/// to which nothing was written.
+/// Whether the capture has bytes that may come from the trace buffer of that name. Memory that was never written
+/// contains zeros.
 bool has_bytes_of(const capture::Capture& capture, const std::string& sink) {
     const auto has = [](const capture::Buffer& buffer) {
         const auto stream = capture::open_buffer(buffer);

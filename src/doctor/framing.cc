@@ -1,4 +1,4 @@
-// How a buffer is framed.
+// Finds out how a buffer is framed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 using capture::Buffer;
 using coresight::TraceId;
 
-/// Takes the frames of one piece apart.
+/// Splits the frames of one piece into streams.
 class Split {
 public:
     Split(std::array<std::vector<Stretch>, coresight::trace_ids>& out, Offset base, bool first_piece)
@@ -34,8 +34,8 @@ public:
     void trigger(TraceId, Offset, std::uint8_t payload) {
         if (payload != 0 && !coresight::is_source({payload})) current_.fill(nullptr);
     }
-    /// Any source may have sent these bytes, so what follows does not continue what came before (pipeline::Stray, which
-    /// counts them).
+    /// Any source may have sent these bytes, so the bytes that follow do not continue an earlier packet
+    /// (pipeline::Stray, which counts them).
     void stray(TraceId, Bytes, Offset) { current_.fill(nullptr); }
     void gap(const Gap& gap) { gaps.push_back({base_ + gap.first.value, base_ + gap.end.value, gap.reason}); }
     void reset(Offset) { current_.fill(nullptr); }
@@ -68,7 +68,7 @@ void add(coresight::Totals& to, const coresight::Totals& t, Offset base) {
     if (!to.first_fsync && t.first_fsync) to.first_fsync = base + t.first_fsync->value;
 }
 
-/// What the framing is judged by: the beginning, behind the syncs of a port that was idle at first.
+/// The beginning of the bytes, after the syncs of a port that was idle at first: the framing is judged by it.
 Bytes head_of(const BufferSample& sample) {
     constexpr std::size_t head_bytes = 1 << 16;
     Bytes all = sample.pieces.front().bytes;
@@ -116,12 +116,12 @@ Buffer::Format format_of(const coresight::FramingGuess& guess) {
                                                     : Buffer::Format::source_data;
 }
 
-/// Bytes of sources whose protocol is recognised, taken apart so.
+/// Number of bytes, in this framing, that belong to sources with a recognised protocol.
 std::uint64_t recognised(const Taken& taken) {
     std::uint64_t sum = 0;
     const auto add_bytes = [&](const std::vector<Stretch>& stretches, bool framed) {
         if (stretches.empty()) return;
-        // A part will do to choose by, and there is much to choose from.
+        // A part is enough to choose by, and there are many framings to try.
         constexpr std::size_t enough_bytes = 1 << 18;
         const auto longest =
             std::max_element(stretches.begin(), stretches.end(),
@@ -139,7 +139,8 @@ std::uint64_t recognised(const Taken& taken) {
     return sum;
 }
 
-/// More than that packets parse speaks for a protocol: synchronisations prove some setting, and entries are sound.
+/// Whether there is stronger evidence for a protocol than that packets can be parsed: synchronisations prove some
+/// setting, or entries are consistent.
 bool is_certain(const Identity& identity) {
     return identity.protocol != nullptr &&
            (identity.entries != 0 || std::any_of(identity.facts.begin(), identity.facts.end(), [](const auto& fact) {
@@ -147,9 +148,10 @@ bool is_certain(const Identity& identity) {
             }));
 }
 
-/// Any bytes can be read as frames. What speaks against it where no source is recognised; empty: nothing.
+/// Any bytes can be read as frames. Returns the reason to doubt the framing if no source is recognised, or an empty
+/// string.
 std::string why_no_frames(const Taken& taken) {
-    constexpr auto plausible = 16;  // sources of one bus
+    constexpr auto plausible = 16;  // maximum number of sources on one bus
     const auto ids = std::count_if(taken.by_id.begin(), taken.by_id.end(), [](const auto& s) { return !s.empty(); });
     std::uint64_t reserved = 0;
     for (unsigned id = 0; id < coresight::trace_ids; ++id)
@@ -183,7 +185,7 @@ Taken FramingChoice::choose(const Buffer& buffer, const BufferSample& sample, Ex
     Taken taken = take_apart(sample, out.format, 0);
     const std::uint64_t as_guessed = recognised(taken);
     if (as_guessed * 2 >= out.looked_at) return taken;
-    // A short or odd dump may be taken for the wrong thing; whichever framing explains most bytes is right.
+    // A short or odd dump may be misinterpreted; the framing that explains most bytes is right.
     std::uint64_t most = as_guessed;
     const auto consider = [&](Buffer::Format format, std::uint64_t skip) {
         Taken other = take_apart(sample, format, skip);
@@ -228,7 +230,7 @@ bool FramingChoice::recognises(const Buffer& buffer, const BufferSample& sample,
     const Taken taken = choose(buffer, sample, out);
     report_.findings.resize(findings);
     if (recognised(taken) == 0) return false;
-    // Among many sources that noise seems to have, some look like packets for a few bytes.
+    // Of the many sources that noise seems to have, some resemble packets for a few bytes.
     constexpr std::uint64_t least_share = 4;
     std::uint64_t all = 0, certain = 0;
     const auto look_at = [&](const std::vector<Stretch>& stretches, bool framed) {
@@ -242,7 +244,7 @@ bool FramingChoice::recognises(const Buffer& buffer, const BufferSample& sample,
     return certain != 0 && certain * least_share >= all;
 }
 
-/// The description says how the buffer is framed. Is it?
+/// Checks whether the buffer is framed as the description says.
 Taken FramingChoice::hold_against(const Buffer& buffer, const BufferSample& sample, ExaminedBuffer& out) const {
     Taken declared = take_apart(sample, buffer.format, 0);
     const Buffer::Format guessed = out.format;

@@ -12,7 +12,7 @@ public:
     void gap(const Gap&) override {}
 };
 
-/// Whether a bare file can have this protocol: an option or another command reads such files.
+/// Whether a bare file can have this protocol, so that an option or another command reads it.
 bool can_be_bare(const Protocol& protocol) {
     return !protocol.words().types.empty() || !protocol.how_to_read("FILE").empty();
 }

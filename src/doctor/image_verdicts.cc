@@ -1,4 +1,4 @@
-// The trace against images of the program.
+// Compares the trace with images of the program.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,8 @@ bool better(const Trial& a, const Trial& b) {
            b.contradictions * std::max<std::uint64_t>(a.totals.ranges, 1);
 }
 
-/// Which of the variants the image needs, where `free`: they differ in what bytes alone do not show.
+/// The variant of the configuration that the image needs. `free`: the settings that the bytes alone do not show, in
+/// which variants differ.
 Trial best_trial(const std::vector<Stretch>& stretches, SharedConfiguration& configuration, const isa::CodeReader& code,
                  bool free) {
     Trial best = try_image(stretches, *configuration, code);
@@ -55,7 +56,8 @@ std::optional<Offset> first_contradiction(const std::vector<Stretch>& stretches,
     const Trial trial = try_image(stretches, configuration, code);
     return trial.first ? std::optional(trial.first->offset) : std::nullopt;
 }
-/// The unit of a core that this program was built for; null: the program says nothing that changes it.
+/// The configuration of the unit in the core for which this program was built; null if the program does not tell
+/// anything that changes it.
 SharedConfiguration beside_core_of(const std::string& argument, const Configuration& configuration) {
     const auto image = image::parse_image_argument(argument);
     if (!image) return nullptr;
@@ -63,11 +65,11 @@ SharedConfiguration beside_core_of(const std::string& argument, const Configurat
     if (!kind || kind->architecture.empty()) return nullptr;
     return configuration.beside(kind->architecture);
 }
-/// The trace has synchronisation, and no branch that was taken or not.
+/// The trace has a synchronisation, and no outcome of a branch.
 bool ran_nothing(const ExaminedSource& source) {
     return source.identity.waypoints == 0 && source.identity.first_sync.has_value();
 }
-/// Atoms and branch packets of the trace.
+/// Number of atoms and branch packets in the trace.
 std::uint64_t waypoints_of(const ExaminedSource& source) { return source.identity.waypoints; }
 void classify(ImageVerdict& verdict, std::uint64_t waypoints) {
     using Kind = ImageVerdict::Kind;
@@ -85,8 +87,8 @@ bool fits(const ImageVerdict& verdict) {
     return verdict.kind == Kind::matches || verdict.kind == Kind::in_part || verdict.kind == Kind::shifted;
 }
 
-/// The bytes of a ring of memory in the order in which the unit wrote them, where nothing described the unit before its
-/// bytes did. Empty: they lie in that order.
+/// The bytes of a ring buffer in the order of writing, if only the bytes themselves describe the unit. Empty if they
+/// already are in that order.
 std::vector<Stretch> in_written_order(const ExaminedSource& source, const std::vector<Stretch>& dump) {
     const auto* const ring = dynamic_cast<const protocol::RingSource*>(source.configuration.get());
     if (source.configured || ring == nullptr || dump.size() != 1) return {};
@@ -110,7 +112,7 @@ void ImageTrials::judge(ExaminedSource& source, const std::vector<Stretch>& dump
     const std::vector<Stretch>& stretches = ordered.empty() ? dump : ordered;
     Trial& own = own_memory_[index_of(source)];
     if (known != nullptr && session_.capture.spaces != nullptr) {
-        // At one address each process may have another file.
+        // Each process may have another file at one address.
         ImageVerdict verdict{"the capture's memory", source.name, {}, {}, {}};
         judge_processes(source, verdict);
         own = verdict.trial;
@@ -126,7 +128,7 @@ void ImageTrials::judge(ExaminedSource& source, const std::vector<Stretch>& dump
     for (const std::string& argument : options_.images) {
         ImageVerdict verdict{argument, source.name, {}, {}, {}};
         judge_image(source, stretches, argument, verdict);
-        // Of several processes it is part of the memory that is judged above.
+        // With several processes, the image is part of the memory that was judged above.
         using Kind = ImageVerdict::Kind;
         if (session_.capture.spaces != nullptr && verdict.kind != Kind::other_build && verdict.kind != Kind::unreadable)
             continue;
@@ -152,7 +154,7 @@ void ImageTrials::judge(ExaminedSource& source, const std::vector<Stretch>& dump
     if (!source.configured) find_program_facts(source, stretches);
 }
 
-/// A program may come in several files, such as a boot loader and firmware, and none of them explains the trace alone.
+/// A program may consist of several files, such as a boot loader and firmware, none of which explains the trace alone.
 void ImageTrials::judge_together(ExaminedSource& source, const std::vector<Stretch>& stretches) {
     ImageVerdict all{fmt::format("all {} images together", options_.images.size()), source.name, {}, {}, {}};
     std::uint64_t most_ranges = 0;
@@ -179,7 +181,7 @@ void ImageTrials::judge_together(ExaminedSource& source, const std::vector<Stret
     report_.images.push_back(std::move(all));
 }
 
-/// Settings that bytes alone do not show: each is proven if the image contradicts the other values.
+/// Infers settings that the bytes alone do not show: a setting is proven if the image contradicts all other values.
 void ImageTrials::find_program_facts(ExaminedSource& source, const std::vector<Stretch>& stretches) const {
     using protocol::Certainty;
     const std::vector<SharedConfiguration> variants = source.configuration->variants();
@@ -194,7 +196,7 @@ void ImageTrials::find_program_facts(ExaminedSource& source, const std::vector<S
         trials.push_back(map ? try_image(stretches, *variant, *map, enough_bytes, many) : Trial{});
     const std::vector<protocol::Setting> settings = source.configuration->settings();
     for (std::size_t i = 0; i < settings.size(); ++i) {
-        const Trial* other = nullptr;  // the best with another value
+        const Trial* other = nullptr;  // the best trial with another value
         std::string value;
         for (std::size_t k = 0; k < variants.size(); ++k) {
             const std::vector<protocol::Setting> theirs = variants[k]->settings();
@@ -205,7 +207,7 @@ void ImageTrials::find_program_facts(ExaminedSource& source, const std::vector<S
         }
         if (other == nullptr) continue;
         InferredField fact{fact_name(settings[i]), fact_value(settings[i]), Certainty::assumed, {}};
-        // What the bytes alone left open, the program decides.
+        // The program decides what the bytes alone left open.
         std::vector<InferredField>& by_bytes = source.identity.facts;
         const auto open = std::find_if(by_bytes.begin(), by_bytes.end(), [&](const InferredField& f) {
             return f.certainty == Certainty::assumed && protocol::upper(f.what) == protocol::upper(fact.what);
@@ -237,7 +239,7 @@ void ImageTrials::find_program_facts(ExaminedSource& source, const std::vector<S
                  fmt::format("the attributes of {}", v->image)});
 }
 
-/// Code ran that the trace does not show, though image and trace agree.
+/// Reports code that ran although the trace does not show it, and although image and trace agree.
 void ImageTrials::find_unseen_code(ExaminedSource& source, const ImageVerdict& verdict) {
     const flow::Totals& totals = (verdict.shift ? verdict.shift->trial : verdict.trial).totals;
     const std::uint64_t unplaced = totals.no_memory == 0 ? totals.unplaced : 0;
@@ -271,7 +273,7 @@ void ImageTrials::judge_memory(ExaminedSource& source, const std::vector<Stretch
     const SharedConfiguration before = source.configuration;
     verdict.trial = best_trial(stretches, source.configuration, *known.memory, true);
     if (!source.configuration->equals(*before)) {
-        // Damage contradicts the image under every setting. A setting is wrong only if another removes most
+        // Damage contradicts the image under every setting. A setting is wrong only if another one removes most
         // contradictions, and decodes no less.
         Trial as_described = try_image(stretches, *before, *known.memory);
         const bool removes_them = verdict.trial.contradictions * 4 <= as_described.contradictions &&
@@ -362,7 +364,7 @@ void ImageTrials::judge_image(ExaminedSource& source, const std::vector<Stretch>
         if (!source.configured) source.configuration = configuration;
         return;
     }
-    if (mapping.load_bias || ran_nothing(source)) return;  // no other address comes into question
+    if (mapping.load_bias || ran_nothing(source)) return;  // no other address is possible
     if (const auto given = image::parse_image_argument(argument);
         given && given->address && (given->address->value & 1U) != 0 && grid.granule == word_bytes) {
         const std::string even = fmt::format("{}@{:#x}", given->path.string(), given->address->value - 1);
@@ -412,7 +414,7 @@ void ImageTrials::report() const {
         for (const ImageVerdict& v : report_.images) {
             if (v.source != source.name) continue;
             any = true;
-            // What one of the images lacks, another has.
+            // Code that one image lacks may be in another.
             using Kind = ImageVerdict::Kind;
             if (!as_one || (v.kind != Kind::not_reached && v.kind != Kind::contradicts)) report_image(source, v, right);
         }

@@ -16,7 +16,7 @@ namespace waymark::doctor {
 
 namespace {
 
-/// No program goes on for this long without a branch.
+/// No program executes this many bytes without a branch.
 constexpr std::uint32_t longest_walk = 64 * 1024;
 
 class TrialSink final : public flow::Sink {
@@ -76,13 +76,13 @@ private:
     Trial& out_;
     const OffsetMap* offsets_ = nullptr;
     flow::Summary summary_;
-    std::set<std::pair<std::uint64_t, std::uint64_t>> paths_;  // from an address of the trace to the end of a branch
+    std::set<std::pair<std::uint64_t, std::uint64_t>> paths_;  // from an address in the trace to the end of a branch
     std::set<std::uint64_t> places_;                           // contradicted
-    std::uint64_t named_ = 0;                                  // the address that the trace has given last
-    bool by_address_ = true;  // where execution goes next is what the trace says, not the image
+    std::uint64_t named_ = 0;                                  // the last address in the trace
+    bool by_address_ = true;  // the trace, not the image, says where execution continues
 };
 
-/// Code as if it lay elsewhere.
+/// Reads code as if it were loaded at another address.
 class Moved final : public isa::CodeReader {
 public:
     Moved(const isa::CodeReader& code, std::uint64_t shift, std::uint64_t mask)
@@ -116,7 +116,7 @@ struct Targets {
     std::map<std::pair<isa::Isa, std::uint64_t>, std::uint64_t> times{};
 };
 
-/// Places branches of the code lead to, and those after calls and returns.
+/// Addresses that branches of the code lead to, and those after calls and returns.
 std::vector<std::uint64_t> entries_of(const image::MemoryMap& map, isa::Isa isa) {
     constexpr std::size_t most = 1 << 17;
     std::uint64_t bytes_left = std::uint64_t{1} << 25;
@@ -133,7 +133,7 @@ std::vector<std::uint64_t> entries_of(const image::MemoryMap& map, isa::Isa isa)
             if (i->waypoint == isa::Waypoint::direct && i->target_isa == isa && i->target >= extent.first &&
                 i->target - extent.first < extent.bytes)
                 out.push_back(i->target.value);
-            // After a call it comes back; after a return the next function begins.
+            // A call returns to the next instruction; after a return, the next function begins.
             if (i->link || (i->function_return && !i->conditional)) out.push_back(at + i->bytes);
         }
     }
@@ -154,12 +154,12 @@ struct Vote {
 };
 constexpr std::size_t most_candidates = 256, most_pairs = std::size_t{1} << 24;
 
-using Named = std::vector<std::pair<std::uint64_t, std::uint64_t>>;  // times, address; the most frequent first
+using Named = std::vector<std::pair<std::uint64_t, std::uint64_t>>;  // count and address; the most frequent first
 
-/// Shifts by whole granules: only entries at the right place of a granule count, so there are few pairs.
+/// Counts shifts by whole granules. An entry matches only at the same offset in a granule, so there are few pairs.
 void count_on_pages(const Named& named, const std::vector<std::uint64_t>& entries, Grid grid, std::uint64_t mask,
                     std::vector<std::uint64_t>& shifts) {
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> by_place;  // in its granule, entry
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> by_place;  // offset in the granule, entry
     by_place.reserve(entries.size());
     const std::uint64_t in_granule = grid.granule - 1;
     for (const std::uint64_t entry : entries) by_place.emplace_back(entry & in_granule, entry);
@@ -173,7 +173,7 @@ void count_on_pages(const Named& named, const std::vector<std::uint64_t>& entrie
     }
 }
 
-/// Any shift on the grid: for each bucket of neighbouring shifts, a table of how often each comes.
+/// Counts any shift on the grid: for each bucket of neighbouring shifts, a table with the count of each.
 void count_on_words(Named named, const std::vector<std::uint64_t>& entries, std::uint64_t mask,
                     std::vector<std::uint64_t>& shifts) {
     constexpr std::size_t most_named = 256;
@@ -190,7 +190,7 @@ void count_on_words(Named named, const std::vector<std::uint64_t>& entries, std:
             for (const std::uint64_t entry : entries)
                 if (const std::uint64_t shift = named[i].second - entry; shift % word_bytes == 0)
                     ++times[(shift - least) / word_bytes];
-        // Only those that come more often than nearly all others are worth a look.
+        // Only shifts that are more frequent than nearly all others are examined.
         std::vector<std::size_t> so_often(most_named + 1);
         for (const std::uint16_t n : times) ++so_often[std::min<std::size_t>(n, most_named)];
         std::size_t enough = most_named, above = 0;
@@ -200,7 +200,7 @@ void count_on_words(Named named, const std::vector<std::uint64_t>& entries, std:
     }
 }
 
-/// Differences between what the trace names and where the code can be entered, the most frequent first.
+/// Differences between addresses in the trace and entries of the code, the most frequent first.
 std::vector<Vote> vote(const Targets& targets, const image::MemoryMap& map, Grid grid, std::uint64_t mask) {
     std::vector<std::uint64_t> shifts;
     for (const isa::Isa isa : {isa::Isa::a32, isa::Isa::t32, isa::Isa::a64}) {
@@ -216,7 +216,7 @@ std::vector<Vote> vote(const Targets& targets, const image::MemoryMap& map, Grid
         else
             count_on_words(std::move(named), entries, mask, shifts);
     }
-    // A small image has few entries to vote by, and few places where a named address can lie in it: all are tried.
+    // A small image has few entries to vote by, and few possible positions of a named address: all positions are tried.
     constexpr std::uint64_t small_bytes = 8192;
     const auto extents = extents_of(map, true);
     const auto often = std::max_element(targets.times.begin(), targets.times.end(),
@@ -368,7 +368,8 @@ Grid grid_of(const std::string& argument) {
 
 namespace {
 
-/// The same number for configurations that read the same packets: by the addresses that the first bytes name.
+/// A number that is equal for configurations that parse the same packets: it is derived from the addresses in the first
+/// bytes.
 std::uint64_t reading_of(const std::vector<Stretch>& stretches, const Configuration& configuration) {
     constexpr std::size_t enough_bytes = std::size_t{1} << 14;
     std::uint64_t out = 0;
@@ -397,7 +398,7 @@ std::optional<Shift> find_shift(const std::vector<Stretch>& stretches,
     const std::uint64_t mask = targets.settle();
     const std::vector<Vote> votes = vote(targets, map, grid, mask);
     constexpr std::uint64_t enough_bytes = 64 * 1024;
-    // What configurations read differently, the size of an identifier for example, explains any contradiction.
+    // A difference in parsing, for example in the size of an identifier, can explain any contradiction.
     std::vector<std::uint64_t> readings;
     for (const auto& configuration : configurations) readings.push_back(reading_of(stretches, *configuration));
     std::vector<Shift> proven;
@@ -410,7 +411,7 @@ std::optional<Shift> find_shift(const std::vector<Stretch>& stretches,
             tried.push_back(readings[i]);
             Trial trial = try_image(stretches, *configurations[i], moved, enough_bytes, 0);
             if (trial.contradictions != 0) {
-                // Only a contradiction that another configuration may explain is worth another try.
+                // Try again only after a contradiction that another configuration may explain.
                 constexpr std::uint64_t few = 2;
                 if (first && trial.confirmed < few && trial.first->what.conflict != flow::Conflict::no_return_address)
                     hopeless.push_back(readings[i]);
@@ -422,7 +423,7 @@ std::optional<Shift> find_shift(const std::vector<Stretch>& stretches,
     }
     std::stable_sort(proven.begin(), proven.end(),
                      [](const Shift& a, const Shift& b) { return a.trial.totals.ranges > b.trial.totals.ranges; });
-    // Those that came through the first bytes are decoded to the end.
+    // Shifts that passed the first bytes are decoded to the end.
     constexpr std::size_t most_decoded = 8;
     proven.resize(std::min(proven.size(), most_decoded));
     std::erase_if(proven, [&](Shift& shift) {
@@ -433,7 +434,7 @@ std::optional<Shift> find_shift(const std::vector<Stretch>& stretches,
         return !shift.trial.proven();
     });
     if (proven.empty()) return {};
-    // A short trace may fit at two neighbouring addresses; at the right one the addresses it names are entries.
+    // A short trace may match at two neighbouring addresses; at the right one, the addresses in the trace are entries.
     std::stable_sort(proven.begin(), proven.end(), [](const Shift& a, const Shift& b) { return a.votes > b.votes; });
     const Shift& best = proven.front();
     for (const Shift& other : proven)

@@ -1,4 +1,4 @@
-// Memory that the description names and that is not there.
+// Reports memory that the description names but that is missing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ void MissingMemory::report() const {
         if (!error && there != 0 && there >= dump.length.value_or(0)) continue;
         Lack& lack = lacks[dump.file];
         lack.cores.push_back(dump.core);
-        // Several cores often list one and the same dump.
+        // Several cores often list the same dump.
         if (!seen.insert({dump.file, dump.address.value, dump.offset}).second) continue;
         lack.there = !error;
         ++lack.pieces;

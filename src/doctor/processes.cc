@@ -1,5 +1,5 @@
-// Captures of several processes (perf.data with CoreSight trace): what is peculiar in the file, what is missing from
-// it, and whose code is missing.
+// Examines captures of several processes (perf.data with CoreSight trace): peculiarities of the file, missing parts of
+// the file, and missing code.
 #include <fmt/format.h>
 
 #include <algorithm>

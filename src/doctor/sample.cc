@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A file that can be read at any place; nothing for all others.
+/// Size of a file that supports random access; nullopt for all others.
 std::optional<std::uint64_t> plain_size(const fs::path& path) {
     std::error_code error;
     if (path == "-" || !fs::is_regular_file(path, error)) return {};

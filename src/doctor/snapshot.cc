@@ -37,7 +37,7 @@ Status write_bytes(const fs::path& path, Bytes bytes) {
     return Nothing{};
 }
 
-/// The trace itself, without the bytes before its first frame.
+/// Copies the trace itself, without the bytes before its first frame.
 Status bring(const ExaminedBuffer& buffer, const fs::path& to) {
     std::error_code error;
     if (buffer.decoded != nullptr)
@@ -58,7 +58,7 @@ Status bring(const ExaminedBuffer& buffer, const fs::path& to) {
     std::uint64_t skip = buffer.skipped;
     for (;;) {
         const auto count = in->read(piece);
-        if (!count || *count == 0) break;  // what can be read is kept; the report names the rest
+        if (!count || *count == 0) break;  // the readable part is kept; the report names the rest
         const std::uint64_t drop = std::min<std::uint64_t>(skip, *count);
         skip -= drop;
         out.write(reinterpret_cast<const char*>(piece.data() + drop), static_cast<std::streamsize>(*count - drop));
@@ -82,7 +82,7 @@ std::vector<capture::Register> registers_of(const ExaminedSource& source) {
     return out;
 }
 
-/// The pieces of memory an image fills, each in a file of its own.
+/// Adds the pieces of memory that an image fills, each in a file of its own.
 Status add_memory(capture::Capture& capture, const std::string& argument, const std::string& core,
                   const fs::path& folder, std::map<std::string, std::vector<capture::MemoryDump>>& written) {
     if (!written.contains(argument)) {
@@ -103,7 +103,7 @@ Status add_memory(capture::Capture& capture, const std::string& argument, const 
     return Nothing{};
 }
 
-/// The ELF file itself, whose symbols and lines name the code; nothing for a raw dump.
+/// Adds the ELF file, whose symbols and lines name the code; nothing for a raw dump.
 Status add_program(capture::Capture& capture, const std::string& argument, const fs::path& folder) {
     WM_ASSIGN_OR_RETURN(const image::ImageArgument image, image::parse_image_argument(argument));
     const auto kind = image::recognise(image.path);

@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::size_t head_bytes = std::size_t{1} << 16;
 
-/// What a row may look at.
+/// What a row may examine.
 struct Sight {
     const fs::path& path;
     fs::file_type type;
@@ -62,7 +62,7 @@ constexpr std::string_view text_instead =
     "{0} is a text file and contains no trace. Name a capture folder, a perf.data file, or the file of a trace buffer; "
     "if it holds bytes as digits, waymark doctor {1} reads them";
 
-/// The kinds, in the order in which they are tried: the first row whose function agrees is taken.
+/// The kinds, in the order in which they are tried: the first row whose function accepts the file is used.
 constexpr std::array rows{
     Row{{Kind::counters, "a capture folder of a Debug and Profiling Unit", Content::counters, "",
          "{0} is a capture of a Debug and Profiling Unit and holds no samples: waymark dpu report {0} shows what it "
@@ -114,13 +114,13 @@ constexpr auto infos = [] {
     return out;
 }();
 
-/// gzip, zstd, or what pzstd writes in front.
+/// Whether the bytes begin like gzip, zstd, or the header that pzstd writes.
 bool may_be_packed(Bytes head) {
     constexpr std::uint8_t gzip = 0x1f, zstd = 0x28;
     return !head.empty() && (head[0] == gzip || head[0] == zstd || (head[0] & 0xf0) == 0x50);
 }
 
-/// The first bytes of standard input, unpacked; they stay there for the next reader.
+/// The first bytes of standard input, unpacked; the next reader gets them again.
 std::vector<std::uint8_t> standard_input_head() {
     std::vector<std::uint8_t> head = capture::peek_standard_input(head_bytes);
     if (!may_be_packed(head)) return head;
@@ -133,7 +133,7 @@ std::vector<std::uint8_t> standard_input_head() {
     return head;
 }
 
-/// Looks at standard input, and takes all its bytes if they are perf.data that no option describes.
+/// Examines standard input, and reads it to the end if it is perf.data that no option describes.
 void take_standard_input(Container& out, bool described) {
     out.head = standard_input_head();
     if (described || !perf::is_perf_data(out.head)) return;
@@ -152,7 +152,7 @@ void take_file(Container& out) {
     out.head = std::move(opened->bytes);
     out.file.file = std::move(opened->file);
     if (out.file.file != nullptr || !perf::is_perf_data(out.head)) return;
-    // A compressed one is unpacked as a whole.
+    // A compressed file is unpacked as a whole.
     if (auto file = perf::open_perf_file(out.path))
         out.file = std::move(*file);
     else

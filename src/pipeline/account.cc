@@ -57,7 +57,7 @@ std::optional<AccountReason> reason_of(Damage::Kind kind) {
 
 void add(Account& to, const Damage& damage) {
     const auto reason = reason_of(damage.kind);
-    // A note is of nothing that ran on a traced core.
+    // A note never concerns code that ran on a traced core.
     if (!reason || damage.severity == Severity::note) return;
     answers::add(to, {*reason, damage.of, damage.times, damage.bytes, damage.instructions, damage.ranges});
 }
@@ -78,7 +78,7 @@ void add_stream(Account& to, const Session& session, const DecodedStream& s) {
     for (const Damage& damage : damage_in(*s.stream, troubles, s.ranges)) add(to, damage);
 }
 
-/// What the capture's description states about the part of the run that it contains.
+/// Adds what the capture's description states about the recorded part of the run.
 void add_parts(Account& to, const Session& session) {
     std::uint64_t described = 0;
     const std::optional<capture::RanBefore> ran_before = capture::ran_before(session.capture);
@@ -122,7 +122,7 @@ answers::Account flow_account(const Session& session, const std::vector<const So
         for (const Damage& damage : damage_in(buffer)) add(out, damage);
         if (buffer.error) answers::add(out, {.reason = AccountReason::cut});
     }
-    // Buffers count damaged frames. Only where no buffer counts any are the gaps of its streams counted.
+    // Buffers count damaged frames. The gaps of a buffer's streams are counted only if the buffer counts none.
     if (std::none_of(out.begin(), out.end(), [](const answers::AccountRow& row) {
             return row.reason == AccountReason::frames || row.reason == AccountReason::strays;
         }))

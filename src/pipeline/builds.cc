@@ -18,7 +18,7 @@ Builds::Builds(const std::vector<std::string>& captures, const image::FileSearch
     for (const std::string& capture : captures) {
         if (capture::snapshot_file(capture).empty()) continue;
         const auto read = capture::read_snapshot(capture);
-        if (!read) continue;  // said where its answers are asked for
+        if (!read) continue;  // reported when the capture's answers are needed
         for (const capture::Module& m : read->modules.modules)
             if (!m.file.empty() && !m.build_id.empty()) {
                 of_capture_[capture].insert({m.build_id, m.file});

@@ -9,7 +9,7 @@ namespace waymark::pipeline {
 
 namespace {
 
-/// Where no address of a process and no file has its place (capture/perf_spaces.cc).
+/// An address at which neither processes nor files are placed (capture/perf_spaces.cc).
 constexpr std::uint64_t first_place = std::uint64_t{1} << 60;
 
 }  // namespace
@@ -17,7 +17,7 @@ constexpr std::uint64_t first_place = std::uint64_t{1} << 60;
 void ChangedCode::finish(image::MemoryMap& map) {
     std::stable_sort(changes_.begin(), changes_.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
     std::uint64_t next = first_place;
-    // Code that comes to where it was before is the same function.
+    // Code that returns to an earlier place is the same function.
     std::map<std::tuple<std::uint32_t, std::uint64_t, std::string, std::vector<std::uint8_t>>, std::uint64_t> known;
     for (std::size_t i = 0; i < changes_.size(); ++i) {
         const capture::CodeChange& change = changes_[i];
@@ -65,7 +65,7 @@ void ChangedCode::apply(std::uint32_t process, const State& state, std::vector<c
         const capture::CodeChange& change = changes_[i];
         if (change.bytes == 0 || (change.code.empty() && n >= state.before)) continue;
         const std::uint64_t first = change.address.value, last = first + std::min(change.bytes - 1, ~first);
-        // What was there is cut to what lies before and after. A part of something mapped has its place with the rest.
+        // Existing code is cut to the parts before and after. A part of a mapping keeps its place relative to the rest.
         std::optional<capture::MappedExtent> around;
         auto at = pieces.upper_bound(first);
         if (at != pieces.begin() && std::prev(at)->second.last >= first) --at;

@@ -1,4 +1,4 @@
-/// Who takes the bytes of a stream: decoders on one or several threads, and the listing of packets.
+/// Consumers of a stream's bytes: decoders on one or several threads, and the listing of packets.
 #include <algorithm>
 #include <utility>
 
@@ -11,13 +11,13 @@ namespace waymark::pipeline {
 
 namespace {
 
-/// Where a decoder gets its code from, and who takes what it delivers.
+/// Where a decoder gets its code from, and which sink receives its output.
 class Ends {
 public:
     Ends(const StreamInfo& stream, flow::Sink& sink, Addresses addresses)
         : memory_(stream.source.memory), sink_(&sink) {
         add_processes(stream, addresses);
-        // Nearest to the decoder: a count covers ranges that a filter leaves out, too.
+        // Placed nearest to the decoder, because a count also covers ranges that a filter omits.
         if (!sink.wants_cycles_in_ranges() || !stream.source.configuration->cycle_counts_apart()) return;
         spread_ = std::make_unique<flow::CycleSpread>(*sink_);
         sink_ = spread_.get();
@@ -27,12 +27,12 @@ public:
     }
     [[nodiscard]] flow::Sink& sink() const { return *sink_; }
     void begin(const capture::BufferPart& part) {
-        // What waits belongs to the part before.
+        // Waiting cycles belong to the previous part.
         if (reader_ && spread_) spread_->release();
         if (reader_) reader_->begin(part.from, part.to, part.thread);
         if (filter_) filter_->begin(part);
     }
-    /// The decoder has delivered everything.
+    /// Called when the decoder has delivered everything.
     void finish() {
         if (spread_) spread_->release();
     }
@@ -75,7 +75,8 @@ public:
     [[nodiscard]] std::vector<MissingCode> missing() const override { return ends_.missing(); }
     [[nodiscard]] std::vector<UncertainCode> uncertain() const override { return ends_.uncertain(); }
     [[nodiscard]] const Filtered* filtered() const override { return ends_.filtered(); }
-    // Delivers at once, as ParallelConsumer does: several sources then deliver in one order with any number of threads.
+    // Delivers at once, as ParallelConsumer does: then several sources deliver in the same order with any number of
+    // threads.
     void feed(Bytes bytes) override {
         decoder_->feed(bytes);
         out_.flush();
@@ -100,8 +101,9 @@ private:
     Ends ends_;
     flow::BlockTable blocks_;
     flow::BatchWriter out_;
-    std::unique_ptr<protocol::Decoder> decoder_;  // null: finished; a thousand threads may have ended before the last
-    std::uint64_t packets_ = 0;                   // of the finished one
+    std::unique_ptr<protocol::Decoder>
+        decoder_;                // null when finished; a thousand threads may have ended before the last
+    std::uint64_t packets_ = 0;  // packets of the finished decoder
 };
 
 class ParallelConsumer final : public FlowConsumer {

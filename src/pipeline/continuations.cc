@@ -11,7 +11,7 @@ namespace waymark::pipeline {
 
 namespace {
 
-/// `ETE_1` of `ETE_1_2`; empty where no number from 2 up ends the name.
+/// `ETE_1` for `ETE_1_2`; empty if the name does not end in a number of 2 or more.
 std::string before_number(const std::string& name) {
     const std::size_t at = name.rfind('_');
     const bool number = at != name.npos && at + 1 < name.size() &&
@@ -30,7 +30,7 @@ Continuations::Continuations(const Session& session, const std::vector<const Sou
         const std::string before = s->continues.empty() ? before_number(s->name) : s->continues;
         if (!names.contains(before)) continue;
         sources_.insert(s->name);
-        // Sources come in the order in which they traced.
+        // Sources are in the order in which they traced.
         if (!sources_.contains(before)) firsts_.insert(before);
     }
     for (const BufferReport& b : report.buffers) {

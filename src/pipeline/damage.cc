@@ -50,7 +50,7 @@ constexpr std::array all_words{
           "described"},
 };
 
-/// How often something was met, and how many bytes of trace it concerns.
+/// Number of occurrences, and number of bytes of trace that they concern.
 struct Size {
     std::uint64_t times = 1;
     std::optional<std::uint64_t> bytes{};
@@ -210,7 +210,7 @@ std::optional<std::string> error_of(const BufferReport& buffer) {
 
 namespace {
 
-/// Of a source in a buffer, as far as that tells sources apart.
+/// Bytes of a source in a buffer, as far as the buffer separates its sources.
 std::uint64_t bytes_of(const Source& source, const BufferReport& buffer) {
     const std::vector<std::string>& names = buffer.buffer->sources;
     if (std::find(names.begin(), names.end(), source.name) == names.end()) return 0;
@@ -218,7 +218,7 @@ std::uint64_t bytes_of(const Source& source, const BufferReport& buffer) {
     return names.size() == 1 ? buffer.bytes : 0;
 }
 
-/// What the unit traces is program flow: that of a protocol whose packets are known, or an older trace macrocell.
+/// Whether the unit traces program flow: it has a protocol of program flow, or is an older trace macrocell.
 bool traces_flow(const Source& source) { return source.has_packets() || source.type.starts_with("ETM"); }
 
 }  // namespace
@@ -302,8 +302,8 @@ std::optional<Damage> silence_of(const StreamReport& stream) {
 
 namespace {
 
-/// The sentence is `source 0x10 PTM_0: FOUND, first at offset 0x1d of buffer ETB_0: MEANS`, with `how` for `, first`
-/// and `then` for what follows the place.
+/// The sentence has the form `source 0x10 PTM_0: FOUND, first at offset 0x1d of buffer ETB_0: MEANS`, with `how` in
+/// place of `, first` and `then` after the place.
 Damage of_source(Kind kind, Severity severity, const Source& source, std::string_view buffer,
                  const flow::Trouble& trouble, std::string found, std::string means, std::string_view how,
                  std::string_view then) {
@@ -323,7 +323,7 @@ Damage of_source(Kind kind, Severity severity, const Source& source, std::string
             bytes};
 }
 
-/// Which image holds an address.
+/// The image that contains an address.
 std::string image_at(const image::MemoryMap& memory, std::uint64_t address) {
     for (const image::Region& region : memory.regions())
         if (!region.shadowed_by && address >= region.address.value && address - region.address.value < region.bytes)
@@ -368,7 +368,7 @@ std::vector<Damage> damage_in(const StreamReport& stream, const flow::Troubles& 
     const Source& source = *stream.source;
     const std::string& buffer = stream.buffer;
     const protocol::Words& words = source.protocol->words();
-    // A VMID that is missing is no matter of the image.
+    // A missing VMID does not concern the image.
     flow::Troubles of_image = troubles;
     const flow::Trouble no_vmid =
         std::exchange(of_image.contradictions[static_cast<unsigned>(flow::Conflict::vmid_missing)], {});
@@ -380,7 +380,7 @@ std::vector<Damage> damage_in(const StreamReport& stream, const flow::Troubles& 
             ", first", ". "));
     if (const flow::Trouble all = of_image.contradicted(); all.times != 0) {
         const std::string image = image_at(*source.memory, all.address);
-        // A wrong image contradicts everywhere; damage and modified code here and there.
+        // A wrong image contradicts the trace everywhere; damage and modified code do so in a few places.
         const bool rare = all.times * 50 < ranges;
         std::string means =
             rare ? fmt::format("The trace is damaged there, or the code in {} was modified in memory", image)
@@ -511,7 +511,7 @@ std::vector<Damage> missing_code(const Session& session, const Report& report, s
             out.push_back(std::move(more));
             break;
         }
-        // Each outcome is that of the branch that ends a range.
+        // Each outcome belongs to the branch that ends a range.
         const std::string cost =
             fmt::format("execution went there {}, which cost {} of code: outcomes of branches have no address",
                         times(code.times), counted(code.outcomes, "range"));

@@ -12,7 +12,7 @@ namespace waymark::pipeline {
 
 namespace {
 
-/// `0x10 CSETM_0 (ETM4.1), 0x20 ITM_0 (ITM)`; the first few.
+/// Sources as text, `0x10 CSETM_0 (ETM4.1), 0x20 ITM_0 (ITM)`; only the first few.
 std::string sources_text(const std::vector<const Source*>& sources) {
     constexpr std::size_t most = 4;
     std::string out;
@@ -23,7 +23,7 @@ std::string sources_text(const std::vector<const Source*>& sources) {
     return out;
 }
 
-/// The words of the protocol that the sources have, as far as sentences about packets need one.
+/// The words of the sources' protocol, if sentences about packets need one.
 const protocol::Words& words_of(const std::vector<const Source*>& sources) {
     const auto known = std::find_if(sources.begin(), sources.end(), [](const auto* s) { return s->has_packets(); });
     return (known == sources.end() ? protocols().front() : (*known)->protocol)->words();

@@ -10,17 +10,17 @@ namespace waymark::pipeline {
 
 namespace {
 
-/// DP_TC.TMODE, where it is one of 3.4.
+/// DP_TC.TMODE as a mode, if it is one of section 3.4.
 std::optional<dpu::TraceMode> mode_of(std::uint64_t dp_tc) {
     const auto code = static_cast<unsigned>(dp_tc >> 1 & 0xfU);
     return code < dpu::trace_modes ? std::optional(static_cast<dpu::TraceMode>(code)) : std::nullopt;
 }
-/// The task ID flags show: DP_TC.TIDS.
+/// The context; flags show the task ID if DP_TC.TIDS is set.
 dpu::TaskContext context_of(const capture::DpuContext& c, std::uint64_t dp_tc) {
     return {c.supervisor, (dp_tc >> 5 & 1U) != 0 ? c.did : c.pid};
 }
 
-/// The filters of the trace, and where they begin in it.
+/// Finds the filters of the trace, and the offsets at which they take effect.
 void find_filters(const capture::DpuCapture& capture, DpuTrace& out) {
     const auto value = [&](std::string_view name) -> std::uint32_t {
         const capture::Register* found = capture.find_register(name);
@@ -35,7 +35,7 @@ void find_filters(const capture::DpuCapture& capture, DpuTrace& out) {
                    {0, (tc >> 11 & 1U) != 0, (tc >> 5 & 1U) != 0, static_cast<std::uint8_t>(value("DP_CR") >> 28 & 3U),
                     static_cast<std::uint8_t>(value("DP_RPID")), static_cast<std::uint8_t>(value("DP_RDID"))});
     }
-    // Offsets count from the oldest trace that is left.
+    // Offsets count from the oldest remaining trace.
     std::uint64_t gone = 0;
     constexpr std::uint64_t all = std::uint64_t{1} << 32;
     if (!out.nexus && out.ring_known && !out.vtb.single_address && capture.lines_written)
@@ -43,7 +43,7 @@ void find_filters(const capture::DpuCapture& capture, DpuTrace& out) {
             gone = *capture.lines_written * dpu::line_bytes - order->bytes();
     for (const capture::DpuFilter& f : capture.filters) {
         const std::uint64_t at = out.nexus ? f.message_bytes.value_or(0) : 4 * f.words;
-        if (at < gone) out.filters.clear();  // what was before it is overwritten
+        if (at < gone) out.filters.clear();  // earlier trace is overwritten
         add(at < gone ? 0 : at - gone, f);
     }
     out.filters.front().offset = 0;
@@ -111,7 +111,7 @@ std::optional<std::vector<DpuModuleTime>> module_times(const capture::DpuCapture
         order = *found;
         const std::uint64_t written = *capture.lines_written * dpu::line_bytes, kept = order.bytes();
         if (written < kept) return std::nullopt;
-        // A buffer that was moved on the way has other trace than its registers say.
+        // If a buffer was moved during the run, its trace is not the trace that its registers describe.
         const std::uint64_t lines = (std::uint64_t{trace.vtb.tea} - trace.vtb.tsa) / dpu::line_bytes + 1;
         const auto line = [&](std::uint32_t tw) { return (std::uint64_t{tw} - trace.vtb.tsa) / dpu::line_bytes; };
         for (const capture::DpuPeriod& period : capture.periods) {
@@ -124,7 +124,7 @@ std::optional<std::vector<DpuModuleTime>> module_times(const capture::DpuCapture
     }
     const auto place = [&](std::uint64_t time) {
         std::uint64_t at = time < gone ? 0 : time - gone;
-        // What a file that is cut lacks has no offset.
+        // The missing part of a truncated file has no offset.
         std::uint64_t end = 0, lacking = 0;
         for (const dpu::Stretch& stretch : order.stretches) {
             const std::uint64_t there = std::min(stretch.bytes, trace_bytes - std::min(trace_bytes, stretch.offset));
@@ -156,7 +156,7 @@ Result<DpuDecoded> decode_dpu(const DpuTrace& trace, Bytes dump, dpu::ElementSin
     }
     dpu::ReadingOrder order;
     if (trace.ring_known || trace.vtb.single_address) {
-        // The order of the whole buffer, so that places in the trace are right where a dump is cut.
+        // Uses the order of the whole buffer, so that offsets are right even if a dump is truncated.
         constexpr std::uint64_t whole = std::uint64_t{1} << 32;
         WM_ASSIGN_OR_RETURN(order, dpu::reading_order(trace.vtb, trace.vtb.single_address ? dump.size() : whole));
     } else {
@@ -167,7 +167,7 @@ Result<DpuDecoded> decode_dpu(const DpuTrace& trace, Bytes dump, dpu::ElementSin
     }
     result.overwritten = order.overwritten;
 
-    // Periods that began in what was overwritten: the last of them is under way where the trace begins.
+    // Periods that began in overwritten trace: the last of them is active where the trace begins.
     const auto starts = trace.ring_known ? dpu::period_starts(trace.vtb, order, trace.later_starts)
                                          : std::vector<std::optional<std::uint64_t>>(trace.later_starts.size());
     std::size_t period = 0;
@@ -197,7 +197,7 @@ Result<DpuDecoded> decode_dpu(const DpuTrace& trace, Bytes dump, dpu::ElementSin
             at += size;
         }
     }
-    // Periods that wrote nothing.
+    // Skips periods that wrote nothing.
     for (; period < starts.size() && starts[period]; ++period)
         decoder.restart(trace.periods[period].format, trace.periods[period].start);
     result.unplaced_periods = starts.size() - period;

@@ -38,8 +38,8 @@ struct SourceStream {
     std::unique_ptr<analysis::FlowTimeline> timeline;
     std::unique_ptr<analysis::FlowSteps> steps;
     std::unique_ptr<analysis::FlowSink> sink;
-    const Source* first{};   ///< the source that began with the thread; `source` if that is none other
-    bool continued = false;  ///< another stream goes on with the thread
+    const Source* first{};   ///< the source in which the thread began; `source` if there is no other
+    bool continued = false;  ///< another stream continues the thread
 };
 
 class FlowAnswers {
@@ -67,14 +67,14 @@ public:
                 s.steps ? static_cast<analysis::CallObserver*>(s.steps.get()) : s.timeline.get();
             s.sink = std::make_unique<analysis::FlowSink>(
                 *s.code, [&offsets = stream.offsets](Offset at) { return offsets.capture(at).value; },
-                // Of a part of the flow, decoders do not count ways themselves.
+                // For a part of the flow, decoders do not count ways themselves.
                 analysis::FlowSink::Options{.calls = options_.calls || options_.timeline || options_.instructions ||
                                                      (options_.ranges && stream.source.filter != nullptr),
                                             .ways = options_.ranges,
                                             .observer = observer});
             if (s.steps) s.steps->lead_to(*s.sink);
             s.first = s.source;
-            // Calls go on where the thread does.
+            // Calls continue in the stream that continues the thread.
             const auto before = std::find_if(streams_.rbegin() + 1, streams_.rend(), [&](const SourceStream& other) {
                 return !other.continued && other.source->name == stream.source.continues;
             });
@@ -88,7 +88,7 @@ public:
         };
         const Report report = pipeline::run(session_, sources, make, progress, {}, at_once);
         if (at_once > 1) {
-            // In one order, whichever buffer was read first.
+            // Use a fixed order, independent of which buffer was read first.
             const auto place = [&](const SourceStream& s) { return session_.capture.find_buffer(s.buffer); };
             std::stable_sort(streams_.begin(), streams_.end(), [&](const SourceStream& a, const SourceStream& b) {
                 return std::less<>{}(place(a), place(b));
@@ -103,7 +103,7 @@ private:
     Result<Answers> answers(const Report& report, const std::vector<const Source*>& selected, bool cut) {
         Answers out;
         out.capture = session_.capture.path.string();
-        // A report is of one unit: where sources have several protocols, it is called by the first one.
+        // A report has one unit: if sources have several protocols, it gets the name of the first.
         if (!streams_.empty()) {
             const Source& first = *streams_.front().source;
             out.unit = first.protocol->unit_of(first.type);
@@ -143,7 +143,7 @@ private:
         options.window = options_.window;
         if (session_.capture.spaces) options.context_name = [this](std::uint32_t thread) { return name_of(thread); };
         fill_by_names(out, streams, names, options);
-        // Exception levels are Arm's.
+        // Only Arm has these exception levels.
         if (session_.capture.x86_64) out.levels.clear();
         if (session_.capture.spaces) say_which_clock(out);
         name_builds(out);
@@ -169,7 +169,7 @@ private:
         return out;
     }
 
-    /// How many stretches the trace has. Without calls every time that tracing began again counts for one.
+    /// Number of stretches in the trace. Without calls, each time that tracing began again counts as one.
     [[nodiscard]] std::uint64_t stretches(const analysis::StretchesOff& off) const {
         std::uint64_t out = 0;
         for (const SourceStream& s : streams_)
@@ -194,7 +194,7 @@ private:
              "Compare shares, with their intervals; record without strobing, start and stop for counts."});
     }
 
-    /// By its last name.
+    /// The thread's last name.
     [[nodiscard]] analysis::ContextName name_of(std::uint32_t thread) const {
         constexpr std::uint64_t last = ~std::uint64_t{0};
         const capture::AddressSpaces& spaces = *session_.capture.spaces;
@@ -205,7 +205,7 @@ private:
                                           : fmt::format("{}[{}]", task.process_name, *task.process),
                 name};
     }
-    /// Whether the timeline is time.
+    /// Reports whether the timeline shows time.
     void say_which_clock(Answers& out) const {
         if (out.timeline.tracks.empty()) return;
         const bool kernel = session_.capture.spaces->time_of(0).has_value();
@@ -218,12 +218,12 @@ private:
                                         "time.";
     }
 
-    /// Images whose files were not found have the build IDs that the capture knows.
+    /// Images whose files were not found get the build IDs that the capture has.
     void name_builds(Answers& out) const {
         for (answers::Image& image : out.images) {
             if (!image.build_id.empty() || !image.path.empty()) continue;
             std::set<std::string> ids;
-            std::set<std::uint64_t> biases;  // without the file, of its offsets
+            std::set<std::uint64_t> biases;  // without the file: the load biases of its offsets
             for (const capture::Module& m : session_.capture.modules.modules)
                 if (std::filesystem::path(m.file).filename() == image.name) {
                     ids.insert(capture::hex_text(m.build_id));
@@ -237,7 +237,7 @@ private:
         image::Disassembler disassembler;
         for (answers::Instruction& i : out.instructions)
             for (const SourceStream& s : streams_) {
-                // In the first state that has something there: what one state sees and another does not is rare.
+                // Uses the first state that has memory at the address: differences between states are rare.
                 for (const bool ns : {false, true})
                     if (i.text.empty())
                         i.text = disassembler.text(*s.source->memory, {ns, false, {}, {}}, i.address, i.isa);
@@ -260,7 +260,7 @@ private:
         return {Errc::not_found, "nothing decoded: " + pipeline::why_nothing(session_, selected, report, gave)};
     }
 
-    // ---- what to know before trusting the rest
+    // ---- findings that qualify the results
 
     void health(Answers& out, const Report& report, const std::vector<const Source*>& selected) const {
         using enum Finding::Severity;
@@ -414,7 +414,7 @@ private:
                 unseen += counts->unseen_instructions;
             }
         for (const answers::ExceptionRow& e : out.exceptions) exceptions += e.times;
-        // As waymark profile counts them: what ran, and how often it was entered by a call or a jump in place of one.
+        // Counts as waymark profile does: functions that ran, and how often each was entered by a call or a tail call.
         std::uint64_t functions = 0, synthetic = 0;
         const std::vector<answers::FunctionCosts> costs = answers::function_costs(out);
         for (std::size_t i = 0; i < costs.size(); ++i) {
@@ -442,7 +442,7 @@ private:
             add(std::string(answers::ranges_not_decoded), not_decoded);
             out.summary.back().note = "their code is not known: outcomes of branches have no address";
         }
-        // Ranges alone do not say who called whom.
+        // Ranges alone do not show calls.
         const bool calls_known = options_.calls || options_.timeline || options_.instructions;
         if (out.metrics.size() > 1 && calls_known) {
             std::uint64_t cycles = stray;
@@ -474,7 +474,7 @@ Result<Answers> flow_answers(const Session& session, const std::vector<const Sou
 
 void fill_by_names(Answers& answers, const std::vector<analysis::FlowStream>& streams,
                    const std::vector<const Names*>& names, analysis::FlowAnswersOptions options) {
-    // A tree of calls has the name of its source where there are several, whatever names the other streams have.
+    // If there are several trees of calls, each has the name of its source, independent of the names of other streams.
     std::map<const Names*, std::vector<analysis::FlowStream>> by_names;
     std::vector<const Names*> order;
     bool timeline = false;
@@ -507,7 +507,7 @@ void fill_by_names(Answers& answers, const std::vector<analysis::FlowStream>& st
         more.version = answers.version;
         fill(more, each);
         answers::merge(answers, more);
-        // They are parts of one capture.
+        // All are parts of one capture.
         answers.capture = more.capture;
         answers.parts.clear();
         for (Finding& f : answers.health) f.captures = 0;

@@ -22,9 +22,9 @@ using capture::AddressSpaces;
 using Task = AddressSpaces::Task;
 
 constexpr char expression_mark = '~';
-/// What a name that begins with the mark means; nothing: it is no regular expression.
+/// The regular expression in a name that begins with the mark; nullopt if there is none.
 std::optional<std::regex> expression_of(const std::string& pattern) {
-    // The library throws where the text is no regular expression.
+    // The library throws if the text is not a regular expression.
     try {
         return std::regex(pattern.substr(1));
     } catch (const std::regex_error&) {
@@ -38,7 +38,7 @@ bool matches(const std::string& pattern, const std::string& name) {
     }
     return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
 }
-/// A decimal number or a name.
+/// Whether `wanted`, a decimal number or a name, selects this one.
 bool means(const std::string& wanted, std::optional<std::uint32_t> number, const std::string& name) {
     return (number && wanted == std::to_string(*number)) || (!name.empty() && matches(wanted, name));
 }
@@ -47,14 +47,14 @@ bool means_process(const std::string& wanted, const Task& task) {
 }
 bool means_thread(const std::string& wanted, const Task& task) { return means(wanted, task.thread, task.name); }
 bool means_image(const std::string& wanted, const AddressSpaces::Name& image) {
-    // An ID of fewer digits than this could be a name.
+    // A build ID with fewer digits than this could be a name.
     constexpr std::size_t fewest_digits = 8;
     const std::string id = capture::hex_text(image.build_id);
     return matches(wanted, image.file) || matches(wanted, std::filesystem::path(image.file).filename().string()) ||
            (wanted.size() >= fewest_digits && id.starts_with(wanted));
 }
 
-/// The first of them, and how many more there are.
+/// The first names, and how many more there are.
 std::string list(const std::vector<std::string>& names) {
     constexpr std::size_t most = 12;
     if (names.empty()) return "none";
@@ -118,7 +118,7 @@ private:
                 fmt::format("{} '{}': the capture has no such {}. It has: {}", option, name, what, list(there))};
     }
 
-    /// Threads are known of the trace itself, or of its rings.
+    /// The threads are known from the trace itself, or from its rings.
     [[nodiscard]] Status check_threads() const {
         if (session_.capture.spaces->thread_of(1, 1)) return Nothing{};
         for (const capture::Buffer& buffer : session_.capture.buffers)
@@ -151,7 +151,7 @@ private:
             std::vector<capture::BufferPart> parts;
             bool gap = false;
             for (capture::BufferPart part : buffer.parts) {
-                // Of a range whose beginning is not known, the end.
+                // If the beginning of a range is not known, use its end.
                 first = std::min(first, part.from == 0 ? part.to : part.from);
                 last = std::max(last, part.to);
                 if (part.to < wanted_.time->first || part.from > wanted_.time->second) {
@@ -307,10 +307,11 @@ std::optional<std::uint32_t> FilterSink::thread() const {
 
 bool FilterSink::wants_now() {
     if (!wants_) {
-        // What ran before the first timestamp of a part has the time at which the part before it ended.
+        // Code that ran before the first timestamp of a part gets the time at which the previous part ended.
         const std::uint64_t first = now_.value_or(from_), last = now_ ? *now_ : has_clock_ ? from_ : to_;
         const auto ran = thread();
-        // The end of a range is its own; it began when the thread came, at some time after the range before.
+        // The end time of a range is exact; the range began when the thread came, at some time after the previous
+        // range.
         const bool wanted = filter_->wants_thread(ran, now_.value_or(to_));
         uncertain_ = !now_ && ran && !filter_->spaces().task(*ran, from_).name.empty() &&
                      filter_->wants_thread(ran, from_) != wanted;
@@ -320,7 +321,7 @@ bool FilterSink::wants_now() {
 }
 
 bool FilterSink::is_kernel(std::uint64_t address) const {
-    // Without exception levels, by the half of the address space that is the kernel's.
+    // Without exception levels, decide by the kernel's half of the address space.
     return context_.el ? *context_.el != 0 : address >> 63 != 0;
 }
 
@@ -355,7 +356,7 @@ bool FilterSink::decide(Offset offset, std::uint64_t address, std::optional<std:
         return false;
     }
     ++filtered_.passed;
-    // As if the unit had been programmed to leave it out.
+    // As if the unit had been programmed to exclude it.
     if (left_out_) pass_on(offset, flow::TraceOn{flow::TraceOnReason::enabled});
     left_out_ = false;
     return true;

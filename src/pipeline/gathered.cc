@@ -11,7 +11,7 @@ namespace waymark::pipeline {
 
 namespace {
 
-/// What a sentence is about: the place before its first `: `, else the first name in single quotes.
+/// The subject of a sentence: the place before its first `: `, otherwise the first name in single quotes.
 std::string subject_of(const std::string& sentence) {
     if (const std::size_t place = sentence.find(": "); place != sentence.npos) return sentence.substr(0, place);
     const std::size_t quote = sentence.find('\'');

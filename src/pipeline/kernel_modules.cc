@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 bool is_module_without_path(std::string_view file) {
     if (file.size() < 3 || file.front() != '[' || file.back() != ']') return false;
-    // What else has such a name: parts of the kernel, and what it puts into each process.
+    // Other mappings with such names: parts of the kernel, and what it maps into each process.
     constexpr std::array<std::string_view, 9> others{"kernel",  "guest",   "bpf",    "vdso", "vvar",
                                                      "vectors", "sigpage", "uprobe", "vsysc"};
     file.remove_prefix(1);
@@ -63,7 +63,7 @@ std::optional<KernelFunctions::Place> KernelFunctions::place(const std::string& 
     const auto functions = modules_.find(module);
     image::Symbols symbols;
     if (functions == modules_.end() || !symbols.add_elf(file)) return std::nullopt;
-    // Of several functions of one name each may be any of them; the right pairs agree.
+    // If several functions share a name, any of them may match; the right pairs agree with each other.
     std::unordered_multimap<std::string, std::uint64_t> in_file;
     for (const image::Symbol& symbol : symbols.all())
         if (symbol.kind == image::SymbolKind::function)

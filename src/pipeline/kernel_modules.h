@@ -1,4 +1,5 @@
-/// Where Linux loaded a kernel module (.ko), a relocatable file, and what the module's code calls outside the module.
+/// Finds where Linux loaded a kernel module (.ko), a relocatable file, and resolves calls from the module's code to
+/// other code.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +15,20 @@
 
 namespace waymark::pipeline {
 
-/// Whether a mapped file, of the kernel, is a module: `/lib/modules/…/x.ko`, perhaps compressed, or `[x]`.
+/// Whether a file that the kernel mapped is a module: `/lib/modules/…/x.ko`, perhaps compressed, or `[x]`.
 [[nodiscard]] bool is_kernel_module(std::string_view file);
-/// `[x]`, of which it is not known where the file lay.
+/// Whether the name is `[x]`, so that the path of the module is not known.
 [[nodiscard]] bool is_module_without_path(std::string_view file);
-/// The name of a module as the kernel has it: `x_y` of `/lib/x-y.ko.xz` and of `[x_y]`.
+/// The kernel's own name for a module: `x_y` for `/lib/x-y.ko.xz` and for `[x_y]`.
 [[nodiscard]] std::string kernel_module_name(std::string_view file);
 
 /// The functions of a running kernel, from copies of /proc/kallsyms and vmlinux.
 class KernelFunctions {
 public:
-    /// A copy of /proc/kallsyms. Errors: it cannot be read.
+    /// Adds a copy of /proc/kallsyms. Errors: it cannot be read.
     Status add_kallsyms(const std::filesystem::path& file);
-    /// The kernel's file; the running kernel's addresses are higher by `load_bias`. Errors: as `Symbols::add_elf`.
+    /// Adds the kernel's file; the running kernel's addresses are higher by `load_bias`. Errors: the errors of
+    /// `Symbols::add_elf`.
     Status add_kernel(const std::filesystem::path& vmlinux, std::uint64_t load_bias);
 
     /// A function that other files can call; the kernel's own functions come before the modules'.
@@ -34,9 +36,10 @@ public:
 
     struct Place {
         std::uint64_t load_bias{};
-        std::size_t agreeing{}, others{};  ///< functions of the module that lie where that says, and elsewhere
+        std::size_t agreeing{},
+            others{};  ///< number of the module's functions that agree with this place, and of the others
     };
-    /// Where most functions of a module are, by its file; nothing: kallsyms has none of them.
+    /// The place of a module that most of its functions agree with; nullopt if kallsyms has none of them.
     [[nodiscard]] std::optional<Place> place(const std::string& module, const std::filesystem::path& file) const;
 
 private:

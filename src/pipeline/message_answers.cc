@@ -34,7 +34,7 @@ using answers::Finding;
 using protocol::Message;
 using protocol::MessageKind;
 
-/// Exceptions of one core: from "entered" to "left", as far as both are there and nothing was lost in between.
+/// Exceptions of one core: from "entered" to "left", if both are in the trace and nothing was lost in between.
 class Handlers {
 public:
     void see(const Message& m) {
@@ -44,7 +44,7 @@ public:
         if (m.change == Message::Change::entered) {
             ++row.times;
             row.nested += open_.empty() ? 0 : 1;
-            // More cannot be active; what is, was lost without a trace.
+            // No more handlers can be active; the ends of the others were lost.
             if (open_.size() == most_open) open_.clear();
             open_.push_back({*m.number, m.cycles});
         } else if (m.change == Message::Change::left) {
@@ -53,15 +53,15 @@ public:
             open_.clear();
         }
     }
-    /// Which handlers are active is not known any more.
+    /// It is no longer known which handlers are active.
     void lose() { open_.clear(); }
 
-    /// Times of those handlers alone whose both ends have one.
+    /// Times only of handlers that have both a begin and an end with a time.
     [[nodiscard]] std::vector<answers::ExceptionRow> rows() const {
         std::vector<answers::ExceptionRow> out;
         const bool timed = std::any_of(rows_.begin(), rows_.end(), [](const auto& r) { return r.second.sum != 0; });
         for (const auto& [number, row] : rows_) {
-            // The thread is returned to, and never entered.
+            // The thread is only returned to, never entered.
             if (row.times == 0) continue;
             out.push_back(row);
             out.back().unit = "cycles";
@@ -113,7 +113,7 @@ struct Watched {
     [[nodiscard]] bool has_values() const { return reads + writes != 0; }
 };
 
-/// What the messages of one source in one buffer say together. Memory is bounded by places of code, not by messages.
+/// Summarises the messages of one source in one buffer. Memory is bounded by places of code, not by messages.
 class Gathered final : public Consumer, private protocol::MessageListener {
 public:
     Gathered(const StreamInfo& stream, const protocol::MessageSource& from, const FlowAnswersOptions& options)
@@ -145,7 +145,7 @@ public:
     std::map<std::pair<std::uint32_t, std::uint32_t>, Channel> channels;  // by master and channel
     std::uint64_t left_out_writes = 0;
     std::map<std::uint32_t, Watched> watched;       // by comparator
-    std::map<std::string, std::uint64_t> counters;  // times that each wrapped
+    std::map<std::string, std::uint64_t> counters;  // how often each counter wrapped
     flow::Troubles troubles;
 
 private:
@@ -311,7 +311,7 @@ answers::Table counters_table(const Streams& streams) {
     return out;
 }
 
-/// Puts on the timeline what has a time by one clock; what does not is named in the health.
+/// Puts messages on the timeline if they have a time of the same clock; the health names the others.
 void add_timeline(Answers& out, const Streams& streams) {
     const auto note = [&](std::string what, std::string todo = {}) {
         out.health.push_back({Finding::Severity::note, std::move(what), std::move(todo), {}});
@@ -528,14 +528,14 @@ Result<Answers> trace_answers(const Session& session, const std::vector<const So
                               const std::function<void(const Report&)>& read) {
     if (has_messages_alone(selected)) return message_answers(session, selected, options, progress, read);
     WM_ASSIGN_OR_RETURN(Answers out, flow_answers(session, selected, options, progress, read));
-    // Ranges alone are for compilers.
+    // Answers with ranges alone are for compilers.
     const bool only_ranges = !options.calls && !options.timeline && !options.instructions;
     if (only_ranges || std::none_of(selected.begin(), selected.end(), [](const Source* s) { return has_messages(*s); }))
         return out;
     FlowAnswersOptions how = options;
     how.timeline = false;
     Result<Answers> messages = message_answers(session, selected, how, progress, {});
-    // A source without a message has nothing to add.
+    // A source without messages adds nothing.
     if (!messages) return out;
     std::move(messages->tables.begin(), messages->tables.end(), std::back_inserter(out.tables));
     if (options.timeline)

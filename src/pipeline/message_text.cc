@@ -13,13 +13,13 @@ using protocol::MessageKind;
 namespace {
 
 constexpr std::size_t longest_line = 4096;
-constexpr std::size_t most_lines = 4096;  // that are not complete yet
+constexpr std::size_t most_lines = 4096;  // maximum number of incomplete lines
 
 std::string value_text(const Message& m) {
     return m.value ? fmt::format("{:#0{}x}", *m.value, 2 + 2 * m.value_bytes) : std::string();
 }
 
-/// `INFO user/1: text at main.c:7`, on one line.
+/// A record as a line, such as `INFO user/1: text at main.c:7`.
 std::string record_words(const protocol::Record& r) {
     std::string out = r.severity;
     const std::string& of = !r.client.empty() ? r.client : r.guid;
@@ -34,7 +34,7 @@ std::string record_words(const protocol::Record& r) {
 
 }  // namespace
 
-/// Of those that an STM sends as a write, only these have a name.
+/// Among hardware events that an STM sends as writes, only these have a name.
 bool is_hardware_event(const Message& m) { return m.master && !m.name.empty(); }
 
 std::string text_of(const Message& m) {
@@ -43,7 +43,7 @@ std::string text_of(const Message& m) {
     if (m.kind != MessageKind::text || is_hardware_event(m)) return out;
     for (unsigned i = 0; i < m.value_bytes; ++i) {
         const auto byte = static_cast<unsigned char>(*m.value >> 8 * i);
-        // A part of a character in UTF-8 comes alone.
+        // A multi-byte UTF-8 character arrives byte by byte.
         const bool is_text = (byte >= 0x20 && byte < 0x7f) || byte == '\t' || byte == '\n' || byte == '\r' ||
                              (byte >= 0x80 && m.value_bytes == 1);
         if (!is_text) return {};
@@ -66,7 +66,7 @@ std::string variable_of(const Message& m, const Source& source) {
     std::optional<std::uint64_t> at = from->watched(*m.comparator);
     if (!at) return {};
     if (m.address) {
-        // The message has the low bits alone; what is watched begins at the comparator's address.
+        // The message has only the low bits of the address; the watched range begins at the comparator's address.
         const std::uint64_t unit = std::uint64_t{1} << m.address_bits, base = *at;
         at = (base & ~(unit - 1)) | *m.address;
         if (*at < base) *at += unit;
@@ -109,7 +109,7 @@ std::string words_of(const Message& m, std::string_view variable) {
 
 bool MessageLines::take(const Message& m, bool wanted) {
     ++taken_;
-    // A line does not go on across what was lost.
+    // A line does not continue after a loss.
     if (m.kind == MessageKind::damage || m.kind == MessageKind::overflow) finish();
     const std::optional<Place> place = place_of(m);
     if (!place) return false;
@@ -128,7 +128,7 @@ void MessageLines::finish() {
     while (!open_.empty()) end_line(open_.begin()->first);
 }
 
-/// Where a line is written; nothing if that is not known.
+/// The place of the code that wrote a line; nullopt if it is not known.
 std::optional<MessageLines::Place> MessageLines::place_of(const Message& m) {
     if (m.kind != MessageKind::text && m.kind != MessageKind::flag) return {};
     if (m.port) return Place{0, *m.port};

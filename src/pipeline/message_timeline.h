@@ -1,4 +1,4 @@
-/// Messages of one source in one buffer, gathered for the timeline.
+/// Collects the messages of one source in one buffer for the timeline.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace waymark::pipeline {
 
-/// What is kept is bounded: of longer streams the begin.
+/// The kept amount is bounded: longer streams keep their beginning.
 class MessageTimeline {
 public:
     static constexpr std::size_t most_marks = 100'000, most_text_bytes = std::size_t{1} << 24, most_points = 100'000;
@@ -25,24 +25,24 @@ public:
     MessageTimeline(const MessageTimeline&) = delete;
     MessageTimeline& operator=(const MessageTimeline&) = delete;
 
-    /// All messages of the stream, in its order.
+    /// Takes all messages of the stream, in order.
     void see(const protocol::Message& message);
     void finish();
 
-    /// Some message has a time of its own.
+    /// Whether any message has a timestamp of its own.
     [[nodiscard]] bool timed() const { return timed_; }
     [[nodiscard]] std::uint64_t messages() const { return now_.number; }
     [[nodiscard]] bool empty() const { return marks_.empty() && handlers_.empty() && series_.empty(); }
-    /// How often what happened is not on the timeline, because there is too much.
+    /// Number of items that are not on the timeline because of its limit.
     [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
-    /// The rate of timestamps, where the stream says one and the same; 0: it does not.
+    /// The rate of timestamps, if the stream states a constant one; otherwise 0.
     [[nodiscard]] std::uint64_t ticks_per_second() const { return rates_differ_ ? 0 : ticks_per_second_; }
-    /// Adds tracks below one that is called `title`. `by_order`: times are numbers of messages.
+    /// Adds tracks below a track named `title`. `by_order`: times are numbers of messages.
     void add_to(answers::Timeline& timeline, answers::SyntheticTable& functions, const std::string& title,
                 bool by_order) const;
 
 private:
-    /// A row of the timeline, in their order.
+    /// Kinds of rows of the timeline, in order.
     enum class Row : std::uint8_t { losses, port, channel, unknown_sender, exceptions, watched, counters, triggers };
     using Key = std::tuple<Row, std::uint32_t, std::uint32_t>;  // the rest: port, or master and channel
     struct Moment {

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t no_file = ~std::size_t{0};
-/// How perf calls the running kernel: with the symbol whose address the mapping has in the place of an offset.
+/// perf's name for the running kernel, followed by the symbol whose address the mapping has in place of an offset.
 constexpr std::string_view kernel = "[kernel.kallsyms]";
 
 /// Difference between the running kernel's addresses and its file's.
@@ -42,7 +42,7 @@ Status NameFinder::add_given(const image::ImageArgument& argument, bool only_nam
         if (info) file.info.emplace(std::move(*info));
     }
     if (file.info && !argument.address) {
-        // The same build, or else a file of that name; that its build is another is found by its code.
+        // Matches the same build, or a file of that name; a difference of builds is found by comparing code.
         const auto same = [&](bool by_id) {
             return std::find_if(mapped_.begin(), mapped_.end(), [&](const Mapped& m) {
                 if (by_id) return !m.build_id.empty() && m.build_id == file.info->build_id();
@@ -65,7 +65,7 @@ Status NameFinder::add_given(const image::ImageArgument& argument, bool only_nam
     return Nothing{};
 }
 
-/// Why an image without an address is not what ran; empty: nothing of the map speaks against it.
+/// The reason why an image without an address cannot be what ran; empty if nothing in the map contradicts it.
 std::string NameFinder::why_refused(const Given& file) const {
     if (mapped_.empty())
         return capture_.spaces
@@ -84,11 +84,11 @@ std::string NameFinder::why_refused(const Given& file) const {
         return fmt::format("it is another build than {} in the capture: {}, recorded was {}; {}", m.file, has,
                            capture::hex_text(m.build_id), remedy);
     }
-    // Where processes have memory of their own, code is read through what was mapped alone.
+    // If processes have memory of their own, code is only read through mappings.
     if (capture_.spaces)
         return fmt::format("no file of this name or build was mapped when the capture was made ({}); {}", has, remedy);
     if (id.empty()) return {};
-    // Files at fixed addresses may be known to be there without having been mapped, as firmware is.
+    // Files at fixed addresses, such as firmware, may be in memory without having been mapped.
     const auto& segments = file.info->segments();
     const auto code = std::find_if(segments.begin(), segments.end(), [](const auto& s) { return s.executable; });
     if (code == segments.end()) return {};
@@ -105,8 +105,8 @@ std::string NameFinder::why_refused(const Given& file) const {
     return {};
 }
 
-/// Why a file without a build ID that says so is not the one that was mapped: what the capture holds of its code
-/// differs. Empty: nothing speaks against it.
+/// The reason why a file without a matching build ID is not the mapped file: its code differs from the code in the
+/// capture. Empty if nothing contradicts it.
 std::string NameFinder::why_another(std::size_t mapped, const Memory& dumped) const {
     const Mapped& m = mapped_[mapped];
     const auto at = std::find(mapped_of_.begin(), mapped_of_.end(), mapped);
@@ -114,7 +114,7 @@ std::string NameFinder::why_another(std::size_t mapped, const Memory& dumped) co
     if (!bias || dumped.empty()) return {};
     const auto found = image::agreement(m.found->path, *bias, dumped);
     if (!found) return {};
-    // As of files that are given (SessionMaker::check_build).
+    // The same limit as for given files (SessionMaker::check_build).
     constexpr std::uint64_t enough = 32;
     if (found->relocatable || found->compared < enough || found->different <= found->compared / 16) return {};
     return fmt::format(
@@ -178,10 +178,10 @@ Status NameFinder::open(const std::function<Memory()>& dumped) {
                                          m.file, m.found->path.string()));
             continue;
         }
-        // What was given by hand takes its place.
+        // A file that the user gave replaces it.
         if (is_given(i)) continue;
         if (capture_.spaces) {
-            // What it costs is known, and said, when all is decoded.
+            // The consequences are known, and reported, after decoding.
             std::error_code none;
             if (m.file.starts_with(kernel) && fs::is_regular_file(kcore_of(capture_), none)) {
                 if (!kallsyms().empty()) continue;
@@ -190,7 +190,7 @@ Status NameFinder::open(const std::function<Memory()>& dumped) {
                                  "names. Give vmlinux with --image.");
                 continue;
             }
-            // If it ran, missing_code() says what that costs and where to put the file.
+            // If it ran, missing_code() reports the consequences and where to put the file.
             if (found.error().code == Errc::not_found && !m.file.starts_with(kernel)) continue;
             problem_({},
                      fmt::format("{}; its code is not decoded. Give the file with --image.", found.error().message));
@@ -206,7 +206,7 @@ Status NameFinder::open(const std::function<Memory()>& dumped) {
     return open_generated();
 }
 
-/// The copy that lies beside the capture, or else the file by its name or build ID.
+/// Finds the copy stored with the capture, or else the file by its name or build ID.
 Result<image::FoundFile> NameFinder::find_mapped(const Mapped& m) const {
     std::error_code error;
     const fs::path folder = fs::is_directory(capture_.path, error) ? capture_.path : capture_.path.parent_path();
@@ -217,7 +217,7 @@ Result<image::FoundFile> NameFinder::find_mapped(const Mapped& m) const {
     return image::find_file(m.file, m.build_id, options_.files);
 }
 
-/// By build ID, or as `vmlinux` among the files of the machine that was recorded.
+/// Finds the kernel by build ID, or as `vmlinux` among the files of the recorded machine.
 Result<image::FoundFile> NameFinder::find_kernel(const Mapped& m) const {
     std::vector<fs::path> places;
     const image::FileSearch& search = options_.files;
@@ -238,7 +238,7 @@ Result<image::FoundFile> NameFinder::find_kernel(const Mapped& m) const {
     return found;
 }
 
-/// Kernel modules below `symfs`, by the name that the kernel has for them.
+/// Kernel modules below `symfs`, by the kernel's names for them.
 std::vector<fs::path> NameFinder::module_files(const std::string& name) const {
     const fs::path& root = options_.files.symfs;
     if (!module_files_) {
@@ -260,7 +260,7 @@ std::vector<fs::path> NameFinder::module_files(const std::string& name) const {
     return out;
 }
 
-/// Of a module of which the recorder knew the name alone.
+/// Finds the file of a module of which the recorder only knew the name.
 Result<image::FoundFile> NameFinder::find_module(const Mapped& m) const {
     const std::string name = kernel_module_name(m.file);
     if (auto found = image::open_first(module_files(name), m.build_id, options_.files)) return found;
@@ -270,7 +270,7 @@ Result<image::FoundFile> NameFinder::find_module(const Mapped& m) const {
     return image::find_file("/lib/modules/" + name + ".ko", m.build_id, options_.files);
 }
 
-/// Captures of `waymark record` have a module map, since something ran. Captures of other tools have none.
+/// Captures of `waymark record` have a module map if any code ran. Captures of other tools have none.
 void NameFinder::report_no_map() {
     const fs::path path = capture_.path.parent_path() / capture::module_map_file;
     std::error_code error;
@@ -285,7 +285,7 @@ bool NameFinder::is_given(std::size_t mapped) const {
     return std::any_of(given_.begin(), given_.end(), [&](const Given& g) { return g.mapped == mapped && !g.refused; });
 }
 
-/// A stripped copy of a file that is found with line tables, of the same build.
+/// Whether the file is a stripped copy, and a file of the same build with line tables was found.
 bool NameFinder::has_fewer_lines(Given& file) {
     if (!file.mapped || !file.info || file.argument.address) return false;
     Mapped& there = mapped_[*file.mapped];
@@ -293,10 +293,10 @@ bool NameFinder::has_fewer_lines(Given& file) {
            there.found->info.build_id() == there.build_id && !file.info->has_lines() && there.found->info.has_lines();
 }
 
-/// A copy of a file that was mapped, of the same build as it has a build ID that says so.
+/// A copy of a mapped file that has the same build according to its build ID.
 std::optional<fs::path> NameFinder::file_of_build(std::size_t mapped) const {
     const Mapped& m = mapped_[mapped];
-    // Where all code comes from files, the file of that name is all there is.
+    // If all code comes from files, only the file of that name can be used.
     if (m.build_id.empty() && capture_.spaces && m.found) return m.found->path;
     if (m.build_id.empty()) return std::nullopt;
     if (m.found && m.found->info.build_id() == m.build_id) return m.found->path;
@@ -318,7 +318,7 @@ std::vector<std::pair<fs::path, std::uint64_t>> NameFinder::code_files(const std
                 return g.mapped == mapped_of_[i] && !g.only_names && !g.refused;
             }))
             continue;
-        // What was mapped there at another time may be what ran.
+        // Code that was mapped there at another time may be what ran.
         if (std::any_of(seen.begin(), seen.end(),
                         [&](std::size_t k) { return mapped_of_[k] != mapped_of_[i] && all[k].overlaps(all[i]); }))
             continue;
@@ -333,7 +333,7 @@ std::vector<std::pair<fs::path, std::uint64_t>> NameFinder::code_files(const std
     return {out.begin(), out.end()};
 }
 
-/// Files of the options come after files of the capture: the later one wins.
+/// Files of the options come after files of the capture: the later one takes precedence.
 Status NameFinder::open_generated() {
     using Format = capture::GeneratedNames::Format;
     const fs::path folder = capture_.path.parent_path();
@@ -343,14 +343,14 @@ Status NameFinder::open_generated() {
                                          false));
     for (const std::string& path : options_.perf_maps)
         WM_RETURN_IF_ERROR(add_generated(image::read_perf_map(path), true));
-    // Where several processes ran, such code has places of its own.
+    // With several processes, such code gets places of its own.
     if (!capture_.spaces)
         for (const std::string& path : options_.jitdumps)
             WM_RETURN_IF_ERROR(add_generated(image::read_jitdump(path), true));
     return Nothing{};
 }
 
-/// `needed`: by the options; a file of the capture that cannot be read is a problem of its names alone.
+/// `needed`: named by the options. A file of the capture that cannot be read only costs its names.
 Status NameFinder::add_generated(Result<image::GeneratedCodeFile> file, bool needed) {
     if (!file) {
         if (needed) return std::move(file.error());
@@ -398,7 +398,7 @@ const KernelFunctions& NameFinder::kernel_functions() const {
         if (const Status status = kernel_functions_->add_kallsyms(file); !status)
             problem_(file, status.error().message);
     const auto add = [&](const capture::Module& m, const fs::path& vmlinux) {
-        // The reader of its names reports that it cannot be read.
+        // An error is reported by the reader of its names.
         if (const auto bias = kernel_bias(m, vmlinux)) (void)kernel_functions_->add_kernel(vmlinux, *bias);
     };
     const auto& all = capture_.modules.modules;
@@ -415,8 +415,8 @@ std::optional<std::uint64_t> NameFinder::kernel_function(const std::string& name
     return kernel_functions().address_of(name);
 }
 
-/// By the addresses of its functions, since what a module begins with depends on the kernel; nothing: it is none, or
-/// kallsyms does not say.
+/// Finds the load bias by the addresses of the module's functions, since the beginning of a module depends on the
+/// kernel. nullopt if it is not a module, or kallsyms does not have it.
 std::optional<std::uint64_t> NameFinder::module_bias(const capture::Module& m, const fs::path& file) const {
     if (!is_kernel_module(m.file)) return std::nullopt;
     const auto [at, fresh] = kernel_modules_.try_emplace({m.file, file});
@@ -490,19 +490,19 @@ std::uint64_t NameFinder::load_bias(const image::ImageArgument& argument) const 
     return 0;
 }
 
-/// Linux joins neighbouring mappings that no file backs, so such an area may begin elsewhere later. Its code has one
-/// name all the time: by the distance from where all that ever was joined to it begins.
+/// Linux joins adjacent anonymous mappings, so such an area may begin at another address later. Its code keeps one
+/// name: the distance from the beginning of the whole joined area.
 std::uint64_t NameFinder::offset_of(const capture::Module& module) const {
     if (!module.file.empty()) return module.offset;
     return module.address.value - std::prev(without_file_.upper_bound(module.address.value))->first;
 }
 
-/// No address of one belongs to another file in the other.
+/// Whether no address of one belongs to different files in both.
 bool NameFinder::fits(const Modules& a, const Modules& b) const {
     const auto& all = capture_.modules.modules;
     const auto last = [&](std::size_t n) { return all[n].address.value + (all[n].bytes - 1); };
-    // In order of address, with the last address of all up to each: a program that loads libraries again and again has
-    // thousands of lines, few of which overlap.
+    // Sorted by address, with the highest end address up to each entry: a program that loads libraries again and again
+    // has thousands of lines, few of which overlap.
     Modules sorted = b;
     std::sort(sorted.begin(), sorted.end(),
               [&](std::size_t x, std::size_t y) { return all[x].address.value < all[y].address.value; });
@@ -556,8 +556,8 @@ Result<std::shared_ptr<const Names>> NameFinder::names_of(const std::string& sou
             names->symbols.add(generated_[piece.from].name, piece.address, piece.bytes, image::SymbolKind::function);
         return names;
     };
-    // All sources name the same addresses, most of them alike: they share the names that hold where memory says
-    // nothing, and each has those that differ above them.
+    // All sources name the same addresses, most with the same result: they share the usual names, and each source has
+    // its own differing names on top.
     if (usual_.empty()) usual_ = pieces_in({}).pieces;
     if (!group.usual) group.usual = above(group.names, usual_);
     const image::NamedPieces found = pieces_in(memory);
@@ -573,7 +573,7 @@ Result<std::shared_ptr<const Names>> NameFinder::names_of(const std::string& sou
     return at->second;
 }
 
-/// What was given, or what perf copied with the kernel's code.
+/// The given file, or the copy that perf saved with the kernel's code.
 fs::path NameFinder::kallsyms() const {
     if (!options_.kallsyms.empty()) return options_.kallsyms;
     std::error_code none;
@@ -581,7 +581,7 @@ fs::path NameFinder::kallsyms() const {
     return fs::is_regular_file(copied, none) ? copied : fs::path();
 }
 
-/// Where no file names the kernel or a module, /proc/kallsyms does: it has the running kernel's addresses, as the
+/// If no file names the kernel or a module, /proc/kallsyms does: it has addresses of the running kernel, as the
 /// kernel's mapping does.
 void NameFinder::add_kernel_functions(const Modules& modules, image::Symbols& to) {
     const auto is_nameless = [&](std::size_t module) {
@@ -616,11 +616,11 @@ Result<std::shared_ptr<const Names>> NameFinder::make(const Modules& modules) {
         out->files.push_back({path.string(), bias, options_.files.debug_path(), name});
         return Nothing{};
     };
-    // What was given by hand is what its names are taken from first.
+    // Names from given files take precedence.
     for (Given& file : given_) {
         if (file.refused) continue;
         if (!file.info) {
-            // No ELF file with segments: a memory dump, or an object file.
+            // Not an ELF file with segments: a memory dump, or an object file.
             const auto kind = image::recognise(file.argument.path);
             if (!file.only_names && (!kind || *kind != image::ImageKind::elf)) continue;
             const auto added =
@@ -631,7 +631,7 @@ Result<std::shared_ptr<const Names>> NameFinder::make(const Modules& modules) {
         const std::uint64_t bias =
             file.argument.address ? file.argument.address->value : bias_in(file, modules).value_or(0);
         if (has_fewer_lines(file)) {
-            // The original file follows with the modules; it has the lines of this build.
+            // The original file follows with the modules; it has the line tables of this build.
             WM_RETURN_IF_ERROR(image::add_all_symbols(out->symbols, file.argument.path, *file.info, bias));
             continue;
         }
@@ -648,7 +648,7 @@ Result<std::shared_ptr<const Names>> NameFinder::make(const Modules& modules) {
         const auto bias = bias_of(module);
         if (!bias) continue;
         Mapped& file = mapped_[mapped_of_[module]];
-        // A file that cannot be read is a problem of its names alone.
+        // A file that cannot be read only costs its names.
         if (const Status status = take(file.found->path, file.found->info, *bias, file.file); !status)
             problem_(file.found->path, status.error().message);
     }

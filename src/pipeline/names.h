@@ -1,5 +1,5 @@
-/// Names for the sources of a capture: the files of its module map and of the options, each where it was mapped
-/// while a source traced.
+/// Provides names for the sources of a capture, from the files of its module map and of the options, each at the
+/// address where it was mapped while a source traced.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace waymark::pipeline {
 
-/// Where a folder of perf has what was copied of the kernel's memory (perf record --kcore).
+/// The folder in which perf record --kcore stores its copy of the kernel's memory.
 [[nodiscard]] inline std::filesystem::path kcore_of(const capture::Capture& capture) {
     return capture.path / "kcore_dir" / "kcore";
 }
@@ -29,36 +29,37 @@ class NameFinder {
 public:
     using Problem = std::function<void(const std::filesystem::path& file, std::string message)>;
 
-    /// `problem`: code has no names. `refused`: an image of the options is not used.
+    /// `problem`: receives problems of code without names. `refused`: receives images of the options that are not used.
     NameFinder(const capture::Capture& capture, const SessionOptions& options, Problem problem, Problem refused)
         : capture_(capture), options_(options), problem_(std::move(problem)), refused_(std::move(refused)) {}
 
     using Memory = std::vector<std::shared_ptr<const image::MemoryMap>>;
-    /// Opens the files. `dumped`: the memory that the capture itself holds, asked for where only that can tell whether
-    /// a file is the one that was mapped. Errors: a file of the options that cannot be read.
+    /// Opens the files. `dumped`: returns the memory in the capture itself; called if only that can tell whether a file
+    /// is the mapped one. Errors: a file of the options cannot be read.
     Status open(const std::function<Memory()>& dumped);
 
-    /// Sources that saw the same files and the same generated code at the same addresses share one. `memory`: what the
-    /// core of the source saw.
+    /// Sources share one object if they saw the same files and the same generated code at the same addresses. `memory`:
+    /// the memory that the source's core saw.
     Result<std::shared_ptr<const Names>> names_of(const std::string& source, const image::MemoryMap& memory);
-    /// The files that a source saw, by path and load bias, of which the code is known to be what was mapped: the build
-    /// ID agrees, and nothing else was mapped at the same place. Files of the options are left out.
+    /// The files that a source saw, by path and load bias, whose code certainly was mapped: the build ID agrees, and
+    /// nothing else was mapped at the same place. Files of the options are omitted.
     [[nodiscard]] std::vector<std::pair<std::filesystem::path, std::uint64_t>> code_files(
         const std::string& source) const;
-    /// Code with places of its own, before `names_of`.
+    /// Sets code that has places of its own; call it before `names_of`.
     void set_changed_code(std::shared_ptr<const ChangedCode> changed) { changed_ = std::move(changed); }
-    /// The address of a kernel's function, for what a kernel module calls.
+    /// The address of a kernel function, for calls from a kernel module.
     [[nodiscard]] std::optional<std::uint64_t> kernel_function(const std::string& name);
-    /// After all sources: a problem where generated code has names that its bytes do not bear out.
+    /// Call after all sources: reports generated code whose names do not fit its bytes.
     void report_doubtful();
 
-    /// The load bias of a file of the options: the address it was given with, or where a source saw it mapped, or 0.
+    /// The load bias of a file of the options: the address it was given with, otherwise where a source saw it mapped,
+    /// otherwise 0.
     [[nodiscard]] std::uint64_t load_bias(const image::ImageArgument& argument, const std::string& source) const;
-    /// Of the first source that saw it.
+    /// The load bias that the first source saw.
     [[nodiscard]] std::uint64_t load_bias(const image::ImageArgument& argument) const;
-    /// A module of the map is this file.
+    /// Whether a module of the map is this file.
     [[nodiscard]] bool is_mapped(const image::ImageArgument& argument) const;
-    /// An image that cannot be what ran, by the map: neither its code nor its names are used.
+    /// Whether the map shows that an image cannot be what ran: neither its code nor its names are used.
     [[nodiscard]] bool is_refused(const image::ImageArgument& argument) const;
 
 private:
@@ -76,7 +77,7 @@ private:
         std::optional<image::DebugInfo> info;
         bool refused = false;
     };
-    using Modules = std::vector<std::size_t>;  // of the map, by index
+    using Modules = std::vector<std::size_t>;  // indices of modules in the map
 
     Status add_given(const image::ImageArgument& argument, bool only_names);
     [[nodiscard]] Result<image::FoundFile> find_mapped(const Mapped& mapped) const;
@@ -87,7 +88,7 @@ private:
     [[nodiscard]] std::string why_refused(const Given& file) const;
     [[nodiscard]] const Given* given(const image::ImageArgument& argument) const;
     [[nodiscard]] std::optional<std::uint64_t> bias_of(std::size_t module) const;
-    /// What to add to the addresses of this file where the module is one of the kernel's.
+    /// The load bias of this file if the module belongs to the kernel.
     [[nodiscard]] std::optional<std::uint64_t> module_bias(const capture::Module& module,
                                                            const std::filesystem::path& file) const;
     [[nodiscard]] std::optional<std::uint64_t> bias_in(const Given& file, const Modules& modules) const;
@@ -109,31 +110,32 @@ private:
     const SessionOptions& options_;
     Problem problem_, refused_;
     std::vector<Mapped> mapped_;
-    std::vector<std::size_t> mapped_of_;  ///< by module; none: no file
+    std::vector<std::size_t> mapped_of_;  ///< by module; nullopt: no file
     std::vector<Given> given_;
-    /// First address → last, of memory without a file that was mapped at any time, joined where it adjoins.
+    /// First address → last, of anonymous memory that was mapped at any time; adjacent areas are joined.
     std::map<std::uint64_t, std::uint64_t> without_file_;
     struct Group {
         Modules modules;
         std::shared_ptr<const Names> names;
-        std::shared_ptr<const Names> usual{};  ///< with generated code, as usual_ has it
-        /// With generated code, by the pieces that lie elsewhere than in usual_.
+        std::shared_ptr<const Names> usual{};  ///< with generated code placed as in usual_
+        /// With generated code, by the pieces whose places differ from usual_.
         std::map<std::vector<image::NamedPiece>, std::shared_ptr<const Names>> with_generated{};
     };
     std::vector<Group> groups_;
     std::map<std::string, std::size_t> group_of_;  ///< by source
-    std::vector<image::GeneratedCode> generated_;  ///< of all files, in their order
+    std::vector<image::GeneratedCode> generated_;  ///< of all files, in order
     std::vector<std::shared_ptr<const void>> generated_owners_;
-    std::vector<std::size_t> first_of_name_;  ///< by index in it: the first one of the same name
+    std::vector<std::size_t> first_of_name_;  ///< by index in it: the first entry with the same name
     std::map<std::string, std::size_t> names_met_;
-    std::vector<image::NamedPiece> usual_;  ///< which generated code lies where, where no memory says more
+    std::vector<image::NamedPiece> usual_;  ///< places of generated code, unless memory says otherwise
     std::size_t doubtful_ = 0, replaced_ = 0;
     std::shared_ptr<const ChangedCode> changed_;  ///< may be null
-    /// Read when the first kernel module is placed; and where each was, by name in the capture and file.
+    /// Read when the first kernel module is placed; and the place of each, by name in the capture and file.
     mutable std::optional<KernelFunctions> kernel_functions_;
     mutable std::map<std::pair<std::string, std::filesystem::path>, std::optional<KernelFunctions::Place>>
         kernel_modules_;
-    mutable std::optional<std::multimap<std::string, std::filesystem::path>> module_files_;  ///< below symfs, by name
+    mutable std::optional<std::multimap<std::string, std::filesystem::path>>
+        module_files_;  ///< files below symfs, by name
 };
 
 }  // namespace waymark::pipeline

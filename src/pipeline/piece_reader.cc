@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t most_gaps = 100;
 
-/// Bytes under IDs that no source of a buffer has.
+/// Counts bytes under IDs that no source of a buffer has.
 class Strays {
 public:
     Strays(const Session& session, const capture::Buffer& buffer) : any_source_(buffer.other_sources) {
@@ -28,14 +28,14 @@ public:
         }
     }
     [[nodiscard]] bool is_described(coresight::TraceId id) const { return described_[id.value]; }
-    /// Bytes of source IDs that are not described count, too.
+    /// Bytes of undescribed source IDs count too.
     [[nodiscard]] bool takes(coresight::TraceId id) const {
         return coresight::is_source(id) ? !described_[id.value] && !any_source_ : true;
     }
     void note(coresight::TraceId id, std::size_t bytes, Offset first) {
         Seen& seen = seen_[id.value];
         if (seen.stray.bytes == 0) seen.stray.first = first;
-        // Between bytes of one stretch there are an auxiliary byte and a repeated ID, or syncs and a footer.
+        // Distance between bytes of one stretch: an auxiliary byte and a repeated ID, or syncs and a footer.
         constexpr std::uint64_t apart = 24;
         if (seen.stray.bytes == 0 || first.value > seen.end.value + apart) ++seen.stray.stretches;
         seen.stray.bytes += bytes;
@@ -65,18 +65,18 @@ private:
         Stray stray;
         Offset end{};
     };
-    bool any_source_ = false;  // undescribed IDs are nothing strange
+    bool any_source_ = false;  // undescribed IDs are allowed
     std::array<bool, coresight::trace_ids> described_{};
     std::array<Seen, coresight::trace_ids> seen_{};
 };
 
-/// Bytes one after another, most of which come as the data of a frame.
+/// Consecutive bytes, most of which arrive as the data of a frame.
 class StreamBytes {
 public:
     void add(Bytes bytes) {
         if (bytes.size() > room_.size() - size_) [[unlikely]]
             room_.resize(std::max(2 * room_.size(), size_ + bytes.size()));
-        // A number that is known is copied without a call.
+        // A copy of constant length needs no call.
         if (constexpr std::size_t frame = coresight::frame_data_bytes; bytes.size() == frame) [[likely]]
             std::copy_n(bytes.data(), frame, room_.data() + size_);
         else
@@ -92,7 +92,7 @@ private:
     std::size_t size_ = 0;
 };
 
-/// One source's stream while its buffer is read.
+/// The stream of one source while its buffer is read.
 class Stream {
 public:
     Stream(const Source& source, const capture::Buffer& buffer, const MakeConsumer& make)
@@ -101,7 +101,7 @@ public:
     }
 
     [[nodiscard]] const Source& source() const { return source_; }
-    /// It is in the buffer.
+    /// Whether the buffer contains bytes of this stream.
     [[nodiscard]] bool started() const { return started_; }
 
     void add(Bytes bytes, Offset capture) {
@@ -111,8 +111,8 @@ public:
         waiting_.add(bytes);
         last_ = capture + bytes.size();
     }
-    /// Bytes came here under an ID that none can have; they may be missing from this stream, so what follows does not
-    /// continue what came before. One break at a place is enough, also where pieces end between such bytes.
+    /// Bytes arrived under an impossible ID; they may be missing from this stream, so what follows does not continue an
+    /// earlier packet. One break at a place is enough, even if pieces end between such bytes.
     void stray() {
         if (broken_at_ == position().value) return;
         broken_at_ = position().value;
@@ -122,7 +122,7 @@ public:
         pass_on();
         if (consumer_) consumer_->reset(GapReason::framing);
     }
-    /// A part begins, which is borrowed until the next one.
+    /// A part begins. It is borrowed until the next part begins.
     void begin(const capture::BufferPart& part) {
         part_ = &part;
         if (!started_) return;
@@ -131,7 +131,7 @@ public:
         if (!part.follows) consumer_->reset(part.lost ? GapReason::missing : GapReason::stopped);
         consumer_->begin(part);
     }
-    /// The piece ends: whoever prints can still map its offsets.
+    /// The piece ends: listings can still map its offsets.
     void end_piece() {
         const Offset begin{fed_};
         pass_on();
@@ -139,7 +139,7 @@ public:
         consumer_->flush();
         offsets_.forget(std::min(begin, consumer_->held_from().value_or(begin)), consumer_->pending());
     }
-    /// All bytes added so far are passed on, and they end inside a packet.
+    /// Whether all bytes so far are passed on, and end inside a packet.
     [[nodiscard]] bool amid_packet() {
         pass_on();
         return consumer_ && consumer_->amid_packet();
@@ -187,13 +187,13 @@ private:
     std::unique_ptr<Consumer> consumer_;
     StreamBytes waiting_;
     std::vector<std::uint64_t> breaks_;            // in the stream
-    std::uint64_t broken_at_ = ~std::uint64_t{0};  // the last of them
+    std::uint64_t broken_at_ = ~std::uint64_t{0};  // offset of the last break
     std::size_t passed_ = 0;                       // of waiting_
     std::uint64_t fed_ = 0;
     Offset last_{};  // one past the last byte, in the buffer
 };
 
-/// A buffer of frames: bytes to streams by trace ID.
+/// A buffer of frames: assigns bytes to streams by trace ID.
 class Framed {
 public:
     Framed(std::vector<std::unique_ptr<Stream>>& streams, Strays& strays, bool dstream, BufferReport& report)
@@ -204,7 +204,7 @@ public:
                 by_id_[stream->source().trace_id->value] = stream.get();
     }
 
-    /// Frames begin anew, `at` bytes into the buffer; the source of what comes first is not known.
+    /// Frames begin anew, `at` bytes into the buffer; the source of the first bytes is not known.
     void begin_part(std::uint64_t at) {
         if (deformatter_) {
             deformatter_->finish(*this);
@@ -224,12 +224,12 @@ public:
         add(report_.frames, deformatter_->totals(), base_);
         report_.strays = strays_.all();
     }
-    /// Bytes of other sources that came after this one's last, where that was inside a packet.
+    /// Number of bytes of other sources after this stream's last byte, if that byte was inside a packet.
     [[nodiscard]] std::uint64_t bytes_after(const StreamReport& stream) const {
         return stream.source->trace_id ? sum_ - last_sum_[stream.source->trace_id->value] : 0;
     }
 
-    // What coresight::FrameHandler asks for.
+    // The interface that coresight::FrameHandler requires.
     void data(coresight::TraceId id, Bytes bytes, Offset first) {
         sum_ += bytes.size();
         last_sum_[id.value] = sum_;
@@ -240,12 +240,12 @@ public:
     void stray(coresight::TraceId id, Bytes bytes, Offset first) {
         if (!strays_.takes(id)) return;
         strays_.note(id, bytes.size(), first + base_);
-        // An ID that is not described may be a source's all the same; that costs the others nothing.
+        // An undescribed ID may still belong to a source; the others are not affected.
         if (coresight::is_source(id)) return;
         for (const auto& stream : streams_) stream->stray();
     }
     void trigger(coresight::TraceId id, Offset at, std::uint8_t payload) {
-        // 0, or the source that triggered (6.1).
+        // 0, or the ID of the source that triggered (6.1).
         if (payload == 0 || (payload < coresight::trace_ids && strays_.is_described({payload}))) return;
         stray(id, Bytes(&payload, 1), at);
     }
@@ -292,12 +292,12 @@ private:
     std::vector<std::uint8_t> head_;  // until the layout is known
     std::optional<coresight::DstreamDeformatter> deformatter_;
     std::array<Stream*, coresight::trace_ids> by_id_{};
-    std::uint64_t base_ = 0;  // what the deformatter's offsets count from
-    std::uint64_t sum_ = 0;   // of bytes of sources
+    std::uint64_t base_ = 0;  // base of the deformatter's offsets
+    std::uint64_t sum_ = 0;   // number of bytes of sources
     std::array<std::uint64_t, coresight::trace_ids> last_sum_{};
 };
 
-/// A buffer of one source's bytes. Its last bytes are held back until it is known whether they are the end mark.
+/// A buffer with the bytes of one source. The last bytes are held back until it is known whether they are the end mark.
 class Bare {
 public:
     explicit Bare(Stream& stream) : stream_(stream) {}
@@ -311,7 +311,7 @@ public:
         const std::size_t padding = held_.size() - trace;
         pass(trace);
         if (padding == 0 || !stream_.amid_packet()) return padding;
-        // The last packet needs the byte 0x01, so it is no end mark; zeros after the packet are padding all the same.
+        // The last packet needs the byte 0x01, so it is not the end mark; zeros after the packet are still padding.
         pass(padding);
         return 0;
     }
@@ -327,7 +327,7 @@ private:
     std::uint64_t passed_ = 0;
 };
 
-/// A buffer while it is read. Streams keep references to its members.
+/// A buffer that is being read. Streams keep references to its members.
 class OpenedBuffer {
 public:
     OpenedBuffer(const Session& session, std::span<const Source* const> selected, const MakeConsumer& make,
@@ -341,7 +341,7 @@ public:
                 if (source->name == name) streams_.push_back(std::make_unique<Stream>(*source, of, make));
     }
 
-    /// Makes ready what takes its bytes. False: none are to be read.
+    /// Prepares the receivers of its bytes. Returns false if nothing is to be read.
     bool begin(const OpenBuffer& open) {
         auto opened = open ? open(buffer_) : capture::open_buffer(buffer_);
         if (!opened) {
@@ -366,7 +366,7 @@ public:
         return true;
     }
 
-    /// Reads into `piece`, and passes that on. 0: the buffer ends here, or cannot be read further.
+    /// Reads into `piece`, and passes the bytes on. Returns 0 if the buffer ends here or cannot be read further.
     std::size_t read(std::span<std::uint8_t> piece) {
         for (;;) {
             if (!input_ && !next_part()) return 0;
@@ -400,7 +400,8 @@ public:
     }
 
 private:
-    /// Of a buffer that lies in parts of a file: each that does not follow the one before begins anew.
+    /// Moves to the next part of a buffer that consists of parts of a file. A part that does not continue the previous
+    /// one begins anew.
     bool next_part() {
         if (!in_parts_ || part_ == buffer_.parts.size()) return false;
         const capture::BufferPart& next = buffer_.parts[part_++];
@@ -431,8 +432,8 @@ private:
     const bool live_;
     bool in_parts_ = false;
     std::size_t part_ = 0;
-    std::uint64_t part_bytes_ = 0;  // of all parts read so far
-    std::uint64_t place_ = 0;       // in the buffer, of the next byte of a part
+    std::uint64_t part_bytes_ = 0;  // size of all parts read so far
+    std::uint64_t place_ = 0;       // offset in the buffer of the next byte of a part
 };
 
 }  // namespace
@@ -450,7 +451,7 @@ public:
 
     bool step(std::size_t most_bytes) {
         const std::size_t size = std::max<std::size_t>(most_bytes, 1);
-        // Not a vector, which would clear it: most captures are smaller.
+        // Not a vector, since that would clear the memory: most captures are smaller.
         if (size > piece_size_) piece_ = std::make_unique_for_overwrite<std::uint8_t[]>(piece_size_ = size);
         for (;;) {
             if (!now_) {

@@ -22,7 +22,7 @@ bool is_of(const Session& session, std::string_view buffer, std::string_view sou
     });
 }
 
-/// The gaps of a survey in the form of a decoded stream's gaps.
+/// Converts the gaps of a survey to the form of a decoded stream's gaps.
 flow::Troubles troubles_of(const protocol::Survey& survey) {
     flow::Troubles out;
     for (unsigned reason = 0; reason < gap_reasons; ++reason) {
@@ -59,7 +59,7 @@ std::vector<std::string> problems_in(const Session& session, const std::vector<c
         if (t.accounted() != b.bytes)
             out.push_back(fmt::format("buffer {}: {} of its {} bytes are accounted for; this is a fault of Waymark",
                                       b.name, grouped(t.accounted()), grouped(b.bytes)));
-        // Where other sources may be in it, as much is known of them.
+        // If the buffer may contain other sources, says what is known about them.
         std::string others;
         std::uint64_t bytes = 0;
         for (const IdBytes& of : ids_in(b, session)) {
@@ -71,7 +71,7 @@ std::vector<std::string> problems_in(const Session& session, const std::vector<c
         }
         if (bytes == 0) continue;
         std::string how = fmt::format("to decode them add sources with that {}", trace_id_register({}, {}));
-        // A source without an ID is likely to be theirs.
+        // The bytes probably belong to a source without an ID.
         for (const Source& source : session.sources)
             if (!source.trace_id && is_of(session, b.name, source.name)) {
                 how = fmt::format("if they are {}'s, write {}=ID into its [regs]", source.name, id_register(source));
@@ -87,7 +87,7 @@ std::vector<std::string> problems_in(const Session& session, const std::vector<c
     for (const Source* source : selected) {
         const bool tied = std::any_of(report.streams.begin(), report.streams.end(),
                                       [&](const StreamReport& s) { return s.source == source; });
-        // A capture in parts does not say which sources are in a buffer.
+        // A capture in parts does not tell which sources a buffer contains.
         if (!tied && source->has_flow() && session.capture.spaces == nullptr)
             out.push_back(fmt::format("source {}: it is tied to no trace buffer", source->name));
     }
@@ -96,7 +96,7 @@ std::vector<std::string> problems_in(const Session& session, const std::vector<c
         if (counter == nullptr) continue;
         const protocol::Survey& survey = counter->survey();
         if (s.bytes == 0 && failed(s.buffer)) continue;
-        // Without an ID it has none (see above).
+        // A source without an ID has no bytes (see above).
         if (s.bytes == 0 && !s.source->trace_id) continue;
         if (s.bytes == 0)
             out.push_back(fmt::format("source {}: it has no byte in buffer {}; the core may have been off or idle",
@@ -116,7 +116,7 @@ std::vector<std::string> problems_in(const Session& session, const std::vector<c
         if (survey.bytes_in_packets + in_gaps != s.bytes)
             out.push_back(fmt::format("source {}: {} of its {} bytes are accounted for; this is a fault of Waymark",
                                       s.source->label(), grouped(survey.bytes_in_packets + in_gaps), grouped(s.bytes)));
-        // Of processes, it is said which mappings are missing.
+        // For processes, missing mappings are reported instead.
         if (s.source->has_flow() && s.source->memory->empty() && !session.capture.spaces)
             out.push_back(
                 fmt::format("source {}: no program image; flow needs one (--image FILE[@ADDRESS])", s.source->label()));

@@ -166,7 +166,7 @@ std::span<const flow::Block> PlacedBlocks::of(std::span<const flow::Block> block
         const ProcessCode::Placed placed = code_.placed(block.section);
         block.start -= placed.shift;
         if (block.end == flow::End::direct || block.end == flow::End::barrier) {
-            // It may lie in another file.
+            // The address may belong to another file.
             const capture::MappedExtent* const there =
                 placed.number == 0 ? nullptr : code_.extent(placed.number, block.target);
             block.target -= there == nullptr ? placed.shift : there->shift;
@@ -223,7 +223,7 @@ void ProcessSink::see(const flow::Event& event) {
         if (now_ != nullptr) now_->outcomes += atoms->taken + atoms->not_taken;
     } else if (std::holds_alternative<Gap>(event.what) || std::holds_alternative<flow::TraceOn>(event.what)) {
         now_ = nullptr;
-        // A new AUX range may have begun, with another time.
+        // A new AUX range may have begun, at another time.
         number_.reset();
     }
 }

@@ -14,7 +14,7 @@ namespace waymark::pipeline {
 
 namespace {
 
-/// Counts contexts, and those that name a thread. Code that is missing is counted before it.
+/// Counts contexts, and those that name a thread. Missing code is counted before it.
 class ContextSink final : public flow::Sink {
 public:
     void consume(const flow::Batch& batch) override {
@@ -36,7 +36,7 @@ public:
     std::uint64_t contexts = 0, with_ids = 0;
 };
 
-/// Gives a batch to one sink after the other.
+/// Passes a batch to two sinks, one after the other.
 class Both final : public flow::Sink {
 public:
     Both(flow::Sink& first, std::unique_ptr<flow::Sink> second) : first_(first), second_(std::move(second)) {}
@@ -50,7 +50,7 @@ private:
     std::unique_ptr<flow::Sink> second_;
 };
 
-/// Its parts say which thread ran.
+/// Whether the capture's parts tell which thread ran.
 bool threads_known(const capture::Capture& capture) {
     return std::all_of(capture.buffers.begin(), capture.buffers.end(), [](const capture::Buffer& buffer) {
         return std::all_of(buffer.parts.begin(), buffer.parts.end(),
@@ -96,7 +96,7 @@ ProcessSurvey survey_processes(const Session& session, const std::vector<const S
     });
     out.missing = code_damage(part, decoded);
 
-    // Which of the two the metadata promise.
+    // The kind of context ID that the metadata promise.
     if (session.capture.spaces->thread_of(1, 1) && sink.contexts != 0 && sink.with_ids == 0)
         out.peculiarities.push_back(
             {"no-context-ids",

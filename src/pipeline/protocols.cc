@@ -20,7 +20,7 @@ namespace {
 
 using protocol::TraceIdField;
 
-/// Every register that has a trace ID.
+/// The fields of all registers that contain a trace ID.
 std::vector<TraceIdField> trace_id_fields() {
     std::vector<TraceIdField> out;
     for (const Protocol* protocol : protocols())
@@ -28,7 +28,7 @@ std::vector<TraceIdField> trace_id_fields() {
     return out;
 }
 
-/// A word of each protocol whose flow is decoded, and whose sources snapshots describe.
+/// The given word of each protocol whose flow is decoded, and whose sources snapshots describe.
 std::string of_decoded(std::string_view protocol::Words::*word) {
     std::string out;
     for (const Protocol* protocol : protocols()) {
@@ -90,7 +90,7 @@ protocol::TraceIdField trace_id_field(const std::vector<RegisterValue>& register
         if (find_register(registers, field.register_name) != nullptr) return field;
     if (const Protocol* protocol = protocol_of(source_type); protocol != nullptr && protocol->trace_id())
         return *protocol->trace_id();
-    // Of a type that nobody knows: that of the first protocol, which older macrocells have too.
+    // An unknown type uses the register of the first protocol, which older macrocells have too.
     return trace_id_fields().front();
 }
 

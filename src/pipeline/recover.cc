@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t most_held = std::size_t{1} << 20;
 
-/// Puts what was recovered into the place of the end of the gap the stream begins with.
+/// Inserts recovered flow in place of the end of the gap with which the stream begins.
 class HeadSink final : public flow::Sink {
 public:
     HeadSink(flow::Sink& next, const follow::HeadRecovery& head) : next_(next), head_(head) {}
@@ -26,7 +26,7 @@ public:
                     const flow::Event event{0, {}, Gap{{}, head_.first, gap->reason}};
                     next_.consume({batch.blocks, batch.base, {}, {&event, 1}});
                 }
-                // What waits for an I-sync after the A-sync is recovered too.
+                // The flow between the A-sync and the I-sync is recovered too.
                 if (batch.events.size() > 1 && batch.events[1].before == 0 &&
                     std::holds_alternative<Gap>(batch.events[1].what) &&
                     std::get<Gap>(batch.events[1].what).end == head_.sync)
@@ -117,7 +117,7 @@ std::vector<follow::CodeExtent> code_extents(const image::MemoryMap& memory) {
 
 std::unique_ptr<FlowConsumer> recovering_consumer(const StreamInfo& stream, flow::Sink& sink, DecoderKind kind,
                                                   follow::HeadRecovery& found) {
-    // Trace that consists of many parts begins many times, and each begins synchronised.
+    // Trace with many parts begins many times, each time synchronised.
     if (stream.buffer.container != nullptr) return flow_consumer(stream, sink, kind, 1, Addresses::as_they_were);
     return std::make_unique<RecoveringConsumer>(stream, sink, kind, found);
 }

@@ -10,7 +10,7 @@
 
 namespace waymark::pipeline {
 
-/// A buffer's container of this type is the buffer itself, so that its parts have their places in it.
+/// The container of a buffer that is itself a ring, so that the offsets of its parts are offsets in the ring.
 class RingBytes final : public capture::ByteFile {
 public:
     explicit RingBytes(std::unique_ptr<capture::ByteFile> bytes) : bytes_(std::move(bytes)) {}

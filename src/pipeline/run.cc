@@ -53,7 +53,7 @@ Report run(const Session& session, std::span<const Source* const> selected, cons
         for (std::size_t i = 0; i < buffers.size(); ++i)
             reports[i] = read_buffer(session, selected, make, open, buffers[i], sum);
     } else {
-        // The largest first, so that none is left for one thread alone at the end.
+        // The largest come first, so that no thread is left with a large one at the end.
         std::vector<std::size_t> order(buffers.size());
         std::iota(order.begin(), order.end(), std::size_t{0});
         std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -91,7 +91,7 @@ Report run(const Session& session, std::span<const Source* const> selected, cons
 }
 
 unsigned buffers_at_once(const Session& session, unsigned workers) {
-    // Elsewhere a source may go on in another buffer.
+    // Otherwise a source may continue in another buffer.
     if (session.capture.spaces == nullptr) return 1;
     std::uint64_t bytes = 0, in_short_parts = 0;
     std::size_t buffers = 0;

@@ -58,7 +58,7 @@ private:
             session_.problems.push_back(found);
     }
 
-    /// What was mapped from a package, as Android does, is a file that is stored in it.
+    /// Code mapped from a package, as Android does, belongs to a file that is stored in the package.
     void name_packed_files() {
         namespace fs = std::filesystem;
         std::map<std::string, std::vector<image::PackedFile>> packages;
@@ -88,7 +88,7 @@ private:
         }
     }
 
-    /// Errors: `unsupported`: a program for another machine than was traced.
+    /// Errors: `unsupported`: a program for another machine than the traced one.
     Status check_machines() {
         const auto aarch32_only = [](const capture::Source& s) {
             const Protocol* protocol = protocol_of(s.type);
@@ -115,7 +115,7 @@ private:
         }
         return Nothing{};
     }
-    /// Images and files of names should be of the program that ran, as far as that can be known.
+    /// Checks, as far as possible, that images and name files belong to the program that ran.
     Status check_builds() {
         WM_RETURN_IF_ERROR(check_images());
         std::vector<std::shared_ptr<const image::MemoryMap>> maps;
@@ -131,7 +131,7 @@ private:
         }
         return Nothing{};
     }
-    /// The memory that the capture itself holds, a map for each core that was traced.
+    /// The memory in the capture itself, a map for each traced core.
     std::vector<std::shared_ptr<const image::MemoryMap>> dumped_memory() {
         std::set<std::string> cores;
         std::vector<std::shared_ptr<const image::MemoryMap>> out;
@@ -144,7 +144,7 @@ private:
         }
         return out;
     }
-    /// Images against the memory of the capture itself: their own code they would agree with.
+    /// Compares images with the memory in the capture itself, since an image always agrees with its own code.
     Status check_images() {
         if (options_.images.empty() || session_.capture.dumps.empty()) return Nothing{};
         const std::vector<std::shared_ptr<const image::MemoryMap>> maps = dumped_memory();
@@ -155,7 +155,7 @@ private:
             if (kind != image::ImageKind::elf || names_.is_refused(argument)) continue;
             WM_ASSIGN_OR_RETURN(image::Agreement found,
                                 image::agreement(argument.path, names_.load_bias(argument), maps));
-            // Memory that was dumped need not hold all that ran, but that of a recording does.
+            // Dumped memory need not contain all code that ran, but the memory of a recording does.
             if (session_.capture.modules.empty() && found.known == 0) continue;
             check_build(argument.path, found, names_.is_mapped(argument) || argument.address.has_value());
         }
@@ -163,7 +163,7 @@ private:
     }
     void check_build(const std::filesystem::path& path, const image::Agreement& found, bool placed) {
         const bool other_id = !found.build_id_there.empty() && found.build_id_there != found.build_id;
-        // A kernel patches its own code, here and there; of a relocatable file the loader changes what it likes.
+        // A kernel patches its own code in places; in a relocatable file, the loader may change anything.
         constexpr std::uint64_t enough = 32;
         const bool other_code = found.build_id_there.empty() && !found.relocatable && found.compared >= enough &&
                                 found.different > found.compared / 16;
@@ -214,7 +214,7 @@ private:
         return source;
     }
 
-    /// The source that traced its thread before, if all its trace comes before that of this one.
+    /// The source that traced its thread before, if all trace of that source comes before the trace of this one.
     [[nodiscard]] std::string continued_by(const std::string& source) const {
         const std::string_view before = session_.capture.modules.before(source);
         if (before.empty()) return {};
@@ -230,13 +230,13 @@ private:
         return std::string(before);
     }
 
-    /// `file` described the source; empty for a bare trace file, whose description is the command line.
+    /// `file`: the file that describes the source; empty for a bare trace file, which the command line describes.
     void configure(Source& source, const std::filesystem::path& file) {
         protocol::Configured configured =
             source.protocol->configure({source.name, source.type, source.core_type, source.registers, file.empty()});
         source.configuration = std::move(configured.configuration);
         for (std::string& text : configured.problems) problem(file, std::move(text));
-        // The bytes of one source carry no ID.
+        // The bytes of a single source carry no ID.
         const auto framed = [&](const capture::Buffer& buffer) {
             return buffer.format != capture::Buffer::Format::source_data &&
                    std::find(buffer.sources.begin(), buffer.sources.end(), source.name) != buffer.sources.end();
@@ -249,9 +249,10 @@ private:
                                 source.name, source.trace_id->value, id_register(source)));
     }
 
-    /// The dumps a core sees, then the images of the options. A source of no known core sees the dumps of all.
+    /// The dumps that a core sees, then the images of the options. A source without a known core sees the dumps of all
+    /// cores.
     Result<std::shared_ptr<const image::MemoryMap>> memory_of(const std::string& core, const std::string& source) {
-        // Where several processes ran, all cores have all files at their places.
+        // With several processes, all cores have all files at their places.
         const std::string& key = session_.capture.spaces ? std::string() : core;
         const auto known = maps_.find(key);
         if (known != maps_.end()) return known->second;
@@ -285,8 +286,8 @@ private:
         return std::shared_ptr<const image::MemoryMap>(map);
     }
 
-    /// What the recorder copied of the running kernel's memory (perf record --kcore), which is right where vmlinux is
-    /// not what ran.
+    /// Adds the recorder's copy of the running kernel's memory (perf record --kcore), which is right even if vmlinux
+    /// differs from what ran.
     void add_kcore(image::MemoryMap& map) {
         const std::filesystem::path file = kcore_of(session_.capture);
         std::error_code error;
@@ -294,7 +295,7 @@ private:
         if (const auto added = map.add_elf(file); !added)
             problem(file, added.error().message + "; the copy of the kernel's code is not used.");
     }
-    /// Once: all cores have one map.
+    /// Only once: all cores share one map.
     Status add_changed_code(image::MemoryMap& map) {
         auto changed = std::make_shared<ChangedCode>();
         for (const capture::CodeChange& change : session_.capture.spaces->code_changes()) changed->add(change);
@@ -317,7 +318,7 @@ private:
         }
     }
 
-    /// Several cores often list one and the same dump.
+    /// Several cores often list the same dump.
     static bool seen(const std::vector<const capture::MemoryDump*>& added, const capture::MemoryDump& dump) {
         return std::any_of(added.begin(), added.end(), [&](const capture::MemoryDump* other) {
             return other->file == dump.file && other->address == dump.address && other->offset == dump.offset &&
@@ -336,8 +337,8 @@ private:
         }
         auto added =
             map.add_file(dump.file, dump.address, dump.offset, dump.length, space.value_or(image::SpaceFilter{}));
-        // That a file is missing or too short was found while the capture was read, and is reported with the line that
-        // names it.
+        // Missing and short files were found while the capture was read, and are reported with the line that names
+        // them.
         std::error_code error;
         const std::uintmax_t bytes = std::filesystem::file_size(dump.file, error);
         const bool reported = error || bytes < dump.offset || bytes - dump.offset < dump.length.value_or(0);
@@ -346,7 +347,7 @@ private:
         for (std::string& note : added->notes) problem({}, std::move(note));
     }
 
-    /// Buffers of units that write into a ring of memory become parts, in the order in which these were written.
+    /// Turns buffers of units that write into a ring of memory into parts, in the order of writing.
     void arrange_buffers() {
         for (capture::Buffer& buffer : session_.capture.buffers) {
             if (buffer.format != capture::Buffer::Format::source_data || buffer.container || buffer.sources.size() != 1)
@@ -422,9 +423,9 @@ private:
     const SessionOptions& options_;
     NameFinder names_;
     std::map<std::string, std::shared_ptr<const image::MemoryMap>> maps_;
-    std::shared_ptr<const ChangedCode> changed_;  // null: there is none
+    std::shared_ptr<const ChangedCode> changed_;  // null if no code changed
     std::shared_ptr<const ProcessCode> code_;
-    std::vector<std::uint32_t> by_hand_;  // sections of the map for processes, of images with an address
+    std::vector<std::uint32_t> by_hand_;  // indices of sections in the map for processes, for images with an address
 };
 
 }  // namespace

@@ -17,8 +17,8 @@ namespace waymark::pipeline {
 
 namespace {
 
-/// Trace that is missing, damaged or contradicted. Null: there is none. Samples and counters have all that they lack in
-/// their account; what a capture of program flow lacks may be in a warning alone, such as records that perf lost.
+/// Finding about missing, damaged or contradictory trace; null if there is none. For samples and counters, the account
+/// contains all losses. For program flow, some losses are only in a warning, such as records that perf lost.
 const answers::Finding* loss(const answers::Answers& answers) {
     const Protocol* const protocol = protocol_of_unit(answers.unit);
     const bool flow = protocol != nullptr && protocol->decodes_flow();
@@ -28,7 +28,7 @@ const answers::Finding* loss(const answers::Answers& answers) {
     return nullptr;
 }
 
-/// A file that was given and that no capture needs. Null: there is none.
+/// Finding about a given file that no capture needs; null if there is none.
 const answers::Finding* unused_by(const std::vector<const answers::Answers*>& all) {
     for (const answers::Finding& f : all.front()->health)
         if (!f.unused_file.empty() && std::all_of(all.begin(), all.end(), [&](const answers::Answers* answers) {
@@ -61,7 +61,7 @@ Result<answers::Answers> answers_of_all(const std::vector<std::string>& captures
     std::optional<answers::Answers> all;
     std::optional<Error> first_error;
     std::string first;
-    std::vector<answers::Answers> counters;  // runs of a DPU, which need not count the same
+    std::vector<answers::Answers> counters;  // runs of a DPU, which may count different events
     std::map<std::string, std::size_t> unused;
     for (const std::string& capture : captures) {
         auto given = read(capture);
@@ -93,7 +93,7 @@ Result<answers::Answers> answers_of_all(const std::vector<std::string>& captures
     const std::size_t read_captures = captures.size() - left_out.size();
     answers::scale_metrics(*all);
     if (!counters.empty()) all = analysis::merge_counter_runs(std::move(counters));
-    // What one of them needs is not unused.
+    // A file that one capture needs is not unused.
     for (answers::Finding& f : all->health)
         if (!f.unused_file.empty() && unused[f.unused_file] < read_captures) f.unused_file.clear();
     if (read_captures > 1) all->capture = fmt::format("{} and {} more", first, read_captures - 1);

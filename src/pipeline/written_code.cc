@@ -38,7 +38,7 @@ Status add_written_code(const capture::Capture& capture, const SessionOptions& o
                         const std::function<void(std::string)>& problem) {
     struct File {
         fs::path path;
-        std::optional<std::uint32_t> process;  // none: the one that it names
+        std::optional<std::uint32_t> process;  // nullopt: the process that the file names
     };
     std::vector<File> files;
     for (const capture::WrittenCode& written : capture.spaces->written_code()) {
