@@ -65,7 +65,7 @@ Result<answers::Answers> answers_of(const AnswersOptions& options) {
     if (!options.kallsyms.empty()) WM_RETURN_IF_ERROR(analysis::check_kallsyms(options.kallsyms));
     InputOptions input = options.input;
     input.kallsyms = options.kallsyms;
-    // A capture may hold only the pages that ran, and a function is longer than what of it lies there.
+    // A capture may contain only the pages that ran, so a function may be longer than its bytes in the capture.
     input.code_of_files = options.instructions;
     auto opened = open_session(input);
     if (!opened) return not_opened(opened.error());

@@ -1,4 +1,4 @@
-/// Any capture → `answers::Answers`: what the commands that show, export or compare answers begin with.
+/// Reads any capture into `answers::Answers`: the first step of commands that show, export or compare answers.
 #pragma once
 
 #include <string>
@@ -15,32 +15,32 @@ struct AnswersOptions : pipeline::FlowAnswersOptions {
     InputOptions input;
     unsigned jobs = 0;  ///< 0: all cores
 
-    std::string kallsyms;  ///< of a profile (waymark spe report)
+    std::string kallsyms;  ///< for a profile (waymark spe report)
 };
 
-/// Adds the option that says how fast timestamps count.
+/// Adds the option for the rate of timestamps.
 void add_timestamp_hz(CLI::App& command, AnswersOptions& options);
 
-/// Adds the options that say where the kernel's names are.
+/// Adds the options that name the kernel's symbols.
 void add_kallsyms(CLI::App& command, std::string& file);
 
-/// Adds the option that says which form a branch list gets.
+/// Adds the option for the version of a branch list.
 void add_branch_list_version(CLI::App& command, std::string& version);
-/// --autofdo-addresses: `offsets`, `loaded` or empty.
+/// Adds --autofdo-addresses: `offsets`, `loaded` or empty.
 void add_autofdo_addresses(CLI::App& command, std::string& addresses);
-/// What was given with it; empty: the form that every simpleperf reads.
+/// The version that was given; if empty, the version that every simpleperf reads.
 [[nodiscard]] exports::BranchListVersion branch_list_version(const std::string& version);
 
-/// Reads the capture, decodes it and gathers what was asked for: program flow, a profile of the Statistical Profiling
-/// Extension, or a folder of the Debug and Profiling Unit, whichever it is. Says warnings. Errors: the errors of
-/// reading; `not_found`: nothing could be decoded, with the reason.
+/// Reads and decodes the capture, and gathers what the options ask for: program flow, a profile of the Statistical
+/// Profiling Extension, or a folder of the Debug and Profiling Unit. Prints warnings. Errors: the errors of reading;
+/// `not_found`: nothing could be decoded, with the reason.
 [[nodiscard]] Result<answers::Answers> answers_of(const AnswersOptions& options);
 
-/// A finding of answers that lack code which coverage counts.
+/// The finding for answers that lack code which coverage counts.
 inline constexpr const char* without_functions_that_never_ran = "Functions that never ran are not in these answers.";
 
-/// Says why there are no answers, and gives the status: nothing in a capture is no mistake, but a capture that is not
-/// there is an error of reading.
+/// Prints why there are no answers, and returns the status: an empty capture is not a usage error, but an absent
+/// capture is an error of reading.
 ExitStatus fail_answers(const Error& error, const std::vector<std::string>& captures);
 
 }  // namespace waymark::cli

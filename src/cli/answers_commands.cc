@@ -1,4 +1,4 @@
-/// The commands that show answers: their options, and what they say with --help.
+/// The commands that show answers: their options and help texts.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -26,7 +26,7 @@ constexpr const char* exit_status =
 /// A capture, decoded for one command.
 struct Request {
     AnswersOptions answers;
-    std::vector<std::string> more;  // captures of the same program
+    std::vector<std::string> more;  // further captures of the same program
     ViewFormat how;
     bool strict = false;
 
@@ -86,7 +86,7 @@ CLI::Option* add_metric(CLI::App& command, answers::ViewOptions& view) {
         ->type_name("NAME");
 }
 
-/// Ends a command: what was printed, and what became of the captures.
+/// Ends a command: flushes the output, and combines its status with the outcome for the captures.
 ExitStatus finish(Output& out, ExitStatus shown, const std::vector<const answers::Answers*>& all, bool strict) {
     if (out.close() != decoded) return unreadable;
     if (shown != decoded && shown != nothing) return shown;
@@ -111,8 +111,8 @@ CLI::Validator percent(double most = 1e6) {
         "", "per cent");
 }
 
-/// The answers of several captures together. `builds`: of all captures of the command.
-/// `left_out`: captures that gave nothing, which is said; they are added.
+/// The sum of the answers of several captures. `builds`: builds of all captures of the command. `left_out`: gets the
+/// captures that gave nothing, after a message about each.
 Result<answers::Answers> answers_of_all(const AnswersOptions& options, const std::vector<std::string>& captures,
                                         const pipeline::Builds& builds, std::vector<pipeline::LeftOut>& left_out) {
     std::vector<pipeline::LeftOut> without_any;
@@ -132,7 +132,7 @@ Result<answers::Answers> answers_of_all(const AnswersOptions& options, const std
     return answers;
 }
 
-/// Errors: as `Output::open`, for each of the captures and the files that are read beside them.
+/// Errors: the errors of `Output::open`, for each of the captures and the files that are read with them.
 Result<Output> open_output(const InputOptions& input, const std::vector<std::string>& captures) {
     std::vector<std::string> inputs = input.files();
     inputs.insert(inputs.end(), captures.begin(), captures.end());
@@ -372,7 +372,7 @@ Run add_calls(CLI::App& app) {
         "  waymark calls out --function irq_handler --slowest 3 --by cycles\n"
         "  waymark calls out --function parse --without-interrupts --format tsv\n");
     return [request, options, by, show = view(command, request, options, answers::call_view)] {
-        // Each slice takes about 100 bytes while the answers are made.
+        // Each slice takes about 100 bytes while answers are computed.
         request->answers.most_slices = 4'000'000;
         request->answers.axis_of_timestamps = *by == "time";
         request->answers.axis_of_cycles = *by != "instructions";

@@ -1,4 +1,4 @@
-/// `waymark answers`: what a capture says, as a file; and that file in place of a capture.
+/// `waymark answers`: writes the results of a capture as a file, which other commands take in place of the capture.
 #include <memory>
 
 #include "commands.h"
@@ -25,11 +25,11 @@ ExitStatus write(const WriteOptions& options) {
     wanted.ranges = true;
     if (!options.only_ranges) {
         wanted.calls = wanted.timeline = wanted.instructions = wanted.inlined = wanted.disassembly = true;
-        wanted.all_functions = true;  // as of waymark coverage
+        wanted.all_functions = true;  // the same as for waymark coverage
     }
     auto answers = answers_of(wanted);
     if (!answers) return fail_answers(answers.error(), {wanted.input.capture});
-    // What takes long to find, and says nothing of ranges.
+    // Omit tables that take long to compute and do not concern ranges.
     if (options.only_ranges) answers->edges.clear();
     const auto bytes = pipeline::write_answers_file(*answers, wanted.input.output, wanted.input.files());
     if (!bytes) return fail(bytes.error());

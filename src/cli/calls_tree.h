@@ -1,4 +1,4 @@
-/// Who called whom, as a tree.
+/// Prints the tree of callers and callees.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace waymark::cli {
 
-/// The `most` costly rows, 0: all. Names are as short as the terminal needs.
+/// Prints the `most` most costly rows (0: all). Names are shortened to fit the terminal.
 void print_calls_tree(Output& out, const answers::Answers& answers, std::uint64_t most);
 
 }  // namespace waymark::cli

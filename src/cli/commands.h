@@ -41,16 +41,16 @@ struct Command {
     std::string_view name;
     Run (*add)(CLI::App& app);
 };
-/// The commands that only one unit has, each in a folder of its own (dpu, spe).
+/// The commands for a single unit, each in a folder of its own (dpu, spe).
 [[nodiscard]] std::span<const Command> unit_commands();
 
-/// Sees that an option's value is one of these words, in any case, and makes it the word as given here. For
+/// Checks that an option's value is one of these words, in any case, and replaces it by the word as given here. For
 /// CLI::Option::transform(); check() would leave the value as it was written.
 [[nodiscard]] CLI::Validator one_of(std::vector<std::string> words);
 
 /// A check that an option's value, a number from 0 up, has no sign.
 [[nodiscard]] CLI::Validator not_negative();
-/// An option's value that is not empty, as that of a variable that is not set would be.
+/// A check that an option's value is not empty, as the value of an unset variable would be.
 [[nodiscard]] CLI::Validator not_empty();
 
 /// The whole program; never throws.

@@ -1,4 +1,4 @@
-/// `waymark doctor`: what a capture is, what is wrong with it, and what to do.
+/// `waymark doctor`: identifies a capture, finds what is wrong with it, and says what to do.
 #include "waymark/core/quote.h"
 #include "waymark/doctor/dpu_dump.h"
 #include "waymark/doctor/examine.h"
@@ -31,13 +31,13 @@ using protocol::name;
 
 struct DoctorOptions {
     std::vector<std::string> captures, images;
-    InputOptions names;  // --symfs, --debug-dir, --symdir, --kallsyms and --symbols alone
+    InputOptions names;  // only --symfs, --debug-dir, --symdir, --kallsyms and --symbols
     std::string format = "text", output, snapshot;
     bool strict = false;
     std::uint64_t sample_mib = doctor::sample_bytes >> 20;
 };
 
-// ---- what was given
+// ---- the input
 
 Result<pipeline::Session> snapshot_session(const fs::path& path, const InputOptions& names) {
     pipeline::SessionOptions options{.images = {}, .symbols = names.symbols};
@@ -50,7 +50,7 @@ Result<pipeline::Session> bare_session(const std::vector<std::string>& files) {
     capture::Capture capture;
     capture.path = files.front();
     for (const std::string& file : files) {
-        // A text may hold the bytes as digits, which is looked into.
+        // A text may contain the bytes as digits, so it is examined.
         if (auto error = open::no_trace(open::identify(file), false)) return std::move(*error);
         capture::Buffer buffer;
         buffer.name = file == "-" ? "standard input" : fs::path(file).filename().string();
@@ -144,7 +144,7 @@ std::string_view framing_text(capture::Buffer::Format format) {
     return "";
 }
 
-/// Never rounded up to a certainty.
+/// A confidence is never rounded up to 100 %.
 std::string confidence_text(double confidence) { return fmt::format("{:.4f}", std::floor(confidence * 1e4) / 1e4); }
 
 std::string head_text(const follow::HeadRecovery& head) {
@@ -196,7 +196,7 @@ void print_source(Output& out, const doctor::ExaminationReport& report, const do
     if (s.head) line(out, "head", head_text(*s.head));
 }
 
-/// Of IDs that nothing describes and that hold nothing known, as damaged frames give, three.
+/// Lists at most three IDs that have neither a description nor known contents, as damaged frames produce them.
 void print_sources(Output& out, const doctor::ExaminationReport& report) {
     constexpr std::size_t shown = 3;
     std::size_t strangers = 0;
@@ -388,14 +388,14 @@ ExitStatus run_doctor(DoctorOptions options) {
     return nothing;
 }
 
-// ---- waymark info of files that nothing describes
+// ---- waymark info of files without a description
 
-/// What of the findings concerns the bytes themselves.
+/// Findings that concern the bytes themselves.
 std::vector<std::string> problems_of(const std::string& capture, const doctor::ExaminationReport& report) {
     std::vector<std::string> out;
     for (const doctor::CaptureFinding& f : report.findings) {
         if (f.kind == "no-image") continue;
-        // What cannot be read names its file itself.
+        // A finding about an unreadable file names the file itself.
         const bool named = f.source.empty() && f.found.starts_with(capture + ": ");
         out.push_back(named
                           ? f.found
@@ -404,7 +404,7 @@ std::vector<std::string> problems_of(const std::string& capture, const doctor::E
     return out;
 }
 
-/// How to go on.
+/// The suggested next step.
 std::string next_step(const std::string& capture, const doctor::ExaminationReport& report) {
     for (const pipeline::Protocol* protocol : pipeline::protocols())
         if (std::any_of(report.sources.begin(), report.sources.end(),

@@ -1,4 +1,4 @@
-/// `waymark explain`: why a trace unit traces, or nothing.
+/// `waymark explain`: why a trace unit traces or does not.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -46,8 +46,8 @@ Result<flow::RegisterSetting> setting_of(const std::string& argument) {
     return out;
 }
 
-/// Lines as `grep . /sys/bus/coresight/devices/etm0/mgmt/*` prints them, `PATH/trcconfig:0x41`, become lines of a file
-/// of registers; other lines stay what they are.
+/// Converts lines as `grep . /sys/bus/coresight/devices/etm0/mgmt/*` prints them, `PATH/trcconfig:0x41`, to lines of a
+/// register file; other lines stay unchanged.
 std::string without_paths(std::string_view text) {
     std::string out;
     while (!text.empty()) {
@@ -98,13 +98,13 @@ bool stops(const TracedLevel& level) {
                        [](const TraceCondition& f) { return f.effect == TraceEffect::stops; });
 }
 
-/// Registers that were not given and decide for this level alone.
+/// Registers without a given value that decide for this level alone.
 std::vector<std::string> undecided_at(const doctor::ExplainedSource& source, const TracedLevel& level) {
     const auto at = static_cast<std::size_t>(&level - source.explanation.levels.data());
     return at < source.undecided.size() ? source.undecided[at] : std::vector<std::string>();
 }
 
-/// Nothing at one level, or what decides there.
+/// "nothing" if the level is not traced, or the condition that decides there.
 std::string_view traced_word(const doctor::ExplainedSource& source, const TracedLevel& level) {
     const UnitExplanation& unit = source.explanation;
     if (unit.stopped() || stops(level)) return "no";
@@ -115,7 +115,7 @@ std::string_view traced_word(const doctor::ExplainedSource& source, const Traced
     return depends ? "in part" : "yes";
 }
 
-/// Registers that were not given and decide whether this is in the trace.
+/// Registers without a given value that decide whether this is in the trace.
 std::vector<std::string> undecided_of(const doctor::ExplainedSource& source, const protocol::TraceContent& content) {
     const auto at = static_cast<std::size_t>(&content - source.explanation.contents.data());
     return at < source.undecided_contents.size() ? source.undecided_contents[at] : std::vector<std::string>();
@@ -151,7 +151,7 @@ std::string verdict(const doctor::ExplainedSource& source) {
     return "With these values a part of what runs is traced.";
 }
 
-/// `0.18 bytes for each instruction: 45 bytes, 254 instructions`.
+/// The cost as a sentence: `0.18 bytes for each instruction: 45 bytes, 254 instructions`.
 std::string cost_sentence(const doctor::TraceCost& cost) {
     const std::string bytes = counted(cost.bytes, "byte");
     if (cost.units == 0) return fmt::format("{} of trace; the number of {}s is not known", bytes, cost.unit);

@@ -41,7 +41,7 @@ std::string format_names() {
     return out;
 }
 
-/// Every format, what is in it, what opens it and what it needs.
+/// A list of the formats: what each contains, which program opens it, and what it needs.
 std::string format_list() {
     std::string out;
     for (const exports::Format& f : exports::formats())
@@ -56,14 +56,14 @@ ExitStatus print_list() {
     return out->close();
 }
 
-/// What is not in a capture is no mistake of the command line.
+/// Data that a capture lacks are not an error of the command line.
 ExitStatus fail_export(const Error& error) {
     if (error.code != Errc::not_found) return fail(error);
     say("error", error.message);
     return nothing;
 }
 
-/// For CLI::Option::transform(): `200K` becomes a number of bytes; none is no size.
+/// For CLI::Option::transform(): `200K` becomes a number of bytes; 0 is refused.
 CLI::Validator byte_count() {
     return {[](std::string& text) {
                 const std::string given = text;
@@ -93,9 +93,9 @@ public:
         wanted.ranges = format_->ranges;
         wanted.inlined =
             is_table_format() || is_coverage() || format_->name == "pprof" || format_->name == "llvm-profile";
-        // What was never entered was not covered either.
+        // Functions that were never entered count as not covered.
         wanted.all_functions = is_coverage() || is_table_format();
-        // What shows each instruction shows its text too.
+        // Formats that list each instruction also contain its text.
         wanted.disassembly = is_table_format();
         const auto answers = answers_of(wanted);
         if (!answers) return fail_answers(answers.error(), {wanted.input.capture});
@@ -104,7 +104,7 @@ public:
         metric_ = *metric;
         const ExitStatus status = write_all(*answers);
         if (status != decoded) return status == nothing && answers->cut ? unreadable : status;
-        // The file does not show what it lacks. Why a capture was cut was reported when it was read.
+        // The file does not show what is missing. A cut was reported when the capture was read.
         say_head(*answers);
         return answers->cut ? unreadable : decoded;
     }
@@ -119,7 +119,7 @@ private:
         return format_->name == "csv" || format_->name == "jsonl" || format_->name == "sqlite";
     }
     [[nodiscard]] bool is_coverage() const { return format_->name == "lcov" || format_->name == "cobertura"; }
-    /// What the command line asks for that cannot be.
+    /// Refuses combinations of options that are impossible.
     ExitStatus check() {
         const auto wrong = [](const std::string& text) {
             say("error", text + ". See waymark export --help");
@@ -225,7 +225,7 @@ private:
         std::error_code error;
         if (report) fs::rename(temporary, path_, error);
         if (!report || error) fs::remove(temporary, none);
-        // What was to be written has another name.
+        // The unit of the exported objects has another name here.
         if (!report)
             if (auto& said = report.error().message; said.find(temporary.string()) != said.npos)
                 said.replace(said.find(temporary.string()), temporary.string().size(), path_);
@@ -233,7 +233,7 @@ private:
         return finish(report);
     }
 
-    /// A file for each table that has rows, and one that lists them: all, or none.
+    /// Writes a file for each table that has rows, and a file that lists them: all files or none.
     ExitStatus write_folder(const Answers& a) const {
         std::error_code error, none;
         if (fs::equivalent(path_, options_.answers.input.capture, error))
@@ -283,7 +283,7 @@ private:
     [[nodiscard]] std::string file_of(const exports::TableInfo& table) const {
         return std::string(table.name) + std::string(format_->extension);
     }
-    /// A file of a folder that is not in place yet; messages name where it will be.
+    /// Writes a file in a folder that does not have its final name yet; messages use the final name.
     template <class Write>
     Result<ExportReport> write_part(const capture::PlacedFolder& folder, const std::string& name,
                                     Write&& write_to) const {
@@ -317,7 +317,7 @@ Run add_export(CLI::App& app) {
     for (const exports::Format& f : exports::formats()) names.emplace_back(f.name);
     names.emplace_back(exports::old_name_of_llvm_profile);
     command.add_option("--to", options->format, "The format, see below")->type_name("FORMAT")->transform(one_of(names));
-    // What other commands call so, people give here too.
+    // Users try this name from other commands here too.
     command
         .add_option_function<std::string>(
             "--format",

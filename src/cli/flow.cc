@@ -78,7 +78,7 @@ void print_rows(Output& out, const flow::Totals& t) {
     out.print("  {:<24} {:#018x}\n", "hash", t.hash);
 }
 
-/// Where the bytes of a buffer went; they add up.
+/// Prints how the bytes of a buffer were used; the numbers add up.
 void print_buffer(Output& out, const pipeline::BufferReport& buffer) {
     const auto row = [&](std::string_view name, std::uint64_t value) {
         out.print("  {:<28} {:>14}\n", name, grouped(value));
@@ -137,13 +137,13 @@ void print_summary(Output& out, const pipeline::Report& report, const std::vecto
     print_account(out, account);
 }
 
-/// What is wrong, at the end, so that nobody has to read the listing to learn it.
+/// Reports problems at the end, so that nobody has to read the listing to learn about them.
 void report_trouble(const pipeline::Report& report, const std::vector<Decoded>& all) {
     for (const pipeline::BufferReport& buffer : report.buffers) say_damage(pipeline::damage_in(buffer));
     for (const Decoded& d : all) say_damage(d.damage);
 }
 
-/// What a run gave that gave no instruction.
+/// The totals of a run that gave no instruction.
 pipeline::Gave gave_of(const std::vector<Decoded>& all) {
     pipeline::Gave gave;
     for (const Decoded& d : all) {
@@ -154,7 +154,7 @@ pipeline::Gave gave_of(const std::vector<Decoded>& all) {
     return gave;
 }
 
-/// The trace is sound, and has no branch: the cores were idle.
+/// The trace is intact and has no branch: the cores were idle.
 bool ran_nothing(const pipeline::Gave& gave, const std::vector<Decoded>& all) {
     for (unsigned i = 0; i < gap_reasons; ++i)
         if (gave.gaps[i] != 0 && i != static_cast<unsigned>(GapReason::padding)) return false;
@@ -162,7 +162,7 @@ bool ran_nothing(const pipeline::Gave& gave, const std::vector<Decoded>& all) {
            std::none_of(all.begin(), all.end(), [](const Decoded& d) { return d.totals.unplaced != 0; });
 }
 
-/// Hands on the first lines, and counts the others.
+/// Passes the first lines on, and counts the others.
 class FirstLines final : public listing::TextSink {
 public:
     /// `most`: 0 for all.
@@ -229,7 +229,7 @@ private:
             analysis::FlowSink* sink;
             const pipeline::Source* source;
         };
-        // By the source that began with a thread, with those that went on with it.
+        // By the source in which a thread began: its calls, with those of the sources in which it continued.
         std::map<const pipeline::Source*, std::vector<Calls>> calls;
         const auto make = [&](const pipeline::StreamInfo& stream) {
             std::unique_ptr<flow::Sink> next;
@@ -255,7 +255,7 @@ private:
             const auto kind = options_.reference ? pipeline::DecoderKind::reference : pipeline::DecoderKind::fast;
             if (options_.recover && stream.source.protocol->recovers_head())
                 return pipeline::recovering_consumer(stream, *tee, kind, heads_[{&stream.source, &stream.buffer}]);
-            // A listing shows addresses as they were; who called whom is known by the places of files.
+            // A listing shows addresses as traced; the call tree is keyed by places in files.
             return pipeline::flow_consumer(
                 stream, *tee, kind, workers(options_.jobs),
                 options_.format == "calls" ? pipeline::Addresses::placed : pipeline::Addresses::as_they_were);
@@ -334,7 +334,8 @@ private:
             say("error", "--strict: " + answers::account_sentence(account));
             return nothing;
         }
-        // Missing names are no loss; a description or an image that is not of what ran is one, as elsewhere.
+        // Missing names are not a loss. A wrong description, or an image of another program, counts as one, as in other
+        // commands.
         const auto wrong = std::find_if(
             session.problems.begin(), session.problems.end(),
             [](const capture::Problem& p) { return p.kind != capture::Problem::Kind::names && !p.is_loss(); });
@@ -345,7 +346,7 @@ private:
         return decoded;
     }
 
-    /// What is known about the time before the first A-sync.
+    /// Reports what is known about the time before the first A-sync.
     static void report_head(const pipeline::Source& source, const std::string& buffer,
                             const follow::HeadRecovery& head) {
         if (head.outcome == follow::HeadOutcome::no_head) return;
@@ -360,7 +361,7 @@ private:
         say("note", fmt::format("source {}: {} of the {} before its first A-sync in buffer {} are recovered, with a "
                                 "confidence of {:.4f}; they are marked 'recovered'{}",
                                 source.label(), grouped(head.bytes_before_async()), bytes, buffer,
-                                std::floor(head.confidence * 1e4) / 1e4, ended));  // never rounded up to a certainty
+                                std::floor(head.confidence * 1e4) / 1e4, ended));  // never rounded up to 100 %
     }
 
     const FlowOptions& options_;

@@ -1,4 +1,4 @@
-/// `waymark info`: what a capture holds, how its units were programmed, and what is wrong with it.
+/// `waymark info`: the contents of a capture, how its units were programmed, and what is wrong with it.
 #include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -43,7 +43,7 @@ struct InfoOptions {
     std::uint64_t sample_mib = doctor::sample_bytes >> 20;
 };
 
-/// The fields of a register by name, as its description lists them.
+/// Collects the fields of a register by name, in the order of its description.
 class RegisterFields final : public protocol::FieldVisitor {
 public:
     explicit RegisterFields(ordered_json& out) : out_(out) {}
@@ -109,13 +109,13 @@ ordered_json stream_json(const pipeline::StreamReport& stream) {
     return out;
 }
 
-/// The trace of a buffer that consists of parts.
+/// Size of the trace in a buffer that consists of parts.
 std::uint64_t whole_bytes(const pipeline::BufferReport& report, const pipeline::Session& session) {
     const capture::Buffer* whole = session.capture.find_buffer(report.name);
     return whole == nullptr || whole->parts.empty() ? report.bytes : capture::bytes_in(whole->parts);
 }
 
-/// How many bytes of trace were read.
+/// Number of bytes of trace that were read.
 struct Looked {
     std::uint64_t bytes{}, of{};
 };
@@ -188,7 +188,7 @@ ordered_json memory_json(const pipeline::Source& source) {
     return out;
 }
 
-/// What is peculiar of the container, and which code is missing.
+/// Adds the peculiarities of the container, and missing code.
 void add_processes(ordered_json& info, const pipeline::Session& session,
                    const std::vector<const pipeline::Source*>& selected) {
     const pipeline::ProcessSurvey survey =
@@ -254,7 +254,7 @@ ordered_json describe(const pipeline::Session& session, const std::vector<const 
 
 // ---- text
 
-/// Every leaf as a line: its path and its value.
+/// Prints every leaf as a line: its path and its value.
 void print_tsv(Output& out, const ordered_json& value, const std::string& path) {
     if (value.is_structured()) {
         std::size_t index = 0;
@@ -267,8 +267,9 @@ void print_tsv(Output& out, const ordered_json& value, const std::string& path) 
     out.print("{}\t{}\n", path, value.is_string() ? value.get<std::string>() : value.is_null() ? "" : value.dump());
 }
 
-/// Puts a temporary file with its bytes in the place of standard input, unless that is a file: what is in it decides
-/// who reads it, and a pipe can be read only once. `unreadable`: they cannot be read, or there is no room for them.
+/// Replaces standard input by a temporary file with its bytes, unless it is a file already: the contents decide which
+/// reader is used, and a pipe can be read only once. Error `unreadable`: the bytes cannot be read, or there is no room
+/// for them.
 waymark::Status keep_standard_input() {
     struct stat about {};
     if (::fstat(STDIN_FILENO, &about) == 0 && S_ISREG(about.st_mode)) return Nothing{};
@@ -320,12 +321,12 @@ ExitStatus run_info(const InfoOptions& options) {
         return std::make_unique<PacketCounter>(stream);
     };
     ProgressLine progress;
-    // To count the packets of a large file takes long, and changes little.
+    // Counting the packets of a large file takes long and changes little.
     std::optional<pipeline::Session> part;
     if (options.sample_mib != 0 && session.capture.spaces != nullptr)
         pipeline::shorten(part.emplace(session).capture, options.sample_mib << 20);
     const pipeline::Report report = pipeline::run(part ? *part : session, *selected, make, shown_on(progress));
-    // A part of the trace gives no account of the whole run.
+    // Part of the trace cannot account for the whole run.
     answers::Account account;
     std::vector<Error> unread;
     if (const Looked looked = looked_at(session, report); looked.bytes == looked.of)

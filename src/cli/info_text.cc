@@ -24,7 +24,7 @@ std::string plain(const ordered_json& value) {
     return value.dump();
 }
 
-/// Words in a row after `head`, broken before column 100; further lines begin below the first word.
+/// Prints words after `head`, wrapped before column 100; further lines begin below the first word.
 void wrapped(Output& out, const std::string& head, const std::vector<std::string>& words,
              const std::string& between = ", ") {
     if (words.empty()) return;
@@ -48,7 +48,7 @@ std::string spaced(std::string name) {
     return name;
 }
 
-/// The registers of a source without the one that has its trace ID.
+/// The registers of a source, without the one that has its trace ID.
 ordered_json registers_alike(const ordered_json& s) {
     const pipeline::Protocol* const protocol = pipeline::protocol_of(s["type"].get<std::string>());
     ordered_json out = ordered_json::array();
@@ -63,7 +63,7 @@ std::string label_of(const ordered_json& s) {
     return (s["trace_id"].is_null() ? "" : s["trace_id"].get<std::string>() + " ") + s["name"].get<std::string>();
 }
 
-/// The first of the sources before `s` that is like it by `same`; null: none is.
+/// The first source before `s` that has the same values for `same`; null if there is none.
 const ordered_json* first_alike(const ordered_json& sources, const ordered_json& s, const auto& same) {
     for (const auto& other : sources) {
         if (&other == &s) return nullptr;
@@ -95,7 +95,7 @@ void print_memory(Output& out, const ordered_json& s) {
                   m["hidden_by"].is_null() ? "" : fmt::format("  (hidden by {})", m["hidden_by"].get<std::string>()));
 }
 
-/// `sources`: all, in their order: what one has like an earlier one is not repeated.
+/// `sources`: all sources in order. Descriptions that equal those of an earlier source are not repeated.
 void print_source(Output& out, const ordered_json& sources, const ordered_json& s) {
     const pipeline::Protocol* const protocol = pipeline::protocol_of(s["type"].get<std::string>());
     const std::string id = s["trace_id"].is_null() ? "" : s["trace_id"].get<std::string>() + " ";
@@ -164,7 +164,7 @@ void print_source(Output& out, const ordered_json& sources, const ordered_json& 
         out.print("  memory as of source {}\n", label_of(*memory));
 }
 
-/// Bytes that are no frames seem to have a hundred IDs: of those without a source a few are enough.
+/// Bytes that are not frames seem to have a hundred IDs, so only a few IDs without a source are listed.
 void print_ids(Output& out, const ordered_json& ids) {
     constexpr std::size_t most = 8;
     std::size_t unknown = 0;

@@ -11,11 +11,11 @@
 
 namespace waymark::cli {
 
-/// The name of a member of the description: `I-syncs` → `i_syncs`.
+/// The key of a member in the JSON description: `I-syncs` → `i_syncs`.
 [[nodiscard]] std::string key_of(std::string_view name);
 
-/// What `waymark info` found in a snapshot, for reading; sources and buffers that continue others in one line.
-/// `account`: how much of the run it is; empty: only a part of the trace was read.
+/// Prints the description of a snapshot as text; sources and buffers that continue others share a line. `account`: how
+/// much of the run it covers; empty if only a part of the trace was read.
 void print_snapshot_info(Output& out, const nlohmann::ordered_json& info, const answers::Account& account,
                          const pipeline::Continuations& continuations);
 

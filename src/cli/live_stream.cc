@@ -61,7 +61,7 @@ public:
 private:
     static constexpr int wait_milliseconds = 50;
     static void wait() { ::poll(nullptr, 0, wait_milliseconds); }
-    /// A pipe or socket has bytes, or its end.
+    /// Whether a pipe or socket has bytes or has ended.
     [[nodiscard]] bool ready() const {
         pollfd one{descriptor_, POLLIN, 0};
         return ::poll(&one, 1, wait_milliseconds) > 0;

@@ -1,4 +1,4 @@
-/// What maps.txt says (docs/maps.md), for `waymark info` of every unit.
+/// Shows the contents of maps.txt (docs/maps.md), for `waymark info` of every unit.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,9 +8,9 @@
 
 namespace waymark::cli {
 
-/// By file: its build ID, and where it was mapped when. Null where nothing is known.
+/// By file: its build ID, and the addresses and times of its mappings. Null if nothing is known.
 [[nodiscard]] nlohmann::ordered_json maps_json(const capture::ModuleMap& map);
-/// The same in a few lines: a line for each file, of many the first.
+/// Prints the same as text: a line for each file; if there are many, only the first ones.
 void print_maps(Output& out, const nlohmann::ordered_json& maps);
 
 }  // namespace waymark::cli

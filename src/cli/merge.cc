@@ -27,7 +27,7 @@ struct MergeOptions {
     std::string output;
 };
 
-/// Answers as they come. One alone stays as it is, with what cannot be added up.
+/// Adds answers; a single input is passed through unchanged, with parts that cannot be added.
 class MergedFiles {
 public:
     void add(Answers next) {
@@ -40,7 +40,7 @@ public:
         sum_.add(std::move(next));
     }
     [[nodiscard]] Answers take() { return only_ ? std::move(*only_) : sum_.take(); }
-    /// What no file said, for merging did it.
+    /// Whether the finding is in no input, so that merging made it.
     [[nodiscard]] bool is_new(const answers::Finding& f) const { return !said_.contains(f.what); }
 
 private:

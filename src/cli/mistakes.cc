@@ -28,7 +28,7 @@ std::vector<std::string> option_names(const CLI::App& command) {
     return out;
 }
 
-/// What an option that does not exist may be meant for. A value that people take for an option, such as --json, too.
+/// Options that an unknown option may stand for. Also handles a value that people take for an option, such as --json.
 std::string option_meant(const std::string& given, const CLI::App& command) {
     const std::string word = given.substr(0, given.find('='));
     for (const CLI::Option* option : command.get_options())
@@ -153,7 +153,7 @@ CLI::Validator one_of(std::vector<std::string> words) {
             return words.size() > few ? fmt::format("'{}' is not one of its values{}", value, meant)
                                       : fmt::format("'{}' is not {}{}", value, list, meant);
         },
-        // As choices_of reads it.
+        // In the form that choices_of parses.
         fmt::format("{{{}}}", fmt::join(words_of_help, ",")), "one of");
 }
 

@@ -1,4 +1,4 @@
-/// What is wrong with a command line, in a sentence.
+/// Describes errors in a command line in a sentence.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -6,10 +6,10 @@
 
 namespace waymark::cli {
 
-/// The command named last: `records` of `waymark spe records`. Null if none was.
+/// The innermost command of a command line: `records` in `waymark spe records`. Null if there is none.
 [[nodiscard]] const CLI::App* innermost(const CLI::App& app);
 
-/// What is wrong, and what may have been meant instead; without a full stop, but it may end with a question mark.
+/// The error, and what may have been meant instead; without a full stop, but it may end with a question mark.
 [[nodiscard]] std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int argc, char** argv);
 
 }  // namespace waymark::cli

@@ -159,11 +159,11 @@ Result<pipeline::Session> open_session(const InputOptions& options) {
 
 unsigned workers(unsigned jobs) {
     constexpr unsigned most = 256;
-    // Those this process may run on, which may be fewer than the machine has.
+    // The processors that this process may use, possibly fewer than the machine has.
     const auto processors = static_cast<unsigned>(std::max(1, tbb::info::default_concurrency()));
     if (jobs == 0) return processors;
     jobs = std::min(jobs, most);
-    // More than there are processors has to be allowed first.
+    // TBB allows more threads than processors only through this object.
     static std::unique_ptr<tbb::global_control> allowed;
     if (jobs > processors)
         allowed = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism, jobs);
@@ -179,7 +179,7 @@ ExitStatus fail(const Error& error) {
 
 namespace {
 
-/// The sources for which `can` is true; a message names the others and the reason `why`.
+/// The sources that `can` accepts; a message names the others with the reason `why`.
 std::vector<const pipeline::Source*> chosen(const std::vector<const pipeline::Source*>& selected,
                                             bool (pipeline::Source::*can)() const, std::string_view why) {
     std::vector<const pipeline::Source*> out;

@@ -30,7 +30,7 @@ void clear_progress() {
     progress_shown = false;
 }
 
-/// Output in a terminal ends the progress there, which would be written into its lines.
+/// Output in a terminal ends a progress line there, so that the two do not mix.
 void begin_output(const std::FILE* file) {
     if (file != stdout || !to_terminal()) return;
     const std::lock_guard lock(screen());
@@ -65,7 +65,7 @@ Output::Output(Output&& other) noexcept
       error_(other.error_) {}
 
 Output::~Output() {
-    // What is printed is not lost with an exception.
+    // Flush, so that output is not lost if an exception ends the program.
     if (file_ == stdout) flush();
 }
 
@@ -77,7 +77,7 @@ void Output::write(std::string_view text) {
 }
 
 void add_wrapped(std::string& out, std::string_view line, std::size_t columns) {
-    // Fields between tabs are for programs.
+    // A line with tabs is for programs: it is not wrapped.
     if (line.size() <= columns || line.find('\t') != line.npos) {
         out += line;
         return;
@@ -109,7 +109,7 @@ void add_wrapped(std::string& out, std::string_view line, std::size_t columns) {
     out += line.substr(begin);
 }
 
-/// On a terminal lines are written when they are whole; what is left of the last one stays in the buffer.
+/// On a terminal only complete lines are written; the rest of the last one stays in the buffer.
 void Output::flush() {
     const std::size_t columns = file_ == stdout ? wrap_columns() : 0;
     std::string_view text(buffer_.data(), buffer_.size());
@@ -154,7 +154,7 @@ bool Output::colours() const {
 }
 
 ExitStatus Output::close() {
-    // The last line may have no end.
+    // The last line may lack a line break.
     if (file_ == stdout && wrap_columns() != 0 && buffer_.size() != 0 && buffer_[buffer_.size() - 1] != '\n')
         buffer_.push_back('\n');
     flush();
@@ -165,7 +165,7 @@ ExitStatus Output::close() {
     return unreadable;
 }
 
-// Without a branch for each byte, and here instead of in the header: in this file compilers take many bytes at once.
+// Avoids a branch for each byte. Defined here instead of in the header so that compilers vectorise it.
 bool is_printable(std::string_view text) {
     unsigned other = 0;
     for (const char c : text) {
@@ -201,13 +201,13 @@ std::size_t Output::columns() const { return file_ == stdout ? terminal_columns(
 
 namespace {
 
-/// What was said, to say nothing twice. Guarded by screen().
+/// Messages so far, to print each only once. Guarded by screen().
 std::set<std::string>& said_texts() {
     static std::set<std::string> lines;
     return lines;
 }
 
-/// The text as it is shown after its kind.
+/// The text in the form in which it is printed after its kind.
 std::string said_as(std::string_view text) {
     std::string line;
     // Lists in messages are indented; any other line break is part of a name.
@@ -235,9 +235,9 @@ void say(std::string_view kind, std::string_view text) {
     if (said_texts().contains(line)) return;
     clear_progress();
     const std::string whole = fmt::format("waymark: {}: {}\n", kind, line);
-    // Where standard error cannot be written either, nothing can be reported.
+    // If standard error cannot be written either, nothing can be reported.
     if (!keep_for_later(whole)) std::fwrite(whole.data(), 1, whole.size(), stderr);
-    // A run says a few dozen different things.
+    // A run prints a few dozen different messages.
     constexpr std::size_t most_remembered = 1000;
     if (said_texts().size() < most_remembered) said_texts().insert(std::move(line));
 }

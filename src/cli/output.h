@@ -1,4 +1,4 @@
-/// Where commands write: a file or standard output, buffered, with write errors noticed; and progress on a terminal.
+/// Output of commands to a file or standard output, buffered and checked for write errors; and progress on a terminal.
 #pragma once
 
 #include <fmt/format.h>
@@ -25,28 +25,28 @@ class PlacedFile;
 
 namespace waymark::cli {
 
-/// Exit statuses, the same for every command and unit (README.md, Exit status). A command that could give several gives
-/// `usage` before `unreadable` before `nothing`.
+/// Exit statuses, the same for every command and unit (README.md, Exit status). If several apply, `usage` takes
+/// precedence over `unreadable`, and `unreadable` over `nothing`.
 enum ExitStatus : int {
-    decoded = 0,     ///< what was asked for was done
-    nothing = 1,     ///< there is nothing to show; a gate failed, or with --strict something was lost
+    decoded = 0,     ///< the command did its task
+    nothing = 1,     ///< there is nothing to show; a gate failed, or trace was lost and --strict was given
     usage = 2,       ///< invalid command line
-    unreadable = 3,  ///< an input cannot be read, or not to its end; or the output not be written
+    unreadable = 3,  ///< an input cannot be read completely, or the output cannot be written
 };
 
-/// Text that a terminal shows and does not obey: control characters (C0 but for tab and line break, DEL, C1), marks of
-/// direction and bytes that are no part of a UTF-8 character become U+FFFD. All text output and all of standard error
-/// goes through it.
+/// Replaces what a terminal would obey instead of showing: control characters (C0 except tab and line break, DEL, C1),
+/// marks of direction and bytes outside of valid UTF-8 become U+FFFD. All text output and all of standard error passes
+/// through it.
 [[nodiscard]] std::string printable(std::string_view text);
-/// Whether the text is printable ASCII, so that `printable` would replace nothing. May be false for printable UTF-8.
+/// Whether the text is printable ASCII, so that `printable` would change nothing. May be false for printable UTF-8.
 [[nodiscard]] bool is_printable(std::string_view text);
 
 using answers::Colour;
 
-/// A word in a colour. The escape sequences around it are the only ones that `Output` lets through.
+/// A word in a colour. `Output` lets only the escape sequences of this class through.
 class Coloured {
 public:
-    /// `text` becomes one line (`one_line`); without `colours` there is nothing around it.
+    /// `text` becomes one line (`one_line`). If `colours` is false, no escape sequences are added.
     Coloured(std::string_view text, Colour colour, bool colours);
     [[nodiscard]] const std::string& text() const { return text_; }
 
@@ -54,7 +54,7 @@ private:
     std::string text_;
 };
 
-/// One argument of `Output::print`: text becomes one line, and all else stays what it is.
+/// One argument of `Output::print`: text becomes one line, other types are unchanged.
 class OneLine {
 public:
     explicit OneLine(std::string_view text) : text_(text) {
@@ -71,40 +71,41 @@ private:
     std::string_view text_;
 };
 
-/// What `Output::print` gives to fmt for an argument of this type.
+/// The type that `Output::print` passes to fmt for an argument of type T.
 template <class T>
 using Shown = std::conditional_t<std::is_same_v<std::remove_cvref_t<T>, Coloured>, std::string_view, T>;
 
-/// Buffered text output. The first error sticks, and `close` reports it once. A regular file is there whole after that,
-/// or not at all, and what was there before stays until then.
+/// Buffered text output. The first error sticks, and `close` reports it once. After `close` a regular file is complete,
+/// or was not written at all; until then an older file stays in place.
 class Output final : public listing::TextSink {
 public:
-    /// `-` and the empty path are standard output. `usage`: the path is that of one of the inputs, or of a file in a
-    /// capture folder, which would be lost; `unreadable`: the file cannot be created.
+    /// `-` and the empty path mean standard output. `usage`: the path is one of the inputs, or a file in a capture
+    /// folder, which would be overwritten; `unreadable`: the file cannot be created.
     static Result<Output> open(const std::string& path, const std::vector<std::string>& inputs = {});
     Output(Output&& other) noexcept;
     Output& operator=(Output&&) = delete;
     ~Output() override;
 
-    /// Line breaks and tabs of `format` itself are written as they are. Arguments that are text are names, or contain
-    /// them, so each becomes a part of one line (`one_line`).
+    /// Line breaks and tabs of `format` itself are kept. Text arguments are names or contain names, so each becomes a
+    /// part of one line (`one_line`).
     template <class... Args>
     void print(fmt::format_string<Shown<Args>...> format, Args&&... args) {
         constexpr bool colours = (std::is_same_v<std::remove_cvref_t<Args>, Coloured> || ...);
         print_kept<colours>(format, as_argument(args)...);
     }
-    /// Whole lines, which the caller has composed (`one_line` is for names in them): what `printable` replaces is
-    /// replaced.
+    /// Writes whole lines that the caller has composed (names in them must have passed `one_line`). They pass through
+    /// `printable`.
     void write(std::string_view text) override;
-    /// The bytes as they are: for files that are no text in a terminal.
+    /// Writes the bytes unchanged: for files that are not text.
     void write_exactly(std::string_view bytes) { append(bytes); }
-    /// What was written so far is there for readers, which standard output may be piped to.
+    /// Flushes the output, so that a reader of a pipe sees it now.
     void write_now();
-    /// It goes to a terminal that shows colours, and the environment variable NO_COLOR does not ask for none.
+    /// Whether the output goes to a terminal that shows colours, and the environment variable NO_COLOR is not set.
     [[nodiscard]] bool colours() const;
-    /// The width of the terminal it goes to; 0 if it goes to none.
+    /// The width of the terminal that the output goes to; 0 if it is not a terminal.
     [[nodiscard]] std::size_t columns() const;
-    /// Writes everything out. `unreadable`: a part could not be written, and standard error says why.
+    /// Flushes and closes the output. Returns `unreadable` if a part could not be written; standard error then gives
+    /// the reason.
     ExitStatus close();
 
 private:
@@ -129,7 +130,7 @@ private:
     }
     template <bool colours, class... Args>
     void print_views(fmt::string_view format, const Args&... args) {
-        // Unlike `format_to` this is compiled once, in fmt's own library.
+        // Unlike `format_to`, `vformat` is compiled only once, in fmt's own library.
         const std::string text = fmt::vformat(format, fmt::make_format_args(args...));
         if constexpr (colours)
             append(text);
@@ -152,16 +153,16 @@ private:
     int error_ = 0;
 };
 
-/// How many places a text takes on the screen: bytes that begin a character.
+/// The width of a text on the screen: its number of characters, counted by their first bytes.
 [[nodiscard]] std::size_t shown_width(std::string_view text);
 
-/// `warning: …` and the like on standard error; a progress line on it is cleared first. What a run said it does not say
-/// again, not even as another kind.
+/// Prints `warning: …` and the like on standard error, after clearing a progress line. A text that was printed once is
+/// not printed again, not even as another kind.
 void say(std::string_view kind, std::string_view text);
-/// Whether this run said the text, as any kind.
+/// Whether this run has printed the text, as any kind.
 [[nodiscard]] bool was_said(std::string_view text);
 
-/// A line on standard error that is rewritten in place: how much is done, how fast, how long yet. Only on a terminal.
+/// A line on standard error that is rewritten in place: progress, speed, and remaining time. Only on a terminal.
 class ProgressLine {
 public:
     ProgressLine();
@@ -169,7 +170,7 @@ public:
     ProgressLine(const ProgressLine&) = delete;
     ProgressLine& operator=(const ProgressLine&) = delete;
     void show(std::uint64_t bytes, std::optional<std::uint64_t> of);
-    /// Shows a text of one's own, as often as the other.
+    /// Shows another text, at the same rate.
     void show(const std::string& text);
     [[nodiscard]] bool active() const { return active_; }
 

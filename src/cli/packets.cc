@@ -1,4 +1,4 @@
-/// `waymark packets`: what was on the wire.
+/// `waymark packets`: lists packets of the trace.
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -23,7 +23,7 @@ struct PacketOptions {
     std::vector<std::string> types;
 };
 
-/// Each unit has packets of its own. `usage`: one of the types asked for is of none of these.
+/// Each unit has its own packet types. `usage`: a requested type exists in none of these units.
 waymark::Status check_types(const PacketOptions& options, const std::vector<const pipeline::Protocol*>& protocols) {
     if (protocols.empty()) return Nothing{};
     std::vector<std::string> known, units;

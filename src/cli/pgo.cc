@@ -53,7 +53,7 @@ struct PgoOptions {
     std::string list_version, autofdo_addresses;  // empty: not given
 };
 
-/// What `--for` takes, with the format of exports that it is.
+/// A value of `--for`, with its format of exports.
 struct Target {
     std::string_view name, format, then;  // then: what reads the profile
 };
@@ -65,7 +65,7 @@ constexpr std::array targets{
     Target{"branch-list", "branch-list", "simpleperf inject -i {}"},
 };
 
-/// Whether a count has reached the largest number, so that it is a lower bound.
+/// Whether a count has reached the largest number, so that it is only a lower bound.
 bool are_saturated(const answers::BranchLists& lists) {
     for (const auto& [key, image] : lists)
         for (const auto& [list, times] : image.lists)
@@ -129,7 +129,7 @@ public:
                 const std::string path = options_.all ? path_of(image) : output;
                 const auto report = place(path, [&](ByteSink& sink) { return write(image, sink); });
                 if (!report) {
-                    // Of several programs one may have no profile.
+                    // If there are several programs, some may have no profile.
                     if (!options_.all || report.error().code != Errc::not_found) return fail_nothing(report.error());
                     say("warning", report.error().message);
                     continue;
@@ -220,7 +220,7 @@ private:
         return out;
     }
 
-    /// Adding up needs no file.
+    /// Adding branch lists needs no file of the program.
     ExitStatus merge_lists() {
         if (!options_.of_image.empty()) {
             const auto is_it = [&](const answers::BranchListImage& of) {
@@ -244,11 +244,11 @@ private:
         return with_left_out(left_out_, decoded);
     }
 
-    /// Samples have no ranges; some profiles can be made of them all the same.
+    /// Samples contain no ranges, but some profiles can be made from them.
     ExitStatus no_ranges() const {
         if (answers::of_messages(all_)) return fail_nothing({Errc::not_found, "messages do not show which code ran"});
         const bool sampled = !all_.metrics.empty() && !all_.metrics.front().exact;
-        // Samples of SPE show branches, others the instruction alone.
+        // Samples of SPE contain branches; samples of other sources only the instruction.
         const bool of_counter = answers::of_samples(all_) && all_.unit != "SPE";
         const std::string samples = of_counter ? "samples of the program counter" : "samples";
         const bool takes_samples = target_->name == "clang" || (target_->name == "bolt" && !of_counter);
@@ -282,7 +282,7 @@ private:
         return all_.cut ? unreadable : nothing;
     }
 
-    /// Images that a profile is written of.
+    /// The images for which a profile is written.
     [[nodiscard]] Result<std::vector<Index>> chosen() const {
         if (!options_.all && (target_->name != "branch-list" || !options_.of_image.empty())) {
             WM_ASSIGN_OR_RETURN(const Index image, exports::profile_image(all_, options_.of_image));
@@ -293,7 +293,7 @@ private:
             if (analysis::executed_in(all_, i) != 0) out.push_back(i);
         return out;
     }
-    /// One file a binary, named by build ID; no two binaries have one.
+    /// The file for a binary, named by its build ID; no two binaries share one.
     [[nodiscard]] std::string path_of(Index image) {
         const answers::Image& of = all_.images[image];
         const std::string name = file_name(of.build_id.empty() ? of.name : of.build_id);
@@ -330,7 +330,7 @@ private:
         return exports::write_autofdo(made.answers, sink);
     }
 
-    /// Debian's create_llvm_prof makes an empty profile of a program whose debug information it cannot read.
+    /// Debian's create_llvm_prof writes an empty profile for a program whose debug information it cannot read.
     void warn_of_dwarf(const answers::Image& of) {
         constexpr unsigned newest_read = 4;
         const auto file = files_->file_of(of);
@@ -358,7 +358,7 @@ private:
                            options_.all ? "FILE" : shell_file(options_.answers.input.output));
     }
 
-    /// How good the profile is.
+    /// Prints the quality of the profile.
     void quality(const std::vector<Index>& images) const {
         const auto in_profile = [&](Index i) {
             return (target_->name == "branch-list" && options_.of_image.empty()) ||

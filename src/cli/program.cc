@@ -1,4 +1,4 @@
-/// `waymark program`: how hardware is programmed for a capture, tried on the models first.
+/// `waymark program`: how hardware is programmed for a capture, tested on the models first.
 #include <array>
 #include <memory>
 #include <optional>
@@ -41,7 +41,7 @@ std::optional<std::uint64_t> given(const CLI::Option* option, std::uint64_t valu
     return option->count() == 0 ? std::nullopt : std::optional(value);
 }
 
-/// The buffer that was asked for; none: no --sink. Errors: `usage`: options that go with another buffer.
+/// The requested buffer; nullopt without --sink. Errors: `usage`: options that belong to another buffer.
 Result<std::optional<sink::SinkSetup>> sink_of(const ProgramOptions& options) {
     if (options.sink_option->count() == 0) {
         for (const CLI::Option* const option :
@@ -66,7 +66,7 @@ Result<std::optional<sink::SinkSetup>> sink_of(const ProgramOptions& options) {
     return std::optional(setup);
 }
 
-/// The trigger of an ETMv4 or ETE reaches the trace bus by its event 0.
+/// Routes the trigger of an ETMv4 or ETE to the trace bus through event 0.
 void trigger_the_bus(flow::UnitOptions& unit) {
     unit.registers.push_back({"TRCEVENTCTL1R", "ATB", 1, "--stop-after-trigger"});
 }
@@ -94,7 +94,7 @@ Result<program::Wanted> wanted_of(ProgramOptions& options) {
     return wanted;
 }
 
-/// What a target cannot express is a mistake in the command line.
+/// A setting that a target cannot express is an error in the command line.
 ExitStatus refuse(const Error& error) {
     if (error.code != Errc::unsupported) return fail(error);
     say("error", error.message);

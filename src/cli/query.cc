@@ -1,4 +1,4 @@
-/// `waymark query`: SQL on what `waymark export --to sqlite` wrote.
+/// `waymark query`: runs SQL on a database that `waymark export --to sqlite` wrote.
 #include <algorithm>
 #include <memory>
 
@@ -20,7 +20,7 @@ struct QueryOptions {
     std::string file, sql, format = "text", output;
 };
 
-/// Rows in columns as wide as the first thousand rows want them.
+/// Prints rows in columns; the first thousand rows determine the widths.
 class TextRows {
 public:
     TextRows(Output& out, const DatabaseRows& s) : out_(out) {
@@ -96,7 +96,7 @@ private:
     Output& out_;
 };
 
-/// An object for each row.
+/// Prints an object for each row.
 class JsonRows {
 public:
     JsonRows(Output& out, const DatabaseRows&) : out_(out) { out_.write("["); }
@@ -157,7 +157,7 @@ nlohmann::ordered_json tables_json(const std::vector<KnownTable>& tables) {
     return {{"tables", all}, {"questions", questions}};
 }
 
-/// A row for each table, and one for each of its columns.
+/// Lists each table in a row, followed by a row for each of its columns.
 Table tables_table(const std::vector<KnownTable>& tables) {
     Table out{.columns = {Column::text("table", ""), Column::count("rows", ""), Column::text("column", ""),
                           Column::text("type", ""), Column::text("refers_to", ""), Column::text("what", "")}};
@@ -169,7 +169,7 @@ Table tables_table(const std::vector<KnownTable>& tables) {
     return out;
 }
 
-/// What is in the file, and, for reading, what might be asked.
+/// Lists the contents of the file; in text format also example queries.
 ExitStatus overview(const exports::Database& db, const QueryOptions& options, Output& out) {
     const auto tables = db.tables();
     if (!tables)

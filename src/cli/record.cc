@@ -1,4 +1,4 @@
-/// `waymark record`: runs a program and writes the trace a unit would have given.
+/// `waymark record`: runs a program and writes the trace that a unit would have given.
 #include <array>
 #include <csignal>
 #include <filesystem>
@@ -33,16 +33,18 @@ namespace fs = std::filesystem;
 struct RecordOptions {
     std::string unit;
     bool quiet = false, from_start = false;
-    record::FlowRecording flow;  ///< `units` null: another unit; what all have in common is here, too
+    record::FlowRecording
+        flow;  ///< `units` is null for units without program flow; the options common to all units are here too
     SpeRecordOptions spe;
     DpuRecordOptions dpu;
     CortexMRecordOptions cortex_m;
     PerfRecordOptions perf;
-    std::vector<CLI::Option*> flow_only, spe_only, dpu_only, cortex_m_only;  ///< options that go with some units alone
-    CLI::Option *buffer_option = nullptr, *registers_option = nullptr;       ///< all but spe
+    std::vector<CLI::Option*> flow_only, spe_only, dpu_only,
+        cortex_m_only;                                                  ///< options that are valid for some units only
+    CLI::Option *buffer_option = nullptr, *registers_option = nullptr;  ///< all but spe
 };
 
-/// Chooses the unit, and refuses options that do not go with it.
+/// Chooses the unit, and refuses options that are not valid for it.
 waymark::Status choose_unit(RecordOptions& options) {
     const bool is_spe = options.unit == "spe", is_dpu = options.unit == "dpu",
                is_cortex_m = CortexMRecordOptions::is_unit(options.unit);
@@ -80,10 +82,10 @@ waymark::Status choose_unit(RecordOptions& options) {
     return options.perf.check();
 }
 
-/// Exit statuses beside the ones of every command.
+/// Exit statuses in addition to those of every command.
 enum RecordStatus : int { program_died = 4, interrupted = 5, cut_off = 6 };
 
-/// Says what became of a recording and what shows it, and gives the status.
+/// Prints the outcome of a recording and how to show it, and returns the status.
 ExitStatus finish_recording(const Result<record::RecordOutcome>& outcome, const std::string& place, bool quiet) {
     using Level = record::RecordOutcome::Level;
     if (!outcome) return fail(outcome.error());
@@ -104,7 +106,7 @@ ExitStatus finish_recording(const Result<record::RecordOutcome>& outcome, const 
     return static_cast<ExitStatus>(statuses[static_cast<std::size_t>(outcome->kind)]);
 }
 
-/// Whether the recording begins at main because nothing else was asked for. perf records a process from its first
+/// Whether the recording begins at main because no option says otherwise. perf records a process from its first
 /// instruction on, and a system has no main.
 bool chooses_begin(const RecordOptions& options) {
     return !options.from_start && !options.flow.system && options.flow.start_at.empty() && !options.perf.chosen();
@@ -118,7 +120,7 @@ bool has_main(const std::string& program) {
 ExitStatus run_record(RecordOptions options) {
     record::FlowRecording& flow = options.flow;
     if (flow.program.empty()) return fail({Errc::usage, "no program given: waymark record -- PROGRAM [ARGS…]"});
-    // To open a pipe would wait for whoever writes to it.
+    // Opening a pipe would block until it has a writer.
     const std::string& program = flow.program.front();
     if (std::error_code none; fs::exists(program, none) && fs::is_other(program, none))
         return fail(
@@ -128,11 +130,11 @@ ExitStatus run_record(RecordOptions options) {
         return fail(
             {Errc::not_found,
              fmt::format("--sysroot {} is no folder; name the one in which the program's lib/ lies", flow.sysroot)});
-    // A write beyond a limit of the file size then fails and is reported as any other.
+    // A write beyond the file size limit then fails and is reported like any other error.
     std::signal(SIGXFSZ, SIG_IGN);
     if (const auto status = choose_unit(options); !status) return fail(status.error());
     if (flow.folder.empty()) flow.folder = options.unit == "spe" || options.perf.chosen() ? "perf.data" : "recording";
-    // The program writes to this terminal too.
+    // The program writes to the same terminal.
     StatusLine progress;
     record::ShowRecording show;
     if (progress.active()) show = [&](const std::string& line) { progress.show(line); };
@@ -317,7 +319,7 @@ Run add_record(CLI::App& app) {
         .add_option("--qemu", flow.qemu_options,
                     "One more argument for QEMU, as in --qemu=-m --qemu=64. May be repeated")
         ->type_name("ARG")
-        ->allow_extra_args(false)  // else it takes the -- before PROGRAM for itself
+        ->allow_extra_args(false)  // otherwise the option takes the -- before PROGRAM as its own
         ->take_all();
     command.add_flag("--force", flow.force,
                      "Record into a folder with other contents. A recording of another unit in it is removed; other "

@@ -1,4 +1,4 @@
-/// `waymark report`: what a capture says, as one HTML file to look at.
+/// `waymark report`: writes the results of a capture as one HTML file.
 #include "waymark/report/report.h"
 
 #include <algorithm>
@@ -30,13 +30,13 @@ struct ReportCommandOptions {
     answers::CodeKind code = answers::CodeKind::own;
 };
 
-/// Of a unit whose trace is program flow, and not of samples or counters.
+/// Whether the unit traces program flow, as opposed to samples or counters.
 bool has_flow(const answers::Answers& answers) {
     const pipeline::Protocol* const protocol = pipeline::protocol_of_unit(answers.unit);
     return protocol != nullptr && protocol->decodes_flow();
 }
 
-/// Where functions have no names, says what gives them some.
+/// If functions have no names, notes how to get them.
 void note_missing_symbols(answers::Answers& answers) {
     using answers::Finding;
     if (!has_flow(answers) ||
@@ -51,10 +51,10 @@ void note_missing_symbols(answers::Answers& answers) {
                            "has debug information."});
 }
 
-/// Trace in order, described or bare.
+/// Whether the trace may contain program flow in order, with or without a description.
 bool may_have_flow(open::Content content) { return content == open::Content::flow || content == open::Content::bytes; }
 
-/// `A..B`, `A..`, `..B`: instructions of each source.
+/// Parses `A..B`, `A..`, `..B`: instruction numbers of each source.
 Result<analysis::FlowWindow> read_window(const std::string& text) {
     const Error wrong{Errc::usage, fmt::format("--window takes FIRST..END in instructions of each source, such as "
                                                "1000000..1500000, 1000000.. or ..500000; not '{}'",
@@ -73,7 +73,7 @@ Result<analysis::FlowWindow> read_window(const std::string& text) {
     return Error{Errc::usage, fmt::format("--window {}: it ends where it begins, or before", text)};
 }
 
-/// Says what a report of a window shows. Errors: it has nothing to show.
+/// Notes what a report of a window shows. Errors: the window is empty.
 Status note_window(answers::Answers& answers, const analysis::FlowWindow& window) {
     const std::string first = grouped(window.begin);
     if (answers.timeline.slices.empty() && answers.timeline.marks.empty())
@@ -93,7 +93,7 @@ Status note_window(answers::Answers& answers, const analysis::FlowWindow& window
     return Nothing{};
 }
 
-/// Adds the text of source files, and says which were refused.
+/// Adds the text of source files, and prints which were refused.
 Status include_sources(answers::Answers& answers, const ReportCommandOptions& options) {
     const InputOptions& input = options.answers.input;
     WM_ASSIGN_OR_RETURN(const image::FileSearch files, input.file_search());
@@ -133,7 +133,7 @@ ExitStatus report(const ReportCommandOptions& options) {
     }
     AnswersOptions wanted = options.answers;
     wanted.calls = wanted.timeline = wanted.instructions = wanted.disassembly = wanted.inlined = true;
-    // What was never entered was not covered either.
+    // Functions that were never entered count as not covered.
     wanted.all_functions = true;
     wanted.without_code = true;
     report::ReportOptions how;
@@ -162,7 +162,7 @@ ExitStatus report(const ReportCommandOptions& options) {
     std::optional<answers::DiffView> diff;
     std::optional<report::Against> against;
     if (!options.against.empty()) {
-        // With the same programs and names, as waymark diff compares them.
+        // Uses the same programs and names, as waymark diff does.
         AnswersOptions other = options.answers;
         other.input.capture = options.against;
         other.calls = true;
@@ -176,7 +176,7 @@ ExitStatus report(const ReportCommandOptions& options) {
     }
     const bool no_code = has_flow(*answers) && answers->instructions.empty();
     if (!no_code) note_missing_symbols(*answers);
-    // The page is complete before its first byte is written: an older report is replaced by a whole one, or stays.
+    // The page is complete before its first byte is written, so an older report is replaced as a whole or stays.
     ByteCollector page;
     const auto size = report::write_report(*answers, how, page);
     if (!size) return fail(size.error());

@@ -31,7 +31,7 @@ void for_all(CLI::App& command, const std::function<void(CLI::App&)>& each) {
     for (CLI::App* sub : command.get_subcommands(std::function<bool(CLI::App*)>{})) for_all(*sub, each);
 }
 
-/// --no-pager, before or after the command. Help shows it where a command prints something to read.
+/// Adds --no-pager, before or after the command. Help shows it for commands that print text for reading.
 void add_no_pager(CLI::App& command) {
     CLI::Option* const option = command.add_flag_callback(
         "--no-pager", refuse_pager, "Write long output straight to the terminal, not through a pager");
@@ -45,7 +45,7 @@ ExitStatus print(const std::string& text) {
     return out->close();
 }
 
-/// `waymark __man DIR`: the man page of each command, for the build.
+/// `waymark __man DIR` writes the man page of each command, for the build.
 ExitStatus write_man_pages(CLI::App& app, const std::string& folder) {
     ExitStatus status = decoded;
     const std::string date = page_date();
@@ -73,19 +73,20 @@ constexpr std::array commands_for_all_units{
     Command{"merge", add_merge},           Command{"fleet", add_fleet},       Command{"query", add_query},
     Command{"verify", add_verify}};
 
-/// The command line with all commands, or with only the command that is named first, since to set up the options of all
-/// commands takes longer than to decode a small capture.
+/// The command line with all commands, or with only the command that is named first: setting up the options of all
+/// commands takes longer than decoding a small capture.
 struct CommandLine {
     CLI::App app;
     std::shared_ptr<HelpFormatter> help;
     std::vector<std::pair<CLI::App*, Run>> commands;
     bool complete = true;
 
-    /// `only`: the name of a command, or --version, which needs none. Any other word: the command line is complete.
+    /// `only`: the name of a command, or --version, which needs no command. For any other word, the command line gets
+    /// all commands.
     explicit CommandLine(std::string_view only);
 };
 
-/// The command that was parsed prints text for readers, in lines as wide as the terminal.
+/// Whether the parsed command prints text for readers, in lines as wide as the terminal.
 bool prints_text(const CLI::App& command) {
     const auto given = [&](const char* name) {
         const CLI::Option* const option = command.get_option_no_throw(name);
@@ -99,7 +100,7 @@ bool prints_text(const CLI::App& command) {
     return value == "text" || value == "summary" || value == "calls";
 }
 
-/// Does what the command line asks for. Nothing: for help and mistakes it has to be complete.
+/// Runs the command. Returns nullopt if help or an error message needs the complete command line.
 std::optional<ExitStatus> parse_and_go(CommandLine& line, int argc, char** argv) {
     CLI::App& app = line.app;
     bool parsed = false;
@@ -120,7 +121,7 @@ std::optional<ExitStatus> parse_and_go(CommandLine& line, int argc, char** argv)
     } catch (const CLI::CallForVersion& version) {
         return print(version.what() + std::string("\n"));
     } catch (const CLI::ParseError& error) {
-        // Options that only print a list.
+        // Options that print a list and exit.
         if (error.get_exit_code() == 0) return decoded;
         if (!line.complete && !parsed) return {};
         const CLI::App* const last = innermost(app);
@@ -155,7 +156,7 @@ CommandLine::CommandLine(std::string_view only)
     };
     std::ranges::for_each(commands_for_all_units, add);
     std::ranges::for_each(unit_commands(), add);
-    // After the commands, which would take it over.
+    // The footer is set after the commands are added, since they would inherit it.
     app.footer(
         "Exit status: 0 success; 1 there is nothing to show, or trace was lost and --strict is given; 2 invalid "
         "command "
@@ -187,7 +188,7 @@ int run(int argc, char** argv) {
     const std::vector<std::string_view> arguments(argv, argv + argc);
     const std::string_view first = argc > 1 ? arguments[1] : "";
     const auto line = std::make_unique<CommandLine>(first);
-    // Hidden, for the scripts of shells and for the build.
+    // Hidden commands, for the scripts of shells and for the build.
     if (argc > 2 && first == "__complete") return run_complete(line->app, {arguments.begin() + 2, arguments.end()});
     if (argc == 3 && first == "__man") return write_man_pages(line->app, argv[2]);
     std::optional<ExitStatus> status = parse_and_go(*line, argc, argv);

@@ -16,7 +16,7 @@ bool is_number(std::string_view text) {
     return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// Seconds with up to nine decimals, in ns.
+/// Parses seconds with up to nine decimals into ns.
 std::optional<std::uint64_t> nanoseconds(std::string_view text) {
     const std::size_t point = text.find('.');
     const std::string_view whole = text.substr(0, point);

@@ -18,9 +18,9 @@ struct SelectionOptions {
     std::string time;
 
     void add_to(CLI::App& command);
-    /// The first option that was given; null: none.
+    /// The first option that was given; null if none was.
     [[nodiscard]] const char* given() const;
-    /// Errors: `usage`: a value that cannot be meant.
+    /// Errors: `usage`: an invalid value.
     [[nodiscard]] Result<pipeline::FlowSelection> read() const;
 };
 

@@ -21,7 +21,7 @@ winsize size_of_terminal() {
     return size;
 }
 
-/// At once, so that nothing comes between the parts.
+/// Writes the text in one call, so that other output cannot split it.
 void write_whole(const std::string& text) {
     std::fwrite(text.data(), 1, text.size(), stderr);
     std::fflush(stderr);
@@ -33,7 +33,7 @@ bool can_move_cursor() {
     return !name.empty() && name != "dumb";
 }
 
-/// The first `most` characters.
+/// The first `most` characters of a text.
 std::string cut_to(std::string text, std::size_t most) {
     while (shown_width(text) > most) {
         while ((static_cast<unsigned char>(text.back()) & 0xc0U) == 0x80U) text.pop_back();
@@ -56,8 +56,8 @@ void StatusLine::show(std::string_view text) {
     if (rows_ != 0 && rows_ != size.ws_row) end();
     if (rows_ == 0) {
         rows_ = size.ws_row;
-        // ESC D makes room if the cursor is in the last row; to set the margins moves the cursor, so its place is
-        // kept meanwhile.
+        // ESC D makes room if the cursor is in the last row. Setting the margins moves the cursor, so its position is
+        // saved and restored.
         write_whole(fmt::format("\033D\0337\033[1;{}r\0338\033[1A", rows_ - 1));
     }
     write_whole(fmt::format("\0337\033[{};1H\033[K{}\0338", rows_, cut_to(one_line(text), size.ws_col - 1U)));

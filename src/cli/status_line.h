@@ -6,12 +6,12 @@
 
 namespace waymark::cli {
 
-/// The rest of the terminal scrolls above the line (DECSTBM), so the program's output is never in one line with it.
-/// Only if standard error is a terminal that can move its cursor; what is written by others may come at any time.
+/// The rest of the terminal scrolls above the line (DECSTBM), so the program's output is never mixed with it. Works
+/// only if standard error is a terminal that can move its cursor. Other processes may write at any time.
 class StatusLine {
 public:
     StatusLine();
-    /// Gives the line back to the terminal.
+    /// Releases the line.
     ~StatusLine();
     StatusLine(const StatusLine&) = delete;
     StatusLine& operator=(const StatusLine&) = delete;
@@ -24,7 +24,7 @@ private:
     void end();
 
     bool active_;
-    unsigned rows_ = 0;  ///< of the terminal when the line was taken; 0: it is not taken
+    unsigned rows_ = 0;  ///< height of the terminal when the line was reserved; 0: it is not reserved
 };
 
 }  // namespace waymark::cli

@@ -32,7 +32,7 @@ ordered_json to_json(const Table& table, const std::vector<Cell>& row) {
     return object;
 }
 
-/// On one line, with a space after each comma and colon.
+/// Adds a value on one line, with a space after each comma and colon.
 void add_line(std::string& out, const ordered_json& value) {
     if (!value.is_structured()) {
         out += value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
@@ -48,14 +48,14 @@ void add_line(std::string& out, const ordered_json& value) {
     out += value.is_array() ? ']' : '}';
 }
 
-/// Columns by their headings that are left out where a row is too wide to be read, the first of these first. The name
-/// of a row and the share by which rows are sorted stay.
+/// Headings of columns that may be omitted where a row is too wide, in the order of omission. The name of a row and the
+/// share by which rows are sorted stay.
 constexpr auto dispensable = std::to_array<std::string_view>(
     {"line",   "tail",   "target", "depth", "kind",     "in places", "spread %", "source",
      "bound",  "nested", "in",     "head",  "returned", "address",   "least",    "most",
      "caller", "95 %",   "mean",   "calls", "inlined",  "begins at"});
 
-/// Its place among them; none: it stays.
+/// Position of a column in this order; nullopt if it is never omitted.
 std::optional<std::size_t> order_of_leaving(const Column& column) {
     const auto found = std::ranges::find(dispensable, std::string_view(column.head));
     return found == dispensable.end() ? std::nullopt
@@ -65,20 +65,21 @@ std::optional<std::size_t> order_of_leaving(const Column& column) {
 /// Width of a share without its bar: `100.0%`.
 constexpr std::size_t share_width = 6;
 
-/// The share at the end of a bar; empty: it has none.
+/// The share at the end of a bar; empty if there is none.
 std::string_view share_of_bar(std::string_view text) {
     return text.ends_with('%') && text.size() > share_width ? text.substr(text.size() - share_width)
                                                             : std::string_view();
 }
 
-/// A heading without room: `share` of `share of cycles`, `ran` of `instructions that ran`.
+/// A short heading: `share` for `share of cycles`, `ran` for `instructions that ran`.
 std::string_view short_head(std::string_view head) {
     constexpr std::string_view that = " that ";
     const std::size_t at = head.find(that);
     return at != head.npos ? head.substr(at + that.size()) : head.substr(0, head.find(' '));
 }
 
-/// Takes room from the widest texts until a row fits `most` places; each keeps `least`. False: it does not fit.
+/// Shortens the widest texts until a row fits `most` places; each keeps at least `least`. False if the row does not
+/// fit.
 bool shorten_texts(std::vector<std::size_t>& widths, const std::vector<Column>& columns, std::size_t most,
                    std::size_t least) {
     constexpr std::size_t gap = 2;
@@ -97,8 +98,8 @@ bool shorten_texts(std::vector<std::size_t>& widths, const std::vector<Column>& 
     return true;
 }
 
-/// Makes a row fit `most` places: leaves out the bars, but never the shares beside them, shortens texts, and leaves out
-/// columns in the order that they have for that. Returns the headings of what is left out.
+/// Makes a row fit `most` places: omits bars, but never the shares beside them, shortens texts, and omits columns in
+/// their order of omission. Returns the headings of omitted columns.
 std::vector<std::string_view> make_fit(std::vector<std::size_t>& widths, const std::vector<Column>& columns,
                                        const std::vector<bool>& has_share, std::size_t most) {
     constexpr std::size_t recognised = 12, readable = 28;
@@ -116,7 +117,7 @@ std::vector<std::string_view> make_fit(std::vector<std::size_t>& widths, const s
         std::size_t last = columns.size(), texts = 0;
         for (std::size_t c = 0; c < columns.size(); ++c) texts += is_shown_text(c) ? 1 : 0;
         for (std::size_t c = 0; c < columns.size(); ++c) {
-            // The last text is the name of what the row is about.
+            // The last text names the subject of the row.
             if (widths[c] == 0 || (is_shown_text(c) && texts == 1)) continue;
             if (const auto order = order_of_leaving(columns[c]);
                 order && (last == columns.size() || *order < *order_of_leaving(columns[last])))
@@ -211,7 +212,7 @@ void print_text(Output& out, const Table& table, std::uint64_t limit, std::strin
             if (widths[c] == 0) continue;
             const std::string& cell = text_of(c);
             const std::string space(widths[c] - std::min(widths[c], shown_width(cell)), ' ');
-            // Spaces are kept back, so that none end a line.
+            // Spaces are held back, so that no line ends in spaces.
             if (!columns[c].left()) gap += space;
             if (!cell.empty()) {
                 out.print("{}{}", gap, Coloured(cell, colour_of(c), colours));

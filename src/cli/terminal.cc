@@ -37,7 +37,7 @@ std::string_view environment_value(const char* name) {
     return value == nullptr ? std::string_view() : value;
 }
 
-/// Without standard output the pager sees the end of its input; it ends when the user leaves it.
+/// Closing standard output ends the input of the pager, which runs until the user leaves it.
 void wait_for_pager() {
     ::close(STDOUT_FILENO);
     while (::waitpid(pager_process, nullptr, 0) == -1 && errno == EINTR) {
@@ -45,7 +45,7 @@ void wait_for_pager() {
     pager_runs = 0;
 }
 
-/// The shell must not write its prompt while the pager is on the screen.
+/// The shell must not print its prompt while the pager is on the screen.
 void end_by_signal(int signal) {
     if (pager_runs != 0) wait_for_pager();
     std::signal(signal, SIG_DFL);
@@ -63,7 +63,7 @@ bool is_installed(const std::string& program) {
     return false;
 }
 
-/// The command of the pager, empty for none.
+/// The command of the pager; empty if there is none.
 std::string pager_command() {
     if (pager_refused || environment_value("TERM").empty() || environment_value("TERM") == "dumb") return {};
     if (std::getenv("PAGER") == nullptr) return is_installed("less") ? "less" : std::string();
@@ -72,7 +72,7 @@ std::string pager_command() {
     return command;
 }
 
-/// Starts a program that reads what is written to standard output from now on.
+/// Starts the pager, which reads everything that is written to standard output from now on.
 void start_pager(const std::string& command) {
     std::array<int, 2> pipe_ends{};
     if (::pipe2(pipe_ends.data(), O_CLOEXEC) != 0) return;
@@ -108,7 +108,7 @@ bool to_terminal() {
 
 std::size_t terminal_columns() {
     if (!to_terminal()) return 0;
-    // Of whichever is still the terminal itself.
+    // Uses a descriptor that still refers to the terminal.
     for (const int file : {STDOUT_FILENO, STDERR_FILENO, STDIN_FILENO}) {
         winsize size{};
         if (::ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col != 0) return size.ws_col;
@@ -127,7 +127,7 @@ std::size_t text_columns() {
 void wrap_lines() { lines_wrap = true; }
 
 std::size_t wrap_columns() {
-    // Less is no width to read at.
+    // Narrower text is hard to read.
     constexpr std::size_t least = 40;
     const std::size_t columns = lines_wrap ? terminal_columns() : 0;
     return columns < least ? 0 : columns;

@@ -1,4 +1,4 @@
-/// Sentences on what is wrong with a capture, shared by the commands.
+/// Sentences about problems of a capture, shared by the commands.
 #pragma once
 
 #include <fmt/format.h>
@@ -20,36 +20,36 @@
 
 namespace waymark::cli {
 
-/// `0x00008010`, as sentences and listings have it.
+/// An address in the notation of sentences and listings: `0x00008010`.
 [[nodiscard]] inline std::string hex(Address address) { return fmt::format("{:#010x}", address.value); }
 
 using doctor::gathered;
 
-/// A sentence about a capture, with its name before it: once, if the sentence begins with the name.
+/// A sentence about a capture, preceded by the capture's name unless the sentence begins with it.
 [[nodiscard]] std::string about(const std::string& capture, const std::string& sentence);
 
-/// Behind the reason why nothing was decoded: `. waymark doctor CAPTURE says: …`, the first error or warning and what
-/// to do. Nothing for standard input, and where doctor itself fails.
+/// The text that follows the reason why nothing was decoded: `. waymark doctor CAPTURE says: …`, with doctor's first
+/// error or warning and what to do. Empty for standard input, and if doctor itself fails.
 [[nodiscard]] std::string doctor_says(const std::string& capture, const std::vector<std::string>& images);
 
-/// Prints the sentences, gathered, on standard error, as `kind`: `warning`, `note`, `error`.
+/// Prints the sentences on standard error, equal ones combined, as `kind`: `warning`, `note`, `error`.
 void say_gathered(std::string_view kind, const std::vector<std::string>& sentences);
 
-/// Says what a listing of packets lacks: which types were asked for and not found. `one`, `many`: what the packets are
-/// called. The status: `nothing` if none of the types was found.
+/// Prints which requested packet types were not found. `one`, `many`: the word for a packet. Returns `nothing` if no
+/// requested type was found.
 [[nodiscard]] ExitStatus say_types_not_found(const std::vector<std::string>& asked,
                                              const listing::PacketsListed& listed, std::string_view one,
                                              std::string_view many = {});
 
-/// Warnings of what was lost, below a listing, which shows single gaps alone. A buffer that was cut is an error of
-/// reading, and how a trace begins and where a FIFO overflowed is in the listing.
+/// Prints warnings about losses below a listing, since the listing only shows single gaps. A cut of the buffer is an
+/// error of reading; the listing itself shows how the trace begins and where a FIFO overflowed.
 void say_damage(const std::vector<pipeline::Damage>& damage);
-/// The same of packets of a unit that is no trace macrocell.
+/// The same for packets of a unit that does not trace program flow.
 void say_gaps(const listing::PacketsListed& listed);
 
-/// Warns of captures that gave nothing, where others gave something.
+/// Prints a warning for captures that gave nothing, if others gave something.
 void say_left_out(const std::vector<pipeline::LeftOut>& captures);
-/// The status of a command that did well with the other captures: `nothing` if there are such ones.
+/// The status of a command that succeeded with the other captures: `nothing` if any were left out.
 [[nodiscard]] ExitStatus with_left_out(const std::vector<pipeline::LeftOut>& captures, ExitStatus status);
 
 }  // namespace waymark::cli

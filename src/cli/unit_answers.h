@@ -1,4 +1,4 @@
-/// Captures of units that are no trace macrocells, and answers files → Answers: what `answers_of` gives for them.
+/// Converts captures of units without program flow, and answers files, to Answers: parts of `answers_of`.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,20 @@
 
 namespace waymark::cli {
 
-/// A capture that cannot be opened is an error of reading, not a capture without trace.
+/// Classifies an error for a capture that cannot be opened: it is an error of reading, not a capture without trace.
 [[nodiscard]] Error not_opened(Error error);
 
-/// Refuses options that only captures of trace macrocells need. `what`: the capture, as the message says it.
+/// Refuses options that only apply to program flow. `what`: the capture's description in the message.
 [[nodiscard]] waymark::Status refuse_flow_options(const AnswersOptions& options, const char* what);
 
-/// Answers with the capture's name. What kept it from being read to its end is said at once, as of every other.
+/// Sets the name of the capture in answers. Prints what prevented it from being read to its end at once, as for every
+/// other capture.
 [[nodiscard]] answers::Answers finished(answers::Answers answers, const AnswersOptions& options);
 
 [[nodiscard]] Result<answers::Answers> answers_of_profile(const AnswersOptions& options);
 [[nodiscard]] Result<answers::Answers> answers_of_dpu_folder(const AnswersOptions& options);
 
-/// What was asked for from a file that `waymark answers` or `waymark merge` wrote.
+/// Reads the requested answers from a file that `waymark answers` or `waymark merge` wrote.
 [[nodiscard]] Result<answers::Answers> answers_of_file(const AnswersOptions& options);
 
 }  // namespace waymark::cli

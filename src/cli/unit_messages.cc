@@ -1,4 +1,4 @@
-/// `waymark messages`: what units tell that trace no program flow.
+/// `waymark messages`: lists messages of units that do not trace program flow.
 #include <poll.h>
 #include <unistd.h>
 
@@ -64,7 +64,7 @@ listing::MessageChoice choice_of(const MessageOptions& options) {
         }
         out.kinds.insert(static_cast<MessageKind>(std::find(words.begin(), words.end(), kind) - words.begin()));
     }
-    // What software wrote, and where something is missing.
+    // By default, show software's writes and gaps.
     if (out.kinds.empty())
         out.kinds = {MessageKind::text, MessageKind::record, MessageKind::overflow, MessageKind::damage};
     return out;
@@ -81,7 +81,7 @@ std::vector<std::string> layout_words() {
     return out;
 }
 
-/// How writes are joined; nothing: they are not. `collateral` gets what the files define.
+/// How writes are joined to records; nullopt if they are not. `collateral` gets the contents of the collateral files.
 Result<std::optional<listing::RecordChoice>> records_of(const MessageOptions& options, syst::Collateral& collateral) {
     std::optional<listing::RecordChoice> out;
     if (!options.layout.empty()) {
@@ -115,7 +115,7 @@ Result<std::optional<listing::RecordChoice>> records_of(const MessageOptions& op
 volatile std::sig_atomic_t follow_over = 0;
 extern "C" void end_following(int) { follow_over = 1; }
 
-/// Until it ends, SIGINT and SIGTERM only say that nothing more is to be followed, so that what came is listed.
+/// During its lifetime SIGINT and SIGTERM only end the following, so that messages received so far are listed.
 class Following {
 public:
     Following() {
@@ -144,7 +144,7 @@ private:
     std::array<struct sigaction, 2> before_{};
 };
 
-/// Lists what comes until the stream ends or a signal does.
+/// Lists messages until the stream ends or a signal arrives.
 pipeline::Report list_live(const pipeline::Session& session, const std::vector<const pipeline::Source*>& sources,
                            listing::MessageListing& messages, Output& out) {
     const auto open = [&](const capture::Buffer& buffer) -> Result<std::unique_ptr<capture::ByteStream>> {
@@ -162,7 +162,7 @@ pipeline::Report list_live(const pipeline::Session& session, const std::vector<c
     return reader.report();
 }
 
-/// `tcp:PORT` becomes standard input. False: the capture has another name.
+/// Connects standard input to the server that `tcp:PORT` names. False if the capture's name has another form.
 Result<bool> connect_input(MessageOptions& options) {
     WM_ASSIGN_OR_RETURN(const auto address, tcp_address(options.input.capture));
     if (!address) return false;

@@ -4,7 +4,7 @@
 
 namespace waymark::cli {
 
-// In src/cli/unit_messages.cc, src/cli/dpu and src/cli/spe.
+// Defined in src/cli/unit_messages.cc, src/cli/dpu and src/cli/spe.
 Run add_messages(CLI::App& app);
 Run add_dpu(CLI::App& app);
 Run add_spe(CLI::App& app);

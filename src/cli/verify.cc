@@ -1,4 +1,4 @@
-/// `waymark verify`: a recording against its truth.
+/// `waymark verify`: compares a recording with its truth.
 #include <filesystem>
 #include <memory>
 
@@ -46,7 +46,7 @@ void print_difference(const VerifiedSource& s, Output& out) {
         out.write(fmt::format("  {} {:>#10x}  {}\n", packet.here ? '>' : ' ', packet.at.value, packet.text));
 }
 
-/// Of a source whose buffer wrapped.
+/// Prints the result for a source whose buffer wrapped.
 void print_wrapped(const VerifiedSource& s, bool complete, Output& out) {
     out.print("source {}: {}\n", s.source->label(), heading(s.verdict, "equal as far as it was kept"));
     out.print("  the buffer wrapped: of {} ranges the last {} ({} instructions) are in the trace\n",
@@ -102,7 +102,7 @@ void print_messages(const VerifiedSource& s, bool complete, Output& out) {
     if (!complete) out.write("  the recorder was killed: it is not known which messages the trace contains\n");
 }
 
-/// `equal: 1,234 instructions of 1 source; NOT COMPARED: ITM_0`.
+/// Prints the verdict: `equal: 1,234 instructions of 1 source; NOT COMPARED: ITM_0`.
 void print_verdict(const verify::VerifiedFlow& all, Output& out) {
     const Verdict verdict = all.verdict();
     std::string others;
@@ -144,7 +144,7 @@ public:
         if (container.kind == open::Kind::coresight_perf) return verify_perf(options_);
         auto truth = record::read_truth(folder.empty() ? "." : folder);
         if (!truth) {
-            // What is no capture at all is that first.
+            // A path that is not a capture is reported first.
             if (const auto opened = open_session(options_); !opened) return fail(opened.error());
             const ExitStatus status = fail(truth.error());
             std::error_code none;
@@ -167,7 +167,7 @@ public:
     }
 
 private:
-    /// Samples cover a part of the run, so its sums cannot be compared with single samples.
+    /// Samples cover only a part of the run, so sums cannot be compared with single samples.
     ExitStatus not_for_samples() const {
         const std::string sums = options_.capture + ".truth.txt";
         std::error_code none;

@@ -79,13 +79,13 @@ std::string head_sentence(const Finding& f) {
     return fmt::format("{}. {}", what, f.todo);
 }
 
-/// Why there is no view, and the status.
+/// Prints why there is no view, and returns the status.
 ExitStatus fail_view(const Error& error) {
     say("error", error.message);
     return error.code == Errc::usage ? usage : nothing;
 }
 
-/// Says what a view remarks; `nothing` if a gate fails.
+/// Prints the remarks of a view; returns `nothing` if a gate failed.
 ExitStatus remark(const View& view) {
     ExitStatus out = decoded;
     for (const Finding& f : view.remarks) {
@@ -132,7 +132,7 @@ void say_head(const Answers& answers, bool named) {
 
 ExitStatus show(const Answers& answers, const Result<View>& view, const ViewFormat& how, Output& out) {
     if (!view) {
-        // What was lost may be why.
+        // Print the head, because losses may be the reason.
         say_head(answers);
         return fail_view(view.error());
     }
@@ -188,7 +188,7 @@ void print_calls_tree(Output& out, const answers::Answers& answers, std::uint64_
     const std::vector<answers::CallNode>& calls = answers.calls;
     out.print("{:>14} {:>14} {:>10}  {}\n", "instructions", "self", "calls", "share of all");
     const std::vector<std::uint64_t> inclusive = answers::inclusive_costs(answers, 0);
-    // Nobody costs more than its caller, so the most costly rows are a tree as well.
+    // No function costs more than its caller, so the most costly rows form a tree too.
     std::uint64_t least = 0, left_out = 0;
     if (most != 0 && calls.size() > most) {
         std::vector<std::uint64_t> costs(inclusive.begin() + 1, inclusive.end());
@@ -218,7 +218,7 @@ void print_calls_tree(Output& out, const answers::Answers& answers, std::uint64_
             continue;
         }
         ++rows;
-        // Lines of a deep recursion are not longer and longer.
+        // The indentation of a deep recursion is limited.
         constexpr unsigned most_indented = 100;
         const std::size_t taken = numbers + (narrow ? share : bar + share) + 2;
         const std::size_t room = out.columns() > taken + shortest_name ? out.columns() - taken : 0;

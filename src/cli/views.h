@@ -9,32 +9,33 @@
 
 namespace waymark::cli {
 
-/// How a view is printed.
+/// Options for printing a view.
 struct ViewFormat {
     std::string format = "text";
-    std::uint64_t limit = 20;  ///< rows of text; 0: all
-    bool wide = false;         ///< text shows names whole
-    /// The most characters of a name in text; 0: any number.
+    std::uint64_t limit = 20;  ///< maximum rows of text; 0: all
+    bool wide = false;         ///< text shows names in full length
+    /// Maximum length of a name in text; 0: unlimited.
     [[nodiscard]] std::size_t widest() const { return wide ? 0 : 60; }
 };
 
-/// How much of the run a capture shows, a line for each state.
+/// Prints how much of the run a capture covers, a line for each state.
 void print_account(Output& out, const answers::Account& account, std::size_t indent = 9);
 
-/// The head of every view: the capture, and what to know before trusting the rest.
+/// Prints the head of every view: the capture, and warnings about the figures below.
 void print_head(Output& out, const answers::Answers& answers);
 
-/// The same warnings on standard error, for output without such a head; `named`: with the capture's name. What was said
-/// already, such as why the capture could not be read to its end, is not repeated.
+/// Prints the same warnings on standard error, for output without such a head. `named`: with the capture's name.
+/// Messages that were printed already, such as why the capture could not be read to its end, are not repeated.
 void say_head(const answers::Answers& answers, bool named = false);
 
-// The exit status: `nothing` if a gate fails or there is nothing to show; standard error says why.
+// Prints a view. Returns the exit status: `nothing` if a gate fails or there is nothing to show; standard error gives
+// the reason.
 [[nodiscard]] ExitStatus show(const answers::Answers& answers, const Result<answers::View>& view, const ViewFormat& how,
                               Output& out);
 [[nodiscard]] ExitStatus show_diff(const answers::Answers& before, const answers::Answers& after,
                                    const answers::DiffOptions& options, const ViewFormat& how, Output& out);
 
-/// Who called whom, as a tree.
+/// Prints the tree of callers and callees.
 void print_calls(Output& out, const answers::Answers& answers);
 
 }  // namespace waymark::cli

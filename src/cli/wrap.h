@@ -1,4 +1,4 @@
-/// Lines for reading that are wider than the terminal go on in the next line at a word.
+/// Wraps lines for reading that are wider than the terminal.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,11 @@
 
 namespace waymark::cli {
 
-/// From now on lines on standard output do. Not to be called for formats that programs read.
+/// Turns wrapping of standard output on. Do not call it for formats that programs read.
 void wrap_lines();
-/// The width at which lines go on in the next one; 0: they do not.
+/// The width at which lines are wrapped; 0 if they are not.
 [[nodiscard]] std::size_t wrap_columns();
-/// Adds a line, of any width, as lines of `columns`, broken at words; all but the first are indented further.
+/// Adds a line, wrapped at words to `columns`; continuation lines are indented further.
 void add_wrapped(std::string& out, std::string_view line, std::size_t columns);
 
 }  // namespace waymark::cli

@@ -23,7 +23,7 @@ using answers::InlinedCall;
 using answers::Instruction;
 using answers::Seen;
 
-/// How often an instruction ran: exactly, or by samples.
+/// Execution count of an instruction, exact or estimated from samples.
 std::uint64_t weight(const Instruction& i) { return i.times != 0 ? i.times : cost_of(i, 0); }
 
 /// LLVM packs up to three numbers into a discriminator, the lowest first: which piece of the line it is, by how much
@@ -52,8 +52,8 @@ private:
     }
 };
 
-/// Whether the format and the compiler can take a name: colons and spaces separate fields, and what has no linkage name
-/// is called by words (`[unknown]`, `(no symbol) in libc.so`, `qsort+0x1a4?`, `shapes::area(int)`).
+/// Whether the format and the compiler can represent a name: colons and spaces separate fields, and code without a
+/// linkage name has a descriptive name (`[unknown]`, `(no symbol) in libc.so`, `qsort+0x1a4?`, `shapes::area(int)`).
 bool is_linkage_name(std::string_view name) {
     return !name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) == 0 &&
            std::all_of(name.begin(), name.end(), [](char c) {
@@ -61,7 +61,8 @@ bool is_linkage_name(std::string_view name) {
            });
 }
 
-/// The name a compiler knows a function by; empty: it has none. Copies and parts of a function count for the function.
+/// The name by which a compiler knows a function; empty if it has none. Clones and parts of a function count for the
+/// function.
 std::string_view compiler_name(const Answers& a, Index function) {
     const Function* f = function_at(a, function);
     if (f == nullptr || f->synthetic) return {};
@@ -72,22 +73,23 @@ std::string_view compiler_name(const Answers& a, Index function) {
     return is_linkage_name(name) ? name : std::string_view();
 }
 
-/// A part of a function that compilers split off is entered from the function's other part, which is no call.
+/// A part that compilers split off is entered from the function's other part, which is not a call.
 bool is_part(std::string_view symbol) {
     return symbol.find(".part.") != symbol.npos || symbol.find(".cold") != symbol.npos;
 }
 
-/// A place in a function, as the format counts: lines from that of the function's name, and the base discriminator.
+/// A place in a function in the format's terms: the line relative to the function's first line, and the base
+/// discriminator.
 struct Place {
     std::uint32_t line{}, discriminator{};
     friend auto operator<=>(const Place&, const Place&) = default;
 };
 Place place(std::uint32_t line, std::uint32_t declared_line, std::uint32_t discriminator) {
-    constexpr std::uint32_t most = 0xffff;  // what the format keeps of an offset
+    constexpr std::uint32_t most = 0xffff;  // mask of the bits of an offset that the format keeps
     return {(line - declared_line) & most, discriminator};
 }
 
-/// A function, or a call of one that was inlined.
+/// A function, or an inlined call of one.
 struct Body {
     std::string name;
     struct At {
@@ -115,7 +117,7 @@ public:
             if (const auto found = functions_.find(compiler_name(answers_, f));
                 found != functions_.end() && !is_part(linkage_name(answers_, f)))
                 add_saturating(bodies_[found->second].head, entries[f]);
-        // Calls come after what they are made in.
+        // Calls come after the bodies that contain them.
         std::vector<std::size_t> order;
         for (std::size_t n = bodies_.size(); n-- > 0;) {
             Body& b = bodies_[n];
@@ -139,9 +141,9 @@ public:
     }
 
 private:
-    // ---- where an instruction counts
+    // ---- bodies that instructions count for
 
-    /// The body of a function; nothing where it has no name or line that a compiler could find it by.
+    /// The body of a function; nullopt if it has no name or line that a compiler could find it by.
     std::optional<std::size_t> body_of(Index function) {
         const std::string_view name = compiler_name(answers_, function);
         const Function* f = function_at(answers_, function);
@@ -177,7 +179,7 @@ private:
         };
         std::uint32_t declared = f->declared_line != 0 ? f->declared_line : f->line;
         const Index source = f->declared_line != 0 ? f->declared_source : f->source;
-        // Without debug information of functions a line before the first one is of something else.
+        // Without debug information of functions, a line before the first one belongs to something else.
         if (chain.empty() && (i.source != source || (f->declared_line == 0 && i.line < declared))) return std::nullopt;
         for (const InlinedCall* call : chain) {
             const std::string_view name = call->linkage_name.empty() ? call->name : call->linkage_name;
@@ -197,7 +199,7 @@ private:
 
     void add(const Instruction& i) {
         const std::uint64_t times = weight(i);
-        // That code did not run is worth as much to a compiler as how often other code did; samples do not show it.
+        // That code did not run is as useful to a compiler as an execution count; samples do not show it.
         if (times == 0 && (i.seen != Seen::not_executed || answers_.metrics.empty() || !answers_.metrics[0].exact))
             return;
         add_saturating(all_, times);
@@ -265,7 +267,7 @@ private:
 
     const Answers& answers_;
     Writer out_;
-    std::vector<Body> bodies_;  // inlined calls after what they are made in
+    std::vector<Body> bodies_;  // inlined calls come after the bodies that contain them
     std::map<std::string, std::size_t, std::less<>> functions_;
     std::uint64_t all_ = 0, own_ = 0, inlined_ = 0, without_line_ = 0;
     std::size_t calls_ = 0;

@@ -35,7 +35,7 @@ const Instruction* last_of(const Answers& a, const Block& block) {
     return last.address >= block.address ? &last : nullptr;
 }
 
-/// Gives branches the ranges that ran behind them.
+/// Matches branches with the ranges that ran after them.
 class Followers {
 public:
     Followers(const Answers& answers, Index image) {
@@ -45,7 +45,8 @@ public:
             left_.push_back(r.times);
         }
     }
-    /// Calls `take` with ranges that begin there and how often each followed; gives how often none did.
+    /// Calls `take` for each range that begins there, with the number of times it followed; returns how often no range
+    /// followed.
     template <class Take>
     std::uint64_t follow(const answers::ImageBranch& branch, Take&& take) {
         std::uint64_t times = branch.times;
@@ -58,7 +59,7 @@ public:
             }
         return times;
     }
-    /// How often a range ran that followed no branch.
+    /// How often a range ran without a preceding branch.
     [[nodiscard]] std::uint64_t left(std::size_t range) const { return left_[range]; }
 
 private:
@@ -66,7 +67,7 @@ private:
     std::vector<std::uint64_t> left_;
 };
 
-/// From the exact tables: addresses are the file's, wherever it was loaded.
+/// Writes from the exact tables: addresses are those in the file, wherever it was loaded.
 Result<ExportReport> write_exact(const Answers& answers, Index image, bool traces, ByteSink& sink) {
     Writer out(sink);
     std::uint64_t lines = 0, elsewhere = 0;
@@ -96,7 +97,7 @@ Result<ExportReport> write_exact(const Answers& answers, Index image, bool trace
             out.print("F {:x} {:x} {}\n", r.first, r.last, times);
         ++lines;
         arm32 |= r.isa != isa::Isa::a64 && r.isa != isa::Isa::x86_64;
-        // Where control went on behind a branch, the next range begins with no branch.
+        // Where control continued after a branch that was not taken, the next range begins without a branch.
         constexpr std::uint64_t a64 = 4;
         if (r.not_taken != 0 && r.isa == isa::Isa::a64)
             out.print("F {:x} {:x} {}\n", r.last, r.last + a64, r.not_taken);
@@ -129,7 +130,8 @@ Result<ExportReport> write_bolt(const Answers& answers, const BoltOptions& optio
             continue;
         }
         const Branch* branch = row_at(answers, answers.branches, e.from, e.from_function);
-        // Of a branch that goes to several places, which of them was mispredicted is not known: each gets its share.
+        // For a branch with several targets, the trace does not show which one was mispredicted: each target gets its
+        // share.
         const std::uint64_t all = branch != nullptr ? branch->taken + branch->not_taken : 0;
         const std::uint64_t mispredicted =
             all == 0 ? 0

@@ -39,7 +39,7 @@ enum class Run : protozero::pbf_tag_type { bits = 1, count = 2, times = 3 };
 
 std::string_view text_of(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
-/// The next field that is of one of these types of values; fields of other types mean something else.
+/// The next field with one of these types of values; fields with other types mean something else.
 bool next_field(auto& message, std::initializer_list<std::pair<unsigned, protozero::pbf_wire_type>> known) {
     while (message.next()) {
         const auto tag = static_cast<unsigned>(message.tag());
@@ -51,7 +51,7 @@ bool next_field(auto& message, std::initializer_list<std::pair<unsigned, protoze
 }
 constexpr auto a_number = protozero::pbf_wire_type::varint, some_bytes = protozero::pbf_wire_type::length_delimited;
 
-/// False: the file is no branch list.
+/// Returns false if the file is not a branch list.
 bool add_place(BranchListImage& image, protozero::pbf_message<PlaceField> place) {
     std::uint64_t address = 0;
     std::vector<std::pair<answers::Outcomes, std::uint64_t>> runs;
@@ -71,7 +71,7 @@ bool add_place(BranchListImage& image, protozero::pbf_message<PlaceField> place)
                         default: run.skip();
                     }
                 if (outcomes.count > std::uint64_t{8} * outcomes.bytes.size()) return false;
-                // What stands behind the last outcome means nothing.
+                // The bits after the last outcome have no meaning.
                 outcomes.bytes.resize((outcomes.count + 7) / 8);
                 if (outcomes.count % 8 != 0)
                     outcomes.bytes.back() &= static_cast<std::uint8_t>((1U << outcomes.count % 8) - 1);
@@ -125,7 +125,7 @@ bool add_binary(BranchLists& lists, protozero::pbf_message<Binary> binary) {
 }
 
 bool add_message(BranchLists& lists, std::string_view bytes) {
-    // protozero says by exceptions what is wrong with a message.
+    // protozero reports a malformed message by an exception.
     try {
         protozero::pbf_message<List> message(bytes.data(), bytes.size());
         while (next_field(message, {{2, some_bytes}}))
@@ -136,7 +136,7 @@ bool add_message(BranchLists& lists, std::string_view bytes) {
     return true;
 }
 
-/// A message of a compressed list (zstd); nothing: it is damaged, or far larger than any that a list has.
+/// Decompresses a message of a compressed list (zstd); nullopt if it is damaged, or far larger than in any real list.
 std::optional<std::string> unpack_message(std::string_view packed) {
     constexpr std::size_t piece = std::size_t{1} << 17, most = std::size_t{1} << 28;
     const std::unique_ptr<ZSTD_DStream, decltype(&ZSTD_freeDStream)> stream(ZSTD_createDStream(), ZSTD_freeDStream);
@@ -151,7 +151,7 @@ std::optional<std::string> unpack_message(std::string_view packed) {
         out.resize(into.pos);
         if (ZSTD_isError(status) != 0) return std::nullopt;
         if (status == 0 && in.pos == in.size) return out;
-        // The decompressor gives no more bytes.
+        // The decompressor has no more output.
         if (in.pos == in.size && into.pos < into.size) return std::nullopt;
     }
 }

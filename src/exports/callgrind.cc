@@ -23,7 +23,7 @@ using answers::Edge;
 using answers::Index;
 using answers::Instruction;
 
-/// A metric's name as the format has them: a word. Instructions have the one that KCachegrind knows.
+/// A metric's name as a single word, which the format requires. Instructions get the name that KCachegrind knows.
 std::string event_name(const answers::Metric& metric) {
     if (metric.name == "instructions") return "Ir";
     std::string out;
@@ -40,16 +40,16 @@ std::string event_name(const answers::Metric& metric) {
     return out.empty() || std::isdigit(static_cast<unsigned char>(out[0])) != 0 ? "E" + out : out;
 }
 
-/// What passed in the calls from one function to another.
+/// Costs of the calls from one function to another.
 struct Passed {
     std::uint64_t calls{};
     Costs inclusive;
-    std::size_t around = 0;  ///< calls of the pair that the walk is in
+    std::size_t around = 0;  ///< number of calls of this pair on the path of the walk
 };
 using Pair = std::pair<Index, Index>;
 
-/// Calls between functions from the call tree. A call within one of the same pair adds to its count but not to what
-/// passed: that is counted there already.
+/// Calls between functions, from the call tree. A call that is nested in another call of the same pair adds to its
+/// count but not to its cost, which already contains it.
 std::map<Pair, Passed> calls_of_tree(const Answers& a) {
     const std::size_t metrics = a.metrics.size();
     std::vector<Costs> sums(a.calls.size(), Costs(metrics));
@@ -62,7 +62,7 @@ std::map<Pair, Passed> calls_of_tree(const Answers& a) {
     std::vector<Index> child(a.calls.size(), answers::none), sibling(a.calls.size(), answers::none);
     for (Index i = static_cast<Index>(a.calls.size()); i-- > 0;)
         if (const Index up = parent_of(a, i); up != answers::none) sibling[i] = std::exchange(child[up], i);
-    // The tree is walked, so that it is known which pairs are around a call.
+    // The tree is walked with its path, so that it is known which pairs enclose a call.
     std::vector<std::pair<Index, Passed*>> path;
     const auto enter = [&](Index i) {
         const Index up = parent_of(a, i);
@@ -94,7 +94,7 @@ std::map<Pair, Passed> calls_of_tree(const Answers& a) {
 }
 
 bool is_call(const Edge& e) {
-    // Of jumps, only a tail call says what passed in it.
+    // Among jumps, only tail calls have a cost.
     return e.kind == Branch::Kind::call || e.kind == Branch::Kind::indirect_call || !e.inclusive.empty();
 }
 
@@ -106,7 +106,8 @@ public:
         if (metric < order_.size())
             std::rotate(order_.begin(), order_.begin() + static_cast<long>(metric),
                         order_.begin() + static_cast<long>(metric) + 1);
-        // Calls of instructions say where each came from, if what passed in them is known; calls of the tree do not.
+        // Uses calls from instructions if their costs are known, since they tell where each call came from; calls of
+        // the tree do not.
         bool any = false, all = true;
         for (const Edge& e : answers_.edges)
             if (is_call(e) && e.times != 0) {
@@ -116,12 +117,13 @@ public:
         by_edge_ = !answers_.instructions.empty() && any && (all || answers_.calls.empty());
         without_cost_ = by_edge_ && !all;
         tree_ = calls_of_tree(answers_);
-        // What no branch leads to: exceptions and their handlers, and what was entered while nothing was traced.
+        // Code that no branch leads to: exceptions and their handlers, and code that was entered while nothing was
+        // traced.
         if (by_edge_)
             for (const Edge& e : answers_.edges)
                 if (is_call(e) && e.times != 0) tree_.erase({e.from_function, e.to_function});
-        // What ran without a call that was seen, such as a task that a switch began. Readers take the line after
-        // `calls=0` for the caller's own cost, so that there can be no such line.
+        // Code that ran without a visible call, such as a task that a switch began. Readers take the line after
+        // `calls=0` for the caller's own cost, so there can be no such line.
         without_call_ = std::erase_if(tree_, [](const auto& call) { return call.second.calls == 0; });
     }
 
@@ -177,8 +179,8 @@ private:
         out_.write("\n");
     }
 
-    /// `(3) name` the first time, `(3)` later. Not every reader looks at the lines of jumps: there a name that was not
-    /// written yet is given in full, unless it looks like a number itself.
+    /// A name with its number: `(3) name` at first use, `(3)` later. Some readers ignore lines of jumps: there, a name
+    /// that was not written yet is given in full, unless it looks like a number itself.
     std::string compressed(std::vector<bool>& named, std::size_t id, std::string_view name) {
         if (named.size() <= id) named.resize(id + 1);
         if (named[id]) return fmt::format("({})", id + 1);
@@ -186,7 +188,7 @@ private:
         named[id] = true;
         return fmt::format("({}) {}", id + 1, one_line(name));
     }
-    // The last number of each kind means not known.
+    // The last number of each kind means "not known".
     [[nodiscard]] std::size_t source_number(Index source) const {
         return std::min<std::size_t>(source, answers_.sources.size());
     }
@@ -204,7 +206,8 @@ private:
         const answers::Image& image = answers_.images[id];
         return compressed(objects_, id, image.path.empty() ? image.name : image.path);
     }
-    /// Functions of one name in one object are one to readers of the format: the second and later get their address.
+    /// To readers of the format, functions of one name in one object are the same function: the second and later ones
+    /// get their address appended.
     std::string name(Index function) {
         const std::size_t functions = answers_.functions.size();
         const std::size_t id = std::min<std::size_t>(function, functions);
@@ -221,15 +224,15 @@ private:
         file_ = f == nullptr ? answers::none : f->source;
         function_ = function;
     }
-    /// Lines from here on are of another file than the function's: code from elsewhere, inlined.
+    /// The lines that follow belong to another file than the function's: inlined code.
     void in_file(Index source) {
         if (source_number(source) == source_number(file_)) return;
         out_.print("fi={}\n", file(source));
         file_ = source;
     }
     void callee(Index function) {
-        // Only what differs from where the call is: callgrind_annotate takes a file that is named again for another
-        // one, as it shortens names of files in its folder in some of these places alone.
+        // Writes only what differs from the place of the call. callgrind_annotate shortens names of files in its folder
+        // in only some of these lines, so it takes a file that is named again for another one.
         const answers::Function* f = function_at(answers_, function);
         const Index source = f == nullptr ? answers::none : f->source;
         if (object_number(function) != object_number(function_)) out_.print("cob={}\n", object(function));
@@ -267,7 +270,7 @@ private:
     }
 
     void by_instruction() {
-        // By function, then address: one may lie in pieces.
+        // Sorted by function, then address: a function may consist of several pieces.
         std::vector<std::uint32_t> order(answers_.instructions.size());
         std::iota(order.begin(), order.end(), 0U);
         std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -297,7 +300,7 @@ private:
             });
             leaves(i);
         }
-        // Tasks, interrupts and the like have costs of their own and no instructions.
+        // Tasks, interrupts and the like have costs but no instructions.
         if (answers_.calls.empty()) return;
         const auto costs = answers::function_costs(answers_);
         put_costs_without_place(costs, begun);
@@ -315,8 +318,8 @@ private:
         }
     }
 
-    /// Not all costs of a function are of one of its instructions: cycles that passed in waiting, code that cannot be
-    /// disassembled. They go to the function, as far as the whole lacks them.
+    /// Some costs of a function do not belong to any of its instructions: cycles spent waiting, code that cannot be
+    /// disassembled. They are assigned to the function, as far as the total lacks them.
     void put_costs_without_place(const std::vector<answers::FunctionCosts>& costs, const std::vector<bool>& begun) {
         const std::size_t metrics = order_.size();
         std::vector<Costs> placed(costs.size(), Costs(metrics));
@@ -352,7 +355,7 @@ private:
         const Instruction* i = instruction_at(answers_, address, function);
         return i == nullptr ? 0 : i->line;
     }
-    /// The calls and jumps an instruction made.
+    /// Writes the calls and jumps of an instruction.
     void leaves(const Instruction& i) {
         const auto here = [&] { out_.print("{:#x} {}\n", i.address, i.line); };
         const Branch* branch = row_at(answers_, answers_.branches, i.address, i.function);
@@ -380,7 +383,7 @@ private:
             }
         }
     }
-    /// Where a jump leads into another function, that is named.
+    /// If a jump leads into another function, writes that function's name.
     void elsewhere(std::uint64_t target, Index function) {
         const Instruction* to = instruction_at(answers_, target, function);
         if (to == nullptr || to->function == function_) return;
@@ -392,11 +395,11 @@ private:
 
     const Answers& answers_;
     Writer out_;
-    std::vector<std::size_t> order_;  // of metrics, as columns
+    std::vector<std::size_t> order_;  // column of each metric
     Costs totals_;
     bool by_edge_ = false, without_cost_ = false, in_jump_ = false;
     std::map<Pair, Passed> tree_;
-    std::size_t without_call_ = 0;  // pairs of caller and callee that are left out of tree_
+    std::size_t without_call_ = 0;  // number of caller and callee pairs that tree_ omits
     std::vector<bool> files_, objects_, names_;
     std::map<std::pair<Index, std::string>, Index> taken_;
     Index file_ = answers::none, function_ = answers::none;

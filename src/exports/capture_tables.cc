@@ -1,4 +1,4 @@
-/// Tables of answers: what the capture is, how far it can be trusted, and what others refer to.
+/// Tables of answers: the capture, the trust in its figures, and tables that others refer to.
 #include "table_cells.h"
 #include "waymark/answers/account_effects.h"
 #include "waymark/answers/meanings.h"

@@ -26,12 +26,12 @@ struct Sums {
     }
 };
 
-/// Of nothing, nothing is missing.
+/// The rate of an empty set is 1.
 double rate(std::uint64_t hit, std::uint64_t all) {
     return all == 0 ? 1 : static_cast<double>(hit) / static_cast<double>(all);
 }
 
-/// The folder of a path, and the rest.
+/// Splits a path into its folder and the rest.
 std::pair<std::string, std::string> split(std::string_view path) {
     const std::size_t slash = path.rfind('/');
     if (slash == path.npos) return {".", std::string(path)};
@@ -59,7 +59,7 @@ public:
             "complexity=\"0\" version=\"waymark ",
             all.lines_hit, all.lines, all.branches_hit, all.branches);
         out_.xml(answers_.version);
-        // In milliseconds, as readers take it.
+        // Readers expect milliseconds.
         out_.print("\" timestamp=\"{}\">\n", time * 1000);
         if (const std::string run = answers::account_sentence(answers_.account); !run.empty())
             out_.print("  <!-- run: {} -->\n", xml_comment(run));

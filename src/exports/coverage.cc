@@ -33,7 +33,7 @@ std::uint64_t CoveredFile::branches_hit() const {
 
 namespace {
 
-/// Directions that may have been taken unobserved. Of branches that did not run, the line is named.
+/// Directions that may have been taken unobserved. For branches that did not run, the line is named.
 std::vector<CoveredDirection> directions_not_observed(const std::vector<const Branch*>& branches) {
     std::vector<CoveredDirection> out;
     std::uint32_t line = 0, block = 0;
@@ -61,7 +61,7 @@ bool CoveredFile::needs_end_lines() const {
 
 namespace {
 
-/// A header of a library that is installed, which is no part of the program under test.
+/// A header of an installed library, which does not belong to the program under test.
 bool is_library_header(std::string_view path) {
     constexpr std::string_view cxx = "/include/c++/", include = "/include/", clang = "/lib/clang/", gcc = "/lib/gcc";
     if (path.find(cxx) != path.npos) return true;
@@ -71,7 +71,7 @@ bool is_library_header(std::string_view path) {
            (path.find(include) != path.npos || path.find(clang) != path.npos || path.find(gcc) != path.npos);
 }
 
-/// The rest of a path below a folder; empty: it is not below it.
+/// The path relative to a folder; empty if it is not below the folder.
 std::string_view below(std::string_view path, std::string_view folder) {
     while (folder.size() > 1 && folder.ends_with('/')) folder.remove_suffix(1);
     if (!path.starts_with(folder)) return {};
@@ -80,7 +80,7 @@ std::string_view below(std::string_view path, std::string_view folder) {
     return path.starts_with('/') ? path.substr(1) : std::string_view();
 }
 
-/// Gives a file the names that options ask for; false: it lies below none of the source roots.
+/// Names a file as the options say; returns false if it lies below none of the source roots.
 bool name_file(CoveredFile& file, std::string_view path, const CoveredSources& options) {
     file.path = std::string(path);
     const std::string normal = std::filesystem::path(file.path).lexically_normal().string();
@@ -101,14 +101,14 @@ bool name_file(CoveredFile& file, std::string_view path, const CoveredSources& o
     return false;
 }
 
-/// How often a line of a file ran; nothing: no code is of that line.
+/// Execution count of a line; nullopt if the line has no code.
 std::optional<std::uint64_t> hits_of(const CoveredFile& file, std::uint32_t line) {
     const auto at = std::lower_bound(file.lines.begin(), file.lines.end(), line,
                                      [](const Line& row, std::uint32_t sought) { return row.line < sought; });
     return at != file.lines.end() && at->line == line ? std::optional(hits(*at)) : std::nullopt;
 }
 
-/// Newer versions of lcov know lambdas by their names, and the oldest ends names at a comma.
+/// Newer versions of lcov recognise lambdas by their names; the oldest version ends names at a comma.
 std::string covered_name(std::string_view linkage, std::string_view name) {
     if (name.find("{lambda(") == name.npos) return std::string(linkage);
     std::string out(name);
@@ -116,7 +116,8 @@ std::string covered_name(std::string_view linkage, std::string_view name) {
     return out;
 }
 
-/// Readers of lcov want a count for the line of each function. To them a function ran exactly if one of its lines did.
+/// Readers of lcov expect a count for the line of each function. They consider a function executed exactly if one of
+/// its lines was.
 void place_function(CoveredFile& file, CoveredFunction& f, const std::set<std::uint32_t>& own, Line declaration) {
     const bool has_line = hits_of(file, declaration.line).has_value();
     bool ran = false;
@@ -126,7 +127,7 @@ void place_function(CoveredFile& file, CoveredFunction& f, const std::set<std::u
     if (f.entries == 0)
         for (const std::uint32_t line : own)
             if (const auto times = hits_of(file, line); times.value_or(0) != 0) {
-                f.entries = *times;  // as code of the function it was inlined into
+                f.entries = *times;  // counted with the function that it was inlined into
                 break;
             }
     if (hits_of(file, f.line)) return;
@@ -137,7 +138,7 @@ void place_function(CoveredFile& file, CoveredFunction& f, const std::set<std::u
                       std::move(declaration));
 }
 
-/// Functions that were inlined wherever they are called are functions of their file, too.
+/// Functions that exist only inlined also count as functions of their file.
 struct InlinedFunctions {
     struct Found {
         std::uint32_t declared{};
@@ -218,7 +219,7 @@ Result<Coverage> coverage_of(const Answers& answers, const CoveredSources& optio
     for (const Line& line : answers.lines)
         if (line.seen == Seen::executed && line.function < ran.size()) ran[line.function] = true;
     std::map<std::pair<Index, Index>, std::map<std::uint32_t, bool>> lines_of_functions;  // by source, function
-    std::map<Index, std::set<std::uint32_t>> own;  // by function: its lines in the file it begins in
+    std::map<Index, std::set<std::uint32_t>> own;  // by function: its lines in the file where it begins
     const auto add = [&](Index source, Index function, std::uint32_t line, bool executed, bool inlined) {
         lines_of_functions[{source, function}][line] |= executed;
         if (function >= answers.functions.size()) return;

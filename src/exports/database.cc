@@ -21,7 +21,7 @@ namespace {
 
 using Statement = std::unique_ptr<sqlite3_stmt, decltype(&sqlite3_finalize)>;
 
-/// Reading, and nothing else: no other files, no settings.
+/// Allows only reading: no other files, no settings.
 int allow(void*, int action, const char* name, const char*, const char*, const char*) {
     switch (action) {
         case SQLITE_SELECT:
@@ -35,7 +35,7 @@ int allow(void*, int action, const char* name, const char*, const char*, const c
     }
 }
 
-/// What a file is that is no database, and what is one.
+/// The error for a file that is not a database: names the file's format and the expected one.
 Error no_database(const std::string& path, std::string_view what) {
     return {Errc::bad_format,
             fmt::format("{} is not an SQLite database: {}. 'waymark export CAPTURE --to sqlite -o FILE' "
@@ -54,7 +54,7 @@ std::string known_tables(sqlite3* db) {
     return out;
 }
 
-/// What SQLite says, with what helps: the tables, or the columns of those that the statement names.
+/// SQLite's message, with a hint: the tables, or the columns of the tables that the statement names.
 std::string explained(sqlite3* db, const std::string& sql) {
     const std::string what = sqlite3_errmsg(db);
     if (what == "not authorized") return "only reading is allowed: one SELECT statement on the tables of the file";
@@ -75,7 +75,7 @@ std::string explained(sqlite3* db, const std::string& sql) {
     return out;
 }
 
-/// The columns that a SELECT gives, and their types as far as they are declared; none of a view that cannot be read.
+/// Adds the columns of a SELECT, and their declared types; none for a view that cannot be read.
 void add_columns(sqlite3* db, const std::string& sql, KnownTable& table) {
     sqlite3_stmt* raw = nullptr;
     sqlite3_prepare_v2(db, sql.c_str(), -1, &raw, nullptr);
@@ -142,7 +142,7 @@ Result<Database> Database::open(const std::string& path) {
     Database out;
     out.path_ = path;
     out.db_.reset(raw);
-    // Whether it is a whole one shows when it is first read.
+    // SQLite detects a truncated file only on first read.
     if (code != SQLITE_OK ||
         sqlite3_exec(raw, "SELECT count(*) FROM sqlite_schema", nullptr, nullptr, nullptr) != SQLITE_OK)
         return Error{
@@ -190,7 +190,7 @@ Result<std::vector<KnownTable>> Database::tables() const {
                            }));
     for (KnownTable& table : out) {
         add_columns(db_.get(), "SELECT * FROM " + sql_name(table.name), table);
-        // A file that is none of Waymark's has no such table, or another one.
+        // A database from another program lacks this table, or has another one.
         static_cast<void>(ask("SELECT column_name, refers_to, what FROM schema WHERE table_name = ?", table.name,
                               [&](const DatabaseRows& s) {
                                   if (s.is_null(0)) table.what = s.text(2);

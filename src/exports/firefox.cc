@@ -23,7 +23,7 @@ using answers::Slice;
 using answers::Timeline;
 using answers::TimelineMark;
 
-/// Strings of a thread, each once.
+/// The strings of a thread, each stored once.
 class Strings {
 public:
     std::size_t operator()(std::string_view text) {
@@ -38,7 +38,7 @@ private:
     std::vector<std::string> all_;
 };
 
-/// One thread of the profile, gathered before it is written: its tables are kept beside its samples.
+/// One thread of the profile, collected before it is written, since its tables are kept beside its samples.
 class Thread {
 public:
     Thread(const Answers& answers, std::string name, bool in_time)
@@ -47,7 +47,7 @@ public:
     using Stack = std::uint32_t;
     static constexpr Stack no_stack = ~Stack{0};
 
-    /// The stack that is `prefix` and a function above it.
+    /// The stack that consists of `prefix` and a function above it.
     Stack stack(Stack prefix, Index function, std::string_view name) {
         const std::uint32_t frame = frame_of(function, name);
         const auto [at, fresh] = stacks_.try_emplace({prefix, frame}, static_cast<Stack>(stack_prefix_.size()));
@@ -62,18 +62,18 @@ public:
         sample_time_.push_back(time);
         sample_weight_.push_back(weight);
     }
-    /// Time that is no sample's: the thread ended before it.
+    /// Time that belongs to no sample: the thread ended before.
     void end(double time) { ends_.push_back(time); }
     void mark(std::string_view name, std::string_view text, double begin, double end) {
         marks_.push_back({strings_(name), std::string(text), begin, end});
     }
 
-    /// Times of samples that have none, evenly in this many milliseconds.
+    /// Spreads samples without a time evenly over this many milliseconds.
     void spread(double range) {
         for (std::size_t i = 0; i < sample_time_.size(); ++i)
             sample_time_[i] = range * static_cast<double>(i) / static_cast<double>(sample_time_.size());
     }
-    /// Of several tracks, samples and marks come in the order of time.
+    /// Sorts samples and marks of several tracks by time.
     void sort() {
         for (const double time : ends_) sample(no_stack, time, 0);
         std::vector<std::size_t> order(sample_time_.size());
@@ -148,7 +148,7 @@ private:
         return at->second;
     }
 
-    /// `"name":[…]`, one for each of `items`.
+    /// Writes `"name":[…]`, with an element for each of `items`.
     template <class Items, class Put>
     static void column(Writer& out, std::string_view name, const Items& items, Put&& put) {
         out.print(",\"{}\":[", name);
@@ -166,7 +166,7 @@ private:
         column(out, "time", sample_time_, [&](double t) { out.print("{:.6f}", t); });
         column(out, "weight", sample_weight_,
                [&](double w) { in_time_ ? out.print("{:.6f}", w) : out.print("{:.0f}", w); });
-        // What ran since the sample before, in nanoseconds: a thread that is traced uses its processor.
+        // CPU time since the previous sample, in nanoseconds: a thread that is traced uses its processor.
         if (in_time_) {
             std::size_t at = 0;
             column(out, "threadCPUDelta", sample_stack_, [&](Stack) {
@@ -276,7 +276,7 @@ public:
         out_.write("\n]}\n");
         return out_.finish();
     }
-    /// Whether there was anything to write; after `write`.
+    /// Number of threads that were written; call after `write`.
     [[nodiscard]] std::size_t threads() const { return threads_; }
 
 private:
@@ -284,7 +284,7 @@ private:
     [[nodiscard]] double at(std::uint64_t time) const {
         return static_cast<double>(ns_(std::max(time, timeline_.axis.begin)) - ns_(timeline_.axis.begin)) / 1e6;
     }
-    /// How long the timeline is, in milliseconds; without one the sum of costs at one nanosecond each.
+    /// Length of the timeline in milliseconds; without a timeline the sum of costs at one nanosecond each.
     [[nodiscard]] double range() const {
         double end = timeline_.slices.empty() ? 0 : at(timeline_.axis.end);
         for (const Slice& s : timeline_.slices) end = std::max(end, at(s.end));
@@ -341,7 +341,7 @@ private:
         }
         out_.write("],\n");
     }
-    /// `arm`, `arm64`, `x86_64`, as Mozilla's tools say; empty: no code of the image is known.
+    /// The architecture in Mozilla's terms: `arm`, `arm64`, `x86_64`; empty if no code of the image is known.
     [[nodiscard]] std::string_view architecture(Index image) const {
         const auto word = [](isa::Isa isa) {
             return isa == isa::Isa::a64 ? "arm64" : isa == isa::Isa::x86_64 ? "x86_64" : "arm";
@@ -372,7 +372,8 @@ private:
         ++threads_;
     }
 
-    /// The number of a thread in the name of a track, `thread sort[24247] on cpu1`, and the name up to there.
+    /// Splits the name of a track, `thread sort[24247] on cpu1`, into the part up to the thread's number and the
+    /// number.
     static std::pair<std::string, std::uint64_t> thread_of(std::string_view track) {
         const std::size_t open = track.find('['), close = track.find(']', open == track.npos ? 0 : open);
         if (open == track.npos || close == track.npos) return {std::string(track), 0};
@@ -382,7 +383,7 @@ private:
         if (read.ec != std::errc() || read.ptr != digits.data() + digits.size()) return {std::string(track), 0};
         return {std::string(track.substr(0, close + 1)), tid};
     }
-    /// One thread for the tracks of each: it may have run on several processors.
+    /// Makes one thread from all tracks of a thread: it may have run on several processors.
     void of_tracks() {
         std::vector<std::pair<std::pair<std::string, std::uint64_t>, std::vector<Index>>> threads;
         for (Index track = 0; track < timeline_.tracks.size(); ++track) {
@@ -428,8 +429,8 @@ private:
             thread.mark(name(m.kind), m.text, at(m.begin), at(std::max(m.begin, m.end)));
     }
 
-    /// The costs of the call tree, one sample for each node that has any, or of functions where there is no tree. They
-    /// have no time of their own, and lie evenly in that of the timeline.
+    /// Adds the costs of the call tree, one sample for each node that has costs, or the costs of functions if there is
+    /// no tree. They have no times, so they are spread evenly over the timeline.
     Thread of_costs() {
         const std::string& metric = answers_.metrics[metric_].name;
         Thread thread(answers_, answers_.calls.empty() ? metric + " by function" : metric + " by call path", false);

@@ -1,4 +1,4 @@
-/// Bytes → gzip, piece by piece.
+/// Compresses bytes to gzip, piece by piece.
 #pragma once
 
 #include <zlib.h>
@@ -10,7 +10,7 @@
 
 namespace waymark::exports {
 
-/// The same bytes give the same file: no name, no time. `finish` writes the end.
+/// Equal input gives equal output: no file name and no time are stored. `finish` writes the end.
 class GzipSink final : public ByteSink {
 public:
     explicit GzipSink(ByteSink& next) : next_(next) {
@@ -25,13 +25,13 @@ public:
     void write(Bytes bytes) override {
         while (!bytes.empty()) {
             const std::size_t piece = std::min<std::size_t>(bytes.size(), 1U << 30);
-            stream_.next_in = const_cast<Bytef*>(bytes.data());  // zlib reads it only
+            stream_.next_in = const_cast<Bytef*>(bytes.data());  // zlib only reads the input
             stream_.avail_in = static_cast<uInt>(piece);
             run(Z_NO_FLUSH);
             bytes = bytes.subspan(piece);
         }
     }
-    /// Bytes written in all.
+    /// Total number of bytes written.
     std::uint64_t finish() {
         stream_.next_in = nullptr;
         stream_.avail_in = 0;

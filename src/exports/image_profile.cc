@@ -27,8 +27,9 @@ bool is_library(std::string_view name) {
     return name.ends_with(".so") || name.find(".so.") != name.npos || name.starts_with("ld-") || name.starts_with("[");
 }
 
-/// The program: what has a function `main`, then what is no library; of several the image that ran most. A library is
-/// not chosen for want of the program. Nothing: `ran` has the libraries that ran.
+/// Chooses the program: the image with a function `main`, otherwise an image that is not a library; among several, the
+/// one that ran most. A library is not chosen if the program is missing. nullopt: then `ran` names the libraries that
+/// ran.
 Index main_image(const Answers& a, std::string& ran) {
     struct Rank {
         bool ran{}, main{}, program{};
@@ -55,13 +56,13 @@ Index main_image(const Answers& a, std::string& ran) {
     return answers::none;
 }
 
-/// Ranges and branches of one image, with addresses as a format has them; nothing: it has none for them.
+/// Ranges and branches of one image, with addresses in the format's terms; nullopt: the format has no address for it.
 template <class Convert>
 struct Tables {
     std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> ranges{}, branches{};
     std::uint64_t left_out = 0;
 
-    /// `outside`: what a branch to code outside the image leads to; nothing: such branches are left out.
+    /// `outside`: target that stands for code outside the image; nullopt: branches to such code are omitted.
     Tables(const Answers& a, Index image, const Convert& convert, std::optional<std::uint64_t> outside) {
         const auto add = [](auto& table, std::uint64_t x, std::uint64_t y, std::uint64_t times) {
             std::uint64_t& sum = table[{x, y}];
@@ -85,7 +86,7 @@ struct Tables {
                 ++left_out;
         }
         if (!outside) return;
-        // Flow was lost behind the rest of those that were taken.
+        // The remaining taken branches have no target, because flow was lost after them.
         std::map<std::uint64_t, std::uint64_t> taken, led;
         for (const ImageRange& r : a.ranges)
             if (r.image == image) taken[r.last] = saturating(taken[r.last], r.taken);
@@ -102,13 +103,13 @@ Error no_ranges(const Answers& a, const Image& image) {
                                               : fmt::format("nothing of {} ran in a file that was found", image.name)};
 }
 
-/// Where it was on the recorded machine, as far as known.
+/// The file's path on the recorded machine, as far as known.
 const std::string& path_of(const Image& image) {
     if (!image.recorded.empty()) return image.recorded;
     return image.path.empty() ? image.name : image.path;
 }
 
-/// What a profile is of, and what it leaves out.
+/// The subject of a profile, and what it omits.
 ExportReport report_of(const Answers& a, Index image, std::uint64_t bytes, std::uint64_t left_out) {
     ExportReport report;
     report.bytes = bytes;
@@ -153,7 +154,7 @@ Result<Index> profile_image(const Answers& answers, const std::string& name, Ind
 
 namespace {
 
-/// Samples have no ranges: they are of single branches, and of where those led.
+/// Samples have no ranges, only single branches and their targets.
 Result<ExportReport> write_sampled_text(const Answers& a, Index image,
                                         const std::function<std::optional<std::uint64_t>(std::uint64_t)>& offset,
                                         ByteSink& sink) {
@@ -199,7 +200,7 @@ Result<ExportReport> write_sampled_text(const Answers& a, Index image,
 Result<ExportReport> write_autofdo_text(const Answers& answers, const ImageProfileOptions& options, ByteSink& sink) {
     WM_ASSIGN_OR_RETURN(const Index image, profile_image(answers, options.image, options.index));
     const Image& of = answers.images[image];
-    bool differ = false;  // offsets from what the other rule says
+    bool differ = false;  // offsets differ from those by the other rule
     const auto offset = [&](std::uint64_t at) -> std::optional<std::uint64_t> {
         for (const Image::Segment& s : of.segments)
             if (s.executable && at >= s.address && at - s.address < s.bytes) {
@@ -217,11 +218,11 @@ Result<ExportReport> write_autofdo_text(const Answers& answers, const ImageProfi
     Writer out(sink);
     out.print("{}\n", tables.ranges.size());
     for (const auto& [range, times] : tables.ranges) out.print("{:x}-{:x}:{}\n", range.first, range.second, times);
-    // Addresses without a branch: flow has none.
+    // Number of addresses without a branch: program flow has none.
     out.print("0\n{}\n", tables.branches.size());
     for (const auto& [branch, times] : tables.branches)
         out.print("{:x}->{:x}:{}\n", branch.first, branch.second, times);
-    // A build ID has 20 bytes there.
+    // perf prints build IDs padded to 20 bytes.
     constexpr std::size_t digits = 40;
     if (!of.build_id.empty())
         out.print("// build_id: 0x{}\n",
@@ -239,7 +240,7 @@ Result<ExportReport> write_autofdo_text(const Answers& answers, const ImageProfi
 
 namespace {
 
-/// Where the page of a file's first code is to be loaded, which llvm-profgen counts from.
+/// The preferred load address of the page with a file's first code, from which llvm-profgen counts.
 std::optional<std::uint64_t> preferred_base(const Image& image) {
     constexpr std::uint64_t page = 4096;
     for (const Image::Segment& s : image.segments)
@@ -282,7 +283,7 @@ Result<ExportReport> write_profgen_script(const Answers& answers, const ImagePro
         out.print("PERF_RECORD_MMAP2 1/1: [{:#x}({:#x}) @ {:#x} 00:00 0 0]: r-xp {}\n", s.address - before,
                   (s.bytes + before + page - 1) / page * page, s.offset - std::min(s.offset, before), name);
     }
-    // How control came to where ranges begin: by branches, and for the rest by running on.
+    // How control reached the beginnings of ranges: by branches, and otherwise by falling through.
     std::map<std::uint64_t, std::vector<std::pair<std::uint64_t, std::uint64_t>>> came_from;
     for (const ImageBranch& b : answers.jumps)
         if (b.to_image == image && b.times != 0) came_from[b.to].emplace_back(b.image == image ? b.from : 0, b.times);

@@ -76,7 +76,7 @@ std::string lacks(const Answers& a, std::string_view what) {
 
 std::string lacks_lines(const Answers& a) {
     const std::string what = lacks(a, "source lines");
-    // Counters are of functions and ranges, also where nothing is known about the program.
+    // Counters belong to functions and ranges, even if nothing is known about the program.
     if (a.unit == "DPU") return what;
     return what + "; give the program with debug information (built with -g) with --symbols";
 }

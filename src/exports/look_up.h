@@ -1,4 +1,4 @@
-/// Indices of answers → what they name. None of these trusts an index.
+/// Looks up what indices of answers refer to. None of these functions trusts an index.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace waymark::exports {
     return i < a.functions.size() ? &a.functions[i] : nullptr;
 }
 using answers::function_name;
-/// As in the symbol table, where it is from one.
+/// The name in the symbol table, if the function has one.
 [[nodiscard]] inline std::string_view linkage_name(const answers::Answers& a, answers::Index i) {
     const answers::Function* f = function_at(a, i);
     return f == nullptr || f->linkage_name.empty() ? function_name(a, i) : std::string_view(f->linkage_name);
@@ -27,11 +27,11 @@ using answers::path_text;
 using answers::cost_of;
 using answers::parent_of;
 
-/// `usage`: there is no such metric.
+/// `usage`: there is no metric with this name.
 [[nodiscard]] Status check_metric(const answers::Answers& a, std::size_t metric);
 
-/// The row at an address: that of a function, else one of the same image; null: there is none. Addresses of samples are
-/// those in their files, so instructions of several files may have the same.
+/// The row at an address: the function's row, otherwise one of the same image; null if there is none. Addresses of
+/// samples are relative to their files, so instructions of several files may have the same address.
 template <class Row>
 [[nodiscard]] const Row* row_at(const answers::Answers& a, const std::vector<Row>& rows, std::uint64_t address,
                                 answers::Index function) {
@@ -50,8 +50,8 @@ template <class Row>
     return row_at(a, a.instructions, address, function);
 }
 
-/// The paths to the nodes of a call tree, for formats that repeat the whole path to each: of a longer one the outermost
-/// and the innermost frames, so that a deep recursion does not grow with its square.
+/// Paths to the nodes of a call tree, for formats that repeat the whole path for each node. A longer path keeps its
+/// outermost and innermost frames, so that the output for a deep recursion does not grow with the square of its depth.
 class CutPaths {
 public:
     static constexpr std::size_t most_frames = 512;
@@ -63,7 +63,7 @@ public:
             outer_[i] = depth_[i] < outermost ? i : outer_[up];
         }
     }
-    /// Calls `each(node)` for the nodes from `node` outwards, and once `left_out(number)` where frames are.
+    /// Calls `each(node)` for the nodes from `node` outwards, and `left_out(number)` once where frames are omitted.
     template <class Each, class LeftOut>
     void walk(answers::Index node, Each&& each, LeftOut&& left_out) {
         const std::size_t frames = depth_[node] + std::size_t{1};
@@ -74,41 +74,42 @@ public:
         left_out(frames - (most_frames - 1));
         for (node = outer_[node]; node != answers::none; node = parent_of(answers_, node)) each(node);
     }
-    /// How many paths were cut, as a sentence; empty: none.
+    /// A sentence with the number of shortened paths; empty if there are none.
     [[nodiscard]] std::string note() const;
 
 private:
     static constexpr std::size_t outermost = most_frames / 2;
     const answers::Answers& answers_;
     std::vector<std::size_t> depth_;
-    std::vector<answers::Index> outer_;  // the node on the path that is the innermost of the outermost ones
+    std::vector<answers::Index> outer_;  // by node: the innermost of the outermost nodes kept on its path
     std::size_t cut_ = 0;
 };
 
-/// How a node of the call tree is called.
+/// The name of a node of the call tree.
 [[nodiscard]] std::string_view node_name(const answers::Answers& a, const answers::CallNode& node);
 
 /// Whether an edge enters a function: by a call, or by a jump from another function to its first instruction.
 [[nodiscard]] bool enters(const answers::Answers& a, const answers::Edge& edge);
 
-/// Whether an edge is of a branch that was taken. Samples have edges of those that were not, where control ran on.
+/// Whether an edge belongs to a taken branch. Samples also have edges of branches that were not taken, to the next
+/// instruction.
 [[nodiscard]] inline bool is_taken(const answers::Answers& a, const answers::Edge& edge) {
     if (edge.times == 0 || edge.kind != answers::Branch::Kind::conditional) return edge.times != 0;
     const answers::Instruction* const branch = instruction_at(a, edge.from, edge.from_function);
     return branch == nullptr || edge.to != edge.from + branch->bytes;
 }
 
-/// How often each function was entered: from the call tree, or else how often its first instruction ran.
+/// How often each function was entered: from the call tree, or otherwise the execution count of its first instruction.
 [[nodiscard]] std::vector<std::uint64_t> function_entries(const answers::Answers& a);
-/// How many samples are of a branch that entered each function.
+/// Number of samples of branches that entered each function.
 [[nodiscard]] std::vector<std::uint64_t> sampled_entries(const answers::Answers& a);
 
-/// Lines in words: `3, 7-9`. `lines` ascend.
+/// Lines as text: `3, 7-9`. `lines` are ascending.
 [[nodiscard]] std::string line_list(const std::vector<std::uint32_t>& lines);
 
-/// What a capture like this one lacks, as the beginning of a sentence: `this SPE capture contains no …`.
+/// Says what a capture of this kind lacks, as the beginning of a sentence: `this SPE capture contains no …`.
 [[nodiscard]] std::string lacks(const answers::Answers& a, std::string_view what);
-/// That source lines are missing, and what to do where something can be done.
+/// Says that source lines are missing, and what to do if something can be done.
 [[nodiscard]] std::string lacks_lines(const answers::Answers& a);
 
 }  // namespace waymark::exports

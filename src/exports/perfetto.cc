@@ -56,8 +56,8 @@ constexpr unsigned process_pid = 1, process_name = 6;
 constexpr unsigned counter_unit_name = 6;
 }  // namespace descriptor
 
-constexpr std::uint32_t trace_clock = 6;         // boot time, which viewers take for the trace's own
-constexpr std::uint32_t incremental_clock = 64;  // the first that belongs to a sequence
+constexpr std::uint32_t trace_clock = 6;         // boot time, which viewers take as the trace's main clock
+constexpr std::uint32_t incremental_clock = 64;  // the first clock ID that is local to a sequence
 constexpr std::uint64_t process_uuid = 1;
 
 class TraceWriter {
@@ -129,8 +129,8 @@ private:
         sequence_ = 1;
     }
 
-    /// Begins a sequence of events on one track, with a clock of its own: from here on times are differences, and the
-    /// track goes without saying, which makes events half as large.
+    /// Begins a sequence of events on one track, with a clock of its own. Times in the sequence are differences, and
+    /// events omit their track, which makes them half as large.
     void begin_sequence(std::uint64_t uuid, std::uint64_t time) {
         ++sequence_;
         names_.clear();
@@ -157,7 +157,8 @@ private:
         });
     }
 
-    /// An event with a name that later ones of the sequence refer to; empty: none.
+    /// Writes an event, and its name so that later events of the sequence can refer to it; an empty name is not
+    /// written.
     template <class Fill>
     void emit(std::uint64_t time, std::int32_t type, std::string_view called, Fill&& fill) {
         const std::uint64_t at = std::max(now_, ns_(time));
@@ -201,14 +202,14 @@ private:
             [&](const Slice&, std::uint64_t time) { emit(time, event::end, {}, [](pbf_writer&) {}); });
     }
 
-    /// The marks of one track, from index `first`; gives the index after them.
+    /// Writes the marks of one track, from index `first`; returns the index after them.
     std::size_t marks(std::size_t first) {
         const Index track = timeline_.marks[first].track;
         begin_sequence(track_uuid(track), timeline_.marks[first].begin);
         std::size_t i = first;
         for (; i < timeline_.marks.size() && timeline_.marks[i].track == track; ++i) {
             const TimelineMark& m = timeline_.marks[i];
-            // Viewers find events by their names: what software wrote is one.
+            // Viewers search events by name, so text that software wrote becomes the name.
             const bool written = m.kind == TimelineMark::Kind::user_data && !m.text.empty();
             emit(m.begin, event::instant, written ? m.text : name(m.kind), [&](pbf_writer& e) {
                 if (!m.text.empty() && !written) {
@@ -232,7 +233,7 @@ private:
         begin_sequence(series_uuid(i), s.points.front().time);
         for (const Series::Point& point : s.points)
             emit(point.time, event::count, {}, [&](pbf_writer& e) {
-                // Whole numbers are shorter as such.
+                // Whole numbers take fewer bytes as integers.
                 constexpr double exact = 9007199254740992.0;  // 2^53
                 if (point.value >= -exact && point.value <= exact &&
                     point.value == static_cast<double>(static_cast<std::int64_t>(point.value)))

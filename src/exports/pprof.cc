@@ -51,8 +51,7 @@ public:
     PprofWriter(const Answers& answers, std::size_t metric, ByteSink& sink)
         : answers_(answers), metric_(metric), sink_(sink) {}
 
-    /// False: there was no cost to write.
-    /// That paths were cut; empty: none was.
+    /// False if there was no cost to write.
     [[nodiscard]] const std::string& cut() const { return cut_; }
     bool write() {
         string("");
@@ -93,7 +92,7 @@ private:
                 span[f.image].first = std::min(span[f.image].first, f.address);
                 span[f.image].second = std::max(span[f.image].second, f.address + std::max<std::uint64_t>(f.bytes, 1));
             }
-        // Readers take the first one for the program.
+        // Readers take the first mapping for the program.
         std::vector<std::size_t> order(span.size());
         std::iota(order.begin(), order.end(), std::size_t{0});
         if (const auto program = profile_image(answers_, ""))
@@ -114,7 +113,7 @@ private:
             m.add_bool(mapping::has_lines, true);
         }
     }
-    /// The functions of the answers, and one for code that is in no function.
+    /// Adds the functions of the answers, and one for code outside of all functions.
     void functions() {
         for (Index i = 0; i <= answers_.functions.size(); ++i) {
             pbf_writer p(out_);
@@ -123,14 +122,15 @@ private:
             f.add_int64(function::name, string(function_name(answers_, i)));
             if (i == answers_.functions.size()) continue;
             const answers::Function& of = answers_.functions[i];
-            // pprof removes brackets from names that are written like these, as C++ parameters: `(no symbol) in
-            // libc.so`.
+            // pprof removes brackets from names such as `(no symbol) in libc.so`, because they look like C++
+            // parameters.
             if (!of.linkage_name.empty()) f.add_int64(function::system_name, string(of.linkage_name));
             if (const std::string_view file = path_text(answers_, of.source); !file.empty())
                 f.add_int64(function::file, string(file));
             if (of.line != 0) f.add_int64(function::start_line, of.line);
         }
-        // Those that were inlined, each name once. Their file is that of the code in them, or of the next call in them.
+        // Adds functions that were inlined, each name once. Their file is the file of their code, or of the next call
+        // in them.
         std::vector<Index> sources(answers_.inlined.size(), answers::none);
         for (const answers::InlinedCall& call : answers_.inlined)
             if (call.parent < sources.size()) sources[call.parent] = call.source;
@@ -156,12 +156,12 @@ private:
     [[nodiscard]] std::uint64_t function_id(Index function) const {
         return std::min<std::uint64_t>(function, answers_.functions.size()) + 1;
     }
-    /// A line of a function, by its number in the file.
+    /// A line in a function, by the function's number in the file.
     struct Place {
         std::uint64_t function{};
         std::uint32_t line{};
     };
-    /// `lines`: the innermost first, those it was inlined into after it.
+    /// `lines`: the innermost first, followed by those it was inlined into.
     void location(std::uint64_t id, Index function_index, std::uint64_t address, const std::vector<Place>& lines) {
         const answers::Function* f = function_at(answers_, function_index);
         pbf_writer p(out_);
@@ -192,7 +192,7 @@ private:
         return any;
     }
 
-    /// The line of the function itself that an instruction is of: where what is inlined there is called.
+    /// The line in the function itself for an instruction; for inlined code, the line of the call.
     [[nodiscard]] std::uint32_t own_line(const Instruction& i) const {
         std::uint32_t line = i.line;
         for (Index at = i.inlined; at < answers_.inlined.size();) {
@@ -202,7 +202,7 @@ private:
         }
         return line;
     }
-    /// A place in a function; address 0: not known where in it.
+    /// A place in a function; address 0: the place is not known.
     std::uint64_t frame(Index function, std::uint64_t address) {
         const std::uint64_t known = std::min<std::uint64_t>(function, answers_.functions.size());
         const auto [at, fresh] = frames_.try_emplace({known, address}, frames_.size() + 1);
@@ -211,7 +211,7 @@ private:
         location(at->second, function, address, {{function_id(function), i == nullptr ? 0 : own_line(*i)}});
         return at->second;
     }
-    /// Where each function calls each other one; 0: in several places.
+    /// Address of the call from each function to each other; 0: several places call it.
     [[nodiscard]] std::map<std::pair<Index, Index>, std::uint64_t> call_sites() const {
         std::map<std::pair<Index, Index>, std::uint64_t> sites;
         for (const answers::Edge& e : answers_.edges) {
@@ -221,7 +221,7 @@ private:
         }
         return sites;
     }
-    /// The instructions, by function, of functions with one call path only: the path's costs are their sum.
+    /// Instructions by function, for functions with only one call path: the path's costs are the sum of theirs.
     [[nodiscard]] std::map<Index, std::vector<const Instruction*>> instructions_of_single_paths() const {
         std::vector<std::uint32_t> nodes(answers_.functions.size());
         for (const answers::CallNode& node : answers_.calls)
@@ -232,8 +232,8 @@ private:
         return out;
     }
 
-    /// A tree has costs of functions. Lines are of the instructions that cost, and of those that call, as far as one
-    /// path and one place have them; the rest has none.
+    /// A tree has costs of functions. Lines come from instructions with costs and from calls, if there is only one path
+    /// and one place; other costs have no line.
     void tree() {
         const auto sites = call_sites();
         const auto single = instructions_of_single_paths();
@@ -250,7 +250,7 @@ private:
                 i,
                 [&](Index at) {
                     const answers::CallNode& caller = answers_.calls[at];
-                    // The root of everything says nothing.
+                    // The root node carries no information.
                     const bool named = function_at(answers_, caller.function) != nullptr;
                     if (!named && caller.kind == answers::CallNode::Kind::root && !path.empty()) return;
                     const auto site = sites.find({caller.function, callee});
@@ -273,7 +273,7 @@ private:
         }
         cut_ = paths.note();
     }
-    /// Whether instructions cost no more than that in all.
+    /// Whether the costs of the instructions do not exceed the given costs.
     [[nodiscard]] static bool is_within(const std::vector<const Instruction*>& instructions,
                                         const std::vector<std::int64_t>& all) {
         for (std::size_t m = 0; m < all.size(); ++m) {

@@ -53,7 +53,7 @@ public:
     }
 
 private:
-    /// Frame of a function: functions first, then the names nodes have that are of none.
+    /// Frame of a function: functions first, then names of nodes without a function.
     [[nodiscard]] std::size_t frame_of(Index function) const {
         return function < answers_.functions.size() ? function : answers_.functions.size();
     }
@@ -142,8 +142,8 @@ private:
         out_.write(weights);
         out_.write("]}");
     }
-    /// The tree as it is walked, with what was spent so far for the time: a node takes the same room at any depth,
-    /// while a sample would repeat the whole path to it.
+    /// Walks the tree, using the cost so far as time. Open and close events take the same room at any depth, while a
+    /// sample would repeat the whole path to its node.
     void by_call_path() {
         const std::size_t count = answers_.calls.size();
         std::vector<std::uint64_t> inclusive(count);

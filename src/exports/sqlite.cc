@@ -96,7 +96,7 @@ constexpr std::string_view create_schema =
     "    what TEXT                         -- the meaning\n"
     ");\n";
 
-/// A file being written. Errors stick: what is done after one does nothing.
+/// A database that is being written. Errors stick: after an error, all operations do nothing.
 class NewDatabase {
 public:
     explicit NewDatabase(const std::filesystem::path& path) : path_(path) {
@@ -160,7 +160,7 @@ private:
     std::filesystem::path path_;
     std::unique_ptr<sqlite3, Close> db_;
     std::unique_ptr<sqlite3_stmt, Close> statement_;
-    std::deque<std::string> made_utf8_;  // bound to the row that is being inserted
+    std::deque<std::string> made_utf8_;  // texts bound to the row that is being inserted
     int code_ = SQLITE_OK;
     std::string why_;
 };
@@ -218,10 +218,10 @@ Result<ExportReport> write_sqlite(const Answers& answers, const std::filesystem:
     if (std::filesystem::exists(path, error))
         return Error{Errc::usage, fmt::format("{} exists already", path.string())};
     NewDatabase db(path);
-    // Every table has a page of its own, which is most of a small file.
+    // Every table has a page of its own, so small files consist mostly of such pages.
     const std::size_t rows = answers.instructions.size() + answers.timeline.slices.size() + answers.calls.size();
     db.run(fmt::format("PRAGMA page_size = {}", rows < 10'000 ? 1024 : 4096));
-    // Until it is complete nobody has the file, so what protects it against crashes would only cost time.
+    // No other process reads the file until it is complete, so protection against crashes would only cost time.
     db.run("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN");
     db.run(sqlite_schema());
     for (const TableInfo& table : tables()) {

@@ -1,4 +1,4 @@
-/// What the descriptions of tables share: types of columns, and values as cells.
+/// Shared code for descriptions of tables: types of columns, and values as cells.
 #pragma once
 
 #include <array>
@@ -25,11 +25,11 @@ inline Cell nothing() { return std::monostate{}; }
 inline Cell index(Index i) { return i == answers::none ? nothing() : Cell(std::uint64_t{i}); }
 inline Cell number(std::uint64_t n) { return n; }
 inline Cell words(std::string_view t) { return t.empty() ? nothing() : Cell(t); }
-/// A line, or a rate: 0 means not known.
+/// A cell for a line or a rate: 0 means not known.
 inline Cell known(std::uint64_t n) { return n == 0 ? nothing() : Cell(n); }
 inline Cell flag(bool b) { return std::uint64_t{b}; }
 
-/// One of a list of words that goes with the values of an enumeration.
+/// The word for a value of an enumeration.
 template <class Enum, std::size_t N>
 Cell word(const std::array<std::string_view, N>& list, Enum value) {
     const auto at = static_cast<std::size_t>(value);
@@ -43,7 +43,7 @@ void put_row(const RowSink& sink, const Cell (&cells)[N]) {
 
 }  // namespace cells
 
-/// The tables, each group in the order in which a reader would want them.
+/// The tables, by group, in the order of importance for a reader.
 [[nodiscard]] std::span<const TableInfo> capture_tables();
 [[nodiscard]] std::span<const TableInfo> code_tables();
 [[nodiscard]] std::span<const TableInfo> time_tables();

@@ -16,7 +16,7 @@ using answers::Answers;
 
 namespace {
 
-/// Numbers as both formats have them; false: the cell holds no number.
+/// Writes a number as both formats represent it; false if the cell does not contain a number.
 bool write_number(Writer& out, const Column& column, const Cell& cell) {
     if (const auto* n = std::get_if<std::uint64_t>(&cell); n != nullptr && column.type != Column::Type::address) {
         out.print("{}", *n);

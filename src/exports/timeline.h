@@ -1,5 +1,5 @@
-/// Timelines on their way out: slices as the events that open and close them, times in nanoseconds, and fewer rows
-/// where not all would fit.
+/// Helpers for exporting timelines: slices as open and close events, times in nanoseconds, and fewer rows if not all
+/// would fit.
 #pragma once
 
 #include <algorithm>
@@ -16,19 +16,19 @@
 
 namespace waymark::exports {
 
-/// Times of an axis as nanoseconds, which every viewer of timelines wants. If the axis has no unit of time, 1 step
-/// counts as 1 ns.
+/// Converts times of an axis to nanoseconds, which every viewer of timelines expects. If the axis has no unit of time,
+/// 1 step counts as 1 ns.
 class Nanoseconds {
 public:
     explicit Nanoseconds(const answers::TimeAxis& axis);
     [[nodiscard]] std::uint64_t operator()(std::uint64_t time) const {
         return rate_ == 0 ? time : time / rate_ * 1'000'000'000 + time % rate_ * 1'000'000'000 / rate_;
     }
-    /// `1 ns = 1 instruction`; empty: they are nanoseconds.
+    /// `1 ns = 1 instruction`; empty if times are nanoseconds.
     [[nodiscard]] const std::string& note() const { return note_; }
 
 private:
-    std::uint64_t rate_ = 0;  // per second; 0: taken as they are
+    std::uint64_t rate_ = 0;  // ticks per second; 0: times are used unchanged
     std::string note_;
 };
 
@@ -40,8 +40,8 @@ private:
 /// The word for a kind of marks.
 [[nodiscard]] std::string_view name(answers::TimelineMark::Kind kind);
 
-/// Calls `open(slice)` and `close(slice, time)` in the order of time, properly nested whatever the slices are like: one
-/// that would outlast the one around it ends with that.
+/// Calls `open(slice)` and `close(slice, time)` in order of time, always properly nested: a slice that would outlast
+/// the one around it is closed together with it.
 template <class Open, class Close>
 void walk(std::span<const answers::Slice> slices, Open&& open, Close&& close) {
     struct Level {
@@ -69,27 +69,27 @@ void walk(std::span<const answers::Slice> slices, Open&& open, Close&& close) {
     while (!stack.empty()) pop();
 }
 
-/// How much a coarser timeline leaves out.
+/// How much detail a coarser timeline omits.
 struct Reduction {
-    std::uint64_t resolution{};  ///< in the axis' unit; 0: nothing was left out
-    std::uint64_t merged{};      ///< slices that others represent
-    std::uint64_t dropped{};     ///< slices that nothing represents
+    std::uint64_t resolution{};  ///< in the axis' unit; 0: nothing was omitted
+    std::uint64_t merged{};      ///< slices that a merged slice represents
+    std::uint64_t dropped{};     ///< slices that were dropped
     std::uint64_t marks{}, points{};
-    /// As sentences; empty: nothing was left out.
+    /// The reduction as sentences; empty if nothing was omitted.
     [[nodiscard]] std::string text(const answers::TimeAxis& axis) const;
 };
 
-/// Slices shorter than `resolution` next to each other become one that represents them, or nothing where even together
-/// they are shorter. Marks that follow a kept one of their kind sooner are left out; of a series' points in each
-/// stretch of that length the highest stays.
+/// Merges adjacent slices shorter than `resolution` into one, or drops them if even their sum is shorter. Marks that
+/// follow a kept mark of the same kind at a shorter distance are dropped. Among the points of a series in each stretch
+/// of that length, the highest is kept.
 [[nodiscard]] answers::Timeline reduce(const answers::Timeline& timeline, std::uint64_t resolution, Reduction& what);
 
 struct Fitted {
     answers::Timeline timeline;
     Reduction what;
-    bool fits{};  ///< false: even the coarsest is larger
+    bool fits{};  ///< false: even the coarsest timeline is larger
 };
-/// As fine as fits into `limit` bytes, where `size(timeline)` says how many one takes.
+/// The finest timeline that fits into `limit` bytes. `size(timeline)` returns the size of one.
 template <class Size>
 Fitted fit(const answers::Timeline& timeline, std::uint64_t limit, Size&& size) {
     Fitted best;
@@ -102,7 +102,7 @@ Fitted fit(const answers::Timeline& timeline, std::uint64_t limit, Size&& size) 
         return answer;
     };
     if (fits(0)) return best;
-    // The shortest power of two that fits, then closer between it and the one before.
+    // Find the smallest power of two that fits, then search between it and the previous one.
     unsigned low = 0, high = 64;
     while (low < high) {
         const unsigned middle = (low + high) / 2;
@@ -123,8 +123,8 @@ Fitted fit(const answers::Timeline& timeline, std::uint64_t limit, Size&& size) 
     return best;
 }
 
-/// `fit` for files that hold more than a timeline; adds to the report what was left out. `usage`: the rest alone is
-/// larger.
+/// `fit` for files that contain more than a timeline; adds what was omitted to the report. `usage`: the rest alone is
+/// larger than the limit.
 template <class Size>
 Result<Fitted> fit_beside_costs(const answers::Timeline& timeline, std::uint64_t limit, Size&& size,
                                 ExportReport& report) {

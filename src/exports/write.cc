@@ -23,7 +23,7 @@ namespace waymark::exports {
 
 namespace {
 
-/// Seconds since 1970; SOURCE_DATE_EPOCH, where it is set, so that the same capture gives the same file.
+/// Seconds since 1970, or SOURCE_DATE_EPOCH if it is set, so that equal captures give equal files.
 std::uint64_t seconds_since_1970() {
     if (const char* fixed = std::getenv("SOURCE_DATE_EPOCH"); fixed != nullptr)
         return std::strtoull(fixed, nullptr, 10);

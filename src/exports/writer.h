@@ -1,4 +1,4 @@
-/// Text and bytes, piece by piece, to a sink: buffered and counted.
+/// Writes text and bytes to a sink, buffered and counted.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,32 +13,32 @@
 
 namespace waymark::exports {
 
-/// Takes bytes and forgets them: for sizes.
+/// Discards bytes: for computing sizes.
 class NullSink final : public ByteSink {
 public:
     void write(Bytes) override {}
 };
 
-/// Flush it before it goes: `finish`.
+/// Call `finish` before destruction to flush the buffer.
 class Writer {
 public:
     explicit Writer(ByteSink& sink) : sink_(sink) {}
 
     template <class... Args>
     void print(fmt::format_string<Args...> format, Args&&... args) {
-        // Unlike `format_to` this is compiled once, in fmt's own library.
+        // Unlike `format_to`, `vformat` is compiled only once, in fmt's own library.
         write(fmt::vformat(format, fmt::make_format_args(args...)));
     }
     void write(std::string_view text) {
         buffer_.append(text.data(), text.data() + text.size());
         if (buffer_.size() >= flush_bytes) flush();
     }
-    /// As a JSON string, quotes included; what is not UTF-8 becomes U+FFFD.
+    /// Writes a JSON string with its quotes; invalid UTF-8 becomes U+FFFD.
     void json(std::string_view text);
-    /// As text of an XML element or attribute.
+    /// Writes the text of an XML element or attribute.
     void xml(std::string_view text);
 
-    /// Writes everything out and says how much it was.
+    /// Flushes the buffer and returns the total size.
     std::uint64_t finish() {
         flush();
         return bytes_;

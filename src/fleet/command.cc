@@ -33,7 +33,7 @@ public:
         if (ends_[which] >= 0) ::close(ends_[which]);
         ends_[which] = -1;
     }
-    /// False: there is no more.
+    /// Returns false at the end of the input.
     bool read_into(std::string& text) {
         std::array<char, 4096> buffer{};
         const ssize_t have = ::read(ends_[0], buffer.data(), buffer.size());

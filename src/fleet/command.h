@@ -1,4 +1,4 @@
-/// Programs that are run for what they print.
+/// Runs programs and captures their output.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 namespace waymark::fleet {
 
 struct CommandResult {
-    int status{};        ///< of exit; 128 + signal
+    int status{};        ///< exit status, or 128 + signal
     std::string output;  ///< standard output
     std::string errors;  ///< standard error
 };
 
-/// Runs a program, found in PATH, to its end. Errors: `not_found`: there is no such program; `unreadable`: it cannot be
-/// started.
+/// Runs a program, found in PATH, to its end. Errors: `not_found` if there is no such program; `unreadable` if it
+/// cannot be started.
 [[nodiscard]] Result<CommandResult> run_command(const std::vector<std::string>& words);
 
 }  // namespace waymark::fleet

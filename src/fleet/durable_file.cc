@@ -40,7 +40,7 @@ Error cannot_write(const fs::path& path, int error) {
     return {Errc::unreadable, fmt::format("cannot write {}: {}", path.string(), std::strerror(error))};
 }
 
-/// What goes to a file, and its hash.
+/// Writes to a file, and computes the hash.
 class HashedFile final : public ByteSink {
 public:
     explicit HashedFile(std::FILE* file) : file_(file) {}
@@ -49,7 +49,7 @@ public:
         count_ += bytes.size();
         if (error_ == 0 && std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size()) error_ = errno;
     }
-    /// 0, or the first error.
+    /// The first error, or 0.
     [[nodiscard]] int error() const { return error_; }
     [[nodiscard]] WrittenFile written() const { return {count_, hasher_.text()}; }
 
@@ -61,7 +61,7 @@ private:
 };
 
 Result<WrittenFile> place_file(const fs::path& place, const std::function<void(ByteSink&)>& write, bool sync) {
-    // Folders of a job hold a file for each of many shards, so no writer lists them.
+    // Folders of a job have a file for each of many shards, so writing must not list the folder.
     WM_ASSIGN_OR_RETURN(const auto file, capture::PlacedFile::open(
                                              place.string(), {},
                                              {.leftovers = capture::TemporaryName::Leftovers::leave, .synced = sync}));
@@ -137,7 +137,7 @@ Result<FolderLock> FolderLock::take(const fs::path& folder) {
     int done = -1;
     do done = ::flock(file, LOCK_EX | LOCK_NB);
     while (done != 0 && errno == EINTR);
-    // Some network file systems have no locks.
+    // Some network file systems do not support locks.
     if (done == 0 || errno != EWOULDBLOCK) return lock;
     return Error{Errc::usage, fmt::format("{}: another 'waymark fleet plan' or 'fleet add' is writing its plan; wait "
                                           "until it has ended, or name another folder",

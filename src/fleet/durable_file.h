@@ -1,5 +1,5 @@
-/// Writes files that exist whole or not at all, also if the process is killed or several machines share the folder
-/// (capture/placed_file.h), and computes their hashes.
+/// Writes files atomically, even if the process is killed or several machines share the folder (capture/placed_file.h),
+/// and computes their hashes.
 #pragma once
 
 #include <filesystem>
@@ -15,28 +15,28 @@ namespace waymark::fleet {
 /// Name and size of the written file.
 struct WrittenFile {
     std::uint64_t bytes{};
-    std::string hash;  ///< of the contents (hasher.h)
+    std::string hash;  ///< hash of the contents (hasher.h)
 };
 
-/// Writes a file beside its place, syncs it, renames it, and syncs the folder. An earlier file is replaced. Errors:
-/// `unreadable`: it cannot be written; then no part of the file is left.
+/// Writes a temporary file in the same folder, syncs it, renames it, and syncs the folder. An earlier file is replaced.
+/// Errors: `unreadable` if it cannot be written; then nothing is left behind.
 [[nodiscard]] Result<WrittenFile> write_durably(const std::filesystem::path& place,
                                                 const std::function<void(ByteSink&)>& write);
 [[nodiscard]] Status write_durably(const std::filesystem::path& place, std::string_view text);
-/// The same without syncing: for what a crash of the machine may take.
+/// The same without syncing: for files that may be lost if the machine crashes.
 [[nodiscard]] Status replace_file(const std::filesystem::path& place, std::string_view text);
 
 /// Size and hash of a file. Errors: `unreadable`.
 [[nodiscard]] Result<WrittenFile> hash_of_file(const std::filesystem::path& path);
 
-/// The whole of a small file. Errors: `not_found`; `unreadable`, also of one above `most` bytes.
+/// Reads a small file. Errors: `not_found`; `unreadable`, also for a file larger than `most` bytes.
 [[nodiscard]] Result<std::string> read_small_file(const std::filesystem::path& path, std::uint64_t most = 16 << 20);
 
-/// Held by whoever writes a job's plan, so that its files are of one writer. The system takes it from a process that
-/// ends, however it ends.
+/// A lock for writing a job's plan, so that all its files come from one writer. The system releases it when the process
+/// ends, even if it is killed.
 class FolderLock {
 public:
-    /// `usage`: another process holds it.
+    /// `usage`: another process holds the lock.
     static Result<FolderLock> take(const std::filesystem::path& folder);
     FolderLock(FolderLock&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
     FolderLock& operator=(FolderLock&&) = delete;

@@ -1,4 +1,4 @@
-/// Hashes of files and of what a plan says. Not for secrets: XXH3 with 128 bits.
+/// Hashes files and the contents of a plan. Not for cryptographic use: XXH3 with 128 bits.
 #pragma once
 
 #define XXH_INLINE_ALL
@@ -17,7 +17,7 @@ class Hasher {
 public:
     Hasher() { XXH3_128bits_reset(&state_); }
     void add(Bytes bytes) { XXH3_128bits_update(&state_, bytes.data(), bytes.size()); }
-    /// A text and its length, so that parts of a sequence of texts cannot be mistaken for one another.
+    /// Adds a text with its length, so that texts in a sequence cannot run into each other.
     void add(std::string_view text) {
         add(static_cast<std::uint64_t>(text.size()));
         XXH3_128bits_update(&state_, text.data(), text.size());

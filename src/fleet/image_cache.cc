@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Where a folder has files of a build.
+/// Paths at which a folder may have the files of a build.
 std::vector<fs::path> places(const std::string& build_id) {
     const fs::path group = fs::path(".build-id") / build_id.substr(0, 2);
     return {group / build_id.substr(2) / "elf", group / (build_id.substr(2) + ".debug")};
@@ -32,8 +32,8 @@ bool has_build_id(const fs::path& file, const std::string& build_id) {
     return info && capture::hex_text(info->build_id()) == build_id;
 }
 
-/// A copy that is what its name says and, where it came from, still looks the same: build IDs are in the first bytes,
-/// so even a cut file has the right one.
+/// Whether a copy has the right build ID, and its original is unchanged. The build ID is in the first bytes, so even a
+/// truncated file has it.
 bool is_sound(const fs::path& copy, const fs::path& place, const std::string& build_id,
               const std::vector<fs::path>& sources) {
     if (!has_build_id(copy, build_id)) return false;
@@ -46,7 +46,7 @@ bool is_sound(const fs::path& copy, const fs::path& place, const std::string& bu
     return true;
 }
 
-/// Its time of change is that of its last use.
+/// Sets the modification time, which records the last use.
 void mark_used(const fs::path& file) { static_cast<void>(::utimensat(AT_FDCWD, file.c_str(), nullptr, 0)); }
 
 bool copy_durably(const fs::path& from, const fs::path& to) {

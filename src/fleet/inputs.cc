@@ -21,12 +21,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A capture in a folder that is searched: a folder, or perf.data. Files of other kinds must be named.
+/// Whether a folder search accepts it as a capture: a folder, or perf.data. Files of other kinds must be named.
 bool is_found(const open::Container& container) {
     return container.is_perf() || (container.is_folder && container.kind != open::Kind::folder);
 }
 
-/// By its first bytes: a compressed file is not unpacked to find that out.
+/// Checks the first bytes: a compressed file is not unpacked for this.
 bool is_perf_file(const fs::path& path) {
     constexpr std::size_t enough = 4096;
     const auto head = capture::open_head(path, enough);
@@ -104,7 +104,7 @@ private:
              at.increment(error)) {
             std::error_code none;
             if (at->is_directory(none)) {
-                // A link to a folder may lead in a circle.
+                // A link to a folder may form a cycle.
                 if (is_found(open::identify(at->path().string())))
                     WM_RETURN_IF_ERROR(take_path(at->path()));
                 else if (!at->is_symlink(none))
@@ -124,7 +124,7 @@ private:
         std::error_code error;
         const fs::path real = fs::canonical(path, error);
         if (error) return Error{Errc::unreadable, fmt::format("{}: {}", path.string(), error.message())};
-        // Other machines may reach it through other links, so the name stays as it was given.
+        // Other machines may reach it through other links, so links in the given name are kept.
         fs::path name = fs::absolute(path);
         const bool goes_up = std::find(name.begin(), name.end(), "..") != name.end();
         std::string text = (goes_up ? real : name.lexically_normal()).string();
@@ -139,7 +139,7 @@ private:
         return Nothing{};
     }
 
-    std::map<std::string, std::string> paths_;  // names by real paths
+    std::map<std::string, std::string> paths_;  // given names by real path
     FoundCaptures out_;
 };
 

@@ -22,7 +22,7 @@ namespace waymark::fleet {
 
 namespace {
 
-/// Standard error and output of this process go to a file; where that cannot be, they stay.
+/// Redirects standard error and output of this process to a file; keeps them if that fails.
 void redirect_output(const std::filesystem::path& log) {
     const int file = ::open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (file < 0) return;

@@ -21,12 +21,12 @@ namespace {
 constexpr std::string_view format_name = "waymark fleet job";
 constexpr unsigned format_version = 1;
 
-/// JSON texts are UTF-8; names of files need not be. Bytes that are none become U+FFFD there, so such names are refused
-/// when a job is planned.
+/// JSON texts are UTF-8, but file names need not be. Invalid bytes would become U+FFFD, so such names are refused when
+/// a job is planned.
 std::string dumped(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 
 json to_json(const Shard& shard) {
-    // Captures of a shard ran mostly the same files: each is named once.
+    // Most captures of a shard ran the same files: each is stored once.
     std::vector<RanFile> ran;
     for (const PlannedCapture& c : shard.captures) ran.insert(ran.end(), c.ran.begin(), c.ran.end());
     std::sort(ran.begin(), ran.end());
@@ -56,7 +56,7 @@ json to_json(const Shard& shard) {
             {"captures", std::move(captures)}};
 }
 
-/// Throws json::exception if it is not a shard.
+/// Throws json::exception if the value is not a shard.
 Shard shard_of(const json& value) {
     Shard out;
     out.number = value.at("shard").get<std::uint32_t>();
@@ -91,12 +91,12 @@ Error damaged(const fs::path& file, std::uint64_t line, std::string_view found) 
             fmt::format("{}, line {}: {}; the plan is damaged: plan the job again", file.string(), line, found)};
 }
 
-/// `each` takes the number and the text of each line of the plan's shards, until it returns false.
+/// Calls `each` with the number and text of each line of the plan's shards, until it returns false.
 Status read_lines(const JobFolder& job, const Manifest& manifest,
                   const std::function<Result<bool>(std::uint64_t, const std::string&)>& each) {
     std::ifstream in(job.shards());
     std::string line;
-    // What is beyond these was being added when a process was killed.
+    // Lines after these were being added when a process was killed.
     for (std::uint64_t number = 0; number < manifest.shards; ++number) {
         if (!std::getline(in, line))
             return damaged(
@@ -209,7 +209,7 @@ Result<Shard> read_shard(const JobFolder& job, const Manifest& manifest, std::ui
 
 Status write_plan(const JobFolder& job, const Manifest& manifest, std::uint64_t shards_before,
                   const std::vector<Shard>& added) {
-    // Who wrote a plan here and was killed leaves it for the next one.
+    // A writer that was killed here leaves temporary files; the next one removes them.
     for (const fs::path& place : {job.shards(), job.manifest()}) capture::TemporaryName::remove_leftovers(place);
     std::ifstream before(job.shards());
     WM_RETURN_IF_ERROR(write_durably(job.shards(), [&](ByteSink& sink) {

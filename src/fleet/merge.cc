@@ -33,7 +33,7 @@ struct DoneShard {
     std::set<std::string> machines;
 };
 
-/// All of a job that merging has to know. Captures of shards are not kept.
+/// The state of a job for merging. Captures of shards are not kept.
 struct JobState {
     Manifest manifest;
     std::vector<DoneShard> done;  // by number
@@ -60,7 +60,7 @@ Result<JobState> read_state(const JobFolder& job, std::uint64_t first, std::uint
     return out;
 }
 
-/// Answers that must not be added up, although each file is what it should be.
+/// Refuses answers that must not be added, although each file is valid.
 Status check_mixture(const std::vector<DoneShard>& shards) {
     const DoneShard* first = nullptr;
     std::map<std::string, std::pair<std::string, std::uint32_t>> nameless;
@@ -88,14 +88,14 @@ Status check_mixture(const std::vector<DoneShard>& shards) {
 
 // ---- intermediate sums
 
-/// Shards that a sum of a level covers.
+/// The range of shards that a sum of a level covers.
 std::pair<std::uint64_t, std::uint64_t> covered(unsigned level, std::uint32_t node, std::uint64_t shards) {
     std::uint64_t width = 1;
     for (unsigned l = 0; l < level; ++l) width *= merge_fan_in;
     return {std::min(node * width, shards), std::min((node + std::uint64_t{1}) * width, shards)};
 }
 
-/// What a sum is of: the shards [first, last) of `done`, by their identities and answers.
+/// Describes the contents of a sum: the shards [first, last) of `done`, by their identities and answers.
 std::string content_of(const DoneShard* first, const DoneShard* last) {
     Hasher hasher;
     for (; first != last; ++first) {
@@ -106,7 +106,7 @@ std::string content_of(const DoneShard* first, const DoneShard* last) {
     return hasher.text();
 }
 
-/// A sum that is still what its shards give. `bad_format`: it is not, with the reason; `not_found`: there is none.
+/// A sum that still matches its shards. `bad_format`: it does not match, with the reason; `not_found`: there is none.
 Result<WrittenFile> usable_node(const JobFolder& job, unsigned level, std::uint32_t node, const std::string& content) {
     WM_ASSIGN_OR_RETURN(const std::string text, read_small_file(job.of_node(level, node, "json")));
     const fs::path answers = job.of_node(level, node, "answers");
@@ -126,12 +126,12 @@ Result<WrittenFile> usable_node(const JobFolder& job, unsigned level, std::uint3
     return expected;
 }
 
-/// Adds files up, one after another.
+/// Adds up files, one after another.
 class FileAdder {
 public:
     explicit FileAdder(const JobFolder& job) : job_(job) {}
 
-    /// Errors: `bad_format`: it is not what its task wrote.
+    /// Errors: `bad_format`: the file is not the one that its task wrote.
     Status add_shard(const DoneShard& shard) {
         if (shard.receipt.answers_bytes == 0) return Nothing{};
         const fs::path path = job_.of_shard(shard.number, "answers");
@@ -153,7 +153,7 @@ private:
     answers::AnswersSum sum_;
 };
 
-/// What merge_job adds up: shards, and sums in their place.
+/// The inputs of merge_job: shards, and sums in their place.
 class JobMerge {
 public:
     JobMerge(const JobFolder& job, JobState state) : job_(job), state_(std::move(state)), adder_(job) {
@@ -182,7 +182,7 @@ public:
     }
 
 private:
-    /// Adds the shards that a sum covers: the sum itself if it is usable, else the shards of which it is the sum.
+    /// Adds the shards that a sum covers: the sum itself if it is usable, otherwise its shards.
     void add(unsigned level, std::uint32_t node) {
         const auto [begin, end] = covered(level, node, outcome_.shards);
         const DoneShard* const first = place(begin);
@@ -247,7 +247,7 @@ private:
                         counted(state_.manifest.captures + state_.manifest.unreadable.size(), "capture"),
                         are(captures)),
             "waymark fleet status lists them and says why; then decode what is missing and merge again"};
-        // The worst comes first, and nothing is good beside it.
+        // The most severe finding comes first; good findings are dropped if there is another one.
         using Severity = answers::Finding::Severity;
         std::erase_if(sum.health, [](const answers::Finding& f) { return f.severity == Severity::good; });
         const auto at = std::find_if(sum.health.begin(), sum.health.end(),
@@ -255,7 +255,7 @@ private:
         sum.health.insert(at, std::move(finding));
     }
 
-    /// How much a reader of the result may rely on it.
+    /// Adds findings about how far the result can be relied on.
     void say_what_is_behind(answers::Answers& sum) const {
         std::uint64_t outliers = 0;
         for (const ProgramSpread& s : outcome_.spread) outliers += s.outliers.size();

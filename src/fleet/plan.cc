@@ -29,12 +29,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What decoding takes on one core, as measured (docs/fleet.md), rounded to the cautious side: a plan needs the order of
-// magnitude. `status` uses the rates of the job itself.
+// Cost of decoding on one core, as measured (docs/fleet.md), rounded up: a plan needs only the order of magnitude.
+// `status` uses the measured rates of the job itself.
 constexpr double flow_bytes_per_second = 40e6, sample_bytes_per_second = 20e6, counter_bytes_per_second = 20e6;
-constexpr double seconds_of_capture = 0.03;  // opening it, and adding its answers to the sum
-constexpr double seconds_of_file = 0.02;     // reading names of a file that ran
-// Answers of a shard: its code, and a little for each capture.
+constexpr double seconds_of_capture = 0.03;  // opening a capture, and adding its answers to the sum
+constexpr double seconds_of_file = 0.02;     // reading the names of a file that ran
+// Size of a shard's answers: its code, and a little for each capture.
 constexpr std::uint64_t answers_bytes_of_shard = 500'000, answers_bytes_of_capture = 200;
 
 double default_rate(const PlannedCapture& capture) {
@@ -53,7 +53,7 @@ std::vector<std::uint8_t> bytes_of_hex(const std::string& text) {
     return out;
 }
 
-/// Captures of several units: their answers do not add up.
+/// Refuses captures of several units, whose answers cannot be added.
 Status one_unit(const std::vector<std::pair<std::string, std::uint64_t>>& units) {
     std::string found;
     std::size_t known = 0;
@@ -68,7 +68,7 @@ Status one_unit(const std::vector<std::pair<std::string, std::uint64_t>>& units)
         fmt::format("the captures are of several units, whose figures do not add up: {}; plan a job for each", found)};
 }
 
-/// Looks for the files that ran.
+/// Checks whether the files that ran can be found.
 std::vector<MissingFile> missing_files(const std::vector<PlannedCapture>& captures, const PlanRequest& request) {
     std::map<RanFile, MissingFile> ran;
     for (const PlannedCapture& c : captures)
@@ -78,7 +78,7 @@ std::vector<MissingFile> missing_files(const std::vector<PlannedCapture>& captur
             m.trace_bytes += c.trace_bytes;
             m.has_code |= c.needs_files;
         }
-    std::set<std::string> given;  // build IDs of files of the options
+    std::set<std::string> given;  // build IDs of the files in the options
     for (const std::string& file : request.given)
         if (const auto argument = image::parse_image_argument(file); argument)
             if (const auto info = image::DebugInfo::open(argument->path); info && !info->build_id().empty())
@@ -101,7 +101,7 @@ class Planner {
 public:
     Planner(const JobFolder& job, const PlanRequest& request) : job_(job), request_(request) {}
 
-    /// `known`: captures of the plan so far.
+    /// `known`: captures already in the plan.
     Status survey(const std::map<std::string, PlannedCapture>& known) {
         for (const auto& [path, capture] : known) sample_orders_.push_back(answers::sample_order(path));
         WM_ASSIGN_OR_RETURN(FoundCaptures found, find_captures(request_.inputs));
@@ -165,7 +165,7 @@ public:
     [[nodiscard]] PlanSummary& summary() { return summary_; }
 
 private:
-    /// Only timelines that a sum of all captures keeps are made.
+    /// Only timelines that the sum of all captures keeps are computed.
     void choose_timelines() {
         for (const PlannedCapture& c : captures_) sample_orders_.push_back(answers::sample_order(c.path));
         std::sort(sample_orders_.begin(), sample_orders_.end());
@@ -177,7 +177,7 @@ private:
         return seconds_of_capture + seconds_of_file * static_cast<double>(c.ran.size()) +
                static_cast<double>(c.trace_bytes) / rate;
     }
-    /// Two minutes, and less where some cores would have nothing to do.
+    /// The target time of a shard: two minutes, and less if some cores would be idle.
     [[nodiscard]] double target() const {
         if (request_.shard_seconds > 0) return request_.shard_seconds;
         constexpr double most = 120, least = 1, shards_per_core = 4;
@@ -216,15 +216,15 @@ std::vector<Shard> make_shards(std::vector<PlannedCapture> captures, double targ
         const double cost = seconds(c);
         items.push_back({cost, std::move(c)});
     }
-    // Those that ran the same files are neighbours, so a shard reads few files; of them, the largest come first, and
-    // where the time is the same the order of names decides.
+    // Captures that ran the same files become neighbours, so that a shard reads few files. Among them, the largest come
+    // first, and names break ties.
     std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
         return std::tie(a.capture.unit, a.capture.ran, b.seconds, a.capture.path) <
                std::tie(b.capture.unit, b.capture.ran, a.seconds, b.capture.path);
     });
     std::vector<Shard> out;
     for (Item& item : items) {
-        // A shard may exceed its time by half of what is added last.
+        // The last capture of a shard may exceed its time by half of the capture's own.
         const bool full = !out.empty() && out.back().seconds + item.seconds / 2 > target;
         if (out.empty() || full || out.back().captures.front().unit != item.capture.unit) out.emplace_back();
         out.back().seconds += item.seconds;
@@ -258,7 +258,8 @@ Result<PlanSummary> plan_job(const JobFolder& job, const PlanRequest& request) {
     manifest.seconds = summary.seconds;
     manifest.unreadable = summary.unreadable;
     if (const fs::path above = fs::path(job.path()).parent_path(); !above.empty()) fs::create_directories(above, error);
-    // The job's folder appears at once and complete, from one writer: it is made beside its place and renamed.
+    // The job's folder appears at once and complete, written by one process: it is created under a temporary name and
+    // renamed.
     WM_ASSIGN_OR_RETURN(const auto folder, capture::PlacedFolder::open(job.path().string()));
     for (const char* name : {"shards", "merged", "logs"})
         if (!fs::create_directory(folder->folder() / name, error))
@@ -266,7 +267,7 @@ Result<PlanSummary> plan_job(const JobFolder& job, const PlanRequest& request) {
     if (Status written = write_plan(JobFolder(folder->folder()), manifest, 0, shards); !written)
         return folder->as_placed(std::move(written.error()));
     const Status placed = folder->commit_new();
-    // Another one may have ended meanwhile.
+    // Another process may have finished meanwhile.
     if (!placed) WM_RETURN_IF_ERROR(no_plan());
     WM_RETURN_IF_ERROR(placed);
     return std::move(planner.summary());
@@ -275,7 +276,7 @@ Result<PlanSummary> plan_job(const JobFolder& job, const PlanRequest& request) {
 Result<PlanSummary> add_to_job(const JobFolder& job, const PlanRequest& request) {
     WM_ASSIGN_OR_RETURN(Manifest manifest, read_manifest(job));
     WM_ASSIGN_OR_RETURN([[maybe_unused]] const FolderLock lock, FolderLock::take(job.path()));
-    // Now nobody changes it.
+    // From here on the lock is held, so no other process changes the plan.
     WM_ASSIGN_OR_RETURN(manifest, read_manifest(job));
     if (manifest.version != request.version)
         return Error{Errc::usage, fmt::format("{} was planned with waymark {}, and this is {}: use that one, or plan a "
@@ -302,7 +303,7 @@ Result<PlanSummary> add_to_job(const JobFolder& job, const PlanRequest& request)
     manifest.captures += summary.captures;
     manifest.trace_bytes += summary.trace_bytes;
     manifest.seconds += summary.seconds;
-    // An input that could not be read then may be readable now.
+    // An input that could not be read before may be readable now.
     std::set<std::string> now;
     for (const Shard& shard : shards)
         for (const PlannedCapture& c : shard.captures) now.insert(c.path);

@@ -60,7 +60,7 @@ answers::Account account_in(const json& value) {
     for (const json& row : value) {
         const auto& words = answers::account_reason_words;
         const auto reason = std::find(words.begin(), words.end(), row.at("reason").get<std::string>());
-        // A reason of another version, whose receipts have another identity (finished_shard).
+        // A reason from another version; its receipts have another identity (finished_shard).
         if (reason == words.end()) continue;
         answers::add(out, {static_cast<answers::AccountReason>(reason - words.begin()), row.value("of", std::string()),
                            row.at("times").get<std::uint64_t>(), size(row, "bytes"), size(row, "instructions"),
@@ -76,7 +76,7 @@ json to_json(const std::vector<CaptureProfile>& profiles) {
     return out;
 }
 
-/// Nothing: there is no such file, or it is damaged.
+/// nullopt if the file does not exist or is damaged.
 template <class Fields>
 std::optional<Fields> read_fields(const fs::path& path, void (*read)(const json&, Fields&)) {
     const auto text = read_small_file(path);
@@ -90,7 +90,7 @@ std::optional<Fields> read_fields(const fs::path& path, void (*read)(const json&
     }
 }
 
-/// The last line of a text file that is not empty.
+/// The last nonempty line of a text file.
 std::string last_line(const fs::path& path) {
     const auto text = read_small_file(path);
     if (!text) return {};

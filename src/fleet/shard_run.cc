@@ -1,4 +1,4 @@
-// A supervisor, which does nothing that can fail, and a child, which decodes.
+// Runs a shard with two processes: a supervisor, which does nothing that can fail, and a child, which decodes.
 #include "waymark/fleet/shard_run.h"
 
 #include <fmt/format.h>
@@ -45,8 +45,8 @@ double seconds_since(Clock::time_point began) { return std::chrono::duration<dou
 class SharedNote {
 public:
     struct Contents {
-        std::atomic<std::uint32_t> capture;  ///< that is decoded now; `none`: the child is past them
-        std::array<char, 4000> message;      ///< why it gave up; ends with 0
+        std::atomic<std::uint32_t> capture;  ///< index of the capture being decoded; `none`: all are decoded
+        std::array<char, 4000> message;      ///< why the child gave up; zero-terminated
     };
     static constexpr std::uint32_t none = ~std::uint32_t{0};
 
@@ -84,7 +84,7 @@ bool is_elf(const std::string& path) {
                                                             head.size()) == 0;
 }
 
-/// What the child does.
+/// The work of the child.
 class ShardDecoding {
 public:
     ShardDecoding(const JobFolder& job, const Shard& shard, const DecodeCapture& decode, const ShardOptions& options,
@@ -104,7 +104,7 @@ public:
             }
             note_.at().capture = n;
             note_progress(n);
-            // The whole file is read here once, in order; decoding then finds it in memory.
+            // The whole file is read here once, in order; decoding then finds it in the page cache.
             const auto hash = checked_hash(capture);
             if (!hash) {
                 leave_out(capture, hash.error(), hash.error().code == Errc::bad_format);
@@ -147,7 +147,7 @@ public:
 private:
     static Result<std::string> checked_hash(const PlannedCapture& capture) {
         WM_ASSIGN_OR_RETURN(const FileState now, file_state(capture.path));
-        // The time of change may differ: a copy of the capture on another server serves as well.
+        // The modification time may differ: a copy of the capture on another server is accepted.
         if (now.bytes != capture.bytes || now.sample != capture.sample)
             return Error{
                 Errc::bad_format,
@@ -160,12 +160,12 @@ private:
         const bool retry = error.code == Errc::unreadable || error.code == Errc::not_found;
         receipt_.not_decoded.push_back({capture.path, error.message, retry, changed});
     }
-    /// Why answers are of a part of their capture; of several reasons the worst.
+    /// Why the answers cover only a part of their capture; if there are several reasons, the worst.
     static std::string why_cut(const answers::Answers& answers) {
         return answers.health.empty() ? "it could not be read to its end" : answers.health.front().what;
     }
 
-    /// Errors: `bad_format`: they cannot be added to those before.
+    /// Errors: `bad_format`: the answers cannot be added to the earlier ones.
     Status take(answers::Answers answers, const PlannedCapture& capture) {
         if (!receipt_.unit.empty() && receipt_.unit != answers.unit)
             return Error{Errc::bad_format,
@@ -210,7 +210,7 @@ private:
                                shard_.trace_bytes(),
                                shard_.captures[capture].path};
         for (std::uint32_t n = 0; n < capture; ++n) progress.bytes_done += shard_.captures[n].trace_bytes;
-        // Nobody but a reader of the status misses it.
+        // Progress only serves `status`, so an error is ignored.
         static_cast<void>(write_progress(job_, shard_.number, progress));
     }
 
@@ -228,7 +228,7 @@ private:
 
 constexpr int exit_done = 0, exit_gave_up = 3;
 
-/// The child; its status.
+/// Runs the child; returns its status.
 int decode_in_child(ShardDecoding& decoding, const SharedNote& note, const Shard& shard) {
     try {
         const Status status = decoding.run();
@@ -243,7 +243,7 @@ int decode_in_child(ShardDecoding& decoding, const SharedNote& note, const Shard
     return exit_gave_up;
 }
 
-/// SIGTERM and SIGINT end the child, whose end the supervisor then explains.
+/// Passes SIGTERM and SIGINT on to the child; the supervisor then explains the child's end.
 class PassedOnSignals {
 public:
     explicit PassedOnSignals(pid_t child) {
@@ -264,7 +264,7 @@ private:
     std::array<struct sigaction, signals.size()> before_{};
 };
 
-/// Whether the program itself causes a signal, which then does not come from outside.
+/// Whether a signal is caused by the program itself, not sent from outside.
 bool is_crash(int signal) {
     return signal == SIGSEGV || signal == SIGABRT || signal == SIGBUS || signal == SIGFPE || signal == SIGILL ||
            signal == SIGTRAP || signal == SIGSYS;
@@ -304,7 +304,7 @@ Result<ShardOutcome> run_shard(const JobFolder& job, std::uint32_t number, const
         const pid_t child = ::fork();
         if (child < 0) return failed(fmt::format("cannot start a process: {}", std::strerror(errno)));
         if (child == 0) {
-            // Killed with its supervisor.
+            // Kill the child if the supervisor dies.
             ::prctl(PR_SET_PDEATHSIG, SIGKILL);
             if (::getppid() != parent) ::_exit(exit_gave_up);
             ::_exit(decode_in_child(decoding, note, shard));
@@ -314,7 +314,7 @@ Result<ShardOutcome> run_shard(const JobFolder& job, std::uint32_t number, const
         while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
         }
         if (WIFEXITED(status) && WEXITSTATUS(status) == exit_done) break;
-        // Another process with the same shard may have been faster, and removed what this one wrote.
+        // Another process with the same shard may have been faster, and removed the files of this one.
         if (finished_shard(job, shard, true)) break;
         if (WIFEXITED(status) && WEXITSTATUS(status) == exit_gave_up && contents.message[0] != 0)
             return failed(contents.message.data());
@@ -322,7 +322,7 @@ Result<ShardOutcome> run_shard(const JobFolder& job, std::uint32_t number, const
         const std::string how = WIFSIGNALED(status)
                                     ? fmt::format("signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)))
                                     : fmt::format("status {}", WEXITSTATUS(status));
-        // Only a crash is the capture's own.
+        // Only a crash is the fault of the capture.
         const bool crash = !WIFSIGNALED(status) || is_crash(WTERMSIG(status));
         if (!crash || at >= shard.captures.size())
             return failed(fmt::format("it was ended by {}{}", how,

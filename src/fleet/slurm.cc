@@ -31,8 +31,7 @@ using nlohmann::json;
 
 namespace {
 
-// What the tasks of an array run. The number of the shard is a line of a list, so that any set of shards can be an
-// array.
+// The script of an array's tasks. The shard's number is a line of a list, so that any set of shards can form an array.
 constexpr std::string_view shards_script = R"(#!/bin/sh
 # waymark fleet submit: a task of an array decodes one shard. Arguments: waymark, the job's folder, a list of shards, and
 # options of run-shard.
@@ -54,7 +53,7 @@ exec "$1" fleet merge "$2" --level "$3" --node "$SLURM_ARRAY_TASK_ID"
 struct SubmissionState {
     SlurmOptions options;
     std::uint64_t round{};
-    bool merging{};  // levels of merging were submitted
+    bool merging{};  // jobs that merge levels were submitted
 };
 
 fs::path state_file(const JobFolder& job) { return job.slurm() / "submission.json"; }
@@ -95,7 +94,7 @@ Result<SubmissionState> read_state_of_submission(const JobFolder& job) {
     }
 }
 
-/// All that was ever submitted for a job.
+/// All Slurm jobs that were ever submitted for this job.
 std::vector<SlurmJob> submitted_jobs(const JobFolder& job) {
     std::vector<SlurmJob> out;
     const auto text = read_small_file(jobs_file(job));
@@ -121,7 +120,8 @@ Status add_jobs(const JobFolder& job, const std::vector<SlurmJob>& added) {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-/// A command of Slurm. Errors: `unreadable`: it is not there, or it failed; the message has what it said.
+/// Runs a command of Slurm. Errors: `unreadable`: the command is missing, or it failed; the message contains its
+/// output.
 Result<std::string> ask_slurm(const std::vector<std::string>& words) {
     auto result = run_command(words);
     if (!result)
@@ -135,7 +135,7 @@ Result<std::string> ask_slurm(const std::vector<std::string>& words) {
     return std::move(result->output);
 }
 
-/// The same, patiently: a controller may be restarting.
+/// The same with retries: a controller may be restarting.
 Result<std::string> ask_slurm_patiently(const std::vector<std::string>& words, bool patient) {
     constexpr unsigned most_tries = 20;
     constexpr std::chrono::seconds pause(15);
@@ -153,7 +153,7 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
     return error == std::errc{} ? std::optional(out) : std::nullopt;
 }
 
-/// MaxArraySize: an index must be below it.
+/// The setting MaxArraySize: an index must be smaller.
 Result<std::uint64_t> max_array_size(bool patient) {
     WM_ASSIGN_OR_RETURN(const std::string config, ask_slurm_patiently({"scontrol", "show", "config"}, patient));
     std::istringstream in(config);
@@ -167,7 +167,7 @@ Result<std::uint64_t> max_array_size(bool patient) {
     return default_size;
 }
 
-/// A task that Slurm has.
+/// A task in Slurm's queue.
 struct QueueLine {
     std::string id, what, state, reason;
 };
@@ -198,7 +198,7 @@ public:
           state_(std::move(state)),
           patient_(patient) {}
 
-    /// Arrays of shards, and what follows them.
+    /// Submits arrays of shards, and the jobs that depend on them.
     Result<Submission> shards(const std::vector<std::uint32_t>& numbers) {
         WM_RETURN_IF_ERROR(prepare());
         out_.round = state_.round;
@@ -222,7 +222,7 @@ public:
                 ids.push_back(*id);
                 out_.shards += count;
             } else {
-                // What Slurm refuses now, as for a limit of jobs, is missing after this round, and submitted again.
+                // What Slurm refuses now, for example because of a limit of jobs, is submitted again in the next round.
                 out_.problems.push_back(id.error().message);
             }
         }
@@ -231,7 +231,7 @@ public:
         return finish();
     }
 
-    /// Levels of merging, each after the one below, and the last merge.
+    /// Submits the levels of merging, each depending on the level below, and the last merge.
     Result<Submission> merging(std::uint64_t shard_count) {
         WM_RETURN_IF_ERROR(prepare());
         out_.round = state_.round;
@@ -246,7 +246,7 @@ public:
             const std::uint32_t nodes = nodes_of_level(shard_count, level);
             std::vector<std::string> options;
             if (!ids.empty()) options.push_back(after(ids));
-            // Sums beyond the size of an array are made by the level above, from what they are of.
+            // Sums beyond the size of an array are computed by the level above, from their inputs.
             options.push_back(fmt::format("--array=0-{}", std::min<std::uint64_t>(nodes, size) - 1));
             WM_ASSIGN_OR_RETURN(const std::string id,
                                 submit("merge", nodes, options, merge_script, {std::to_string(level)}));
@@ -268,7 +268,7 @@ private:
         return Nothing{};
     }
     static std::string after(const std::vector<std::string>& ids) {
-        // afterany: also after tasks that failed, of which the next step takes care.
+        // afterany also runs after failed tasks, which the next step handles.
         return fmt::format("--dependency=afterany:{}", fmt::join(ids, ":"));
     }
     Result<std::string> submit(const char* what, std::uint64_t tasks, const std::vector<std::string>& options,
@@ -366,7 +366,7 @@ Result<std::uint64_t> cancel_job(const JobFolder& job) {
         return Error{Errc::not_found, fmt::format("the job in {} was not submitted", job.path().string())};
     WM_ASSIGN_OR_RETURN(const std::vector<QueueLine> lines, queue_of(job));
     if (lines.empty()) return std::uint64_t{0};
-    // All at once, so that no job goes on when those before it end.
+    // Cancel all at once, so that no job starts because those before it end.
     std::set<std::string> ids;
     for (const QueueLine& line : lines) ids.insert(line.id);
     std::vector<std::string> words{"scancel"};

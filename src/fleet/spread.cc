@@ -123,7 +123,7 @@ void add_spread(answers::Answers& sum, const std::vector<ProgramSpread>& spread)
             outliers.add({distance_cell(o.distance), Cell(o.capture), Cell(program)});
         for (std::size_t n = 0; n < by_distance.size(); ++n) by_distance[n] += s.by_distance[n];
     }
-    // A thousand rows of programs, or of what differs, are for programs: the job's report has all.
+    // A table with thousands of rows is for programs: the job's report has all rows.
     constexpr std::size_t most_rows = 1000;
     programs.keep(most_rows);
     outliers.keep(most_rows);

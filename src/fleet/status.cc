@@ -30,7 +30,7 @@ Result<JobStatus> read_status(const JobFolder& job) {
             return;
         }
         out.planned_left += shard.seconds;
-        // It was done, and what it wrote is no longer there or not what it was.
+        // It was done, and its output is missing or was changed since.
         const bool damaged = receipt.error().code == Errc::bad_format;
         const bool failed = damaged || read_last_words(job, shard.number).has_value();
         auto progress = read_progress(job, shard.number);
@@ -49,7 +49,7 @@ Result<std::vector<std::uint32_t>> shards_to_run(const JobFolder& job, bool retr
     WM_ASSIGN_OR_RETURN(const Manifest manifest, read_manifest(job));
     std::vector<std::uint32_t> out;
     WM_RETURN_IF_ERROR(read_shards(job, manifest, [&](Shard&& shard) {
-        // Answers that were damaged on the disk are made anew.
+        // Answers that were damaged on the disk are computed again.
         const auto receipt = finished_shard(job, shard, true);
         if (!receipt || (retry && is_worth_running_again(shard, *receipt))) out.push_back(shard.number);
     }));

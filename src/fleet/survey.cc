@@ -34,7 +34,7 @@ namespace perf = capture::perf;
 
 namespace {
 
-/// Files of a capture, relative to its folder; of a file, an empty name.
+/// The files of a capture, relative to its folder; for a single file, an empty name.
 Result<std::vector<std::string>> files_of(const std::string& capture) {
     std::error_code error;
     if (!fs::is_directory(capture, error)) return std::vector<std::string>{""};
@@ -85,7 +85,7 @@ Status sample_file(const fs::path& path, FileState& into, Hasher& hasher) {
 }
 
 void add_ran(std::vector<RanFile>& ran, const std::string& file, const std::vector<std::uint8_t>& build_id) {
-    // No file: anonymous memory, the stack, the vDSO.
+    // Not a file: anonymous memory, the stack, the vDSO.
     if (file.empty() || file.front() == '[' || file.starts_with("//") || file.starts_with("/memfd:") ||
         file.starts_with("/dev/zero") || file.starts_with("/SYSV"))
         return;
@@ -109,7 +109,7 @@ std::string unit_of_type(std::string_view type) {
     return protocol == nullptr ? std::string() : std::string(protocol->unit_of(type));
 }
 
-/// From the first record with a time to the last.
+/// Time from the first record with a time to the last.
 std::uint64_t recorded_ns(const perf::PerfData& data) {
     std::uint64_t first = ~std::uint64_t{0}, last = 0;
     const auto take = [&](std::uint64_t time) {

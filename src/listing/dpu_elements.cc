@@ -46,7 +46,7 @@ std::string what(const analysis::DpuCode& code, const dpu::Element& e) {
     }
     return {};
 }
-/// The columns; `r` is null where an element has no reading. JSON has more of readings.
+/// The columns; `r` is null if an element has no reading. JSON has more members of a reading.
 template <class Row>
 void write_row(Row out, const dpu::Element& e, const dpu::Reading* r, const Names& names) {
     using Kind = dpu::ElementKind;

@@ -67,7 +67,7 @@ private:
     Handler& handler_;
 };
 
-/// Where a piece of the trace lies in the file.
+/// Offset of a piece of the trace in the file.
 struct FilePlace {
     std::uint64_t trace, file, bytes;
 };
@@ -96,7 +96,7 @@ public:
 private:
     [[nodiscard]] std::uint64_t file_offset(Offset at) {
         while (place_ + 1 < places.size() && at.value >= places[place_].trace + places[place_].bytes) ++place_;
-        // An entry may begin before what was fed last, and a gap at its end.
+        // An entry may begin before the bytes that were fed last, and so may a gap at its end.
         std::size_t p = place_;
         while (p > 0 && at.value < places[p].trace) --p;
         return places.empty() ? at.value : places[p].file + (at.value - places[p].trace);
@@ -119,7 +119,7 @@ private:
     std::size_t place_ = 0;
 };
 
-/// The fields of a Nexus message as the inside of a JSON object.
+/// Writes the fields of a Nexus message as members of a JSON object.
 class MessageFields {
 public:
     void fixed(std::string_view name, const auto& value, unsigned) { add(name, static_cast<std::uint64_t>(value)); }
@@ -135,12 +135,12 @@ private:
         ordered_json& field = json[std::string(name)];
         if (field.is_null())
             field = value;
-        else  // CDATA, as often as CDF says
+        else  // CDATA occurs as often as CDF says
             field = ordered_json::array({field, value});
     }
 };
 
-/// What a message means, for readers.
+/// The meaning of a message, as text.
 std::string meaning_text(const dpu::nexus::Meaning& t) {
     using Kind = dpu::nexus::Meaning::Kind;
     const auto process = dpu::nexus::Process::of(t.value);

@@ -16,16 +16,16 @@ namespace waymark::listing {
 
 namespace {
 
-/// An event in the three ways it is shown.
+/// An event in its three forms of output.
 struct EventText {
     std::string_view element;  ///< the name of section `element` in the tables
     std::optional<Address> start{};
     std::string detail;    ///< for programs
     std::string sentence;  ///< for people
     std::optional<std::uint32_t> cycles{};
-    std::optional<Address> end{};  ///< of code whose way is not traced
+    std::optional<Address> end{};  ///< end of code that was executed without trace of its path
     std::uint64_t instructions = 0;
-    const flow::Context* context = nullptr;  ///< what it changed to
+    const flow::Context* context = nullptr;  ///< context after the change
     std::optional<std::uint8_t> el{};        ///< without a context
     std::optional<Address> target{};         ///< of an exception
 };
@@ -43,7 +43,7 @@ std::optional<std::uint32_t> known_cycles(std::uint32_t cycles) {
     return cycles == flow::no_cycles ? std::nullopt : std::optional(cycles);
 }
 
-/// Whether flow is unknown after it.
+/// Describes a mark; `lost`: whether flow is unknown after it.
 EventText describe_mark(const flow::Mark& mark) {
     using Kind = flow::Mark::Kind;
     const auto transaction = [](const char* detail, const char* sentence) {
@@ -126,7 +126,8 @@ EventText describe(const flow::What& what, const pipeline::StreamInfo& stream) {
                     fmt::format("timestamp {:#x}{}", e.value, e.frequency_changed ? ", clock frequency changed" : ""),
                     known_cycles(e.cycles)};
             } else if constexpr (std::is_same_v<T, flow::Exception>) {
-                // Trace without numbers has types of its own for what a vector table does not tell.
+                // Trace without exception numbers has types of its own for exceptions that a vector table does not
+                // contain.
                 constexpr std::uint32_t last_number = 495;
                 const bool numbered = e.type->number <= last_number;
                 std::string sentence = fmt::format(
@@ -185,13 +186,13 @@ EventText describe(const flow::What& what, const pipeline::StreamInfo& stream) {
         what);
 }
 
-/// Of the last instruction: E, N, or nothing where the trace does not show it.
+/// Outcome of the last instruction: E, N, or an empty text if the trace does not show it.
 std::string_view atom(const flow::Block& block, const flow::Range& range) {
     if (block.end == flow::End::not_a_waypoint && (block.flags & flow::Block::own_outcome) == 0) return "";
     return range.taken() ? "E" : "N";
 }
 
-/// What the last instruction of a block was, for people.
+/// Kind of a block's last instruction, for readers.
 std::string_view kind(const flow::Block& b) {
     using flow::Block;
     if (b.end == flow::End::not_a_waypoint) return (b.flags & Block::own_outcome) != 0 ? "" : "(cut short)";
@@ -206,22 +207,22 @@ std::string_view kind(const flow::Block& b) {
     return (b.flags & Block::conditional) != 0 ? "conditional branch" : "branch";
 }
 
-/// An element of flow, as programs get it.
+/// An element of flow, in the form for programs.
 struct FlowLine {
     std::string_view source, buffer, element;
     std::uint64_t offset{};
     std::optional<Address> start{}, end{};
     std::uint64_t instructions{};
-    const flow::Block* block = nullptr;  ///< of a range; null: an event
+    const flow::Block* block = nullptr;  ///< block of a range; null for an event
     std::string_view atom{};             ///< of a range
     std::optional<std::uint32_t> cycles{};
     std::string_view detail{}, context{}, symbol{}, sentence{};
     const flow::Context* changed_to = nullptr;  ///< of a context
-    std::optional<std::uint8_t> el{};           ///< of a context, a handler, and of what a program sent
+    std::optional<std::uint8_t> el{};           ///< for contexts, handlers and data that a program sent
     std::optional<Address> target{};            ///< of an exception
 };
 
-/// The state of the core, where a line is about it.
+/// Writes the state of the core, if the line concerns it.
 void write_state(auto& w, const FlowLine& l) {
     static constexpr flow::Context none{};
     const flow::Context& c = l.changed_to != nullptr ? *l.changed_to : none;
@@ -232,7 +233,7 @@ void write_state(auto& w, const FlowLine& l) {
     w.address("target", l.target.has_value(), l.target.value_or(Address{}).value);
 }
 
-/// The columns of a listing of flow. JSON has some of them in another place, and sentences.
+/// The columns of a listing of flow. JSON has some of them in another order, and sentences as well.
 template <class Row>
 WM_INLINE void write_row(Row out, const FlowLine& l) {
     constexpr bool json = Row::json;
@@ -274,7 +275,7 @@ WM_INLINE void write_row(Row out, const FlowLine& l) {
     out.end();
 }
 
-/// Cells of a block and outcome, all but what differs from one execution to the next.
+/// The cells that are equal for every execution of a block with one outcome.
 class SameCells {
 public:
     [[nodiscard]] WM_INLINE char* put(std::size_t part, char* at) const {
@@ -290,7 +291,7 @@ public:
     [[nodiscard]] WM_INLINE bool whole() const { return !parts_[0].empty() && !parts_[1].empty(); }
 
 private:
-    std::array<std::string, 2> parts_;  // empty: not yet made
+    std::array<std::string, 2> parts_;  // by outcome; empty: not yet written
 };
 
 class Listing : public flow::Sink {
@@ -317,11 +318,11 @@ protected:
     virtual void show(const flow::Block& block, const flow::Range& range, std::uint64_t offset) = 0;
     virtual void show(const EventText& event, std::uint64_t offset) = 0;
 
-    /// Of an address in code of the same file as this block.
+    /// The symbol of an address in code of the same file as this block.
     [[nodiscard]] std::string symbol(std::uint64_t address, const flow::Block& of) const {
         return stream_.source.names->symbols.text({address - shift(of)});
     }
-    /// How far the block is from where its file has its names and its code.
+    /// Distance from the block's address to the address of its names and code in the file.
     [[nodiscard]] std::uint64_t shift(const flow::Block& block) const {
         return stream_.source.code ? stream_.source.code->placed(block.section).shift : 0;
     }
@@ -358,7 +359,7 @@ protected:
     TextSink& out_;
     const pipeline::StreamInfo stream_;
     const std::string source_;
-    std::optional<flow::Context> now_;  // absent: not yet known
+    std::optional<flow::Context> now_;  // nullopt: not yet known
 };
 
 class TextListing final : public Listing {
@@ -403,7 +404,7 @@ private:
 
     image::Disassembler disassembler_;
     const bool disassemble_;
-    const pipeline::Source*& last_source_;  // whose heading was printed last
+    const pipeline::Source*& last_source_;  // source of the last heading
 };
 
 class TsvListing final : public Listing {
@@ -436,7 +437,7 @@ public:
 
 private:
     using Rows = std::vector<SameCells>;  // by edge
-    /// What forks hand on to one another.
+    /// State that forks pass on to one another.
     class Shared {
     public:
         Rows borrow() {

@@ -1,4 +1,4 @@
-/// Private: lines for reading, and fields of packets as JSON.
+/// Private to this layer: lines for reading, and fields of packets as JSON.
 #pragma once
 
 #include <fmt/format.h>
@@ -17,13 +17,13 @@ namespace waymark::listing {
 /// `0x00008010`
 [[nodiscard]] inline std::string hex(Address address) { return fmt::format("{:#010x}", address.value); }
 
-/// Without blanks at its end.
+/// Removes blanks at the end.
 [[nodiscard]] inline std::string trimmed(std::string line) {
     line.erase(line.find_last_not_of(' ') + 1);
     return line;
 }
 
-/// A line for reading: whatever names from files are in it, it is one line.
+/// Formats a line for reading: line breaks in names from files are replaced, so that it stays one line.
 template <class... Args>
 void put_line(TextSink& out, fmt::format_string<Args...> format, Args&&... args) {
     std::string line = fmt::format(format, std::forward<Args>(args)...);
@@ -32,14 +32,14 @@ void put_line(TextSink& out, fmt::format_string<Args...> format, Args&&... args)
     out.write(line);
 }
 
-/// What is above the lines of a source in a buffer.
+/// The heading above the lines of a source in a buffer.
 [[nodiscard]] inline std::string source_title(const pipeline::StreamInfo& stream) {
     const pipeline::Source& source = stream.source;
     return fmt::format("source {} ({}{}{}), buffer {}", source.label(), source.type,
                        source.core_type.empty() ? "" : ", ", source.core_type, stream.buffer.name);
 }
 
-/// The names of the columns. `write(row)` writes a row.
+/// The names of the columns, collected from `write(row)`, which writes a row.
 template <class Write>
 void put_header(TextSink& out, Write&& write) {
     RowText text;
@@ -60,7 +60,7 @@ private:
     JsonRow<NoSame> row_{out_, same_};
 };
 
-/// `config`: what the description of the packet asks for, which may be nothing.
+/// `config`: the configuration that the packet's description needs, if any.
 template <class P, class... Config>
 [[nodiscard]] std::string json_fields(const P& packet, const Config&... config) {
     JsonFields out;

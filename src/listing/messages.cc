@@ -87,7 +87,7 @@ bool MessageChoice::has(const Message& m) const {
     const auto among = [](const auto& wanted, const std::optional<std::uint32_t>& is) {
         return wanted.empty() || (is && wanted.contains(*is));
     };
-    // What is lost concerns all.
+    // Losses concern all channels.
     if (m.kind == MessageKind::damage || m.kind == MessageKind::overflow) return true;
     return (m.kind != MessageKind::text || among(ports, m.port)) && among(masters, m.master) &&
            among(channels, m.channel);
@@ -100,7 +100,7 @@ public:
         if (format == LineFormat::tsv)
             put_header(out, [&](HeaderRow row) { write_message(row, {}, {}, {}, {}, 0, how.has_value()); });
     }
-    /// Counts it; true: it is listed.
+    /// Counts the message; returns whether it is listed.
     bool met(const Message& m) {
         ++listed.of[static_cast<std::size_t>(m.kind)];
         if (m.kind != MessageKind::damage) {
@@ -150,7 +150,7 @@ private:
     const pipeline::Source* last_ = nullptr;
 };
 
-/// Lists the messages of one source as they come.
+/// Lists the messages of one source as they arrive.
 class MessageListing::Source final : public pipeline::Consumer, private protocol::MessageListener {
 public:
     Source(Lines& lines, const pipeline::StreamInfo& stream, const protocol::MessageSource& source)
@@ -179,7 +179,7 @@ public:
         if (records_) out[0] = std::min(out[0], records_->first_open().value_or(out[0]));
         return out;
     }
-    /// Places of all messages that are still open are asked for later.
+    /// The place of a message is requested later, as long as the message is incomplete.
     [[nodiscard]] std::optional<Offset> held_from() const override { return pending()[0]; }
     [[nodiscard]] bool amid_packet() override { return reader_->amid_packet(); }
     [[nodiscard]] const flow::Troubles& troubles() const { return troubles_; }

@@ -1,4 +1,4 @@
-/// Private: lines of packets, the same for every kind of unit.
+/// Private to this layer: lines of packets, in the same form for every kind of unit.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,13 @@
 
 namespace waymark::listing {
 
-/// How the packets of one kind of unit are shown.
+/// How the packets of one kind of unit are listed.
 struct PacketColumns {
     std::string_view packet, wire;  ///< names of columns
-    std::string_view gap;           ///< what tsv has for the name of one
+    std::string_view gap;           ///< the name of a gap in tsv
     bool sources = false, buffers = false, ids = false;
-    bool doubts = false;     ///< and the name of the stream, at the end
-    bool gap_bytes = false;  ///< text says how long a gap is
+    bool doubts = false;     ///< has columns for doubts, and for the name of the stream at the end
+    bool gap_bytes = false;  ///< text states the length of a gap
     unsigned wire_width = 32;
 };
 
@@ -26,8 +26,8 @@ struct PacketColumns {
 struct PacketLine {
     std::uint64_t offset{}, bytes{};    ///< in the file
     std::string_view id{}, name{};      ///< of its type
-    std::string_view fields{}, json{};  ///< for reading, and as a JSON object
-    std::string_view meaning{};         ///< of a gap: its reason
+    std::string_view fields{}, json{};  ///< as text and as a JSON object
+    std::string_view meaning{};         ///< for a gap: its reason
     std::string_view wire{};            ///< its bytes
     bool doubtful = false, gap = false;
 };
@@ -68,7 +68,7 @@ void write_row(Row out, const PacketColumns& columns, const PacketLine& p, std::
     out.end();
 }
 
-/// Writes packets of the types that were asked for, and counts all.
+/// Writes packets of the requested types, and counts all.
 class PacketLines {
 public:
     PacketLines(TextSink& out, LineFormat format, const PacketColumns& columns, const PacketTypes& types)
@@ -78,7 +78,7 @@ public:
 
     [[nodiscard]] TextSink& out() { return out_; }
     [[nodiscard]] LineFormat format() const { return format_; }
-    /// Counts it; false: it is of no type that was asked for.
+    /// Counts the packet; returns false if its type was not requested.
     [[nodiscard]] bool is_wanted(std::string_view name) {
         ++listed.packets;
         if (types_.empty()) return true;
@@ -86,7 +86,7 @@ public:
         listed.found.emplace(name);
         return true;
     }
-    /// What is above lines for reading: the name of where they are from, and the heads of columns.
+    /// Writes the headings above lines for reading: the name of the source, and the heads of columns.
     void put_heads(const std::string& title, std::string_view wire, std::string_view packet) {
         if (format_ != LineFormat::text) return;
         if (columns_.sources && headed_) out_.write("\n");
@@ -107,7 +107,7 @@ public:
     }
 
     [[nodiscard]] bool has_gaps() const { return types_.empty(); }
-    /// Counts it; `offset`: in the file.
+    /// Counts the gap; `offset`: in the file.
     void met(const Gap& gap, std::uint64_t offset) { add(listed.gaps, gap, offset); }
     static void add(std::array<flow::Trouble, gap_reasons>& to, const Gap& gap, std::uint64_t offset) {
         if (gap.bytes() == 0) return;
@@ -115,15 +115,15 @@ public:
         if (trouble.times++ == 0) trouble.offset = offset;
         trouble.bytes += gap.bytes();
     }
-    /// Unless types were asked for.
+    /// Writes a gap, unless only certain types were requested.
     void put_gap(const Gap& gap, std::uint64_t offset, const std::string& wire) {
         if (has_gaps())
             put({.offset = offset, .bytes = gap.bytes(), .meaning = name(gap.reason), .wire = wire, .gap = true});
     }
 
     PacketsListed listed;
-    std::string source{}, buffer{};  ///< what packets are from; `buffer`: the stream, where columns have doubts
-    const pipeline::Source* last_source = nullptr;  ///< whose heading was printed last
+    std::string source{}, buffer{};  ///< name of the packets' source; `buffer`: the stream, if columns have doubts
+    const pipeline::Source* last_source = nullptr;  ///< source of the last heading
 
 private:
     void put_text(const PacketLine& p) {
@@ -145,7 +145,7 @@ private:
     bool headed_ = false;
 };
 
-/// `a0 08 00`: the first `most` bytes of some; `…`: there are more.
+/// The first `most` bytes as text, `a0 08 00`; `…` follows if there are more.
 [[nodiscard]] inline std::string bytes_text(Bytes bytes, std::uint64_t all, std::size_t most = 16) {
     std::string out;
     for (std::size_t i = 0; i < std::min(bytes.size(), most); ++i) {
@@ -160,13 +160,13 @@ private:
 /// The most recently fed bytes of a stream, to show the bytes of packets.
 class RecentBytes {
 public:
-    /// What comes next is at `first`.
+    /// The next bytes begin at `first`.
     void restart(std::uint64_t first) {
         bytes_.clear();
         first_ = first;
     }
     void add(Bytes bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
-    /// Forgets what no packet that goes on from `pending` can need: a long gap's bytes are not shown.
+    /// Forgets bytes that no packet beginning at or after `pending` can need: bytes of a long gap are not shown.
     void forget(Offset pending) {
         constexpr std::size_t most_kept = 64;
         const std::uint64_t keep =

@@ -9,7 +9,7 @@ namespace waymark::listing {
 
 namespace {
 
-/// Writes the packets of one source as they come.
+/// Writes the packets of one source as they arrive.
 class SourcePackets final : public pipeline::Consumer, private protocol::PacketListener {
 public:
     SourcePackets(PacketLines& lines, const pipeline::StreamInfo& stream)
@@ -59,7 +59,7 @@ private:
         PacketLines::add(troubles_.gaps, gap, offset);
         if (!lines_.has_gaps()) return;
         show_break();
-        // Where a unit was stopped nothing is missing.
+        // If the unit was stopped, nothing is missing.
         if (gap.bytes() != 0)
             show(gap);
         else if (gap.reason != GapReason::stopped)
@@ -73,7 +73,7 @@ private:
     void show_break() {
         if (break_) show(*std::exchange(break_, std::nullopt));
     }
-    /// What comes next is of this source.
+    /// The packets that follow come from this source.
     void show_head() {
         if (lines_.last_source == &stream_.source && lines_.buffer == stream_.buffer.name) return;
         lines_.source = stream_.source.id_text();
@@ -87,7 +87,7 @@ private:
     std::unique_ptr<protocol::Reader> reader_;
     RecentBytes recent_;
     flow::Troubles troubles_;
-    std::optional<Gap> break_;  // a gap without bytes that was met last, not yet shown
+    std::optional<Gap> break_;  // the last gap without bytes, not yet shown
 };
 
 constexpr PacketColumns columns_of_sources{

@@ -1,8 +1,8 @@
 /// Rows of a listing. A function describes the cells of a row once, each by a call with its name, whether its value is
-/// known, and the value; a writer turns the calls into a row of tab-separated values, a JSON object, or the names of
-/// the columns. They are fast, which millions of lines need and formatting in general does not give.
-/// bench/text_row_rates.cc: a row of `spe records --format tsv` takes 38 ns, with one call of fmt for the row 778 ns
-/// (g++ 12, -O3); the whole command takes 140 ns for each record (docs/performance.md).
+/// known, and the value. A writer turns the calls into a row of tab-separated values, a JSON object, or the names of
+/// the columns. The writers are fast enough for millions of lines, which general formatting is not.
+/// bench/text_row_rates.cc: a row of `spe records --format tsv` takes 38 ns, and 778 ns with one call of fmt for the
+/// row (g++ 12, -O3); the whole command takes 140 ns for each record (docs/performance.md).
 #pragma once
 
 #include <algorithm>
@@ -29,14 +29,14 @@ class RowText {
 public:
     [[nodiscard]] std::string_view view() const { return {text_.data(), size_}; }
     void clear() { size_ = 0; }
-    /// Where the next `bytes` may be put; taken() says how far they were.
+    /// Room for the next `bytes`; taken() tells how many were used.
     [[nodiscard]] char* room(std::size_t bytes) {
         if (text_.size() - size_ < bytes) text_.resize(std::max(text_.size() * 2, size_ + bytes));
         return text_.data() + size_;
     }
     void taken(const char* end) { size_ = static_cast<std::size_t>(end - text_.data()); }
     void put(std::string_view s) { taken(std::copy(s.begin(), s.end(), room(s.size()))); }
-    /// Bytes up to `at`, a place in the latest room(), and the text from there on.
+    /// Number of bytes up to `at`, a place in the latest room().
     [[nodiscard]] std::size_t size_to(const char* at) const { return static_cast<std::size_t>(at - text_.data()); }
     [[nodiscard]] std::string_view view_from(std::size_t first, const char* at) const {
         return {text_.data() + first, size_to(at) - first};
@@ -48,8 +48,7 @@ private:
     std::size_t size_ = 0;
 };
 
-/// What put_decimal() and put_hexadecimal() may write to, even if they use less: copies of fixed length are
-/// quick.
+/// Room that put_decimal() and put_hexadecimal() may write to, even if they use less: copies of fixed length are fast.
 inline constexpr std::size_t number_room = 24;
 
 /// 00, 01, … 99.
@@ -62,7 +61,7 @@ inline constexpr auto decimal_pairs = [] {
     return out;
 }();
 
-/// Gives the end of what was written; there is room for `number_room` characters.
+/// Writes a number; returns the end of the text. There must be room for `number_room` characters.
 [[nodiscard]] inline char* put_decimal(char* at, std::uint64_t value) {
     if (value < 10) {
         *at = static_cast<char>('0' + value);
@@ -84,7 +83,7 @@ inline constexpr auto decimal_pairs = [] {
 }
 /// The same, with 0x.
 [[nodiscard]] WM_INLINE char* put_hexadecimal(char* at, std::uint64_t value) {
-    // Eight digits at a time: a byte for each, then those above 9 moved on to the letters.
+    // Converts eight digits at a time: a byte for each, then digits above 9 are moved on to the letters.
     const auto eight = [](std::uint64_t half) __attribute__((always_inline)) {
         half = (half & 0xffff) | (half & 0xffff0000) << 16;
         half = (half & 0x000000ff'000000ff) | (half & 0x0000ff00'0000ff00) << 8;
@@ -103,7 +102,7 @@ inline constexpr auto decimal_pairs = [] {
     return at + 2 + digits;
 }
 
-/// With eight digits at least: `0x00008010`.
+/// Writes at least eight digits: `0x00008010`.
 [[nodiscard]] inline char* put_address(char* at, std::uint64_t value) {
     if (value >> 32 != 0) return put_hexadecimal(at, value);
     static_cast<void>(put_hexadecimal(at, value | std::uint64_t{1} << 32));
@@ -111,16 +110,17 @@ inline constexpr auto decimal_pairs = [] {
     return at + 10;
 }
 
-/// What the text depends on that rows have in common.
+/// The values that determine a text which rows have in common.
 using SameKey = std::array<std::uint64_t, 9>;
 
-/// Text that many rows have in common: written once, then copied.
+/// Texts that many rows have in common: formatted once, then copied.
 class SameTexts {
 public:
     static constexpr std::size_t parts = 4, text_bytes = 1200, copy_bytes = 32;
     class Text {
     public:
-        /// Writes a part if it is remembered, and gives its end; otherwise null. There is room for `copy_bytes` more.
+        /// Copies a part if it is remembered, and returns its end; otherwise null. There must be room for `copy_bytes`
+        /// more.
         [[nodiscard]] WM_INLINE char* put(std::size_t part, char* at) const {
             const std::size_t first = begin(part), end = ends_[part];
             if (end == 0) [[unlikely]]
@@ -129,7 +129,8 @@ public:
                 std::memcpy(at + (from - first), &text_[from], copy_bytes);
             return at + (end - first);
         }
-        /// Parts are remembered in order. If one does not fit, neither are those after it, which begin where it ends.
+        /// Parts are remembered in order. If one does not fit, those after it, which begin at its end, do not fit
+        /// either.
         void remember(std::size_t part, std::string_view written) {
             const std::size_t first = begin(part);
             if ((part != 0 && ends_[part - 1] == 0) || first + written.size() > text_bytes) return;
@@ -152,7 +153,7 @@ public:
         std::array<char, text_bytes + copy_bytes> text_;  // copies of fixed length may read beyond the end
     };
 
-    /// The remembered cells of rows with this key; nothing if no such row was seen lately.
+    /// The remembered cells of rows with this key; empty if no such row was seen lately.
     [[nodiscard]] WM_INLINE Text& find(const SameKey& key) {
         constexpr std::uint64_t odd = 0x9e37'79b9'7f4a'7c15U;
         const std::uint64_t mixed = (key[0] >> 2 ^ key[1] << 3 ^ key[2] << 1 ^ key[3]) * odd ^ key[6] * odd;
@@ -173,13 +174,13 @@ private:
     std::vector<Text> texts_ = std::vector<Text>(texts);
 };
 
-/// In rows whose cells are written anew each time.
+/// For rows whose cells are formatted anew each time.
 struct NoSame {
     [[nodiscard]] char* put(std::size_t, char*) const { return nullptr; }
     void remember(std::size_t, std::string_view) {}
 };
 
-/// A number that mostly grows by little: all but its last four digits are kept as text.
+/// A number that mostly grows in small steps: all but its last four digits are kept as text.
 class RisingNumber {
 public:
     [[nodiscard]] WM_INLINE char* put(char* at, std::uint64_t value) {
@@ -201,15 +202,15 @@ private:
     std::size_t bytes_ = 0;
     std::array<char, number_room> text_{};
 };
-/// The rising numbers of a row, in their order.
+/// The rising numbers of a row, in order.
 using TsvNumbers = std::array<RisingNumber, 2>;
 
-/// Cells of a row as tab-separated values. What same() writes is the same in all rows with one `Same`.
+/// Writes the cells of a row as tab-separated values. What same() writes is equal in all rows with one `Same`.
 template <class Same>
 class TsvRow {
 public:
     static constexpr bool json = false;
-    /// `rising`: null where no cell of the row is called so.
+    /// `rising`: null if no cell of the row uses one.
     WM_INLINE TsvRow(RowText& out, TsvNumbers* rising, Same& same)
         : out_(out), rising_(rising == nullptr ? nullptr : rising->data()), same_(same), at_(out.room(row_bytes)) {}
     WM_INLINE void end() {
@@ -229,25 +230,25 @@ public:
         if (known) at_ = put_hexadecimal(at_, value);
         *at_++ = '\t';
     }
-    /// With at least eight digits.
+    /// Written with at least eight digits.
     WM_INLINE void address(std::string_view, bool known, std::uint64_t value) {
         if (known) at_ = put_address(at_, value);
         *at_++ = '\t';
     }
-    /// Of a packet or record: hexadecimal here, a number in JSON.
+    /// Offset of a packet or record: hexadecimal here, a number in JSON.
     WM_INLINE void offset(std::string_view name, std::uint64_t value) { hex(name, true, value); }
     void flag(std::string_view, bool known, bool value) {
         if (known) *at_++ = value ? '1' : '0';
         *at_++ = '\t';
     }
-    /// A word of ours: short, and without tabs.
+    /// A word from a fixed list: short, and without tabs.
     void word(std::string_view, bool known, std::string_view value) {
         if (known) at_ = std::copy(value.begin(), value.end(), at_);
         *at_++ = '\t';
     }
-    /// A word that may be empty: null in JSON.
+    /// A word that may be empty: then null in JSON.
     void nullable(std::string_view name, bool known, std::string_view value) { word(name, known, value); }
-    /// Text that JSON has even where it is empty.
+    /// Text that JSON contains even if it is empty.
     void always(std::string_view name, std::string_view value) { text(name, true, value); }
     /// Any text.
     void text(std::string_view, bool known, std::string_view value) {
@@ -276,7 +277,7 @@ public:
     }
 
 private:
-    /// With a writer of its own: the caller's place to write stays in a register, as none knows its address.
+    /// Uses a writer of its own: the write position stays in a register, because its address is not taken.
     template <class Write>
     [[gnu::noinline, gnu::cold]] static char* write_new(TsvRow w, std::size_t part, Write& write) {
         const std::size_t before = w.out_.size_to(w.at_);
@@ -292,7 +293,7 @@ private:
     char* at_;
 };
 
-/// As an object of JSON, without what is not known; text that is empty is not known.
+/// Writes a JSON object, without unknown values; an empty text counts as unknown.
 template <class Same>
 class JsonRow {
 public:
@@ -334,7 +335,7 @@ public:
         key(name);
         out_.put(json_string(value));
     }
-    /// An object, in JSON as it is.
+    /// An object, which JSON contains unchanged.
     void object(std::string_view name, std::string_view value) {
         key(name);
         out_.put(value);

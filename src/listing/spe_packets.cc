@@ -15,21 +15,21 @@ class SpePackets {
 public:
     explicit SpePackets(PacketLines& lines) : lines_(lines) {}
 
-    /// The next bytes are of this unit.
+    /// The bytes that follow come from this unit.
     void begin(std::string source, std::uint32_t midr) {
         lines_.source = std::move(source);
         midr_ = midr;
         headed_ = false;
     }
-    /// These bytes of the stream lie there in the file.
+    /// Maps bytes of the stream to their offset in the file.
     void piece(std::uint64_t stream, std::uint64_t file, Bytes bytes) {
         recent_.forget({});
         recent_.add(bytes);
-        // Pieces that follow each other in the file are one.
+        // Pieces that are adjacent in the file are merged.
         if (places_.empty() || file - places_.back().file != stream - places_.back().stream)
             places_.push_back({stream, file});
     }
-    /// A stretch that does not go on where the one before ended.
+    /// Begins a stretch that does not continue the previous one.
     void restart() {
         recent_.restart(0);
         places_.clear();
@@ -62,7 +62,7 @@ private:
     void begin_lines() {
         if (!std::exchange(headed_, true)) lines_.put_heads("source " + lines_.source, "bytes", "packet");
     }
-    /// Its offset in the file.
+    /// Offset in the file for an offset in the stream.
     [[nodiscard]] std::uint64_t place(Offset at) const {
         for (std::size_t i = places_.size(); i-- > 0;)
             if (places_[i].stream <= at.value) return places_[i].file + (at.value - places_[i].stream);

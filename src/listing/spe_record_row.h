@@ -1,4 +1,4 @@
-/// A record of the Statistical Profiling Extension as a row: what its cells show, and where it is from.
+/// A record of the Statistical Profiling Extension as a row: its cells, and its origin.
 #pragma once
 
 #include <algorithm>
@@ -22,18 +22,18 @@ using SpeColumn = spe::RecordColumn;
 using spe::OperationClass;
 using OperationKind = spe::Operation::Kind;
 
-/// Where the records of a stream come from, and what is known of its CPU.
+/// The origin of a stream's records, and what is known of its CPU.
 struct StreamContext {
     const perf::Stream* stream = nullptr;
     bool first = false;  ///< of the capture
     std::uint32_t cpu = perf::nobody, tid = perf::nobody, midr{};
-    spe::Totals totals{};  ///< when it has been decoded
+    spe::Totals totals{};  ///< totals when it has been decoded
     struct Part {
         std::uint64_t stream{}, file{}, bytes{};  // offsets of its first byte
     };
     std::vector<Part> parts{};
 
-    /// `near`: the part of another offset, or null; becomes that of this one.
+    /// `near`: the part of another offset, or null; set to the part of this one.
     [[nodiscard]] std::uint64_t file_offset(Offset at, const Part*& near) const {
         if (near == nullptr || at.value - near->stream >= near->bytes) {
             const auto next = std::upper_bound(parts.begin(), parts.end(), at.value,
@@ -45,7 +45,7 @@ struct StreamContext {
     }
 };
 
-/// A record, its place in its columns, and what the capture says about it.
+/// A record, its index in its columns, and what the capture says about it.
 struct RecordRow {
     const spe::RecordColumns& c;
     std::size_t i;
@@ -96,7 +96,7 @@ inline std::string defects_text(unsigned defects) {
 }
 inline std::string plain_hex(std::uint64_t value) { return fmt::format("{:#x}", value); }
 
-/// What all cells of a row that are written with same() depend on, beside the stream.
+/// Values that all cells written with same() depend on, besides the stream.
 inline SameKey same_key(const RecordRow& r) {
     const auto pair = [](std::uint64_t high, std::uint32_t low) { return high << 32 | low; };
     const spe::RecordColumns& c = r.c;
@@ -113,8 +113,8 @@ inline SameKey same_key(const RecordRow& r) {
             reinterpret_cast<std::uintptr_t>(r.who.name.data())};
 }
 
-/// The columns Arm's spe_parser gives (docs/spec/spe.md, 6.2), all in one table, then those it lacks. Cells inside
-/// same() are the same for rows with the same same_key().
+/// Writes the columns of Arm's spe_parser (docs/spec/spe.md, 6.2), all in one table, then further columns. Cells inside
+/// same() are equal for rows with the same same_key().
 template <class Writer>
 WM_INLINE void write_row(Writer out, const RecordRow& r, const StreamContext& s) {
     const spe::RecordColumns& c = r.c;

@@ -24,7 +24,7 @@ struct Piece {
     spe::RecordBatch batch;
 };
 
-/// Makes text of pieces. One for each thread.
+/// Formats pieces as text. One for each thread.
 class Printer {
 public:
     Printer(const analysis::SampleCapture& capture, const RecordListingOptions& options)
@@ -33,7 +33,7 @@ public:
         if (conversion && conversion->valid()) conversion_ = &*conversion;
     }
 
-    /// Names of the columns.
+    /// Writes the names of the columns.
     void header(RowText& out) {
         static constexpr spe::RecordColumns none{};
         write_row(HeaderRow(out), {none, 0}, {});
@@ -77,7 +77,7 @@ public:
         }
     }
 
-    /// How many records were asked for so far.
+    /// Number of requested records so far.
     [[nodiscard]] std::uint64_t shown() const { return shown_; }
 
 private:
@@ -166,8 +166,8 @@ public:
         for (const perf::Stream& s : capture.streams) all_ += s.bytes();
     }
 
-    /// Decodes a little further and gives `take` what became ready, if anything; false: that was all, or the file
-    /// cannot be read.
+    /// Decodes a further part and passes what is ready to `take`; false if there is nothing left, or the file cannot be
+    /// read.
     [[nodiscard]] bool more(const Take& take) {
         take_ = &take;
         if (error_ || at_ == streams_.size()) return false;
@@ -182,7 +182,7 @@ public:
         if (stretch_ == stream.stretches.size()) {
             decoder_->finish();
             streams_[at_].totals = decoder_->totals();
-            if (first_) {  // nothing came: it has a heading all the same
+            if (first_) {  // without any record, the heading is still printed
                 consume({empty_, {}});
             }
             decoder_.reset();
@@ -194,7 +194,7 @@ public:
         const auto got = capture_.read(part, read_, buffer_);
         if (!got) {
             error_ = got.error();
-            // What came before is good.
+            // Records up to here are valid.
             decoder_->finish();
             streams_[at_].totals = decoder_->totals();
             return true;
@@ -231,7 +231,7 @@ private:
     std::optional<Error> error_;
 };
 
-/// A piece that outlives the decoder's next step.
+/// A copy of a piece that outlives the decoder's next step.
 struct KeptPiece {
     explicit KeptPiece(const Piece& p)
         : stream(p.stream), first(p.first), records(p.batch.records), gaps(p.batch.gaps.begin(), p.batch.gaps.end()) {}
@@ -243,7 +243,7 @@ struct KeptPiece {
     std::vector<spe::RecordGap> gaps;
 };
 
-/// Prints everything, in order, and gives the number of records that were asked for.
+/// Prints everything in order, and returns the number of requested records.
 std::uint64_t print_all(Source& source, const analysis::SampleCapture& capture, const RecordListingOptions& options,
                         TextSink& out) {
     Printer first(capture, options);
@@ -268,7 +268,7 @@ std::uint64_t print_all(Source& source, const analysis::SampleCapture& capture, 
     tbb::task_arena arena(static_cast<int>(jobs));
     tbb::enumerable_thread_specific<std::unique_ptr<Printer>> printers(
         [&] { return std::make_unique<Printer>(capture, options); });
-    tbb::concurrent_queue<std::shared_ptr<RowText>> used;  // their memory is taken again
+    tbb::concurrent_queue<std::shared_ptr<RowText>> used;  // their memory is used again
     arena.execute([&] {
         tbb::parallel_pipeline(std::size_t{4} * jobs,
                                tbb::make_filter<void, std::shared_ptr<KeptPiece>>(
@@ -304,7 +304,7 @@ std::uint64_t print_all(Source& source, const analysis::SampleCapture& capture, 
     return shown;
 }
 
-/// Adds what a stream lost.
+/// Adds the losses of a stream.
 void account(const StreamContext& stream, RecordsListed& sums) {
     const spe::Totals& t = stream.totals;
     const auto warn = [&](std::string text) { sums.warnings.push_back(std::move(text)); };

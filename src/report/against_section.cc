@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t root = 0, nowhere = ~std::size_t{0};
 
-/// The calls of two captures, as one tree by names: addresses and indices differ from build to build.
+/// The calls of two captures, merged into one tree by name, since addresses and indices differ from build to build.
 class BothTrees {
 public:
     BothTrees() { nodes_.push_back({nowhere, "", static_cast<int>(CallNode::Kind::root), {}}); }
@@ -31,7 +31,7 @@ public:
         }
     }
 
-    /// Writes the most costly nodes; gives how many there are.
+    /// Writes the most costly nodes; returns their number.
     std::size_t write(Json& json, Limit most) const {
         std::vector<std::uint64_t> all(nodes_.size());
         for (std::size_t i = nodes_.size(); i-- > 0;) {
@@ -118,7 +118,7 @@ PageSection against_section(const Answers& before, const Against& against, Limit
         json.end_object();
     }
     json.end_array();
-    // As programs get it: the page writes numbers itself.
+    // In the form for programs: the page formats numbers itself.
     const Table& table = diff.view.table;
     const std::size_t rows = std::min<std::size_t>(table.size(), most_rows);
     json.key("table").begin_object();

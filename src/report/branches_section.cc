@@ -33,8 +33,8 @@ PageSection branches_section(const Answers& answers, Limit most_branches) {
         return found != answers.instructions.end() && found->address == address ? &*found : nullptr;
     };
 
-    // The page asks who calls a function, and whom it calls: edges between the same two functions are one. A jump to
-    // another function's beginning is a tail call, or a call where the unit does not distinguish calls from jumps.
+    // The page shows the callers and callees of a function, so edges between the same two functions are merged. A jump
+    // to another function's beginning is a tail call, or a call if the unit does not distinguish calls from jumps.
     const auto is_call = [&](const Edge& e) {
         if (e.from_function >= answers.functions.size() || e.to_function >= answers.functions.size()) return false;
         switch (e.kind) {

@@ -15,7 +15,7 @@ using namespace answers;
 PageSection calls_section(const Answers& answers, Limit most_calls) {
     const std::vector<CallNode>& nodes = answers.calls;
     const std::vector<std::uint64_t> inclusive = inclusive_costs(answers, 0);
-    // A caller costs no less than what it calls and comes before it, so the callers of each kept node are kept.
+    // A caller costs no less than its callees and comes before them, so the callers of each kept node are kept.
     const auto kept =
         greatest(nodes.size(), most_calls, [&](std::size_t a, std::size_t b) { return inclusive[a] > inclusive[b]; });
 
@@ -34,7 +34,7 @@ PageSection calls_section(const Answers& answers, Limit most_calls) {
         rows.push_back({node.parent == none ? -1 : static_cast<std::int64_t>(row_of[node.parent]), index(node.function),
                         static_cast<int>(node.kind), node.calls, node.self});
     }
-    // What is left out becomes one node for each node that is kept.
+    // Omitted nodes are combined into one for each kept node.
     std::map<std::size_t, Row> rest;
     std::vector<std::size_t> above(nodes.size());
     for (std::size_t i = 0; i < nodes.size() && kept.size() < nodes.size(); ++i) {

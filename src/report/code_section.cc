@@ -13,7 +13,7 @@ using namespace answers;
 
 namespace {
 
-/// Which functions' instructions are kept: the most costly, up to `most` instructions.
+/// Selects the functions whose instructions are kept: the most costly, up to `most` instructions.
 std::vector<bool> costly_functions(const Answers& answers, const std::vector<const Instruction*>& instructions,
                                    Limit most) {
     struct Sum {
@@ -38,7 +38,7 @@ std::vector<bool> costly_functions(const Answers& answers, const std::vector<con
     return kept;
 }
 
-/// The inlined calls that contain instructions, renumbered without the calls of instructions that were left out.
+/// The inlined calls that contain instructions, renumbered without the calls of omitted instructions.
 class InlinedCalls {
 public:
     InlinedCalls(const Answers& answers, const std::vector<const Instruction*>& instructions)
@@ -46,7 +46,7 @@ public:
         for (const Instruction* i : instructions)
             for (Index at = i->inlined; at < number_.size() && number_[at] < 0; at = answers.inlined[at].parent)
                 number_[at] = 0;
-        // Parents come before their children in both.
+        // Parents come before their children in both orders.
         for (std::size_t at = 0; at < number_.size(); ++at) {
             if (number_[at] < 0) continue;
             number_[at] = static_cast<std::int64_t>(calls_.size());
@@ -65,11 +65,11 @@ public:
     }
 
 private:
-    std::vector<std::int64_t> number_;  // by index there; -1: of no instruction
+    std::vector<std::int64_t> number_;  // new number by index in the answers; -1: without instructions
     std::vector<const InlinedCall*> calls_;
 };
 
-/// The lines of a text within `near` lines of a line with code, as [first line, text] of each stretch.
+/// Writes the lines of a text within `near` lines of a line with code, as [first line, text] of each stretch.
 void write_text(Json& json, const SourceFile& source, const std::vector<std::uint32_t>& with_code, std::uint32_t near) {
     const auto lines = static_cast<std::uint32_t>(source.lines.size());
     std::uint32_t written = 0;

@@ -29,7 +29,7 @@ void write_classes(Json& json, const std::vector<const CoverageRow*>& rows) {
     classes("directions", &CoverageRow::directions);
 }
 
-/// Files, and behind them the sum of all files.
+/// Writes files, followed by the sum of all files.
 void write_files(Json& json, std::string_view name, const CoverageCounts& counts) {
     std::vector<const CoverageRow*> rows;
     for (const CoverageRow& row : counts.rows) rows.push_back(&row);

@@ -25,7 +25,7 @@ void write_findings(Json& json, const Answers& answers, const std::vector<std::s
         json.end_object();
     };
     json.key("health").begin_array();
-    // The worst come first, and what the report leaves out is a note.
+    // The most severe findings come first; omissions of the report are notes.
     bool said = false;
     const auto say_left_out = [&] {
         if (!std::exchange(said, true))
@@ -86,7 +86,7 @@ void write_charts(Json& json, const Answers& answers) {
     json.end_array();
 }
 
-/// Gives how many rows there was no room for.
+/// Returns the number of rows that did not fit.
 std::uint64_t write_tables(Json& json, const Answers& answers, Limit most_rows) {
     std::uint64_t more = 0;
     json.key("tables").begin_array();
@@ -94,7 +94,7 @@ std::uint64_t write_tables(Json& json, const Answers& answers, Limit most_rows) 
         json.begin_object();
         json.key("title").string(table.title);
         json.key("note").string(table.note);
-        // Columns that have no heading are for programs.
+        // Columns without a heading are for programs only.
         std::vector<std::size_t> shown;
         for (std::size_t c = 0; c < table.columns.size(); ++c)
             if (!table.columns[c].head.empty()) shown.push_back(c);
@@ -216,7 +216,7 @@ PageSection head_section(const Answers& answers, Limit most_rows, const Against*
     std::string own;
     if (more != 0) findings.push_back(own = fmt::format("Tables have no room for {} rows.", grouped(more)));
     write_findings(json, answers, findings);
-    // What the page shows is decided by what there is, before the other parts are unpacked.
+    // The page decides from this what to show, before the other parts are unpacked.
     json.key("has").begin_object();
     json.key("calls").number(answers.calls.size());
     json.key("instructions").number(answers.instructions.size());

@@ -1,4 +1,4 @@
-/// JSON of the shape the page reads: objects whose members are mostly columns of numbers.
+/// Writes JSON in the form that the page reads: objects whose members are mostly columns of numbers.
 #pragma once
 
 #include <fmt/format.h>
@@ -46,7 +46,7 @@ public:
         out_ += "null";
     }
 
-    /// An array of what `value(row)` gives for each row.
+    /// Writes an array of `value(row)` for each row.
     template <class Rows, class Value>
     void column(std::string_view name, const Rows& rows, Value&& value) {
         key(name).begin_array();
@@ -59,7 +59,7 @@ public:
         for (const auto& row : rows) string(value(row));
         end_array();
     }
-    /// The first value and then differences, which compress better where rows are sorted.
+    /// Writes the first value, then differences, which compress better if rows are sorted.
     template <class Rows, class Value>
     void differences(std::string_view name, const Rows& rows, Value&& value) {
         std::int64_t last = 0;
@@ -68,8 +68,8 @@ public:
             return now - std::exchange(last, now);
         });
     }
-    /// Addresses, as differences; one too large for a number of JavaScript is the address itself, a string in
-    /// hexadecimal.
+    /// Writes addresses as differences; an address too large for a number of JavaScript is written in full, as a
+    /// hexadecimal string.
     template <class Rows, class Value>
     void addresses(std::string_view name, const Rows& rows, Value&& value) {
         constexpr std::uint64_t most = std::uint64_t{1} << 52;
@@ -105,7 +105,7 @@ private:
         first_ = false;
     }
     void text(std::string_view value) {
-        // The page shows texts as they are.
+        // The page shows texts unchanged.
         const bool ascii = std::none_of(value.begin(), value.end(), [](char c) { return (c & 0x80) != 0; });
         const std::string shown = ascii ? std::string() : without_direction_marks(value);
         json_pieces(ascii ? value : shown, [&](std::string_view piece) { out_ += piece; });

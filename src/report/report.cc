@@ -17,13 +17,13 @@ namespace {
 
 using answers::Answers;
 
-// Places in the page that data goes to; web/vite.config.ts leaves them there.
+// Placeholders in the page for data; web/vite.config.ts keeps them.
 constexpr std::string_view title_place = "<title>Waymark report</title>";
 constexpr std::string_view data_place = "<script type=\"text/plain\" id=\"waymark-data\"></script>";
 
 Bytes as_bytes(std::string_view text) { return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}; }
 
-/// A part of the data, and how much it may hold.
+/// A part of the data, and its limit.
 struct Part {
     std::string_view id;
     std::function<PageSection(Limit)> make;
@@ -79,7 +79,7 @@ Result<ReportSize> write_report(const Answers& answers, const ReportOptions& opt
               options.most_rows};
     head.remake();
 
-    // The largest part is cut, by half at a time, until all fit.
+    // The largest part is reduced, by half at a time, until all fit.
     const std::uint64_t frame = options.page.size() + xml_text(answers.capture).size() + 1000;
     const std::uint64_t room = options.most_bytes > frame ? options.most_bytes - frame : 0;
     const auto used = [&] {
@@ -96,7 +96,7 @@ Result<ReportSize> write_report(const Answers& answers, const ReportOptions& opt
                                                   options.most_bytes)};
         largest->limit /= 2;
         largest->remake();
-        // What the head says of the others is a few sentences: it is written anew when they fit.
+        // The head mentions the other parts only in a few sentences: it is written again when they fit.
         if (largest != &head && used() <= room) head.remake();
     }
 

@@ -1,4 +1,4 @@
-/// What the sections of the page have in common: indices, texts, costs, and which rows are kept where not all are.
+/// Shared code of the page's sections: indices, texts, costs, and the choice of rows to keep.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace waymark::report {
 /// `none` is -1.
 inline std::int64_t index(answers::Index i) { return i == answers::none ? -1 : static_cast<std::int64_t>(i); }
 
-/// Texts that occur more than once, each with a number.
+/// Numbers texts that occur more than once.
 class SharedTexts {
 public:
     std::size_t add(const std::string& text) {
@@ -32,7 +32,7 @@ public:
     }
 
 private:
-    std::unordered_map<std::string, std::size_t> numbers_;  // its keys stay where they are
+    std::unordered_map<std::string, std::size_t> numbers_;  // its keys do not move
     std::vector<const std::string*> texts_;
 };
 
@@ -48,7 +48,7 @@ void write_costs(Json& json, std::string_view name, const answers::Answers& a, c
     json.end_array();
 }
 
-/// Functions that ran, and the program's own: of others that never ran, coverage has the counts alone.
+/// Functions that ran, and the program's own functions; of other functions that never ran, coverage has only counts.
 inline std::vector<bool> looked_into(const answers::Answers& answers) {
     std::vector<bool> out = answers::own_functions(answers);
     for (const answers::Instruction& i : answers.instructions)
@@ -56,7 +56,7 @@ inline std::vector<bool> looked_into(const answers::Answers& answers) {
     return out;
 }
 
-/// Indices of those `rows` that are greatest, in their own order; equal ones: the first.
+/// Indices of the greatest `rows`, in ascending order; among equal rows, the first.
 template <class Greater>
 std::vector<std::size_t> greatest(std::size_t rows, std::size_t most, Greater&& greater) {
     std::vector<std::size_t> kept(rows);

@@ -21,7 +21,7 @@ PageSection steps_section(const Answers& answers, const Steps& steps, Limit most
         const std::size_t kept = std::min<std::size_t>(
             s.order.size(), std::max<std::size_t>(1, std::size_t{most_ranges} / steps.streams.size()));
         const std::vector<std::uint32_t> order(s.order.begin(), s.order.begin() + static_cast<std::ptrdiff_t>(kept));
-        // Edges are numbered as they come, so the first ranges have the first edges.
+        // Edges are numbered in order of first use, so the first ranges use the first edges.
         const std::size_t edges_kept = 1 + std::size_t{*std::max_element(order.begin(), order.end())};
         const std::vector<Steps::Edge> edges(s.edges.begin(),
                                              s.edges.begin() + static_cast<std::ptrdiff_t>(edges_kept));
@@ -38,7 +38,7 @@ PageSection steps_section(const Answers& answers, const Steps& steps, Limit most
         json.key("instructions").number(s.instructions);
         json.key("window").boolean(is_window);
         json.key("first").number(s.first);
-        // Instructions before the beginning of an axis that counts instructions.
+        // Instruction number at the beginning of an axis that counts instructions.
         const std::uint64_t zero = other_axis ? s.first : answers.timeline.axis.begin;
         json.key("lead").number(zero > s.first ? zero - s.first : 0);
         json.key("edges").begin_object();

@@ -14,7 +14,7 @@ using namespace answers;
 
 namespace {
 
-/// Slices of at least `shortest`, and for each stretch of shorter ones at one depth one slice that represents them.
+/// Slices of at least `shortest`; adjacent shorter slices at one depth are represented by one.
 std::vector<Slice> merged(const std::vector<Slice>& slices, std::uint64_t shortest) {
     struct Open {
         Slice slice;
@@ -56,7 +56,7 @@ std::vector<Slice> merged(const std::vector<Slice>& slices, std::uint64_t shorte
     return out;
 }
 
-/// The least and the greatest of each of `most / 2` stretches.
+/// Keeps the minimum and maximum of each of `most / 2` stretches.
 std::vector<Series::Point> thinned(const std::vector<Series::Point>& points, std::size_t most) {
     if (points.size() <= most) return points;
     std::vector<Series::Point> out;
@@ -93,7 +93,7 @@ PageSection timeline_section(const Answers& answers, Limit most_slices, bool is_
     }
     const std::size_t most_marks = std::max<Limit>(100, most_slices / 4);
     const auto marks = greatest(timeline.marks.size(), most_marks, [&](std::size_t a, std::size_t b) {
-        // Lost flow first: it says how far to trust the rest. What software wrote is nowhere else.
+        // Lost flow comes first, since it limits the trust in the rest. Text that software wrote has no other place.
         const TimelineMark &one = timeline.marks[a], &other = timeline.marks[b];
         const auto rank = [](const TimelineMark& m) {
             return m.kind == TimelineMark::Kind::gap ? 2 : m.kind == TimelineMark::Kind::user_data ? 1 : 0;
@@ -113,9 +113,9 @@ PageSection timeline_section(const Answers& answers, Limit most_slices, bool is_
     json.key("note").string(timeline.axis.note);
     json.end_object();
     json.key("resolution").number(shortest);
-    // Calls under way where it begins are cut there.
+    // Calls that are active at the beginning of the window are cut there.
     json.key("window").boolean(is_window);
-    // What single calls are made of: functions that stand for exceptions, or whose caller was not seen.
+    // Functions that stand for exceptions, or whose caller was not seen, which single calls need.
     std::vector<bool> handlers(answers.functions.size()), resumed(answers.functions.size());
     for (const CallNode& node : answers.calls) {
         if (node.function >= handlers.size()) continue;
@@ -130,7 +130,7 @@ PageSection timeline_section(const Answers& answers, Limit most_slices, bool is_
     };
     which("handlers", handlers);
     which("resumed", resumed);
-    // The timeline of a sum of captures shows some of the captures, so its calls are not all.
+    // The timeline of a sum shows only some of the captures, so its calls are incomplete.
     const bool of_flow = !of_samples(answers) && answers.unit != "DPU";
     json.key("bound").string(of_flow && timeline.samples.size() <= 1 ? call_bound(answers, shortest) : "");
     json.key("tracks").begin_object();
@@ -166,7 +166,7 @@ PageSection timeline_section(const Answers& answers, Limit most_slices, bool is_
         json.key("unit").string(series.unit);
         json.key("track").number(index(series.track));
         json.differences("time", points, [&](const Series::Point& p) { return since(p.time); });
-        // Six digits are more than a picture shows. JSON knows no infinity.
+        // Six digits are enough for a picture. JSON has no infinity.
         json.key("value").begin_array();
         for (const Series::Point& p : points) json.string(fmt::format("{:.6g}", p.value));
         json.end_array();

@@ -23,9 +23,9 @@ struct CortexMRecordOptions {
     std::vector<CLI::Option*> of_mtb, of_itm;
 
     [[nodiscard]] static bool is_unit(std::string_view name);
-    /// The option is of units of program flow, and goes with these units too.
+    /// Whether an option of program flow units is valid for these units too.
     [[nodiscard]] static bool shares(std::string_view option);
-    /// Adds them to the command; what was added is appended to `added`.
+    /// Adds the options to the command, and appends them to `added`.
     void add_to(CLI::App& command, std::vector<CLI::Option*>& added);
 };
 

@@ -1,4 +1,4 @@
-/// `waymark dpu`: what a trace of the Debug and Profiling Unit cost, and whom.
+/// `waymark dpu`: the costs in a trace of the Debug and Profiling Unit, by task, function or code.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -30,7 +30,7 @@ struct DpuOptions {
     InputOptions input;  ///< capture, images, folders and output
     std::string format = "text", counter;
     std::vector<std::string> ranges;
-    std::optional<std::uint64_t> limit;  ///< rows for reading; none: as the view likes
+    std::optional<std::uint64_t> limit;  ///< maximum rows in text; nullopt: the view's default
     bool strict = false;
     CLI::Option* format_option = nullptr;
 
@@ -62,7 +62,7 @@ ordered_json trust_json(const answers::Trust& trust) {
     return {{"exact", trust.exact}, {"estimated", trust.estimated}, {"not_known", trust.not_known}};
 }
 
-// ---- above and below every table
+// ---- head and end of every table
 
 void print_head(const DpuView& a, Output& out) {
     out.print("capture   {}\n", a.input().capture().path.string());
@@ -132,12 +132,13 @@ ordered_json json_head(const DpuView& a) {
             {"trust", trust_json(a.has_content() ? a.trust() : answers::Trust())}};
 }
 
-/// `adds_up`: the rows that were shown do; `headed`: what was lost and is doubtful stands above them.
+/// Ends a report. `adds_up`: the costs of the shown rows add up to the total; `headed`: losses and doubts were printed
+/// above them.
 ExitStatus finish(const DpuOptions& options, const DpuView& a, Output& out, bool adds_up, bool headed) {
     if (out.close() != cli::decoded) return unreadable;
     warn(a.input());
     for (const std::string& problem : a.problems()) say("warning", problem);
-    // A buffer that is cut goes before what it is cut to.
+    // Losses of a buffer that was cut are reported before the cut itself.
     const bool cut = a.is_cut();
     if (cut) say("error", a.input().cut_text());
     if (!a.has_content()) {
@@ -159,7 +160,7 @@ ExitStatus finish(const DpuOptions& options, const DpuView& a, Output& out, bool
     return nothing;
 }
 
-/// Rows of the table are exact, these are a picture.
+/// Rows of the table are exact; the lanes are a picture.
 void print_lanes(const DpuView& a, Output& out) {
     const std::vector<analysis::DpuLane> lanes = analysis::dpu_lanes(a.costs(), a.said());
     std::size_t width = 0;
@@ -180,14 +181,14 @@ Result<std::unique_ptr<DpuView>> open_view(const DpuOptions& options, std::strin
     return DpuView::make({options.input, options.counter, options.ranges}, view);
 }
 
-/// Views of what the program or the unit reports by itself: without a row there is nothing to show, as elsewhere.
+/// Views of what the program or the unit itself reports: without rows there is nothing to show, as in other commands.
 bool has_only_rows(std::string_view view) { return view == "loops" || view == "data"; }
 
 // ---- commands
 
 struct DpuCommand {
     const char *name, *title, *help, *footer;
-    bool rows;  ///< sorted by a counter, and limited
+    bool rows;  ///< its rows are sorted by a counter, and limited
 };
 
 void print_parts(const DpuView& a, Output& out, const std::string& view, const std::vector<DpuTable>& parts,
@@ -200,7 +201,7 @@ void print_parts(const DpuView& a, Output& out, const std::string& view, const s
     const bool report = view == "report";
     for (const DpuTable& part : parts) {
         if (part.table.empty()) {
-            // A report omits what this mode does not record.
+            // A report omits the parts that this mode does not record.
             if (!report && !has_only_rows(view)) out.print("\n{}\n", part.empty);
             continue;
         }
@@ -213,7 +214,7 @@ void print_parts(const DpuView& a, Output& out, const std::string& view, const s
     for (const DpuTable& part : parts)
         if (part.sum) {
             print_reconciliation(a, out, *part.sum);
-            break;  // of a report the tasks; its functions add up to the same, or finish() says so
+            break;  // the report lists tasks; its functions add up to the same, or finish() says otherwise
         }
 }
 
@@ -225,7 +226,7 @@ ExitStatus run_view(const DpuOptions& options, const std::string& view) {
     if (!out) return fail(out.error());
     const bool text = options.format == "text", report = view == "report";
     constexpr std::uint64_t of_report = 15, of_view = 50;
-    // Views without the option show all.
+    // Views without the option --limit show all rows.
     const std::uint64_t usual = report ? of_report : has_only_rows(view) ? 0 : of_view;
     std::vector<std::string> notes;
     const std::vector<DpuTable> parts = a.parts(text ? options.limit.value_or(usual) : 0, notes);
@@ -258,13 +259,13 @@ ExitStatus run_view(const DpuOptions& options, const std::string& view) {
                std::all_of(parts.begin(), parts.end(),
                            [&](const DpuTable& part) { return !part.sum || a.reconciles(*part.sum); }),
                text);
-    // As waymark loops does.
+    // The same status as waymark loops has.
     if (status != cli::decoded || !has_only_rows(view) || !parts.front().table.empty()) return status;
     say("error", fmt::format("{}: {}", options.input.capture, parts.front().empty));
     return nothing;
 }
 
-/// One line for each path: names from the root, and the count.
+/// Prints one line for each path: names from the root, and the count.
 ExitStatus run_folded(const DpuOptions& options) {
     if (options.format_option->count() != 0)
         return fail({Errc::usage, "--folded is a format of its own; leave out --format"});

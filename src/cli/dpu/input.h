@@ -1,4 +1,4 @@
-/// What the commands that read captures of a Debug and Profiling Unit have in common.
+/// Shared code of the commands that read captures of a Debug and Profiling Unit.
 #pragma once
 
 #include <string>
@@ -12,14 +12,14 @@ namespace waymark::cli {
 using doctor::DpuInput;
 using doctor::FileBytes;
 
-/// Says which layout words of the trace have; a listing for reading has it at its head.
+/// Prints the layout of the trace's words, which heads a listing for reading.
 void say_layout(const std::string& format);
-/// Refuses an option of `input` that makes no sense for a capture of one unit.
+/// Refuses an option of `input` that has no meaning for a capture of one unit.
 [[nodiscard]] ExitStatus refuse(const InputOptions& input);
-/// The messages of the Nexus interface; empty: there are none. Errors: `unreadable`.
+/// The messages of the Nexus interface; empty if there are none. Errors: `unreadable`.
 [[nodiscard]] Result<FileBytes> nexus_bytes(const DpuInput& input);
 
-/// Says the capture's problems as warnings.
+/// Prints the capture's problems as warnings.
 void warn(const DpuInput& input);
 
 }  // namespace waymark::cli

@@ -29,7 +29,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// How many messages there are of each kind.
+/// Number of messages of each kind.
 struct MessageCounts {
     void operator()(const dpu::nexus::Message& message, dpu::nexus::Extent) {
         ++messages[std::visit([](const auto& m) { return std::string(m.info.name); }, message)];
@@ -60,7 +60,7 @@ class NoElements final : public dpu::ElementSink {
     void consume(const dpu::Batch&) override {}
 };
 
-/// How much of the run the trace is; empty: nothing was decoded.
+/// How much of the run the trace covers; empty if nothing was decoded.
 answers::Account account_of(const DpuInput& input, const doctor::DpuSums& sums) {
     if (!DpuInput::has_content(sums.decoded.totals)) return {};
     return analysis::dpu_account(input.said(input.setup(), sums.decoded), *sums.costs);

@@ -1,4 +1,4 @@
-/// What `waymark info`, `packets` and `flow` do with the capture of a Debug and Profiling Unit.
+/// `waymark info`, `packets` and `flow` for the capture of a Debug and Profiling Unit.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace waymark::cli {
 
-/// The option of `input` that makes no sense for a capture with one unit and a dpu.ini; empty if there is none.
+/// The first option of `input` that has no meaning for a capture with one unit and a dpu.ini; empty if there is none.
 [[nodiscard]] std::string not_for_dpu(const InputOptions& input);
 
 [[nodiscard]] ExitStatus run_dpu_info(const InputOptions& input, const std::string& format);
-/// `types`: names of entries; empty: all.
+/// `types`: names of entry types; empty: all.
 [[nodiscard]] ExitStatus run_dpu_packets(const InputOptions& input, const std::string& format,
                                          const std::vector<std::string>& types);
 [[nodiscard]] ExitStatus run_dpu_flow(const InputOptions& input, const std::string& format, bool strict);

@@ -1,6 +1,5 @@
-/// `waymark dpu program` and `waymark dpu run`: what a register program does to
-/// a Debug and Profiling Unit, what is wrong with it, and the trace that the
-/// unit as a model gives with it.
+/// `waymark dpu program` and `waymark dpu run`: the effect of a register program on a Debug and Profiling Unit, errors
+/// in it, and the trace that the model of the unit gives with it.
 #include <fmt/format.h>
 
 #include <algorithm>

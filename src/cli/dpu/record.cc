@@ -51,7 +51,7 @@ waymark::Status read_core(const std::vector<std::string>& texts, record::CoreMod
     return Nothing{};
 }
 
-/// What `--edca N=PLACE` watches: one address, or [START, STOP).
+/// Parses `--edca N=PLACE`: one address, or a range [START, STOP).
 Result<record::Watchpoint> read_watchpoint(const std::string& text, const std::string& program) {
     const auto equals = text.find('=');
     std::uint64_t channel = 0;
@@ -115,7 +115,7 @@ waymark::Status read_routines(const DpuRecordOptions& options, record::DpuOption
     return Nothing{};
 }
 
-/// Everything the options say. Places are looked up in the program.
+/// Reads all options. Places are looked up in the program.
 waymark::Status read_options(const record::FlowRecording& common, const DpuRecordOptions& options,
                              record::DpuOptions& to) {
     to.folder = common.folder;
@@ -170,7 +170,7 @@ void DpuRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& adde
         added.push_back(option);
         return option->group("--unit dpu: how the unit is programmed");
     };
-    // What a register program says instead.
+    // Options that a register program replaces.
     const auto program = [&](CLI::Option* option) {
         not_with_registers.push_back(option);
         return add(option);

@@ -23,11 +23,11 @@ struct DpuRecordOptions {
     bool no_user_data = false;
     std::vector<CLI::Option*> not_with_registers;
 
-    /// Adds them to the command; what was added is appended to `added`.
+    /// Adds the options to the command, and appends them to `added`.
     void add_to(CLI::App& command, std::vector<CLI::Option*>& added);
 };
 
-/// Errors: `usage`, `unreadable`: options that cannot be meant; the errors of record::record_dpu.
+/// Errors: `usage`, `unreadable`: invalid options; the errors of record::record_dpu.
 [[nodiscard]] Result<record::RecordOutcome> run_record_dpu(const record::FlowRecording& common,
                                                            const DpuRecordOptions& options,
                                                            const record::ShowRecording& show);

@@ -1,4 +1,4 @@
-/// `waymark verify` of a DPU's recording: what is decoded, against the truth beside it.
+/// `waymark verify` of a DPU's recording: compares the decoded trace with the truth in the same folder.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace waymark::cli {
 
-/// The exit status of `verify` where trace and truth cannot be compared.
+/// The exit status of `verify` if trace and truth cannot be compared.
 inline constexpr int not_compared = 4;
 
 [[nodiscard]] ExitStatus run_verify_dpu(const std::string& folder, const std::string& output);

@@ -1,4 +1,4 @@
-/// The commands of `waymark fleet`: options and text; what they do is in the layer `fleet`.
+/// The commands of `waymark fleet`: options and texts. The work is done in the layer `fleet`.
 #pragma once
 
 #include <memory>
@@ -23,24 +23,24 @@ Run add_fleet_submit(CLI::App& fleet);
 Run add_fleet_resume(CLI::App& fleet);
 Run add_fleet_cancel(CLI::App& fleet);
 
-/// Where a node keeps copies of files of --debug-dir.
+/// The folder in which a node keeps copies of files from --debug-dir.
 struct ImageCacheOptions {
     std::string folder;  ///< empty: nowhere
     std::uint64_t most_bytes = 10'000'000'000;
 
     void add_to(CLI::App& command);
-    /// As arguments of another command.
+    /// The options as arguments of another command.
     [[nodiscard]] std::vector<std::string> arguments() const;
 };
 
-/// How captures of a job are decoded: options of `waymark answers`, which a plan keeps as arguments.
+/// How captures of a job are decoded: options of `waymark answers`, which a plan stores as arguments.
 class FleetDecoding {
 public:
-    /// Adds them to a command. The object must outlive the parsing.
+    /// Adds the options to a command. The object must outlive the parsing.
     void add_to(CLI::App& command);
-    /// What was given, as arguments that `read` understands in any folder: names of files are absolute.
+    /// The options as arguments that `read` understands in any folder: file names are absolute.
     [[nodiscard]] std::vector<std::string> arguments() const;
-    /// Errors: `usage`: the arguments are of another version.
+    /// Errors: `usage` if the arguments come from another version.
     [[nodiscard]] static Result<std::unique_ptr<FleetDecoding>> read(const std::vector<std::string>& arguments);
 
     [[nodiscard]] const AnswersOptions& options() const { return answers_; }
@@ -59,10 +59,10 @@ void add_job_folder(CLI::App& command, std::string& folder);
 /// Merges a job, prints the outcome, writes it to the job's report, and returns the status.
 ExitStatus merge_and_report(const fleet::JobFolder& job, const std::string& output);
 
-/// `1 h 12 min`, `35 s`.
+/// A duration as text: `1 h 12 min`, `35 s`.
 [[nodiscard]] std::string elapsed_text(double seconds);
 
-/// `, 3 times in all` and a bounded list: `most` lines of `all`, and how many more there are.
+/// Prints `, 3 times in all` and a bounded list: the first `most` of `all` lines, and how many more there are.
 void print_some(Output& out, std::size_t all, std::size_t most, const std::function<void(std::size_t)>& print_one);
 
 }  // namespace waymark::cli

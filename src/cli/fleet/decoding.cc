@@ -16,10 +16,10 @@ namespace waymark::cli {
 
 namespace {
 
-/// Of a timeline, before a sum takes detail away.
+/// Slices of one capture's timeline, before a sum reduces its detail.
 constexpr std::size_t most_slices_of_sample = 20000;
 
-/// The given files that concern a capture: builds that only other captures ran do not. The result depends only on the
+/// The given files that concern a capture, without builds that only other captures ran. The result depends only on the
 /// capture, so that every division into shards gives the same.
 std::vector<std::string> files_for(const fleet::PlannedCapture& capture, const std::vector<std::string>& given) {
     std::set<std::string> builds;
@@ -38,7 +38,7 @@ std::vector<std::string> files_for(const fleet::PlannedCapture& capture, const s
     return out;
 }
 
-/// Answers name a file where it is for everyone, not where a machine had its copy.
+/// Replaces paths in this machine's copy by the paths that are valid for everyone.
 void name_sources(answers::Answers& answers, const std::filesystem::path& cache,
                   const std::vector<std::filesystem::path>& sources) {
     for (answers::Image& image : answers.images) {
@@ -100,7 +100,7 @@ Result<std::unique_ptr<FleetDecoding>> FleetDecoding::read(const std::vector<std
         return Error{Errc::usage,
                      fmt::format("the options of the plan are not options of this version: {}", error.what())};
     }
-    out->options_.clear();  // they end with `command`
+    out->options_.clear();  // the stored options end with `command`
     AnswersOptions& a = out->answers_;
     a.ranges = true;
     if (out->contents_ != "ranges") a.calls = a.instructions = a.inlined = true;
@@ -153,7 +153,7 @@ fleet::DecodeCapture FleetDecoding::decoder(unsigned jobs, const ImageCacheOptio
         WM_ASSIGN_OR_RETURN(answers::Answers answers, answers_of(one));
         if (cached) name_sources(answers, cache.folder, sources);
         if (contents_ == "ranges") answers.edges.clear();
-        // Else a reader of coverage would take what ran for all there is.
+        // Otherwise a reader of coverage would take the executed code for all code.
         if (contents_ != "all")
             answers.health.push_back({answers::Finding::Severity::note, without_functions_that_never_ran,
                                       "plan with --contents all if coverage has to count them"});

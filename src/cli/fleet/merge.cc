@@ -1,4 +1,4 @@
-/// `waymark fleet merge`, and what every merge of a job reports.
+/// `waymark fleet merge`, and the report that every merge of a job prints.
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -73,7 +73,7 @@ ExitStatus merge_and_report(const fleet::JobFolder& job, const std::string& outp
     const auto merged = fleet::merge_job(job, output);
     if (!merged) return fail(merged.error());
     for (const std::string& why : merged->ignored) say("note", "not used: " + why);
-    // The whole list is in the report, the beginning here.
+    // The beginning of the list is printed here; the report has the whole list.
     constexpr std::size_t most = 20;
     for (const bool whole : {true, false}) {
         auto out = Output::open(whole ? job.report().string() : std::string());

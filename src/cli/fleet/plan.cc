@@ -83,7 +83,7 @@ void print_summary(Output& out, const PlanSummary& s, const PlanRequest& request
     }
 }
 
-/// What is common to both commands.
+/// Code shared by both commands.
 ExitStatus finish(const Result<PlanSummary>& summary, const PlanRequest& request, const std::string& job) {
     if (!summary) return fail(summary.error());
     auto out = Output::open({});
@@ -104,7 +104,7 @@ std::vector<std::string> given_files(const AnswersOptions& options) {
     return out;
 }
 
-/// Shows how many captures were looked at.
+/// Shows how many captures were examined.
 std::function<void(std::uint64_t, std::uint64_t)> shown_captures(std::shared_ptr<ProgressLine> line) {
     return [line = std::move(line)](std::uint64_t done, std::uint64_t all) {
         if (line->active() && done % 64 == 0)

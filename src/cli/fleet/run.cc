@@ -26,7 +26,7 @@ Result<std::unique_ptr<FleetDecoding>> decoding_of(const fleet::JobFolder& job) 
     return FleetDecoding::read(manifest.options);
 }
 
-/// 000012 is 12, and not octal.
+/// 000012 is decimal 12, not octal.
 CLI::Validator decimal_digits() {
     return {[](std::string& text) {
                 text.erase(0, std::min(text.find_first_not_of('0'), text.empty() ? 0 : text.size() - 1));
@@ -43,7 +43,7 @@ struct RunShardOptions {
     ImageCacheOptions cache;
 };
 
-/// What this process says goes to the shard's log instead.
+/// Redirects the messages of this process to the shard's log.
 void write_to_log(const fleet::JobFolder& job, std::uint32_t shard) {
     std::error_code none;
     std::filesystem::create_directories(job.logs(), none);

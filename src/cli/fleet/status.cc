@@ -1,4 +1,4 @@
-/// `waymark fleet status`: how far a job is.
+/// `waymark fleet status`: the progress of a job.
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>

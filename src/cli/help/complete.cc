@@ -24,14 +24,14 @@ namespace waymark::cli {
 
 namespace {
 
-/// The words of a command line, as far as they are understood.
+/// The words of a command line, as far as they could be parsed.
 struct Typed {
     const CLI::App* command;
-    std::vector<std::string> arguments{};      ///< before the last word
-    const CLI::Option* wants_value = nullptr;  ///< the option before the last word
-    std::vector<const CLI::Option*> given{};   ///< options before the last word
+    std::vector<std::string> arguments{};      ///< words before the last one
+    const CLI::Option* wants_value = nullptr;  ///< the option that takes the last word as its value
+    std::vector<const CLI::Option*> given{};   ///< options among the words before the last one
     std::string protocol{};                    ///< value of --protocol
-    bool after_dashes = false;                 ///< a word before is --
+    bool after_dashes = false;                 ///< one of these words is --
 };
 
 bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
@@ -85,7 +85,7 @@ Typed understood(const CLI::App& app, const std::vector<std::string>& words) {
     return out;
 }
 
-/// Only a file or folder that is there is opened, so never a pipe or standard input.
+/// Only an existing file or folder is opened, never a pipe or standard input.
 std::string capture_of(const Typed& typed) {
     std::error_code none;
     for (const std::string& argument : typed.arguments)
@@ -94,7 +94,7 @@ std::string capture_of(const Typed& typed) {
     return {};
 }
 
-/// The answers in the file that is named; nothing: none, or it is not an answers file.
+/// The answers in the named file; nullopt if it is not an answers file or does not exist.
 std::optional<answers::Answers> answers_in(const InputOptions& named) {
     if (named.capture.empty() || named.container().contents() != Content::answers) return std::nullopt;
     auto read = pipeline::read_answers_file(named.capture);
@@ -174,7 +174,7 @@ std::vector<Candidate> buffer_formats(const Typed&) {
             {std::string(name(Format::dstream_coresight)), "formatter frames with synchronisation packets"}};
 }
 
-/// For a bare file, the cores that are known; for the recorder, those that a unit has.
+/// For a bare file the known cores; for a recording the cores that have the unit.
 std::vector<Candidate> core_names(const Typed& typed) {
     std::vector<Candidate> out;
     const bool records = typed.command->get_name() == "record";
@@ -194,7 +194,7 @@ std::vector<Candidate> core_names(const Typed& typed) {
     return out;
 }
 
-/// Options whose values come from the capture or from the program.
+/// Options whose values are looked up in the capture or the program.
 struct Lookup {
     std::string_view option;
     std::vector<Candidate> (*find)(const Typed&);
@@ -221,7 +221,7 @@ Completion value_of(const CLI::Option& option, const Typed& typed) {
     return out;
 }
 
-/// A description in a line beside a word.
+/// A description, shortened to fit on the line of its word.
 std::string short_text(std::string text) {
     constexpr std::size_t most = 60;
     text = text.substr(0, text.find(". "));

@@ -23,7 +23,7 @@ struct TopicStart {
     std::string_view begins, topic;
 };
 
-// The first that fits. Groups of options, and the paragraphs that explain them, begin alike.
+// The first matching entry applies. Groups of options, and the paragraphs that explain them, begin with the same words.
 constexpr std::array option_topics{TopicStart{"--unit spe", "spe"}, TopicStart{"--unit dpu", "dpu"},
                                    TopicStart{"--unit mtb", "cortex-m"}, TopicStart{"--unit ", "unit"},
                                    TopicStart{"--as perf", "perf"}};
@@ -68,8 +68,8 @@ void add_paragraph(std::string& out, std::string_view text, std::size_t columns)
     for (const std::string& line : wrapped(text, columns)) out += line + '\n';
 }
 
-/// A line that must stay as it is. A command of a shell that is too long for the terminal goes on in the next line, as
-/// a shell takes it.
+/// Adds a line that must not be wrapped freely. A shell command that is too long for the terminal is continued as a
+/// shell allows.
 void add_verbatim(std::string& out, const std::string& line, std::size_t columns, bool is_command) {
     constexpr std::size_t indent = 2, deeper = 6, mark = 2;
     if (line.size() + indent <= columns || !is_command) {
@@ -94,7 +94,7 @@ std::vector<std::string> as_help_option(int argc, char** argv) {
     if (argc < 2 || std::string_view(argv[1]) != "help") return {};
     std::vector<std::string> out(argv, argv + argc);
     out.erase(out.begin() + 1);
-    // Any command that takes a capture shows the options that all such commands share.
+    // Every command that takes a capture shows the options that all such commands share.
     if (out.size() == 2 && out[1] == capture_topic) out.insert(out.begin() + 1, "flow");
     const bool with_topic = out.size() > 2 && is_topic(out.back());
     out.insert(out.end() - (with_topic ? 1 : 0), "--help");
@@ -120,7 +120,7 @@ std::string mistake_in_help(const CLI::App& app, int argc, char** argv) {
         }
         at = *found;
     }
-    // A word behind --help may be a capture.
+    // The word after --help may be a capture.
     const auto help = std::ranges::find_if(words, [](std::string_view w) { return w == "--help" || w == "-h"; });
     if (words.end() - help != 2 || words.back().starts_with('-') || is_topic(words.back())) return {};
     std::error_code error;

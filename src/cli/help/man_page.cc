@@ -19,10 +19,10 @@ namespace waymark::cli {
 namespace {
 
 constexpr std::string_view words_of_status = "Exit status:";
-// Less than the 80 bytes that are usual, since some characters have several.
+// Less than the usual 80 bytes, since some characters have several bytes.
 constexpr std::size_t columns_of_source = 70;
 
-/// Text that the formatter of man pages prints as it is.
+/// Escapes text so that the formatter of man pages prints it unchanged.
 std::string as_roff(std::string_view text) {
     std::string out;
     for (const char c : text) {
@@ -40,7 +40,7 @@ std::string as_roff(std::string_view text) {
     return out;
 }
 
-/// A line that begins with a control character is none to the formatter if nothing is before it that takes no room.
+/// A line that begins with a control character would be a request. A zero-width escape before it prevents that.
 void add_roff(std::string& out, const std::string& line) { out += (line.starts_with('.') ? "\\&" : "") + line + '\n'; }
 
 void add_roff_text(std::string& out, std::string_view text) {
@@ -73,12 +73,12 @@ void add_roff_option(std::string& out, const CLI::Option& option) {
                   text);
 }
 
-/// The text below the options, in the sections in which man pages have it.
+/// The text below the options, divided into the sections of a man page.
 struct Sections {
     std::string description, environment, status, examples;
 };
 
-/// Begins a paragraph, which sections and headings have done already.
+/// Begins a paragraph, unless a section or heading has just begun one.
 void begin_paragraph(std::string& out) {
     const std::size_t last_line = out.empty() ? 0 : out.rfind('\n', out.size() - 2) + 1;
     if (!out.empty() && !out.substr(last_line).starts_with(".S")) out += ".PP\n";
@@ -104,7 +104,7 @@ void add_roff_part(std::string& out, const TextPart& part) {
 
 Sections sections_of(const CLI::App& command) {
     Sections out;
-    // Where items and verbatim lines go: to the section of the heading above them.
+    // The section of the last heading gets items and verbatim lines.
     std::string* below = &out.description;
     for (const TextPart& part : parts_of(command.get_footer())) {
         const bool is_example = part.text.starts_with("waymark ") || part.term.starts_with("waymark ");
@@ -156,12 +156,12 @@ std::string man_page(const CLI::App& command, const std::string& date) {
     std::string out =
         fmt::format(".\\\" Made from the texts of '{} \\-\\-help'.\n.TH {} 1 {} \"Waymark {}\" \"Waymark\"\n",
                     full_name(command), as_roff(in_capitals(page_name(command))), date, WAYMARK_VERSION);
-    // Neither words that are split at the end of a line nor lines that are filled with spaces.
+    // Words are not hyphenated, and lines are not filled with spaces.
     out += ".nh\n.ad l\n";
     add_roff_section(out, ".SH", "NAME");
     std::string about = command.get_description();
     if (command.get_parent() == nullptr) about = about.substr(0, about.find(':'));
-    // An unescaped dash would be a hyphen, not the minus sign that separates the name.
+    // An unescaped dash would be printed as a hyphen, not as the minus sign that separates the name.
     for (const std::string& line :
          wrapped(as_roff(fmt::format("{} - {}", page_name(command), about)), columns_of_source))
         add_roff(out, line);

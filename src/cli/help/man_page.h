@@ -6,13 +6,13 @@
 
 namespace waymark::cli {
 
-/// The page of a command in the language of man(7), section 1. `date`: YYYY-MM-DD.
+/// The man page of a command in the language of man(7), section 1. `date`: YYYY-MM-DD.
 [[nodiscard]] std::string man_page(const CLI::App& command, const std::string& date);
 
 /// The name of the page without its section: `waymark-spe-report`.
 [[nodiscard]] std::string page_name(const CLI::App& command);
 
-/// The day of the environment variable SOURCE_DATE_EPOCH, which builds that can be repeated set; else today.
+/// The day in the environment variable SOURCE_DATE_EPOCH, which reproducible builds set; otherwise today.
 [[nodiscard]] std::string page_date();
 
 }  // namespace waymark::cli

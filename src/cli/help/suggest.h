@@ -1,4 +1,4 @@
-/// "Did you mean": the known words that are closest to one that is not known.
+/// "Did you mean": known words that are similar to an unknown one.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace waymark::cli {
 
-/// At most three known words that `word` may be meant for, the closest first: those at the smallest distance, which is
-/// no more than a third of the word; else those that begin with it. Leading dashes count for nothing.
+/// At most three known words that `word` may stand for, the most similar first: those at the smallest distance, at most
+/// a third of the word's length; otherwise those that begin with the word. Leading dashes are ignored.
 [[nodiscard]] std::vector<std::string> similar(std::string_view word, const std::vector<std::string>& known);
 
-/// `; did you mean sort or sorted?`, or nothing.
+/// The text `; did you mean sort or sorted?`, or an empty text.
 [[nodiscard]] std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace waymark::cli

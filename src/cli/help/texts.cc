@@ -24,13 +24,13 @@ bool is_heading(std::string_view line) {
 
 bool is_continuation(std::string_view line) { return line.starts_with("     "); }
 
-/// Where the words after the term begin, npos if there is no term.
+/// Position of the words after the term; npos if there is no term.
 std::size_t words_after_term(std::string_view line) {
     const std::size_t gap = line.find("  ", footer_indent);
     return gap == line.npos ? gap : line.find_first_not_of(' ', gap);
 }
 
-/// Adds indented lines that follow each other.
+/// Adds consecutive indented lines.
 void add_indented(std::vector<TextPart>& out, const std::vector<std::string>& lines, bool after_blank) {
     const bool items = std::all_of(lines.begin(), lines.end(), [](const std::string& line) {
         return is_continuation(line) || words_after_term(line) != line.npos;
@@ -85,7 +85,7 @@ std::vector<TextPart> parts_of(std::string_view footer) {
 std::vector<std::string> wrapped(std::string_view text, std::size_t columns) {
     std::istringstream words{std::string(text)};
     std::vector<std::string> out;
-    // Bytes that begin a character.
+    // Counts the bytes that begin a character.
     const auto width = [](std::string_view of) {
         return static_cast<std::size_t>(std::count_if(
             of.begin(), of.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));

@@ -13,8 +13,8 @@ namespace waymark::cli {
 
 namespace {
 
-/// The registers with which Linux's configuration `autofdo` traces in bursts: counter 0 counts cycles of a window,
-/// counter 1 windows, and the unit traces while counter 1 is zero. Errors: `usage`.
+/// The registers with which Linux's configuration `autofdo` traces in bursts: counter 0 counts the cycles of a window,
+/// counter 1 counts windows, and the unit traces while counter 1 is zero. Errors: `usage`.
 Result<std::vector<flow::RegisterSetting>> strobing(const std::string& text) {
     constexpr unsigned long most = 65535;
     const std::size_t slash = text.find('/');

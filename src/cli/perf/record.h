@@ -13,24 +13,25 @@ namespace waymark::cli {
 struct PerfRecordOptions {
     std::string as = "snapshot";
     record::PerfRecording to;
-    std::string strobe;  ///< WINDOW/PERIOD; empty: all is traced
+    std::string strobe;  ///< WINDOW/PERIOD; empty: everything is traced
     CLI::App* command = nullptr;
-    std::vector<CLI::Option*> only;  ///< options that go with --as perf alone
+    std::vector<CLI::Option*> only;  ///< options that require --as perf
     CLI::Option* as_option = nullptr;
 
     void add_to(CLI::App& app);
     [[nodiscard]] bool chosen() const { return as == "perf"; }
-    /// Whether the command line has the option, of this file or another.
+    /// Whether the option was given, regardless of the file that defines it.
     [[nodiscard]] bool given(const std::string& option) const { return command->get_option(option)->count() != 0; }
-    /// Options of SPE that mean the same here.
+    /// Options of SPE that have the same meaning here.
     [[nodiscard]] static bool shared_with_spe(std::string_view option) {
         return option == "--aux-buffer" || option == "--info-version";
     }
-    /// Options of a snapshot that perf.data has no place for.
+    /// Refuses options of a snapshot that perf.data cannot express.
     [[nodiscard]] Status check() const;
 };
 
-/// As perf programs it, where the options do not say otherwise. Precondition: `options.check()` accepts them.
+/// Programs the unit as perf would, where the options do not state otherwise. Precondition: `options.check()` accepts
+/// them.
 void program_like_perf(const PerfRecordOptions& options, const flow::UnitFactory& units, flow::UnitOptions& unit);
 
 }  // namespace waymark::cli

@@ -75,7 +75,7 @@ ExitStatus verify_perf(const InputOptions& options) {
         say("error", "nothing to compare: no instruction is decoded");
     using verify::Verdict;
     const Verdict verdict = all.verdict();
-    // The truth has addresses alone.
+    // The truth consists of addresses only.
     const bool uncertain = std::any_of(all.missing.begin(), all.missing.end(), [](const pipeline::Damage& damage) {
         return damage.kind == pipeline::Damage::Kind::uncertain_code;
     });

@@ -5,7 +5,7 @@
 
 namespace waymark::cli {
 
-/// Compares what each thread executed with PATH.truth.txt, address by address where the recording was made with
+/// Compares the code that each thread executed with PATH.truth.txt, address by address if the recording was made with
 /// --truth.
 [[nodiscard]] ExitStatus verify_perf(const InputOptions& options);
 

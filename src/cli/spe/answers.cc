@@ -24,7 +24,7 @@ using analysis::Flagged;
 using analysis::StreamQuality;
 using nlohmann::ordered_json;
 
-/// `CPU 3`, `thread 1234`, `the buffer`.
+/// The name of a stream: `CPU 3`, `thread 1234`, `the buffer`.
 std::string stream_text(const StreamQuality& s) {
     if (s.cpu != perf::nobody) return fmt::format("CPU {}", s.cpu);
     return s.tid != perf::nobody ? fmt::format("thread {}", s.tid) : "the buffer";
@@ -187,7 +187,7 @@ ExitStatus Answer::finish(const AnswerOptions& options, Output& out, bool names_
         say("error", fmt::format("{}: no SPE samples: {}", options.capture, why_nothing()));
         return cut ? unreadable : nothing;
     }
-    // A file with parts missing was not read to its end, whatever the rest gave.
+    // A file with missing parts was not read to its end, whatever the other parts gave.
     if (cut) return unreadable;
     std::uint64_t doubtful = 0;
     for (const StreamQuality& s : q.streams) doubtful += s.damaged + s.no_pc;

@@ -1,4 +1,4 @@
-/// What `waymark spe report`, `sharing`, `branches` and `quality` have in common.
+/// Shared code of `waymark spe report`, `sharing`, `branches` and `quality`.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -20,7 +20,7 @@
 
 namespace waymark::cli {
 
-/// How a profile is read, for all commands that read one.
+/// Options for reading a profile, for all commands that read one.
 struct ProfileInput {
     std::string capture, format = "text", output, midr;
     unsigned jobs = 0;
@@ -35,14 +35,14 @@ struct AnswerOptions : ProfileInput {
     InputOptions names;  ///< for --symfs and --debug-dir
     std::string kallsyms;
 
-    /// `formats`: besides text, tsv and json.
+    /// `formats`: formats in addition to text, tsv and json.
     void add_to(CLI::App& command, std::vector<std::string> formats = {});
 };
 
-/// Prints what is wrong with a capture's file itself, on standard error; true if anything is.
+/// Prints damage of a capture's file on standard error; true if there is any.
 bool say_file_damage(const analysis::SampleCapture& capture);
 
-/// A capture, opened, and the names of its code.
+/// An opened capture, and the names of its code.
 class Answer {
 public:
     [[nodiscard]] static Result<Answer> open(const AnswerOptions& options);
@@ -54,20 +54,20 @@ public:
     [[nodiscard]] analysis::Program& program() const { return *program_; }
     [[nodiscard]] const analysis::Quality& quality() const { return quality_; }
     [[nodiscard]] const analysis::SampleTotals& totals() const { return totals_; }
-    /// How much of the run the samples show.
+    /// How much of the run the samples cover.
     [[nodiscard]] answers::Account account() const;
-    /// Name of a thread, and process; `unknown` where it is not known.
+    /// Names of a thread and its process; `unknown` for names that are not known.
     [[nodiscard]] std::string thread_text(std::uint32_t pid, std::uint32_t tid) const;
     [[nodiscard]] std::string thread_name(std::uint32_t tid) const;
 
-    /// Why there is not one sample; says nothing else.
+    /// The reason why there is no sample. Prints nothing.
     [[nodiscard]] std::string why_nothing() const;
-    /// Prints what kept the file from being read to its end, on standard error; true if anything did.
+    /// Prints on standard error what prevented the file from being read to its end; true if anything did.
     bool say_damage() const;
-    /// Warnings of what was lost and which files are missing, on standard error, and the exit status.
+    /// Prints warnings about losses and missing files on standard error, and returns the exit status.
     [[nodiscard]] ExitStatus finish(const AnswerOptions& options, Output& out, bool names_used);
 
-    /// The block on top of every report.
+    /// The summary at the head of every report.
     void print_quality(Output& out, bool all) const;
     [[nodiscard]] nlohmann::ordered_json quality_json() const;
     [[nodiscard]] Table streams_table() const;
@@ -83,7 +83,7 @@ private:
     unsigned jobs_ = 1;
 };
 
-/// What to say of a bare file most of whose records cannot be.
+/// The message for a raw file most of whose records are malformed.
 [[nodiscard]] std::string hardly_a_buffer(const std::string& capture, std::uint64_t doubtful, std::uint64_t records);
 
 inline constexpr std::string_view few_samples_note =

@@ -27,7 +27,7 @@ public:
     BranchReport(const SpeBranchOptions& options, Answer& answer, const analysis::Branches& branches)
         : options_(options), answer_(answer), branches_(branches) {}
 
-    /// `usage` if a file was named that no branch is in.
+    /// `usage` if a named file contains no branch.
     ExitStatus print(Output& out) {
         if (options_.format == "bolt" || options_.format == "autofdo") return print_profile(out);
         const auto [table, left_out] = analysis::branch_table(branches_, answer_.program(), options_.by == "pair",

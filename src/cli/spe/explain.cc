@@ -1,4 +1,4 @@
-/// `waymark spe explain`: why a Statistical Profiling unit takes samples, or none.
+/// `waymark spe explain`: why a Statistical Profiling unit takes samples or does not.
 #include <fmt/ranges.h>
 
 #include <filesystem>

@@ -18,11 +18,11 @@ struct SpeRecordOptions {
     std::uint64_t buffer_kib = 1024, seed = 1;
     unsigned info_version = 1;
 
-    /// Adds them to the command; what was added is appended to `added`.
+    /// Adds the options to the command, and appends them to `added`.
     void add_to(CLI::App& command, std::vector<CLI::Option*>& added);
 };
 
-/// Errors: `usage`, `unreadable`: options that cannot be meant; the errors of record::record_profile.
+/// Errors: `usage`, `unreadable`: invalid options; the errors of record::record_profile.
 [[nodiscard]] Result<record::RecordOutcome> run_record_spe(const record::FlowRecording& common,
                                                            const SpeRecordOptions& options,
                                                            const record::ShowRecording& show);

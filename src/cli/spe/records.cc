@@ -20,7 +20,7 @@ struct RecordsOptions : ProfileInput {
     std::string kind = "all";
 };
 
-/// The file has no trace at all.
+/// Refuses a file without any trace.
 waymark::Status check_trace(const analysis::SampleCapture& capture) {
     const std::string& file = capture.file->name();
     if (capture.bare) return Nothing{};
@@ -33,7 +33,7 @@ waymark::Status check_trace(const analysis::SampleCapture& capture) {
     return Nothing{};
 }
 
-/// What the recorder says it lost.
+/// Prints the losses that the recorder reported.
 void say_losses(const analysis::SampleCapture& capture) {
     const auto buffers = [&](std::uint64_t flags) {
         return static_cast<std::uint64_t>(
@@ -78,7 +78,7 @@ ExitStatus run_records(const RecordsOptions& options) {
     if (done && !capture->bare) say_losses(*capture);
     if (out->close() != decoded) return unreadable;
     if (!done) return fail(done.error());
-    // A file with parts missing was not read to its end, whatever the rest gave.
+    // A file with missing parts was not read to its end, whatever the other parts gave.
     if (!capture->damage.empty() || capture->data->loss_count != 0) return unreadable;
     if (listed.records == listed.no_pc) {
         say("error", "no record with a PC: this does not look like an SPE buffer, or it is empty");
