@@ -110,7 +110,7 @@ void A64State::wrote(A64Register reg, std::uint64_t value) {
         case A64Register::hcr_el2: hcr_el2_ = value; break;
         case A64Register::vttbr_el2: vttbr_el2_ = value; break;
         case A64Register::contextidr_el1:
-            // A host at EL2 means its own.
+            // With E2H set, this name accesses CONTEXTIDR_EL2 at EL2.
             (el_ == 2 && (hcr_el2_ & bit(hcr_e2h)) != 0 ? contextidr_el2_ : contextidr_el1_) =
                 static_cast<std::uint32_t>(value);
             break;

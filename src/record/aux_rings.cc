@@ -37,7 +37,7 @@ AuxRings::Closed AuxRings::close_range(std::uint32_t key, std::vector<std::uint8
     if (options_.sink == TraceSink::trbe) range.flags |= perf::cs_etm_raw;
     const bool snapshot = options_.loss == TraceLoss::snapshot;
     if (snapshot) {
-        // For an overwritten ring, the record gives the end of its bytes.
+        // For an overwritten ring, the record states the end of its bytes.
         range.flags |= perf::AuxRange::overwrite;
         range.offset += range.bytes;
     }
@@ -55,7 +55,7 @@ AuxRings::Closed AuxRings::close_range(std::uint32_t key, std::vector<std::uint8
 
 bool AuxRings::is_due() const {
     constexpr std::uint64_t most_pending = 1U << 20;
-    // A ring that is overwritten is read at the end alone.
+    // A ring that is overwritten is only read at the end.
     return options_.loss != TraceLoss::snapshot && pending_bytes_ >= most_pending;
 }
 

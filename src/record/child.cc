@@ -15,8 +15,8 @@ namespace {
 volatile std::sig_atomic_t child = 0;
 volatile std::sig_atomic_t interrupt = 0, received_signals = 0;
 
-/// A terminal sends its signals to the program too; what came otherwise is passed on. The second one means it, and the
-/// third one ends this process at once.
+/// A terminal sends its signals to the program too; signals from elsewhere are passed on. The second signal ends the
+/// program, and the third ends this process at once.
 void pass_on(int number, siginfo_t* info, void*) {
     received_signals = received_signals + 1;
     interrupt = number;
@@ -29,7 +29,7 @@ void pass_on(int number, siginfo_t* info, void*) {
         kill(child, number);
 }
 
-/// Standard input is empty. False: it cannot be.
+/// Replaces standard input by an empty one; false if that fails.
 bool close_input() {
     const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     return nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0;
@@ -46,8 +46,7 @@ SignalHandlers::SignalHandlers() {
     sigemptyset(&action.sa_mask);
     for (std::size_t i = 0; i < signals.size(); ++i) {
         sigaction(signals[i], &action, &before_[i]);
-        // As nohup has it. A shell ignores SIGINT for what it starts in the background, which may be sent it all the
-        // same.
+        // As nohup does. A shell ignores SIGINT for background jobs, but it may be sent to them explicitly.
         if (signals[i] == SIGHUP && before_[i].sa_handler == SIG_IGN) sigaction(signals[i], &before_[i], nullptr);
     }
 }
@@ -72,11 +71,12 @@ Result<int> start_program(const std::vector<std::string>& command, bool input) {
     const pid_t pid = fork();
     if (pid < 0) return Error{Errc::unreadable, fmt::format("cannot start {}: {}", command[0], std::strerror(errno))};
     if (pid > 0) return pid;
-    // A recorder that is gone takes nothing any more, and the program would wait for ever.
+    // If the recorder dies, nothing empties the ring, and the program would wait for ever.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(127);
     std::signal(SIGXFSZ, SIG_DFL);
-    // The serial port of a system would take what is meant for whoever comes next, as in a loop over lines of a file.
+    // The serial port of a system would consume input that is meant for a later command, as in a loop over the lines of
+    // a file.
     if (!input && isatty(STDIN_FILENO) == 0 && !close_input()) _exit(127);
     execv(arguments[0], arguments.data());
     _exit(127);

@@ -15,7 +15,7 @@ std::uint32_t halfword(const std::vector<std::uint8_t>& bytes, std::size_t at) {
     return at + 1 < bytes.size() ? static_cast<std::uint32_t>(bytes[at] | bytes[at + 1] << 8) : 0;
 }
 
-/// Texts as QEMU's disassembler writes them.
+/// Produces the texts that QEMU's disassembler writes.
 class Disassembler {
 public:
     explicit Disassembler(cs_mode mode) { open_ = cs_open(CS_ARCH_ARM, mode, &handle_) == CS_ERR_OK; }

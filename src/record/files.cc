@@ -44,12 +44,12 @@ std::string ini_text(std::string text) {
 
 namespace {
 
-/// Where an earlier recording waits until it is known that the new one has something.
+/// Folder for the earlier recording until the new one is known to contain something.
 constexpr const char* set_aside_folder = ".before";
-/// Where it is on its way there and back. Only what is complete has the other name.
+/// Folder while it is being moved there and back. Only a complete recording has the other name.
 constexpr const char* moving_folder = ".moving";
 
-/// What a recording of a unit of program flow wrote.
+/// Files of a recording with program flow.
 std::vector<fs::path> flow_files(const fs::path& folder) {
     std::error_code error;
     std::vector<fs::path> own;
@@ -67,7 +67,7 @@ std::vector<fs::path> flow_files(const fs::path& folder) {
     return own;
 }
 
-/// What a recording of a DPU wrote.
+/// Files of a recording of a DPU.
 std::vector<fs::path> dpu_files(const fs::path& folder) {
     std::error_code error;
     std::vector<fs::path> own;
@@ -102,7 +102,7 @@ Status move_all(const fs::path& from, const fs::path& to) {
     return Nothing{};
 }
 
-/// Whether there is a recording, and trace in it.
+/// Whether the folder has a recording with trace.
 bool has_trace(const fs::path& folder) {
     std::error_code error;
     const bool described = (fs::exists(folder / truth_file, error) && fs::exists(folder / "snapshot.ini", error)) ||
@@ -116,7 +116,8 @@ bool has_trace(const fs::path& folder) {
     return false;
 }
 
-/// What a recording that was killed left undone. It stays if it has trace; else the one before it is there again.
+/// Finishes what a killed recording left undone. A killed recording stays if it has trace; otherwise the previous
+/// recording is restored.
 void recover_recordings(const fs::path& folder) {
     std::error_code error;
     if (fs::exists(folder / moving_folder, error)) static_cast<void>(move_all(folder / moving_folder, folder));
@@ -149,7 +150,7 @@ Result<bool> set_recordings_aside(const fs::path& folder) {
 
 void take_recordings_back(const fs::path& folder) {
     std::error_code error;
-    // A recording without its truth is none, and not taken for one if this is killed on the way.
+    // Without its truth, a recording is not recognised if this process is killed during the move.
     fs::remove(folder / truth_file, error);
     fs::remove(folder / capture::dpu_ini, error);
     for (const fs::path& path : dpu_files(folder)) fs::remove_all(path, error);

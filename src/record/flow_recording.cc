@@ -16,7 +16,7 @@ namespace waymark::record {
 
 namespace {
 
-/// Sums of the recorded execution.
+/// Prints sums of the recorded execution.
 void summarise(const FlowRecording& options, const Recorded& r, RecordOutcome& out) {
     const std::string& folder = options.folder;
     if (r.replaced)
@@ -39,7 +39,7 @@ void summarise(const FlowRecording& options, const Recorded& r, RecordOutcome& o
                         r.epochs == 1 ? "it holds" : "they hold", counted(r.kept_bytes, "byte")));
 }
 
-/// Places that were asked for and never reached. True if --stop-at is one.
+/// Reports requested places that were never reached. True if --stop-at is among them.
 bool say_unreached(const FlowRecording& options, const Recorded& r, RecordOutcome& out) {
     for (const std::string& place : r.unknown_places)
         out.warning(fmt::format("{}: no file that ran has such a symbol{}; the unit's comparator for it never matched",
@@ -51,7 +51,7 @@ bool say_unreached(const FlowRecording& options, const Recorded& r, RecordOutcom
     return true;
 }
 
-/// What the recording lacks since QEMU did not show it.
+/// Reports what the recording lacks because QEMU did not show it.
 void say_not_seen(const QemuOptions& how, bool vmid, const Recorded& r, RecordOutcome& out) {
     if (r.unknown_vector)
         out.note(
@@ -146,7 +146,7 @@ RecordOutcome flow_outcome(const FlowRecording& options, const QemuOptions& how,
         return out;
     }
     out.say_status(ending);
-    // All is recorded, but not what was asked for.
+    // The whole run was recorded, but not the requested part.
     if (never_stopped) out.kind = Kind::nothing;
     return out;
 }

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The file of --registers.
+/// Reads the file of --registers.
 Status read_registers(const std::string& path, std::vector<flow::RegisterSetting>& out) {
     std::ifstream in(path, std::ios::binary);
     std::error_code none;
@@ -45,7 +45,7 @@ Status read_registers(const std::string& path, std::vector<flow::RegisterSetting
     return Nothing{};
 }
 
-/// Arm's own programs only, and a message that helps otherwise.
+/// Accepts only programs for Arm, with a helpful message otherwise.
 Status read_program(const FlowRecording& options, image::MemoryMap& map) {
     const std::string& program = options.program.front();
     if (kind_of(program).aarch64 && !options.units->traces_aarch64())
@@ -66,7 +66,7 @@ Status read_program(const FlowRecording& options, image::MemoryMap& map) {
     return Nothing{};
 }
 
-/// What belongs to one way of running a program and makes no sense in the other.
+/// Refuses options that are valid only for the other way of running a program.
 Status check_way(const FlowRecording& options) {
     const auto wrong = [](std::string message) { return Error{Errc::usage, std::move(message)}; };
     if (options.system) {
@@ -109,15 +109,15 @@ Status check_way(const FlowRecording& options) {
     return Nothing{};
 }
 
-/// Everything before and about the image; a comma in a value is written twice.
+/// Arguments before and for the image; a comma in a value is doubled.
 std::vector<std::string> system_arguments(const FlowRecording& options) {
-    // QEMU has no core with an ETE; its "max" has what an Armv9-A core has.
+    // QEMU has no core with an ETE; its "max" has the features of an Armv9-A core.
     const std::string& core = options.unit.core;
     std::vector<std::string> out{"-M", options.machine_name(), "-cpu", core == "armv9-a" ? "max" : core, "-smp"};
     out.push_back(std::to_string(options.processors));
-    // The lines of its log then belong together.
+    // The lines of its log then stay together.
     if (options.units->traces_aarch64()) out.insert(out.end(), {"-accel", "tcg,thread=single"});
-    // A board with a sound chip else complains of sound cards that are not there.
+    // A board with a sound chip would otherwise complain about missing sound cards.
     out.insert(out.end(), {"-display", "none", "-monitor", "none", "-serial", "stdio", "-audiodev", "none,id=silent"});
     out.push_back("-semihosting-config");
     std::string semihosting = "enable=on,target=native";
@@ -134,7 +134,7 @@ std::vector<std::string> system_arguments(const FlowRecording& options) {
     return out;
 }
 
-/// What the unit's comparators look at. Errors: `usage`: the unit cannot be programmed like this.
+/// The ranges that the unit's comparators watch. Errors: `usage`: the unit cannot be programmed like this.
 Result<std::vector<PlacedRange>> placed_ranges(const FlowRecording& options, const flow::UnitOptions& unit) {
     std::vector<PlacedRange> ranges;
     for (const bool exclude : {false, true})
@@ -144,7 +144,7 @@ Result<std::vector<PlacedRange>> placed_ranges(const FlowRecording& options, con
             range.exclude = exclude;
             ranges.push_back(std::move(range));
         }
-    // As many comparators as there are ranges, wherever they will lie.
+    // One comparator for each range; the addresses do not matter here.
     flow::UnitOptions with_ranges = unit;
     for (const PlacedRange& range : ranges)
         (range.exclude ? with_ranges.exclude : with_ranges.view).push_back({{0x1000}, {0x1004}});
@@ -158,7 +158,7 @@ Result<std::vector<PlacedRange>> placed_ranges(const FlowRecording& options, con
     return ranges;
 }
 
-/// The places and all else that is asked of the recorder.
+/// Converts the options, with their places, to options of the recorder.
 Result<RecorderOptions> recorder_options(const FlowRecording& options, bool aarch64) {
     const std::string& program = options.program.front();
     RecorderOptions to;
@@ -193,7 +193,7 @@ Result<RecorderOptions> recorder_options(const FlowRecording& options, bool aarc
     return to;
 }
 
-/// Where QEMU's log is to show how execution came there.
+/// Address ranges for which QEMU's log should show how execution came there.
 Result<std::vector<std::pair<Address, Address>>> watched_places(const FlowRecording& options, bool aarch64,
                                                                 const image::MemoryMap& memory) {
     const std::string& program = options.program.front();
@@ -282,7 +282,7 @@ Result<FlowSetup> set_up(const FlowRecording& options) {
         const std::string folder =
             library_folder(options.sysroot, aarch64 ? "/usr/aarch64-linux-gnu" : "/usr/arm-linux-gnueabihf");
         if (!folder.empty()) how.qemu_arguments = {"-L", folder};
-        // QEMU has one log: asked for by the user, it is theirs.
+        // QEMU has only one log: if the user asks for it, the user gets it.
         how.signals = std::none_of(options.qemu_options.begin(), options.qemu_options.end(),
                                    [](const std::string& o) { return o == "-d" || o == "-D" || o == "-strace"; });
         how.qemu_arguments.insert(how.qemu_arguments.end(), options.qemu_options.begin(), options.qemu_options.end());

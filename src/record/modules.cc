@@ -10,7 +10,7 @@ namespace waymark::record {
 
 namespace {
 
-/// Two stretches of the same file that lie as they do in it: parts of one mapping.
+/// Two pieces with the same distance in memory and in the file: parts of one mapping.
 bool same_mapping(const capture::Module& a, const capture::Module& b) {
     return a.file == b.file && a.build_id == b.build_id &&
            (a.file.empty() ? a.address == b.address : a.address.value - a.offset == b.address.value - b.offset);
@@ -20,7 +20,7 @@ bool touch(const capture::Module& a, const capture::Module& b) {
     return a.address.value <= b.address.value + b.bytes && b.address.value <= a.address.value + a.bytes;
 }
 
-/// `a` grows to where `b` lies too.
+/// Extends `a` to include `b`.
 void extend(capture::Module& a, const capture::Module& b) {
     const std::uint64_t end = std::max(a.address.value + a.bytes, b.address.value + b.bytes);
     if (b.address < a.address) {
@@ -32,7 +32,7 @@ void extend(capture::Module& a, const capture::Module& b) {
 
 }  // namespace
 
-/// A file of the same name may be another one later; its inode is not.
+/// A file name may refer to another file later; the inode tells them apart.
 struct Modules::Files {
     const MappedFile& of(const MapPart& part, std::string_view name) {
         const auto [at, fresh] = known.try_emplace({std::string(name), part.inode});
@@ -49,7 +49,7 @@ void Modules::mapped(const MapPart& part, std::string_view name, std::uint64_t t
         capture::Module fresh;
         fresh.address = Address{piece.address};
         fresh.bytes = piece.bytes;
-        // What no file holds has no place in one.
+        // Memory without a file has no offset.
         fresh.offset = name.empty() ? 0 : piece.file_offset;
         fresh.file = name;
         fresh.build_id = file.build_id;
@@ -110,11 +110,11 @@ void Modules::run(std::uint32_t module, std::uint64_t time) {
     if (module >= held_.size()) return;
     Held& mine = held_[module];
     if (mine.ran_in_epoch) {
-        // An unmapping is reported before what ran until then.
+        // An unmapping is reported before the code that ran until then.
         if (auto& to = mine.times.back().to; to && *to <= time) to = time + 1;
         return;
     }
-    // Whatever of another file lies there was replaced before this could run.
+    // A mapping of another file at this place was replaced before this code could run.
     bool replaced = false;
     for (Held& h : held_) {
         if (&h == &mine || !h.ran || !h.module.overlaps(mine.module) || same_mapping(h.module, mine.module)) continue;
@@ -129,7 +129,7 @@ void Modules::run(std::uint32_t module, std::uint64_t time) {
     else if (mine.there)
         last.to.reset();
     else if (last.to && *last.to <= time)
-        last.to = time + 1;  // an unmapping is reported before what ran until then
+        last.to = time + 1;  // an unmapping is reported before the code that ran until then
     mine.ran = mine.ran_in_epoch = true;
 }
 

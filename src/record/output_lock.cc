@@ -29,7 +29,7 @@ Result<OutputLock> OutputLock::of_new_folder(const std::filesystem::path& folder
         if (file < 0) return cannot_create(path, errno);
         OutputLock lock(file);
         WM_RETURN_IF_ERROR(take(file, path));
-        // The holder before may have removed it.
+        // The previous holder may have removed the file.
         struct stat locked {
         }, there{};
         if (fstat(file, &locked) == 0 && stat(folder.c_str(), &there) == 0 && locked.st_dev == there.st_dev &&

@@ -140,7 +140,7 @@ Result<std::unique_ptr<RecordedPerfFile>> RecordedPerfFile::create(const fs::pat
     fs::path part = place;
     part += ".part";
     WM_ASSIGN_OR_RETURN(OutputLock lock, OutputLock::of_new_folder(part, path));
-    // Of a recording that was killed.
+    // Remove files of a recording that was killed.
     for (const fs::directory_entry& entry : fs::directory_iterator(part, none)) fs::remove(entry.path(), none);
     const int file = open((part / place.filename()).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (file < 0) {
@@ -182,7 +182,8 @@ Status RecordedPerfFile::place() {
         return Error{Errc::unreadable,
                      fmt::format("cannot write {}: {}", (path_.parent_path() / name).string(), error.message())};
     };
-    // What truly ran is never beside trace of another recording: the earlier truth goes first, the new one comes last.
+    // The truth must never be next to the trace of another recording: the earlier truth is removed first, and the new
+    // one is moved last.
     const fs::path truth = perf_truth_file(path_);
     fs::remove(truth, error);
     const std::string ranges = path_.filename().string() + ".truth_";

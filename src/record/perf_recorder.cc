@@ -124,7 +124,7 @@ void PerfRecorder::define_block(Process& p, std::uint32_t id, Definition definit
 
 void PerfRecorder::define_map(Process& p, const MapPart& part, std::string_view name) {
     extent_.mapped(part, name);
-    // Code is translated before the plugin knows the thread that runs it.
+    // Code may be translated before the plugin knows the thread that runs it.
     if (p.pid == 0)
         p.early_maps.emplace_back(part, name);
     else
@@ -431,7 +431,7 @@ void PerfRecorder::end_program() {
     // It is not known how far the last block of a thread ran; its entry proves that the block before it is complete.
     for (auto& [number, t] : threads_)
         if (t.cpu && cpus_[*t.cpu].running == &t) settle(t, 0);
-    // The first thread ends last, because the process ends with it.
+    // The first thread ends last, since the process ends with it.
     for (auto t = threads_.rbegin(); t != threads_.rend(); ++t) end(t->second);
     threads_.clear();
     processes_.clear();
@@ -440,7 +440,7 @@ void PerfRecorder::end_program() {
 void PerfRecorder::next_program(std::vector<std::string> command) {
     end_program();
     program_ = std::move(command);
-    // It depended on the symbols of the first program.
+    // It was derived from the symbols of the first program.
     options_.instruction_set = {};
 }
 

@@ -24,7 +24,7 @@ std::vector<perf::CsEtmUnit> units_of(const PerfRecorderOptions& o) {
 }  // namespace
 
 perf::CsEtmTerms terms_of(const PerfRecorderOptions& o) {
-    // What is programmed beside perf's terms is its configuration for bursts.
+    // The only settings beyond perf's terms are those of the configuration for bursts.
     const auto reload = [&](std::string_view counter) -> std::uint64_t {
         for (const flow::RegisterSetting& setting : o.unit.registers)
             if (setting.name == counter) return setting.value;
@@ -64,7 +64,7 @@ std::vector<perf::Attr> attributes(const PerfRecorderOptions& o) {
     etm.flags = disabled | exclude_hv | enable_on_exec;
     etm.name = terms.event();
     like_tracking_event(etm);
-    // One of each event on each CPU.
+    // One ID for each event on each CPU.
     std::vector<std::uint64_t> tracking_ids;
     const std::uint32_t count = o.per_thread ? 1 : o.cpus;
     for (std::uint32_t cpu = 0; cpu < count; ++cpu) {

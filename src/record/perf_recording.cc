@@ -12,7 +12,7 @@ namespace waymark::record {
 
 namespace {
 
-/// Further programs, in words.
+/// Splits further programs into words.
 Result<std::vector<std::vector<std::string>>> other_programs(const std::vector<std::string>& also, bool aarch64) {
     std::vector<std::vector<std::string>> out;
     for (const std::string& text : also) {
@@ -57,7 +57,7 @@ PerfRecorderOptions perf_options(RecorderOptions base, const std::vector<std::st
     return to;
 }
 
-/// What is asked for, as messages have it.
+/// The requested recording, in the words of messages.
 struct Asked {
     std::string file, start_at, stop_at, loss;
 };

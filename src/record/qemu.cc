@@ -33,7 +33,7 @@ using Time = std::chrono::steady_clock;
 
 Error failed(const char* what) { return {Errc::unreadable, fmt::format("{}: {}", what, std::strerror(errno))}; }
 
-/// Memory shared with QEMU. It has no name in the file system but one in /proc, as long as this process lives.
+/// Memory shared with QEMU. Its only name in the file system is in /proc, while this process lives.
 class SharedFile {
 public:
     static Result<SharedFile> create() {
@@ -54,12 +54,12 @@ private:
     int file_;
 };
 
-/// A folder for QEMU's log of each thread, removed with what is in it.
+/// A folder for QEMU's log of each thread, removed with its contents.
 class TemporaryFolder {
 public:
     static Result<TemporaryFolder> create() {
         std::error_code error;
-        // The plugin compares it with what links in /proc name, and QEMU takes a % in the name of a log for its own.
+        // The plugin compares the path with links in /proc, and QEMU interprets a % in the name of a log.
         fs::path base = fs::temp_directory_path(error);
         if (!error) base = fs::canonical(base, error);
         if (!error && base.string().find('%') != std::string::npos) base = "/tmp";
@@ -112,7 +112,7 @@ class Feeder {
 public:
     Feeder(Ring& ring, Recording& recording) : ring_(ring), recording_(recording) {}
 
-    /// Takes what is queued, as much as the ring holds at most; false if nothing was.
+    /// Takes the queued chunks, at most as many as the ring holds; false if none was queued.
     bool take() {
         bool any = false;
         for (std::uint32_t i = 0; i < Ring::chunk_count && ring_.taken.load() != ring_.queued.load(); ++i) {
@@ -129,7 +129,8 @@ public:
         return any;
     }
 
-    /// The program is gone: takes what it and its children had not queued. Children that still run are not recorded on.
+    /// The program has ended: takes the chunks that it and its children had not queued. Children that still run are no
+    /// longer recorded.
     void take_rest() {
         ring_.stop.store(1);
         while (take()) {
@@ -137,7 +138,7 @@ public:
         take_unqueued([](const Chunk&) { return true; });
     }
 
-    /// Takes what children had not queued that are gone, so that others find empty chunks.
+    /// Takes unqueued chunks of children that have ended, so that others find empty chunks.
     void take_rest_of_children(pid_t program) {
         std::map<std::uint32_t, bool> known;
         const auto is_gone = [&](std::uint32_t owner) {
@@ -146,14 +147,14 @@ public:
             return found->second;
         };
         take_unqueued([&](const Chunk& chunk) {
-            // 0: it was just taken, and says who did in a moment.
+            // 0: the chunk was just taken, and its owner is not yet stored.
             const std::uint32_t owner = chunk.owner.load();
             return owner != 0 && owner != static_cast<std::uint32_t>(program) && is_gone(owner);
         });
     }
 
 private:
-    /// It ended, though its parent may not have asked for its status yet.
+    /// Whether it has ended, even if its parent has not asked for its status yet.
     static bool gone(std::uint32_t process) {
         std::string line;
         if (!std::getline(std::ifstream(fmt::format("/proc/{}/stat", process)), line)) return true;
@@ -264,9 +265,9 @@ Result<Ending> run_qemu(const QemuOptions& options, Recording& recording, const 
             progress();
             shown = now;
         }
-        // Now and then everything goes to disk, so that a capture cut off by force lacks little.
+        // Everything is written to disk regularly, so that a capture that is killed lacks little.
         if (now - flushed >= std::chrono::seconds(1)) {
-            static_cast<void>(recording.flush());  // kept by the recorder as its failure
+            static_cast<void>(recording.flush());  // the recorder keeps the error
             flushed = now;
         }
         if (log && recording.stopped() && !ending.ended) {

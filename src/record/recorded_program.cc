@@ -78,7 +78,7 @@ Result<CodePlace> code_place(const std::string& text, const char* option, const 
     const bool loaded_anywhere = !system && kind.position_independent;
     image::Symbols symbols;
     const bool number = wire::scan_number(text, value);
-    // Other files may be mapped when it runs if it is linked dynamically, or is the dynamic linker itself.
+    // If the program is linked dynamically, or is the dynamic linker itself, other files may be mapped when it runs.
     const bool in_program = !number && symbols.add_elf(program) && symbols.function_called(text);
     if (number || (in_program ? !loaded_anywhere : system || !kind.dynamic)) {
         WM_ASSIGN_OR_RETURN(const Address address, address_of(text, option, program));
@@ -89,7 +89,7 @@ Result<CodePlace> code_place(const std::string& text, const char* option, const 
 }
 
 Result<PlacedRange> code_range(const std::string& text, const char* option, const std::string& program, bool system) {
-    // Not the minus of an operator's name.
+    // Do not take the minus in an operator's name.
     std::size_t minus = text.find('-', text.starts_with('-') ? 1 : 0);
     while (minus != std::string::npos && text.substr(0, minus).ends_with("operator")) minus = text.find('-', minus + 1);
     if (minus != std::string::npos) {

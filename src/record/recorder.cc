@@ -34,9 +34,9 @@ Recorder::Recorder(RecorderOptions options)
     capture_.description = ini_text(options_.description);
 }
 
-/// What the unit's comparators hold, as far as it is known where that lies.
+/// Resolves the addresses for the unit's comparators, as far as they are known.
 void Recorder::place_unit() {
-    // Where no code can be, so that nothing matches.
+    // An address without code, so that nothing matches.
     const Address nowhere{options_.aarch64 ? ~std::uint64_t{7} : 0xfffffff8};
     options_.unit.view.clear();
     options_.unit.exclude.clear();
@@ -67,7 +67,7 @@ Result<std::unique_ptr<Recorder>> Recorder::create(RecorderOptions options) {
     const fs::path folder = options.folder;
     const auto holds_recording = [&] {
         std::error_code none;
-        // A recording of another unit has a truth too.
+        // A recording of another unit also has a truth.
         return fs::exists(folder / truth_file, none) && fs::exists(folder / "snapshot.ini", none) &&
                !fs::exists(folder / capture::dpu_ini, none);
     };
@@ -146,7 +146,7 @@ void Recorder::definitions(std::span<const std::uint32_t> parts) {
     });
 }
 
-/// A file is mapped, which may hold what the unit's comparators are to hold.
+/// A file is mapped, which may contain addresses for the unit's comparators.
 void Recorder::map_unit(const MapPart& part, const std::string& name) {
     if (options_.ranges.empty() && !options_.trigger_at) return;
     const auto mapped = [&](CodePlace& place) { place.mapped(name, {part.address}, part.file_offset, part.bytes); };
@@ -168,7 +168,7 @@ void Recorder::execution(std::uint32_t number, std::span<const std::uint32_t> ch
     const std::uint64_t limit = options_.limit_instructions != 0 ? options_.limit_instructions : ~std::uint64_t{0};
     for (;;) {
         if (chunk.empty()) break;
-        // An exception says more about where it stopped the block.
+        // An exception gives more detail about where it stopped the block.
         if (t.cut && !says_exception(chunk.front())) settle(t);
         chunk = chunk.subspan(t.tracker.follow(chunk, rows_, recorded_.epochs, limit, t.held));
         if (chunk.empty()) break;
@@ -274,12 +274,12 @@ void Recorder::execute(Thread& t, Block& block, CompletedPart part) {
     }
     if (!piece) return;
     const auto [first, end, stopped] = piece->part;
-    // The unit traces A64 alone.
+    // The unit traces only A64.
     if (t.a64.aarch32()) return;
     if (!t.tracker.attached()) open_stream(t);
     const Place place{code.address + (first == 0 ? 0 : code.instructions[first].offset), code.isa};
     if (block.epoch != recorded_.epochs) {
-        // Other code at these addresses, or the same bytes from another file, which has other names for them.
+        // Other code at these addresses, or the same bytes from another file, with other names.
         if (!images_.fits(code.address, code.bytes) || modules_.conflicts(block.module)) {
             if (++recorded_.code_changes > options_.limit_changes) {
                 --recorded_.code_changes;
@@ -288,7 +288,7 @@ void Recorder::execute(Thread& t, Block& block, CompletedPart part) {
                 stop(fmt::format("when code had changed {} times (--max-changes)", options_.limit_changes));
                 return;
             }
-            // The branch that leads to the new code goes with it, so that who called it is known.
+            // The branch that leads to the new code is moved along, so that the caller is known.
             std::optional<Tracker::Open> branch = t.tracker.open_branch();
             std::vector<std::uint8_t> before;
             if (branch && (branch->end() <= code.address || branch->start.address >= code.end()))
@@ -315,7 +315,7 @@ void Recorder::execute(Thread& t, Block& block, CompletedPart part) {
         t.tracker.arrive(place);
     }
     if (code.instructions.empty()) {
-        // A system's block without instructions is a place where nothing can be fetched: an exception follows.
+        // In a system, a block without instructions is an address that cannot be fetched: an exception follows.
         if (!options_.system) t.tracker.leave();
         return;
     }
@@ -340,7 +340,7 @@ void Recorder::open_stream(Thread& t) {
         capture_.buffers.push_back(
             {fmt::format("ETB{}", suffix), capture::Buffer::Format::coresight, "coresight", {path}, {}});
     }
-    // A thread may come back after it ended only with a new number, but an epoch may see one begin twice.
+    // After it ended, a thread can only return with a new number, but an epoch may see one number begin twice.
     t.stream = std::make_unique<Stream>();
     Stream& s = *t.stream;
     s.id = {next_id_++};
@@ -375,7 +375,7 @@ void Recorder::open_stream(Thread& t) {
     t.tracker.select(selected_);
 }
 
-/// As a debugger would when it learns where the code lies.
+/// As a debugger would, once it knows the addresses.
 void Recorder::program_units() {
     for (auto& [number, t] : threads_) {
         if (!t.stream) continue;
@@ -421,7 +421,7 @@ void Recorder::new_epoch() {
 
 void Recorder::stop(std::string where) {
     for (auto& [number, t] : threads_) close_stream(t);
-    // QEMU ends with the recording of a system, which would have gone on all the same.
+    // QEMU ends with the recording of a system, which would otherwise have continued.
     ends_ = std::move(where);
     recorded_.stopped = true;
 }
@@ -435,16 +435,17 @@ void Recorder::fail_if(const Status& status) {
 }
 
 Status Recorder::finish(bool complete) {
-    // How far a block ran is unknown if nothing is known after it; that it was entered settles the one before.
+    // If nothing is known after the last block, it is not known how far it ran; its entry proves that the previous one
+    // is complete.
     for (auto& [number, t] : threads_) settle(t, 0, false);
     for (auto& [number, t] : threads_) close_stream(t);
     buffers_.flush();
     fail_if(write_trace());
     fail_if(write_ram());
-    // Even where trace could not be written: the sums may still fit.
+    // Even if trace could not be written: the sums may still fit.
     fail_if(describe(complete && !failure_));
     if (earlier_aside_) {
-        // The recording that was there goes only for one that has something.
+        // An earlier recording is only replaced by one that contains something.
         const bool undecodable = failure_ && (!recorded_.decodable || buffers_.kept_bytes() == 0);
         recorded_.kept_earlier = recorded().ranges == 0 || undecodable;
         if (recorded_.kept_earlier)

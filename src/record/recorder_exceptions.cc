@@ -1,5 +1,5 @@
-/// Exceptions and signals of a recording: what QEMU's log showed of them → how far the block before them came, and
-/// which exception the unit is to trace.
+/// Exceptions and signals of a recording: derives from QEMU's log how far the block before an exception came, and which
+/// exception the unit should trace.
 #include <fmt/format.h>
 
 #include <utility>
@@ -12,8 +12,8 @@ namespace waymark::record {
 
 namespace {
 
-/// An instruction that is found undefined counts as executed to some units, but a branch that is found so was no
-/// waypoint.
+/// Whether an instruction that is found undefined counts as executed: for some units it does, but an undefined branch
+/// is not a waypoint.
 bool counts_when_undefined(const CodeInstruction& instruction, const flow::UnitFactory& units) {
     return units.undefined_executes() && instruction.waypoint == isa::Waypoint::none;
 }
@@ -24,7 +24,7 @@ flow::Context Recorder::context_of(std::uint32_t bits, std::uint32_t thread) {
     return {.ns = (bits & words::ns) != 0, .hyp = (bits & words::hyp) != 0, .context_id = thread};
 }
 
-/// Of the block entered last: which of its instructions is at `address`.
+/// Index in the last entered block of the instruction at `address`.
 std::optional<std::uint32_t> Recorder::index_in_held(Thread& t, Address address) {
     if (t.held == 0 || t.held >= blocks_.size()) return std::nullopt;
     return known(t, t.held).code.index_of(address);
@@ -34,8 +34,8 @@ void Recorder::exception_aarch32(Thread& t) {
     const Address link{t.halves[0] | t.halves[1] << 16}, vector{t.halves[2] | t.halves[3] << 16};
     const std::uint32_t number = t.exception, state = t.halves[4];
     t.halves.clear();
-    // What the link register holds: the Architecture Reference Manual's table of exception return offsets. Hyp mode has
-    // its return address in another register, which QEMU's log does not show.
+    // The value of the link register: the Architecture Reference Manual's table of exception return offsets. Hyp mode
+    // has its return address in another register, which QEMU's log does not show.
     const bool has_link = (state & words::hyp) == 0;
     enum QemuException : std::uint32_t {
         undefined = 1,
@@ -57,11 +57,11 @@ void Recorder::exception_aarch32(Thread& t) {
         return has_link ? std::optional<Address>{{(link.value - bytes) & 0xffffffff}} : std::nullopt;
     };
     ExceptionClass kind = ExceptionClass::other;
-    std::optional<Address> back;       // the instruction that comes when the handler returns
-    std::optional<std::uint32_t> end;  // of the block entered last: its first instruction that did not complete
+    std::optional<Address> back;       // the instruction that runs when the handler returns
+    std::optional<std::uint32_t> end;  // first instruction of the last entered block that did not complete
     switch (number) {
         case undefined: {
-            // It counts as executed. Found only by an access check, it may have others after it in its block.
+            // It counts as executed. If only an access check found it, its block may have further instructions.
             kind = ExceptionClass::undefined;
             const bool thumb = t.held != 0 && t.held < blocks_.size() && known(t, t.held).code.isa != isa::Isa::a32;
             if (const auto at = before_link(thumb ? 2 : 4)) {
@@ -102,15 +102,16 @@ void Recorder::exception_aarch32(Thread& t) {
         case virtual_serror: kind = ExceptionClass::system_error; break;
         default: break;
     }
-    // With -icount QEMU leaves a block in front of an access to a device and says nothing of the access itself: an
-    // interrupt comes before it or after it.
+    // With -icount, QEMU leaves a block before an access to a device and does not report the access itself: an
+    // interrupt comes before or after it.
     if (!end && t.cut && back && t.held != 0 && t.held < blocks_.size()) {
         const Code& code = known(t, t.held).code;
         const auto size = static_cast<std::uint32_t>(code.instructions.size());
         const std::uint32_t at = *back == code.end() ? size : code.index_of(*back).value_or(0);
         if (at >= *t.cut) end = at;
     }
-    // What Hyp mode traps of a lower mode comes there by the vector of its own, whatever it would have been below.
+    // An exception that Hyp mode traps from a lower mode uses Hyp mode's own vector, regardless of its kind in the
+    // lower mode.
     if ((state & words::hyp) != 0 && vector.value % vector_table_bytes == hyp_trap_vector &&
         kind != ExceptionClass::hypervisor_call)
         kind = ExceptionClass::trap;
@@ -123,7 +124,7 @@ void Recorder::exception_aarch32(Thread& t) {
     notice_progress(t, vector);
 }
 
-/// Which exception led into the kernel that then delivered the signal.
+/// Finds the exception that led into the kernel, which then delivered the signal.
 void Recorder::signal(Thread& t) {
     const DeliveredSignal signal(t.exception, t.halves, options_.aarch64);
     t.halves.clear();
@@ -155,13 +156,13 @@ void Recorder::exception_aarch64(Thread& t) {
     const std::optional<std::uint32_t> index = index_in_held(t, back);
     const ExceptionClass kind = a64_exception(number, syndrome, !index);
     std::optional<std::uint32_t> end;
-    // An instruction that could not be fetched may also be the first of the block before, to which it returned; the
-    // check of a branch target fails when the instruction is there.
+    // An instruction that could not be fetched may be the first of the previous block, to which it returned; the check
+    // of a branch target fails when the instruction is fetched.
     constexpr std::uint32_t fetch = 0x20, fetch_same = 0x21;
     if (index && stops_instruction(kind) && syndrome != fetch && syndrome != fetch_same) {
         end = *index;
     } else if (t.cut && t.held != 0 && t.held < blocks_.size()) {
-        // With -icount, an interrupt in front of an access to a device, or after it.
+        // With -icount, an interrupt before or after an access to a device.
         const Code& code = known(t, t.held).code;
         const auto size = static_cast<std::uint32_t>(code.instructions.size());
         const std::uint32_t at = back == code.end() ? size : code.index_of(back).value_or(0);
@@ -192,7 +193,7 @@ void Recorder::state(Thread& t, std::uint32_t bits) {
     const bool was_aarch32 = t.a64.aarch32();
     t.a64.state(bits);
     if (t.a64.aarch32() && !was_aarch32) {
-        // Where an exception return to AArch32 leads cannot be recorded.
+        // The target of an exception return to AArch32 cannot be recorded.
         ++recorded_.stays_in_aarch32;
         t.tracker.lose_place();
     }

@@ -1,5 +1,5 @@
-/// The folder of a recording: its description, truth, images and trace as they grow on disk, so that it can be read at
-/// any moment.
+/// The folder of a recording: description, truth, images and trace. They grow on disk so that the folder can be read at
+/// any time.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What an ini file can hold of a text: `#` and `;`, as in `{lambda(int)#1}`, would begin a comment.
+/// Makes a text valid in an ini file: `#` and `;`, as in `{lambda(int)#1}`, would begin a comment.
 std::string in_ini(std::string text) {
     std::replace_if(
         text.begin(), text.end(), [](char c) { return c == '#' || c == ';' || c == '\n' || c == '\r'; }, '_');
@@ -29,7 +29,7 @@ Status move_files(const fs::path& from, const fs::path& to) {
     std::error_code error;
     std::vector<fs::path> files;
     for (const fs::directory_entry& entry : fs::directory_iterator(from, error)) files.push_back(entry.path());
-    // snapshot.ini last: it names the others.
+    // snapshot.ini is moved last, because it names the others.
     std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
         const auto last = [](const fs::path& p) { return p.filename() == "snapshot.ini"; };
         return last(a) != last(b) ? last(b) : a < b;
@@ -46,14 +46,14 @@ Status move_files(const fs::path& from, const fs::path& to) {
 
 }  // namespace
 
-/// The memory of this epoch, as it is now.
+/// Describes the present memory of this epoch.
 void Recorder::describe_images() {
     capture_.dumps.resize(dumps_before_);
     for (const std::string& core : epoch_cores_)
         for (capture::MemoryDump& dump : images_.dumps(core)) capture_.dumps.push_back(std::move(dump));
 }
 
-/// The memory of this epoch goes to that of earlier ones.
+/// Moves the memory of this epoch to that of earlier ones.
 Status Recorder::archive_images() {
     WM_RETURN_IF_ERROR(images_.archive());
     describe_images();
@@ -63,9 +63,9 @@ Status Recorder::archive_images() {
 
 Status Recorder::write_trace(bool ended) {
     if (failure_) return *failure_;
-    // The description comes first: trace on disk is always of sources and code that are on disk too. A buffer that is
-    // not described nobody reads; a program that changes its code often would otherwise have all buffers described for
-    // each change.
+    // The description is written first, so that the sources and code of all trace on disk are described there. Buffers
+    // without a description are ignored by readers; otherwise a program that changes its code often would have all
+    // buffers described at each change.
     const bool unknown = ended && capture_.buffers.size() > described_buffers_;
     if (!unknown && (!described_ || images_.changed())) WM_RETURN_IF_ERROR(describe(false));
     return buffers_.write();
@@ -84,14 +84,14 @@ Status Recorder::write_ram() {
     return Nothing{};
 }
 
-/// What ran before the recording began. Of a system, addresses alone do not say which code is meant; nor where a file
-/// of which code ran went elsewhere.
+/// Code that ran before the recording began. For a system, addresses alone do not identify code; nor do they if a file
+/// whose code ran was mapped elsewhere later.
 std::optional<capture::RanBefore> Recorder::ran_before() const {
     if (!extent_.start() || !extent_.began() || options_.system || modules_.unrecorded_moved()) return std::nullopt;
     return earlier_code_.found();
 }
 
-/// What the folder holds, with all files in `folder`, where the writer of snapshots looks for them.
+/// Describes the folder, with all files in `folder`, where the writer of snapshots expects them.
 capture::Capture Recorder::description(bool complete, const fs::path& folder) const {
     capture::Capture described = capture_;
     described.modules = modules_.map();
@@ -109,7 +109,7 @@ capture::Capture Recorder::description(bool complete, const fs::path& folder) co
     std::error_code error;
     for (capture::Buffer& buffer : described.buffers)
         for (fs::path& file : buffer.files) {
-            // So that a reader knows when frames are missing later.
+            // So that a reader notices when frames are missing later.
             if (complete)
                 if (const std::uintmax_t bytes = fs::file_size(file, error); !error)
                     buffer.length = buffer.length.value_or(0) + bytes;
@@ -121,7 +121,7 @@ capture::Capture Recorder::description(bool complete, const fs::path& folder) co
 Status Recorder::describe(bool complete) {
     WM_RETURN_IF_ERROR(images_.write());
     describe_images();
-    // Written beside and moved into place, so that no reader meets half a file.
+    // Written to a temporary file and moved into place, so that no reader sees half a file.
     const fs::path fresh = options_.folder / ".new";
     std::error_code ignored;
     fs::remove_all(fresh, ignored);
@@ -167,7 +167,7 @@ Result<std::size_t> Recorder::take_generated_names(std::uint32_t process, fs::fi
     for (const auto& [from, copy, format] :
          {std::tuple{perf_map, perf_map_copy, Format::perf_map}, std::tuple{jitdump, jitdump_copy, Format::jitdump}}) {
         std::error_code error;
-        // An older one is of another process that had the number.
+        // An older file belongs to another process that had the number.
         if (!fs::is_regular_file(from, error) || fs::last_write_time(from, error) < began || error) continue;
         if (!fs::copy_file(from, options_.folder / copy, fs::copy_options::overwrite_existing, error))
             return Error{Errc::unreadable, fmt::format("cannot copy {} to {}: {}", from.string(),

@@ -14,7 +14,7 @@ std::uint8_t* SetAssociative::peek(std::uint64_t tag) {
 
 SetAssociative::Evicted SetAssociative::insert(std::uint64_t tag, std::uint8_t state) {
     Entry* const set = &entries_[(tag & mask_) * ways_];
-    // A place that was given up is taken before anything leaves.
+    // A free way is used before an entry is evicted.
     std::uint32_t last = ways_ - 1;
     for (std::uint32_t i = 0; i < ways_; ++i)
         if (set[i].state == 0) {

@@ -18,13 +18,13 @@ SignalException exception_of(const DeliveredSignal& signal, const Code* held, bo
     SignalException out;
     if (!signal.raised) return out;
     if (held != nullptr) out.end = held->index_of(signal.back.address);
-    // Linux has breakpoints that are undefined instructions, and gives SIGTRAP for them too.
+    // Linux has breakpoints that are undefined instructions, and sends SIGTRAP for them too.
     const CodeInstruction* const cause = out.end ? &held->instructions[*out.end] : nullptr;
     if (signal.number == SIGTRAP && (cause == nullptr || cause->special == Special::breakpoint)) {
         out.kind = ExceptionClass::breakpoint;
     } else if (signal.number == SIGILL || signal.number == SIGFPE || signal.number == SIGTRAP) {
         out.kind = ExceptionClass::undefined;
-        // A branch that is found undefined was no waypoint.
+        // A branch that is found undefined is not a waypoint.
         out.executed = cause != nullptr && undefined_executes && cause->waypoint == isa::Waypoint::none;
         if (out.executed) ++*out.end;
     } else if (signal.number == SIGSEGV || signal.number == SIGBUS) {

@@ -54,7 +54,7 @@ Status TraceBuffers::write() {
 
 Status TraceBuffers::write_ram() const {
     if (!ram_) return Nothing{};
-    // Moved into place, so that no reader meets half a buffer.
+    // Moved into place, so that no reader sees half a buffer.
     const std::vector<std::uint8_t> contents = ram_->contents();
     WM_ASSIGN_OR_RETURN(const auto file, capture::FileSink::open(path_.string(), {}));
     file->write(contents);

@@ -95,7 +95,7 @@ void Tracker::add(TruthRange range, Address last, std::uint64_t lost_before) {
         commit(range);
         return;
     }
-    // Units keep at most 24 atoms back, and what waits for its commit.
+    // Units hold back at most 24 atoms, and elements that wait for a commit.
     constexpr std::size_t most_kept = 320;
     const std::uint64_t lost = unit_->lost() - lost_before;
     range.lost = lost != 0 && unit_->overflowing();
@@ -135,7 +135,7 @@ void Tracker::ordinary(std::uint8_t bytes) {
 void Tracker::interrupt(ExceptionClass kind, std::optional<Place> handler) {
     const std::uint64_t lost = unit_->lost();
     unit_->exception(straight_, kind, handler, clock_.cycle);
-    // A reset brings no waypoint update (docs/spec/pft.md, 4.7): nothing says what ran since the last waypoint.
+    // A reset has no waypoint update (docs/spec/pft.md, 4.7): nothing shows what ran since the last waypoint.
     if (kind == ExceptionClass::reset)
         truth_->unfinished_instructions += straight_count_;
     else
@@ -161,13 +161,13 @@ void Tracker::unseen_exception(Place place) {
         interrupt(kind, std::nullopt);
         return;
     }
-    // QEMU's log shows every exception of AArch64: this is none.
+    // QEMU's log shows every exception of AArch64, so this is not one.
     if (start_.isa == isa::Isa::a64) {
         ++jumps_;
         lose_place();
         return;
     }
-    // It is a vector table that nobody described; the place in it says which exception it was.
+    // The block is in an undescribed vector table; its offset there tells the exception.
     switch (place.address.value % 0x20) {
         case 0x04: kind = ExceptionClass::undefined; break;
         case 0x08: kind = ExceptionClass::supervisor_call; break;
@@ -194,16 +194,16 @@ void Tracker::resolve(Place place) {
             if (place == target || place == after) {
                 waypoint(place == target, place);
             } else {
-                // A signal came between the branch and where it goes. Of a conditional one nobody knows whether it
-                // passed; what ran is the same.
+                // A signal came between the branch and its target. For a conditional branch it is not known whether it
+                // was taken; the executed code is the same.
                 waypoint(!i.conditional, i.conditional ? after : target);
             }
             break;
         }
         case isa::Waypoint::barrier: waypoint(true, after); break;
         default:
-            // One that may fail and went to the instruction after it is taken to have failed: the flow is the same. A
-            // signal taken right after it cannot be distinguished from its target.
+            // A conditional branch that led to the next instruction is assumed not taken: the flow is the same. A
+            // signal taken directly after it cannot be distinguished from its target.
             waypoint(place != after || !may_fail(i, start_.isa), place);
             break;
     }
@@ -250,7 +250,7 @@ void Tracker::wait() {
 void Tracker::arrive(Place place) {
     if (!away_) {
         wait();
-        // With -icount QEMU leaves a block in front of an access to a device, makes the access, and reports nothing.
+        // With -icount, QEMU leaves a block before an access to a device, performs the access, and does not report it.
         if (stopped_ && !pending_ && place == Place{here().address + stopped_bytes_, start_.isa}) {
             ++clock_.cycle;
             if (each_instruction_) {
@@ -278,8 +278,8 @@ void Tracker::arrive(Place place) {
 }
 
 void Tracker::run(const Code& code, std::uint32_t first, std::uint32_t end, bool stopped) {
-    // A BKPT raises its exception without having executed (docs/spec/pft.md, 4.7), and ends its block. So does an
-    // undefined instruction, to some units.
+    // A BKPT raises its exception without having executed (docs/spec/pft.md, 4.7), and ends its block. For some units
+    // an undefined instruction does too.
     const Special ended_by = end > first ? code.instructions[end - 1].special : Special::none;
     const bool stays = ended_by == Special::breakpoint || (ended_by == Special::undefined && !undefined_executes_);
     if (stays) --end;
@@ -308,7 +308,8 @@ void Tracker::run(const Code& code, std::uint32_t first, std::uint32_t end, bool
         pending_address_ = w.address;
         pending_instruction_ = w.instruction;
         at = w.index + 1;
-        // Only a barrier has anything after it in its block, or a branch that QEMU saw fail while it translated.
+        // Only a barrier, or a branch that QEMU saw fail during translation, can be followed by instructions in its
+        // block.
         if (at < code.instructions.size() && (at < end || stopped))
             waypoint(w.instruction.waypoint == isa::Waypoint::barrier, {w.address + w.instruction.bytes, code.isa});
     }

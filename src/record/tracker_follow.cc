@@ -1,4 +1,4 @@
-/// The quick way through ordinary blocks: a chunk's words become calls of the unit many at a time.
+/// The fast path for ordinary blocks: converts many words of a chunk to calls of the unit at once.
 #include <algorithm>
 
 #include "waymark/record/ring.h"
@@ -43,23 +43,24 @@ OrdinaryBlock row_of(const Code& code, std::uint32_t epoch) {
 
 namespace {
 
-/// Blocks that each begin behind a branch and end with the next, one for each word of a chunk. A word says that the
-/// block of the one before ran to its end.
+/// Blocks that each begin after a branch and end with the next, one for each word of a chunk. A word proves that the
+/// block of the previous word ran to its end.
 struct OrdinaryRun {
-    const std::uint32_t* word;  ///< not the first of its chunk
+    const std::uint32_t* word;  ///< not the first word of its chunk
     const std::uint32_t* const word_end;
     const std::span<const OrdinaryBlock> rows;
     const std::uint32_t epoch;
     const std::uint64_t limit;
     flow::RetiredBlock* out;
     flow::RetiredBlock* const out_end;
-    const OrdinaryBlock* last;  ///< the block whose branch has not come out yet
+    const OrdinaryBlock* last;  ///< the block whose branch has no known outcome yet
     std::uint64_t cycle, hash;
 
-    /// Up to the first word that needs more, or until there is no room. `ran`: for each of `out` what ran, or nothing.
+    /// Processes words up to the first one that needs more work, or until there is no room. `ran`: for each of `out`
+    /// what ran, or nothing.
     template <class... Ran>
     void go(Ran*... ran) {
-        // Copies, since what is written could be these members.
+        // Local copies, since the compiler must assume that stores change members.
         const std::uint32_t* at = word;
         const OrdinaryBlock *const first = rows.data(), *before = last;
         const auto known = static_cast<std::uint32_t>(std::min<std::size_t>(rows.size(), words::max_block + 1U));
@@ -110,7 +111,7 @@ void Tracker::tell(Place from, std::size_t count, std::uint64_t instructions, st
         } else {
             for (; at < end; ++at) {
                 const flow::RetiredBlock& b = blocks[at];
-                // Of all calls to the unit, only the last lost anything.
+                // Among all calls to the unit, only the last lost something.
                 add({ran_[at].start, b.address.value + b.instruction->bytes, ran_[at].instructions}, b.address,
                     at + 1 == end ? before : unit_->lost());
                 from = {b.next, b.next_isa};
@@ -125,7 +126,7 @@ void Tracker::tell(Place from, std::size_t count, std::uint64_t instructions, st
 }
 
 void Tracker::begin_to_learn() {
-    // Units come and go where threads take turns on a CPU.
+    // Units change when threads take turns on a CPU.
     constexpr std::uint64_t least = 1U << 14;
     if (followed_ >= least) known_ = std::make_unique<KnownSequences>();
 }
@@ -181,7 +182,7 @@ std::size_t Tracker::follow_rows(std::span<const std::uint32_t> chunk, std::span
     Straight straight = straight_;
     std::uint32_t straight_count = straight_count_;
     std::uint32_t block = held;
-    // What `blocks_` holds begins here; the truth as it is if no block is lost.
+    // `blocks_` begins here; the truth stays as it is if no block is lost.
     Place from = start_;
     std::size_t count = 0, taken = 0;
     std::uint64_t instructions = 0, hash = truth_->hash;
@@ -236,7 +237,7 @@ std::size_t Tracker::follow_rows(std::span<const std::uint32_t> chunk, std::span
         block = word;
         if (branch == nullptr || !begins) continue;
 
-        // Nearly all blocks begin behind one branch and end with the next.
+        // Nearly all blocks begin after one branch and end with the next.
         const OrdinaryBlock* last = &row;
         ++taken;
         for (;;) {
@@ -250,7 +251,7 @@ std::size_t Tracker::follow_rows(std::span<const std::uint32_t> chunk, std::span
                 while (known_ != nullptr && !known_->rests() && chunk.size() - taken >= KnownSequence::blocks) {
                     key = {static_cast<std::uint32_t>(last - rows.data()), chunk.data() + taken - 1};
                     const KnownSequence* const known = known_->find(key);
-                    // The last of its blocks ran to its end too.
+                    // The last of its blocks also ran to its end.
                     if (known == nullptr || chunk[taken + KnownSequence::blocks - 1] > words::max_block ||
                         cycle + known->instructions >= limit) [[unlikely]] {
                         missed = known == nullptr;

@@ -202,7 +202,7 @@ void DpuRecorder::settle(Thread& t, std::optional<std::uint32_t> next) {
     std::uint32_t end = size;
     if (t.cut && *t.cut < size && block.code.instructions[*t.cut].may_stop) end = *t.cut;
     t.cut.reset();
-    // What led here is not yet in the trace, so that what it led to counts as what is mapped from here on.
+    // The branch that led here is not yet in the trace, so code that it led to counts from here on.
     images_->ran(block.module, *unit_);
     const auto address = static_cast<std::uint32_t>(block.code.address.value);
     arrive(t, address);
@@ -212,7 +212,7 @@ void DpuRecorder::settle(Thread& t, std::optional<std::uint32_t> next) {
     t.isa = block.code.isa;
     t.expected.reset();
     if (size == 0) {
-        // A helper of the kernel, which QEMU does itself.
+        // A helper of the kernel, which QEMU emulates.
         t.stands = next;
         if (next) unit_->item({.kind = ItemKind::ret, .after = unit_->now(), .src = address, .dst = *next});
     } else if (end != size) {
@@ -223,8 +223,8 @@ void DpuRecorder::settle(Thread& t, std::optional<std::uint32_t> next) {
     block.happened += unit_->total() - before;
     unit_->due_writes();
     if (unit_->has_effects() && current_ == &t && !in_os_) unit_->catch_up();
-    // An interrupt is taken where the program would go on: a readout's first, then line 0, line 1, and debug requests.
-    // What is still raised waits until the program is back.
+    // An interrupt is taken before the next instruction of the program: first a readout's, then line 0, line 1, and
+    // debug requests. Further interrupts stay pending until the program continues.
     const auto may_take = [&] { return next && current_ == &t && !in_os_; };
     if (may_take() && unit_->requested()) serve_readout(t);
     for (const Service service : all_services)
@@ -243,7 +243,7 @@ void DpuRecorder::arrive(Thread& t, std::uint32_t place) {
         enter_os(t.last_pc, os_signal, dpu::InterruptCause::interrupt, "[signal]");
     }
     if (in_os_) leave_os(t, place);
-    // Elsewhere than it was: whatever ran before does not run on.
+    // At another place than before: the earlier code does not continue.
     if (!t.stands || *t.stands != place) t.arrival = place;
     current_ = &t;
 }
@@ -271,7 +271,7 @@ void DpuRecorder::execute(Thread& t, Block& block, std::uint32_t end) {
     sums_.instructions += end;
 }
 
-/// What instructions [first, end) of a block cost.
+/// Adds the cost of instructions [first, end) of a block.
 void DpuRecorder::cost(const Block& block, std::uint32_t first, std::uint32_t end, const Thread& t,
                        std::size_t& access) {
     if (first >= end) return;
@@ -315,7 +315,7 @@ void DpuRecorder::cost(const Block& block, std::uint32_t first, std::uint32_t en
     }
 }
 
-/// The item of a branch that led to `next`; none if it did not change the flow, or something else did.
+/// The item of a branch that led to `next`; nullopt if it did not change the flow, or another event did.
 std::optional<EonceItem> DpuRecorder::branch(const Thread& t, const Block& block, const CodeWaypoint& w,
                                              std::uint32_t next) const {
     const isa::Instruction& i = w.instruction;
@@ -324,7 +324,7 @@ std::optional<EonceItem> DpuRecorder::branch(const Thread& t, const Block& block
     if (i.waypoint == isa::Waypoint::direct) {
         const auto target = static_cast<std::uint32_t>(i.target.value);
         if (next != target || (next == after && !i.link)) return std::nullopt;
-        // A loop body that has just run straight through (13.2).
+        // A loop body that has just run from its start to its end (13.2).
         const bool back = target <= pc && t.arrival <= target;
         if (i.link) {
             out.kind = ItemKind::call;
@@ -346,7 +346,7 @@ std::optional<EonceItem> DpuRecorder::branch(const Thread& t, const Block& block
     return out;
 }
 
-/// The block ran to its end, and execution goes on at `next`.
+/// The block ran to its end, and execution continues at `next`.
 void DpuRecorder::leave(Thread& t, const Block& block, std::optional<std::uint32_t> next) {
     const auto end = static_cast<std::uint32_t>(block.code.end().value);
     t.stands = end;
@@ -359,7 +359,7 @@ void DpuRecorder::leave(Thread& t, const Block& block, std::optional<std::uint32
     }
     const auto what = branch(t, block, w, *next);
     if (!what) {
-        // Not taken, unless it led neither to its target nor on: then the system chose the place.
+        // Not taken; if it led neither to its target nor to the next instruction, the system chose the place.
         if (w.instruction.waypoint == isa::Waypoint::direct && *next != end && !w.instruction.conditional)
             t.stands = static_cast<std::uint32_t>(w.instruction.target.value);
         return;
@@ -407,7 +407,7 @@ void DpuRecorder::leave_os(Thread& t, std::uint32_t place) {
     in_os_ = false;
 }
 
-/// An interrupt like any other; its service reads what is new, takes back the request and asks for the next half.
+/// An interrupt like any other; its service reads the new data, withdraws the request and asks for the next half.
 void DpuRecorder::serve_readout(const Thread& t) {
     enter_os(t.last_pc, os_readout, dpu::InterruptCause::interrupt, "[DPU readout]");
     unit_->serve_readout();
@@ -433,7 +433,7 @@ void DpuRecorder::serve(const Thread& t, Service service) {
 
 // ---- the end
 
-/// Counting ends, then tracing, and everything reaches the buffer.
+/// Stops counting, then tracing, and flushes everything to the buffer.
 void DpuRecorder::stop_unit() {
     for (auto& [number, t] : threads_) settle(t, std::nullopt);
     if (current_ != nullptr && !in_os_)
@@ -473,7 +473,7 @@ Status DpuRecorder::finish(std::string_view ended) {
         truth << truth_text();
         if (!truth.flush()) fail(cannot("write", path));
     }
-    // Without a whole buffer, the recording that was there is worth more.
+    // Without a whole buffer, the earlier recording is worth more.
     if (failure_ && earlier_aside_) {
         discard();
     } else if (earlier_aside_) {

@@ -41,7 +41,7 @@ private:
     };
     SetAssociative sets_;
     std::uint64_t window_;
-    std::vector<EvictedLine> evicted_;  // lately, by the low bits of the line
+    std::vector<EvictedLine> evicted_;  // recently evicted lines, by the low bits of the line
 };
 
 }  // namespace waymark::record

@@ -65,7 +65,7 @@ public:
     }
 
     DpuCompared finish(const dpu::Totals& totals, bool cut) {
-        // What was counted after the last reading.
+        // Uses what was counted after the last reading.
         if (!values_ && !setup_.overwritten) values_ = setup_.initial;
         if (values_ && setup_.final) {
             for (unsigned i = 0; i < dpu::counter_count; ++i) {
@@ -125,7 +125,7 @@ private:
 
     [[nodiscard]] bool matches(const Context& c) const { return setup_.matches({c.supervisor, c.id}); }
     [[nodiscard]] bool whole() const { return truth_.traced && !lost_ && !setup_.overwritten && !damaged_; }
-    /// A filter leaves out part of what is not counted by task.
+    /// A filter excludes a part of the costs that are not counted by task.
     [[nodiscard]] bool all_flow() const { return whole() && !setup_.filtered && !setup_.filter_changed; }
     void enter(const Context& context) {
         if (context_ != context && matches(context)) ++contexts_[context].times;
@@ -168,7 +168,7 @@ private:
         constexpr std::uint64_t most = 10;
         if (out_.different++ < most) out_.differences.push_back({what, executed, decoded});
     }
-    /// Of one figure; `exact`: else it may be less.
+    /// Compares one figure; `exact`: otherwise the trace may show less.
     void check(const std::string& what, std::uint64_t executed, std::uint64_t decoded, bool exact) {
         ++out_.compared;
         if (exact ? executed != decoded : decoded > executed) difference(what, executed, decoded);
@@ -197,7 +197,7 @@ private:
             }
             const std::uint64_t executed = truth_.total.count[*truth_.counters[c]];
             out_.sums.push_back({setup_.event_names[c], executed, total_[c]});
-            // Losses cost entries, not counts: the next reading has them.
+            // Losses cost entries, not counts: the next reading includes them.
             check("in all: " + setup_.event_names[c], executed, total_[c],
                   !setup_.overwritten && !damaged_ && truth_.counted);
         }
@@ -223,7 +223,7 @@ private:
         out_.sums.push_back({sum, executed_times, decoded_times});
     }
 
-    /// By source: how often it changed the flow, and where to. A loop's entry does not contain where it jumps.
+    /// Compares changes of flow by source: their number and targets. A loop's entry does not contain its target.
     void compare_changes() {
         const bool places = setup_.mode != dpu::TraceMode::eonce_comp;
         std::map<std::uint32_t, DpuTruth::Change> all;
@@ -263,7 +263,7 @@ private:
                     difference(fmt::format("user datum {}", i), truth_.user_data[i].second, user_data_[i].second);
             return;
         }
-        // Some may be missing, but what is there is in order.
+        // Some data may be missing, but the data in the trace are in order.
         auto at = truth_.user_data.begin();
         for (const auto& datum : user_data_) {
             at = std::find_if(at, truth_.user_data.end(), [&](const auto& executed) { return same(datum, executed); });

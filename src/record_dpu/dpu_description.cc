@@ -1,4 +1,4 @@
-/// The texts of a recording of a DPU: its description, and what truly happened.
+/// The texts of a recording of a DPU: its description, and the truth.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -41,7 +41,7 @@ Status DpuRecorder::describe() {
     c.eonce_counters = 0;
     std::vector<std::string>& driven = c.driven.emplace();
     for (const EventWire wire : driven_wires()) driven.emplace_back(dpu::name(wire));
-    // Messages are what is read where nothing went to the buffer.
+    // If nothing went to the buffer, readers use the messages.
     images_->describe(c, images_->by_message() && unit_->model().registers().tc.nexus_mode() == dpu::NexusMode::only,
                       *unit_);
     for (const auto& [address, name] : os_symbols_) {
@@ -64,7 +64,7 @@ std::string DpuRecorder::truth_text() const {
     std::string out = "# What truly happened, counted beside the unit. Cycles, stalls and caches are modelled.\n";
     out += fmt::format("complete {}\nended {}\n", ended_ == whole_run ? "yes" : "no", ini_text(ended_));
     out += unit_->truth_text();
-    // Each block has the names of the file it ran from, wherever others lay before or after it.
+    // Each block gets names from the file it ran from, even if others were mapped there before or after.
     std::map<const MappedProgram*, image::Symbols> symbols;
     const auto symbol_at = [&](const Block& block) -> std::optional<image::SymbolOffset> {
         const MappedProgram* const image = images_->image_of(block.module);

@@ -89,7 +89,7 @@ const std::vector<EventWire>& driven_wires() {
 
 namespace {
 
-/// The registers that options ask for.
+/// The registers that the options select.
 dpu::RegisterProgram program_of(const DpuOptions& o) {
     dpu::RegisterProgram program;
     const auto write = [&](std::uint32_t offset, std::uint32_t value) { program.push_back({0, offset, value, 0}); };
@@ -102,7 +102,7 @@ dpu::RegisterProgram program_of(const DpuOptions& o) {
     write(dpu::DpTea::offset, to_value(tea));
     write(dpu::DpTw::offset, to_value(tsa));
     if (o.request) {
-        // The middle of the buffer: one half is read out while the other fills.
+        // The middle of the buffer: one half is read out while the other is filled.
         dpu::DpTer ter;
         ter.value = to_value(tsa) + (lines / 2 - 1) * line_bytes;
         write(dpu::DpTer::offset, to_value(ter));
@@ -135,7 +135,7 @@ dpu::RegisterProgram program_of(const DpuOptions& o) {
     return program;
 }
 
-/// Effects on the core that nothing takes, and routines that nothing starts.
+/// Refuses effects on the core without a routine, and routines that nothing starts.
 void check_effects(DpuOptions& o) {
     std::array<bool, services> routed{};
     bool eonce_requests = false;
@@ -157,7 +157,7 @@ void check_effects(DpuOptions& o) {
             "DP_CR.EIS routes interrupt requests of the EOnCE, and the EOnCE of a recorded program makes none");
 }
 
-/// Whether what the program waits for can come: samples, and what its EDCA channels and MARK watch.
+/// Checks that events the program waits for can occur: samples, and what its EDCA channels and MARK watch.
 Status check_sources(DpuOptions& o) {
     dpu::Registers r;
     bool samples = o.sample_every != 0, size_told = false;
@@ -197,7 +197,7 @@ Status check_sources(DpuOptions& o) {
                 "the register program traces in TMODE EDCA5, but EDCA5 watches nothing, so the trace would be "
                 "empty: add --edca 5=SYMBOL");
     }
-    // Events that counters count, or begin and end with.
+    // Checks events that counters count, or that enable and disable them.
     const auto control = [&](const auto& c, unsigned first, unsigned count) {
         if (c.ceg < dpu::event_sets && c.tenm != 0)
             for (unsigned i = first; i < first + count; ++i) waited.insert(dpu::event_set(c.ceg)[i]);
@@ -260,7 +260,7 @@ Status resolve(DpuOptions& o) {
     } else if (o.program->empty()) {
         return wrong("the register program is empty; it would neither count nor trace");
     }
-    // The EOnCE traces what any mode of the program needs.
+    // The EOnCE traces everything that any mode of the program needs.
     o.eonce = {};
     bool first = true;
     o.each_write([&](const dpu::RegisterWrite& write) {

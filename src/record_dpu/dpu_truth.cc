@@ -13,7 +13,7 @@ namespace waymark::record {
 
 namespace {
 
-/// The words of a line.
+/// Splits a line into words.
 class Words {
 public:
     explicit Words(const std::string& line) : in_(line) {}
@@ -59,7 +59,7 @@ std::optional<std::size_t> place_of(std::string_view wire) {
 
 class Reader {
 public:
-    /// False: the line is no line of a truth.
+    /// Returns false if the line does not belong to a truth.
     bool line(const std::string& line) {
         Words words(line);
         const std::string key = words.text().value_or("");
@@ -123,7 +123,7 @@ public:
             truth.user_data.emplace_back(static_cast<std::uint8_t>(*id), *datum);
             return true;
         }
-        return key == "code";  // for readers, not compared
+        return key == "code";  // only for readers, not compared
     }
     DpuTruth truth;
     [[nodiscard]] bool whole() const { return !columns_.empty(); }

@@ -1,4 +1,4 @@
-/// Places in `Happened::count`, and addresses of the recorded system.
+/// Indices of `Happened::count`, and addresses of the recorded system.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace waymark::record {
 
 inline constexpr std::uint32_t vtb_base = 0x20000000, line_bytes = 32;
-/// The operating system: entry k at +16k, exit at 8 behind it. Linux has no program there.
+/// The operating system: entry k at +16k, its exit 8 bytes later. Linux maps no program there.
 inline constexpr std::uint32_t os_base = dpu::default_dpu_base + dpu::flag_page_bytes, os_exit = 8;
 
 namespace happened {

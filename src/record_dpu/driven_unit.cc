@@ -30,7 +30,7 @@ std::string_view kind_name(ItemKind kind) {
     }
 }
 
-/// The register that rules a counter: its own, or that of its triad.
+/// The register that controls a counter: its own, or that of its triad.
 dpu::DpTac control_of(const dpu::Registers& r, unsigned counter) {
     const std::array own{to_value(r.ca0c), to_value(r.ca1c), to_value(r.ca2c),
                          to_value(r.cb0c), to_value(r.cb1c), to_value(r.cb2c)};
@@ -50,7 +50,7 @@ std::uint32_t trace_event_cause() {
     return to_value(monitor);
 }
 
-/// What DP_CR routes to a service: causes in DP_MR, and channels of the EOnCE from bit 16 on.
+/// Causes that DP_CR routes to a service: those in DP_MR, and channels of the EOnCE from bit 16 on.
 std::uint32_t routed(const dpu::DpCr& cr, Service service) {
     const std::array counters{cr.deca0, cr.deca1, cr.deca2, cr.decb0, cr.decb1, cr.decb2};
     const std::array channels{cr.isedca0, cr.isedca1, cr.isedca2, cr.isedca3, cr.isedca4, cr.isedca5};
@@ -65,8 +65,8 @@ std::uint32_t routed(const dpu::DpCr& cr, Service service) {
 
 constexpr std::array seconds_of_a_cycle{vles, stall_prog, stall_data, stall_cof};
 
-/// One cycle out of `rest`; `all`: with all that only happens. In a stretch where nothing looks at the counters the
-/// order of its cycles is not seen.
+/// Takes one cycle out of `rest`; `all`: with all counts that can occur in one cycle. In a stretch where nothing reads
+/// the counters, the order of cycles does not show.
 void one_cycle(dpu::CycleInput& in, Happened& rest, bool last, bool all) {
     in.wire.fill(0);
     const auto take = [&](std::size_t what) {
@@ -102,7 +102,7 @@ DrivenUnit::DrivenUnit(const DpuOptions& options, std::uint8_t initial_id) : opt
     model_ = std::make_unique<dpu::Model>(config);
     next_sample_ = options_.sample_every;
     dpu::Registers registers;
-    // The kind of buffer is that of tracing, whatever is written to turn it off.
+    // The buffer type at the time of tracing counts, whatever is written to turn tracing off.
     bool single = true;
     for (const dpu::RegisterWrite& w : *options_.program) {
         registers.set(w.offset, w.value);
@@ -118,7 +118,7 @@ DrivenUnit::DrivenUnit(const DpuOptions& options, std::uint8_t initial_id) : opt
     if (reads_out()) readout_.emplace(to_value(registers.tsa), to_value(registers.tea), to_value(programmed_.tw));
 }
 
-/// The unit's first cycle, in which the writes of cycle 0 act. The program runs from the next one on.
+/// The unit's first cycle, in which the writes of cycle 0 take effect. The program runs from the next cycle on.
 void DrivenUnit::program_unit(const dpu::CoreContext& context) {
     context_ = now_ = context;
     id_before_ = context.pid;
@@ -135,7 +135,7 @@ void DrivenUnit::program_unit(const dpu::CoreContext& context) {
 
 void DrivenUnit::begin(const dpu::CoreContext& context, std::uint32_t place) {
     if (!first_ && context != now_) {
-        // Another thread than expected runs first, and the unit is programmed while that one waits to run.
+        // Another thread than expected runs first; the unit is programmed while the expected one waits to run.
         model_->reset();
         raised_ = 0;
         period_lines_.clear();
@@ -173,7 +173,7 @@ void DrivenUnit::item(EonceItem what) {
         destinations += what.dst;
     }
     const bool own = what.kind == ItemKind::interrupt || what.kind == ItemKind::mark || what.kind == ItemKind::edca;
-    // An item that only changes the context has to be given all the same.
+    // An item that only changes the context must still be passed on.
     if (own || what.kind == ItemKind::rte || options_.eonce.passes(what.kind)) items_.push_back(what);
 }
 
@@ -190,7 +190,7 @@ void DrivenUnit::begin_cost() {
     if (now_.pid != std::exchange(id_before_, now_.pid)) ++total_.count[task_switches];
 }
 
-/// Gives the unit what happened since the last call; items and writes belong to the last of these cycles.
+/// Passes everything since the last call to the unit; items and writes belong to the last of these cycles.
 void DrivenUnit::advance() {
     Happened rest = total_ - done_;
     done_ = total_;
@@ -201,7 +201,7 @@ void DrivenUnit::advance() {
     if (left == 0) return;
     const std::uint64_t stretch = left - (special ? 1 : 0);
     if (stretch != 0) {
-        // The last cycle is the branch's own cycle, or its stall.
+        // The last cycle belongs to the branch itself, or to its stall.
         Happened last = rest;
         if (special) {
             dpu::CycleInput unused;
@@ -287,7 +287,7 @@ void DrivenUnit::stop() {
     }
     advance();
     end_interval(0);
-    // Where tracing was disabled before, what was counted since is in nobody's interval.
+    // If tracing was disabled before, later counts belong to no interval.
     stopped_registers_ = model_->registers();
     history_ = model_->counter_history();
     const auto& periods = model_->periods();
@@ -338,7 +338,7 @@ void DrivenUnit::serve(Service service) {
 
 // ---- readout in request mode
 
-/// The request interrupts the core, and the buffer stays where it is: then the operating system reads it out.
+/// Whether the request interrupts the core and the buffer stays in place: then the operating system reads it out.
 bool DrivenUnit::reads_out() const {
     bool all = true;
     dpu::Registers registers;
@@ -369,7 +369,7 @@ void DrivenUnit::serve_readout() {
     const std::uint32_t line = (r.tw.value - r.tsa.value + lines / 2) % lines;
     model_->write(dpu::DpTer::offset, to_value(r.tsa) + line * line_bytes);
     requested_ = false;
-    // The line that this interrupt came by is served with it.
+    // The service also handles the line through which this interrupt came.
     if (r.cr.detb != 0) raised_ &= static_cast<std::uint8_t>(~(1U << (r.cr.detb - 1U)));
 }
 
@@ -391,7 +391,7 @@ void DrivenUnit::read_out() {
     }
 }
 
-// ---- what it wrote
+// ---- output
 
 std::uint64_t DrivenUnit::place_in_file(std::uint64_t written) const {
     std::uint64_t out = written;
@@ -433,7 +433,7 @@ void describe_programming(capture::DpuCapture& c, const dpu::Model& model,
 void DrivenUnit::describe(capture::DpuCapture& c) const {
     dpu::Registers registers = model_->registers();
     if (stopped_registers_) {
-        // As they were while the program ran: stopping wrote to them.
+        // The values while the program ran: stopping changed them.
         const dpu::Registers& r = *stopped_registers_;
         registers.tac = r.tac;
         registers.tbc = r.tbc;
@@ -466,12 +466,12 @@ void DrivenUnit::describe(capture::DpuCapture& c) const {
     c.lines_written = model_->counts().lines_written;
 }
 
-/// How long tracing was off, where it was.
+/// Describes how long tracing was off, and where.
 void DrivenUnit::describe_off(capture::DpuCapture& c) const {
     const auto& periods = model_->periods();
     if (periods.empty()) return;
     const std::uint64_t run = total_.count[cycles];
-    // The unit's cycle 0 comes before the program's first.
+    // The unit's cycle 0 comes before the program's first cycle.
     const auto time = [&](std::uint64_t cycle) { return std::min(run, cycle == 0 ? 0 : cycle - 1); };
     std::uint64_t between = 0;
     for (std::size_t i = 1; i < periods.size(); ++i)
@@ -496,7 +496,7 @@ bool DrivenUnit::later_writes(auto&& is_harmless) const {
                        [&](const auto& routine) { return !routine || harmless(*routine, false); });
 }
 
-/// Tracing was on in one mode from the first instruction to the last.
+/// Whether tracing was on in one mode from the first instruction to the last.
 bool DrivenUnit::traces_all() const {
     dpu::DpTc first = programmed_.tc;
     if (model_->periods().size() != 1 || model_->filters().size() != 1 || !first.en || first.tmpdis) return false;
@@ -508,7 +508,7 @@ bool DrivenUnit::traces_all() const {
     });
 }
 
-/// The counter counted its event from the first instruction to the last, whoever ran.
+/// Whether the counter counted its event from the first instruction to the last, for all tasks.
 bool DrivenUnit::counts_all(unsigned counter) const {
     const dpu::DpTac control = control_of(programmed_, counter);
     const bool always = control.tenm == static_cast<std::uint8_t>(dpu::Selector::immediate) && control.tdm == 0 &&

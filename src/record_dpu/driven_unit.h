@@ -1,4 +1,5 @@
-/// The unit beside a modelled core, given what happens there cycle by cycle; and what it shall say, counted beside it.
+/// The unit beside a modelled core. It receives what happens there cycle by cycle; the expected trace is counted
+/// independently.
 #pragma once
 
 #include <cstdint>
@@ -18,64 +19,64 @@
 
 namespace waymark::record {
 
-/// Modes and filters of the trace, unless the registers at its end say it all: software may have written them since.
-/// `period_lines`: lines written before each period; `messages`: the unit sent Nexus messages.
+/// Describes modes and filters of the trace, unless the registers at its end are enough: software may have written them
+/// since. `period_lines`: lines written before each period; `messages`: the unit sent Nexus messages.
 void describe_programming(capture::DpuCapture& c, const dpu::Model& model,
                           const std::vector<std::uint64_t>& period_lines, bool messages);
 
 class DrivenUnit {
 public:
-    /// Borrows `options`. Writes of cycle 0 are made; `initial_id` is the task that is expected to run first.
+    /// Borrows `options`. The writes of cycle 0 are made; `initial_id` is the task that is expected to run first.
     DrivenUnit(const DpuOptions& options, std::uint8_t initial_id);
 
     // ---- what happens
 
-    /// All so far. Cycles are added after `begin_cost`.
+    /// Everything that happened so far. Add cycles after `begin_cost`.
     [[nodiscard]] Happened& total() { return total_; }
     [[nodiscard]] const Happened& total() const { return total_; }
-    /// Of the core, after all items.
+    /// Context of the core, after all items.
     [[nodiscard]] const dpu::CoreContext& now() const { return now_; }
     /// The core begins to execute, at `place`.
     void begin(const dpu::CoreContext& context, std::uint32_t place);
-    /// Something happens in the last cycle.
+    /// An item occurs in the last cycle.
     void item(dpu::EonceItem what);
     /// A write to a register, in the last cycle.
     void write(std::uint32_t offset, std::uint32_t value) { writes_.emplace_back(offset, value); }
-    /// Before cycles are added: what belongs to the last one is given to the unit.
+    /// Call this before adding cycles: passes what belongs to the last cycle to the unit.
     void begin_cost();
-    /// SAMPLE, and writes of the register program, where their time has come.
+    /// Makes due writes of SAMPLE and of the register program.
     void due_writes();
-    /// Gives the unit all cycles but the last one, which may still get items, so that its effects on the core are seen
-    /// in time.
+    /// Gives the unit all cycles except the last one, which may still get items, so that its effects on the core are
+    /// seen in time.
     void catch_up();
-    /// Counting ends, then tracing, and everything reaches the buffer.
+    /// Stops counting, then tracing, and flushes everything to the buffer.
     void stop();
 
     // ---- effects on the core
 
-    /// The register program, or a service routine, can interrupt the core or ask for debug state.
+    /// Whether the register program, or a service routine, can interrupt the core or request debug state.
     [[nodiscard]] bool has_effects() const { return has_effects_; }
     [[nodiscard]] bool raised(Service service) const { return (raised_ >> static_cast<unsigned>(service) & 1U) != 0; }
     /// What raised it.
     [[nodiscard]] std::string cause(Service service) const;
-    /// The core takes it: the system acknowledges its causes in DP_MR, then the routine's writes are made.
+    /// The core takes the service: the system acknowledges its causes in DP_MR, then makes the routine's writes.
     void serve(Service service);
 
     // ---- readout in request mode
 
-    /// It asks for a readout.
+    /// Whether the unit requests a readout.
     [[nodiscard]] bool requested() const { return requested_; }
-    /// Reads what is new, takes back the request and asks for the next half.
+    /// Reads the new data, withdraws the request and asks for the next half.
     void serve_readout();
 
-    // ---- what it wrote
+    // ---- output
 
     [[nodiscard]] const dpu::Model& model() const { return *model_; }
-    /// The whole buffer, where it is a ring that nobody reads out.
+    /// The whole buffer, if it is a ring that is not read out.
     [[nodiscard]] std::optional<Bytes> ring() const {
         return ring_ && !readout_ ? std::optional<Bytes>(ring_->bytes()) : std::nullopt;
     }
-    /// Trace and Nexus messages that are not yet in their files.
+    /// Trace that is not yet in its file.
     [[nodiscard]] const std::vector<std::uint8_t>& written() const { return written_; }
     [[nodiscard]] const std::vector<std::uint8_t>& messages() const { return nexus_; }
     void clear_written() {
@@ -85,24 +86,24 @@ public:
     [[nodiscard]] std::uint64_t message_bytes() const { return nexus_bytes_; }
     [[nodiscard]] std::uint64_t overruns() const { return overruns_.size(); }
     [[nodiscard]] const std::vector<dpu::ProgrammingError>& errors() const { return errors_; }
-    /// Position in the file of the unit's byte number `written`; for a byte that was overwritten unread, the position
-    /// where it is missing.
+    /// Offset in the file of the unit's byte number `written`; for a byte that was overwritten unread, the offset at
+    /// which it is missing.
     [[nodiscard]] std::uint64_t place_in_file(std::uint64_t written) const;
     /// Registers, periods, counters and losses.
     void describe(capture::DpuCapture& c) const;
-    /// Lines of truth.txt: what was traced and counted, by context and interval.
+    /// Lines of truth.txt: trace and counts, by context and interval.
     [[nodiscard]] std::string truth_text() const;
 
 private:
     void program_unit(const dpu::CoreContext& context);
     void end_interval(std::uint32_t start);
     void advance();
-    /// `cycles` of `rest`, without items and writes.
+    /// Runs `cycles` of `rest`, without items and writes.
     void run(Happened& rest, std::uint64_t cycles);
     void give(const dpu::CycleOutput& out);
     [[nodiscard]] std::uint32_t causes_of(Service service) const;
     [[nodiscard]] bool reads_out() const;
-    /// Whether `is_harmless(write)` for every write after cycle 0, also of service routines.
+    /// Whether `is_harmless(write)` holds for every write after cycle 0, including those of service routines.
     [[nodiscard]] bool later_writes(auto&& is_harmless) const;
     void read_out();
     void describe_off(capture::DpuCapture& c) const;
@@ -112,27 +113,28 @@ private:
     const DpuOptions& options_;
     std::unique_ptr<dpu::Model> model_;
     std::unique_ptr<dpu::VirtualTraceBuffer> ring_;
-    std::optional<dpu::Readout> readout_;  ///< request mode: the system reads the ring when it is asked to
-    bool requested_ = false;               ///< and has not done so yet
+    std::optional<dpu::Readout> readout_;  ///< request mode: the system reads the ring on request
+    bool requested_ = false;               ///< a readout was requested, and has not been done yet
     bool has_effects_ = false;
-    std::uint8_t raised_ = 0;  ///< a bit for each Service
+    std::uint8_t raised_ = 0;  ///< raised services, a bit for each Service
     std::uint64_t read_lines_ = 0, read_bytes_ = 0;
     std::vector<std::uint64_t> overruns_;  ///< capture::DpuCapture::overruns
-    /// Of each overrun: bytes that the unit had written before the piece after it.
+    /// For each overrun: bytes that the unit had written before the piece after it.
     std::vector<std::uint64_t> written_before_;
-    std::uint64_t lines_ = 0;                  ///< that left the unit
-    std::vector<std::uint64_t> period_lines_;  ///< before each time that tracing was enabled
+    std::uint64_t lines_ = 0;                  ///< number of lines that left the unit
+    std::vector<std::uint64_t> period_lines_;  ///< lines before each time that tracing was enabled
     std::vector<std::uint8_t> written_, nexus_;
     std::uint64_t nexus_bytes_ = 0;
     std::vector<dpu::ProgrammingError> errors_;
 
-    dpu::CoreContext context_;  ///< of the cycles that the unit has not received yet
+    dpu::CoreContext context_;  ///< context of the cycles that the unit has not received yet
     dpu::CoreContext now_;
     std::uint8_t id_before_ = 0;
-    /// Of the last cycle that was added up.
+    /// Items of the last cycle added.
     std::vector<dpu::EonceItem> items_;
     std::vector<std::pair<std::uint32_t, std::uint32_t>> writes_;
-    Happened total_, done_, interval_;  ///< so far; given to the unit; where the interval began
+    Happened total_, done_,
+        interval_;  ///< total so far; total passed to the unit; total at the beginning of the interval
     std::uint32_t interval_start_ = 0;
     dpu::CoreContext interval_context_;
     std::size_t next_write_ = 0;
@@ -146,21 +148,21 @@ private:
     };
     std::map<Key, std::pair<std::uint64_t, Happened>> intervals_;  ///< times, sum
     std::optional<Key> first_;                                     ///< of them
-    /// What the EOnCE traced: by kind and source, how often and the sum of the destinations.
+    /// Items that the EOnCE traced, by kind and source: their number, and the sum of their destinations.
     std::unordered_map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> changes_;
     std::map<std::pair<bool, std::uint8_t>, std::uint64_t> stays_;
     std::optional<dpu::Counters> final_;
-    std::optional<dpu::Registers> stopped_registers_;  ///< as they were before the unit was stopped
+    std::optional<dpu::Registers> stopped_registers_;  ///< registers before the unit was stopped
     std::optional<dpu::CounterHistory> history_;
     bool ended_early_ = false;   ///< tracing was off when the program ended
     bool counted_all_ = false;   ///< tracing was on at the first and at the last instruction
-    dpu::Registers programmed_;  ///< after the writes of cycle 0
+    dpu::Registers programmed_;  ///< registers after the writes of cycle 0
 };
 
-/// Numbers of a line of truth.txt.
+/// Counts as the numbers of a line in truth.txt.
 [[nodiscard]] std::string counts_text(const Happened& happened);
 
-/// The classes of items that the EOnCE traces, by the names of the bits of TB_CTRL: `TCHOF`.
+/// The classes of items that the EOnCE traces, as names of bits in TB_CTRL: `TCHOF`.
 [[nodiscard]] std::vector<std::string> class_names(const dpu::EonceSetup& setup);
 
 }  // namespace waymark::record

@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// How far a mapped file lies from the addresses in it; none if it is no ELF file.
+/// Distance of a mapped file from its link addresses; nullopt if it is not an ELF file.
 std::optional<std::uint32_t> load_bias(const MappedFile& file, const MapPart& map) {
     const MappedPiece piece = executable_pieces(file, map).front();
     for (const MappedFile::Part& part : file.executable)
@@ -28,7 +28,7 @@ RecordedImages::RecordedImages(fs::path folder, bool by_message) : folder_(std::
     if (by_message) modules_by_message_.emplace();
 }
 
-/// Maps of files, each with the place in the trace so far: where what happens next will be.
+/// Calls f for each map of files, with the present offset in the trace, where the next event will be.
 void RecordedImages::each_map(const DrivenUnit& unit, auto&& f) {
     constexpr std::uint64_t word_bytes = 4;
     f(modules_, unit.model().counts().words * word_bytes);
@@ -63,7 +63,8 @@ void RecordedImages::ran(std::uint32_t module, const DrivenUnit& unit) {
     });
 }
 
-/// The image that this is. A new one is copied at once, for the program may be built anew before anybody asks.
+/// Index of the image for a mapped file. A new file is copied at once, since the program may be rebuilt before the copy
+/// is needed.
 std::size_t RecordedImages::image(const MapPart& part, const std::string& name, std::uint32_t load_bias) {
     std::error_code error;
     MappedProgram fresh{name, part.inode, fs::file_size(name, error), fs::last_write_time(name, error), load_bias,
@@ -78,7 +79,7 @@ std::size_t RecordedImages::image(const MapPart& part, const std::string& name, 
         fresh.build_id = known.build_id;
     }
     if (fresh.copy.empty()) {
-        // A file of this name that is there is not ours.
+        // An existing file with this name is not ours.
         do fresh.copy = folder_ / fmt::format("{}{}.elf", dpu_image_prefix, copies_++);
         while (fs::exists(fresh.copy, error));
         fs::copy_file(name, fresh.copy, error);

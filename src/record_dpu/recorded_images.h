@@ -1,4 +1,4 @@
-/// The programs and libraries that a recorded program had mapped, and when.
+/// The programs and libraries that a recorded program mapped, and the times of mapping.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,22 @@
 
 namespace waymark::record {
 
-/// A program or library that was mapped, as it was then: it may be built anew later, under the same name.
+/// A program or library as it was when mapped: it may be rebuilt later, under the same name.
 struct MappedProgram {
     std::string file;
     std::uint64_t inode{}, bytes{};
     std::filesystem::file_time_type changed{};
     std::uint32_t load_bias{};
-    std::filesystem::path copy;  ///< in the folder; where that failed, the file itself
+    std::filesystem::path copy;  ///< copy in the folder; if copying failed, the file itself
     std::vector<std::uint8_t> build_id;
 };
 
 class RecordedImages {
 public:
-    /// `folder`: of the capture. `by_message`: there are Nexus messages.
+    /// `folder`: the capture's folder. `by_message`: there are Nexus messages.
     RecordedImages(std::filesystem::path folder, bool by_message);
 
-    /// What happened, where `unit` has come to.
+    /// A file was mapped or unmapped; `unit` gives the place in the trace.
     void mapped(const MapPart& part, std::string_view name, const DrivenUnit& unit);
     void unmapped(const UnmapPart& part, const DrivenUnit& unit);
     void still_mapped(const StillMappedPart& part, const DrivenUnit& unit);
@@ -38,9 +38,9 @@ public:
 
     [[nodiscard]] bool by_message() const { return modules_by_message_.has_value(); }
     [[nodiscard]] std::uint32_t module_at(Address address) const { return modules_.at(address); }
-    /// Null: the module is no ELF file.
+    /// Null if the module is not an ELF file.
     [[nodiscard]] const MappedProgram* image_of(std::uint32_t module) const;
-    /// Which programs and libraries lay where, and when.
+    /// Describes which programs and libraries were mapped, with addresses and times.
     void describe(capture::DpuCapture& c, bool by_message, const DrivenUnit& unit) const;
 
 private:
@@ -51,8 +51,8 @@ private:
     std::vector<MappedProgram> images_;
     std::size_t copies_ = 0;
     std::map<std::uint32_t, std::size_t> image_of_;  ///< by module
-    Modules modules_;                                ///< by bytes of the buffer's trace
-    std::optional<Modules> modules_by_message_;      ///< by bytes of Nexus messages, where these are recorded
+    Modules modules_;                                ///< by offset in the buffer's trace
+    std::optional<Modules> modules_by_message_;      ///< by offset in Nexus messages, if these are recorded
 };
 
 }  // namespace waymark::record

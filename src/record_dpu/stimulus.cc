@@ -28,8 +28,8 @@ namespace {
 
 using dpu::EonceItem, dpu::EventWire, dpu::ItemKind;
 
-// A text of a few lines can ask for any number of cycles; the time that the model takes depends on the steps that it
-// runs, repetitions included.
+// A text of a few lines can request any number of cycles, but the model's run time depends on the number of steps,
+// including repetitions.
 constexpr std::size_t most_steps = 4'000'000;
 constexpr std::size_t most_stimulus_bytes = std::size_t{16} << 20;
 constexpr std::uint64_t most_cycles = std::uint64_t{1} << 31, most_stepped_cycles = 100'000'000;
@@ -67,13 +67,13 @@ std::vector<std::string_view> words_of(std::string_view line) {
     return out;
 }
 
-/// The steps of a stimulus in the order in which they run.
+/// Iterates over the steps of a stimulus in execution order.
 class StepOrder {
 public:
     explicit StepOrder(const DpuStimulus& stimulus) : stimulus_(stimulus) {
         for (const StimulusRepeat& repeat : stimulus.repeats) left_.push_back(repeat.times);
     }
-    /// The next step; null: there is none.
+    /// The next step; null at the end.
     const StimulusStep* next() {
         if (at_ == stimulus_.steps.size()) return nullptr;
         const StimulusStep* const out = &stimulus_.steps[at_++];
@@ -333,7 +333,7 @@ private:
         unsigned line;
         std::uint64_t runs_before;
     };
-    std::uint64_t runs_ = 0;  // steps so far, with their repetitions
+    std::uint64_t runs_ = 0;  // steps so far, including repetitions
     DpuStimulus out_;
     StimulusStep next_;
     dpu::CoreContext now_, before_;
@@ -342,7 +342,7 @@ private:
     unsigned line_ = 0;
 };
 
-/// The model, its buffer, and what becomes of its outputs.
+/// The model, its buffer, and the handling of its outputs.
 class StimulusRunner {
 public:
     StimulusRunner(const dpu::RegisterProgram& program, const DpuStimulus& stimulus, const dpu::ModelConfig& config)
@@ -416,7 +416,7 @@ private:
 
     Status stretch(dpu::CycleInput in, const StimulusStep& step) {
         std::uint64_t done = 0;
-        // What happens by the end of cycle `at` of the step: spread evenly.
+        // Number of occurrences by the end of cycle `at` of the step: they are spread evenly.
         const auto by = [&](std::uint64_t times, std::uint64_t at) {
             return times / step.cycles * at + times % step.cycles * at / step.cycles;
         };
@@ -470,7 +470,7 @@ private:
             result.problems.push_back(fmt::format("cycle {}: {}", e.cycle, e.message));
     }
 
-    /// Tracing ends, and everything reaches the buffer.
+    /// Stops tracing, and flushes everything to the buffer.
     void stop() {
         run_cycles_ = model_.cycle();
         stopped_ = model_.registers();
@@ -491,7 +491,7 @@ private:
         result.counts = model_.counts();
     }
 
-    /// How long tracing was off, where it was.
+    /// Describes how long tracing was off, and where.
     void describe_off(capture::DpuCapture& c) const {
         const auto& periods = model_.periods();
         if (periods.empty()) return;
@@ -512,7 +512,7 @@ private:
     void describe(capture::DpuCapture& c) const {
         c.layout = std::string(dpu::layout_name);
         dpu::Registers registers = model_.registers();
-        // Stopping wrote to it.
+        // Stopping changed it.
         const bool twba = registers.sr.twba;
         registers.sr = stopped_.sr;
         registers.sr.twba = twba;
@@ -549,7 +549,7 @@ private:
     const dpu::ModelConfig& config_;
     dpu::Model model_;
     std::optional<dpu::VirtualTraceBuffer> ring_;
-    std::uint32_t first_ = 0, last_ = 0;  // lines of the buffer
+    std::uint32_t first_ = 0, last_ = 0;  // first and last line of the buffer
     bool single_ = false, sends_messages_ = false;
     std::vector<std::uint8_t> lines_, nexus_;
     std::size_t next_ = 0;

@@ -1,4 +1,4 @@
-/// Names of Linux's system calls on 32-bit Arm, those that programs make most.
+/// Names of the most common Linux system calls on 32-bit Arm.
 #pragma once
 
 #include <algorithm>

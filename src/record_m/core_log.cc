@@ -10,7 +10,7 @@ namespace waymark::record {
 
 namespace {
 
-/// QEMU's own numbers of what led to an exception (target/arm/cpu.h).
+/// QEMU's own numbers for the causes of exceptions (target/arm/cpu.h).
 enum QemuCause : std::uint32_t {
     supervisor_call = 2,
     prefetch_abort = 3,
@@ -19,13 +19,13 @@ enum QemuCause : std::uint32_t {
     exception_exit = 8,
     semihosting_call = 16
 };
-/// The instruction that was begun last did not complete.
+/// Whether the instruction that was begun last did not complete.
 bool stops(std::uint32_t cause) {
     return cause != supervisor_call && cause != prefetch_abort && cause != interrupt_request &&
            cause != fast_interrupt && cause != exception_exit && cause != semihosting_call;
 }
 
-/// The number that follows `key` in a line.
+/// Reads the number after `key` in a line.
 bool number(std::string_view text, std::string_view key, int base, std::uint32_t& value) {
     const std::size_t at = text.find(key);
     if (at == text.npos) return false;
@@ -86,7 +86,7 @@ std::optional<std::uint32_t> next_of(const CoreInstruction& i) {
             return std::nullopt;
         return passed ? target : after;
     }
-    // BX, BLX, and MOV to the PC, of a register.
+    // BX, BLX, or MOV to the PC, with a register operand.
     if (i.bytes == 2 && ((op & 0xff00U) == 0x4700U || (op & 0xff87U) == 0x4687U))
         return i.before.r[op >> 3 & 0xfU] & ~1U;
     return std::nullopt;
@@ -104,7 +104,7 @@ void CoreLog::feed(std::string_view text) {
     if (rest_.size() > longest_line) rest_.clear();
 }
 
-/// `0x00000146:  f7ff ffc7  bl       #0xd8`: code that QEMU translates.
+/// A line with code that QEMU translates: `0x00000146: f7ff ffc7 bl #0xd8`.
 void CoreLog::code_line(std::string_view text) {
     constexpr std::size_t digits = 8, begin = 2;
     const auto address = text.size() > begin + digits ? hex(text.substr(begin, digits)) : std::nullopt;
@@ -143,7 +143,7 @@ void CoreLog::complete(std::uint32_t next) {
     listener_.instruction(done, next);
 }
 
-/// The registers of an instruction that begins are all there.
+/// The registers at the beginning of an instruction are complete.
 void CoreLog::begun() {
     complete(pc_);
     if (returning_)
@@ -163,7 +163,7 @@ void CoreLog::take_exception() {
     std::optional<std::uint32_t> back;
     if (returning_) {
         back = std::exchange(returning_, std::nullopt);
-        // A return that led on, and an interrupt before the first instruction there.
+        // A return that continued elsewhere, and an interrupt before the first instruction there.
         if (taking_ != exception_exit) back.reset();
     } else if (waiting_ && stops(taking_)) {
         back = waiting_->address;
@@ -195,7 +195,7 @@ void CoreLog::line(std::string_view text) {
     } else if (text.starts_with("0x")) {
         code_line(text);
     } else if (text.starts_with("cpu_io_recompile") || text.starts_with("Stopped execution of TB chain before")) {
-        // It was logged, and did not begin: it is logged again.
+        // It was logged but did not begin, so it is logged again.
         waiting_.reset();
     } else if (text.starts_with("Taking exception ")) {
         if (number(text, "exception ", 10, value)) taking_ = value;

@@ -43,7 +43,7 @@ namespace {
 constexpr const char* core_name = "core_0";
 using Moment = std::chrono::steady_clock;
 
-/// A machine of QEMU with a Cortex-M, by the architecture of programs for it.
+/// A machine of QEMU with a Cortex-M, by the architecture of its programs.
 struct Machine {
     const char *architecture, *name, *core;
 };
@@ -76,7 +76,7 @@ Status check_units(const CortexMRecording& o) {
     return Nothing{};
 }
 
-/// Where the variables of --watch lie.
+/// Resolves the variables of --watch.
 Result<std::vector<WatchedBytes>> watched_variables(const CortexMRecording& o) {
     std::vector<WatchedBytes> out;
     if (o.watch.size() > most_watched_variables)
@@ -105,7 +105,7 @@ class LogPipe {
 public:
     static Result<std::unique_ptr<LogPipe>> create() {
         std::array<int, 2> ends{-1, -1};
-        // The program inherits the end that it writes to.
+        // The program inherits the write end.
         if (pipe(ends.data()) != 0)
             return Error{Errc::unreadable,
                          fmt::format("cannot create a pipe for QEMU's log: {}", std::strerror(errno))};
@@ -122,7 +122,7 @@ public:
     void close_writer() {
         if (ends_[1] >= 0) close(std::exchange(ends_[1], -1));
     }
-    /// What is there, waiting at most a fifth of a second for it; false: there is nothing more to come.
+    /// Reads what is available, waiting at most a fifth of a second; false at the end.
     template <class F>
     bool read_some(F&& take) {
         pollfd one{ends_[0], POLLIN, 0};
@@ -138,7 +138,7 @@ private:
     std::vector<char> buffer_ = std::vector<char>(1 << 16);
 };
 
-/// The folder of the recording, and the units that trace.
+/// Writes the folder of the recording, and drives the trace units.
 class CortexMRecorder final : public CoreListener {
 public:
     static Result<std::unique_ptr<CortexMRecorder>> create(const CortexMRecording& options) {
@@ -188,7 +188,7 @@ public:
                    std::uint32_t vector) override {
         if (stopped_) return;
         vectors_ = vector - 4 * number;
-        // The table may lie in memory that the program filled.
+        // The table may be in memory that the program filled.
         const std::uint32_t word = handler | 1U;
         std::array<std::uint8_t, 4> bytes{};
         for (unsigned n = 0; n < 4; ++n) bytes[n] = static_cast<std::uint8_t>(word >> 8 * n);
@@ -218,7 +218,7 @@ public:
     [[nodiscard]] bool stopped() const { return stopped_; }
     [[nodiscard]] std::string progress() const { return fmt::format("recorded {} instructions", grouped(cycle_)); }
     [[nodiscard]] Result<RecordOutcome> finish(const Ending& ending, const std::string& problem) {
-        // The recording that was there goes only for one that has something.
+        // An earlier recording is only replaced by one that contains something.
         if (!aside_ || records_something()) WM_RETURN_IF_ERROR(write(!ending.killed));
         return outcome(ending, problem);
     }
@@ -253,7 +253,7 @@ private:
         return Nothing{};
     }
 
-    /// What the program's file says of memory: for tables and code beside what executes.
+    /// Shows memory from the program's file: for tables, and code that was not executed.
     void show_program() {
         for (const image::Region& region : memory_.regions()) {
             if (region.shadowed_by) continue;
@@ -282,7 +282,7 @@ private:
         if (options_.limit != 0 && cycle_ >= options_.limit)
             stop(fmt::format("after {} (--limit)", counted(options_.limit, "instruction")));
     }
-    /// An instruction executes there. False: it is not recorded.
+    /// An instruction executes. Returns false if it is not recorded.
     bool arrive(std::uint32_t address) {
         if (stopped_) return false;
         if (start_ && !began_ && address == start_->value) enable(true);
@@ -304,7 +304,7 @@ private:
         truth.complete = complete;
         for (auto& unit : units_)
             WM_RETURN_IF_ERROR(unit->finish(core_name, core_of(kind.architecture), vectors_, described, truth));
-        // A snapshot has one source of a core. The first is that of program flow, if there is one.
+        // A snapshot can describe one source of a core. The first is the source of program flow, if there is one.
         for (std::size_t n = 1; n < described.sources.size(); ++n) described.sources[n].core.clear();
         described.dumps = images_.dumps(core_name);
         for (capture::Buffer& buffer : described.buffers) {
@@ -320,7 +320,7 @@ private:
         return Nothing{};
     }
 
-    /// Names of code are the program's.
+    /// Code is named by the program's symbols.
     void map_program(capture::Capture& described) const {
         std::error_code none;
         const std::string path = fs::absolute(options_.program.front(), none).string();
@@ -404,7 +404,7 @@ std::vector<std::string> qemu_command(const CortexMRecording& o, const fs::path&
         for (const char c : argument) semihosting += c == ',' ? ",," : std::string(1, c);
     }
     out.push_back(semihosting);
-    // One instruction is a nanosecond of the machine's time, so that a program runs the same each time.
+    // One instruction takes a nanosecond of the machine's time, so that a program behaves the same in each run.
     out.insert(out.end(), {"-singlestep", "-icount", "shift=0", "-d", "exec,nochain,int,cpu,in_asm", "-D", log});
     out.insert(out.end(), o.qemu_options.begin(), o.qemu_options.end());
     out.insert(out.end(), {"-kernel", o.program.front()});

@@ -43,7 +43,7 @@ void ItmUnit::write() {
 
 void ItmUnit::tell(Message message, std::uint64_t cycle) {
     ++messages_;
-    // Its time is known as far as the unit sends it: in whole ticks of the prescaler.
+    // The time is known as precisely as the unit sends it: in whole ticks of the prescaler.
     if (config_.timestamps) message.cycles = cycle - cycle % config_.config.prescaler;
     const auto contents = protocol::contents(message);
     for (std::size_t i = 0; i + 1 < contents.size(); i += 2)
@@ -72,7 +72,8 @@ void ItmUnit::store(std::uint32_t pc, std::uint32_t address, std::uint32_t value
         m.direction = Message::Direction::write;
         m.value = value;
         m.value_bytes = bytes;
-        // Of what one access writes as a whole, where it was written; of more, which part was.
+        // For a watched range of at most one word, the message names the instruction that wrote; for a larger range,
+        // the address.
         if (watched.bytes <= 4) {
             m.pc = pc;
         } else {

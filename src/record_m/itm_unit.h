@@ -13,7 +13,7 @@
 
 namespace waymark::record {
 
-/// Bytes that a comparator watches.
+/// The range that a comparator watches.
 struct WatchedBytes {
     std::string name;
     std::uint32_t address{}, bytes{};
@@ -55,7 +55,7 @@ private:
     const itm::ModelConfig config_;
     const ItmOptions options_;
     itm::Model model_;
-    SourceTruth truth_;  // its ranges are the messages
+    SourceTruth truth_;  // its ranges stand for messages
     std::uint64_t messages_ = 0, bytes_ = 0;
     bool enabled_ = false;
 };

@@ -14,7 +14,7 @@ namespace waymark::record {
 
 namespace {
 constexpr const char *mtb_name = "MTB_0", *mtb_file = "trace_MTB_0.bin", *mtb_truth = "truth_MTB_0.bin";
-// A range without any taken branch is as long as the code, and one packet shows what ran since the one before.
+// A range without a taken branch is as long as the code, and one packet shows what ran since the previous packet.
 constexpr std::size_t most_waiting = std::size_t{1} << 20;
 }  // namespace
 
@@ -60,7 +60,7 @@ void MtbUnit::forget() {
 
 void MtbUnit::settle(std::uint64_t packets_before) {
     if (model_.packets() == packets_before) {
-        // After the watermark nothing shows it any more.
+        // After the watermark stops tracing, nothing shows it any more.
         if (!model_.enabled() && open_.instructions == 0) forget();
         return;
     }
@@ -86,7 +86,7 @@ void MtbUnit::lost(const CoreInstruction& i, std::uint64_t) {
     if (!wanted_) return;
     step(i);
     forget();
-    // The packets of the branch and of the exception are not known: tracing begins again in the handler.
+    // The packets of the branch and of the exception are not known: trace begins again in the handler.
     placed_ = false;
     if (!model_.enabled()) return;
     model_.enable(false);
@@ -122,7 +122,7 @@ Status MtbUnit::finish(const std::string& core, const std::string& core_type, st
     if (!out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size())).flush())
         return cannot("write", file);
     if (!ranges_->flush()) return cannot("write", folder_ / mtb_truth);
-    // Whoever reads the memory stops tracing first.
+    // Software stops tracing before it reads the memory.
     model_.enable(false);
     std::vector<RegisterValue> registers = model_.registers();
     registers.push_back(register_value(mtb::Vtor{vectors}));

@@ -1,4 +1,4 @@
-/// A Micro Trace Buffer beside the core, and what can be found in its trace.
+/// A Micro Trace Buffer beside the core, and the truth that its trace can show.
 #pragma once
 
 #include <cstdint>
@@ -36,19 +36,19 @@ private:
         : folder_(std::move(folder)), model_(config), ranges_(std::move(ranges)) {}
     void step(const CoreInstruction& instruction);
     void close_range();
-    /// After a call of the model, which may have written a packet: that shows all before it.
+    /// Call after each call of the model: a packet that it wrote shows everything before it.
     void settle(std::uint64_t packets_before);
-    /// What ran since the last packet is in no packet.
+    /// What ran since the last packet does not occur in any packet.
     void forget();
 
     const std::filesystem::path folder_;
     mtb::Model model_;
     std::unique_ptr<RangeWriter> ranges_;
     SourceTruth truth_;
-    bool wanted_ = false;              ///< enabled, unless the watermark stopped it
-    bool placed_ = false;              ///< a packet says where the stretch at hand began
+    bool wanted_ = false;              ///< tracing is enabled, unless the watermark stopped it
+    bool placed_ = false;              ///< a packet shows where the present stretch began
     TruthRange open_{};                ///< instructions 0: none
-    std::vector<TruthRange> waiting_;  ///< that no packet shows yet
+    std::vector<TruthRange> waiting_;  ///< ranges that no packet shows yet
 };
 
 }  // namespace waymark::record

@@ -6,7 +6,7 @@ namespace waymark::record {
 
 namespace {
 
-/// Writes of one instruction, by its registers.
+/// Decodes the stores of one instruction, with its registers.
 class StoreDecoder {
 public:
     explicit StoreDecoder(const CoreInstruction& i) : op_(i.opcode), r_(i.before.r) {}
@@ -63,7 +63,8 @@ public:
             const std::uint32_t at = indexed(base, (op_ & 0xffU) * 4, (high & 0x100U) != 0, (high & 0x80U) != 0);
             put(at, source, 4);
             put(at + 4, r_[op_ >> 8 & 0xfU], 4);
-        } else if ((high & 0xfff0U) == 0xe840U && (op_ >> 12 & 0xfU) != 15) {  // STREX; of register 15 it is TT
+        } else if ((high & 0xfff0U) == 0xe840U &&
+                   (op_ >> 12 & 0xfU) != 15) {  // STREX; with register 15 the encoding is TT
             put(base + (op_ & 0xffU) * 4, source, 4);
         } else if ((high & 0xfff0U) == 0xe8c0U && (op_ & 0xc0U) != 0) {  // STREXB, STREXH, STL and the like
             const std::uint32_t kind = op_ >> 4 & 3U;

@@ -1,4 +1,4 @@
-/// A trace unit beside a Cortex-M core that is recorded.
+/// A trace unit beside a recorded Cortex-M core.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,25 @@
 
 namespace waymark::record {
 
-/// Calls come in the order of execution. A cycle is an instruction.
+/// Calls come in the order of execution. Each instruction takes one cycle.
 class CoreUnit {
 public:
     virtual ~CoreUnit() = default;
-    /// Tracing begins, or ends.
+    /// Tracing begins or ends.
     virtual void enable(bool on) = 0;
     virtual void instruction(const CoreInstruction& instruction, std::uint32_t next, std::uint64_t cycle) = 0;
-    /// The instruction completed; it is not known where execution went on before the exception that comes next.
+    /// The instruction completed; it is not known where execution continued before the next exception.
     virtual void lost(const CoreInstruction& instruction, std::uint64_t cycle) = 0;
     virtual void exception(std::uint32_t number, std::optional<std::uint32_t> preferred_return, std::uint32_t handler,
                            std::uint64_t cycle) = 0;
     virtual void handler_ended(std::uint32_t number, std::uint64_t cycle) = 0;
     virtual void returned(std::uint32_t exc_return, std::uint32_t to, std::uint32_t resumed, std::uint64_t cycle) = 0;
-    /// Writes what is left of the trace, and describes it. `vectors`: address of the vector table.
+    /// Writes the rest of the trace, and describes it. `vectors`: address of the vector table.
     [[nodiscard]] virtual Status finish(const std::string& core, const std::string& core_type, std::uint32_t vectors,
                                         capture::Capture& capture, Truth& truth) = 0;
     /// What was recorded, as a part of a sentence.
     [[nodiscard]] virtual std::string summary() const = 0;
-    /// Something is in the trace.
+    /// Whether the trace contains anything.
     [[nodiscard]] virtual bool any() const = 0;
 };
 

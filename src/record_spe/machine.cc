@@ -142,7 +142,7 @@ void MachineSimulation::wait(std::uint32_t cpu, std::uint64_t cycle) {
 
 void MachineSimulation::full_window(Cpu& c) {
     while (!c.waiting.empty() && c.operations >= c.waiting.front().operation) {
-        // As if each had been dispatched alone: what lies behind the full window comes after the wait.
+        // As if each operation had been dispatched alone: those after the full window come after the wait.
         const std::uint64_t behind = c.operations - c.waiting.front().operation;
         c.slots = std::max(c.slots - behind, c.waiting.front().slots) + behind;
         c.waiting.pop_front();
@@ -161,7 +161,7 @@ std::uint32_t MachineSimulation::translate(Cpu& c, std::uint64_t page, std::uint
     return model_.walk_cycles;
 }
 
-/// Takes a line from the other CPUs: the line itself for a store, else a copy. `found`: one CPU had it alone.
+/// Takes a line from the other CPUs: a store takes the line itself, a load a copy. `found`: one CPU had it exclusively.
 void MachineSimulation::take_from_peers(std::uint32_t cpu, std::uint64_t line, bool all, Accessed& to, bool& found,
                                         bool& sharers) {
     for (std::uint32_t other = 0; other < cpus_.size(); ++other) {
@@ -194,7 +194,7 @@ void MachineSimulation::line(std::uint32_t cpu, std::uint64_t line, Kind kind, A
         bool found = false, sharers = false;
         if (*state == shared) {
             take_from_peers(cpu, line, true, to, found, sharers);
-            // The data was here; what it waits for is that the others give theirs up.
+            // The data was here; the time is spent until the others give up their copies.
             if (sharers) to.cycles = model_.peer_cycles;
             to.from_peers = found || sharers;
         }
@@ -262,11 +262,11 @@ Accessed MachineSimulation::access(std::uint32_t cpu, Address address, std::uint
         to.cycles += model_.split_cycles;
     }
     to.cycles += to.translation;
-    // What waits in the window: a store's own latency ends with its address, but a line that another CPU has must come
-    // from there before what follows the window continues.
+    // Effects on the window: a store's own latency ends with its address, but if another CPU has the line, later
+    // operations wait until it arrives.
     const std::uint32_t from_peers = to.from_peers ? to.cycles : 0;
     if (kind == Kind::store) {
-        // It is complete when its address is known; the caches take it later.
+        // It completes when its address is known; the caches get it later.
         to.cycles = model_.execute[static_cast<std::size_t>(isa::A64Work::memory)] + to.translation;
         constexpr std::uint64_t known = spe::event::l1d_access | spe::event::l1d_refill | spe::event::tlb_access |
                                         spe::event::tlb_walk | spe::event::misaligned;

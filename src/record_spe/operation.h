@@ -1,4 +1,4 @@
-/// What the unit samples of an instruction.
+/// The properties of an instruction that the unit samples.
 #pragma once
 
 #include "waymark/isa/a64.h"

@@ -21,11 +21,11 @@ namespace perf = capture::perf;
 
 namespace {
 
-/// How far a thread runs ahead of another before that one goes on.
+/// How far a thread may run ahead of another.
 constexpr std::uint64_t slice_cycles = 50;
-/// Chunks that wait for a thread of which nothing comes, before it is waited for no more.
+/// Maximum number of chunks that wait for a silent thread; then it is no longer waited for.
 constexpr std::size_t most_held = 256;
-/// What is in a unit's buffer is written out after so much of the model's time.
+/// How often the contents of a unit's buffer are written out, in the model's time.
 constexpr std::uint64_t flushes_per_second = 20;
 
 }  // namespace
@@ -65,7 +65,7 @@ Result<std::unique_ptr<Profiler>> Profiler::create(ProfilerOptions options) {
 }
 
 std::uint64_t Profiler::ticks(std::uint64_t cycle) const {
-    // A second into the life of the machine: time 0 is perf's word for "before everything".
+    // One second into the life of the machine: to perf, time 0 means "before everything".
     __extension__ using Wide = unsigned __int128;
     return options_.machine.counter_hz +
            static_cast<std::uint64_t>(Wide{cycle} * counter_.numerator / counter_.denominator);
@@ -102,7 +102,7 @@ void Profiler::definitions(std::span<const std::uint32_t> parts) {
 void Profiler::define_block(const BlockPart& part, const std::uint8_t* code) {
     if (!may_follow(part.id, blocks_.size())) return;
     if (part.id >= blocks_.size()) {
-        // Threads keep pointers into it.
+        // Threads keep pointers to its elements.
         std::vector<std::optional<std::uint32_t>> open;
         for (auto& [number, t] : threads_)
             open.push_back(t.open == nullptr ? std::nullopt
@@ -131,7 +131,7 @@ void Profiler::define_block(const BlockPart& part, const std::uint8_t* code) {
 }
 
 void Profiler::define_map(const MapPart& part, std::string_view name) {
-    // Code is translated before the thread that runs it has said who it is.
+    // Code may be translated before its thread has identified itself.
     if (program_pid_ == 0) {
         early_maps_.emplace_back(part, name);
         return;
@@ -157,7 +157,7 @@ void Profiler::define_thread(const ThreadPart& part, std::string_view name) {
     for (const auto& [map, file] : std::exchange(early_maps_, {})) define_map(map, file);
 }
 
-/// A thread appears: it gets a CPU, and perf gets its records.
+/// A new thread gets a CPU, and its perf records are written.
 void Profiler::introduce(Thread& t) {
     ++sums_.threads;
     const auto least = std::min_element(threads_on_.begin(), threads_on_.end());
@@ -214,8 +214,8 @@ Profiler::Thread& Profiler::thread(std::uint32_t number) {
     return t;
 }
 
-/// Runs what is here, always the thread whose time is earliest. Where nothing of that one is here yet, it waits, unless
-/// `all`, or too much would have to wait.
+/// Runs available chunks, always of the thread with the earliest time. If that thread has no chunk yet, waits for it,
+/// unless `all` is true or too many chunks would have to wait.
 void Profiler::schedule(bool all) {
     while (!stopped_ && !failure_) {
         Thread* first = nullptr;
@@ -239,7 +239,7 @@ void Profiler::schedule(bool all) {
     }
 }
 
-/// Executes what is here of a thread until its time has come that far.
+/// Executes available chunks of a thread until its time reaches `until`.
 void Profiler::run(Thread& t, std::uint64_t until) {
     Cpu& c = cpu(t.cpu);
     if (c.who != &t) {
@@ -287,7 +287,7 @@ void Profiler::end(Thread& t) {
     t.ended = true;
     --threads_on_[t.cpu];
     const std::uint64_t when = machine_.cycle(t.cpu);
-    // What is in the unit is the thread's, while it is still known.
+    // Write the unit's contents while they are still known to belong to the thread.
     if (cpus_[t.cpu] && cpus_[t.cpu]->who == &t) write_out(*cpus_[t.cpu], false);
     file_->writer().task({perf::TaskEvent::Kind::exit, t.pid, t.tid, t.pid, t.pid, time(when), {}},
                          at(t, when, tracking_attr));
@@ -318,7 +318,7 @@ bool Profiler::is_taken(const Block& block, const isa::A64Instruction& last, Add
     return !last.conditional || next != block.address + block.instructions.size() * 4;
 }
 
-/// All accesses of an instruction, in the caches. `from`: its first; behind its last afterwards.
+/// Passes all accesses of an instruction through the caches. `from` is advanced past the instruction's accesses.
 std::optional<Accessed> Profiler::accesses(Thread& t, Memory memory, std::uint32_t index, std::size_t& from) {
     const std::size_t first = from;
     while (from < t.accesses.size() && t.accesses[from].index == index) ++from;

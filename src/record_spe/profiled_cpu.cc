@@ -10,7 +10,8 @@ namespace {
 
 spe::ModelConfig config_of(std::uint32_t number, const ProfilerOptions& options, CounterRatio counter,
                            const spe::ProfilingBuffer& buffer) {
-    // A Neoverse N1 is v1.0 and has no SVE; what else is modelled has it, and v1.1 is the first that reports it.
+    // A Neoverse N1 is v1.0 and has no SVE; the other modelled CPUs have SVE, and v1.1 is the first version that
+    // reports it.
     constexpr std::uint64_t part = 0xff00fff0, neoverse_n1 = 0x4100d0c0;
     const spe::Version least = (options.machine.midr & part) == neoverse_n1 ? spe::Version::v1_0 : spe::Version::v1_1;
     const spe::Version version = std::max(options.spe.version(), least);

@@ -1,4 +1,4 @@
-/// A CPU of a profile: its unit, the memory that it writes to, and its ring in the file.
+/// A CPU of a profile: its unit, the memory that the unit writes to, and its ring in the file.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace waymark::record {
 
 class ProfiledCpu {
 public:
-    /// Its unit is programmed as the options say, and profiling is on.
+    /// The unit is programmed as the options say, and profiling is on.
     ProfiledCpu(std::uint32_t number, const ProfilerOptions& options, CounterRatio counter);
 
     ProfiledCpu(const ProfiledCpu&) = delete;
@@ -21,8 +21,8 @@ public:
     [[nodiscard]] spe::Model& model() { return model_; }
     [[nodiscard]] const spe::Model& model() const { return model_; }
 
-    /// What the unit's buffer holds goes to the file, as the driver does at an interrupt; and profiling goes on, unless
-    /// this is the `last` time. `at`: who runs, and when. Returns how many bytes of trace these were.
+    /// Writes the contents of the unit's buffer to the file, as the driver does at an interrupt. Profiling continues,
+    /// unless this is the `last` call. `at`: the running thread, and the time. Returns the number of bytes of trace.
     std::uint64_t write_out(capture::perf::PerfWriter& writer, const capture::perf::PerfWriter::At& at,
                             std::uint64_t cycle, bool last);
 

@@ -13,7 +13,7 @@ namespace waymark::record {
 
 namespace {
 
-/// The unit of a version: bits that are nobody's are not filtered by.
+/// The unit of a version: bits without a meaning do not filter.
 spe::Architecture unit_of(spe::Version version) {
     spe::Architecture arch = spe::Architecture::of(version);
     arch.own_events = 0;

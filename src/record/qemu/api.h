@@ -1,4 +1,4 @@
-/// QEMU's plugin API, version 1, as far as it is used. Debian's QEMU 7.2 ships no header for it.
+/// The parts of QEMU's plugin API, version 1, that are used here. Debian's QEMU 7.2 has no header for it.
 #pragma once
 
 #include <cstddef>

@@ -19,16 +19,17 @@ Chunk* definitions = nullptr;
 
 void pause_a_little() { usleep(100); }
 
-/// Where a forked child goes on writing when nobody takes chunks any more.
+/// A forked child writes here when no recorder takes chunks any more.
 Chunk nowhere;
 
-/// Nobody takes what this process writes: it is a child that outlived the recording.
+/// Whether no recorder takes what this process writes: it is a child that outlived the recording.
 bool forsaken() {
     return self.process != 0 &&
            (ring->stop.load() != 0 || (kill(static_cast<pid_t>(ring->recorder), 0) != 0 && errno == ESRCH));
 }
 
-/// Other processes queue too. One that was killed while it did is not waited for.
+/// Lock of the queue, which other processes use too. Does not wait for a process that was killed while it held the
+/// lock.
 class QueueLock {
 public:
     QueueLock() {

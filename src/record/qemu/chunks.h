@@ -1,4 +1,4 @@
-/// The chunks of the ring that this process fills (record/ring.h): taken, queued in order, and definitions among them.
+/// The chunks of the ring that this process fills (record/ring.h): taking, queueing in order, and definitions.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace waymark::record::plugin {
 
-/// Which process this is, as ProcessPart reports it.
+/// Identity of this process, as ProcessPart reports it.
 struct OwnProcess {
     std::uint32_t process = 0, parent_process = 0, own_pid = 0, parent_pid = 0, parent_tid = 0;
 };
@@ -18,25 +18,25 @@ struct OwnProcess {
 extern Ring* ring;
 extern OwnProcess self;
 extern bool detached;    ///< a forked child that is not recorded, or the recorder wants no more
-extern std::mutex lock;  ///< guards queueing, definitions, and all that more than one thread changes
+extern std::mutex lock;  ///< guards queueing, definitions, and everything that several threads change
 #pragma GCC visibility pop
 
-/// An empty chunk; waits for the recorder to empty one.
+/// Takes an empty chunk; waits for the recorder to empty one.
 Chunk* take_chunk(ChunkKind kind, std::uint32_t thread);
 
-/// Queues a chunk of execution, and before it the definitions that it uses.
+/// Queues a chunk of execution, preceded by the definitions that it uses.
 void queue_after_definitions(Chunk* chunk);
 
 /// Queues the definitions so far. With `lock` held.
 void queue_definitions_locked();
 /// A forked child has no definitions yet: its parent's definitions stay with the parent.
 void forget_definitions();
-/// Queues the definitions and waits until the recorder has taken them. It reads a mapped file by its name, which may
-/// belong to another file soon. A recorder that does not answer delays the program by two seconds at most. With `lock`
-/// held.
+/// Queues the definitions and waits until the recorder has taken them. The recorder opens mapped files by name, and a
+/// name may belong to another file soon. A recorder that does not answer delays the program by at most two seconds.
+/// Call with `lock` held.
 void await_recorder_locked();
 
-/// Adds a definition: its header and what follows that. With `lock` held.
+/// Adds a definition: its header and the data after it. Call with `lock` held.
 void append(const void* header, std::size_t header_bytes, const void* a = nullptr, std::size_t a_bytes = 0,
             const void* b = nullptr, std::size_t b_bytes = 0);
 

@@ -15,7 +15,7 @@
 namespace waymark::record::plugin {
 namespace {
 
-/// A forked child goes on unrecorded: what it shares with the recorder belongs to its parent.
+/// A forked child continues unrecorded: what it shares with the recorder belongs to its parent.
 void in_unrecorded_child() {
     detached = true;
     if (mmap(ring, sizeof(Ring), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
@@ -24,7 +24,8 @@ void in_unrecorded_child() {
     if (options.signal_folder != nullptr) leave_parents_signals(false);
 }
 
-/// A forked child becomes a process of its own: it has the blocks of its parent, and its only thread is a new one.
+/// A forked child becomes a process of its own in the recording: it has its parent's blocks, and its only thread is
+/// new.
 void in_recorded_child() {
     self.parent_pid = self.own_pid;
     self.own_pid = static_cast<std::uint32_t>(getpid());
@@ -38,7 +39,7 @@ void in_recorded_child() {
 void before_fork() {
     lock.lock();
     self.parent_tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
-    // What a recorded child executes may have been defined by its parent.
+    // A recorded child may execute blocks that its parent defined.
     if (options.children && !detached) queue_definitions_locked();
 }
 void in_parent() { lock.unlock(); }

@@ -1,4 +1,4 @@
-/// Files in memory into which QEMU logs. What was read of them is given back, as they grow all the time.
+/// Files in memory into which QEMU logs. They grow all the time, so parts that were read are freed.
 #pragma once
 
 #include <fcntl.h>
@@ -15,12 +15,12 @@
 
 namespace waymark::record::plugin {
 
-/// A log that is read on from where reading it ended before.
+/// A log that is read from where the last read ended.
 struct LogFile {
     int file = -1;
     off_t at = 0, freed = 0;
 
-    /// Calls feed(text) with what QEMU wrote since, and gives back the memory this took.
+    /// Calls feed(text) with what QEMU wrote since, and frees its memory.
     template <class F>
     void read_on(F&& feed) {
         std::array<char, 4096> piece;
@@ -45,7 +45,7 @@ public:
         file_ = file;
         return ftruncate(file, file_bytes) == 0 && move();
     }
-    /// QEMU wrote more than was read.
+    /// Whether QEMU has written more than was read.
     [[nodiscard]] bool has_more() const { return window_[at_] != 0; }
     template <class F>
     void read(F&& feed) {
@@ -59,7 +59,7 @@ public:
     }
 
 private:
-    /// To where the one before ended, whose memory is given back.
+    /// Moves the window to its end, and frees the memory of the old window.
     bool move() {
         if (window_ != nullptr) {
             munmap(const_cast<char*>(window_), bytes);

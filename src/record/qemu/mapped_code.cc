@@ -16,7 +16,8 @@ namespace waymark::record::plugin {
 namespace {
 
 std::vector<std::pair<std::uint64_t, std::uint64_t>>* reported_maps = nullptr;  // from, to
-std::set<std::pair<std::string, std::uint64_t>>* mapped_files = nullptr;        // name and inode of each reported one
+std::set<std::pair<std::string, std::uint64_t>>* mapped_files =
+    nullptr;  // name and inode of each file already reported
 std::unordered_map<std::uint64_t, std::string>* pages = nullptr;
 
 }  // namespace

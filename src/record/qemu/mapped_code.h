@@ -1,18 +1,18 @@
-/// Where code lies that is translated: the mapped file it is of, and its page.
+/// Where translated code is mapped: its file, and its page.
 #pragma once
 
 #include <cstdint>
 
 namespace waymark::record::plugin {
 
-/// Creates what the functions below keep; it is never freed.
+/// Creates the state of the functions below; it is never freed.
 void begin_maps();
-/// Says where the code at `address`, which the host has at `host`, was mapped from, unless that was said. With `lock`
-/// held, as are all below.
+/// Reports the mapping of the code at `address`, which the host has at `host`, unless it was reported before. Call this
+/// and all functions below with `lock` held.
 void define_map_locked(std::uint64_t address, const void* host);
 /// Reports the page around the code, unless it was reported with these contents.
 void define_page_locked(std::uint64_t address, const void* host);
-/// A system call may have changed what is mapped where.
+/// A system call may have changed the mappings.
 void forget_maps_locked();
 
 }  // namespace waymark::record::plugin

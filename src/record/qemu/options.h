@@ -1,4 +1,4 @@
-/// What the recorder asks of the plugin: its arguments (plugin.cc).
+/// The arguments that the recorder passes to the plugin (plugin.cc).
 #pragma once
 
 #include <cstdint>
@@ -7,18 +7,18 @@
 
 namespace waymark::record::plugin {
 
-/// Addresses where QEMU's log shows how execution came there: an instruction of a processor's vector table, or where it
-/// begins after reset.
+/// Addresses for which QEMU's log shows how execution came there: an instruction of a processor's vector table, or the
+/// reset address.
 struct Watched {
     std::uint64_t first, end;
 };
 
 /// The options are never freed: QEMU's threads still run while the program ends.
 struct Options {
-    bool exact = true;            ///< says where blocks were left early
+    bool exact = true;            ///< reports where blocks were left early
     bool memory_mode = false;     ///< memory accesses as well
     bool sized = false;           ///< memory mode: accesses with their size, and blocks left early
-    bool report_threads = false;  ///< says which threads of the kernel they are, and when their names change
+    bool report_threads = false;  ///< reports kernel thread IDs, and changes of their names
     bool a64 = false;             ///< an AArch64 program or system
     bool children = false;        ///< forked children are recorded
     bool system_mode = false;     ///< a whole system

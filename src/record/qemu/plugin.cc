@@ -67,7 +67,7 @@ void on_vcpu_exit(qemu_plugin_id_t, unsigned vcpu) {
     v = {};
 }
 
-/// Maps the shared memory; false if that is impossible, or it is not that of this version.
+/// Maps the shared memory; false if that fails, or the memory belongs to another version.
 bool map_ring() {
     const int file = open(options.ring, O_RDWR | O_CLOEXEC);
     if (file < 0) return false;

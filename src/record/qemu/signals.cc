@@ -22,10 +22,10 @@
 namespace waymark::record::plugin {
 namespace {
 
-std::vector<std::uint64_t>* handlers = nullptr;  // where signals ever led to
-std::atomic<std::uintptr_t> guest_base{0};       // what the host adds to the program's addresses
+std::vector<std::uint64_t>* handlers = nullptr;  // addresses of all handlers so far
+std::atomic<std::uintptr_t> guest_base{0};       // distance from the program's addresses to the host's
 std::atomic<bool> has_guest_base{false};
-int own_memory = -1;  // reads what a wrong address must not crash
+int own_memory = -1;  // for reading addresses that may be invalid without crashing
 
 /// QEMU's log of one thread's signals, opened when it first enters a handler.
 struct ThreadSignals {
@@ -43,21 +43,21 @@ struct ThreadSignals {
 };
 thread_local ThreadSignals thread_signals;
 
-/// Reads the program's memory; false where there is none.
+/// Reads the program's memory; false if the address is not mapped.
 bool read_guest(std::uint64_t address, void* to, std::size_t bytes) {
     if (!has_guest_base.load()) return false;
     const auto from = static_cast<off_t>(guest_base.load() + address);
     return pread(own_memory, to, bytes, from) == static_cast<ssize_t>(bytes);
 }
 
-/// A signal that led the current thread to a handler since this was asked last. Where several did, one after the other,
-/// the first interrupted the program, and the others its handler before that began.
+/// A signal that led the current thread to a handler since the last call. If there were several, the first interrupted
+/// the program, and each later one interrupted the handler of the one before, before it began.
 std::optional<LoggedSignal> taken_signal() {
     ThreadSignals& t = thread_signals;
     if (t.log.file < 0) {
         const std::string path = *options.signal_folder + "/" + std::to_string(syscall(SYS_gettid));
         t.log.file = open(path.c_str(), O_RDWR | O_CLOEXEC);
-        if (t.log.file < 0) return std::nullopt;  // nothing was logged of this thread
+        if (t.log.file < 0) return std::nullopt;  // QEMU has not logged anything for this thread
         unlink(path.c_str());
     }
     std::optional<LoggedSignal> first;
@@ -69,7 +69,7 @@ std::optional<LoggedSignal> taken_signal() {
     return first;
 }
 
-/// The files into which QEMU logs signals: each is of one thread of the parent. Calls f(file, path).
+/// Iterates over the files into which QEMU logs signals: each belongs to a thread of the parent. Calls f(file, path).
 template <class F>
 void for_each_signal_log(F&& f) {
     DIR* const files = opendir("/proc/self/fd");
@@ -83,7 +83,7 @@ void for_each_signal_log(F&& f) {
     if (files != nullptr) closedir(files);
 }
 
-/// Without this call a forked child's signals would be logged among its parent's. `own`: the log of this thread, the
+/// Without this call a forked child's signals would be logged with its parent's. `own`: the log of this thread, the
 /// child's only one.
 void leave_signal_logs(const std::string& own) {
     const int file = open(own.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -136,7 +136,7 @@ void enter_handler(Vcpu& v, const Block* block) {
         enter(v, block);
         return;
     }
-    // The interrupted place shows how far the block before it came.
+    // The interrupted address shows how far the previous block came.
     put(v, words::signal | (signal->number & (words::raised - 1)) | (signal->raised ? words::raised : 0));
     for (std::size_t i = 0; i < (options.a64 ? 2U : 1U); ++i) {
         put(v, words::half | (interrupted[i] & 0xffff));

@@ -1,4 +1,4 @@
-/// The signals of a Linux program: which led a thread to a handler, and where handlers are.
+/// The signals of a Linux program: which signal led a thread to a handler, and where the handlers are.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,21 @@
 
 namespace waymark::record::plugin {
 
-/// Opens what reads the program's memory; false if that is impossible.
+/// Opens the access to the program's memory; false if that is impossible.
 bool open_signals();
 
-/// A block was translated whose code the host has at `code`, or null.
+/// A block was translated; `code`: address of its code in the host, or null.
 void see_code(std::uint64_t address, const void* code);
-/// A handler is installed, by a sigaction structure at the address.
+/// A handler is installed; its sigaction structure is at the address.
 void see_handler(std::uint64_t action, std::deque<Block>& translated);
 /// A signal may lead to the address. With `lock` held.
 bool is_handler_locked(std::uint64_t address);
 
-/// The first block of a possible signal handler: gives the signal that led there, if one did.
+/// The first block of a possible signal handler: reports the signal that led there, if there was one.
 void enter_handler(Vcpu& v, const Block* block);
 
-/// A forked child goes on: its signals would otherwise be logged among its parent's. `recorded`: it has a log
-/// of its own.
+/// A forked child continues: its signals would otherwise be logged with its parent's. `recorded`: it gets a log of its
+/// own.
 void leave_parents_signals(bool recorded);
 
 }  // namespace waymark::record::plugin

@@ -21,8 +21,8 @@ std::uint64_t next_unmapping = 1;
 /// Numbers of system calls.
 struct Calls {
     std::int64_t prctl, munmap, mremap, mmap, mprotect, clone;
-    std::array<std::int64_t, 4> fork;  ///< all that may make a process
-    std::array<std::int64_t, 4> end;   ///< all after which the program may be gone
+    std::array<std::int64_t, 4> fork;  ///< all that may create a process
+    std::array<std::int64_t, 4> end;   ///< all that may end the program
 };
 constexpr std::size_t exit_group = 1;  ///< in `end`
 constexpr std::int64_t clone3 = 435;
@@ -34,7 +34,7 @@ bool installs_handler(std::int64_t number) {
     return options.a64 ? number == a64_rt_sigaction : number == arm_sigaction || number == arm_rt_sigaction;
 }
 
-/// Reports what a system call is about to unmap.
+/// Reports the memory that a system call is about to unmap.
 void report_unmapping(Vcpu& v, std::uint64_t address, std::uint64_t bytes) {
     const std::lock_guard held(lock);
     UnmapPart part;
@@ -48,8 +48,8 @@ void report_unmapping(Vcpu& v, std::uint64_t address, std::uint64_t bytes) {
     v.unmapped_number = part.number;
 }
 
-/// Whether a system call that was reported to unmap something left all as it was: it failed, or an mremap did not
-/// move what it was to resize.
+/// Whether a system call that was reported to unmap something changed nothing: it failed, or an mremap resized in
+/// place.
 bool unmapped_nothing(const Vcpu& v, std::int64_t number, std::int64_t result) {
     constexpr std::int64_t last_error = -4095;
     if (result < 0 && result >= last_error) return true;
@@ -69,12 +69,12 @@ void on_system_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::u
         see_handler(second, *blocks);
     put(v, words::system_call | (static_cast<std::uint32_t>(number) & words::value_mask));
     if (detached) return;
-    // The recorder sees what led to a new thread before it sees the thread.
+    // The recorder must see the code that led to a new thread before it sees the thread.
     if (number == calls().clone || number == clone3) queue(v);
     v.unmapped_number = 0;
     if (number == calls().munmap || (number == calls().mremap && (fourth & MREMAP_MAYMOVE) != 0))
         report_unmapping(v, first, second);
-    // A child, or whoever reads what this process leaves behind, is to find all that came before.
+    // A child, or the reader of this process's output, must find everything before this call.
     const auto among = [&](const std::array<std::int64_t, 4>& all) {
         return std::find(all.begin(), all.end(), number) != all.end();
     };
@@ -97,7 +97,7 @@ void on_system_call_return(qemu_plugin_id_t, unsigned vcpu, std::int64_t number,
     if (number == c.munmap || number == c.mremap || number == c.mmap || number == c.mprotect) {
         const std::lock_guard held(lock);
         forget_maps_locked();
-        // Again: what was asked in between may have been answered before the call did its work.
+        // Repeated: an earlier query may have been answered before the call took effect.
         if (v.unmapped_number != 0 && unmapped_nothing(v, number, result)) {
             StillMappedPart part;
             part.words = sizeof part / 4;

@@ -18,15 +18,15 @@ namespace {
 
 LogFile log_file;
 QemuLog* log_text = nullptr;
-std::vector<LoggedEntry>* log_entries = nullptr;  // of all processors, not used yet
+std::vector<LoggedEntry>* log_entries = nullptr;  // entries of all processors, not used yet
 
 // An AArch64 system: QEMU runs one processor at a time.
 A64Log* a64_log = nullptr;
-std::vector<A64Event>* a64_events = nullptr;  // of all processors, not used yet
-unsigned last_vcpu = 0;                       // entered a block last
+std::vector<A64Event>* a64_events = nullptr;  // events of all processors, not used yet
+unsigned last_vcpu = 0;                       // the processor that entered a block last
 LogWindow a64_window;
 
-/// Takes out what is of one processor, in order.
+/// Removes and returns the events of one processor, in order.
 template <class E>
 std::vector<E> take_events(std::vector<E>& all, unsigned vcpu) {
     const auto others =
@@ -36,7 +36,7 @@ std::vector<E> take_events(std::vector<E>& all, unsigned vcpu) {
     return mine;
 }
 
-/// What was logged up to here; exception returns are of the processor that ran last.
+/// Reads the log up to here; exception returns belong to the processor that ran last.
 void read_a64_log() {
     const std::lock_guard held(lock);
     a64_window.read([](std::string_view text) {
@@ -52,7 +52,8 @@ void put_wide(Vcpu& v, std::uint64_t value) {
     for (unsigned i = 0; i < 4; ++i) put(v, words::half | static_cast<std::uint32_t>(value >> 16 * i & 0xffff));
 }
 
-/// The value that the instruction at the end of `v.wrote` wrote, if `event` shows the registers right after it.
+/// Writes the value that the instruction at the end of `v.wrote` wrote, if `event` shows the registers directly after
+/// it.
 void put_written(Vcpu& v, const A64Event* event) {
     const Block& block = *std::exchange(v.wrote, nullptr);
     put(v, words::written | static_cast<std::uint32_t>(block.written) | (event == nullptr ? words::unread : 0));
@@ -68,7 +69,7 @@ void put_a64_event(Vcpu& v, const A64Event& event) {
             put_written(v, &event);
         return;
     }
-    // It was taken to be executed, and was not.
+    // The instruction was assumed to be executed, but was not.
     if (v.wrote != nullptr && event.elr + 4 == v.wrote->end) v.wrote = nullptr;
     put(v, words::exception | (event.number & words::value_mask));
     put_wide(v, event.elr);
@@ -111,7 +112,7 @@ void on_watched_block(unsigned vcpu, void* data) {
         mine = take_events(*log_entries, vcpu);
     }
     if (options.exact) settle(v, block->address);
-    // Two may come one after the other without an instruction between them.
+    // Two entries may follow each other without an instruction in between.
     for (const LoggedEntry& entry : mine) {
         const std::uint32_t state =
             (entry.ns ? words::ns : 0) | (entry.hyp ? words::hyp : 0) | (entry.thumb ? words::thumb : 0);

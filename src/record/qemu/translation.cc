@@ -22,7 +22,7 @@ namespace {
 
 std::uint32_t next_block = 1;
 
-/// A block while it is translated.
+/// A block that is being translated.
 class Translation {
 public:
     explicit Translation(qemu_plugin_tb* tb)
@@ -38,7 +38,7 @@ public:
         }
     }
 
-    /// Reports the block, and the code it is made of.
+    /// Reports the block and its code.
     void define(std::uint32_t id) const {
         BlockPart part;
         part.id = id;
@@ -60,7 +60,7 @@ public:
         std::free(text);
     }
 
-    /// Sets what the callbacks need to know of the block.
+    /// Sets the members of the block that callbacks need.
     void describe(Block& block) const {
         block.address = address_;
         block.end = address_ + code_.size();
@@ -72,13 +72,13 @@ public:
             block.source = static_cast<std::uint8_t>(a64_register_source(word_at(count_ - 1)));
         }
         if (options.signal_folder != nullptr) {
-            // A block without instructions is one of the kernel's helpers, which QEMU does itself.
+            // A block without instructions is a helper of the kernel, which QEMU emulates.
             if (count_ != 0) see_code(address_, qemu_plugin_insn_haddr(at(0)));
             block.is_handler = is_handler_locked(block.address);
         }
     }
 
-    /// Asks for the callbacks of each access to memory.
+    /// Requests the callbacks for each access to memory.
     void report_accesses() const {
         for (std::size_t i = 0; i < count_ && i <= words::access_index_mask; ++i)
             on_accesses(i, options.sized ? on_sized_memory : on_memory,
@@ -86,15 +86,15 @@ public:
                             std::uintptr_t{words::access | static_cast<std::uint32_t>(i) << words::access_index_bit}));
     }
 
-    /// Asks for the callback on entry.
+    /// Requests the callback on entry.
     void report_entry(qemu_plugin_vcpu_udata_cb_t on_entry, Block& block) const {
         qemu_plugin_register_vcpu_tb_exec_cb(tb_, on_entry, QEMU_PLUGIN_CB_NO_REGS, &block);
     }
 
-    /// Asks for the checks that show how far the block came (plugin.cc, exactness).
+    /// Requests the checks that show how far the block came (plugin.cc, exactness).
     void report_checks(Block& block) {
-        // Without a 16-bit instruction as proof, these may be Thumb all the same. Then what either reading watches is
-        // watched, and the recorder ignores a cut at an instruction that cannot be one.
+        // Without a 16-bit instruction as proof, these instructions may still be Thumb. Then checks for both readings
+        // are installed, and the recorder ignores a cut at an instruction that cannot be one.
         bool unsure = !thumb_ && !options.a64;
         for (std::size_t i = 0; i < count_ && unsure; ++i) unsure = is_thumb_32_word(word_at(i));
         std::size_t last_check = 0;
@@ -119,7 +119,7 @@ public:
         if (last_check + 1 < count_) return check_at(last_check + 1, completed);
         const std::uint32_t word = word_at(last_check);
         block.last_check = static_cast<std::uint32_t>(last_check);
-        // A64 has no load of the pc: what follows such an instruction is the one after it.
+        // A64 cannot load the pc, so such an instruction is followed by the next one.
         block.last_accesses = options.a64 ? 0xffffffff : unsure ? 1 : accesses_of(word, thumb_);
         block.end = qemu_plugin_insn_vaddr(at(last_check)) + (thumb_ && !is_thumb_32_word(word) ? 2 : 4);
         count_accesses(last_check);
@@ -137,7 +137,7 @@ private:
     void on_accesses(std::size_t i, qemu_plugin_vcpu_mem_cb_t callback, void* data = nullptr) const {
         qemu_plugin_register_vcpu_mem_cb(at(i), callback, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, data);
     }
-    /// What comes before instruction `i` was done: the block came as far as `reached`.
+    /// Everything before instruction `i` completed: the block came as far as `reached`.
     void check_at(std::size_t i, std::uint32_t reached) {
         if (adds_)
             qemu_plugin_register_vcpu_insn_exec_inline(at(i), QEMU_PLUGIN_INLINE_ADD_U64, &vcpus[0].reached,
@@ -162,7 +162,7 @@ private:
     std::string code_;
     bool thumb_ = false;
     const bool adds_ = only_one;  ///< checks are additions
-    std::uint32_t reached_ = 0;   ///< by the check before
+    std::uint32_t reached_ = 0;   ///< position of the previous check
 };
 
 }  // namespace

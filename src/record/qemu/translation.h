@@ -1,4 +1,4 @@
-/// What QEMU translates: each block is defined once, and asks for the callbacks that show how it executes.
+/// Translation by QEMU: each block is defined once, and requests the callbacks that show how it executes.
 #pragma once
 
 #include <deque>
@@ -9,7 +9,7 @@
 namespace waymark::record::plugin {
 
 #pragma GCC visibility push(hidden)
-extern std::deque<Block>* blocks;  ///< all that were translated; guarded by `lock`
+extern std::deque<Block>* blocks;  ///< all translated blocks; guarded by `lock`
 #pragma GCC visibility pop
 
 void on_translate(qemu_plugin_id_t, qemu_plugin_tb* tb);

@@ -1,4 +1,4 @@
-/// What each virtual processor executes, word by word into its chunk of the ring.
+/// Records what each virtual processor executes, word by word, into its chunk of the ring.
 #pragma once
 
 #include <atomic>
@@ -11,51 +11,52 @@
 
 namespace waymark::record::plugin {
 
-/// A translated block, as far as the callbacks need it. Never freed: QEMU may run it to the end.
+/// The data of a translated block that callbacks need. Never freed: QEMU may run it until the end.
 struct Block {
     std::uint32_t id{};
     std::uint64_t address{}, end{};
     std::uint32_t first_check = no_check;     ///< index of the first instruction that may not complete
-    std::uint32_t last_check = no_check;      ///< such an instruction ends the block: its index
-    std::uint32_t last_accesses = 0;          ///< and how many accesses complete it
+    std::uint32_t last_check = no_check;      ///< index of the last such instruction, if it ends the block
+    std::uint32_t last_accesses = 0;          ///< number of accesses that complete it
     bool watched = false;                     ///< QEMU's log shows how execution came there
-    A64Register written = A64Register::none;  ///< by the instruction that ends it
+    A64Register written = A64Register::none;  ///< system register that the last instruction writes
     std::uint8_t source{};                    ///< the general-purpose register with the value
     std::atomic<bool> is_handler{false};      ///< a signal may lead there
     static constexpr std::uint32_t no_check = 0xffffffff, completed = 0xfffffffe;
-    std::uint32_t reached_at_entry = completed;  ///< or 0, where there is something to reach
+    std::uint32_t reached_at_entry = completed;  ///< or 0, if the block has checks
 };
 
 constexpr std::uint32_t completed = Block::completed;
 
-/// One virtual processor; in user mode a thread. Its number is used again after the thread ended.
+/// One virtual processor; in user mode a thread. Its number is reused after the thread has ended.
 struct alignas(64) Vcpu {
     Chunk* chunk = nullptr;
     std::uint32_t* at = nullptr;
     std::uint32_t* end = nullptr;
     const Block* open = nullptr;   ///< entered last
-    const Block* wrote = nullptr;  ///< its last instruction wrote a system register, and what, is not known yet
-    std::uint32_t events = 0;      ///< how many of `a64_events` are of this processor
-    std::uint64_t reached = 0;     ///< index of the last check's instruction in it; 0: none yet
-    std::uint64_t accesses = 0;    ///< of the instruction that ends it
+    const Block* wrote = nullptr;  ///< block whose last instruction wrote a system register; the value is not known yet
+    std::uint32_t events = 0;      ///< number of `a64_events` that belong to this processor
+    std::uint64_t reached = 0;     ///< index in it of the last check's instruction; 0: none yet
+    std::uint64_t accesses = 0;    ///< accesses of the instruction that ends it
     std::uint32_t thread = 0;
-    bool named = false;                               ///< its system call gives the thread a name
-    std::uint64_t unmapped = 0, unmapped_number = 0;  ///< by its system call: the address, and the UnmapPart's; 0: none
+    bool named = false;  ///< its system call gives the thread a name
+    std::uint64_t unmapped = 0,
+                  unmapped_number = 0;  ///< for its system call: the address, and the number of the UnmapPart; 0: none
 };
 
 constexpr unsigned max_vcpus = 4096;
 #pragma GCC visibility push(hidden)
 extern Vcpu vcpus[max_vcpus];
 extern qemu_plugin_id_t plugin_id;
-/// There was never more than one of them, number 0. QEMU translates all code anew when a second one begins.
+/// There was never more than one processor, number 0. QEMU translates all code again when a second one begins.
 extern std::atomic<bool> only_one;
 #pragma GCC visibility pop
 
 /// Queues what the processor has executed so far.
 void queue(Vcpu& v);
-/// An empty chunk for it; the recorder may want no more.
+/// Gets an empty chunk for it; the recorder may want no more.
 void refill(Vcpu& v);
-/// Says who the current thread is. With `lock` held.
+/// Reports the identity of the current thread. Call with `lock` held.
 void report_thread_locked(const Vcpu& v, std::string_view name);
 
 /// Adds a word to what the processor executed.
@@ -67,18 +68,18 @@ inline void put(Vcpu& v, std::uint32_t word) {
     *v.at++ = word;
 }
 
-/// Was the block entered last left early? `next`: where execution went on.
+/// Reports whether the previous block was left early. `next`: where execution continued.
 inline void settle(Vcpu& v, std::uint64_t next) {
     const Block* open = v.open;
     if (v.reached == completed || open == nullptr) return;
-    // The instruction that ends the block came up: its accesses completed it, or its condition failed and the next one
-    // follows.
+    // The instruction that ends the block was reached: its accesses completed it, or its condition failed and the next
+    // one follows.
     const std::uint32_t reached = v.reached != 0 ? static_cast<std::uint32_t>(v.reached) : open->first_check;
     if (reached == open->last_check && (v.accesses >= open->last_accesses || next == open->end)) return;
     put(v, words::cut | reached);
 }
 
-/// Nothing of the block that was entered was reached yet.
+/// Starts a block: none of its checks was reached yet.
 inline void opened(Vcpu& v, const Block* block) {
     v.open = block;
     v.reached = block->reached_at_entry;
