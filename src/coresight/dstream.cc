@@ -11,9 +11,9 @@ struct Unheard {
     void reset(Offset) {}
 };
 
-/// What a layout makes of some bytes.
+/// The result of reading some bytes in a layout.
 struct Reading {
-    std::uint64_t bad = 0;      ///< bytes in frames that cannot be, or of reserved IDs
+    std::uint64_t bad = 0;      ///< bytes in impossible frames, or with reserved IDs
     std::uint64_t sources = 0;  ///< trace IDs met
 };
 
@@ -26,15 +26,15 @@ Reading reading(DstreamLayout layout, Bytes head) {
     Reading out;
     for (unsigned id = 1; id < trace_ids; ++id) out.sources += t.data[id] != 0 ? 1 : 0;
     out.bad = t.lost[static_cast<unsigned>(GapReason::framing)] + t.data_bytes(TraceIdClass::reserved);
-    // Before the first sync nothing is known, which is normal; without any nothing speaks for the layout.
+    // Bytes before the first sync are normally not decoded; without any sync, nothing supports the layout.
     if (layout.framing == Framing::tpiu && t.fsyncs == 0) out.bad += t.lost_bytes();
     return out;
 }
 
-/// A footer taken for trace breaks frames in each block; a few other damaged frames there may be.
+/// A footer that is read as trace breaks frames in each block; a few other damaged frames are possible.
 bool much_better(const Reading& a, const Reading& b) { return a.sources != 0 && 4 * a.bad < b.bad; }
 
-/// Whether the last eight bytes of all blocks are the same, and those before them are not.
+/// Whether the last eight bytes of all blocks are equal, and those before them are not.
 bool same_footers(Bytes head) {
     constexpr std::size_t least_blocks = 4;
     const std::size_t count = head.size() / dstream_block_bytes;
@@ -63,8 +63,8 @@ DstreamLayout dstream_layout(Bytes head) {
     if (head.size() < 2 * dstream_block_bytes) return syncs;
     const Reading plain = reading(syncs, head);
     if (much_better(reading(syncs_in_blocks, head), plain)) return syncs_in_blocks;
-    // Without syncs, frames whose place is lost by eight bytes are hardly ever impossible: ID bytes stay in even
-    // places. But what footers hold names sources all over, or is the same in each block.
+    // Without syncs, frames that are off by eight bytes are hardly ever invalid: ID bytes stay in even places. But the
+    // contents of footers would name many sources, or are the same in each block.
     constexpr std::uint64_t plausible_sources = 8, implausible_more = 4;
     const Reading within = reading(blocks, head), memory = reading({Framing::aligned, false}, head);
     return within.sources <= plausible_sources && much_better(within, plain) &&

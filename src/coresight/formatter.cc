@@ -14,8 +14,8 @@ void Formatter::add(TraceId id, Bytes bytes) {
     }
 }
 
-/// The same as put() for each byte, where they fill frames of which this source is alone. Returns how many bytes it
-/// took. Between frames only.
+/// Same effect as put() for each byte, for bytes that fill frames in which this source is alone. Returns the number of
+/// bytes taken. Call it between frames only.
 std::size_t Formatter::whole_frames(TraceId id, Bytes bytes) {
     constexpr unsigned most_data = frame_bytes - 1;
     std::array<std::uint8_t, 64 * frame_bytes> frames;
@@ -59,8 +59,8 @@ void Formatter::idle() {
         full_sync_if_due();
         append(half_sync);
     } else {
-        // The even byte of a pair may still have to move to the odd place, so the pair is finished first. Byte 14 has
-        // no partner to wait for, hence the pair after `index_` is one of this frame.
+        // The even byte of a pair may still have to move to the odd place, so the pair is completed first. Byte 14 has
+        // no partner to wait for, so the pair after `index_` belongs to this frame.
         ++half_syncs_[(index_ + 1) / 2];
     }
 }
@@ -92,8 +92,8 @@ void Formatter::put(TraceId id, std::uint8_t byte) {
         repeat_due_ = true;
     const bool announce = repeat_due_ || current_ != id;
     if (announce && index_ % 2 != 0) {
-        // Delayed: the data in the even byte moves here with all its bits, and the ID takes its place. That it is data
-        // is certain, because an ID is only written when a byte of its source follows at once.
+        // Delayed: the data in the even byte moves here with all its bits, and the ID takes its place. It must be data,
+        // because an ID is only written when a byte of its source follows at once.
         const auto aux = frame_[frame_bytes - 1] >> (index_ / 2) & 1;
         frame_[index_] = static_cast<std::uint8_t>(frame_[index_ - 1] | aux);
         put_id(id, index_ - 1, true);
@@ -120,7 +120,7 @@ void Formatter::put(TraceId id, std::uint8_t byte) {
     }
 }
 
-/// The ID into the even byte `at`; `delayed`: it counts from the pair after it.
+/// Writes the ID to the even byte `at`; `delayed`: it applies from the next pair on.
 void Formatter::put_id(TraceId id, unsigned at, bool delayed) {
     const auto aux = static_cast<std::uint8_t>(1U << (at / 2));
     frame_[at] = static_cast<std::uint8_t>(id.value << 1 | 1);

@@ -31,8 +31,8 @@ std::uint64_t distinct_ids(const Totals& totals) {
         std::count_if(totals.data.begin(), totals.data.end(), [](auto n) { return n > 0; }));
 }
 
-/// The full syncs in places of frames are mostly runs of several frames. Memory has a barrier of one frame, where a
-/// buffer was drained or overflowed; a port repeats syncs for as long as nothing is to be sent.
+/// Whether the full syncs at frame positions come mostly in runs of several frames. A barrier in memory is one frame,
+/// at a place where the buffer was drained or overflowed; a port repeats syncs while there is nothing to send.
 bool idle_runs(Bytes head) {
     std::size_t long_runs = 0, short_runs = 0, run = 0;
     const auto end_run = [&] {
@@ -53,11 +53,12 @@ FramingGuess raw(Confidence confidence, FramingEvidence evidence) { return {Buff
 FramingGuess guess_without_footers(Bytes head) {
     if (head.size() < frame_bytes) return raw(Confidence::low, FramingEvidence::too_short);
 
-    // Three full syncs in a stream that keeps its place between them are no accident. Barriers of aligned memory are
-    // full syncs too, but then so are all.
+    // Three full syncs at consistent distances are not an accident. Barriers in aligned memory are full syncs too, but
+    // then all full syncs are barriers.
     const Totals aligned = totals_as(Framing::aligned, head);
     const Totals tpiu = totals_as(Framing::tpiu, head);
-    // A port that is idle between frames sends syncs there; as barriers, each would take the ID from what follows.
+    // A port that is idle between frames sends syncs there; read as barriers, each would make the following bytes lose
+    // their ID.
     const bool idle_between =
         tpiu.fsyncs == aligned.fsyncs && (tpiu.unassociated < aligned.unassociated || idle_runs(head));
     if ((tpiu.fsyncs > aligned.fsyncs || idle_between) && tpiu.frames > 0 && reserved_bytes(tpiu) == 0 &&
@@ -65,8 +66,8 @@ FramingGuess guess_without_footers(Bytes head) {
         return {BufferKind::tpiu, tpiu.fsyncs >= 3 ? Confidence::high : Confidence::low, FramingEvidence::full_syncs};
     }
 
-    // Bytes that are no frames have an "ID" in every second even place, spread over all values: each of the 127 soon
-    // appears, and of 32 frames one is refused for the forbidden value. A formatter announces the same few again and
+    // Bytes that are not frames have an "ID" in every second even place, evenly distributed: all 127 values appear
+    // soon, and of 32 frames one is rejected for the forbidden value. A formatter announces the same few IDs again and
     // again.
     const auto distinct = distinct_ids(aligned);
     constexpr std::uint64_t few_sources = 8;
@@ -79,7 +80,7 @@ FramingGuess guess_without_footers(Bytes head) {
         if (aligned.damaged_frames > 0) return {BufferKind::aligned, Confidence::low, FramingEvidence::few_damaged};
         if (aligned.id_bytes >= 16) return {BufferKind::aligned, Confidence::high, FramingEvidence::steady_ids};
     }
-    // In a short dump a source may be announced only once or twice; then the number of sources has to do.
+    // In a short dump a source may be announced only once or twice; then only the number of sources can be judged.
     constexpr std::uint64_t id_bytes_to_judge = 64;
     if (aligned.damaged_frames == 0 && reserved_bytes(aligned) == 0 && distinct > 0 && distinct <= few_sources &&
         aligned.id_bytes < id_bytes_to_judge && sparse) {
@@ -105,7 +106,7 @@ std::size_t idle_bytes(Bytes bytes) {
 
 FramingGuess guess_framing(Bytes head) {
     FramingGuess guess = guess_without_footers(head);
-    // Frames that a footer interrupts every 512 bytes show the forbidden ID, lost syncs or IDs of no source soon.
+    // With a footer every 512 bytes, frames soon show the forbidden ID, lost syncs or IDs without a source.
     if (!dstream_layout(head).footers) return guess;
     FramingGuess within = guess_without_footers(without_dstream_footers(head));
     if (within.kind == BufferKind::raw) return guess;

@@ -13,7 +13,7 @@ namespace {
 /// Tag, payload and sum.
 constexpr std::size_t least_frame = 3, most_frame = 1 + 4094 + 1;
 
-/// One frame without the zero at its end, unpacked; empty: it cannot be one.
+/// Unpacks one frame without the zero at its end; empty if it is invalid.
 std::vector<std::uint8_t> unpack_cobs(Bytes packed) {
     std::vector<std::uint8_t> out;
     for (std::size_t at = 0; at < packed.size();) {
@@ -59,7 +59,7 @@ std::optional<Orbflow> read_orbflow(Bytes bytes) {
             out.damaged_bytes += packed.size() + 1;
         }
         begin = at + 1;
-        // By chance one sum in 256 is right.
+        // One sum in 256 is right by chance.
         if (out.damaged_frames > 16 && out.damaged_frames * 8 > out.frames) return {};
     }
     out.cut_bytes += bytes.size() - begin;

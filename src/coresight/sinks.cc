@@ -12,7 +12,7 @@ TraceRam::TraceRam(std::size_t size_bytes) : ram_(size_bytes) { WM_CHECK(is_size
 void TraceRam::write(Bytes bytes) {
     bytes = bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), left_)));
     if (left_ != ~std::uint64_t{0}) left_ -= bytes.size();
-    // Of more than fits, only the end stays.
+    // If more bytes come than fit, only the last ones stay.
     if (bytes.size() > ram_.size()) {
         written_ += bytes.size() - ram_.size();
         bytes = bytes.last(ram_.size());
@@ -42,7 +42,7 @@ void FrameSink::give() {
     buffer_.clear();
 }
 void FrameSink::write(TraceId id, Bytes bytes) {
-    // In pieces, so that the frames waiting to be given away stay few.
+    // In pieces, so that few frames wait to be passed on.
     constexpr std::size_t piece = 4096;
     for (; !bytes.empty(); bytes = bytes.subspan(std::min(bytes.size(), piece))) {
         formatter_.add(id, bytes.first(std::min(bytes.size(), piece)));
@@ -68,7 +68,7 @@ void BypassSink::write(TraceId, Bytes bytes) {
 }
 void BypassSink::flush() {
     if (memory_width_bytes_ == 0) return;
-    // The mark's place depends on how many bytes there were, not on which.
+    // The place of the mark depends on the number of bytes, not on their values.
     std::vector<std::uint8_t> padded(static_cast<std::size_t>(written_ % memory_width_bytes_));
     const std::size_t before = padded.size();
     append_bypass_padding(padded, memory_width_bytes_);
@@ -93,7 +93,7 @@ void Funnel::flush() {
     out_.flush();
 }
 
-/// Turns, as long as some input has that many bytes.
+/// Passes bytes of the inputs in turn, while some input has at least `least_bytes`.
 void Funnel::pass(std::size_t least_bytes) {
     std::vector<std::size_t> given(inputs_.size(), 0);
     for (;;) {

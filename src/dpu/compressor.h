@@ -1,4 +1,4 @@
-/// The compressor: runs of one loop become one entry (docs/spec/dpu.md, section 5.4).
+/// The compressor: combines runs of one loop into one entry (docs/spec/dpu.md, section 5.4).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace waymark::dpu {
 
 class Compressor {
 public:
-    /// What is kept back: a loop, or the jump back that may become one.
+    /// The item that is held back: a loop, or the backward jump that may begin one.
     struct Loop {
         enum class Kind : std::uint8_t { none, short_loop, long_loop, soft } kind = Kind::none;
         std::uint32_t src{}, dst{}, reps{};
@@ -37,7 +37,7 @@ public:
                const CoreContext& core) {
         loop_ = {kind, src, dst, 1, context, core};
     }
-    /// What is pending, to be written; nothing follows it.
+    /// Takes the held-back item for writing; nothing follows it.
     Loop take() {
         const Loop loop = loop_;
         loop_ = {};
@@ -45,7 +45,7 @@ public:
     }
     void clear() { loop_ = {}; }
 
-    /// What an item would be kept back as.
+    /// The kind of loop that an item would be held back as.
     [[nodiscard]] static Loop::Kind kind_of(ItemKind kind, std::uint32_t src, std::uint32_t dst) {
         switch (kind) {
             case ItemKind::loop_short: return Loop::Kind::short_loop;

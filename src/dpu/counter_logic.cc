@@ -20,7 +20,8 @@ CounterLogic::Control control_from(const Register& r, unsigned position) {
 }  // namespace
 
 void CounterLogic::control_written(const Registers& registers, std::uint32_t offset, bool changed_tcen) {
-    // A register has a say if it rules its counters now: a triad's under TCEN, a counter's own without.
+    // A register applies if it controls its counters now: a triad's register under TCEN, a counter's own register
+    // without.
     std::uint8_t ruled = 0;
     const auto triad = [&](const auto& group, unsigned first, const auto&... own) {
         if (offset == group.offset && changed_tcen) {

@@ -1,4 +1,4 @@
-/// The counter and register logic's half that counts: six counters, what enables and disables them, and which events
+/// The counting half of the counter and register logic: six counters, what enables and disables them, and the events
 /// they see (docs/spec/dpu.md, section 4).
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace waymark::dpu {
 
-/// Whether an event counts as one in this context (3.3).
+/// Whether an event counts in this context (3.3).
 [[nodiscard]] constexpr bool qualified(Qualifier qualifier, bool supervisor, bool id_match) {
     switch (qualifier) {
         case Qualifier::any: return true;
@@ -25,7 +25,7 @@ namespace waymark::dpu {
 /// Sets of counters are masks: bit 0 is A0, bit 5 is B2.
 class CounterLogic {
 public:
-    /// What rules one counter: its own register, or its triad's.
+    /// The control of one counter, from its own register or its triad's.
     struct Control {
         Selector enable{}, disable{};
         Qualifier enable_in{}, disable_in{}, count_in{};
@@ -39,8 +39,8 @@ public:
         counting_ = enabled_;
         enabling_ = disabling_ = 0;
     }
-    /// A control register was written: `offset`, with the contents of all of them as they are now. `changed_tcen`: the
-    /// triad came under another rule, and its counters are disabled first (4.3).
+    /// A control register was written at `offset`; `controls` has the present contents of all of them. `changed_tcen`:
+    /// the triad's TCEN changed, so its counters are disabled first (4.3).
     void control_written(const Registers& registers, std::uint32_t offset, bool changed_tcen);
     void set_value(unsigned i, std::uint32_t value) { values_[i] = value & counter_mask; }
 
@@ -63,7 +63,7 @@ public:
         enabled_ = static_cast<std::uint8_t>((enabled_ | enabling_) & ~disabling_);
         counting_ &= static_cast<std::uint8_t>(~disabling_);
     }
-    /// For TASK_TOTAL: from the first match after enabling on.
+    /// For TASK_TOTAL: set from the first match after enabling on.
     void note_match(bool id_match) {
         if (id_match) total_open_ |= enabled_;
     }
@@ -81,12 +81,12 @@ public:
         values_[i] = static_cast<std::uint32_t>(value - n) & counter_mask;
         return false;
     }
-    /// Events until a one-shot counter stops: of 0, all 2^31.
+    /// Events until a one-shot counter stops; a counter at 0 needs 2^31.
     [[nodiscard]] std::uint64_t until_zero(unsigned i) const {
         return values_[i] != 0 ? values_[i] : std::uint64_t{counter_mask} + 1;
     }
 
-    // ---- what can be read
+    // ---- reading
 
     [[nodiscard]] const Control& control(unsigned i) const { return controls_[i]; }
     [[nodiscard]] std::uint8_t enabled() const { return enabled_; }

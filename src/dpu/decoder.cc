@@ -6,18 +6,18 @@ namespace waymark::dpu {
 
 namespace {
 
-/// Entries read where they lie. Of each the length is found by bit 0 of the words, and then every field that may be
-/// wrong is tested: what fails is left to the parser.
+/// Decodes entries in place. Bit 0 of the words gives the length of each entry, then every field that may be invalid is
+/// tested: entries that fail are left to the parser.
 template <ByteOrder Order>
 class Scanner {
 public:
     Scanner(const TraceFormat& format, ElementBuilder& out) : format_(format), out_(out) {}
 
-    /// Whole entries at the start of `bytes`, which begin with a head; `first` is their place in the stream. Gives back
-    /// the bytes consumed.
+    /// Decodes whole entries at the start of `bytes`, which begin with a head; `first` is their offset in the stream.
+    /// Returns the number of bytes consumed.
     template <TraceMode Mode>
     std::size_t scan(Bytes bytes, Offset first) {
-        // An entry ends where the next begins, so one word after it is read.
+        // An entry ends where the next one begins, so one word after it is read.
         constexpr std::size_t reach = 4 * (std::size_t{max_entry_words} + 1);
         std::size_t at = 0;
         while (bytes.size() - at >= reach) {
@@ -30,7 +30,7 @@ public:
 
 private:
     WM_INLINE static std::uint32_t word(const std::uint8_t* at, unsigned i) { return load_word(at + 4 * i, Order); }
-    /// The piece at `at` is `Words` long.
+    /// Decodes the piece at `at`, which has `Words` words.
     template <unsigned Words>
     WM_INLINE static bool is(const std::uint8_t* at) {
         std::uint32_t any = 0;
@@ -50,7 +50,7 @@ private:
     }
     WM_INLINE bool page(std::uint32_t word) const { return format_.in_flag_page(word); }
 
-    /// One entry: its words, or 0 if it is not one of the usual.
+    /// Decodes one entry: returns its number of words, or 0 if it is not one of the usual kinds.
     template <TraceMode Mode>
     WM_INLINE unsigned entry(const std::uint8_t* at, Offset first) {
         const std::uint32_t head = word(at, 0);
@@ -98,7 +98,7 @@ private:
         }
     }
 
-    /// One that begins with a flag.
+    /// Decodes an entry that begins with a flag.
     template <TraceMode Mode>
     WM_INLINE unsigned flagged(std::uint32_t head, const std::uint8_t* at, Offset first) {
         TaskContext context;
@@ -199,7 +199,8 @@ private:
         return 0;
     }
 
-    /// Up to the next head after the first word: what the parser shall take before it is tried again.
+    /// Number of bytes up to the next head after the first word: the parser takes these before this decoder is tried
+    /// again.
     [[nodiscard]] std::size_t piece_bytes(Bytes bytes) const {
         if (bytes.empty()) return 0;
         std::size_t at = parser_.unaligned() != 0 ? parser_.unaligned() : 4;

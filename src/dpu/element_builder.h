@@ -1,4 +1,4 @@
-// Entries → elements, one by one: what each means, and what it changes for those after it (docs/spec/dpu.md, 7.4).
+// Converts entries to elements one by one: the meaning of each, and its effect on later ones (docs/spec/dpu.md, 7.4).
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ public:
         count<Sample>(at);
     }
 
-    // A raw pair does not show where it leads: a context entry after it does, if it led elsewhere (5.3).
+    // A raw pair does not show the context it leads to: a context entry after it does, if the context changed (5.3).
     WM_INLINE void operator()(const RawPair& e, const EntryExtent& at) {
         show_context(change(ElementKind::pair, e.source, e.destination, at));
         after_pair_ = true;
@@ -60,7 +60,7 @@ public:
         count<CompressedPc>(at);
     }
 
-    // Loops leave the straight run as it is: it goes through the loop's body once, and on after it.
+    // Loops do not end the straight run: it passes through the loop's body once, and continues after it.
     WM_INLINE void operator()(const ShortLoop& e, const EntryExtent& at) {
         loop(ElementKind::short_loop, e.id, e.last_address, e.reps, at);
         count<ShortLoop>(at);
@@ -78,7 +78,7 @@ public:
         count<UserData>(at);
     }
     WM_INLINE void operator()(const UserRaw& e, const EntryExtent& at) {
-        // Literal data do not show who wrote them, whoever ran when tracing was enabled.
+        // Literal data do not show which context wrote them, regardless of the context at the time of enabling.
         add(ElementKind::user_raw, at).value = e.data;
         count<UserRaw>(at);
     }
@@ -88,14 +88,14 @@ public:
         if (!at.doubtful) state_.show(e.context);
         show_context(element);
         if (at.doubtful) {
-            element.context = e.context;  // as the entry has it, for listings
+            element.context = e.context;  // the context as in the entry, for listings
             element.flags |= Element::doubtful | StreamState::context_known;
         } else if (directly) {
             element.flags |= Element::at_destination;
         }
         count<ContextEntry>(at);
     }
-    // Pads stand where tracing was held (5.10): what happened then is in no entry. One for a run of them.
+    // Pads mark where tracing was held (5.10): no entry shows what happened then. A run of pads gives one element.
     void operator()(const Pad&, const EntryExtent& at) {
         if (!held_ && !at.doubtful) {
             state_.lose();
@@ -123,9 +123,9 @@ public:
         count<GapEntry>(at);
     }
     void operator()(const Gap& gap) {
-        // Memory that was never written says nothing, not even that something is missing.
+        // Memory that was never written proves nothing, not even that something is missing.
         if (gap.reason != GapReason::padding) state_.lose();
-        // Where a buffer wrapped, only what came before is missing (12.1).
+        // If a buffer wrapped, only what came before is missing (12.1).
         if (gap.reason != GapReason::padding && gap.reason != GapReason::unsynchronised) state_.lossy = true;
         Element& element = add(ElementKind::gap, EntryExtent{gap.first, gap.bytes()});
         element.reason = gap.reason;
@@ -135,7 +135,7 @@ public:
         totals_.gap_bytes[static_cast<std::size_t>(gap.reason)] += gap.bytes();
     }
 
-    /// Tracing was off, nobody knows how long, and begins again at `at`.
+    /// Tracing was off for an unknown time, and begins again at `at`.
     void restart(const StartState& start, Offset at) {
         state_.begin(start);
         state_.lossy = true;
@@ -194,7 +194,7 @@ private:
         show_context(element);
     }
 
-    /// Gives the element its reading, and begins the next interval.
+    /// Adds the reading to the element, and begins the next interval.
     WM_INLINE void read(Element& element, const Counters& values, const TaskContext& context) {
         state_.show(context);
         show_context(element);
@@ -223,9 +223,9 @@ private:
     ElementSink& out_;
     StreamState state_;
     Totals totals_;
-    bool after_pair_ = false;  // the element before is a pair
-    bool closed_ = false;      // the element before is `closed`
-    bool held_ = false;        // the element before is `held`
+    bool after_pair_ = false;  // the previous element is a pair
+    bool closed_ = false;      // the previous element is `closed`
+    bool held_ = false;        // the previous element is `held`
     std::size_t size_ = 0, read_ = 0;
     std::array<Element, capacity> elements_;
     std::array<Reading, capacity> readings_;

@@ -49,7 +49,7 @@ void Model::Unit::whole_cycle(const CycleInput& in) {
     last_match_ = match_;
     seen_a_cycle_ = true;
     find_plain(in);
-    plain_ = plain_ && phase_ == before;  // what a flush held back may be due
+    plain_ = plain_ && phase_ == before;  // a flush may have been waiting for this
     ++cycle_;
 }
 
@@ -62,7 +62,7 @@ void Model::Unit::begin_output() {
     lines_pulsed_ = 0;
 }
 
-/// M_CR.DPUE is not as it was, or 0.
+/// M_CR.DPUE changed, or is 0.
 bool Model::Unit::power_changed(const CycleInput& in) {
     if (was_powered_ && !in.dpue) {
         dead_ = true;
@@ -82,7 +82,7 @@ bool Model::Unit::power_changed(const CycleInput& in) {
     return false;
 }
 
-// ---- 2: what occurred
+// ---- 2: occurrences
 
 void Model::Unit::occurrences(const CycleInput& in) {
     selectors_ = 0;
@@ -139,14 +139,14 @@ void Model::Unit::counter_event(unsigned i) {
     plain_ = false;
 }
 
-/// Whether the next cycle is one of plain counting, if it gets no new input.
+/// Whether the next cycle only counts, if it gets no new input.
 void Model::Unit::find_plain(const CycleInput& in) {
     plain_ = now_ == in.ctx && nexus_.idle() && low_ == 0 && high_ == 0 && lost_now_ == 0 &&
              !(context_due_ && phase_ == Phase::run) && !flushing() && request() == TraceWriteBuffer::Request::none;
     planned_ = false;
 }
 
-/// Finds what counts while nothing changes: of the unit's own events, only the clock's events count.
+/// Finds the counters that count while nothing changes: of the unit's own events, only events of the clock.
 void Model::Unit::plan() {
     planned_ = true;
     plan_size_ = 0;
@@ -159,7 +159,7 @@ void Model::Unit::plan() {
     }
 }
 
-/// A cycle in which nothing can happen but counting.
+/// A cycle in which only counting can happen.
 void Model::Unit::count_plain(const CycleInput& in) {
     if (!planned_) plan();
     bool fired = false;
@@ -203,7 +203,7 @@ bool Model::Unit::make_room(std::size_t words) {
 unsigned Model::Unit::lines_in_a_burst() const {
     const std::uint32_t lines = std::min(registers_.tc.burst_lines(), buffer_.lines_held());
     if (registers_.tc.vtb_mode() == VtbMode::single_address) return lines;
-    std::uint32_t left = registers_.tea.value - registers_.tw.value;  // one less than there are
+    std::uint32_t left = registers_.tea.value - registers_.tw.value;  // one less than the buffer has
     if (registers_.tc.vtb_mode() == VtbMode::trace_event_request) {
         const std::uint32_t requested = line_of(registers_.ter.value) / line_bytes;
         if (requested >= registers_.tw.value) left = std::min(left, requested - registers_.tw.value);
@@ -226,7 +226,7 @@ void Model::Unit::grant(unsigned lines) {
     for (unsigned i = 0; i < lines && !burst.fixed; ++i) line_written(to_value(registers_.tw));
 }
 
-/// 5.7: the pointer goes on, and a line that was asked for is signalled.
+/// 5.7: the pointer advances, and reaching the watched line is signalled.
 void Model::Unit::line_written(std::uint32_t address) {
     if (registers_.tc.vtb_mode() == VtbMode::trace_event_request && address == line_of(registers_.ter.value) &&
         !registers_.mr.drtb) {
@@ -271,7 +271,7 @@ void Model::Unit::outputs(const CycleInput& in) {
         route(registers_.mr.drtb, static_cast<Action>(registers_.cr.detb));
     }
     output_.pic = {((level | lines_pulsed_) & 1U) != 0, ((level | lines_pulsed_) & 2U) != 0};
-    // Pulses and bursts must not be seen twice: the next cycle is a whole one.
+    // Pulses and bursts must be seen once only: the next cycle is computed in full.
     dirty_output_ = lines_pulsed_ != 0 || output_.debug_request || !output_.bursts.empty() || !output_.nexus.empty() ||
                     !output_.errors.empty();
 }
@@ -288,7 +288,7 @@ const CycleOutput* Model::Unit::run(const CycleInput& in, std::uint64_t cycles) 
         return &output_;
     }
 
-    // What each counter will count. Of the buffer's requests and losses, no more than one a cycle and what waits.
+    // What each counter will count. Requests and losses of the buffer: at most one for each cycle, and those that wait.
     const bool match = id_match(in.ctx);
     const std::uint64_t clock = in.in_debug ? 0 : cycles;
     std::array<std::uint64_t, counter_count> totals{};
@@ -335,7 +335,8 @@ const CycleOutput* Model::Unit::run(const CycleInput& in, std::uint64_t cycles) 
         ++cycle_;
         if (phase_ != before || (context_due_ && phase_ == Phase::run)) continue;
 
-        // Cycles alike from here on: those without a request, those refused, those that wait for the bus.
+        // From here on all cycles are alike: those without a request, those with a refused request, or those that wait
+        // for the bus.
         const auto asked = request();
         std::uint64_t alike = end - cycle_;
         if (asked != TraceWriteBuffer::Request::none && granted(asked, in.bus_others))

@@ -1,4 +1,4 @@
-/// Triggers, entries, and how they come to be lines of trace.
+/// Triggers and entries, and how entries become lines of trace.
 #include "model_unit.h"
 
 #include <fmt/format.h>
@@ -38,8 +38,8 @@ void Model::Unit::entries(const CycleInput& in) {
         closing();
 }
 
-/// Watchpoints; and under NXMODE 10 every item, as the EOnCE passes it. An address in the unit's own page is reported
-/// where it is traced.
+/// Sends watchpoints, and under NXMODE 10 every item in the EOnCE's form. An address in the unit's own page is reported
+/// at the place of tracing.
 void Model::Unit::nexus_item(const EonceItem& item) {
     if (item.kind == ItemKind::edca) nexus_.watchpoint(item.channel % 6U);
     if (registers_.tc.nexus_mode() != NexusMode::raw || item.kind == ItemKind::exec_set) return;
@@ -74,7 +74,7 @@ void Model::Unit::trace_item(const EonceItem& item) {
     }
 }
 
-/// A trigger: the shadow registers load, unless an entry still leaves them (5.2).
+/// A trigger: loads the shadow registers, unless an entry still occupies them (5.2).
 template <class Make>
 void Model::Unit::sample(const CoreContext& context, std::optional<ItemKind> kind, Make&& make) {
     if (cycle_ < shadow_busy_until_) return lose();
@@ -85,7 +85,7 @@ void Model::Unit::sample(const CoreContext& context, std::optional<ItemKind> kin
     if (emit(entry, context, kind) && rate != 0) shadow_busy_until_ = cycle_ + (entry.info.words + rate - 1) / rate;
 }
 
-/// 6.2: no program counter lies in the page of the flags.
+/// 6.2: a program counter cannot lie in the page of the flags.
 bool Model::Unit::refused(std::uint32_t pc, std::string_view what) {
     if (!format_.in_flag_page(pc)) return false;
     report(DpTc::offset, fmt::format("the {} {:#x} of a change of flow lies in the unit's own page at {:#x}, where no "
@@ -145,13 +145,13 @@ void Model::Unit::flush_compressor() {
         emit(CompressedFlow{loop.src, loop.dst, loop.context}, loop.core, ItemKind::cof);
 }
 
-/// 5.3: the context in force is shown where nothing else has shown it.
+/// 5.3: writes a context entry if no other entry has shown the present context.
 void Model::Unit::context_entry_if_due() {
     const TaskContext now = shown_as(now_);
     const auto due = [&] {
         if (context_due_) return true;
         if (!in_eonce_mode() || shown_ == now) return false;
-        // A filter lets by the change from or to a context that matches.
+        // A filter passes a change from or to a context that matches.
         return !registers_.tc.idflt || id_match(now_) || shown_matches_;
     };
     if (!due()) return;
@@ -159,7 +159,7 @@ void Model::Unit::context_entry_if_due() {
     if (!due()) return;
     context_due_ = false;
     if (!emit(ContextEntry{now}, now_)) {
-        // A gap entry will ask for it again.
+        // A gap entry will request it again.
         shown_ = now;
         shown_matches_ = id_match(now_);
     }
@@ -168,7 +168,7 @@ void Model::Unit::context_entry_if_due() {
 
 // ---- trace write management
 
-/// Switch 2 → buffer. An entry is accepted whole or not at all (5.5).
+/// Moves an entry through switch 2 to the buffer. An entry is accepted whole or not at all (5.5).
 template <class E>
 bool Model::Unit::emit(const E& entry, const CoreContext& context, std::optional<ItemKind> kind) {
     const bool gap = gap_waits();
@@ -200,7 +200,7 @@ bool Model::Unit::emit(const E& entry, const CoreContext& context, std::optional
     return true;
 }
 
-/// What goes to the buffer goes to the Nexus interface too (NXMODE 01, 11); execution sets do not.
+/// Entries for the buffer also go to the Nexus interface (NXMODE 01, 11); execution sets do not.
 void Model::Unit::mirror(const Entry& entry, const CoreContext& context, std::optional<ItemKind> kind) {
     if (registers_.tc.nexus_mode() == NexusMode::raw || kind == ItemKind::exec_set) return;
     nexus_.entry(entry, context, kind ? std::optional(NexusPort::branch_type(*kind)) : std::nullopt);
@@ -213,7 +213,7 @@ void Model::Unit::lose() {
     registers_.mr.tlost = true;
 }
 
-/// 5.10: what is left is written, and the line filled.
+/// 5.10: the remaining words are written, and the line is filled.
 void Model::Unit::closing() {
     if (!flushed_) {
         flush_compressor();
@@ -233,7 +233,7 @@ void Model::Unit::closing() {
         lost_ = 0;
         context_due_ = shows_context();
     }
-    // A hold is marked by one pad at least, so that what is in its interval is known to be more than the trace shows.
+    // A hold is marked by at least one pad, so that readers know that its interval contains more than the trace shows.
     const bool whole_line = hold_due_ && buffer_.missing() == 0;
     if (whole_line && !buffer_.fits(TraceWriteBuffer::line_words) && !make_room(TraceWriteBuffer::line_words)) return;
     if (const unsigned missing = whole_line ? TraceWriteBuffer::line_words : buffer_.missing(); missing != 0) {

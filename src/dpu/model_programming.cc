@@ -32,7 +32,7 @@ void Model::Unit::apply_writes(const CycleInput& in) {
     const std::size_t periods = periods_.size();
     for (const Write& w : writes_) apply(w, in);
     writes_.clear();
-    // Values written after EN in the same cycle count from there, too.
+    // Values written after EN in the same cycle also apply from there.
     if (periods_.size() != periods) periods_.back().initial = counters_.values();
     note_filter();
 }
@@ -44,7 +44,7 @@ void Model::Unit::apply(const Write& w, const CycleInput& in) {
     const auto about = Registers::find(w.offset);
     if (!about || about->access == Permission::read_only) return;
     if (w.offset == DpMr::offset) {
-        // TBF is live; all else is cleared by writing 1.
+        // TBF is live; all other bits are cleared by writing 1.
         registers_.mr = from_value<DpMr>(to_value(registers_.mr) & ~w.value);
         causes_ = (to_value(registers_.mr) & routed_causes) != 0;
         return;
@@ -59,7 +59,7 @@ void Model::Unit::apply(const Write& w, const CycleInput& in) {
         if (Register::offset == w.offset) r = from_value<Register>(without_reserved<Register>(w.value));
     });
     counters_.control_written(registers_, w.offset, tcen_a != registers_.tac.tcen || tcen_b != registers_.tbc.tcen);
-    // Also while tracing is off: the registers then no longer say what the trace counted.
+    // Also while tracing is off: the registers then no longer describe what the trace counted.
     const bool has_trace = traced_before() || (!registers_.tc.en && !periods_.empty());
     for (unsigned i = 0; has_trace && i < counter_count; ++i) {
         const CounterLogic::Control &was = before[i], &is = counters_.control(i);
@@ -100,7 +100,7 @@ void Model::Unit::write_trace_control(std::uint32_t value, const CycleInput& in)
     if (old.en) {
         DpTc kept = next;
         keep_locked(kept, old);
-        // Turning tracing off with 0 in all of them asks for no new mode.
+        // A write that turns tracing off with 0 in all other fields does not request a new mode.
         const bool plain_off = !next.en && next.tmode == 0 && next.vtbwm == 0 && !next.tids && next.nxmode == 0;
         if (kept != next && !plain_off)
             report(
@@ -149,9 +149,9 @@ void Model::Unit::write_trace_control(std::uint32_t value, const CycleInput& in)
     if (phase_ == Phase::run && next.tmpdis) {
         phase_ = Phase::flush;
         flushed_ = false;
-        // Nothing from here on has an entry, so the place gets a mark.
+        // No entry is made from here on, so the place gets a mark.
         hold_due_ = next.nexus_mode() != NexusMode::only;
-        // Where no pad marks it, the context is due all the same.
+        // Even if no pad marks the place, a context entry is due.
         if (!hold_due_) context_due_ = shows_context();
     } else if (phase_ == Phase::held && !next.tmpdis) {
         resume();
@@ -166,7 +166,7 @@ void Model::Unit::write_trace_control(std::uint32_t value, const CycleInput& in)
     }
 }
 
-/// IDFLT and what it compares with, where they change while tracing is on.
+/// Notes changes of IDFLT and of its comparison values while tracing is on.
 void Model::Unit::note_filter() {
     if (!registers_.tc.en) return;
     const FilterChange now{counts_.words,
@@ -201,7 +201,7 @@ bool Model::Unit::can_trace() {
     return true;
 }
 
-// ---- what can be read
+// ---- reading
 
 Registers Model::Unit::registers() const {
     Registers r = registers_;

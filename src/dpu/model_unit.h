@@ -1,5 +1,5 @@
-/// The unit as `Model` runs it. A cycle: register writes (model_programming.cc), what occurred and counting (model.cc),
-/// entries (model_entries.cc), the bus, interrupts and debug requests (model.cc).
+/// The unit that `Model` runs. A cycle consists of register writes (model_programming.cc), occurrences and counting
+/// (model.cc), entries (model_entries.cc), the bus, interrupts and debug requests (model.cc).
 #pragma once
 
 #include <algorithm>
@@ -87,7 +87,7 @@ private:
     [[nodiscard]] std::uint8_t not_counting() const {
         return static_cast<std::uint8_t>(~counters_.enabled() & all_counters);
     }
-    /// Tracing is on, and not since this cycle alone.
+    /// Tracing is on, and was on before this cycle.
     [[nodiscard]] bool traced_before() const { return registers_.tc.en && periods_.back().cycle != cycle_; }
     void occurrences(const CycleInput& in);
     void count(const CycleInput& in);
@@ -142,7 +142,7 @@ private:
     void sample(const CoreContext& context, std::optional<ItemKind> kind, Make&& make);
 
     // Trace write management (5.5, 5.6).
-    /// `context`: in force after the entry. `kind`: of the item it describes, for pairs.
+    /// `context`: in force after the entry. `kind`: for pairs, the kind of the item it describes.
     template <class E>
     bool emit(const E& entry, const CoreContext& context, std::optional<ItemKind> kind = {});
     void mirror(const Entry& entry, const CoreContext& context, std::optional<ItemKind> kind = {});
@@ -183,14 +183,14 @@ private:
     std::vector<TracePeriod> periods_;
     std::vector<FilterChange> filters_;
     CounterHistory history_;
-    std::vector<std::uint32_t> words_;  ///< of the entry being emitted
+    std::vector<std::uint32_t> words_;  ///< words of the entry being emitted
 
-    bool causes_ = false;  ///< DP_MR has a cause that may hold an interrupt line
+    bool causes_ = false;  ///< DP_MR has a cause that may assert an interrupt line
 
-    // Power: DPUE falls once.
+    // Power: DPUE can fall once.
     bool powered_ = true, was_powered_ = false, dead_ = false;
 
-    // What happened in this cycle.
+    // Occurrences in this cycle.
     std::uint32_t selectors_ = 0;  ///< a bit for each Selector
     std::uint8_t lines_pulsed_ = 0;
     std::array<std::uint64_t, event_wires> own_{};
@@ -206,17 +206,17 @@ private:
     TaskContext shown_, last_switch_;
     bool context_due_ = false;
     bool shown_matches_ = false;  ///< id_match of the context last shown
-    bool flushed_ = false;        ///< the compressor, and the gap entry
+    bool flushed_ = false;        ///< flushed the compressor, and the gap entry
     bool hold_due_ = false;       ///< tracing is held, and no pad marks the place yet
     std::uint32_t lost_ = 0;      ///< entries since the last gap entry
     std::uint64_t shadow_busy_until_ = 0, bus_free_at_ = 0;
-    /// Counted in the next cycle: requests and losses of this one.
+    /// Counted in the next cycle: requests and losses of this cycle.
     std::uint64_t low_ = 0, high_ = 0, lost_now_ = 0;
 
-    // The quick path: counters that count something while nothing changes.
+    // The fast path: counters that count something while nothing changes.
     struct Planned {
         std::uint8_t counter;
-        bool clock;  ///< one a cycle, but in debug state
+        bool clock;  ///< one event each cycle, except in debug state
         EventWire wire;
     };
     std::array<Planned, counter_count> plan_{};

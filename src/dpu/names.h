@@ -1,4 +1,4 @@
-/// Names of registers and of their fields and values, as people write them; and what modes of trace have.
+/// Names of registers, fields and values, as in documentation; and the properties of trace modes.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ inline bool same_name(std::string_view a, std::string_view b) {
                       [](unsigned char x, unsigned char y) { return std::toupper(x) == std::toupper(y); });
 }
 
-/// Entries of this mode hold the values of the counters.
+/// Whether entries of this mode contain the values of the counters.
 constexpr bool has_readings(TraceMode mode) {
     return mode == TraceMode::task || mode == TraceMode::flow || mode == TraceMode::sw_sample ||
            mode == TraceMode::edca5;

@@ -6,7 +6,7 @@ namespace waymark::dpu::nexus {
 
 namespace {
 
-/// Fields → bytes: six bits at a time, least significant first; a variable field ends with its byte (11.1).
+/// Packs fields into bytes: six bits at a time, least significant first; a variable field ends with its byte (11.1).
 class Writer {
 public:
     explicit Writer(std::vector<std::uint8_t>& out) : out_(out) {}
@@ -42,7 +42,7 @@ private:
     unsigned bits_ = 0;
 };
 
-/// Bytes → fields. What does not fit is remembered; later reads give 0.
+/// Unpacks fields from bytes. A field that does not fit is an error that sticks; later reads give 0.
 class FieldReader {
 public:
     explicit FieldReader(Bytes bytes) : bytes_(bytes) {}
@@ -51,7 +51,7 @@ public:
     void fixed(std::string_view, T& value, unsigned width) {
         std::uint32_t read = 0;
         for (unsigned i = 0; i < width; ++i) {
-            // A fixed field goes on over bytes, but not over the end of a variable one.
+            // A fixed field continues over bytes, but not beyond the end of a variable field.
             if (bit_ == 6) {
                 if (at_ >= bytes_.size() || mseo() != Mseo::more) return fail();
                 next();
@@ -88,7 +88,7 @@ public:
             ++count;
         } while (!failed_ && !whole());
     }
-    /// All bytes were read, and the message ends where they do.
+    /// All bytes were read, and the message ends with the last one.
     [[nodiscard]] bool whole() const { return !failed_ && at_ + 1 == bytes_.size() && bit_ == 6; }
 
 private:
@@ -106,7 +106,7 @@ private:
 
     Bytes bytes_;
     std::size_t at_ = 0;
-    unsigned bit_ = 0;  // of bytes_[at_] the next to read; 6: none left in it
+    unsigned bit_ = 0;  // next bit of bytes_[at_]; 6: none left
     bool failed_ = false;
 };
 
@@ -481,7 +481,7 @@ std::optional<Meaning> Reader::read(const Message& message) {
             return std::nullopt;
         } else {
             static_assert(std::same_as<M, DirectBranch>);
-            meaning.kind = Meaning::Kind::unknown;  // only the program has its target
+            meaning.kind = Meaning::Kind::unknown;  // only the program's code has its target
             known_ = false;
         }
         return meaning;

@@ -7,7 +7,7 @@
 
 namespace waymark::dpu::nexus {
 
-/// Messages become the entries they were made of, and these become elements.
+/// Converts messages to the entries they were made from, and these to elements.
 class Decoder::Machine {
 public:
     Machine(std::optional<TraceMode> mode, bool shows_did, ElementSink& out, const StartState& start)
@@ -30,12 +30,12 @@ public:
     void operator()(const Message& message, const wire::Extent& at) {
         const EntryExtent place{at.first, at.bytes};
         const auto meaning = reader_.read(message);
-        // A message that carries only the place of flow belongs to the pair after it.
+        // A message with only the place of flow belongs to the pair after it.
         if (!meaning) return;
         if (meaning->kind != Meaning::Kind::owner && meaning->kind != Meaning::Kind::branch &&
             meaning->kind != Meaning::Kind::repeat)
             settle();
-        if (std::exchange(stopped_, false)) builder_(Pad{}, place);  // it goes on: it was held, or enabled anew
+        if (std::exchange(stopped_, false)) builder_(Pad{}, place);  // tracing continues: it was held, or enabled again
         switch (meaning->kind) {
             case Meaning::Kind::owner: return owner(Process::of(meaning->value), place);
             case Meaning::Kind::branch: return branch(*meaning, place);
@@ -55,7 +55,7 @@ public:
                 return builder_(UserData{context_, meaning->value}, place);
             case Meaning::Kind::watchpoint: return;
             case Meaning::Kind::lost:
-                // Watchpoints alone are in no entry.
+                // No entry contains watchpoints.
                 if (meaning->value == ErrorMessage::watchpoint) return;
                 return builder_(GapEntry{1}, place);
             case Meaning::Kind::disabled: stopped_ = true; return;
@@ -69,7 +69,7 @@ public:
     }
 
 private:
-    /// A change of flow or sample, until it is known whether more belongs to it.
+    /// A change of flow or a sample, until it is known whether more messages belong to it.
     struct Pending {
         EntryExtent at;
         bool read = false, change = false, loop = false;
@@ -84,7 +84,7 @@ private:
         const bool of_pair = pending_ && pending_->change && !pending_->loop;
         if (!of_pair) settle();
         context_ = context;
-        // Pairs of these modes show their destination context themselves.
+        // In these modes, pairs themselves show their destination context.
         if (of_pair && (changes() || mode_ == TraceMode::eonce_comp)) return settle();
         settle();
         builder_(ContextEntry{context}, at);
@@ -117,7 +117,7 @@ private:
                 next.values[i] = ((values_ ? (*values_)[i] : 0) - meaning.data[i]) & counter_mask;
         values_ = next.values;
         pending_ = next;
-        // Other modes read counters at samples alone; there a pair after a sample is complete by itself.
+        // Other modes read counters only at samples; in them a pair after a sample is complete.
         if (!changes() || meaning.tag == Tag::sample_counters) settle();
     }
 

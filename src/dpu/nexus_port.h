@@ -1,5 +1,5 @@
-/// The Nexus interface, reached through switch 2: a queue of its own, so that what leaves slowly here never delays the
-/// trace buffer (docs/spec/dpu.md, sections 5.8 and 11.3).
+/// The Nexus interface behind switch 2. It has its own queue, so that slow output here never delays the trace buffer
+/// (docs/spec/dpu.md, sections 5.8 and 11.3).
 #pragma once
 
 #include <algorithm>
@@ -15,25 +15,25 @@ namespace waymark::dpu {
 
 class NexusPort {
 public:
-    /// Tracing was enabled: messages from here on.
+    /// Tracing was enabled: messages are sent from here on.
     void open(TraceMode mode, bool flow_complete, const ModelChoices& choices, const CoreContext& context,
               const Counters& counters) {
         queue_bytes_ = choices.nexus_queue_bytes;
         bytes_per_cycle_ = choices.nexus_bytes_per_cycle;
         mode_ = mode;
-        // What was lost before tracing was disabled is reported all the same.
+        // Losses from before tracing was disabled are still reported.
         if (!std::exchange(closing_, false)) overrun_ = 0;
         mapper_.emplace(made_, mode, flow_complete, std::uint8_t{0}, counters);
         send([&] { mapper_->enabled(process(context)); });
     }
     [[nodiscard]] bool open() const { return mapper_.has_value() && !closing_; }
-    /// Tracing is disabled. Where the queue has no room for the last messages, they wait for it.
+    /// Tracing is disabled. If the queue has no room for the last messages, they wait for room.
     void close() {
         if (!open()) return;
         closing_ = true;
         send_end();
     }
-    /// Tracing is held and continues later: nothing is known of the time between.
+    /// Tracing is held and continues later: the time between is unknown to readers.
     void hold() {
         if (open()) send([&] { mapper_->disabled(); });
     }
@@ -44,7 +44,7 @@ public:
     void entry(const Entry& entry, const CoreContext& context, std::optional<nexus::BranchType> type = {}) {
         send([&] { mapper_->entry(entry, process(context), type); });
     }
-    /// An item as it is, before the trace buffer's filters.
+    /// Takes an item before the trace buffer's filters.
     void item(const EonceItem& item) {
         const std::uint32_t src = item.src & ~1U, dst = item.dst & ~1U;
         const bool pc = item.kind == ItemKind::mark;
@@ -74,15 +74,15 @@ public:
         if (closing_) send_end();
     }
     [[nodiscard]] bool idle() const { return queue_.empty(); }
-    /// Everything has left, or never will.
+    /// The queue is empty, or can never be emptied.
     [[nodiscard]] bool drained() const { return queue_.empty() || bytes_per_cycle_ == 0; }
-    /// Times that something found no room.
+    /// Number of messages that found no room.
     [[nodiscard]] std::uint64_t lost() const { return lost_; }
 
-    /// Bytes that were queued so far, those that left included.
+    /// Number of bytes queued so far, including those that were sent.
     [[nodiscard]] std::uint64_t accepted() const { return accepted_; }
 
-    /// A return from an exception is sent as the exception was.
+    /// A return from an exception is sent like an exception.
     [[nodiscard]] static nexus::BranchType branch_type(ItemKind kind) {
         switch (kind) {
             case ItemKind::interrupt:
@@ -102,7 +102,7 @@ private:
         mapper_.reset();
     }
 
-    /// Messages go whole into the queue or not at all; after an overrun an error message comes first.
+    /// Adds messages to the queue as a whole or not at all; after an overrun an error message comes first.
     template <class F>
     bool send(F&& f, std::uint32_t other_classes = 0) {
         made_.clear();
@@ -125,7 +125,7 @@ private:
     TraceMode mode_{};
     std::uint32_t queue_bytes_ = 0, bytes_per_cycle_ = 0, overrun_ = 0;
     std::uint64_t lost_ = 0, accepted_ = 0;
-    bool closing_ = false;  ///< tracing is disabled, and the messages that say so found no room yet
+    bool closing_ = false;  ///< tracing is disabled, and the messages about this still wait for room
 };
 
 }  // namespace waymark::dpu

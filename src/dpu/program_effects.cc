@@ -10,7 +10,7 @@ namespace waymark::dpu {
 
 namespace {
 
-/// What the unit counts.
+/// Describes what the unit counts.
 void add_counting(const Registers& r, std::vector<std::string>& out) {
     const auto say_set = [&](const std::string& who, unsigned ceg, unsigned mode, unsigned place, bool enabled) {
         if (ceg >= event_sets) return;

@@ -20,7 +20,7 @@ using protocol::CaptureFinding;
 using protocol::Severity;
 using protocol::Stretch;
 
-/// A dump of a whole trace buffer without the lines before and behind the trace that were never written.
+/// The contents of a trace buffer without the lines before and after the trace that were never written.
 Bytes written_lines(Bytes dump) {
     constexpr std::size_t line = 32;
     const auto is_written = [&](std::size_t at) {
@@ -94,7 +94,7 @@ public:
                              fmt::format("{} in {} {}, {} in none, {}", counted(best_entries, "entry", "entries"),
                                          counted(best_bytes, "byte"), order, counted(best_lost, "byte"),
                                          counted(best_flags, "trace flag"))});
-        // Nearly any words are entries. A trace flag is what no other word can be, and nearly every entry has one.
+        // Nearly any words are valid entries. But no other word can be a trace flag, and nearly every entry has one.
         constexpr std::uint64_t least_flags = 4, most_words_a_flag = 16;
         if (best_flags < least_flags || best_flags * most_words_a_flag < words_there) return false;
         if (best_entries < 4 || best_lost * 4 > best_bytes) return false;

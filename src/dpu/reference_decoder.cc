@@ -12,7 +12,7 @@ public:
     void feed(Bytes bytes) { parser_.feed(bytes); }
     void reset() { parser_.reset(); }
     void restart(const TraceFormat& format, const StartState& start) {
-        parser_.finish(true);  // what was closed was written out (5.10)
+        parser_.finish(true);  // tracing was closed, so everything was written (5.10)
         parser_.set_format(format);
         builder_.restart(start, parser_.offset());
     }

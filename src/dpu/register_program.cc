@@ -22,12 +22,12 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t most_bytes = 1 << 20, shown_bytes = 60;
-/// Longer pauses between writes change nothing for diagnose().
+/// Longer pauses between writes make no difference to diagnose().
 constexpr std::uint64_t longest_pause = 1000;
 
 Error bad(std::string message) { return {Errc::bad_format, std::move(message), {}}; }
 
-/// Text from a file, fit for a message.
+/// Text from a file, made fit for a message.
 std::string shown(std::string_view text) {
     std::string out = "'";
     for (const char c : text.substr(0, shown_bytes)) out += c >= ' ' && c < 0x7f ? c : '?';
@@ -45,7 +45,7 @@ std::optional<std::uint64_t> number(std::string_view text) {
     return value;
 }
 
-/// Names of a field's codes, from 0 on.
+/// Names of a field's codes, beginning with code 0.
 std::vector<std::string_view> code_names(std::string_view field) {
     if (field == "TDM" || field == "TENM" || field == "DM" || field == "ENM")
         return {"none", "EDCA0",   "EDCA1", "EDCA2", "EDCA3", "EDCA4", "EDCA5", "EDCD",
@@ -80,7 +80,7 @@ Result<std::uint32_t> field_value(std::string_view where, const Field& field, st
     return static_cast<std::uint32_t>(*value);
 }
 
-/// Puts writes together and sees that each can be made.
+/// Collects writes and checks that each is possible.
 class Collector {
 public:
     void line(unsigned number) { line_ = number; }
@@ -165,7 +165,7 @@ Status read_plain(std::string_view text, Collector& out) {
         WM_RETURN_IF_ERROR(out.at(*cycle));
         word = next_word(text, blanks);
     }
-    // `DP_TC=0x85`, `DP_TC = 0x85` and `DP_TC: 0x85` are `DP_TC 0x85`.
+    // `DP_TC=0x85`, `DP_TC = 0x85` and `DP_TC: 0x85` mean `DP_TC 0x85`.
     const std::size_t end = std::min(word.find_first_of("=:"), word.size());
     std::string_view glued = word.substr(end);
     word = word.substr(0, end);
@@ -239,7 +239,7 @@ Status read_json(std::string_view text, Collector& out) {
     return Nothing{};
 }
 
-/// A counter has an event and something that enables it.
+/// Whether any counter has an event and a condition that enables it.
 bool any_counts(const Registers& r) {
     const auto does = [](const DpTac& c, unsigned place) {
         return c.tenm != 0 && c.ceg < event_sets && event_set(c.ceg)[place] != EventWire::none;
@@ -297,7 +297,7 @@ std::vector<Diagnosis> diagnose(const RegisterProgram& program, const ModelConfi
                 for (std::uint64_t k = 0; k < pause; ++k) model.step(in);
         }
         std::map<std::uint32_t, unsigned> lines;  // the last write to each register
-        std::vector<Diagnosis> early;             // EN before what it needs
+        std::vector<Diagnosis> early;             // EN is written before a register it needs
         for (; i != program.size() && program[i].cycle == cycle; ++i) {
             const RegisterWrite& w = program[i];
             model.write(w.offset, w.value);
@@ -318,7 +318,7 @@ std::vector<Diagnosis> diagnose(const RegisterProgram& program, const ModelConfi
         }
         const std::size_t periods = model.periods().size();
         const std::vector<ProgrammingError> errors = model.step(in).errors;
-        // Where the unit refuses, it says why itself.
+        // If the unit refuses to trace, it states the reason itself.
         if (model.periods().size() != periods) out.insert(out.end(), early.begin(), early.end());
         for (const ProgrammingError& error : errors)
             out.push_back({cycle, lines.contains(error.offset) ? lines[error.offset] : 0, error.message});

@@ -28,7 +28,7 @@ std::optional<Registers::About> find_if(auto&& wanted) {
     return found;
 }
 
-/// A code that its field does not know; empty if it does.
+/// Describes a code that its field does not define; empty if the code is valid.
 std::string wrong_code(const Field& field) {
     const std::string_view n = field.name;
     if (n == "CEG" && field.value >= event_sets)

@@ -1,5 +1,5 @@
-/// The trace write buffer: eight lines of 256 bits and the one being assembled (docs/spec/dpu.md, section 5.6). Its
-/// state is one number, the words held.
+/// The trace write buffer: eight lines of 256 bits and the line being assembled (docs/spec/dpu.md, section 5.6). Its
+/// state is one number: the words it holds.
 #pragma once
 
 #include <algorithm>
@@ -35,13 +35,13 @@ public:
     /// Words missing from the line being assembled.
     [[nodiscard]] unsigned missing() const { return (line_words - held_ % line_words) % line_words; }
 
-    /// What it asks of the data control unit.
+    /// The buffer's request to the data control unit.
     [[nodiscard]] Request request(unsigned burst_lines, bool flush) const {
         const unsigned n = lines_held();
         if (n == lines) return Request::high;
         return n != 0 && (flush || n >= burst_lines) ? Request::low : Request::none;
     }
-    /// Takes the oldest lines out. Precondition: `count` lines are held.
+    /// Removes the oldest lines. Precondition: `count` lines are held.
     void take(unsigned count, std::span<std::uint32_t> out) {
         WM_CHECK(count <= lines_held() && out.size() >= std::size_t{count} * line_words);
         for (unsigned line = 0; line < count; ++line) {  // lines lie whole

@@ -31,20 +31,20 @@ constexpr OutcomeTable outcome_table(bool cycle_accurate) {
 }
 constexpr std::array<OutcomeTable, 2> outcome_tables{outcome_table(false), outcome_table(true)};
 
-/// What a decoder knows of its stream. The place of execution is the follower's.
+/// A decoder's state in its stream. The follower keeps the place of execution.
 struct InstructionMachineState {
     bool synced_ = false, async_seen_ = false;
     Offset async_end_{};
     LastState last_;
-    bool executed_ = false;  ///< an instruction, since the last packet with an address
-    /// The last outcome of a P-header, and the exception return packet behind it, wait until the next packet that
+    bool executed_ = false;  ///< an instruction was executed since the last packet with an address
+    /// The last outcome of a P-header, and the exception return packet after it, wait until the next packet, which
     /// could cancel them.
     bool atom_held_ = false, atom_e_ = false, return_held_ = false;
     std::uint32_t atom_cycles_ = flow::no_cycles;
     Offset atom_at_{}, return_at_{};
     TimestampState timestamps_;
     follow::TimeOrder times_;
-    Offset isync_end_{};  ///< behind the last I-sync
+    Offset isync_end_{};  ///< end of the last I-sync
 };
 
 template <class Out>
@@ -119,7 +119,7 @@ public:
     void operator()(const BranchAddress& p, Extent at) {
         ++packets_;
         if (!synced_) return;
-        // On a Cortex-M, what is cancelled behind an exception return packet is the return, not the instruction.
+        // On a Cortex-M, a cancel after an exception return packet cancels the return, not the instruction.
         const bool return_alone = config_.m_profile && return_held_;
         if (p.cancels()) {
             return_held_ = false;
@@ -177,7 +177,7 @@ public:
     }
     void operator()(const CycleCount& p, Extent at) { event(at, flow::Cycles{.cycles = p.cycles}); }
     void operator()(const Trigger&, Extent at) { event(at, flow::Trigger{}); }
-    /// Data packets come between an instruction and what cancels it, and say nothing of flow.
+    /// Data packets come between an instruction and the packet that cancels it, and do not concern flow.
     void operator()(const auto&, Extent) { ++packets_; }
 
     // ---- for follow::Parallel: a stream can be cut behind an I-sync, which gives all but the VMID and the last
@@ -245,7 +245,7 @@ private:
         elements_.event(at.first, std::move(what));
     }
 
-    /// What was held back was not cancelled.
+    /// The held-back outcome was not cancelled.
     WM_INLINE void commit() {
         if (atom_held_) {
             atom_held_ = false;
@@ -274,7 +274,7 @@ private:
             constexpr flow::TraceOnReason reasons[] = {flow::TraceOnReason::begin, flow::TraceOnReason::enabled,
                                                        flow::TraceOnReason::overflow,
                                                        flow::TraceOnReason::debug_restart};
-            // The largest count means "none" in elements, and is delivered as an event of its own.
+            // In elements the largest count means "none", so it is delivered as an event of its own.
             if (cycles == flow::no_cycles) elements_.event(at.first, flow::Cycles{.cycles = *cycles});
             elements_.event(at.first,
                             flow::TraceOn{reasons[static_cast<unsigned>(p.reason)], cycles.value_or(flow::no_cycles)});
@@ -296,7 +296,7 @@ private:
     }
     void set_context(Offset at) { follower_.set_context(last_.context(), at); }
 
-    /// As before the first byte: nothing is known of the core.
+    /// Resets to the state before the first byte: nothing is known of the core.
     void forget(Offset at) {
         commit();
         if (!synced_ && async_seen_ && async_end_ < at)
@@ -317,7 +317,7 @@ private:
     Follower follower_;
     FastParser<InstructionMachine> parser_;
     std::uint64_t packets_ = 0;
-    pft::LateTimestamps late_;  // of a piece; its times are times_
+    pft::LateTimestamps late_;  // set for a piece whose time base is not known yet; its times are times_
 };
 
 struct ParallelInstructions {
@@ -325,7 +325,7 @@ struct ParallelInstructions {
     struct Cut {
         using State = LastState;
         std::size_t at{};  ///< behind the I-sync
-        State state;       ///< that it gives, but for the VMID
+        State state;       ///< state that the I-sync gives, except the VMID
     };
     template <class Out>
     using Decoder = InstructionMachine<Out>;

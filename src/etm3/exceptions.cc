@@ -34,7 +34,7 @@ constexpr Table exceptions_of_a_and_r = [] {
 
 constexpr Table exceptions_of_m = [] {
     Table rows{};
-    // From 24 on, IRQ8 and those after it.
+    // From 24 on, IRQ8 and the following interrupts.
     for (std::uint32_t n = 0; n < rows.size(); ++n)
         rows[n] = n < 24 ? flow::ExceptionType{n, ExceptionClass::reserved, "reserved"}
                          : flow::ExceptionType{n, ExceptionClass::external_interrupt, "external interrupt"};

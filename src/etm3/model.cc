@@ -51,7 +51,7 @@ public:
         advance(e.cycle);
         if (begin()) {
             if (e.cancels) {
-                // In a header of its own, so that a decoder which withdraws whole headers is right too.
+                // Sent in a separate header, so that a decoder which cancels whole headers is right too.
                 send_atoms();
                 atoms_.add(true, clock_.count(e.cycle));
             }
@@ -74,7 +74,7 @@ public:
         advance(cycle);
         if (begin()) {
             send_atoms();
-            // Neither address nor state mean anything.
+            // Address and state have no meaning.
             ExceptionTaken debug;
             debug.number = 1;
             branch({{0}, Isa::a32}, debug.number, sent_.ns, sent_.hyp, debug);
@@ -95,7 +95,7 @@ public:
         fifo_.flush();
     }
 
-    // ---- what is shown from the next instruction on
+    // ---- changes that the trace shows from the next instruction on
 
     void set_context_id(std::uint32_t value) {
         context_id_ = config_.context_id_bytes == 1   ? value & 0xffU
@@ -142,18 +142,18 @@ private:
         here_ = to;
         ns_ = ns;
         hyp_ = hyp;
-        if (to.isa == Isa::jazelle && tracing_) {  // bytecodes are not traced here
+        if (to.isa == Isa::jazelle && tracing_) {  // bytecodes are not traced by this model
             flush();
             stop(ISyncReason::trace_enabled);
         }
     }
     void stop(ISyncReason restart) {
         tracing_ = false;
-        // The next I-sync reports the loss, though something else kept tracing off meanwhile.
+        // The next I-sync reports the loss, even if tracing was off for another reason meanwhile.
         if (restart_ != ISyncReason::overflow_restart) restart_ = restart;
     }
 
-    /// What stands before an instruction or exception; false: that is not traced.
+    /// Sends what must precede an instruction or exception; false if that is not traced.
     bool begin() {
         if (programming_ || in_debug_ || here_.isa == Isa::jazelle) {
             ++counts_.untraced;
@@ -175,7 +175,7 @@ private:
         const bool sync = sync_due_ || periodic;
         if (!sync && !context && !vmid && !timestamp_due_ && !trigger_due_) return;
         send_atoms();
-        // A periodic I-sync repeats what is known.
+        // A periodic I-sync repeats known state.
         if (context) send_context_id();
         if (sync) return synchronise(ISyncReason::periodic, true);
         if (vmid) send_vmid();
@@ -183,7 +183,7 @@ private:
         send_trigger();
         commit();
     }
-    /// An I-sync, with an A-sync before it where that is due.
+    /// Sends an I-sync, preceded by an A-sync if one is due.
     void synchronise(ISyncReason reason, bool async) {
         if (async) put(ASync{});
         ISyncCycles p;
@@ -201,7 +201,7 @@ private:
             put(static_cast<const ISync&>(p));
         }
         if (config_.vmid_trace) send_vmid();
-        // The time by which a decoder completes later ones.
+        // A whole timestamp, which decoders use to complete later ones.
         if (config_.timestamps && (async || whole_timestamp_)) {
             whole_timestamp_ = true;
             timestamp();
@@ -227,7 +227,7 @@ private:
     void put(const P& packet) {
         encode(group_, packet, config_);
     }
-    /// `cancelled`: the number of instructions among them that did not complete.
+    /// `cancelled`: number of instructions among them that did not complete.
     void send_atoms(unsigned cancelled = 0) {
         group_instructions_ += atoms_.count() - cancelled;
         atoms_.send(group_);
@@ -282,7 +282,7 @@ private:
         timestamp_due_ = whole_timestamp_ = frequency_changed_ = false;
     }
 
-    /// False: the group did not fit and is lost. No outcomes wait beside a group.
+    /// False: the group did not fit and is lost. Outcomes never wait while a group is open.
     bool commit() {
         if (group_.empty()) return true;
         const bool fits = fifo_.put(group_, 0);
@@ -313,20 +313,20 @@ private:
     ModelAtoms atoms_;
     ModelCounts counts_;
 
-    // The core, as the next instruction begins.
+    // The state of the core at the beginning of the next instruction.
     Place here_;
     bool ns_ = false, hyp_ = false, in_debug_ = false, programming_ = true;
     std::uint32_t context_id_ = 0;
     std::uint8_t vmid_ = 0;
 
-    // What the trace has said of the core, and what is to be sent.
+    // The state that the trace has shown, and what is to be sent.
     struct Sent {
         bool ns = false, hyp = false;
         std::uint32_t context_id = 0;
         std::uint8_t vmid = 0;
         std::uint64_t timestamp = 0;
     } sent_;
-    Place base_;  // of the last address
+    Place base_;  // address base: the last address sent
     bool tracing_ = false, async_sent_ = false, sync_due_ = false;
     bool timestamp_due_ = false, whole_timestamp_ = true, frequency_changed_ = false, trigger_due_ = false;
     ISyncReason restart_ = ISyncReason::trace_enabled;

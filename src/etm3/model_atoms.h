@@ -1,4 +1,4 @@
-/// Outcomes that wait to be sent together, as P-headers (docs/spec/etmv3.md, 3).
+/// Outcomes that are collected and sent as P-headers (docs/spec/etmv3.md, 3).
 #pragma once
 
 #include <algorithm>
@@ -10,15 +10,15 @@
 
 namespace waymark::etm3 {
 
-/// As a captured Cortex-M3 sends them: E up to the first N, 15 at most. A captured cycle-accurate Cortex-A7 also has
-/// two outcomes of one cycle in a header, and headers of cycles alone.
+/// Grouped as a captured Cortex-M3 does: E up to the first N, at most 15. A captured cycle-accurate Cortex-A7 also has
+/// two outcomes of one cycle in a header, and headers with cycles only.
 class ModelAtoms {
 public:
     ModelAtoms(const Config& config, std::uint32_t header_cycles) : config_(config), header_cycles_(header_cycles) {}
 
     [[nodiscard]] unsigned count() const { return count_; }
     void add(bool passed, std::uint32_t cycles) { atoms_[count_++] = {passed, cycles}; }
-    /// One more would begin another header.
+    /// Whether another outcome would begin a new header.
     [[nodiscard]] bool full() const {
         if (count_ == 0) return false;
         if (!config_.cycle_accurate) return count_ == 15 || !atoms_[count_ - 1].passed;
@@ -62,7 +62,7 @@ private:
             encode(out, CycleCount{atom.cycles - 1}, config_);
             atom.cycles = 1;
         }
-        // Format 3: cycles alone, and E behind the last of them.
+        // Format 3: cycles only, or with an E after the last of them.
         for (constexpr unsigned most = 8; atom.cycles > 1;) {
             const bool e = atom.passed && atom.cycles <= most;
             const unsigned cycles = std::min(e ? atom.cycles : atom.cycles - 1U, most);

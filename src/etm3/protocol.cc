@@ -33,7 +33,7 @@ using protocol::Severity;
 using protocol::Stretch;
 using protocol::Survey;
 
-/// What a survey of packets says of ETMv3 alone.
+/// Results of a survey that only ETMv3 has.
 class More {
 public:
     explicit More(const Config& config) : config_(config), time_config_(timestamp_config(config)) {}
@@ -84,7 +84,7 @@ private:
     TimestampState timestamps_;
 };
 
-/// Takes the addresses that the trace names.
+/// Collects the addresses in the trace.
 class NamedAddresses {
 public:
     NamedAddresses(const Config& config, const std::function<void(const Place&)>& take)
@@ -117,7 +117,7 @@ private:
 struct Likeness : protocol::Likeness {
     std::uint64_t asyncs{}, isyncs{}, instructions{}, branches{}, timestamps{}, whole_timestamps{}, overflows{};
     std::uint64_t cycle_packets{};  ///< I-syncs with cycle counts, which only cycle-accurate mode has
-    std::uint64_t unsaid{};         ///< periodic I-syncs with another Context ID than the packets before it
+    std::uint64_t unsaid{};         ///< periodic I-syncs whose Context ID differs from that of earlier packets
     std::optional<Offset> first_async{}, first_overflow{};
     std::optional<std::uint32_t> context{};
     Config config{};
@@ -159,7 +159,7 @@ struct Likeness : protocol::Likeness {
     }
 };
 
-/// With the timestamps that the configuration has: a whole one has its bytes.
+/// Parses with the timestamp size of the configuration: a whole timestamp has that many bytes.
 Likeness likeness_under(const std::vector<Stretch>& stretches, const Config& config) {
     auto out = protocol::likeness<Likeness, Parser>(stretches, config);
     out.config = config;
@@ -186,7 +186,7 @@ using Base = protocol::FlowConfigurationOf<protocol::ConfigurationOf<Config, Par
                                            ReferenceDecoder, Decoder, NamedAddresses>;
 class Configured final : public Base {
 public:
-    /// `others`: configurations under which the bytes parse as well.
+    /// `others`: further configurations under which the bytes parse as well.
     explicit Configured(const Config& config, std::vector<Config> others = {})
         : Base(config), others_(std::move(others)) {}
 
@@ -249,7 +249,7 @@ private:
     const std::vector<Config> others_;
 };
 
-/// A core with an ETMv3 that is of the M profile, by its name or architecture.
+/// Whether a core with an ETMv3 has the M profile, by its name or architecture.
 class ProtocolRow final : public protocol::Protocol {
 public:
     [[nodiscard]] const protocol::Words& words() const override {
@@ -343,7 +343,7 @@ bool ProtocolRow::identify(const std::vector<Stretch>& stretches, protocol::Iden
         return c;
     };
     const Config config = inferred(*best);
-    // What parses as well, only a program can tell apart.
+    // Only a program can distinguish configurations that parse equally well.
     std::vector<Config> others;
     for (const Likeness& p : all) {
         if (p.against() != best->against() || p.lost_bytes != best->lost_bytes) continue;
@@ -426,7 +426,7 @@ protocol::Configured ProtocolRow::configure(const protocol::Description& source)
                             source.name, register_name, otherwise, meaning, register_name));
         return otherwise;
     };
-    // The digit behind the point of a type such as `ETM3.4`.
+    // The digit after the point of a type such as `ETM3.4`.
     const std::size_t dot = source.type.find('.');
     std::uint32_t minor = 5;
     if (dot != std::string_view::npos && dot + 1 < source.type.size() && source.type[dot + 1] >= '0' &&
@@ -459,7 +459,7 @@ std::shared_ptr<const protocol::Configuration> Configured::beside(std::string_vi
     if (c == config_) return nullptr;
     std::vector<Config> others;
     for (const Config& other : others_) others.push_back(on_core(other));
-    // The macrocells of Cortex-M3 and M4, all there are of the M profile, have the alternative encoding.
+    // The macrocells of Cortex-M3 and M4, the only ones of the M profile, have the alternative encoding.
     if (c.m_profile && !c.alternative_branches) {
         Config usual = c;
         usual.alternative_branches = true;

@@ -1,6 +1,6 @@
 /// The reference decoder: the steps of docs/spec/etmv3.md, section 7, one after another. It is written from that
-/// document alone. Of the fast decoder it shares the packets and the parser; what packets mean, and what they are
-/// compressed against, it works out for itself.
+/// document alone. It shares packets and parser with the fast decoder; the meaning of packets and the decompression of
+/// addresses are its own.
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -18,7 +18,7 @@ namespace waymark::etm3 {
 
 namespace {
 
-/// One element that a packet announces and a later one may withdraw (step 4).
+/// One element that a packet announces and a later packet may cancel (step 4).
 struct Announced {
     enum class Kind : std::uint8_t { passed, failed, exception_return } kind{};
     std::uint32_t cycles = flow::no_cycles;
@@ -70,7 +70,7 @@ Letters letters_of(std::uint8_t header, bool cycle_accurate) {
     return out;
 }
 
-/// The address memory and the state of the core as packets have given them (sections 4 and 5).
+/// The last address and the state of the core that packets have given (sections 4 and 5).
 struct Memory {
     std::uint32_t address = 0;
     Isa isa = Isa::a32;
@@ -92,13 +92,13 @@ struct Memory {
         const std::uint64_t replaced =
             sent.bytes == 5 ? 0xffffffffU : ((std::uint64_t{1} << width) - 1U) << align & 0xffffffffU;
         address = static_cast<std::uint32_t>((address & ~replaced) | (std::uint64_t{sent.bits} << align & replaced));
-        // What is not aligned cannot be an address of an instruction.
+        // An unaligned value cannot be the address of an instruction.
         address &= ~((1U << align) - 1U);
         if (isa == Isa::t32 || isa == Isa::tee) isa = alt_isa ? Isa::tee : Isa::t32;
     }
 };
 
-/// Section 6: the last timestamp. Bits that are not sent stay; only a whole one makes all of them known.
+/// Section 6: the last timestamp. Bits that are not sent stay; only a whole timestamp makes all of them known.
 struct Clock {
     std::uint64_t sent = 0;
     bool whole = false;
@@ -155,7 +155,7 @@ public:
 
     void operator()(const ASync&, Extent at) {
         ++packets_;
-        if (state_ != State::wait_async) return;  // while synchronised it says nothing, and ends no wait
+        if (state_ != State::wait_async) return;  // while synchronised it has no effect, and does not end a wait
         state_ = State::wait_isync;
         behind_async_ = at.end();
     }
@@ -199,7 +199,7 @@ public:
             elements_.event(at.first, flow::Inconsistency{flow::Conflict::time_goes_back, {*before}, {now.value}});
         elements_.event(at.first, now);
     }
-    /// It waits with the outcome of its instruction: what comes next may cancel both.
+    /// It waits with the outcome of its instruction: the next packet may cancel both.
     void operator()(const ExceptionReturn&, Extent at) {
         ++packets_;
         if (state_ != State::decode) return;
@@ -218,7 +218,7 @@ public:
                 ++cycles;
                 continue;
             }
-            commit();  // only the last outcome of the header can be withdrawn (6d)
+            commit();  // only the last outcome of the header can be cancelled (6d)
             announced_.push_back({letters.letter[i] == 'E' ? Announced::Kind::passed : Announced::Kind::failed,
                                   config_.cycle_accurate ? cycles : flow::no_cycles, at.first});
             cycles = 0;
@@ -251,18 +251,18 @@ public:
             follower_.exception(taken, at.first);
             return continue_at(at.first);
         }
-        // Debug state runs nothing that is traced; an I-sync follows its end.
+        // In Debug state nothing is traced; an I-sync follows its end.
         follower_.exception(taken, at.first);
         follower_.lose();
     }
 
-    /// Ignore and data packets: they come between an instruction and what cancels it, and say nothing of flow.
+    /// Ignore and data packets come between an instruction and the packet that cancels it, and do not concern flow.
     void operator()(const auto&, Extent) { ++packets_; }
 
 private:
     enum class State : std::uint8_t { wait_async, wait_isync, decode };
 
-    /// Counts a packet that ends the wait of what was announced; false: no I-sync has come yet.
+    /// Counts a packet, which confirms the announced elements; false if no I-sync has come yet.
     bool begin() {
         ++packets_;
         if (state_ != State::decode) return false;
@@ -289,7 +289,7 @@ private:
     [[nodiscard]] static bool cancels(const BranchAddress& p) {
         return p.target.old != 0 ? (p.target.old & 8U) != 0 : p.target.information && p.cancelled;
     }
-    /// Withdraws what was announced: on the M profile an exception return packet alone, where there is one.
+    /// Cancels the announced elements: on the M profile only an exception return packet, if there is one.
     void cancel() {
         if (config_.m_profile && !announced_.empty() && announced_.back().kind == Announced::Kind::exception_return) {
             announced_.pop_back();
@@ -331,13 +331,14 @@ private:
         const bool thumb = (p.address & 1U) != 0;
         to.isa = p.jazelle ? Isa::jazelle : !thumb ? Isa::a32 : p.alt_isa ? Isa::tee : Isa::t32;
         to.address = to.isa == Isa::t32 || to.isa == Isa::tee ? p.address & ~1U : p.address;
-        if (p.in_progress && !config_.data_only) to.take(p.current, false);  // the address so far was of a transfer
+        if (p.in_progress && !config_.data_only)
+            to.take(p.current, false);  // the address so far belonged to a transfer
         if (first || p.reason != ISyncReason::periodic) {
             flow::TraceOnReason why = flow::TraceOnReason::begin;
             if (p.reason == ISyncReason::trace_enabled) why = flow::TraceOnReason::enabled;
             if (p.reason == ISyncReason::overflow_restart) why = flow::TraceOnReason::overflow;
             if (p.reason == ISyncReason::debug_exit) why = flow::TraceOnReason::debug_restart;
-            // The largest count means "none" in elements, and is delivered as an event of its own.
+            // In elements the largest count means "none", so it is delivered as an event of its own.
             if (cycles == flow::no_cycles) elements_.event(at, flow::Cycles{.cycles = *cycles});
             elements_.event(at, flow::TraceOn{why, cycles.value_or(flow::no_cycles)});
         } else {

@@ -17,7 +17,7 @@ namespace waymark::etm3 {
 
 namespace {
 
-// Of a Cortex-A7, as captured (docs/spec/etmv3.md, 1).
+// Values of a captured Cortex-A7 (docs/spec/etmv3.md, 1).
 constexpr std::uint32_t cortex_a7_idr = 0x410cf250, cortex_a7_ccer = 0x344008f2;
 
 Etm3cr control(const flow::UnitOptions& options) {
@@ -36,7 +36,7 @@ ModelConfig model_config(const flow::UnitOptions& options) {
     config.choices.sync_bytes = options.sync_bytes;
     config.choices.fifo_bytes = options.fifo_bytes;
     config.choices.drain_cycles = options.drain_cycles;
-    // A tick is a cycle. 0 would be a time that is not known.
+    // One tick is one cycle. The value 0 would mean that the time is not known.
     config.choices.timestamp_first = 1;
     return config;
 }
@@ -74,7 +74,7 @@ public:
         taken.ns = context_.ns;
         taken.hyp = context_.hyp;
         taken.cycle = cycle;
-        // Its instruction began, and is executed again or not at all.
+        // The instruction had begun, and is executed again or not at all.
         taken.cancels = kind == ExceptionClass::data_abort || kind == ExceptionClass::undefined;
         model_.exception(taken);
     }
@@ -103,7 +103,7 @@ private:
 class Factory final : public flow::UnitFactory, public flow::EachInstruction {
 public:
     [[nodiscard]] std::string_view name() const override { return "ETMV3"; }
-    /// It was not executed to its end.
+    /// The instruction did not complete.
     [[nodiscard]] bool undefined_executes() const override { return false; }
     [[nodiscard]] flow::UnitOptions defaults() const override { return {.core = "cortex-a7"}; }
 

@@ -24,7 +24,7 @@ std::vector<RegisterPlace> all_places() {
         using Register = std::remove_cvref_t<decltype(r)>;
         std::string name(Register::name);
         const unsigned number = (offset - Register::offset) / Register::stride + first_number<Register>();
-        // These have the number of the first one in their name.
+        // The name contains the number of the first register.
         if constexpr (std::is_same_v<Register, Trcpidr5>)
             name.back() = static_cast<char>('5' + number);
         else if constexpr (Register::count > 1)
@@ -36,7 +36,7 @@ std::vector<RegisterPlace> all_places() {
 
 constexpr std::uint32_t ones(unsigned count) { return count >= 32 ? 0xffffffffU : (std::uint32_t{1} << count) - 1; }
 
-/// What the unit has of each kind (1.4, 1.5).
+/// Number of resources of each kind in the unit (1.4, 1.5).
 struct Resources {
     explicit Resources(const Registers& r)
         : pairs(std::min<unsigned>(r.idr4.numacpairs, 8)),
@@ -53,7 +53,7 @@ struct Resources {
     unsigned pairs, selectors, single_shots, context_ids, vmids, inputs, counters, external, events;
     bool sequencer;
 
-    /// TYPE, and as many bits of SEL as the selectors need (2.5).
+    /// TYPE, and as many bits of SEL as the number of selectors needs (2.5).
     [[nodiscard]] std::uint32_t event() const {
         return selectors == 0 ? 0 : 0x80U | ones(static_cast<unsigned>(std::bit_width(selectors - 1)));
     }
@@ -157,7 +157,7 @@ WordAccess word_access(const Registers& r, unsigned offset) {
     }
     if (index_in<Trcseqevr>(offset)) return trace(has.sequencer, event << 8 | event);
     if (const auto n = index_in<Trcextinselr>(offset)) {
-        // One register with all selectors, or one each.
+        // One register for all selectors, or one for each.
         if (ete) return trace(*n < has.external, 0xffff);
         return trace(*n == 0 && has.external != 0, ones(8 * has.external));
     }
@@ -183,7 +183,7 @@ WordAccess word_access(const Registers& r, unsigned offset) {
     }
     if (const auto n = index_in<Trcdvcvr>(offset)) return trace(data && *n < r.idr4.numdvc, 0xffffffff);
     if (const auto n = index_in<Trcdvcmr>(offset)) return trace(data && *n < r.idr4.numdvc, 0xffffffff);
-    // Context IDs have 32 bits; VMIDs as many as VMIDSIZE says, in bytes.
+    // Context IDs have 32 bits; VMIDSIZE gives the size of VMIDs in bytes.
     if (const auto n = index_in<Trccidcvr>(offset))
         return trace(*n < has.context_ids, offset % 8 == 0 ? ones(8U * r.idr2.cidsize) : 0);
     if (const auto n = index_in<Trcvmidcvr>(offset))
@@ -205,7 +205,7 @@ std::vector<Objection> objections_to(const Registers& r) {
     const auto object = [&](unsigned offset, std::string message) { out.push_back({offset, std::move(message)}); };
     const Resources has(r);
     if (const unsigned qe = r.configr.qe; qe != 0) {
-        // 1.2: which values there are depends on QSUPP.
+        // 1.2: QSUPP decides which values exist.
         constexpr unsigned allowed[] = {0b0001, 0b0011, 0b1001, 0b1011};
         if ((allowed[r.idr0.qsupp & 3U] >> qe & 1U) == 0)
             object(Trcconfigr::offset, fmt::format("TRCCONFIGR.QE is {}; this unit has {}", qe,

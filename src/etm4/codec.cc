@@ -3,7 +3,7 @@
 namespace waymark::etm4 {
 namespace {
 
-/// `0x2ebc/2/IS0`, for a packet that allows these forms.
+/// Reads `0x2ebc/2/IS0`, for a packet that allows these forms.
 bool scan_address(std::string_view text, SentAddress& a) {
     const std::size_t slash = text.find('/');
     if (slash == std::string_view::npos || !wire::scan_number(text.substr(0, slash), a.value)) return false;

@@ -9,7 +9,7 @@
 namespace waymark::etm4 {
 namespace {
 
-// What a Cortex-A53 has: the values assumed where a capture does not give the register.
+// The values of a Cortex-A53, which are assumed if a capture does not have the register.
 constexpr std::uint32_t assumed_idr0 = 0x28000ea1, assumed_idr1 = 0x4100f403, assumed_idr2 = 0x00000488;
 constexpr std::uint32_t assumed_ete_devarch = 0x47705a13;
 constexpr unsigned arch_part = 0xa13;  // TRCDEVARCH.ARCHPART of a trace unit
@@ -47,7 +47,7 @@ private:
         return assumed;
     }
 
-    /// One sentence for all registers that are missing.
+    /// One sentence about all missing registers.
     [[nodiscard]] std::string missing() const {
         if (missing_.size() == 1)
             return fmt::format("{} is missing; assumed {:#x}", missing_.front().first, missing_.front().second);
@@ -114,7 +114,7 @@ private:
         if (configr.bb && !idr0.trcbb)
             note("TRCCONFIGR.BB=1 asks for branch broadcast, but TRCIDR0.TRCBB=0; TRCCONFIGR was believed");
         if (c.ete()) {
-            // An ETE has none of these features, even if registers name them.
+            // An ETE has none of these features, even if registers have the bits.
             if (configr.instp0 != 0 || configr.cond != 0 || configr.da || configr.dv)
                 note("TRCCONFIGR asks for data or conditional trace, which an ETE does not have; ignored");
             return;
@@ -215,7 +215,7 @@ private:
         c.vmid_is_contextidr = (idr2.vmidopt & 1U) != 0 ? configr.vmidopt : (idr2.vmidopt & 2U) != 0;
     }
 
-    /// No packet's form depends on these; what decodes data or conditional trace does.
+    /// Settings that do not change the form of packets, but that decoders of data or conditional trace need.
     void take_keys() {
         Config& c = out_.config;
         if (c.data_trace) {
@@ -231,7 +231,7 @@ private:
 
     const RegisterValues& registers_;
     ReadConfig out_;
-    std::vector<std::pair<const char*, std::uint32_t>> missing_;  ///< registers, and what they are assumed to be
+    std::vector<std::pair<const char*, std::uint32_t>> missing_;  ///< missing registers, and their assumed values
 };
 
 }  // namespace
@@ -273,7 +273,7 @@ RegisterValues to_registers(const Config& c) {
 
     Trcidr1 idr1;
     idr1.designer = 0x41;
-    idr1.unused_23_12 = 0xf;  // as in every unit seen
+    idr1.unused_23_12 = 0xf;  // as in every known unit
     idr1.archmaj = c.ete() ? 15 : 4;
     idr1.archmin = c.ete() ? 15 : c.version & 0xfU;
 

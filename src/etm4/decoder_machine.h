@@ -1,7 +1,7 @@
 /// The decoder behind `Decoder` and `ParallelDecoder`, for each kind of output. A unit that does not speculate needs no
-/// queue: elements are delivered as their packets come, and atoms and addresses of known blocks take an inner loop.
-/// With speculation there are two: one queues what plain packets add, commits and cancels, and another follows what
-/// became due (follow/waiting.h).
+/// queue: elements are delivered as their packets arrive, and an inner loop handles atoms and addresses of known
+/// blocks. With speculation there are two loops: one queues the elements of plain packets, commits and cancels; the
+/// other follows elements that are due (follow/waiting.h).
 #pragma once
 
 #include <algorithm>
@@ -23,14 +23,14 @@
 
 namespace waymark::etm4 {
 
-/// What is known after the address packet that follows a Trace Info, for a unit that does not speculate: all that later
-/// packets depend on, but for identifiers that the context packet omits.
+/// The state after the address packet that follows a Trace Info, for a unit that does not speculate: everything that
+/// later packets depend on, except identifiers that the context packet omits.
 struct CutState {
     PacketState packets;
     KnownAddress place;
     ContextFields fields;
     Config config;
-    std::optional<std::uint32_t> context_id{}, vmid{};  ///< assumed, where `fields` has none
+    std::optional<std::uint32_t> context_id{}, vmid{};  ///< assumed values, if `fields` has none
 
     [[nodiscard]] flow::Context context() const {
         flow::Context before;
@@ -44,7 +44,7 @@ struct CutState {
     }
 };
 
-/// Atom packets of up to five atoms taken apart; count 0: more.
+/// Atom packets of up to five atoms, decoded; count 0: the packet has more.
 inline constexpr std::array<follow::FewOutcomes, 64> few_atoms = [] {
     std::array<follow::FewOutcomes, 64> all;
     for (unsigned i = 0; i < 64; ++i)
@@ -52,7 +52,7 @@ inline constexpr std::array<follow::FewOutcomes, 64> few_atoms = [] {
     return all;
 }();
 
-/// The same packets as rows of follow::Waiting, but for their offsets.
+/// The same packets as rows of follow::Waiting, without their offsets.
 inline constexpr std::array<follow::WaitingRow, 64> atom_rows = [] {
     std::array<follow::WaitingRow, 64> all{};
     for (unsigned i = 0; i < 64; ++i) all[i] = follow::WaitingRow::of({atom_table[i].e, atom_table[i].count}, {});
@@ -66,7 +66,7 @@ class Machine {
     using Paths = follow::KnownPaths<PathPackets, Out>;
 
 public:
-    /// `logs`: of several machines that decode the same stream.
+    /// `logs`: shared by several machines that decode the same stream.
     Machine(const Config& config, const isa::CodeReader& code, Out& out, std::shared_ptr<follow::BlockLogs> logs = {})
         : config_(config),
           out_(out),
@@ -157,12 +157,12 @@ public:
         if (synchronisation_.synchronised()) add(p, at);
     }
 
-    /// Atoms and addresses of blocks that are known, as many as come one after another; gives back where they end. All
-    /// else is left to the calls for single packets, which do the same one by one. With speculation also blocks that
-    /// are not known, and Commit.
+    /// Handles consecutive atoms and addresses of known blocks; returns where they end. All other packets are left to
+    /// the calls for single packets, which do the same one by one. With speculation, it also handles unknown blocks and
+    /// Commit.
     const std::uint8_t* take(const std::uint8_t* at, const std::uint8_t* end, Offset here) {
         if (static_cast<std::size_t>(end - at) < most_plain_bytes || assembler_.pending()) return at;
-        // So that offsets less the base of a batch stay in 32 bits.
+        // So that offsets minus the base of a batch fit 32 bits.
         end = at + std::min<std::ptrdiff_t>(end - at, 1 << 30);
         if (!direct_) return synchronisation_.synchronised() ? take_waiting(at, end, here) : at;
         if (!follows_links()) return at;
@@ -177,7 +177,7 @@ public:
         return stopped;
     }
 
-    // ---- for follow::Parallel, of units that do not speculate
+    // ---- for follow::Parallel, with units that do not speculate
 
     struct Snapshot {
         ParserProgress parser;
@@ -248,7 +248,7 @@ public:
     }
 
 private:
-    /// Where the assembler's elements go: at once to the follower, or to those that wait.
+    /// Receives the assembler's elements: passes them to the follower at once, or queues them.
     struct Queue {
         Machine& machine;
         void add(Offset at, const follow::Outcomes& outcomes) {
@@ -298,7 +298,7 @@ private:
         committed_.set_overflow(false);
         synchronisation_.lose(at.first, GapReason::malformed_packet);
     }
-    /// An element that needs an A-sync and no Trace Info.
+    /// An element that needs an A-sync, but no Trace Info.
     void mark_early(const flow::Mark& mark, Extent at) {
         if (!synchronisation_.waits_for_info()) return;
         synchronisation_.taken(at, report_);
@@ -318,15 +318,15 @@ private:
         committed_.forget();
     }
 
-    /// The bytes that `take` looks at, at most, from the first one of a packet on: an atom, a cycle count, an address;
-    /// or what read_timestamp does.
+    /// The maximum number of bytes that `take` reads from the first byte of a packet on: an atom, a cycle count, an
+    /// address; or the reach of read_timestamp.
     static constexpr std::size_t most_plain_bytes =
         Atom::info.max_bytes + CycleCountF1::info.max_bytes + LongAddress::info.max_bytes;
     static_assert(most_plain_bytes >= 18);
 
     using Times = wire::PacketList<CycleCountF1, CycleCountF3, CycleCountF2, Timestamp>;
 
-    /// An address comes next, but for a cycle count.
+    /// Whether an address comes next, possibly after a cycle count.
     template <bool times>
     [[nodiscard]] WM_INLINE bool address_follows(const std::uint8_t* at) const {
         if (is_address(*at)) return true;
@@ -334,7 +334,8 @@ private:
         const PlainCount count = PlainCount::at(at, config_);
         return count.bytes != 0 && is_address(at[count.bytes]);
     }
-    /// The cycle count or timestamp at `at` becomes an event: its bytes; 0 if there is none. Precondition: direct_.
+    /// Converts the cycle count or timestamp at `at` to an event. Returns its size, or 0 if there is none.
+    /// Precondition: direct_.
     template <class Run>
     WM_INLINE unsigned take_time(const std::uint8_t* at, Run& run) {
         const PlainCount count = PlainCount::at(at, config_);
@@ -360,7 +361,8 @@ private:
         return bytes;
     }
 
-    /// For follow_calls: an address, or outcomes, are the next packet after this one. Either has to follow a return.
+    /// For follow_calls: whether an address, or outcomes, are in the next packet after this one. Either has to follow a
+    /// return.
     [[nodiscard]] WM_INLINE auto calls_before(bool address, bool outcomes) {
         return [this, address, outcomes](follow::Position from, follow::Position link, bool is_last) {
             if (link == follow::call || (link == follow::indirect_call && is_last && address)) {
@@ -371,8 +373,8 @@ private:
         };
     }
 
-    /// `times`: cycle counts and timestamps too. `calls`: there is a return stack. `rest`: outcomes of the last packet
-    /// taken that could not be followed along links.
+    /// `times`: also handles cycle counts and timestamps. `calls`: there is a return stack. `rest`: outcomes of the
+    /// last packet taken that could not be followed along links.
     template <bool times, bool calls>
     [[gnu::noinline]] const std::uint8_t* take_plain(const std::uint8_t* const first, const std::uint8_t* const end,
                                                      Offset here, follow::Outcomes& rest) {
@@ -382,11 +384,11 @@ private:
         const std::uint8_t* const stop = end - most_plain_bytes;
         const std::uint8_t* at = first;
         std::ptrdiff_t now = follower_.position();
-        std::ptrdiff_t further_bytes = 0;  // of packets, after their first ones
+        std::ptrdiff_t further_bytes = 0;  // bytes of packets after their first bytes
         RecentAddresses addresses(assembler_.addresses());
         const bool a64 = committed_.state().sf;
         TargetFinder targets(follower_.cache(), FlowTarget{addresses.newest(), a64}.high_half());
-        // An atom means that a range comes, and nothing before it.
+        // An atom means that a range comes before any event.
         const auto atom_follows = [&] { return *at >= 0xc0; };
         if (atom_follows()) run.goes_on_at(now);
         const auto outcome_at = [](const std::uint8_t* packet) { return *packet >= 0xc0; };
@@ -407,11 +409,11 @@ private:
                     unsigned followed = 0;  // outcomes
                     const unsigned count = few.count != 0 ? few.count : atoms.count;
                     if (few.count != 0) {
-                        // Where cycles are counted, a packet has one outcome or two.
+                        // With cycle counts, a packet has one or two outcomes.
                         const follow::FewFollowed all = times && few.count <= 2
                                                             ? follow::follow_two(links, now, few, at, run)
                                                             : follow::follow_few(links, now, few, at, run);
-                        // A target that only the trace gives must be the next packet.
+                        // A target that only the trace shows must be in the next packet.
                         if (all.next >= 0 || (all.next == follow::indirect && all.last >= 0 &&
                                               address_follows<times>(at + 1))) [[likely]] {
                             next = all.next;
@@ -467,7 +469,7 @@ private:
                     if (atom_follows()) run.goes_on_at(now);
                     continue;
                 } else {
-                    break;  // nothing leads away from where execution is
+                    break;  // no link leads from the place of execution
                 }
                 const unsigned bytes = addresses.take(at);
                 at += bytes;
@@ -478,8 +480,8 @@ private:
                 if (atom_follows()) run.goes_on_at(now);
             }
             goes_on = at >= until && now >= 0 && rest.count == 0;
-            // An address that repeats where execution is, as with branch broadcast. Another one is left to the call for
-            // single packets. Not in the loop above, which would have less registers.
+            // An address that repeats the place of execution, as with branch broadcast. Other addresses are left to the
+            // call for single packets. Kept out of the loop above, which would have fewer registers.
             if (!goes_on && now >= 0 && rest.count == 0 && at < stop && is_address(*at) &&
                 repeats(addresses, at, a64, targets, now)) {
                 const unsigned bytes = addresses.take(at);
@@ -500,21 +502,21 @@ private:
         return at;
     }
 
-    /// The address packet at `at` names the block at `now`.
+    /// Whether the address packet at `at` names the block at `now`.
     [[nodiscard, gnu::noinline]] static bool repeats(RecentAddresses addresses, const std::uint8_t* at, bool a64,
                                                      TargetFinder targets, std::ptrdiff_t now) {
         addresses.take(at);
         return targets.find({addresses.newest(), a64}) == now;
     }
 
-    /// The place of execution is known, and links lead on from there.
+    /// Whether the place of execution is known, so that links can be followed from there.
     [[nodiscard]] bool follows_links() { return committed_.state().may_push && follower_.find_position() >= 0; }
 
-    /// Rows that are queued before what is due is followed: as many as the first-level cache has room for.
+    /// Number of rows that are queued before due rows are followed: as many as fit the first-level cache.
     static constexpr std::size_t most_rows = 256;
 
-    /// Queues atoms, addresses, cycle counts and timestamps, commits, cancels. Packets that cannot be there are left to
-    /// the call for single packets.
+    /// Queues atoms, addresses, cycle counts and timestamps, commits, cancels. Impossible packets are left to the call
+    /// for single packets.
     [[gnu::noinline]] const std::uint8_t* take_waiting(const std::uint8_t* const first, const std::uint8_t* const end,
                                                        Offset here) {
         const std::uint8_t* const stop = end - most_plain_bytes;
@@ -566,7 +568,8 @@ private:
         packets_ += static_cast<std::uint64_t>(at - first - further_bytes);
         return at;
     }
-    /// A Cancel or Mispredict packet that is possible, and needs no commit: its bytes. Else 0, and nothing was done.
+    /// Handles a Cancel or Mispredict packet that is possible and needs no commit. Returns its size; 0 if nothing was
+    /// done.
     [[gnu::noinline]] std::size_t take_wrong_path(const std::uint8_t* at, const std::uint8_t* end, Offset offset) {
         using WrongPath = wire::PacketList<CancelF1, CancelF2, CancelF3, Mispredict>;
         struct {
@@ -587,7 +590,8 @@ private:
         return parsed.bytes;
     }
 
-    /// A cycle count or timestamp: its bytes. 0: there is none, or it commits more than there is, and nothing was done.
+    /// Handles a cycle count or timestamp. Returns its size; 0 if there is none, or if it commits more elements than
+    /// exist; then nothing was done.
     [[gnu::noinline]] std::size_t take_waiting_time(const std::uint8_t* at, const std::uint8_t* end, Offset offset) {
         bool possible = true;
         const auto take = [&](const auto& p, std::size_t) {
@@ -603,7 +607,7 @@ private:
         return possible && parsed.step == Step::ok ? parsed.bytes : 0;
     }
 
-    /// What is due and released.
+    /// Delivers what is due and released.
     void deliver_waiting() {
         waiting_.hold();
         do {
@@ -618,7 +622,7 @@ private:
         }
         void operator()(Offset at, const Element& element) const { committed(at, element); }
     };
-    /// take_plain for rows that are due: as many as links lead through. Precondition: follows_links(), and rows wait.
+    /// take_plain for rows that are due: as many as links allow. Precondition: follows_links(), and rows wait.
     [[gnu::noinline]] void follow_waiting() {
         using follow::Position;
         using Is = follow::WaitingRow::Is;
@@ -633,7 +637,7 @@ private:
         const bool a64 = committed_.state().sf;
         const follow::WaitingRow* moved = nullptr;  // the last address
         TargetFinder targets(follower_.cache(), FlowTarget{pack(committed_.state().last), a64}.high_half());
-        // Outcomes that are due mean that a range comes, and nothing before it.
+        // Due outcomes mean that a range comes before any event.
         const auto outcome_follows = [&] { return row->is == Is::outcomes && row->weight <= due; };
         if (outcome_follows()) run.goes_on_at(now);
         for (;; ++row) {
@@ -641,7 +645,7 @@ private:
                 if (row->weight > due) break;
                 follow::FewFollowed to{};
                 if (row->value < follow::few_by_code.size()) {
-                    // Commits come between outcomes, so most packets have one or two.
+                    // Commits come between outcomes, so most packets have one or two outcomes.
                     const follow::FewOutcomes& few = follow::few_by_code[row->value];
                     to = few.count <= 2 ? follow::follow_two(links, now, few, row->at, run)
                                         : follow::follow_few(links, now, few, row->at, run);
@@ -667,7 +671,7 @@ private:
                 if (now < 0) run.branched(to.last);
             } else if (row->is == Is::packed_address) {
                 const Position found = targets.find({row->value, a64});
-                // Where nothing leads away from where execution is, it has to be that place.
+                // If no branch separates them, the address must be the place of execution.
                 if (now >= 0 && found != now) [[unlikely]]
                     break;
                 moved = row;

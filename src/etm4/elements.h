@@ -1,6 +1,6 @@
-/// Of the fast decoder: which elements a packet adds (docs/spec/etm4.md, 14, step 4), what each element does once it is
-/// committed (steps 6 to 8, sections 9 to 11), and synchronisation (steps 1 to 3). The reference decoder has its own
-/// code for all of these.
+/// Parts of the fast decoder: the elements that a packet adds (docs/spec/etm4.md, 14, step 4), the effect of each
+/// element when it is committed (steps 6 to 8, sections 9 to 11), and synchronisation (steps 1 to 3). The reference
+/// decoder has its own code for all of these.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace waymark::etm4 {
 
 namespace element {
 
-/// Where execution goes on.
+/// The address at which execution continues.
 struct Address {
     KnownAddress place;
 };
@@ -32,9 +32,9 @@ struct Context {
     ContextFields fields;
 };
 struct TraceOn {};
-/// A Trace Info packet after the first: the return stack is empty there.
+/// A Trace Info packet other than the first: the return stack is empty there.
 struct TraceInfo {};
-/// With the address and context that the packets after it gave.
+/// With the address and context from the packets after it.
 struct Exception {
     std::uint16_t type{};
     bool at_branch_target{};
@@ -46,9 +46,9 @@ struct FunctionReturn {};
 struct Timestamp {
     flow::Timestamp timestamp;
 };
-/// Behind the youngest P0 element that is committed when it comes.
+/// Belongs to the youngest P0 element that is committed when it arrives.
 struct CycleCount {
-    std::optional<std::uint32_t> cycles{};  ///< none: the unit does not know
+    std::optional<std::uint32_t> cycles{};  ///< nullopt: the unit does not know the count
     std::uint32_t threshold{};
 };
 struct Q {
@@ -56,7 +56,7 @@ struct Q {
     std::optional<KnownAddress> address{};
     std::optional<ContextFields> context{};
 };
-/// ETE: the P0 instruction there was taken.
+/// ETE: the P0 instruction at this address was taken.
 struct SourceAddress {
     KnownAddress place;
 };
@@ -72,12 +72,12 @@ using Element = std::variant<element::Address, element::Context, element::TraceO
 using Uncommitted = follow::Uncommitted<Element>;
 using ElementKind = Uncommitted::Kind;
 
-/// What a packet asks of the elements that wait (section 8), in the order in which it is done.
+/// The effects of a packet on waiting elements (section 8), in the order of execution.
 struct Request {
     std::uint64_t commit{}, cancel{};
-    std::optional<element::CycleCount> count{};  ///< comes behind what is committed, before all that waits
+    std::optional<element::CycleCount> count{};  ///< placed after committed elements, before all waiting ones
     bool mispredict{};
-    bool impossible{};  ///< the packet cannot be here: an exception, or a Q, has no address
+    bool impossible{};  ///< the packet is impossible here: an exception, or a Q, has no address
 };
 
 // ---- the one place where packets' values become values of `flow`
@@ -90,7 +90,7 @@ struct Request {
     out.hyp = fields.el == 2 && config.profile != CoreProfile::m;
     out.aarch64 = fields.sf;
     out.el = fields.el;
-    // Identifiers that are not sent are as they were.
+    // Identifiers that are not sent keep their values.
     out.context_id = fields.has_context_id && config.context_id_bytes != 0 ? fields.context_id : before.context_id;
     out.vmid = fields.has_vmid && config.vmid_bytes != 0 ? fields.vmid : before.vmid;
     return out;
@@ -108,7 +108,7 @@ struct Request {
     return {flow::Mark::Kind::instrumentation, p.value, p.el};
 }
 
-/// The return address of an M profile exception that has none: it was tail-chained (section 9).
+/// The return address of an M profile exception without one: it was tail-chained (section 9).
 inline constexpr std::uint64_t no_return_address = 0xffff'fffe;
 
 [[nodiscard]] inline follow::Rules rules(const Config& config) {
@@ -124,9 +124,9 @@ inline constexpr std::uint64_t no_return_address = 0xffff'fffe;
 
 // ---- step 4: packets → elements
 
-/// Adds the elements of each packet to `queue`, which has add(at, outcomes) and add(at, kind, element), and returns
-/// what the packet asks of those that wait. Packets of a stream in order, from the first Trace Info on; that one and
-/// Discard and Overflow are the decoder's own.
+/// Adds the elements of each packet to `queue`, which has add(at, outcomes) and add(at, kind, element), and returns the
+/// packet's effects on waiting elements. Takes the packets of a stream in order, beginning with the first Trace Info;
+/// that packet, Discard and Overflow are handled by the decoder itself.
 class Assembler {
 public:
     explicit Assembler(const Config& config) : config_(config), state_(config) {}
@@ -138,7 +138,7 @@ public:
         pending_.reset();
     }
 
-    /// An exception, or a Q, waits for its address: the offset of its packet.
+    /// If an exception or a Q waits for its address: the offset of its packet.
     [[nodiscard]] std::optional<Offset> pending() const {
         return pending_ ? std::optional(pending_->at) : std::nullopt;
     }
@@ -207,7 +207,7 @@ public:
     }
     template <class Queue>
     Request operator()(const ExceptionReturn&, Offset at, Queue& queue) {
-        // A P0 element of all cores of the M profile (section 9).
+        // A P0 element in all cores of the M profile (section 9).
         const bool p0 = config_.profile == CoreProfile::m;
         if (pending_) return {.impossible = true};
         return add(p0 ? ElementKind::p0 : ElementKind::dropped, element::ExceptionReturn{}, at, queue);
@@ -266,7 +266,7 @@ public:
         return add(ElementKind::dropped, mark(flow::Mark::Kind::transaction_committed), at, queue);
     }
 
-    // Section 8: atoms first, then what is asked.
+    // Section 8: first the atoms, then the other effects.
     template <class Queue>
     Request operator()(const Commit& p, Offset, Queue&) {
         return {.commit = p.count};
@@ -295,7 +295,7 @@ public:
         r.mispredict = true;
         return r;
     }
-    /// Ignore, and what concerns data and conditional trace: no elements.
+    /// Ignore, and packets of data and conditional trace, give no elements.
     template <class Queue>
     Request operator()(const auto&, Offset, Queue&) {
         return {};
@@ -367,7 +367,7 @@ private:
     }
     [[nodiscard]] Request cycle_count(const CycleCount& count) const {
         Request r;
-        // Without speculation nothing waits to be committed, even if the packet says otherwise.
+        // Without speculation no element waits to be committed, even if the packet says otherwise.
         if (count.commit && config_.max_speculation != 0) r.commit = *count.commit;
         r.count = element::CycleCount{count.cycles, state_.threshold()};
         return r;
@@ -378,23 +378,23 @@ private:
     std::optional<Pending> pending_;
 };
 
-/// A Trace Info of a stream that seemed sound shows that it was not: something waits for an address that would have
-/// come before, or another number of elements is uncommitted. Decoding begins anew there.
+/// A Trace Info in a stream that seemed intact can show that it was not: an element waits for an address that would
+/// have come before, or the number of uncommitted elements differs. Decoding then starts again there.
 [[nodiscard]] inline bool contradicts(const TraceInfo& p, const Assembler& assembler, std::uint64_t depth) {
     return assembler.pending() || (p.has_speculation() && p.speculation != depth);
 }
 
 // ---- steps 6 to 8: committed elements → flow
 
-/// What is known of the core besides what the follower knows.
+/// The state of the core that the follower does not keep.
 struct CommittedState {
     flow::Context context;
     KnownAddress last;           ///< the last address
     bool context_known = false;  ///< !need_ctxt
-    bool address_waits = false;  ///< `last` came, and the context in which it is meant has not
+    bool address_waits = false;  ///< `last` came, but not yet the context in which it is to be interpreted
     bool sf = false;             ///< the context is AArch64
     bool overflowed = false;     ///< prev_overflow: the next Trace On follows an overflow
-    bool begins = false;         ///< synchronised, and neither Trace On nor an address came since
+    bool begins = false;         ///< synchronised, and neither a Trace On nor an address came since
     bool may_push = true;        ///< the follower's
     follow::TimeOrder times;
 };
@@ -414,8 +414,8 @@ public:
 
     /// The first Trace Info after a loss of synchronisation came.
     void synchronised() { begins = true; }
-    /// What waits will never be committed, and where execution is is unknown. An overflow stays: the next Trace On
-    /// follows it.
+    /// Waiting elements will never be committed, and the place of execution is unknown. An overflow stays noted: the
+    /// next Trace On follows it.
     void forget() {
         const bool overflow = overflowed;
         State::operator=({});
@@ -466,7 +466,7 @@ public:
             elements_.event(at, flow::Inconsistency{flow::Conflict::time_goes_back, {*before}, {e.timestamp.value}});
         elements_.event(at, e.timestamp);
     }
-    /// For inner loops: it needs nothing but to be delivered. False: nothing was done.
+    /// For inner loops: whether the timestamp only needs to be delivered. False: nothing was done.
     [[nodiscard]] WM_INLINE bool plain(const flow::Timestamp& timestamp) { return times.plain(timestamp); }
     void commit(Offset at, const element::CycleCount& e) { elements_.event(at, flow_of(e)); }
     void commit(Offset at, const element::Mark& e) {
@@ -503,15 +503,15 @@ public:
         }
         if (out.preferred_return) follower_.interrupted(*out.preferred_return);
         elements_.event(at, out);
-        // The handler's address comes as a packet of its own.
+        // The handler's address comes in a packet of its own.
         address_waits = false;
         follower_.leave();
     }
 
-    /// Section 10. The way between is known only where it needs no outcome.
+    /// Section 10. The path between is known only if it needs no outcome.
     void commit(Offset at, const element::Q& e) {
-        // Of an indirect branch before it the return stack gives the target. Else the target is part of what is not
-        // traced.
+        // The return stack gives the target of an indirect branch before it. Otherwise the target is in the untraced
+        // part.
         if (follower_.returns()) (void)follower_.ready(at);
         const bool known = follower_.known();
         last = *e.address;
@@ -528,13 +528,13 @@ public:
         commit(at, element::Address{*e.address});
     }
 
-    /// Section 11. All conditional branches before it were not taken.
+    /// Section 11. All earlier conditional branches were not taken.
     void commit(Offset at, const element::SourceAddress& e) {
         last = e.place;
         if (!context_known) return elements_.unplaced(at, {.taken = 1, .not_taken = 0});
         const bool known = ready(at);
         follow::Place source = place_of(e.place, sf);
-        // IS says how the address is packed, and not the instruction set: that is the one of the code before.
+        // IS tells how the address is packed, not the instruction set: the instruction set is that of the code before.
         if (known) source.isa = follower_.place().isa;
         const isa::Space space = context.space();
         if (isa::fetch(code_, space, source.address, source.isa).bytes == 0) {
@@ -548,7 +548,7 @@ public:
             else if (follower_.source(source.address, at))
                 return;
         }
-        // The trace is believed: this one instruction was executed.
+        // The trace is trusted: this one instruction was executed.
         begin(at);
         go_to(source, at);
         const follow::Walk one = follow::walk(code_, space, source, rules_.walk);
@@ -566,15 +566,15 @@ public:
         if (a64) return {place.address, isa::Isa::a64};
         return {{place.address.value & 0xffff'ffffU}, place.is1 ? isa::Isa::t32 : isa::Isa::a32};
     }
-    /// For inner loops: an address came, whose effect on the follower the caller brings about.
+    /// For inner loops: an address came; the caller applies its effect to the follower.
     WM_INLINE follow::Place moved_to(const KnownAddress& place) {
         last = place;
         return place_of(place, sf);
     }
 
 private:
-    /// The place is known, or follows from the return stack. A unit that sends Q elements, and has no return stack,
-    /// leaves out addresses before a Q element, which is no contradiction.
+    /// The place is known, or follows from the return stack. A unit that sends Q elements and has no return stack omits
+    /// addresses before a Q element, which is not a contradiction.
     WM_INLINE bool ready(Offset at) {
         if (config_.q_elements && !config_.return_stack) return follower_.known();
         return follower_.ready(at);
@@ -583,21 +583,21 @@ private:
         if (std::exchange(begins, false))
             elements_.event(at, flow::TraceOn{flow::TraceOnReason::begin, flow::no_cycles});
     }
-    /// Execution goes on at `last`.
+    /// Execution continues at `last`.
     void go(Offset at) {
         begin(at);
         may_push = true;
-        // Which instructions load and store is not decoded: an atom may be of any of them, and cannot be placed.
+        // Loads and stores are not decoded: an atom may belong to any of them, and cannot be placed.
         if (config_.p0_loads || config_.p0_stores) [[unlikely]]
             return elements_.context(at, context);
         follower_.go(place_of(last, sf), context, at);
     }
-    /// No address element says that execution is there: pushes stay forbidden if they are.
+    /// No address element confirms this place: pushes stay forbidden if they are.
     void go_to(const follow::Place& place, Offset at) {
         follower_.go(place, context, at);
         if (!may_push) follower_.forbid_pushes();
     }
-    /// An address, of which no bit is dropped while the width of addresses is not known.
+    /// An address with all its bits while the width of addresses is not known.
     [[nodiscard]] Address whole(const KnownAddress& place) const {
         return context_known ? place_of(place, sf).address : place.address;
     }
@@ -609,12 +609,12 @@ private:
         sf = fields.sf;
         if (std::exchange(address_waits, false)) return go(at);
         follower_.set_context(context, at);
-        // The place stays; IS of the last address separates A32 and T32.
+        // The place stays the same; IS of the last address distinguishes A32 and T32.
         if (width_changes && follower_.known())
             go_to(place_of({.address = follower_.place().address, .is1 = last.is1}, sf), at);
     }
-    /// The branch that was taken last, if it is no exception return. Units also send the address it goes to first, and
-    /// then it is not known here.
+    /// The last taken branch, unless it is an exception return. Units may also send its target first; then it is not
+    /// known here.
     [[nodiscard]] std::optional<Address> no_exception_return() const {
         const std::optional<follow::Place> branch = follower_.branch_that_waits();
         // In the M profile any branch to EXC_RETURN is one.
@@ -623,15 +623,15 @@ private:
         return i && !i->exception_return ? std::optional(branch->address) : std::nullopt;
     }
     void unplaced(Offset at, const follow::Outcomes& outcomes, unsigned from) {
-        address_waits = false;  // execution has left it
+        address_waits = false;  // execution has left the place
         flow::Atoms count;
         for (unsigned i = from; i < outcomes.count; ++i)
             ++((outcomes.e >> i & 1U) != 0 ? count.taken : count.not_taken);
         elements_.unplaced(at, count);
     }
 
-    /// Where the instruction begins that is executed again on return to `to`. A core of the M profile may interrupt a
-    /// load or store of several registers, and gives an address within it: the rest of the instruction is executed on
+    /// The beginning of the instruction that is executed again on return to `to`. A core of the M profile may interrupt
+    /// a load or store of several registers, and gives an address within it: the rest of the instruction is executed on
     /// return.
     [[nodiscard]] Address instruction_of(const follow::Place& to) const {
         const follow::Place from = follower_.place();
@@ -644,11 +644,10 @@ private:
         return within ? way.last : to.address;
     }
 
-    /// Follows exactly `count` instructions to `to`, if no outcome is needed for that but the last one's. False:
-    /// nothing was done.
+    /// Follows exactly `count` instructions to `to`, if only the last one may need an outcome. False: nothing was done.
     bool follow_count(std::uint64_t count, const follow::Place& to, Offset at) {
         const isa::Space space = context.space();
-        // Barriers on the way, then a walk that ends with a branch or between two of them.
+        // Barriers on the path, then a walk that ends with a branch or between two branches.
         unsigned barriers = 0;
         follow::Place from = follower_.place();
         follow::Walk walked;
@@ -670,11 +669,11 @@ private:
                 follow::walk_to(code_, space, from, to.address, follow::Stop::before, rules_.walk);
             if (part.end != follow::WalkEnd::arrived || part.instructions != count) return false;
         }
-        // What is no branch leads to the next instruction only.
+        // An instruction that is not a branch leads to the next instruction only.
         if (ends && walked.instruction.waypoint == isa::Waypoint::barrier &&
             to != follow::Place{walked.after, from.isa})
             return false;
-        // Whether a branch to the next instruction was taken does not show.
+        // If a branch leads to the next instruction, it cannot be seen whether it was taken.
         if (ends && walked.instruction.conditional && walked.instruction.target == walked.after) return false;
         for (unsigned i = 0; i < barriers; ++i) follower_.atom(true, at);
         const bool passes = ends && walked.instruction.conditional && walked.after == to.address;
@@ -697,18 +696,18 @@ private:
 
 // ---- synchronisation (steps 1 to 3)
 
-/// Elements that may wait at once: a unit with more is none, and a damaged MAXSPEC must not take all memory.
+/// Maximum number of elements that wait: no unit has more, and a damaged MAXSPEC must not exhaust memory.
 inline constexpr std::size_t most_waiting = std::size_t{1} << 20;
 
-/// Which bytes give nothing because the stream is not synchronised: after a gap, Discard, Overflow or a packet that
-/// cannot be, up to the next A-sync and Trace Info.
+/// Tracks the bytes that give nothing because the stream is not synchronised: after a gap, Discard, Overflow or an
+/// impossible packet, up to the next A-sync and Trace Info.
 class Synchronisation {
 public:
     enum class State : std::uint8_t { searching, waits_for_info, synchronised };  ///< WAIT_SYNC, WAIT_TINFO, DECODE
 
     [[nodiscard]] bool synchronised() const { return state_ == State::synchronised; }
     [[nodiscard]] bool waits_for_info() const { return state_ == State::waits_for_info; }
-    /// Where bytes that are not yet reported as lost begin.
+    /// The first byte that is not yet reported as lost.
     [[nodiscard]] std::optional<Offset> lost_first() const {
         return synchronised() ? std::nullopt : std::optional(first_);
     }
@@ -718,7 +717,7 @@ public:
         first_ = first;
         reason_ = reason;
     }
-    /// Those before `end`, if any, are lost: `report(gap)`.
+    /// Reports the lost bytes before `end`, if there are any: `report(gap)`.
     template <class Report>
     void lost_until(Offset end, Report&& report) {
         if (!synchronised() && first_ < end) report(Gap{first_, end, reason_});

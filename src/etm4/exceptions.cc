@@ -57,7 +57,7 @@ constexpr std::array m_profile{
     Row{0x1a, ExceptionClass::lockup, "Lockup"},
 };
 
-/// The tables of A and M profile, and the names that carry a number.
+/// The tables of A and M profile, and names that contain a number.
 class Tables {
 public:
     Tables() {

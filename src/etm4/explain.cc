@@ -23,7 +23,7 @@ using protocol::Given, protocol::TraceCondition, protocol::TraceContent, protoco
 
 constexpr bool bit(std::uint64_t bits, unsigned n) { return (bits >> n & 1U) != 0; }
 
-/// A unit whose ID registers are not known has everything that there can be.
+/// If the ID registers of a unit are not known, it is assumed to have every feature.
 Registers completed(Registers r, const Given& given) {
     if (!given(Trcidr0::name)) {
         r.idr0.retstack = r.idr0.trccci = r.idr0.trcbb = r.idr0.trccond = r.idr0.qfilt = r.idr0.ite = true;
@@ -64,10 +64,10 @@ std::vector<LevelOf> levels_of(const Registers& r, CoreProfile profile) {
     return out;
 }
 
-/// What resources, selectors and events can be (2.5 to 2.11), at one level or at any.
+/// Possible values of resources, selectors and events (2.5 to 2.11), at one level or at any.
 class PossibleResources {
 public:
-    /// `asked`: whether a register was given; it takes note of those that were not.
+    /// `asked`: whether a register was given; it records the registers that were not.
     PossibleResources(const Registers& r, const Given& asked)
         : r_(r),
           asked_(asked),
@@ -92,7 +92,7 @@ public:
             out = both(out, identifier(a.context, r_.idr4.numvmidc, r_.vmidcctlr, Trcvmidcctlr::name));
         return out;
     }
-    /// Range `n` matches instructions at this level.
+    /// Whether range `n` matches instructions at this level.
     [[nodiscard]] Constant range(unsigned n, const LevelOf* level) const {
         if (2 * n >= comparators_) return protocol::never;
         for (const unsigned end : {2 * n, 2 * n + 1})
@@ -136,7 +136,7 @@ private:
             default: return bit(secure, level.el);
         }
     }
-    /// A comparator of identifiers that compares no byte matches always.
+    /// A comparator of identifiers that compares no byte always matches.
     [[nodiscard]] Constant identifier(unsigned n, unsigned count, const auto& controls, std::string_view name) const {
         if (n >= std::min(count, 8U)) return protocol::never;
         if (!asked_(fmt::format("{}{}", name, n / 4))) return protocol::varies;
@@ -159,7 +159,7 @@ private:
             default: return protocol::never;
         }
     }
-    /// Without a sequencer the state is what TRCSEQSTR says; with one it may change.
+    /// Without a sequencer the state is fixed by TRCSEQSTR; with one it may change.
     [[nodiscard]] Constant sequencer(unsigned state) const {
         if (r_.idr5.numseqstate == 4 || !asked_(Trcseqstr::name)) return protocol::varies;
         return r_.seqstr.state == state ? protocol::always : protocol::never;
@@ -206,7 +206,7 @@ private:
         return fmt::format("Context ID {:#x}", r_.cidcvr[n].value);
     }
     [[nodiscard]] std::string vmid_words(unsigned n) const { return fmt::format("VMID {:#x}", r_.vmidcvr[n].value); }
-    /// `, with Context ID 0x12`, where the comparator asks for one.
+    /// `, with Context ID 0x12`, if the comparator requires one.
     [[nodiscard]] std::string condition_words(unsigned n) const {
         const Trcacatr& a = r_.acatr[n];
         std::string out;
@@ -290,7 +290,7 @@ private:
             const auto [value, field] = level.security == flow::Security::non_secure ? std::pair(a.nsnid, "NSNID")
                                         : level.security == flow::Security::realm    ? std::pair(a.rlnid, "RLNID")
                                                                                      : std::pair(a.snid, "SNID");
-            // A processor with one security state has the pair of that state only.
+            // A processor with one security state has only that state's pair.
             const bool other = profile_ == CoreProfile::m && a.snid == 0;
             if ((other ? a.nsnid : value) != 2) continue;
             const std::string name = std::string("TRCAUTHSTATUS.") + (other ? "NSNID" : field);
@@ -301,7 +301,7 @@ private:
     }
 
     void view_inst() {
-        // What a unit without selectors or comparators would ignore.
+        // A unit without selectors or comparators would ignore these registers.
         strongest_ = asked(Trcidr4::name) ? TraceEffect::stops : TraceEffect::may;
         view_event();
         start_and_stop();
@@ -438,7 +438,7 @@ private:
                      "", "2.12");
     }
 
-    /// What becomes of the trace on its way.
+    /// Reports what happens to the trace after it leaves the unit.
     void output() {
         if (given(Trctraceidr::name) && r_.idr5.traceidsize != 0) {
             const unsigned id = r_.traceidr.trace_id;

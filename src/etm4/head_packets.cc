@@ -8,8 +8,8 @@ namespace seen = follow::seen;
 
 // ---- speculation
 
-/// A packet makes of the depth d: min(d + added - commit, most) - cancel (section 8: elements are added, what exceeds
-/// the maximum is committed, then comes what the packet asks for).
+/// A packet changes the depth d to min(d + added - commit, most) - cancel (section 8: elements are added, those that
+/// exceed the maximum are committed, then the packet's effects apply).
 bool SpeculationDepth::solve(std::uint64_t least, std::uint64_t most) {
     const auto maximum = static_cast<std::int64_t>(std::min<std::uint64_t>(most_, std::uint64_t{1} << 40));
     auto low = static_cast<std::int64_t>(least), high = std::min(static_cast<std::int64_t>(most), maximum);
@@ -19,7 +19,7 @@ bool SpeculationDepth::solve(std::uint64_t least, std::uint64_t most) {
         low += cancel;
         high += cancel;
         if (low > maximum) return false;
-        // All that exceed the maximum end there.
+        // All depths that exceed the maximum end there.
         high = high >= maximum ? maximum : std::min(maximum, high - added + commit);
         low = std::max(low - added + commit, std::max<std::int64_t>(0, commit - added));
         if (low > high) return false;
@@ -39,7 +39,7 @@ std::uint64_t SpeculationDepth::before(Offset at) const {
 std::vector<HeadPackets::Entry> HeadPackets::committed() {
     std::vector<Entry> out;
     const auto take = [&](Offset at, auto&& what) { out.push_back({at, std::forward<decltype(what)>(what)}); };
-    // How many of the newest the loss discarded is not known: as many as can wait.
+    // It is not known how many of the newest elements the loss discarded: at most as many as can wait.
     if (lost_) (void)queue_.waiting.cancel(config_.max_speculation);
     (void)queue_.waiting.commit(queue_.waiting.depth(), take);
     queue_.waiting.settle(take);
@@ -70,7 +70,7 @@ std::vector<follow::Observation> HeadPackets::observations() {
 
     std::vector<follow::Observation> out;
     std::optional<bool> a64;
-    // Before anything ran an address may be the one of an exception that the head no longer has.
+    // An address before any executed code may belong to an exception that the head no longer contains.
     bool began = false;
     const auto observe = [&](Offset at, follow::Observed what) { out.push_back({at, std::move(what)}); };
     for (std::size_t i = 0; i < entries.size(); ++i) {

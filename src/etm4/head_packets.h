@@ -1,5 +1,6 @@
-/// Packets of the head of a stream → observations for the search (follow/observation.h). What was cancelled is left
-/// out: cancels count from the newest P0 element, so they need no knowledge of how many waited when the head began.
+/// Converts packets of the head of a stream to observations for the search (follow/observation.h). Cancelled elements
+/// are omitted: cancels count from the newest P0 element, so the number of elements that waited when the head began is
+/// not needed.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 
 namespace waymark::etm4 {
 
-/// An address as a packet carries it; none of packets without one.
+/// An address as a packet carries it; nullopt for packets without one.
 [[nodiscard]] inline follow::SentPlace sent_place(const SentAddress& a) {
     const unsigned shift = a.is1 ? 1 : 2;
     return {.bits = a.value >> shift,
@@ -48,8 +49,8 @@ namespace waymark::etm4 {
 }
 [[nodiscard]] inline std::optional<follow::SentPlace> sent_in(const auto&) { return {}; }
 
-/// How many P0 elements waited for their commit at each place of a head, at most (section 8): from the depth at its end
-/// backwards.
+/// The maximum number of P0 elements that waited for their commit at each place of a head (section 8), computed
+/// backwards from the depth at its end.
 class SpeculationDepth {
 public:
     explicit SpeculationDepth(std::uint64_t most) : most_(most) {}
@@ -57,7 +58,7 @@ public:
         packets_.push_back({at, added, commit, cancel});
     }
     void clear() { packets_.clear(); }
-    /// The depth at the end is between `least` and `most`. False: no depth at the beginning leads there.
+    /// The depth at the end is between `least` and `most`. Returns false if no depth at the beginning leads there.
     [[nodiscard]] bool solve(std::uint64_t least, std::uint64_t most);
     /// Before the packet at `at`. Precondition: solve() was true.
     [[nodiscard]] std::uint64_t before(Offset at) const;
@@ -99,14 +100,14 @@ public:
         }
     }
 
-    /// The observations of all packets; the sync is left to the caller. Once.
+    /// The observations of all packets; the caller adds the sync. Call it once.
     [[nodiscard]] std::vector<follow::Observation> observations();
-    /// Where trace was lost: what comes after it is not part of the head.
+    /// Offset of a loss of trace: what comes after it does not belong to the head.
     [[nodiscard]] std::optional<Offset> lost() const { return lost_; }
     [[nodiscard]] SpeculationDepth& depth() { return depth_; }
 
 private:
-    /// An address that was named; who goes there has its number.
+    /// A named address, and the number that refers to it.
     struct Name {
         follow::SentPlace sent;
     };
@@ -115,7 +116,7 @@ private:
         std::variant<Name, Element> what;
     };
     using Waiting = follow::Uncommitted<Item>;
-    /// What Assembler adds elements to.
+    /// The queue to which Assembler adds elements.
     struct Queue {
         Waiting waiting;
         std::uint32_t owner = 0;
@@ -134,7 +135,7 @@ private:
         owner_ = static_cast<std::uint32_t>(sent_.size());
         queue_.waiting.add(at, Waiting::Kind::kept, Item{owner_, Name{sent}});
     }
-    /// A packet cannot be where it is: what was read so far is no part of the trace.
+    /// A packet is impossible at its place: what was read so far does not belong to the trace.
     void clear() {
         queue_.waiting = {};
         queue_.waiting.add_unseen({}, std::size_t{1} << 48);
@@ -143,7 +144,7 @@ private:
         depth_.clear();
     }
     [[nodiscard]] std::vector<Entry> committed();
-    /// Whether execution is AArch64 from entry `i` on, where a context says so before anything runs.
+    /// Whether execution is AArch64 from entry `i` on, if a context states so before anything runs.
     [[nodiscard]] static std::optional<bool> width_from(const std::vector<Entry>& entries, std::size_t i);
 
     const Config config_;

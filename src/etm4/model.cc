@@ -62,7 +62,7 @@ public:
         registers.sscsr = file.sscsr;
         registers.rsr = file.rsr;
     }
-    /// As they are now.
+    /// The present values.
     [[nodiscard]] Registers registers() const {
         Registers out = registers_.file();
         read_back(out);
@@ -70,14 +70,14 @@ public:
     }
 
 private:
-    /// 2.1. What follows a change of the enable state takes a clock.
+    /// 2.1. A change of the enable state takes effect a clock later.
     [[nodiscard]] ModelRegisters::Status status() const {
         const bool settled = !changed_ || session_->now() > *changed_;
         if (session_->enabled()) return {!settled, false};
         return {settled && session_->drained(), settled};
     }
     [[nodiscard]] bool running() const { return session_->enabled() && session_->now() > changed_.value_or(0); }
-    /// The session begins or ends as the registers have it.
+    /// Begins or ends the session as the registers say.
     void follow() {
         const bool enabled = registers_.enabled();
         if (enabled == session_->enabled()) return;
@@ -117,7 +117,7 @@ Registers tracing_registers(const Config& config) {
     r.idr13 = from_value<Trcidr13>(*values.idr13);
     r.devarch = from_value<Trcdevarch>(*values.devarch);
     r.idr0.numevent = 3;
-    // Of a Cortex-A53 (docs/spec/etm4-registers.md, 3).
+    // Values of a Cortex-A53 (docs/spec/etm4-registers.md, 3).
     r.idr3 = from_value<Trcidr3>(0x0d7b0004);
     r.idr4 = from_value<Trcidr4>(0x11170004);
     r.idr5 = from_value<Trcidr5>(0x28c7081e);

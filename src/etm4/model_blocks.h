@@ -1,5 +1,5 @@
-/// Many blocks at once, and sequences of blocks that are given again and again: what ModelSession::retire_block() makes
-/// of them where nothing but atoms, addresses and cycle counts can come of them.
+/// Many blocks at once, and sequences of blocks that repeat: the same result as ModelSession::retire_block(), where
+/// only atoms, addresses and cycle counts can result.
 #pragma once
 
 #include <algorithm>
@@ -39,8 +39,8 @@ protected:
             return broadcast ? retire_ordinary_as<true, true>(blocks) : retire_ordinary_as<true, false>(blocks);
         return broadcast ? retire_ordinary_as<false, true>(blocks) : retire_ordinary_as<false, false>(blocks);
     }
-    /// What many sequences of the same blocks have in common. None: the return stack or a count decides, or not all are
-    /// ordinary.
+    /// The common part of many sequences with the same blocks. nullopt: the return stack or a count decides, or not all
+    /// blocks are ordinary.
     [[nodiscard]] std::unique_ptr<flow::PreparedSequence> ordinary_sequence(
         const isa::Place& from, std::span<const RetiredBlock> blocks) const {
         if (!ordinary_config_ || config_.cycle_counting || stack_entries_ != 0 || from.isa != isa::Isa::a64 ||
@@ -69,9 +69,10 @@ protected:
         made->end = at;
         return made;
     }
-    /// retire_ordinary() for the blocks of each. Returns how many sequences it took. Precondition: ordinary().
+    /// retire_ordinary() for the blocks of each sequence. Returns the number of sequences it took. Precondition:
+    /// ordinary().
     std::size_t retire_ordinary_sequences(std::span<const flow::RetiredSequence> sequences) {
-        // What a sequence and the atoms before it take at most, and what a store writes beyond them.
+        // The maximum size of a sequence with the atoms before it, and of what a store writes beyond them.
         constexpr std::size_t most_of_one = most_atoms + OrdinarySequence::most_blocks * (1 + 9) + 9 + 8;
         constexpr std::size_t most_sequences = 32;
         std::array<std::uint8_t, most_sequences * most_of_one> bytes;
@@ -84,7 +85,7 @@ protected:
         std::size_t taken = 0;
         for (const flow::RetiredSequence& s : sequences) {
             const auto& sequence = static_cast<const OrdinarySequence&>(*s.prepared);
-            // No block of the sequence may be the first to find that a synchronisation is due.
+            // No block of the sequence may be the first after which a synchronisation is due.
             if (sequence.start != at || stop - out.at < std::ptrdiff_t{most_of_one}) [[unlikely]]
                 break;
             for (unsigned n = 0; n < sequence.part_count; ++n) {
@@ -125,7 +126,7 @@ private:
     /// A sequence of ordinary blocks: atoms, and addresses between them.
     struct OrdinarySequence final : flow::PreparedSequence {
         struct Part {
-            Address at;  ///< of which the address comes first; of part 0 if it is due
+            Address at;  ///< the part before which the address is sent; part 0 if it is due at once
             std::uint8_t atoms = 0, atom_count = 0;
         };
         std::array<Part, most_blocks> parts{};
@@ -133,12 +134,12 @@ private:
         AddressDue due = AddressDue::no;  ///< after it
         Address start{}, end{};
     };
-    /// The block begins at `at` or after it, and yields only an atom, an address and a count.
+    /// Whether the block begins at or after `at`, and yields only an atom, an address and a count.
     [[nodiscard]] WM_INLINE static bool is_ordinary(const RetiredBlock& b, Address at) {
         return b.isa == isa::Isa::a64 && b.next_isa == isa::Isa::a64 && b.address >= at &&
                !b.instruction->exception_return && b.instruction->waypoint != Waypoint::barrier;
     }
-    /// Packets while they are made, and the atoms that wait.
+    /// Packets that are being made, and waiting atoms.
     struct PacketBytes {
         std::uint8_t* at;
         std::uint64_t atoms;
@@ -155,7 +156,7 @@ private:
             atoms >>= packet.count;
             atom_count -= packet.count;
         }
-        /// As many as the unit keeps wait, or more.
+        /// Sends atoms until no more than the unit holds back are waiting.
         WM_INLINE void send_full() {
             while (atom_count >= most_atoms) send_first();
         }
@@ -172,18 +173,18 @@ private:
     template <bool counts, bool broadcast>
     std::size_t retire_ordinary_as(std::span<const RetiredBlock> blocks) {
         std::array<std::uint8_t, 4096> bytes;
-        // More atoms may wait here than the unit keeps: the same packets come of them, and several are made at once.
-        // Not where counts come between them.
+        // More atoms may wait here than in the unit: the packets are the same, and several are made at once. Not used
+        // where counts come between them.
         constexpr unsigned most_here = counts ? most_atoms : 56;
-        // Of a block: atoms, an address and a count, and what a store writes beyond them.
+        // Maximum size for a block: atoms, an address and a count, and what a store writes beyond them.
         constexpr std::size_t most_of_a_block = most_here + 9 + 4 + 8;
         const std::uint64_t room = sync_period_ == 0 ? bytes.size() : sync_period_ - sync_bytes_;
         const std::uint8_t* const stop = bytes.data() + std::min<std::uint64_t>(room, bytes.size() - most_of_a_block);
-        // Before a synchronisation is due, no more wait than the unit keeps, since their bytes count.
+        // Before a synchronisation is due, no more atoms may wait than in the unit, since their bytes count.
         const std::uint8_t* check = counts ? stop : stop - std::min<std::ptrdiff_t>(stop - bytes.data(), most_here);
         Address at = start_.address;
         std::size_t taken = 0;
-        // Copies: a byte that is written may be any member's, so members would be read again after each.
+        // Local copies: the compiler must assume that a stored byte changes any member, and would reload members.
         PacketBytes out(bytes.data(), atoms_, atom_count_);
         unsigned most = most_here;
         AddressDue due = address_due_;
@@ -245,7 +246,7 @@ private:
         unsettled_ = true;
         return taken;
     }
-    /// `cycles`: since the last count; the threshold at least.
+    /// `cycles`: since the last count; at least the threshold.
     std::uint8_t* put_count(std::uint8_t* out, std::uint64_t cycles) const {
         if (cycles > most_cycles()) {  // unknown
             *out++ = 0x0f;
@@ -264,12 +265,11 @@ private:
         }
         return out;
     }
-    /// The first in the least significant byte.
+    /// Stores eight bytes, the first in the least significant byte.
     WM_INLINE static void put_eight(std::uint8_t* out, std::uint64_t bytes) {
         for (unsigned n = 0; n < 8; ++n) out[n] = static_cast<std::uint8_t>(bytes >> 8 * n);
     }
-    /// In the fewest bytes, as compress() has it. Which form it takes is what nobody foresees: nothing here jumps by
-    /// it.
+    /// In the fewest bytes, as compress() does. The form cannot be predicted, so the code is branchless.
     WM_INLINE static std::uint8_t* put_address(std::uint8_t* out, Address at, RecentAddresses& recent) {
         const std::uint64_t a = at.value & address_mask(8, false);
         const auto [newest, middle, oldest] = recent.entries();
@@ -290,7 +290,7 @@ private:
         return out + count;
     }
 
-    const bool ordinary_config_;  // no speculation, nothing that resources decide, no FIFO that fills
+    const bool ordinary_config_;  // no speculation, no decisions by resources, no FIFO that can fill
 };
 
 }  // namespace waymark::etm4

@@ -1,6 +1,6 @@
-/// How the model's packets reach the FIFO: whole packets, or groups that are sent or lost as a whole; the atoms that
-/// wait to be sent together; and how many P0 elements wait for their commit (docs/spec/etm4.md, 7 and 8;
-/// docs/spec/etm4-registers.md, 2.16 and 2.18).
+/// How the model's packets reach the FIFO: as whole packets, or in groups that are sent or lost as a whole; the atoms
+/// that are collected to be sent together; and the number of P0 elements that wait for their commit (docs/spec/etm4.md,
+/// 7 and 8; docs/spec/etm4-registers.md, 2.16 and 2.18).
 #pragma once
 
 #include <algorithm>
@@ -16,11 +16,11 @@
 
 namespace waymark::etm4 {
 
-/// The packet that holds the oldest of `count` atoms, as many as any format can. Precondition: count is not 0.
+/// The packet for the oldest of `count` atoms, as many as any format can hold. Precondition: count is not 0.
 [[nodiscard]] constexpr Atoms first_packet(std::uint32_t e, unsigned count) {
     const auto es = std::min(static_cast<unsigned>(std::countr_one(e)), count);
     constexpr unsigned most = 24;
-    // Format 6 is a run of three E at least and one more of any kind.
+    // Format 6 is a run of at least three E and one more atom of any kind.
     const unsigned longest = es >= 3 && count >= 4 ? std::min({es + 1, count, most}) : std::min(count, 5U);
     for (unsigned n = longest; n > 1; --n) {
         const Atoms atoms{static_cast<std::uint8_t>(n), e & ((1U << n) - 1)};
@@ -29,12 +29,12 @@ namespace waymark::etm4 {
     return {1, e & 1U};
 }
 
-/// A packet of atoms: how many it holds, and its only byte.
+/// A packet of atoms: number of atoms, and its only byte.
 struct AtomPacket {
     std::uint8_t count{}, header{};
 };
 
-/// first_packet() of each five atoms, or fewer, that Format 6 cannot hold: [how many wait, at most 5][the atoms].
+/// first_packet() for up to five atoms that Format 6 cannot hold: [number of waiting atoms, at most 5][the atoms].
 inline constexpr std::array<std::array<AtomPacket, 32>, 6> short_packets = [] {
     std::array<std::array<AtomPacket, 32>, 6> table{};
     for (unsigned count = 1; count <= 5; ++count)
@@ -46,7 +46,7 @@ inline constexpr std::array<std::array<AtomPacket, 32>, 6> short_packets = [] {
 }();
 
 /// first_packet() without a search: a run of E by its length, the others by a table. Precondition: count is 1 to 24.
-/// Bits of `e` above it may be anything.
+/// Higher bits of `e` may have any value.
 [[nodiscard]] constexpr AtomPacket next_packet(std::uint32_t e, unsigned count) {
     const auto es = static_cast<unsigned>(std::countr_one(e));
     if (es < 3 || count < 4) {
@@ -54,19 +54,19 @@ inline constexpr std::array<std::array<AtomPacket, 32>, 6> short_packets = [] {
         return short_packets[n][e & ((1U << n) - 1)];
     }
     const unsigned n = std::min(es + 1, count);
-    // Format 6 (docs/spec/etm4.md, 7): how many E before the last atom, and whether that one is N.
+    // Format 6 (docs/spec/etm4.md, 7): number of E before the last atom, and whether that one is N.
     return {static_cast<std::uint8_t>(n), static_cast<std::uint8_t>(0xc0 + (n - 4) + (es < n ? 0x20U : 0U))};
 }
 
-/// next_packet() where at least eight wait, by these eight; of eight E the run may be longer.
+/// next_packet() for at least eight waiting atoms, by the first eight; after eight E the run may be longer.
 inline constexpr std::array<AtomPacket, 255> packets_of_eight = [] {
     std::array<AtomPacket, 255> table{};
     for (std::uint32_t e = 0; e < table.size(); ++e) table[e] = next_packet(e, 8);
     return table;
 }();
 
-/// All packets of at most eight atoms that wait, none after them: [a bit above the newest, then the atoms]. The
-/// headers, the first in the least significant byte, and how many in the most significant one.
+/// All packets for at most eight waiting atoms: [a bit above the newest, then the atoms]. The headers begin in the
+/// least significant byte; the most significant byte has their number.
 inline constexpr std::array<std::uint64_t, 512> packets_of_rest = [] {
     std::array<std::uint64_t, 512> table{};
     for (std::uint32_t marked = 1; marked < table.size(); ++marked) {
@@ -99,7 +99,7 @@ protected:
 
     // ---- packets
 
-    /// Sends a packet, after the atoms that wait. `p0`: number of P0 elements that it completes. False: the packet is
+    /// Sends a packet, after the waiting atoms. `p0`: number of P0 elements that it completes. False: the packet is
     /// lost.
     template <class P>
     bool send(const P& packet, std::uint32_t p0 = 0) {
@@ -110,12 +110,12 @@ protected:
         group_p0_ += p0;
         return grouping_ || commit_group();
     }
-    /// What is sent from here to end_group() goes into the FIFO as a whole or not at all.
+    /// Packets up to end_group() go into the FIFO as a whole or not at all.
     void begin_group() {
         flush_atoms();
         grouping_ = true;
     }
-    /// False: it is lost.
+    /// False: the group is lost.
     bool end_group() {
         grouping_ = false;
         return !overflowing_ && commit_group();
@@ -131,12 +131,12 @@ protected:
         while (atom_count_ != 0) send_first_atoms();
     }
     [[nodiscard]] bool only_n_atoms() const { return atoms_ == 0; }
-    /// Those that wait become part of a Source Address or a Q element.
+    /// The waiting atoms become part of a Source Address or a Q element.
     void drop_atoms() { atoms_ = 0, atom_count_ = 0; }
 
     // ---- P0 elements that wait for their commit
 
-    /// Explicitly commits all that was sent.
+    /// Explicitly commits all elements that were sent.
     void commit_all() {
         flush_atoms();
         if (depth_ == 0) return;
@@ -148,7 +148,7 @@ protected:
 
     // ---- FIFO
 
-    /// Cycles pass, in which bytes leave it.
+    /// Cycles pass, in which bytes leave the FIFO.
     void drain(std::uint64_t cycles) {
         if (level_ == 0) return;
         const std::uint64_t parts = drained_ + cycles * choices_.drain_bytes;
@@ -156,10 +156,10 @@ protected:
         drained_ = level_ == 0 ? 0 : parts % choices_.drain_cycles;
     }
     [[nodiscard]] bool empty() const { return level_ == 0; }
-    /// All that is in it leaves.
+    /// Empties the FIFO.
     void drain_all() { level_ = drained_ = 0; }
 
-    /// After an overflow: the FIFO is empty, and what had been sent is committed. What comes next is a Trace Info.
+    /// After an overflow: the FIFO is empty, and everything that was sent is committed. A Trace Info comes next.
     void recover() {
         overflowing_ = false;
         commit_all();
@@ -168,7 +168,8 @@ protected:
     }
     [[nodiscard]] bool overflowing() const { return overflowing_; }
 
-    /// Bytes of packets that were made elsewhere. Precondition: the FIFO never fills, and nothing waits for a commit.
+    /// Adds bytes of packets that were made elsewhere. Precondition: the FIFO never fills, and no element waits for a
+    /// commit.
     void put_made(Bytes bytes) {
         trace_.write(bytes);
         sent(bytes.size());
@@ -181,11 +182,12 @@ protected:
     std::uint64_t sync_bytes_ = 0;  ///< since the last A-sync
 
     static constexpr unsigned most_atoms = 24;
-    std::uint32_t atoms_ = 0;  ///< that wait; bit n: the n-th oldest is E
+    std::uint32_t atoms_ = 0;  ///< waiting atoms; bit n: the n-th oldest is E
     unsigned atom_count_ = 0;
 
 private:
-    /// Overflow, a commit, A-sync, Trace Info, Trace On and the longest address, or tracing would never begin again.
+    /// Room for Overflow, a commit, A-sync, Trace Info, Trace On and the longest address; with less, tracing would
+    /// never begin again.
     static constexpr std::uint32_t least_fifo_bytes = 64;
 
     void send_first_atoms() {
@@ -212,7 +214,7 @@ private:
         group_.clear();
         return true;
     }
-    /// What waits is lost, and so is all that comes until the FIFO is empty.
+    /// Waiting packets are lost, and so are all packets until the FIFO is empty.
     void overflow() {
         ++counts_.overflows;
         counts_.p0 -= atom_count_;

@@ -1,5 +1,5 @@
-/// The packets of the model and what they are compressed against: context, addresses, counts and times as sent last
-/// (docs/spec/etm4.md, 4 to 8 and 10; docs/spec/etm4-registers.md, 2.13 to 2.18).
+/// The packets of the model, and the state against which they are compressed: context, addresses, counts and times as
+/// last sent (docs/spec/etm4.md, 4 to 8 and 10; docs/spec/etm4-registers.md, 2.13 to 2.18).
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ protected:
     ModelPackets(const ModelConfig& config, ByteSink& trace)
         : ModelOutput(config, trace),
           threshold_(config.registers.ccctlr.threshold),
-          // Branch broadcast beats the return stack (2.18), and readers of the stream do not know in which regions: a
-          // unit with both never matches, which it may.
+          // Branch broadcast takes precedence over the return stack (2.18), and readers of the stream do not know the
+          // regions of broadcast: a unit with both never matches, which is permitted.
           stack_entries_(config_.return_stack && !config_.branch_broadcast
                              ? std::min<std::size_t>(choices_.return_stack_depth, 15)
                              : 0) {}
@@ -26,7 +26,8 @@ protected:
 
     // ---- synchronisation
 
-    /// A-sync and Trace Info (2.13). `in_transaction`: a Transaction Start packet is out, and the transaction goes on.
+    /// A-sync and Trace Info (2.13). `in_transaction`: a Transaction Start packet was sent, and the transaction
+    /// continues.
     void send_sync(bool in_transaction) {
         flush_atoms();
         sync_bytes_ = 0;
@@ -80,10 +81,11 @@ protected:
         }
         return out;
     }
-    /// Why the reader does not know where execution goes on.
+    /// Why the reader does not know where execution continues.
     enum class AddressDue : std::uint8_t { no, branch_target, always };
 
-    /// The context and address of what is about to be traced, as far as they are not known (2.13, steps 3 and 4).
+    /// Sends the context and address of the next traced instruction, as far as readers do not know them (2.13, steps 3
+    /// and 4).
     void send_place(const isa::Place& place, const ContextFields& context) {
         const bool context_due = sent_context_ != context;
         if (address_due_ != AddressDue::no) {
@@ -99,7 +101,7 @@ protected:
     }
     [[nodiscard]] bool context_known(const ContextFields& context) const { return sent_context_ == context; }
 
-    /// In the fewest bytes. `p0`: elements that are complete with it.
+    /// Sends an address in the fewest bytes. `p0`: elements that it completes.
     void send_address(const isa::Place& to, const ContextFields* context, std::uint32_t p0 = 0) {
         const KnownAddress place = place_of(to);
         if (context != nullptr) {
@@ -152,7 +154,7 @@ protected:
         if (stack_.size() == stack_entries_) stack_.erase(stack_.begin());
         stack_.push_back(after);
     }
-    /// An indirect branch went to `target`: true if the reader finds that by itself.
+    /// An indirect branch went to `target`: true if readers find the target by the return stack.
     bool matches(const isa::Place& target) {
         if (stack_.empty() || stack_.back() != target) return false;
         stack_.pop_back();
@@ -161,7 +163,7 @@ protected:
 
     // ---- counts and times
 
-    /// The P0 element that was sent last, of cycle `cycle`, and all before it are committed: a count if one is due
+    /// The last P0 element sent, from cycle `cycle`, and all before it are committed: sends a count if one is due
     /// (2.14). Without speculation commits are implied.
     void commit(std::uint64_t cycle) {
         const bool due =
@@ -183,7 +185,7 @@ protected:
         committed(commits);
         count_from_ = cycle;
     }
-    /// `cycle`: of the most recent P0 element (2.15).
+    /// `cycle`: cycle of the most recent P0 element (2.15).
     void send_timestamp(std::uint64_t cycle) {
         flush_atoms();
         if (config_.timestamp_markers) send(TimestampMarker{});
@@ -202,12 +204,12 @@ protected:
 
     const std::uint32_t threshold_;
     const std::size_t stack_entries_;
-    std::optional<std::uint64_t> count_from_;  ///< the cycle of the last count; none: the next is unknown
+    std::optional<std::uint64_t> count_from_;  ///< the cycle of the last count; nullopt: the next count is unknown
     AddressDue address_due_ = AddressDue::always;
     bool timestamp_due_ = false;
 
 private:
-    /// Bits below the alignment are 0.
+    /// Bits below the alignment become 0.
     [[nodiscard]] static KnownAddress place_of(const isa::Place& to) {
         const bool is1 = to.isa == isa::Isa::t32;
         return {{to.address.value & address_mask(8, is1)}, is1};
@@ -215,11 +217,11 @@ private:
     [[nodiscard]] static SentAddress sent(const KnownAddress& place, std::uint8_t bytes) {
         return {place.address.value & address_mask(bytes, place.is1), bytes, place.is1};
     }
-    /// `commits`: P0 elements that it commits, in commit mode 0 of a unit that speculates.
+    /// `commits`: number of P0 elements that it commits, in commit mode 0 of a unit that speculates.
     bool send_count(std::uint64_t cycle, std::uint32_t commits) {
-        // The first one, and one beyond the counter's width, are not known.
+        // The first count, and a count beyond the counter's width, are unknown.
         if (!count_from_ || cycle - *count_from_ > most_cycles()) return send(CycleCountF1{commits, 0, true});
-        // commit() saw to it that it is the threshold at least.
+        // commit() ensures that it is at least the threshold.
         const auto count = static_cast<std::uint32_t>(cycle - *count_from_ - threshold_);
         const bool mode_1 = config_.commit_mode_1;
         if (mode_1 || commits != 0) {

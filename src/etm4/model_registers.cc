@@ -6,7 +6,7 @@ namespace waymark::etm4 {
 
 namespace {
 
-/// Of the unit and not of its program: they survive a loss of power.
+/// Whether a register describes the unit, not its program: it survives a loss of power.
 bool is_identification(unsigned offset) {
     return (offset >= Trcidr8::offset && offset <= Trcidr13::offset) ||
            (offset >= Trcidr0::offset && offset <= Trcidr7::offset) || offset == Trcoslsr::offset ||
@@ -21,7 +21,7 @@ bool is_management(unsigned offset) {
 }  // namespace
 
 ModelRegisters::ModelRegisters(const Registers& registers) : file_(registers) {
-    // 1.6: the same in every unit.
+    // 1.6: equal in every unit.
     file_.devtype = from_value<Trcdevtype>(0x13);
     constexpr std::array<std::uint32_t, 4> component{0x0d, 0x90, 0x05, 0xb1};
     for (std::size_t n = 0; n < component.size(); ++n) file_.cidr[n] = from_value<Trccidr>(component[n]);
@@ -47,7 +47,7 @@ AccessResult ModelRegisters::write(unsigned offset, std::uint32_t value, Request
     switch (offset) {
         case Trcprgctlr::offset: {
             const bool enable = (value & 1U) != 0;
-            // Unpredictable but in Idle and Running (1.1).
+            // Unpredictable except in Idle and Running (1.1).
             if (enable != file_.prgctlr.enable && !(status.idle && status.stable) && !running)
                 return AccessResult::not_idle;
             file_.prgctlr.enable = enable;
@@ -102,7 +102,7 @@ ReadResult ModelRegisters::read(unsigned offset, Requester from, Status status, 
         case Trcclaimclr::offset: value = locks_.claimed(); break;
         case Trclsr::offset: {
             Trclsr s;
-            // A debugger passes the lock by, and sees none.
+            // A debugger bypasses the lock, and reads it as absent.
             s.sli = from == Requester::software;
             s.slk = s.sli && locks_.software_locked();
             value = value_of(s);

@@ -1,5 +1,5 @@
 /// The registers of the model as software and debuggers see them: which accesses succeed, the locks, claim tags, power,
-/// and whether the unit is enabled (docs/spec/etm4-registers.md, 1.1, 1.6 and 2.1). What is traced is the session's.
+/// and whether the unit is enabled (docs/spec/etm4-registers.md, 1.1, 1.6 and 2.1). The session decides what is traced.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,19 @@ class ModelRegisters {
 public:
     explicit ModelRegisters(const Registers& registers);
 
-    /// Where the unit is in 2.1, as TRCSTATR shows it.
+    /// The unit's state in 2.1, as TRCSTATR shows it.
     struct Status {
         bool idle = true, stable = true;
     };
-    /// `running`: the unit is enabled, and began to be some time ago.
+    /// `running`: the unit is enabled, and started before this write.
     [[nodiscard]] AccessResult write(unsigned offset, std::uint32_t value, Requester from, Status status, bool running);
-    /// `now`: all registers, with what the resources hold at this moment.
+    /// `now`: all registers, with the present state of the resources.
     [[nodiscard]] ReadResult read(unsigned offset, Requester from, Status status, const Registers& now);
 
-    /// TRCPRGCTLR.EN, the OS Lock and power together (2.1).
+    /// TRCPRGCTLR.EN, the OS Lock and power combined (2.1).
     [[nodiscard]] bool enabled() const { return file_.prgctlr.enable && !locks_.os_locked() && powered(); }
     void set_enable(bool on) { file_.prgctlr.enable = on; }
-    /// The lock of the processor, which governs where the unit has none of its own (1.6, OSLM 4).
+    /// The processor's lock, which applies if the unit has none of its own (1.6, OSLM 4).
     void set_os_lock(bool locked) {
         if (lock_model() == 4) locks_.lock_os(locked);
     }
@@ -38,9 +38,9 @@ public:
 private:
     [[nodiscard]] bool ete() const { return file_.devarch.archver == 5; }
     [[nodiscard]] unsigned lock_model() const { return file_.oslsr.oslm_high * 2U + (file_.oslsr.oslm_low ? 1U : 0U); }
-    /// An access is answered with an error (1.1, access classes).
+    /// Whether an access is answered with an error (1.1, access classes).
     [[nodiscard]] bool refused(unsigned offset, Requester from) const;
-    /// 1.1, reset: all that can be programmed is 0.
+    /// 1.1, reset: everything that can be programmed becomes 0.
     void forget_program();
 
     Registers file_;

@@ -34,7 +34,7 @@ ModelResources::ModelResources(const Registers& registers)
         trivial_ = trivial_ && !s.forward_type && s.forward_sel == 0 && !s.back_type && s.back_sel == 0;
     trivial_ = trivial_ && !r_.seqrstevr.type && r_.seqrstevr.sel == 0;
     if (r_.devarch.archver != 5) return;
-    // 2.2: what came while the resources were paused comes now, for a clock.
+    // 2.2: input that arrived while the resources were paused takes effect now, for a clock.
     input_pulse_ = r_.rsr.extin;
     events_ = outputs_ = r_.rsr.event;
     events_ &= r_.eventctl1r.insten;
@@ -165,7 +165,7 @@ bool ModelResources::tick(Active a) {
                 f[n] = event(r_.seqevr[n].forward_type, r_.seqevr[n].forward_sel, a);
                 b[n] = event(r_.seqevr[n].back_type, r_.seqevr[n].back_sel, a);
             }
-            // Backward as far as nothing leads forward, or forward (2.10).
+            // Backward if nothing leads forward, or forward (2.10).
             const auto passes = [&](unsigned to) { a.sequencer |= to != state_ ? 1U << state_ : 0U, state_ = to; };
             const auto stays = [&](unsigned s) { return s < 3 && f[s]; };
             if (stays(state_)) {
@@ -202,7 +202,7 @@ void ModelResources::advance(std::uint64_t cycles) {
             a.single_shot |= matched_.single_shot;
             matched_ = {};
         }
-        // Nothing changes any more, however long it takes.
+        // From here on nothing changes, however many cycles pass.
         if (!tick(a) && !matched) break;
     }
 }
@@ -254,7 +254,7 @@ bool ModelResources::view(const ViewedBlock& block) {
     bool started = start_stop_;
     if (start_stop_used_) {
         started = start_stop_ || start;
-        // Same address: on at it and off after it.
+        // At one address, start/stop is on at the instruction and off after it.
         if (start || stop) start_stop_ = start && (!stop || start_at > stop_at);
     }
     const bool included =

@@ -13,7 +13,7 @@
 namespace waymark::etm4 {
 
 /// An instruction block (2.3): instructions of `step` bytes from `first` to `last`, in one context. T32 instructions
-/// count as one every two bytes, so the second half of a long one can match too, which 2.6 leaves open.
+/// are treated as one every two bytes, so the second half of a long one can match too, which 2.6 permits.
 struct ViewedBlock {
     Address first, last;
     unsigned step = 4;
@@ -24,14 +24,14 @@ class ModelResources {
 public:
     explicit ModelResources(const Registers& registers);
 
-    /// ViewInst is always active, and no event can happen.
+    /// ViewInst is always active, and no event can occur.
     [[nodiscard]] bool trivial() const { return trivial_; }
-    /// Processor clocks pass (2.9), in which no comparator matches but what view() left.
+    /// Processor clocks pass (2.9), in which no comparators match except those that view() set.
     void advance(std::uint64_t cycles);
-    /// ViewInst for this block; the start/stop state and the single-shot comparators go on (2.12, 2.8).
+    /// ViewInst for this block; updates the start/stop state and the single-shot comparators (2.12, 2.8).
     [[nodiscard]] bool view(const ViewedBlock& block);
-    /// A transaction begins behind the block that was viewed last. If it fails, the start/stop state is as it was then,
-    /// and no single-shot comparator has fired; until it ends, none fires (2.8, 2.12).
+    /// A transaction begins after the last viewed block. If it fails, the start/stop state returns to its value at that
+    /// time, and no single-shot comparator has fired; until the transaction ends, none fires (2.8, 2.12).
     void begin_transaction();
     void end_transaction(bool committed);
     /// External input `selector` 0 to 3.
@@ -40,19 +40,19 @@ public:
     /// Inside a range: an instruction at `address` matches one of the address range comparators in `mask` (2.6).
     [[nodiscard]] bool in_range(Address address, const flow::Context& context, std::uint8_t mask) const;
 
-    /// Events that happened since this was asked last, as Event packets have them: those that TRCEVENTCTL1R.INSTEN
-    /// selects. Occurrences in between count once.
+    /// Events since the last call, as Event packets report them: those that TRCEVENTCTL1R.INSTEN selects. Several
+    /// occurrences of an event count once.
     [[nodiscard]] std::uint8_t take_events() { return std::exchange(events_, std::uint8_t{0}); }
     [[nodiscard]] bool take_timestamp() { return std::exchange(timestamp_, false); }
     /// External outputs: which events are active now (2.11).
     [[nodiscard]] std::uint8_t outputs() const { return outputs_; }
 
-    /// Counters, sequencer, start/stop and single-shot states as they are now; what TRCRSR and TRCSSCSR.PENDING held
-    /// back came when the resources began to run (2.2).
+    /// Sets counters, sequencer, start/stop and single-shot states to their present values; input that TRCRSR and
+    /// TRCSSCSR.PENDING held back took effect when the resources were enabled (2.2).
     void read_back(Registers& registers) const;
 
 private:
-    /// Which resources are active in one clock.
+    /// The resources that are active in one clock.
     struct Active {
         std::uint32_t sac{}, arc{}, cid{}, vmid{}, single_shot{}, counters{}, sequencer{}, inputs{};
     };
@@ -66,13 +66,13 @@ private:
     [[nodiscard]] bool selector(unsigned n, const Active& active) const;
     [[nodiscard]] bool event(bool pair, unsigned sel, const Active& active) const;
     [[nodiscard]] Active steady() const;
-    /// One clock (2.9, 2.10). True: something changed.
+    /// One clock (2.9, 2.10). Returns true if anything changed.
     bool tick(Active active);
     void take(const Active& active);
 
     Registers r_;
     unsigned comparators_, selectors_, counters_;
-    bool view_event_fixed_;  ///< there is no resource selector: the event of ViewInst is true
+    bool view_event_fixed_;  ///< there is no resource selector: the event of ViewInst is always true
     bool trivial_;
     bool start_stop_, start_stop_used_;
     bool in_transaction_ = false, start_stop_before_ = false;
@@ -83,7 +83,7 @@ private:
     std::uint32_t single_shots_ = 0;  ///< STATUS
     std::uint32_t inputs_ = 0;
     std::uint32_t input_pulse_ = 0;  ///< TRCRSR.EXTIN, for the first clock
-    Active matched_;                 ///< by blocks since the last clock
+    Active matched_;                 ///< matches by blocks since the last clock
     bool has_matches_ = false;
     std::uint8_t events_ = 0, outputs_ = 0;
     bool timestamp_ = false;

@@ -1,6 +1,5 @@
-/// One trace session of the model, from enabled to disabled: what is executed, and which part is to be traced
-/// (docs/spec/etm4-registers.md, 2.1, 2.12 and 2.13). Where packets come from and where they go is in the classes below
-/// it.
+/// One trace session of the model, from enabled to disabled: what is executed, and which part is traced
+/// (docs/spec/etm4-registers.md, 2.1, 2.12 and 2.13). The base classes decide which packets are sent and where they go.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +16,7 @@ class ModelSession final : ModelBlocks {
     using Waypoint = isa::Waypoint;
 
 public:
-    /// The unit is disabled until enable(); `config.registers` is how it is programmed then.
+    /// The unit is disabled until enable(); `config.registers` is its programming then.
     ModelSession(const ModelConfig& config, ByteSink& trace, const ModelCore& core)
         : ModelBlocks(config, trace, core) {}
     [[nodiscard]] ModelCore core() const {
@@ -35,7 +34,7 @@ public:
         go_on(position_);
     }
     [[nodiscard]] bool enabled() const { return enabled_; }
-    /// 2.1, disabling: what remains is sent, a due Overflow too, and a Discard if a transaction is open in the trace.
+    /// 2.1, disabling: sends the rest, including a due Overflow, and a Discard if a transaction is open in the trace.
     void disable() {
         if (!enabled_) return;
         flush();
@@ -48,7 +47,7 @@ public:
         stop();
         enabled_ = false;
     }
-    /// Power is gone: what waits is lost, and so is what was not committed.
+    /// Power is lost: waiting packets and uncommitted elements are lost.
     void abandon() {
         const std::uint64_t lost = std::uint64_t{atom_count_} + depth();
         counts_.p0 -= lost;
@@ -58,17 +57,17 @@ public:
         stop();
         shown_transaction_ = enabled_ = false;
     }
-    /// Time passes in which nothing runs.
+    /// Time passes without execution.
     void pass(std::uint64_t cycle) { advance(cycle); }
     [[nodiscard]] bool drained() const { return empty(); }
     [[nodiscard]] std::uint64_t now() const { return now_; }
-    /// Where execution is before anything ran.
+    /// The place of execution at the beginning.
     void arrive(const Arrival& first) {
         now_ = std::max(now_, first.cycle);
         start_ = position_ = first.place;
     }
 
-    // ---- execution; each begins with what the P0 element before it left to be sent
+    // ---- execution; each function first sends what the previous P0 element left to be sent
 
     void set_context(const flow::Context& context) { new_context_ = context; }
 
@@ -125,7 +124,7 @@ public:
         settle();
         advance(e.cycle);
         const bool reset = e.type == exceptions::pe_reset;
-        // Traced if what was executed before it was, or if it is forced.
+        // Traced if the code before it was, or if tracing it is forced.
         const bool nothing_ran = position_ == start_;
         const bool viewed =
             nothing_ran ? (config_.ete() ? active_ : tracing_) : view({position_.address.value - step()});
@@ -189,7 +188,7 @@ public:
             p.e0 = true;
             send(p);
         }
-        // The address of `resume` comes before any outcome, so a decoder does not pop.
+        // The address of `resume` comes before any outcome, so a decoder does not pop its return stack.
         if (std::exchange(popped_, false)) push(start_);
         go_on(resume.place);
         address_due_ = AddressDue::always;
@@ -210,7 +209,7 @@ public:
         if (config_.max_speculation != 0) commit_all();
         flush_atoms();
     }
-    /// 2.15: the trace bus asks for a flush, and an ETE adds a timestamp, unless nothing came since the last one.
+    /// 2.15: the trace bus requests a flush, and an ETE adds a timestamp, unless there was nothing since the last one.
     void flush_for_bus() {
         flush();
         if (!config_.ete() || !config_.timestamps || !unstamped_ || !tracing_ || overflowing()) return;

@@ -1,5 +1,5 @@
-/// What a session of the model sends: P0 elements, and what goes before and after each
-/// (docs/spec/etm4-registers.md, 2.12 and 2.13).
+/// The packets of a session: P0 elements, and what is sent before and after each (docs/spec/etm4-registers.md, 2.12 and
+/// 2.13).
 #pragma once
 
 #include <algorithm>
@@ -12,9 +12,9 @@
 
 namespace waymark::etm4 {
 
-/// What goes on while the unit is disabled, from one session to the next.
+/// State that continues while the unit is disabled, from one session to the next.
 struct ModelCore {
-    isa::Place start{}, position{};  ///< of the block; of the next instruction
+    isa::Place start{}, position{};  ///< start of the block; place of the next instruction
     flow::Context context{}, new_context{};
     bool in_debug = false, in_transaction = false;
     std::uint64_t now = 0;
@@ -51,7 +51,7 @@ protected:
         for (unsigned n = 0; n < 4; ++n) resources_.external_input(n, (core.inputs >> n & 1U) != 0);
     }
 
-    // ---- where execution is
+    // ---- place of execution
 
     void advance(std::uint64_t cycle) {
         if (cycle <= now_) return;
@@ -67,7 +67,7 @@ protected:
         context_ = new_context_;
     }
     [[nodiscard]] unsigned step() const { return start_.isa == isa::Isa::t32 ? 2 : 4; }
-    /// ViewInst for what ran from the last P0 element on, up to and including the instruction at `last`.
+    /// ViewInst for the code since the last P0 element, up to and including the instruction at `last`.
     [[nodiscard]] bool view(Address last) {
         if (resources_.trivial()) return true;
         return enabled_ && !in_debug_ && resources_.view({start_.address, last, step(), context_});
@@ -95,13 +95,13 @@ protected:
             if (resources_.in_range(at, context_, qctlr_.range) == qctlr_.mode) return true;
         return false;
     }
-    /// What comes next does not follow from what was traced.
+    /// The next instruction does not follow from what was traced.
     void stop() { tracing_ = false; }
 
-    // ---- what goes before a P0 element
+    // ---- packets before a P0 element
 
-    /// An exception or block that began at `from` and is to be traced if `view`: sends what the reader has to know
-    /// first. False: it is not traced, or lost. `at_target`: an exception, which may hold that place itself.
+    /// For an exception or block that began at `from` and is traced if `view`: sends what readers need to know first.
+    /// Returns false if it is not traced, or lost. `at_target`: an exception, which may contain that address itself.
     bool begin_element(bool view, const isa::Place& from, const ExceptionTaken* at_target = nullptr) {
         if (!enabled_ || in_debug_ || !view) {
             stop();
@@ -137,7 +137,7 @@ protected:
             synchronised_ = tracing_ = false;
             shown_transaction_ = false;
         }
-        // A periodic one that nothing was traced for is done with the next Trace On.
+        // A periodic synchronisation is sent with the next Trace On if nothing is traced meanwhile.
         if (synchronised_ && (tracing_ || !sync_due())) return;
         send_sync(shown_transaction_);
         synchronised_ = true;
@@ -155,7 +155,7 @@ protected:
         const isa::Instruction& i = w.instruction;
         const bool broadcast = i.waypoint == Waypoint::direct && w.passed && broadcasts(w.address);
         popped_ = false;
-        // Of a branch to the next instruction a Q element would not show the outcome.
+        // A Q element would not show the outcome of a branch to the next instruction.
         const bool hides_outcome = i.conditional && i.waypoint == Waypoint::direct && i.target == after.address;
         if (q_ && !hides_outcome && !i.exception_return && !i.transaction_start && w.isa != isa::Isa::t32 &&
             permits_q(w.address) && one_in(choices_.q_one_in)) {
@@ -177,7 +177,7 @@ protected:
         const bool barrier = i.waypoint == Waypoint::barrier && w.passed && !i.wait && !i.transaction_start;
         if (config_.timestamps && (returned || barrier)) timestamp_due_ = true;
     }
-    /// E or N, or an address in their place. False: lost.
+    /// Sends E or N, or an address in their place. False: lost.
     bool outcome(const Retired& w) {
         if (mispredicts_ && w.instruction.conditional && w.instruction.waypoint == Waypoint::direct &&
             !w.instruction.link && one_in(choices_.mispredict_one_in))
@@ -195,20 +195,20 @@ protected:
         add_atom(w.passed);
         return true;
     }
-    /// The unit's core went the wrong way first (2.16; docs/spec/etm4.md, 8).
+    /// The core mispredicted this branch (2.16; docs/spec/etm4.md, 8).
     bool mispredicted(const Retired& w) {
         flush_atoms();
         const std::uint32_t most = std::min(config_.max_speculation - 1, 6U);
         const auto wrong = static_cast<std::uint32_t>(random_() % (most + 1));
-        // The branch and what comes after it must not be committed by what the stream implies.
+        // The stream must not implicitly commit the branch and the code after it.
         if (depth() + 1 + wrong > config_.max_speculation) commit_all();
         if (wrong == 0 && one_in(2)) {
-            // The packet itself holds the atom.
+            // The packet itself contains the atom.
             if (send(Mispredict{static_cast<std::uint8_t>(w.passed ? 3 : 1)}, 1)) return true;
             lose_element();
             return false;
         }
-        // Lost or sent as a whole: a wrong outcome must not stay.
+        // Lost or sent as a whole: a wrong outcome must not remain.
         begin_group();
         send(Atom{{1, w.passed ? 0U : 1U}}, 1);
         const std::uint32_t commits = choices_.mispredict_committed && one_in(2) ? depth() + 1 : 0;
@@ -254,7 +254,7 @@ protected:
             send(p, 1);
         } else {
             send(p);
-            // After a reset nothing says how far execution came (2.13: unknown).
+            // After a reset it is not known how far execution came (2.13: unknown).
             send_address(reset ? start_ : e.back.value_or(position_), nullptr, 1);
         }
         if (!end_group()) {
@@ -281,7 +281,7 @@ protected:
         unsettled_ = true;
     }
 
-    // ---- after a P0 element: done when the next event comes
+    // ---- after a P0 element: sent when the next event comes
 
     [[nodiscard]] bool sync_due() const {
         return sync_requested_ || (sync_period_ != 0 && sync_bytes_ >= sync_period_);
@@ -297,7 +297,7 @@ protected:
     }
     [[nodiscard]] bool one_in(std::uint32_t n) { return random_() % n == 0; }
 
-    // How it is programmed.
+    // The programming.
     ModelResources resources_;
     const Trcvictlr victlr_;
     const Trcbbctlr bbctlr_;
@@ -309,18 +309,18 @@ protected:
     std::uint32_t commit_after_ = 1;
 
     // The core.
-    isa::Place start_{}, position_{};  // of the block; of the next instruction
+    isa::Place start_{}, position_{};  // start of the block; place of the next instruction
     flow::Context context_, new_context_;
     bool in_debug_ = false, in_transaction_ = false;
     std::uint64_t now_ = 0;
     std::optional<std::uint64_t> unstamped_;  ///< the cycle of the last P0 element, if no timestamp came since
 
-    // What is to be sent.
+    // Packets to be sent.
     std::uint8_t events_due_ = 0;
     bool enabled_ = false, tracing_ = false, synchronised_ = false;
     bool active_ = false;  ///< the last instruction or exception was traced (TRCRSR.TA)
     bool sync_requested_ = false, unsettled_ = false, folded_ = false;
-    bool popped_ = false;             // the place after the last P0 element follows from the return stack
+    bool popped_ = false;             // readers find the place after the last P0 element by the return stack
     bool shown_transaction_ = false;  // its start is in the trace
 };
 

@@ -42,7 +42,7 @@ public:
                       std::is_same_v<P, ExactMatchAddress> || std::is_same_v<P, AddressWithContext>) {
             if (fields_) place_ = meaning.address;
         }
-        // What gives flow, or concerns an exception, has no place before the address.
+        // Flow and exceptions are not allowed before the address.
         constexpr bool may_come =
             std::is_base_of_v<ContextFields, P> || std::is_same_v<P, TraceInfo> || std::is_same_v<P, ShortAddress> ||
             std::is_same_v<P, LongAddress> || std::is_same_v<P, ExactMatchAddress> || std::is_same_v<P, Timestamp> ||
@@ -64,9 +64,9 @@ private:
     std::optional<KnownAddress> place_;
 };
 
-/// From the end of an A-sync on, whether packets follow up to such an address.
+/// Searches for packets up to such an address, from the end of an A-sync on.
 std::optional<Cut> cut_after(Bytes bytes, std::size_t from, const Config& config) {
-    // As far as the address may be after its A-sync.
+    // Maximum distance of the address from its A-sync.
     constexpr std::size_t most_bytes = 256;
     const std::size_t end = std::min(bytes.size(), from + most_bytes);
     CutFinder finder(config);
@@ -91,7 +91,7 @@ struct ParallelEtm4 {
     }
 };
 
-/// What is speculative waits across any cut.
+/// Speculative elements may wait across any cut.
 ParallelDecoder::Options possible(const Config& config, ParallelDecoder::Options options) {
     if (config.max_speculation != 0) options.workers = 1;
     return options;

@@ -1,4 +1,4 @@
-/// What follow::KnownPaths has to know of ETMv4 and ETE.
+/// Support of ETMv4 and ETE for follow::KnownPaths.
 #pragma once
 
 #include <array>
@@ -32,10 +32,10 @@ struct PathPackets {
     static constexpr bool address_is_outcome = false;
 
     struct Change {
-        Entries needed{};  ///< bits of the entries before, the newest first
+        Entries needed{};  ///< bits of the earlier entries, the newest first
         Entries before{};
-        Entries after{};         ///< those that address packets added
-        std::uint8_t added = 0;  ///< how many of them: 3 if more
+        Entries after{};         ///< entries that address packets added
+        std::uint8_t added = 0;  ///< number of these entries: 3 if there are more
 
         [[nodiscard]] WM_INLINE bool fits(const RecentAddresses& state) const {
             const Entries now = state.entries();

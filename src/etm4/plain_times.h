@@ -1,4 +1,4 @@
-/// Cycle counts and timestamps as the inner loop of the fast decoder reads them: from memory, without a branch for each
+/// Cycle counts and timestamps for the inner loop of the fast decoder: read from memory, without a branch for each
 /// byte.
 #pragma once
 
@@ -10,13 +10,13 @@
 
 namespace waymark::etm4 {
 
-/// A cycle count packet of any format, but for the number of P0 elements that it commits.
+/// A cycle count packet of any format, without the number of P0 elements that it commits.
 struct PlainCount {
-    unsigned bytes;       ///< of the packet; 0: there is none
-    bool known;           ///< it has a count
+    unsigned bytes;       ///< size of the packet; 0: there is none
+    bool known;           ///< the packet has a count
     std::uint32_t count;  ///< as transmitted
 
-    /// That at `at`, of which 9 bytes can be read.
+    /// Reads the packet at `at`, where 9 bytes must be readable.
     [[nodiscard]] WM_INLINE static PlainCount at(const std::uint8_t* at, const Config& config) {
         const std::uint8_t header = *at;
         std::uint64_t wire = eight_bytes(at + 1);
@@ -43,7 +43,7 @@ struct PlainCount {
     }
 };
 
-/// The timestamp packet at `at`, of which 18 bytes can be read: its bytes; 0: there is none.
+/// Reads the timestamp packet at `at`, where 18 bytes must be readable. Returns its size; 0 if there is none.
 [[nodiscard]] WM_INLINE unsigned read_timestamp(const std::uint8_t* at, Timestamp& p) {
     if (!is_header<Timestamp>(*at)) return 0;
     unsigned bytes = 1 + TimestampField::read_at_once(at + 1, p.value);

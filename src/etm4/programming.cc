@@ -15,7 +15,7 @@ using flow::RegisterStep, flow::wait_step, flow::write_step;
 
 /// The resource group of single address comparators (1.4).
 constexpr unsigned address_group = 4;
-/// Bit n: something selects address comparator n.
+/// Bit n: some resource uses address comparator n.
 std::uint32_t used_comparators(const Registers& r) {
     std::uint32_t used = r.vissctlr.start | std::uint32_t{r.vissctlr.stop};
     for (unsigned pair = 0; pair < 8; ++pair)
@@ -26,7 +26,7 @@ std::uint32_t used_comparators(const Registers& r) {
     return used;
 }
 
-/// Whether a word decides what is traced.
+/// Whether a register decides what is traced.
 bool decides(const Registers& r, std::uint32_t comparators, unsigned offset) {
     if (offset <= last_control) return true;
     const auto of_used = [&](unsigned base) {
@@ -78,7 +78,7 @@ constexpr std::uint32_t branch_broadcast = 1U << 4, cycle_accurate = 1U << 5, co
                         timestamps = 1U << 11, return_stack = 1U << 12, q_elements = 13, start_stop = 1U << 27;
 }
 
-/// Writes through Linux's driver that lead to these registers.
+/// Adds the files of Linux's driver that set these registers.
 void add_driver_files(const Registers& r, flow::ComponentProgram& out) {
     const auto put = [&](const char* file, std::string value) { out.driver_files.push_back({file, std::move(value)}); };
     const auto hex = [](std::uint64_t value) { return fmt::format("{:#x}", value); };
@@ -90,7 +90,7 @@ void add_driver_files(const Registers& r, flow::ComponentProgram& out) {
     if (r.configr.vmid) mode |= driver_mode::vmid;
     if (r.configr.ts) mode |= driver_mode::timestamps;
     if (r.configr.rs) mode |= driver_mode::return_stack;
-    // Without it the driver takes back TRCVICTLR.SSSTATUS, and nothing is traced.
+    // Without this bit the driver resets TRCVICTLR.SSSTATUS, and nothing is traced.
     if (r.victlr.ssstatus) mode |= driver_mode::start_stop;
     put("mode", hex(mode));
     put("syncfreq", hex(r.syncpr.period));
@@ -128,7 +128,7 @@ std::vector<RegisterStep> program_steps(const Registers& wanted, bool all) {
     for (const RegisterPlace& place : register_places())
         for (unsigned offset = place.offset; offset < place.offset + place.bytes; offset += 4) {
             const WordAccess access = word_access(wanted, offset);
-            // The upper word of many registers of 64 bits has nothing.
+            // The upper words of many 64-bit registers have no fields.
             const bool empty = access.mask == 0 && offset != place.offset;
             if (!access.writable || access.always || empty || !(all || decides(wanted, comparators, offset))) continue;
             out.push_back(write_step(offset, wanted.get(offset).value_or(0) & access.mask, name_of(place, offset),
@@ -146,7 +146,7 @@ flow::ComponentProgram program_of(const Registers& wanted, bool all) {
         if (word_access(wanted, offset).writable) out.enable.push_back(write_step(offset, value, name, why));
     };
     add(Trclar::offset, flow::UnitLocks::unlock_key, "TRCLAR", "open the software lock");
-    // With power the OS Lock is set again, so power comes first (2.1).
+    // Switching power on sets the OS Lock again, so power comes first (2.1).
     add(Trcpdcr::offset, 1U << 3, "TRCPDCR", "PU: give the unit power, and keep it");
     if (word_access(wanted, Trcpdcr::offset).writable)
         out.enable.push_back(wait_step(Trcpdsr::offset, 1, 1, "TRCPDSR", "until POWER is 1"));

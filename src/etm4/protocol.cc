@@ -39,7 +39,7 @@ using protocol::Severity;
 using protocol::Stretch;
 using protocol::Survey;
 
-/// What a survey of packets says of ETMv4 and ETE alone.
+/// Results of a survey that only ETMv4 and ETE have.
 class More {
 public:
     explicit More(const Config& config) : state_(config) {}
@@ -89,7 +89,7 @@ private:
     std::array<std::uint64_t, 32> levels_{};  // contexts, by exception level and state
 };
 
-/// Takes the addresses that the trace names.
+/// Collects the addresses in the trace.
 class NamedAddresses {
 public:
     NamedAddresses(const Config& config, const std::function<void(const follow::Place&)>& take)
@@ -98,7 +98,7 @@ public:
     void operator()(const P& packet, Extent) {
         if constexpr (std::is_base_of_v<ContextFields, P>) see(packet);
         const Meaning meaning = state_(packet);
-        // The width of addresses is known once a context came; an exception's address is where it returns to.
+        // The width of addresses is known after the first context; an exception's address is its return address.
         if (std::is_same_v<P, Exception>) returns_ = true;
         if (!meaning.address || !sf_ || meaning.address->known != ~std::uint64_t{0}) return;
         if (std::exchange(returns_, false)) return;
@@ -141,7 +141,8 @@ template <class Values>
                                                                {"TRCDEVARCH", &r.devarch}}};
 }
 
-/// The registers of the description against what the bytes show. What the bytes do not contradict is believed.
+/// Compares the registers of the description with what the bytes show. A description is trusted unless the bytes
+/// contradict it.
 protocol::Settled settle_on(const Recognised& found, const Config& described, const std::vector<Stretch>& stretches,
                             std::string_view source) {
     const Likeness parse = likeness(stretches, described);
@@ -348,7 +349,7 @@ public:
             if (value != nullptr && leaves_out(from_value<R>(static_cast<RegisterNumber<R>>(value->value))))
                 out.emplace_back(R::name);
         };
-        // The resource selector 1 is always true.
+        // Resource selector 1 is always true.
         look(Trcvictlr{}, [](const Trcvictlr& r) { return r.type || r.sel != 1; });
         look(Trcviiectlr{}, [](const Trcviiectlr& r) { return (r.include | r.exclude) != 0; });
         look(Trcvissctlr{}, [](const Trcvissctlr& r) { return (r.start | r.stop) != 0; });
@@ -465,7 +466,7 @@ public:
     }
 
 private:
-    /// The version that the type names, as `ETM4.2` and `ETE` do.
+    /// Takes the version from a type such as `ETM4.2` and `ETE`.
     static void take_version(std::string_view type, RegisterValues& values) {
         const std::size_t dot = type.find('.');
         const bool digit = dot != type.npos && dot + 1 < type.size() && type[dot + 1] >= '0' && type[dot + 1] <= '9';

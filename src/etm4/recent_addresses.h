@@ -1,4 +1,4 @@
-/// The address history as the inner loop of the fast decoder keeps it: three numbers in registers.
+/// The address history in the inner loop of the fast decoder: three numbers in registers.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace waymark::etm4 {
 
-/// A whole address in one number: bit 0 of an address is 0, and the alignment takes its place.
+/// Packs an address into one number: bit 0 of an address is 0, so the alignment is stored there.
 [[nodiscard]] inline std::uint64_t pack(const KnownAddress& place) {
     return place.address.value | (place.is1 ? 1U : 0U);
 }
@@ -19,12 +19,12 @@ namespace waymark::etm4 {
     return {{packed & ~std::uint64_t{1}}, (packed & 1U) != 0};
 }
 
-/// Where the block begins that execution goes to by a packed address.
+/// The target of a packed address, where a block begins.
 struct FlowTarget {
     std::uint64_t packed;
     bool a64;  ///< the context is AArch64
 
-    /// In the instruction set of the context an instruction can be there.
+    /// Whether an instruction of the context's instruction set can have this address.
     [[nodiscard]] WM_INLINE bool regular() const { return (packed & (a64 ? 2U : (~packed & 1U) << 1)) == 0; }
     [[nodiscard]] WM_INLINE std::uint32_t high_half() const {
         return a64 ? static_cast<std::uint32_t>(packed >> 32) : 0;
@@ -36,13 +36,13 @@ struct FlowTarget {
     }
 };
 
-/// Finds the blocks of targets: valid until a block is added.
+/// Finds the blocks of targets. Valid until a block is added.
 class TargetFinder {
 public:
     TargetFinder(const follow::BlockCache& cache, std::uint32_t high_half)
         : cache_(cache), window_(cache.window(high_half)) {}
 
-    /// The position of the block; below 0: it is not known.
+    /// Position of the block; negative if it is not known.
     [[nodiscard]] WM_INLINE follow::Position find(const FlowTarget& target) {
         if (target.high_half() != window_.high_half) [[unlikely]]
             window_ = cache_.window(target.high_half());
@@ -54,17 +54,17 @@ private:
     follow::BlockCache::Window window_;
 };
 
-/// All bits of all entries are known: a Trace Info was read.
+/// All bits of all entries are known, because a Trace Info was read.
 class RecentAddresses {
 public:
     explicit RecentAddresses(const AddressHistory& history)
         : newest_(pack(history.entry(0))), middle_(pack(history.entry(1))), oldest_(pack(history.entry(2))) {}
-    /// The same entries in `history`.
+    /// Copies the entries to `history`.
     void give(AddressHistory& history) const {
         for (const std::uint64_t entry : {oldest_, middle_, newest_}) history.push(unpack(entry));
     }
     [[nodiscard]] WM_INLINE std::uint64_t newest() const { return newest_; }
-    /// There are newer entries than at first.
+    /// Whether entries were added.
     [[nodiscard]] WM_INLINE bool moved() const { return moved_; }
     using Entries = std::array<std::uint64_t, 3>;  ///< packed, the newest first
     [[nodiscard]] WM_INLINE Entries entries() const { return {newest_, middle_, oldest_}; }
@@ -75,8 +75,8 @@ public:
         oldest_ = entries[2];
     }
 
-    /// The short, long or exact match address packet at `at`, of which 9 bytes can be read, becomes the newest one.
-    /// Returns the bytes of the packet.
+    /// Reads the short, long or exact match address packet at `at`, where 9 bytes must be readable; its address becomes
+    /// the newest entry. Returns the size of the packet.
     WM_INLINE unsigned take(const std::uint8_t* at) {
         const std::uint8_t header = at[0];
         std::uint64_t sent = 0;

@@ -20,15 +20,15 @@ using protocol::Certainty;
 using protocol::InferredField;
 using protocol::Stretch;
 
-/// What packets do to the number of P0 elements that wait, without MAXSPEC.
+/// The effect of packets on the number of waiting P0 elements, without MAXSPEC.
 struct DepthStep {
     enum class Is : std::uint8_t { begins, lost, changes };
     Is is{};
-    bool from_maximum{};  ///< `commit` is counted from MAXSPEC (section 5)
+    bool from_maximum{};  ///< `commit` is relative to MAXSPEC (section 5)
     std::uint64_t added{}, commit{}, cancel{};
-    std::uint32_t waits{};  ///< of `begins`: as the Trace Info has it
-    bool of_count{};        ///< `commit` is that of a cycle count
-    bool mispredict{};      ///< it changes an outcome that waits
+    std::uint32_t waits{};  ///< with `begins`: the number in the Trace Info
+    bool of_count{};        ///< `commit` comes from a cycle count
+    bool mispredict{};      ///< it changes a waiting outcome
 };
 
 class DepthSteps {
@@ -135,7 +135,7 @@ DepthRun run_depth(const std::vector<DepthStep>& steps, std::uint64_t most, std:
             depth -= std::min(commit, depth);
             out.conflicts += step.cancel > depth;
             depth -= std::min(step.cancel, depth);
-            // Of a unit that does not speculate, nothing is mispredicted.
+            // A unit that does not speculate has no mispredictions.
             out.conflicts += step.mispredict && most == 0;
         }
         if (out.conflicts > enough_conflicts) break;
@@ -143,12 +143,12 @@ DepthRun run_depth(const std::vector<DepthStep>& steps, std::uint64_t most, std:
     return out;
 }
 
-/// How many P0 elements may wait, by what commits and cancels say.
+/// The maximum number of waiting P0 elements, inferred from commits and cancels.
 struct Speculation {
-    std::uint64_t conflicts{};       ///< under the depth that was chosen
+    std::uint64_t conflicts{};       ///< with the chosen depth
     std::uint64_t none_conflicts{};  ///< without speculation
-    std::uint64_t with_conflicts{};  ///< the least of any depth
-    std::uint32_t least{}, depth{};  ///< the smallest depth without further conflicts, and the one that was chosen
+    std::uint64_t with_conflicts{};  ///< the minimum over all depths
+    std::uint32_t least{}, depth{};  ///< the smallest depth without further conflicts, and the chosen depth
     bool exact{};                    ///< larger ones conflict
 };
 
@@ -162,7 +162,7 @@ Speculation speculation_of(const std::vector<DepthStep>& steps) {
     out.least = out.depth = static_cast<std::uint32_t>(deepest);
     bool found = false;
     std::uint64_t last_best = unlimited;
-    // 15: a count from MAXSPEC reaches so far below it.
+    // 15: a count relative to MAXSPEC can be this much smaller.
     for (std::uint64_t most = 1; most <= deepest + 15; ++most) {
         const std::uint64_t conflicts = run_depth(steps, most, out.with_conflicts).conflicts;
         if (conflicts > out.with_conflicts || (conflicts == out.with_conflicts && found)) {
@@ -174,7 +174,8 @@ Speculation speculation_of(const std::vector<DepthStep>& steps) {
         last_best = most;
         found = true;
     }
-    // What is committed in time never reaches MAXSPEC: then the deepest will do, and every larger one.
+    // If elements are committed early, the depth never reaches MAXSPEC: then the deepest seen will do, and every larger
+    // one.
     const bool any_larger = run_depth(steps, deepest, all).conflicts == out.with_conflicts;
     out.depth = any_larger ? static_cast<std::uint32_t>(std::max<std::uint64_t>(deepest, out.least)) : out.least;
     out.exact = found && last_best == out.least && out.least > 1 &&
@@ -194,7 +195,7 @@ struct Alternative {
     }
 };
 
-/// A part of the bytes that shows how to read the rest.
+/// A part of the bytes, from which the reading of the rest is inferred.
 std::vector<Stretch> part_of(const std::vector<Stretch>& stretches) {
     constexpr std::size_t most_bytes = std::size_t{1} << 20;
     std::vector<Stretch> out;
@@ -239,11 +240,11 @@ std::vector<Alternative> alternatives(const std::vector<Stretch>& stretches) {
                     }
                     const bool same = out.empty() && c == first;
                     out.push_back({c, same ? of_first : likeness(stretches, c)});
-                    if (!synchronises) return out;  // which no configuration changes
+                    if (!synchronises) return out;  // no configuration changes this
                 }
     std::uint64_t least = ~std::uint64_t{0};
     for (const Alternative& a : out) least = std::min(least, a.parse.lost_bytes);
-    // What packets contradict in each other is asked where the bytes leave a choice.
+    // Contradictions between packets are only counted if the bytes leave a choice.
     for (Alternative& a : out)
         if (a.parse.lost_bytes == least && a.parse.enough())
             a.speculation = speculation_of(depth_steps(stretches, a.config));
@@ -252,7 +253,7 @@ std::vector<Alternative> alternatives(const std::vector<Stretch>& stretches) {
 
 constexpr std::string_view commit_fact = "cycle counts commit";
 
-/// Facts about settings, each beside the best alternative with another value.
+/// Collects facts about settings, comparing each with the best alternative that has another value.
 class Facts {
 public:
     Facts(const std::vector<Alternative>& all, const Alternative& best, Config& config)
@@ -275,7 +276,7 @@ public:
         config_.timestamp_markers = p.markers != 0;
         while (config_.cycle_count_bits < 20 && p.most_timestamp_cycles >> config_.cycle_count_bits != 0)
             ++config_.cycle_count_bits;
-        // A damaged byte may look like one.
+        // A damaged byte may look like such a packet.
         config_.q_elements = p.qs > p.errors;
         add("Q elements", config_.q_elements ? "yes" : "no", config_.q_elements ? seen(p.qs) : Certainty::likely,
             p.qs == 0 ? "no Q packet" : counted(p.qs, "Q packet") + ", which no other unit sends");
@@ -288,11 +289,11 @@ private:
     void add(std::string what, std::string value, Certainty how_sure, std::string proof) {
         facts_.push_back({std::move(what), std::move(value), how_sure, std::move(proof)});
     }
-    /// By packets that only this value gives: damage gives a few.
+    /// Certainty from packets that only this value gives: damage gives a few of them.
     [[nodiscard]] Certainty seen(std::uint64_t packets) const {
         return packets >= 2 && packets >= 4 * best_.parse.errors ? Certainty::proven : Certainty::likely;
     }
-    /// The best alternative for which `field` differs; null: there is none.
+    /// The best alternative that differs in `field`; null if there is none.
     template <class Field>
     const Alternative* other(Field&& field) const {
         const Alternative* out = nullptr;
@@ -300,7 +301,7 @@ private:
             if (field(a.config) != field(best_.config) && (out == nullptr || a.against() < out->against())) out = &a;
         return out;
     }
-    /// One contradiction may be damage, and so may be a few where the best has some too.
+    /// One contradiction may be damage, and so may be a few if the best alternative has some too.
     static Certainty certainty_of(std::uint64_t others, std::uint64_t mine) {
         return others >= 2 && others >= 4 * mine + (mine != 0 ? 4U : 0U) ? Certainty::proven : Certainty::likely;
     }
@@ -313,7 +314,7 @@ private:
     [[nodiscard]] bool contradicted(const Alternative* a) const {
         return a != nullptr && best_.against() < a->against();
     }
-    /// What speaks against it.
+    /// The evidence against an alternative.
     [[nodiscard]] std::string against(const Alternative& a) const {
         if (a.parse.lost_bytes > best_.parse.lost_bytes)
             return fmt::format("{} without packets, here {}", counted(a.parse.lost_bytes, "byte"),
@@ -430,7 +431,8 @@ private:
                    : fmt::format("{} would parse as well", counted(o->config.vmid_bytes, "byte")));
     }
     void broadcast(const Likeness& p) {
-        // An address after nearly every single taken branch, and hardly two taken branches without one between.
+        // Addresses follow nearly every single taken branch, and there are hardly two taken branches without one
+        // between.
         const bool on =
             p.alone_taken >= 8 && p.alone_named * 10 >= p.alone_taken * 9 && p.many_taken * 10 <= p.alone_taken;
         config_.branch_broadcast = on && config_.max_speculation == 0;
@@ -484,7 +486,7 @@ std::shared_ptr<const Recognised> recognise(const std::vector<Stretch>& stretche
     for (const Stretch& s : stretches) bytes += s.bytes.size();
     for (const Stretch& s : part) of_part += s.bytes.size();
     if (bytes != of_part && best->parse.asyncs != 0) {
-        // The rest may have what the part has not.
+        // The rest may have features that the part lacks.
         const Likeness whole = likeness(stretches, best->config);
         if (whole.lost_bytes > best->parse.lost_bytes) {
             all = alternatives(stretches);

@@ -1,6 +1,6 @@
-/// How a trace unit that nothing describes was built and programmed, as far as its bytes show. Every configuration that
-/// changes how bytes are read is tried; of those under which as little is lost, the one whose commits, cancels and
-/// Trace Infos agree on how many elements wait (docs/spec/etm4.md, section 8).
+/// Infers how an undescribed trace unit was built and programmed from its bytes. Every configuration that changes the
+/// parsing is tried; among those that lose least, the one is chosen whose commits, cancels and Trace Infos agree on the
+/// number of waiting elements (docs/spec/etm4.md, section 8).
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,24 @@
 
 namespace waymark::etm4 {
 
-/// How bytes parse under one configuration.
+/// The result of parsing bytes with one configuration.
 struct Likeness : protocol::Likeness {
     std::uint64_t asyncs{}, trace_infos{}, atoms{};
-    std::uint64_t cancelled{};  ///< P0 elements, most of which are atoms
+    std::uint64_t cancelled{};  ///< number of P0 elements, most of them atoms
     std::uint64_t cycle_counts{}, counts_with_commit{}, timestamps{}, markers{}, qs{}, ignored{}, speculates{};
     std::uint64_t exception_returns{}, m_only{}, ete_only{}, ete_1_3_only{}, context_ids{}, vmids{}, realms{};
     std::uint64_t a64{}, a32{};  ///< contexts, by width
     std::uint64_t t32_addresses{}, other_addresses{}, wide_addresses{};
     std::uint64_t exceptions{};
-    std::uint64_t no_returns{};  ///< return addresses 0xfffffffe, which only a tail-chained exception has
-    std::uint64_t many_taken{};  ///< packets with several taken branches and no address between
-    std::uint64_t alone_taken{}, alone_named{};  ///< packets of one taken branch, and those an address follows
+    std::uint64_t no_returns{};  ///< return addresses 0xfffffffe, which only tail-chained exceptions have
+    std::uint64_t many_taken{};  ///< packets with several taken branches, and no address between them
+    std::uint64_t alone_taken{}, alone_named{};  ///< packets of one taken branch, and those that an address follows
     std::uint64_t data_markers{};
     unsigned most_timestamp_bytes{};
     std::uint32_t most_timestamp_cycles{};
     std::optional<TraceInfo> info{};  ///< the first
     std::optional<Offset> first_async{};
-    bool taken_last{};  ///< the last packet was of one taken branch
+    bool taken_last{};  ///< the last packet was one taken branch
 
     template <class P>
     void see(const P& p, wire::Extent at, const protocol::Stretch& stretch) {
@@ -108,7 +108,7 @@ struct Likeness : protocol::Likeness {
         }
     }
     [[nodiscard]] std::uint64_t waypoints() const { return atoms - std::min(atoms, cancelled); }
-    /// An A-sync is followed by a Trace Info, and damage here and there is no reason to doubt.
+    /// Whether A-syncs are followed by Trace Infos; some damage is no reason to doubt.
     [[nodiscard]] bool enough() const {
         return asyncs != 0 && trace_infos != 0 && errors * 4 <= asyncs + trace_infos &&
                lost_bytes * 4 <= parsed_bytes();
@@ -124,20 +124,21 @@ private:
 };
 [[nodiscard]] Likeness likeness(const std::vector<protocol::Stretch>& stretches, const Config& config);
 
-/// Places where packets contradict each other on how many P0 elements wait, for a given MAXSPEC: a Commit or
-/// Cancel of more than there are, a Trace Info with another number. At most the first million packets are looked at.
+/// Number of places where packets contradict each other about the number of waiting P0 elements, for a given MAXSPEC: a
+/// Commit or Cancel of more than exist, or a Trace Info with another number. Only the first million packets are
+/// examined.
 [[nodiscard]] std::uint64_t depth_conflicts(const std::vector<protocol::Stretch>& stretches, const Config& config);
 
-/// What the bytes that were recognised are. Of class protocol::Evidence in an Identity of this protocol.
+/// The result of recognition. Stored as protocol::Evidence in an Identity of this protocol.
 struct Recognised final : protocol::Evidence {
     Config config;
     Likeness likeness;          ///< under that configuration
     std::uint64_t conflicts{};  ///< depth_conflicts()
-    bool commit_mode_open{};    ///< nothing in the bytes speaks against the other commit mode
+    bool commit_mode_open{};    ///< the bytes do not exclude the other commit mode
     std::vector<protocol::InferredField> facts{};
 };
 
-/// protocol::Protocol::identify, but for `out.protocol` and `out.configuration`. `sync_bytes`: the bytes of an A-sync.
+/// protocol::Protocol::identify, without `out.protocol` and `out.configuration`. `sync_bytes`: the bytes of an A-sync.
 [[nodiscard]] std::shared_ptr<const Recognised> recognise(const std::vector<protocol::Stretch>& stretches,
                                                           std::string_view sync_bytes, protocol::Identity& out);
 

@@ -21,13 +21,13 @@ using follow::HeadRecovery;
 
 constexpr std::size_t async_zeros = 11;
 
-/// The first A-sync, and what the packets after it say of the core.
+/// The first A-sync, and the state of the core that the packets after it give.
 struct FirstSync {
-    std::size_t zeros = 0, mark = 0;  ///< of the A-sync: the first zero before it, its last byte
+    std::size_t zeros = 0, mark = 0;  ///< the A-sync's first zero, and its last byte
     TraceInfo info;
     ContextFields context;
     follow::Place place;
-    bool continues = true;  ///< no Trace On: execution was there
+    bool continues = true;  ///< there is no Trace On, so execution was already there
 };
 
 /// Takes the packets after an A-sync until they give a Trace Info, a context and an address.
@@ -75,7 +75,7 @@ private:
     std::optional<KnownAddress> address_;
 };
 
-/// The first A-sync from `at` on: the place of its last byte, and the zeros before that.
+/// The first A-sync at or after `at`: the offset of its last byte, and the zeros before it.
 std::optional<std::pair<std::size_t, std::size_t>> find_async(Bytes stream, std::size_t at) {
     for (std::size_t zeros = 0; at < stream.size(); ++at) {
         if (stream[at] == 0x80 && zeros >= async_zeros) return std::pair{at, zeros};
@@ -84,7 +84,7 @@ std::optional<std::pair<std::size_t, std::size_t>> find_async(Bytes stream, std:
     return {};
 }
 
-/// Units send syncs while nothing is traced too, with an address and no context: execution begins after a later one.
+/// Units also send syncs while nothing is traced, with an address and no context: execution begins after a later one.
 std::optional<FirstSync> find_sync(const Config& config, Bytes stream) {
     const auto first = find_async(stream, 0);
     bool idle = false;
@@ -107,7 +107,7 @@ std::optional<FirstSync> find_sync(const Config& config, Bytes stream) {
     return {};
 }
 
-/// A packet of a head: its bytes, 0 if none begins there. A Trace Info comes after an A-sync only.
+/// Size of a packet of a head; 0 if none begins there. A Trace Info comes after an A-sync only.
 template <class Take>
 std::size_t head_packet(Bytes bytes, const Config& config, Take&& take) {
     Parsed parsed{Step::bad, 0, false};

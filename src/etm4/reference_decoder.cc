@@ -1,5 +1,5 @@
-/// Sections refer to docs/spec/etm4.md. Nothing here is shared with `Decoder` but the formats of packets, the
-/// tables of exception types, and what is below this layer: a fault in one decoder is not in the other.
+/// Sections refer to docs/spec/etm4.md. This decoder shares with `Decoder` only the formats of packets, the tables of
+/// exception types, and the layers below: a fault in one decoder is not in the other.
 #include "waymark/etm4/reference_decoder.h"
 
 #include <algorithm>
@@ -71,20 +71,20 @@ private:
 
 namespace element {
 
-/// A P0 element from before the first Trace Info: its SPEC counts them, and nothing else is known (section 4).
+/// A P0 element from before the first Trace Info: SPEC gives only the number of such elements (section 4).
 struct Placeholder {};
 /// Section 7.
 struct Atom {
     bool e{};
 };
-/// Section 9, with what the packets after it said.
+/// Section 9, with the address and context from the packets after it.
 struct Exception {
     unsigned type{};
     bool at_branch_target{};  ///< E = 10
     std::optional<FullAddress> address{};
     std::optional<ContextFields> context{};
 };
-/// Section 10, with what the packets after it said.
+/// Section 10, with the address and context from the packets after it.
 struct Q {
     std::optional<std::uint32_t> count{};
     std::optional<FullAddress> address{};
@@ -114,7 +114,7 @@ struct Timestamp {
 struct CycleCount {
     flow::Cycles cycles;
 };
-/// Section 4: a Trace Info packet after the first.
+/// Section 4: a Trace Info packet other than the first.
 struct TraceInfo {};
 /// Sections 5 and 11: events, timestamp markers, instrumentation.
 struct Marker {
@@ -148,12 +148,12 @@ using Element = std::variant<element::Placeholder, element::Atom, element::Excep
     return std::holds_alternative<Marker>(e) || std::holds_alternative<Timestamp>(e) ||
            std::holds_alternative<CycleCount>(e) || std::holds_alternative<TraceInfo>(e);
 }
-/// Section 8: what a Mispredict looks for. A placeholder may be an atom.
+/// Section 8: elements that a Mispredict looks for. A placeholder may be an atom.
 [[nodiscard]] bool may_be_atom(const Element& e) {
     return std::holds_alternative<element::Atom>(e) || std::holds_alternative<element::Placeholder>(e);
 }
 
-// ---- section 14, step 4: what a packet asks of the elements that wait
+// ---- section 14, step 4: the effects of a packet on waiting elements
 
 struct Requests {
     std::uint64_t commit{}, cancel{};
@@ -165,7 +165,7 @@ inline constexpr Requests wrong{.sequence_error = true};
 
 // ---- section 8: the queue of elements
 
-/// Elements from the oldest to the newest. A unit that does not speculate (MAXSPEC = 0) has nothing in it between two
+/// Elements from the oldest to the newest. For a unit that does not speculate (MAXSPEC = 0), the queue is empty between
 /// packets.
 class Queue {
 public:
@@ -182,7 +182,7 @@ public:
         return entries_.empty() ? std::nullopt : std::optional(entries_.front().at);
     }
 
-    /// "Commit the n oldest uncommitted P0." False: there are fewer.
+    /// "Commit the n oldest uncommitted P0." False if there are fewer.
     [[nodiscard]] bool commit(std::uint64_t n) {
         if (n > depth_) return false;
         depth_ -= n;
@@ -193,13 +193,13 @@ public:
             }
         return true;
     }
-    /// Section 5: the cycle count belongs to the youngest committed P0. What comes before the oldest uncommitted P0 is
-    /// delivered at once (section 19), and so before the count.
+    /// Section 5: the cycle count belongs to the youngest committed P0. Elements before the oldest uncommitted P0 are
+    /// delivered at once (section 19), so they come before the count.
     void add_behind_committed(Offset at, const element::CycleCount& count) {
         entries_.insert(first_uncommitted(), {at, false, count});
     }
-    /// "Cancel the n newest uncommitted P0", and non-P0 elements that are newer than the oldest of these. False: there
-    /// are fewer.
+    /// "Cancel the n newest uncommitted P0", and non-P0 elements that are newer than the oldest of these. False if
+    /// there are fewer.
     [[nodiscard]] bool cancel(std::uint64_t n) {
         if (n > depth_) return false;
         depth_ -= n;
@@ -216,7 +216,7 @@ public:
         return true;
     }
     /// "Walking from newest, delete address elements seen before the atom (the wrong target), keep other elements, flip
-    /// the atom's E/N." False: there is neither an atom nor a placeholder.
+    /// the atom's E/N." False if there is neither an atom nor a placeholder.
     [[nodiscard]] bool mispredict() {
         const auto newest =
             std::find_if(entries_.rbegin(), entries_.rend(), [](const Entry& e) { return may_be_atom(e.element); });
@@ -230,7 +230,7 @@ public:
     }
 
     /// Elements before the oldest uncommitted P0 are delivered at once (section 19). But a Mispredict may still flip
-    /// the newest atom though it is committed (section 8), and remove addresses behind it.
+    /// the newest atom although it is committed (section 8), and remove addresses after it.
     template <class Commit>
     void deliver(Commit&& take) {
         auto end = first_uncommitted();
@@ -241,13 +241,13 @@ public:
         }
         deliver_before(end - entries_.begin(), take);
     }
-    /// As `deliver`, when nothing will be mispredicted any more.
+    /// Like `deliver`, when no Mispredict can follow.
     template <class Commit>
     void deliver_committed(Commit&& take) {
         deliver_before(first_uncommitted() - entries_.begin(), take);
     }
-    /// Step 9: delivers what is committed and what survives a cancel, and drops the rest. The number of P0 elements
-    /// that were dropped.
+    /// Step 9: delivers committed elements and those that survive a cancel, and drops the rest. Returns the number of
+    /// P0 elements dropped.
     template <class Commit>
     std::uint64_t discard(Commit&& take) {
         deliver_committed(take);
@@ -281,7 +281,7 @@ private:
     std::uint64_t depth_ = 0;
 };
 
-/// Elements that may wait at once. No unit has more; a damaged MAXSPEC must not take all memory.
+/// Maximum number of waiting elements. No unit has more; a damaged MAXSPEC must not exhaust memory.
 constexpr std::size_t most_elements = std::size_t{1} << 20;
 
 /// Section 15: which instructions are P0. Section 14: "Return stack".
@@ -409,7 +409,7 @@ public:
 private:
     enum class Sync : std::uint8_t { wait_sync, wait_tinfo, decode };
 
-    // ---- what is not synchronised
+    // ---- bytes without synchronisation
 
     void no_sync(Offset from, GapReason why) {
         sync_ = Sync::wait_sync;
@@ -442,7 +442,8 @@ private:
         history_.reset();
         threshold_ = p.threshold;
     }
-    /// Those over MAXSPEC are committed at once (section 8); of them only the newest could still be mispredicted.
+    /// Placeholders beyond MAXSPEC are committed at once (section 8); only the newest of them could still be
+    /// mispredicted.
     void add_placeholders(Offset at, std::uint64_t count) {
         const std::uint64_t most = std::min<std::uint64_t>(config_.max_speculation, reference::most_elements) + 1;
         for (std::uint64_t n = std::min(count, most); n != 0; --n) queue_.add(at, reference::element::Placeholder{});
@@ -463,7 +464,7 @@ private:
     }
 
     /// An Exception, or a Q without an address, "only becomes complete when its following Address packet has arrived"
-    /// (section 8). Its element is appended then. Meanwhile come contexts, and what does not concern execution: the
+    /// (section 8). Its element is appended then. Contexts, and packets that do not concern execution, may come before;
     /// packets below that call `appended` are errors between the two (section 19).
     struct Incomplete {
         Offset at;
@@ -474,7 +475,7 @@ private:
         queue_.add(at_, std::move(e));
         return {};
     }
-    /// Elements that may come between the two.
+    /// Appends an element that may come between the two.
     Requests appended_anywhere(reference::Element e) {
         queue_.add(at_, std::move(e));
         return {};
@@ -655,7 +656,7 @@ private:
         }
     }
 
-    /// Ignore; and what concerns data and conditional trace, which is not decoded (sections 5, 12 and 13).
+    /// Ignore; and packets of data and conditional trace, which is not decoded (sections 5, 12 and 13).
     Requests append(const Ignore&) { return {}; }
     Requests append(const BranchFutureFlush&) { return {}; }
     Requests append(const ConditionalInstructionF1&) { return {}; }
@@ -688,7 +689,7 @@ private:
     [[nodiscard]] std::uint64_t over_maximum() const {
         return queue_.depth() - std::min<std::uint64_t>(queue_.depth(), config_.max_speculation);
     }
-    /// "Sequence error": the packet cannot be here. Section 19: a gap up to the next A-sync.
+    /// "Sequence error": the packet is impossible here. Section 19: a gap up to the next A-sync.
     void sequence_error(Extent at) { bad_packet(at.first, at.first, GapReason::malformed_packet, {}); }
 
     // ---- steps 9 to 11: flow ends
@@ -714,8 +715,8 @@ private:
         if (gap) elements_.event(gap->first, *gap);
         no_sync(from, why);
     }
-    /// What is not committed never will be; an exception or a Q that is not complete counts too. Where the core is, and
-    /// in which state, is not known from here on.
+    /// Uncommitted elements never will be committed, including an incomplete exception or Q. The place and state of the
+    /// core are not known from here on.
     void end_of_flow(Offset at) {
         std::uint64_t lost = queue_.discard([this](Offset where, const reference::Element& e) { commit(where, e); });
         if (incomplete_) ++lost;
@@ -736,7 +737,7 @@ private:
         std::visit([&](const auto& kind) { commit_one(at, kind); }, e);
     }
 
-    /// "TRACE_ON: emit; clear prev_overflow; flush return stack." What came before does not lead here (section 5).
+    /// "TRACE_ON: emit; clear prev_overflow; flush return stack." Earlier code does not lead here (section 5).
     void commit_one(Offset at, const reference::element::TraceOn&) {
         trace_begins_ = address_waits_ = false;
         follower_.lose();
@@ -745,7 +746,7 @@ private:
                                           flow::no_cycles});
     }
     /// "ADDRESS: cancel pending return-stack pop; allow pushes again after Trace Info; set current address and ISA."
-    /// Section 7: an address other than the place of execution, where that is known, cannot be.
+    /// Section 7: an address that differs from the known place of execution is impossible.
     void commit_one(Offset at, const reference::element::Address& e) {
         last_ = e.target;
         address_waits_ = need_context_;
@@ -776,7 +777,7 @@ private:
     /// "ATOM: (a) pop; (b) if need_ctxt or need_addr: consume silently; else step 7", which is the follower's.
     void commit_one(Offset at, const reference::element::Atom& e) {
         if (ready(at) && follower_.atom(e.e, at)) return;
-        address_waits_ = false;  // execution has left it
+        address_waits_ = false;  // execution has left the place
         elements_.unplaced(at, {.taken = e.e ? 1U : 0U, .not_taken = e.e ? 0U : 1U});
     }
     /// "Placeholder: consume."
@@ -822,7 +823,7 @@ private:
                 executed_up_to_last(at);
         }
         elements_.event(at, exception);
-        leave();  // the handler's address comes as a packet of its own
+        leave();  // the handler's address comes in a packet of its own
     }
     /// Section 9: "return address 0xFFFFFFFE = tail-chained".
     [[nodiscard]] bool tail_chained(const reference::element::Exception& e) const {
@@ -855,8 +856,8 @@ private:
 
     /// Section 10.
     void commit_one(Offset at, const reference::element::Q& e) {
-        // A return whose address the unit left out went where its return stack said (section 2.18 of
-        // etm4-registers.md). After any other indirect branch the way is unknown (section 19).
+        // If the unit omitted the address of a return, it went where its return stack said (section 2.18 of
+        // etm4-registers.md). After any other indirect branch the path is unknown (section 19).
         if (follower_.returns()) (void)follower_.ready(at);
         last_ = *e.address;
         const Address to = address_of(last_);
@@ -871,7 +872,7 @@ private:
     }
     /// "Walk `count` instructions from the current address, stopping at the first direct/indirect branch." True: "all
     /// `count` instructions were walked and (the end equals Q address or the last one is a branch)", and these are
-    /// reported. False: nothing was.
+    /// reported. False: nothing was done.
     bool walk_instructions(std::uint64_t count, const follow::Place& to, Offset at) {
         follow::Place from = follower_.place();
         std::uint64_t bytes = 0;
@@ -953,7 +954,7 @@ private:
         follower_.lose();
     }
 
-    // ---- what several kinds need
+    // ---- shared by several kinds of elements
 
     /// Section 6, "Instruction set from address". AArch32 has addresses of 32 bits.
     [[nodiscard]] follow::Place place_of(const FullAddress& a) const {
@@ -963,23 +964,23 @@ private:
     [[nodiscard]] Address address_of(const FullAddress& a) const {
         return need_context_ || context_.aarch64 ? a.address : Address{a.address.value & 0xffff'ffffU};
     }
-    /// "If a return-stack pop is pending, pop." The place of execution is known then. A unit that sends Q elements, and
-    /// has no return stack, leaves out addresses before a Q: that is no contradiction.
+    /// "If a return-stack pop is pending, pop." The place of execution is known then. A unit that sends Q elements and
+    /// has no return stack omits addresses before a Q: that is not a contradiction.
     bool ready(Offset at) {
         if (config_.q_elements && !config_.return_stack) return follower_.known();
         return follower_.ready(at);
     }
-    /// Execution is elsewhere, and no packet has said where.
+    /// Execution is elsewhere, at a place that no packet has named yet.
     void leave() {
         address_waits_ = false;
         follower_.leave();
     }
-    /// Execution is there. Only an address allows pushes again, and `go` of the follower does too.
+    /// Execution continues there. Only an address allows pushes again; the follower's `go` would too.
     void go(const follow::Place& place, Offset at) {
         follower_.go(place, context_, at);
         if (!pushes_allowed_) follower_.forbid_pushes();
     }
-    /// The unit sent no Trace On since the first Trace Info, so that execution had begun before.
+    /// The unit sent no Trace On since the first Trace Info, so execution had begun before.
     void begin_trace(Offset at) {
         if (std::exchange(trace_begins_, false))
             elements_.event(at, flow::TraceOn{flow::TraceOnReason::begin, flow::no_cycles});
@@ -987,12 +988,12 @@ private:
     void continue_at_last(Offset at) {
         begin_trace(at);
         pushes_allowed_ = true;
-        // Which instructions load and store is not decoded: an atom may be of any of them, and cannot be placed.
+        // Loads and stores are not decoded: an atom may belong to any of them, and cannot be placed.
         if (config_.p0_loads || config_.p0_stores) return elements_.context(at, context_);
         go(place_of(last_), at);
     }
-    /// Section 6, "Context info byte". Step 6: "CID/VMID are included only if present in the packet"; one that is not
-    /// sent is as it was.
+    /// Section 6, "Context info byte". Step 6: "CID/VMID are included only if present in the packet"; an identifier
+    /// that is not sent keeps its value.
     void set_context(Offset at, const ContextFields& fields) {
         begin_trace(at);
         const bool width_changes = !need_context_ && fields.sf != context_.aarch64;
@@ -1005,7 +1006,8 @@ private:
         if (fields.has_vmid && config_.vmid_bytes != 0) context_.vmid = fields.vmid;
         need_context_ = false;
         if (std::exchange(address_waits_, false)) return continue_at_last(at);
-        // "Recompute ISA with the IS of the address last seen": where the width is as it was, the code says it.
+        // "Recompute ISA with the IS of the address last seen": if the width is the same, the code tells the
+        // instruction set.
         if (follower_.known() && width_changes)
             go(place_of({follower_.place().address, last_.is1}), at);
         else
@@ -1024,7 +1026,7 @@ private:
     Offset lost_from_{};
     GapReason lost_why_ = GapReason::unsynchronised;
 
-    // What packets are compressed against, from the last Trace Info on.
+    // The addresses against which packets are compressed, from the last Trace Info on.
     reference::HistoryBuffer history_;
     std::uint64_t time_ = 0;
     bool time_base_known_ = false;
@@ -1034,7 +1036,7 @@ private:
     std::optional<Incomplete> incomplete_;  // pending_addr
     reference::Queue queue_;
 
-    // The known state of the core, beside what the follower knows.
+    // The known state of the core, in addition to the follower's.
     flow::Context context_;
     bool need_context_ = true;    // need_ctxt
     FullAddress last_;            // the address last seen

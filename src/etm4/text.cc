@@ -115,7 +115,7 @@ struct Explainer::State {
     std::string explain(const ShortSourceAddress&, const Meaning& m) const { return "from " + source(*m.address); }
     std::string explain(const LongSourceAddress&, const Meaning& m) const { return "from " + source(*m.address); }
     std::string explain(const ExactMatchSourceAddress&, const Meaning& m) const { return "from " + source(*m.address); }
-    /// IS of a source address says how its bits are packed, not which instruction set runs.
+    /// IS of a source address tells how its bits are packed, not the instruction set.
     [[nodiscard]] std::string source(const KnownAddress& p) const { return digits(p, config.address_bytes); }
     std::string explain(const Q& p, const Meaning& m) const {
         const std::string executed =

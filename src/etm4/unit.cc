@@ -20,7 +20,7 @@ namespace waymark::etm4 {
 
 namespace {
 
-/// One conditional branch in this number is mispredicted, if the unit speculates.
+/// One in this many conditional branches is mispredicted, if the unit speculates.
 constexpr std::uint32_t mispredicted_branches = 16;
 
 std::uint64_t value_at(const Registers& r, const RegisterPlace& place) {
@@ -30,7 +30,7 @@ std::uint64_t value_at(const Registers& r, const RegisterPlace& place) {
 std::uint64_t writable_at(const Registers& r, const RegisterPlace& place) {
     const auto mask = [&](unsigned offset) {
         const WordAccess access = word_access(r, offset);
-        // Locks, claim tags and the enable bit are not a program.
+        // Locks, claim tags and the enable bit do not belong to a program.
         return access.writable && !access.always ? std::uint64_t{access.mask} : 0;
     };
     return place.bytes == 8 ? mask(place.offset) | mask(place.offset + 4) << 32 : mask(place.offset);
@@ -56,7 +56,7 @@ Status apply(Registers& r, const flow::RegisterSetting& setting, bool ete) {
     return Nothing{};
 }
 
-/// Address comparators that nothing uses yet.
+/// Address comparators that are not used yet.
 class FreeComparators {
 public:
     explicit FreeComparators(const Registers& r) : pairs_(r.idr4.numacpairs) {
@@ -68,7 +68,7 @@ public:
             if (!used) free_.push_back(n);
         }
     }
-    /// None: all are used.
+    /// nullopt: all are used.
     [[nodiscard]] std::optional<unsigned> take() {
         if (free_.empty()) return std::nullopt;
         const unsigned n = free_.front();
@@ -82,7 +82,7 @@ private:
     std::vector<unsigned> free_;
 };
 
-/// The options that need comparators, in their order.
+/// Assigns comparators to the options that need them, in order.
 Status use_comparators(Registers& r, const flow::UnitOptions& options) {
     FreeComparators comparators(r);
     const auto too_many = [&] {
@@ -143,14 +143,14 @@ ModelConfig basic_config(const flow::UnitOptions& options, bool ete) {
     choices.mispredict_one_in = options.speculation_depth == 0 ? 0 : mispredicted_branches;
     choices.seed = options.seed;
     // OpenCSD 1.3.3 crashes, and 1.8.0 stops, at an exception whose address is also the target of a return that the
-    // return stack knows. With two addresses both read it.
+    // return stack knows. Both read two separate addresses correctly.
     choices.folds_exception_address = !options.return_stack;
-    // A tick is a cycle. 0 would be a time that is not known.
+    // One tick is one cycle. The value 0 would mean that the time is not known.
     choices.timestamp_first = 1;
     return config;
 }
 
-/// Errors: `usage`: what is programmed by name or by range cannot be.
+/// Errors: `usage`: a register or range cannot be programmed.
 Result<ModelConfig> programmed_config(const flow::UnitOptions& options, bool ete) {
     ModelConfig config = basic_config(options, ete);
     if (!options.programmed()) return config;
@@ -170,7 +170,8 @@ ModelConfig model_config(const flow::UnitOptions& options, bool ete) {
     return *std::move(config);
 }
 
-/// Registers that are given by name may use what the options alone never do: counters, the sequencer, comparators.
+/// Registers that are given by name may use features that the options alone never use: counters, the sequencer,
+/// comparators.
 bool programs_all(const flow::UnitOptions& options) {
     return std::any_of(options.registers.begin(), options.registers.end(), [](const flow::RegisterSetting& setting) {
         const RegisterPlace* const place = register_called(setting.name);
@@ -212,20 +213,21 @@ public:
     void resume(flow::Place next, std::uint64_t cycle) override { model_.discontinuity({next, cycle}); }
     void finish() override { model_.finish(); }
     void program(const flow::UnitOptions& options, std::uint64_t cycle) override {
-        // Waits take time that the program does not see: until the FIFO has drained, how large and slow it may be.
+        // Waits take time that the program does not notice: until the FIFO has drained, regardless of its size and
+        // speed.
         constexpr std::uint64_t drains = std::numeric_limits<std::uint64_t>::max();
         std::uint64_t at = cycle;
         WM_CHECK(flow::carry_out(program_steps(model_config(options, ete_).registers, programs_all(options)), *this, at,
                                  drains));
     }
     [[nodiscard]] flow::RegisterPort* registers() override { return this; }
-    /// Someone else's program runs, and locks what can be locked. An ETE has no locks of its own, and refuses.
+    /// Another program runs, and locks everything that can be locked. An ETE has no locks of its own, and refuses.
     void start_and_lock() {
         model_.write(Trcprgctlr::offset, 1, 0);
         model_.write(Trcoslar::offset, 1, 1);
         model_.write(Trclar::offset, 0, 1);
     }
-    /// The core sleeps, and takes the power of the unit along.
+    /// The core sleeps, and the unit loses power with it.
     void lose_power() { model_.set_power(false, 1); }
     [[nodiscard]] std::uint64_t lost() const override { return model_.counts().overflowed; }
     [[nodiscard]] std::uint64_t untraced() const override { return model_.counts().untraced; }
@@ -355,13 +357,13 @@ public:
         config.registers = found_registers(config.registers, seed);
         auto unit = std::make_unique<RecordedUnit>(config, trace, ete_);
         unit->start_and_lock();
-        // An ETE has nothing by which it asks for power.
+        // An ETE cannot request power.
         if (!ete_ && seed % 2 == 1) unit->lose_power();
         return unit;
     }
 
 private:
-    /// What a tracker of executed ranges still knows of them when trace is lost.
+    /// The number of executed ranges that a tracker keeps for when trace is lost.
     static constexpr unsigned most_speculation = 256;
     const bool ete_;
 };

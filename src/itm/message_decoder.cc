@@ -129,7 +129,7 @@ void MessageDecoder::access(const HardwareSource& p, Extent at) {
     const std::uint32_t comparator = p.discriminator >> 1 & 3U;
     const bool is_value = p.discriminator >= 16, is_address = !is_value && (p.discriminator & 1U) != 0;
     const bool is_match = !is_value && !is_address && p.size == 1;
-    // A second packet of the same kind is of another access.
+    // A second packet of the same kind belongs to another access.
     if (group_ && (group_->comparator != comparator || is_match || (is_address && group_->address) ||
                    (!is_value && !is_address && group_->pc)))
         end_group();
@@ -203,7 +203,7 @@ void MessageDecoder::operator()(const Sync& p, Extent) {
 void MessageDecoder::operator()(const Gap& gap) {
     release();
     state_.see(gap);
-    // Where a unit was stopped, and in filler, nothing is missing.
+    // If the unit was stopped, and in filler, nothing is missing.
     if (!is_loss(gap.reason)) return;
     Message m = of(MessageKind::damage, {gap.first, gap.bytes()});
     m.name = name(gap.reason);

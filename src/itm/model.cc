@@ -17,7 +17,7 @@ std::uint8_t size_code(std::uint8_t bytes) {
     return bytes == 4 ? 3 : bytes;
 }
 
-/// The fewest bytes that hold a number.
+/// A number in the fewest bytes.
 Number shortest(std::uint64_t value) {
     Number out{.value = value, .bytes = 1};
     while (value >> 7 * out.bytes != 0) ++out.bytes;
@@ -58,7 +58,7 @@ void Model::add_packets(std::vector<std::uint8_t>& out, const Message& m) {
         }
         case MessageKind::counters: source(0, 1, m.value.value_or(0)); break;
         case MessageKind::time:
-            // Bit 27: the bits above follow.
+            // Bit 27: the upper bits follow.
             encode(out, GlobalTimestamp1{{(m.value.value_or(0) & 0x3ff'ffffU) | 1U << 27, 4}});
             encode(out, GlobalTimestamp2{{m.value.value_or(0) >> 26, 6}});
             break;
@@ -87,7 +87,7 @@ void Model::sync() {
 }
 
 void Model::tell(std::uint64_t cycle, Message message) {
-    // A counter that is full is sent without a message.
+    // A counter that reaches its maximum is sent without a message.
     constexpr std::uint64_t most = (std::uint64_t{1} << 28) - 1;
     while (config_.timestamps && cycle / config_.config.prescaler - stamped_ > most) {
         encode(bytes_, LocalTimestamp{Relation::synchronous, shortest(most)});
@@ -124,7 +124,7 @@ void Model::tell(std::uint64_t cycle, Message message) {
         lost_ = false;
         at_least_ = true;
     }
-    // A page, and the lower half of a global time, are no messages.
+    // A page packet, and the lower half of a global time, are not messages.
     std::size_t begin = first;
     if (message.kind == MessageKind::text && message.port.value_or(0) / 32 != page_) {
         page_ = *message.port / 32;

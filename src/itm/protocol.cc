@@ -23,7 +23,7 @@ using protocol::Survey;
 
 std::string comparator_name(std::size_t number) { return fmt::format("DWT_COMP{}", number); }
 
-/// What a survey of packets says of ITM alone.
+/// Results of a survey that only ITM has.
 class More {
 public:
     explicit More(const Config& config) : state_(config) {}
@@ -101,7 +101,7 @@ public:
     }
 };
 
-/// How bytes parse: packets that a unit sends, and others.
+/// The result of parsing: packets that a unit sends, and others.
 struct Likeness : protocol::Likeness {
     std::uint64_t syncs{}, timestamps{}, stimuli{}, hardware{}, odd{};
     void see(const Sync&, Extent, const Stretch&) { ++syncs; }
@@ -114,8 +114,8 @@ struct Likeness : protocol::Likeness {
     void see(const Extension& p, Extent, const Stretch&) { odd += p.more || p.hardware ? 1 : 0; }
     void see(const Overflow&, Extent, const Stretch&) {}
 
-    /// Of random bytes about 42 of 100 packets are reserved or have damage before them, of programs as few as 36. A
-    /// synchronisation packet makes up for a short stream.
+    /// In random bytes about 42 of 100 packets are reserved or have damage before them, in programs as few as 36. A
+    /// synchronisation packet outweighs that in a short stream.
     [[nodiscard]] bool convinces() const {
         return stimuli + hardware >= 4 && (syncs != 0 || timestamps >= 4 || hardware >= 4) &&
                packets >= 10 * (odd + errors) + (syncs != 0 ? 0 : 16) && 10 * lost_bytes <= bytes;

@@ -15,7 +15,7 @@ using protocol::MessageKind;
 
 // ---- section 1: bytes → packets
 
-/// A packet, or bytes that are none (`length` of both).
+/// A packet, or bytes that do not form one (`length` applies to both).
 struct Piece {
     enum class What : std::uint8_t { sync, overflow, local, global_1, global_2, extension, software, hardware, damage };
     What what{};
@@ -90,7 +90,7 @@ private:
         at_ += piece.length;
         pieces.push_back(std::move(piece));
     }
-    /// One stretch of damage reaches to the next packet, and has the reason of its first byte.
+    /// One stretch of damage extends to the next packet, and has the reason of its first byte.
     void damage(std::size_t bytes, const char* why) {
         if (!damaged_from_) {
             damaged_from_ = at_;
@@ -117,7 +117,7 @@ private:
 
 // ---- section 2: packets → messages
 
-/// The table of hardware sources: what a discriminator, a size and a value are.
+/// The table of hardware sources: whether a discriminator, a size and a value are defined.
 bool is_known(unsigned id, std::size_t bytes, std::uint64_t value) {
     const bool one = bytes == 1, two = bytes == 2, four = bytes == 4;
     if (id == 0) return one && value >= 1 && value < 0x40;
@@ -279,7 +279,7 @@ private:
         joins_ = !value && !match;
     }
 
-    // ---- times: a timestamp is of all messages since the timestamp, overflow or damage before
+    // ---- times: a timestamp applies to all messages since the previous timestamp, overflow or damage
 
     void begin_segment() { segment_ = messages.size(); }
     void local(const Piece& p) {
@@ -302,7 +302,7 @@ private:
     std::optional<unsigned> page_ = 0U;
     std::uint64_t cycles_ = 0, global_ = 0;
     bool confirmed_ = false, lower_bound_ = false, global_known_ = false;
-    bool joins_ = false;  // the last message is an access that more packets may belong to
+    bool joins_ = false;  // the last message is an access to which more packets may belong
     std::size_t segment_ = 0;
 };
 

@@ -18,9 +18,9 @@ namespace {
 using protocol::Arrangement;
 
 struct Taken {
-    std::vector<JumpPacket> packets;  ///< up to the first words of zeros
+    std::vector<JumpPacket> packets;  ///< packets before the first words of zeros
     std::uint64_t all = 0;            ///< everywhere
-    bool unwritten = false;           ///< there are such words
+    bool unwritten = false;           ///< there are words of zeros
     void operator()(const JumpPacket& packet, Extent) {
         ++all;
         if (!unwritten) packets.push_back(packet);
@@ -35,7 +35,7 @@ Taken packets_of(Bytes bytes) {
     return taken;
 }
 
-/// How many packets go on where the one before led, and are not the same.
+/// Number of packets that continue where the previous one led, without repeating it.
 std::size_t fits_in(Bytes bytes) {
     const std::vector<JumpPacket> packets = packets_of(bytes).packets;
     std::size_t fits = 0;
@@ -44,7 +44,7 @@ std::size_t fits_in(Bytes bytes) {
     return fits;
 }
 
-/// One dump, and where the buffer lies in it.
+/// One dump, and the place of the buffer in it.
 class Dump {
 public:
     Dump(Bytes dump, const Config& config, Arrangement& out)
@@ -80,7 +80,7 @@ private:
     [[nodiscard]] Bytes buffer() const {
         return dump_.subspan(start_, std::min<std::uint64_t>(size_, dump_.size() - start_));
     }
-    /// Where the next packet goes, in the buffer.
+    /// Offset in the buffer at which the next packet is written.
     [[nodiscard]] std::uint64_t pointer() const {
         return std::uint64_t{position_->pointer} * packet_bytes & (std::bit_ceil(size_) - 1);
     }
@@ -98,13 +98,13 @@ private:
             if (said < dump_.size()) find_block();
             return;
         }
-        // A mask that is too large acts as the largest there is.
+        // A mask that is too large acts like the largest possible one.
         if (std::has_single_bit(dump_.size())) return;
         size_ = said;
         out_.problems.push_back(fmt::format("the dump has {} and MTB_MASTER gives the buffer {}: the dump is cut.",
                                             counted(dump_.size(), "byte"), said));
     }
-    /// The dump is of the whole memory: which of its blocks holds the buffer?
+    /// The dump contains the whole memory: find the block with the buffer.
     void find_block() {
         std::vector<std::uint64_t> blocks;
         const auto add = [&](std::uint64_t at) {
@@ -139,13 +139,13 @@ private:
         end = std::min<std::uint64_t>(end, buffer().size());
         if (first < end) out_.pieces.push_back({start_ + first, end - first, lost});
     }
-    /// How many packets were overwritten, nothing says.
+    /// It is not known how many packets were overwritten.
     void begin_with(std::uint64_t packets) {
         out_.begins = fmt::format("with the oldest of the newest {} (the buffer wrapped)", counted(packets, "packet"));
     }
     void order_by_pointer() {
         const std::uint64_t next = pointer();
-        // At a watermark that is the size, the pointer turns and tracing stops before anything is overwritten.
+        // If the watermark equals the size, the pointer wraps and tracing stops before anything is overwritten.
         if (position_->wrap && next == 0 && stopped_at_watermark()) return piece(0, size_);
         if (position_->wrap) {
             piece(next, size_);

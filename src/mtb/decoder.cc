@@ -19,9 +19,9 @@ namespace {
 
 using isa::Isa, isa::Place;
 
-/// What is known between two packets. The place of execution is the follower's.
+/// The state between two packets. The follower keeps the place of execution.
 struct BetweenPackets {
-    bool running = false;                      ///< a packet came, and no gap since
+    bool running = false;                      ///< a packet came, and no gap since then
     std::optional<std::uint32_t> returning{};  ///< the value with which a return began
 };
 
@@ -34,7 +34,8 @@ struct NoState {
 template <class Follower, class Out>
 class JumpMachine {
 public:
-    /// All but `config` is borrowed and must outlive it. `logs`: of several that decode the same stream.
+    /// All arguments except `config` are borrowed and must outlive this object. `logs`: shared by several machines that
+    /// decode the same stream.
     JumpMachine(const Config& config, const isa::CodeReader& code, Out& out,
                 std::shared_ptr<follow::BlockLogs> logs = {})
         : config_(config),
@@ -66,7 +67,7 @@ public:
         const Offset at = extent.first;
         const std::uint32_t source = p.source.address, destination = p.destination.address;
         if (!between_.running || p.starts()) {
-            // Its source ends a way whose beginning is not known.
+            // Its source ends a stretch whose beginning is not known.
             follower_.lose();
             elements_.event(at, flow::TraceOn{p.starts() ? flow::TraceOnReason::enabled : flow::TraceOnReason::begin});
             between_ = {.running = true};
@@ -137,13 +138,13 @@ private:
         elements_.event(at, flow::Inconsistency{conflict, {found}, {expected}});
     }
 
-    /// The instruction there is a barrier: passing it is its outcome, and it has no packet.
+    /// Whether the instruction is a barrier: passing a barrier is its outcome, and it has no packet.
     [[nodiscard]] bool is_barrier(Address address) const {
         const auto there = isa::decode_at(code_, {}, address, Isa::t32, {});
         return there && there->waypoint == isa::Waypoint::barrier;
     }
-    /// Passes the branches before `source`, none of which was taken. False: the way there cannot be placed, which is
-    /// reported. Precondition: the place of execution is known.
+    /// Passes the branches before `source`, none of which was taken. Returns false if the path cannot be followed,
+    /// which is reported. Precondition: the place of execution is known.
     bool pass_branches(std::uint32_t source, Offset at) {
         const std::uint64_t from = follower_.place().address.value;
         if (source < from || source - from > config_.max_walk_bytes) {
@@ -165,7 +166,7 @@ private:
         }
     }
 
-    /// The instruction at `source` was the last before execution went elsewhere.
+    /// The instruction at `source` was the last one before execution continued elsewhere.
     void jump(std::uint32_t source, std::uint32_t destination, Offset at) {
         if (!pass_branches(source, at)) return elements_.unplaced(at, {1, 0});
         const auto branch = follower_.next_branch();
@@ -187,7 +188,7 @@ private:
             e.type = type;
         follower_.exception(e, at);
     }
-    /// The second half of a return, or the exception that is chained to the one that ended.
+    /// The second half of a return, or an exception that is chained to the one that ended.
     void come_back(const JumpPacket& p, Offset at) {
         if (p.source.address != *between_.returning || !p.atomic())
             contradict(flow::Conflict::address_disagrees, *between_.returning, p.source.address, at);
@@ -197,14 +198,14 @@ private:
             take_exception(p.destination.address, {}, at);
     }
 
-    /// As before the first byte: nothing is known of the core.
+    /// Resets to the state before the first byte: nothing is known of the core.
     void forget() {
         between_ = {};
         follower_.forget();
         elements_.forget();
         show_no_context();
     }
-    /// An MTB says nothing of the core's state: none is reported.
+    /// An MTB does not trace the core's state: none is reported.
     void show_no_context() { elements_.resume({.context = flow::Context{}}); }
 
     const Config config_;

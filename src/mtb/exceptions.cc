@@ -31,7 +31,7 @@ constexpr std::array<ExceptionType, most_vectors> types = [] {
     row(15, ExceptionClass::sys_tick, "SysTick");
     return rows;
 }();
-// Numbers that no core has.
+// Numbers that do not exist.
 constexpr ExceptionType several{most_vectors, ExceptionClass::other, "one of several exceptions with this handler"};
 constexpr ExceptionType unlisted{most_vectors + 1, ExceptionClass::other, "exception or debugger"};
 constexpr ExceptionType in_lockup{most_vectors + 2, ExceptionClass::lockup, "lockup"};
@@ -45,7 +45,7 @@ const ExceptionType& lockup() { return in_lockup; }
 
 void Vectors::read() {
     read_ = true;
-    // Nothing says how long the table is. Handlers lie behind the table, so it ends where the first handler begins.
+    // The length of the table is not stored. Handlers come after the table, so it ends where the first handler begins.
     std::uint64_t end = std::uint64_t{table_} + 4 * most_vectors;
     for (std::uint32_t n = 1; n < most_vectors && table_ + std::uint64_t{4} * n < end; ++n) {
         std::array<std::uint8_t, 4> bytes{};

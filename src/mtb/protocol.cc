@@ -30,7 +30,7 @@ using protocol::Setting;
 using protocol::Stretch;
 using protocol::Survey;
 
-/// What a survey of packets says of an MTB alone.
+/// Results of a survey that only an MTB has.
 class More {
 public:
     explicit More(const Config&) {}
@@ -57,7 +57,7 @@ private:
     std::uint64_t starts_ = 0, breaks_ = 0;
 };
 
-/// Takes the addresses that the trace names.
+/// Collects the addresses in the trace.
 class NamedAddresses {
 public:
     NamedAddresses(const Config&, const std::function<void(const follow::Place&)>& take) : take_(take) {}
@@ -70,17 +70,17 @@ private:
     const std::function<void(const follow::Place&)>& take_;
 };
 
-/// How bytes parse. Words of other kinds do not lead forward from one pair to the next.
+/// The result of parsing. In words of other kinds, pairs do not lead forward to the next pair.
 struct Likeness : protocol::Likeness {
     std::uint64_t pairs{}, breaks{}, backward{}, starts{}, exceptions{};
-    bool different = false;  ///< not all packets are the same
+    bool different = false;  ///< packets differ
     std::optional<JumpPacket> before{};
     std::vector<JumpPacket> all{};
 
     void see(const JumpPacket& packet, Extent, const Stretch&) {
         if (before && !packet.starts()) {
             ++pairs;
-            // At address 0 lies the first word of a vector table, and no code.
+            // Address 0 contains the first word of a vector table, not code.
             breaks += can_follow(*before, packet) && packet.destination.address != 0 ? 0 : 1;
             different |= *before != packet;
         }
@@ -90,7 +90,7 @@ struct Likeness : protocol::Likeness {
         before = packet;
         all.push_back(packet);
     }
-    /// One break is where a buffer wrapped. Sorted numbers lead forward too, but never back.
+    /// One break occurs where a buffer wrapped. Sorted numbers also lead forward, but never back.
     [[nodiscard]] bool convinces() const {
         return pairs >= 3 && different && breaks <= 1 + pairs / 16 && (pairs >= 6 || breaks == 0) &&
                backward * 8 >= packets;
@@ -174,7 +174,7 @@ public:
         take(MtbFlow::name, config.flow);
         take(MtbBase::name, config.base);
         take(Vtor::name, config.vtor);
-        return {configuration(config), {}};  // what is missing may not matter: arrange() says
+        return {configuration(config), {}};  // missing registers may not matter: arrange() reports them
     }
     [[nodiscard]] bool decodes_flow() const override { return true; }
     [[nodiscard]] bool aarch32_only() const override { return true; }

@@ -19,7 +19,7 @@ std::vector<RegisterPlace> all_places() {
         const bool again = !out.empty() && out.back().title == Register::title;
         const unsigned number = again ? out.back().number + 1 : Register::number;
         std::string name(Register::name);
-        // Numbers begin with 1.
+        // Numbers in the names begin with 1.
         if constexpr (std::is_same_v<Register, Etmsqevr>)
             name = fmt::format("ETMSQ{}EVR", transitions[number - Register::number]);
         else if constexpr (Register::count > 1)

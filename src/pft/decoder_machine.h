@@ -18,16 +18,16 @@
 
 namespace waymark::pft {
 
-/// What a decoder knows of its stream. The place of execution is the follower's.
+/// A decoder's state in its stream. The follower keeps the place of execution.
 struct MachineState {
     flow::Context last_context_;  // LastState, and in the next two
     Place last_;
     bool last_alt_isa_ = false;
     bool synced_ = false, async_seen_ = false;
-    bool vmid_due_ = false;  // an I-sync came, and no VMID since, though VMIDs are traced (2.6)
+    bool vmid_due_ = false;  // an I-sync came, and no VMID since then, although VMIDs are traced (2.6)
     Offset async_end_{};
-    bool plain_context_ = false;  // last_context_ is the follower's
-    Offset isync_end_{};          // behind the last I-sync
+    bool plain_context_ = false;  // last_context_ equals the follower's context
+    Offset isync_end_{};          // end of the last I-sync
     ReturningPacket returning_;
 };
 
@@ -36,7 +36,7 @@ class Machine : private MachineState {
     using Paths = follow::KnownPaths<PathPackets, Out>;
 
 public:
-    /// `logs`: of several machines that decode the same stream.
+    /// `logs`: shared by several machines that decode the same stream.
     Machine(const Config& config, const isa::CodeReader& code, Out& out, std::shared_ptr<follow::BlockLogs> logs = {})
         : config_(config),
           out_(out),
@@ -60,7 +60,7 @@ public:
     }
     [[nodiscard]] bool amid_packet() const { return parser_.progress().amid_packet(); }
 
-    /// All that decides what the bytes to come mean: another machine can go on from there.
+    /// The state that determines the meaning of later bytes: another machine can continue from it.
     struct Snapshot {
         ParserProgress parser;
         MachineState machine;
@@ -77,13 +77,14 @@ public:
         follower_.resume(snapshot.follower);
     }
 
-    // For follow::Parallel: a stream can be cut after an I-sync, which gives all but the VMID and the last timestamp.
+    // For follow::Parallel: a stream can be cut after an I-sync, which gives the whole state except the VMID and the
+    // last timestamp.
 
     void begin_at(Offset at, const CoreState& state) {
         parser_.resume_at(at);
         MachineState::operator=({});
         synced_ = plain_context_ = true;
-        vmid_due_ = config_.vmid_trace && config_.minor_version >= 1;  // v1.0 has none (2.8)
+        vmid_due_ = config_.vmid_trace && config_.minor_version >= 1;  // v1.0 has no VMIDs (2.8)
         isync_end_ = at;
         remember(state);
         follower_.resume({.context = state.context(), .place = state.place(), .known = true});
@@ -126,7 +127,7 @@ public:
     }
 
 private:
-    /// The outcomes of an atom packet, but for the first ones.
+    /// The outcomes of an atom packet, without the first ones.
     void place(const Atom& p, unsigned first, Extent at) {
         returning_.atoms_until(at.end());
         const std::uint32_t count = elements_.cycles(at.first, p.outcome.cycles);
@@ -135,16 +136,16 @@ private:
                 elements_.unplaced(at.first, p.outcome.atoms, i);
                 return elements_.stray_cycles(at.first, p.outcome.cycles);
             }
-        // What was taken from the return stack may have changed the security state.
+        // A return from the stack may have changed the security state.
         if (config_.return_stack) plain_context_ = last_context_.ns == follower_.context().ns;
     }
 
 public:
-    /// Atoms and plain branch packets of blocks that are known, and timestamps, as many as come one after another;
-    /// gives back where they end. All else is left to the calls for single packets, which do the same one by one.
+    /// Handles consecutive atoms and plain branch packets of known blocks, and timestamps; returns where they end. All
+    /// other packets are left to the calls for single packets, which do the same one by one.
     const std::uint8_t* take(const std::uint8_t* at, const std::uint8_t* end, Offset here) {
         if (follower_.position() < 0 || static_cast<std::size_t>(end - at) < most_plain_bytes) return at;
-        // So that offsets less the base of a batch stay in 32 bits.
+        // So that offsets minus the base of a batch fit 32 bits.
         end = at + std::min<std::ptrdiff_t>(end - at, 1 << 30);
         unsigned followed = 0;
         const std::uint8_t* const stopped =
@@ -163,7 +164,7 @@ public:
         return stopped;
     }
 
-    // Not part of the parser's loop: it would take registers there that atoms need.
+    // Not part of the parser's loop, where it would use registers that atoms need.
     [[gnu::noinline]] void operator()(const BranchAddress& p, Extent at) {
         ++packets_;
         if (!synced_) return;
@@ -174,7 +175,7 @@ public:
             if (p.exception() != 0) return exception(p, target, at.first);
             remember(target);
         } else {
-            // As above, without copies of the state: most branches say nothing but an address.
+            // As above, without copies of the state: most branch packets only carry an address.
             last_ = plain_target(p.target);
         }
         const std::optional<follow::BranchInstruction> branch =
@@ -198,7 +199,7 @@ public:
         synced_ = true;
         async_seen_ = false;
         isync_end_ = at.end();
-        vmid_due_ = config_.vmid_trace && config_.minor_version >= 1;  // v1.0 has none (2.8)
+        vmid_due_ = config_.vmid_trace && config_.minor_version >= 1;  // v1.0 has no VMIDs (2.8)
         follower_.clear_return_stack();
         go(state, at.first);
     }
@@ -258,7 +259,7 @@ public:
     }
 
 private:
-    /// As before the first byte: nothing is known of the core. Blocks stay.
+    /// Resets to the state before the first byte: nothing is known of the core. Blocks are kept.
     void forget() {
         synced_ = async_seen_ = vmid_due_ = false;
         follower_.forget();
@@ -267,7 +268,7 @@ private:
         last_alt_isa_ = false;
     }
 
-    /// Packets were taken up to an exception return packet.
+    /// Packets were handled up to an exception return packet.
     [[gnu::noinline]] void note_returning(const std::uint8_t* until, Offset end) {
         follow::Position branched = paths_.branched(until);
         if (until == branched_until_) branched = branched_;
@@ -284,7 +285,7 @@ private:
         if (synced_) elements_.event(at.first, std::move(what));
     }
 
-    /// Once for each I-sync.
+    /// Reported once for each I-sync.
     [[gnu::noinline]] void vmid_missing(Offset at) {
         vmid_due_ = false;
         elements_.event(
@@ -292,26 +293,26 @@ private:
                     flow::Conflict::vmid_missing, follower_.known() ? follower_.place().address : Address{}, {}});
     }
 
-    /// LastState, put together: address and instruction set from `last_`, the rest from `last_context_`.
+    /// LastState: address and instruction set from `last_`, the rest from `last_context_`.
     [[nodiscard]] CoreState last_state() const {
         const flow::Context& c = last_context_;
         return {last_.address, last_.isa, last_alt_isa_, c.ns, c.hyp, c.context_id, c.vmid};
     }
 
-    /// The target of a branch packet without information bytes, which leave the rest of LastState as it is.
+    /// The target of a branch packet without information bytes; the rest of LastState stays the same.
     [[nodiscard]] WM_INLINE Place plain_target(const Target& sent) const {
         Place target = complete(sent, last_);
         target.isa = with_alt_isa(target.isa, last_alt_isa_);
         return target;
     }
 
-    /// The bytes that `take` looks at, at most, from the first one of a packet on: of a timestamp its header, nine
-    /// bytes, and eight of its cycle count.
+    /// The maximum number of bytes that `take` reads from the first byte of a packet on: for a timestamp its header,
+    /// nine bytes, and eight of its cycle count.
     static constexpr std::size_t most_plain_bytes = 18;
 
     /// A timestamp packet as an event.
     struct TakenTimestamp {
-        unsigned bytes;  ///< of the packet; 0: there is none
+        unsigned bytes;  ///< size of the packet; 0: there is none
         flow::Timestamp event;
     };
     template <bool cycle_accurate>
@@ -335,8 +336,8 @@ private:
         return {bytes, timestamp};
     }
 
-    /// Atoms before `until` whose cycle counts have one or two bytes, along known links, as far as there is room for
-    /// their ranges. False: there is none. It calls nothing, so that what it needs stays in registers.
+    /// Follows atoms before `until` with cycle counts of one or two bytes along known links, while there is room for
+    /// their ranges. Returns false if there is none. It makes no calls, so that its state stays in registers.
     template <class Run>
     WM_INLINE static bool take_short_counts(const std::uint8_t*& at, const std::uint8_t* until,
                                             const follow::Position* links, std::ptrdiff_t& now,
@@ -365,7 +366,7 @@ private:
     }
 
     /// `calls`: there is a return stack. `followed`: outcomes of the last packet that were followed, if the others
-    /// could not be; else 0.
+    /// could not be; otherwise 0.
     template <bool cycle_accurate, bool calls>
     [[gnu::noinline]] const std::uint8_t* take_plain(const std::uint8_t* const first, const std::uint8_t* const end,
                                                      Offset here, unsigned& followed) {
@@ -376,16 +377,16 @@ private:
         const std::uint8_t* const stop = end - most_plain_bytes;
         const std::uint8_t* at = first;
         std::ptrdiff_t now = follower_.position();
-        std::ptrdiff_t further_bytes = 0;  // of packets, after their first ones
+        std::ptrdiff_t further_bytes = 0;  // bytes of packets after their first bytes
         const std::uint8_t *branched_until = nullptr, *timed_until = nullptr;
         Position branched = follow::nowhere;
-        // Branch packets are read only where nothing but the address decides where they go.
+        // Branch packets are read only if their target depends on nothing but the address.
         const bool branches = plain_context_ && !last_alt_isa_ && LastTarget::holds(last_);
         LastTarget last(branches ? last_ : Place{});
-        // An atom means that a range comes, and nothing before it.
+        // An atom means that a range comes before any event.
         const auto atom_follows = [&] { return !cycle_accurate && atom_bytes[*at].count != 0; };
         if (atom_follows()) run.goes_on_at(now);
-        // Calls and returns that the return stack knows.
+        // Calls and returns whose target the return stack knows.
         const auto beyond = [this](Position from, Position link, bool) {
             if constexpr (!calls) return link;
             if (link == follow::call) {
@@ -404,7 +405,7 @@ private:
             if (has_paths)
                 until = paths_.follow(at, stop + 1, now, last, further_bytes, run, follower_, outcome_at, find_target);
             while (at < until) {
-                // The kind of a packet is hard to predict, and so has to be known early: not from a table.
+                // The kind of a packet is hard to predict, so it must be known early: not from a table.
                 if ((*at & Atom::info.mask) == Atom::info.value) {
                     if constexpr (cycle_accurate) {
                         run.reserve(at);
@@ -520,7 +521,7 @@ private:
         last_ = state.place();
         last_alt_isa_ = state.alt_isa;
     }
-    /// Sets both states; flow goes on there.
+    /// Sets both states; flow continues there.
     void go(const CoreState& state, Offset at) {
         remember(state);
         go_on(at);
@@ -537,7 +538,7 @@ private:
     Paths paths_;
     FastParser<Machine> parser_;
     std::uint64_t packets_ = 0;
-    // Of take_plain: where the last plain branch packet, of which block, and the last timestamp ended.
+    // For take_plain: the end of the last plain branch packet, its block, and the end of the last timestamp.
     const std::uint8_t *branched_until_ = nullptr, *timed_until_ = nullptr;
     follow::Position branched_ = follow::nowhere;
 };

@@ -81,7 +81,7 @@ protocol::Settled settle_on(const Recognised& identity, const Config& ini, const
                 fmt::format("{}, but ETMCR bit 28 is 0", counted(identity.likeness.timestamps, "timestamp")),
                 "ETMCR bit 28 set", "ETMCR is not the value in force while tracing",
                 fmt::format("correct ETMCR of {}", source));
-    // What the bytes do not contradict is believed.
+    // The description is trusted unless the bytes contradict it.
     Config config = ini;
     if (worse) {
         config.cycle_accurate = identity.config.cycle_accurate;

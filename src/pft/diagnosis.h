@@ -1,5 +1,5 @@
-/// What can be wrong with Program Flow Trace and its description: the findings of `waymark doctor`, and sentences that
-/// all commands have. Findings are without place in the capture but for their offset.
+/// Errors in Program Flow Trace and its description: the findings of `waymark doctor`, and sentences shared by all
+/// commands. Findings have an offset, but no other place in the capture.
 #pragma once
 
 #include <string>
@@ -13,13 +13,14 @@
 
 namespace waymark::pft {
 
-/// The registers of the description against what the bytes prove. What the bytes do not contradict is believed.
+/// Compares the registers of the description with what the bytes prove. The description is trusted unless the bytes
+/// contradict it.
 [[nodiscard]] protocol::Settled settle_on(const Recognised& recognised, const Config& described,
                                           const std::vector<protocol::Stretch>& stretches, std::string_view source);
-/// What is wrong with the bytes.
+/// Reports errors in the bytes.
 [[nodiscard]] std::vector<protocol::CaptureFinding> health_of(const Config& config,
                                                               const std::vector<protocol::Stretch>& stretches);
-/// What a description gets wrong that a program has proven: `proven` and `described` differ in that alone.
+/// Reports errors of a description that a program has proven: `proven` and `described` differ only in them.
 [[nodiscard]] std::vector<protocol::CaptureFinding> differences_of(const Config& proven, const Config& described,
                                                                    std::string_view source);
 [[nodiscard]] std::string sentence_of(const flow::Inconsistency& what);

@@ -1,5 +1,5 @@
-/// What both decoders do with everything that is not program flow: synchronisation, timestamps, cycle counts, gaps.
-/// Program flow itself is followed by the layer `follow`.
+/// Handling in both decoders of everything other than program flow: synchronisation, timestamps, cycle counts, gaps.
+/// The layer `follow` follows program flow.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace waymark::pft {
 
-/// A core's state as the trace gives it: LastState and CurrentState of section 4.1 are of this type.
+/// The state of a core as the trace gives it: LastState and CurrentState of section 4.1 have this type.
 struct CoreState {
     Address address{};
     Isa isa = Isa::a32;
@@ -39,7 +39,7 @@ struct CoreState {
             .return_stack = config.return_stack};
 }
 
-/// The state a branch packet leads to (section 2.5), completed with `last`.
+/// The state after a branch packet (section 2.5), completed with `last`.
 [[nodiscard]] inline CoreState branch_target(const BranchAddress& p, const CoreState& last, const Config& config) {
     CoreState to = last;
     const Place place = complete(p.target, last.place());
@@ -56,7 +56,7 @@ struct CoreState {
     return to;
 }
 
-/// The state an I-sync names (section 2.6). The VMID is not in it: what was known stays known.
+/// The state in an I-sync (section 2.6). It does not include the VMID: a known VMID stays known.
 [[nodiscard]] inline CoreState isync_state(const ISync& p, std::optional<std::uint32_t> vmid, const Config& config) {
     CoreState to;
     to.address = p.address();
@@ -69,27 +69,27 @@ struct CoreState {
     return to;
 }
 
-/// The packet before an exception return packet, as far as that belongs to it: the return is the branch it reports.
+/// The packet before an exception return packet, if it belongs to it: the return is the branch that it reports.
 struct ReturningPacket {
     Offset end{};  ///< of the packet
     enum class Is : std::uint8_t {
         other,
-        atoms,   ///< of waypoint instructions that need no address: none is an exception return
+        atoms,   ///< atoms of waypoint instructions, none of which is an exception return
         branch,  ///< a branch packet whose instruction is an exception return
         no_return
     } is = Is::other;
-    Address branch{};  ///< Is::no_return: which is none
+    Address branch{};  ///< Is::no_return: the instruction that is not a return
 
     void atoms_until(Offset until) { *this = {until, Is::atoms, {}}; }
     void branch_until(Offset until, Address at, bool returns) {
         *this = {until, returns ? Is::branch : Is::no_return, at};
     }
-    /// An exception return packet at `at`, where execution is at `here`, is not of what was executed before it: the
-    /// instruction that cannot be one.
+    /// If an exception return packet at `at`, with execution at `here`, does not belong to the code before it: the
+    /// instruction that cannot be a return.
     [[nodiscard]] std::optional<Address> contradicts(Offset at, Address here, const Config& config) const {
         if (at != end) return {};
         if (is == Is::no_return) return branch;
-        // Of what matches the return stack there is no branch packet.
+        // A branch that matches the return stack has no branch packet.
         return is == Is::atoms && !config.return_stack ? std::optional(here) : std::nullopt;
     }
 };
@@ -104,8 +104,8 @@ public:
 
     Elements(const Config& config, Out& out) : Base(out), config_(config) {}
 
-    /// A packet's cycle count as elements carry it. The largest count means "none" there, and is delivered as an event
-    /// of its own.
+    /// A packet's cycle count in the form of elements. There, the largest count means "none", so it is delivered as an
+    /// event of its own.
     [[nodiscard]] std::uint32_t cycles(Offset at, std::uint32_t count) {
         if (!config_.cycle_accurate) return flow::no_cycles;
         if (count == flow::no_cycles) [[unlikely]]
@@ -113,14 +113,14 @@ public:
         return count;
     }
 
-    /// Atoms from number `from` on that cannot be placed (section 4.4).
+    /// Reports that atoms from number `from` on cannot be placed (section 4.4).
     void unplaced(Offset at, const pft::Atoms& atoms, unsigned from) {
         flow::Atoms count;
         for (unsigned i = from; i < atoms.count; ++i) ++(atoms.e(i) ? count.taken : count.not_taken);
         Base::unplaced(at, count);
     }
 
-    /// A cycle count whose range is not known. `cycles` has delivered the largest count.
+    /// A cycle count whose range is not known. `cycles` delivers the largest count itself.
     void stray_cycles(Offset at, std::uint32_t count) {
         if (config_.cycle_accurate && count != flow::no_cycles) event(at, flow::Cycles{.cycles = count});
     }
@@ -140,16 +140,17 @@ public:
         static_cast<void>(cycles(at, p.cycles));
         event(at, now);
     }
-    /// For inner loops: it needs nothing but to be delivered. False: nothing was done, and it is complete.
+    /// For inner loops: whether the timestamp only needs to be delivered. False: nothing was done, and the timestamp
+    /// has all its bits.
     [[nodiscard]] WM_INLINE bool plain(const flow::Timestamp& timestamp) { return times_.plain(timestamp); }
-    /// A timestamp as its element, with the bits that were sent before.
+    /// Converts a timestamp to an element, completed with earlier bits.
     [[nodiscard]] WM_INLINE flow::Timestamp complete(const Timestamp& p) {
         timestamps_.update(p.value, config_);
         late_.see(p.value, timestamps_);
         return {timestamps_.value(config_), timestamps_.known(), p.frequency_changed,
                 config_.cycle_accurate ? p.cycles : flow::no_cycles};
     }
-    /// A timestamp before the first I-sync: only later ones need it.
+    /// A timestamp before the first I-sync: it only serves to complete later ones.
     void timestamp_unsynced(const Timestamp& p) { timestamps_.update(p.value, config_); }
 
     /// Packets between an A-sync and the first I-sync give no flow (section 2.11): [first, end) counts as
@@ -162,7 +163,7 @@ public:
         event(gap.first, gap);
         forget();
     }
-    /// Earlier state does not hold for what comes.
+    /// Forgets earlier state, which does not apply to later packets.
     void forget() {
         Base::forget();
         timestamps_.forget();
@@ -170,7 +171,7 @@ public:
         late_.to_the_end = false;
     }
 
-    /// What elements are relative to.
+    /// The state that elements are relative to.
     struct State {
         typename Base::State base;
         TimestampState timestamps;
@@ -184,7 +185,7 @@ public:
         late_.to_the_end = false;
         late_.sent.clear();
     }
-    /// Begins inside a stream, where this was the last context reported, and the last timestamp is not known.
+    /// Begins inside a stream, where this was the last reported context, and the last timestamp is not known.
     void begin_inside(const flow::Context& context) {
         resume({{.context = context}, {}, {}});
         times_.begin_inside();

@@ -23,16 +23,16 @@ using protocol::Given, protocol::TraceCondition, protocol::UnitExplanation, prot
 
 constexpr bool has_bit(std::uint64_t bits, unsigned n) { return (bits >> n & 1U) != 0; }
 
-/// Where an instruction runs, as the access types of comparators tell it.
+/// The mode in which an instruction runs, in the terms of comparators' access types.
 struct Mode {
     bool ns{}, user{}, hyp{};
     std::string name{};
 };
 
-/// What resources and events can be (5.6), in one mode or in any.
+/// Possible values of resources and events (5.6), in one mode or in any.
 class Possible {
 public:
-    /// `asked`: whether a register was given; it takes note of those that were not.
+    /// `asked`: whether a register was given; it records the registers that were not.
     Possible(const Registers& r, const Given& asked) : r_(r), asked_(asked) {
         sequencer_moves_ = std::any_of(r.sqevr.begin(), r.sqevr.end(), [](const Etmsqevr& e) {
             constexpr std::uint32_t never_happens = 0x406f;
@@ -62,7 +62,7 @@ public:
     }
     [[nodiscard]] Constant event(const EventFields& e, const Mode* mode) const {
         const Constant a = resource(e.a_type, e.a_index, mode);
-        // Functions 0 and 1 are of A alone.
+        // Functions 0 and 1 depend only on A.
         const Constant b = e.function < 2 ? protocol::never : resource(e.b_type, e.b_index, mode);
         switch (e.function) {
             case 0: return a;
@@ -122,7 +122,7 @@ private:
             case 6:
                 if (index < 4 || (index >= 8 && index < 12)) return protocol::varies;
                 if (index == 13) return mode != nullptr ? Constant(mode->ns) : protocol::varies;
-                // Where trace is prohibited, nothing is traced even if the event happens.
+                // Where trace is prohibited, nothing is traced even if the event occurs.
                 return index == 15;
             default: return protocol::never;
         }
@@ -214,7 +214,7 @@ public:
     }
 
 private:
-    /// An ETMv3 has registers of the same names.
+    /// An ETMv3 has registers with the same names.
     void version() {
         constexpr unsigned pft_v1 = 3;
         if (!asked(Etmidr::name) || r_.idr.major == pft_v1) return;
@@ -248,7 +248,7 @@ private:
                  "ETMCR[10] is 1, the Programming bit: the macrocell is stopped, or was when its registers were read",
                  "write 0 to ETMCR[10] as the last bit", "3");
     }
-    /// Pairs of bits: 0 not there, 2 not allowed, 3 allowed.
+    /// Pairs of bits: 0 not implemented, 2 disabled, 3 enabled.
     void authentication() {
         if (!management_.authstatus) return;
         for (std::size_t n = 0; n < modes_.size(); ++n) {

@@ -1,5 +1,5 @@
-/// The last traced address as the inner loop of the fast decoder keeps it: address and Thumb bit in one register, which
-/// is also the key of a block's start (follow::Starts::key).
+/// The last traced address in the inner loop of the fast decoder: address and Thumb bit in one register, which is also
+/// the key of a block's start (follow::Starts::key).
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace waymark::pft {
 
 class LastTarget {
 public:
-    /// A32 and T32 at addresses that such an instruction can have.
+    /// A32 and T32, at addresses that such instructions can have.
     [[nodiscard]] static bool holds(const Place& place) {
         return (place.isa == Isa::t32 && (place.address.value & 1U) == 0) ||
                (place.isa == Isa::a32 && (place.address.value & 3U) == 0);
@@ -26,8 +26,8 @@ public:
     WM_INLINE void set_key(std::uint32_t key) { key_ = key; }
     [[nodiscard]] Place place() const { return {{std::uint64_t{key_ & ~1U}}, (key_ & 1U) != 0 ? Isa::t32 : Isa::a32}; }
 
-    /// The address bytes of a branch packet without information bytes, whose first byte the caller has looked at, from
-    /// memory of which 5 bytes can be read. Returns how many there are; 0, and nothing is done, for all other packets.
+    /// Reads the address bytes of a branch packet without information bytes; the caller has checked the first byte, and
+    /// 5 bytes must be readable. Returns their number; 0, without effect, for all other packets.
     WM_INLINE unsigned take(const std::uint8_t* at) {
         std::uint32_t w = 0;
         for (unsigned i = 0; i < 4; ++i) w |= std::uint32_t{at[i]} << 8 * i;
@@ -37,10 +37,10 @@ public:
         const Form& form = forms[last];
         if ((w & form.information) != 0) [[unlikely]]
             return 0;
-        // Not by a mask of the table: what follows waits for it.
+        // Not through a mask from the table, since later instructions would wait for it.
         const std::uint32_t bits = pack(w & (ends ^ (ends - 1)));
-        // Bit 0 of the first byte is 1: in Thumb it is that of the key. In A32 all is one bit higher. Without a branch,
-        // which a mixed program would make hard to predict.
+        // Bit 0 of the first byte is 1: in Thumb it becomes that of the key. In A32 all bits are one higher.
+        // Branchless, since a program with both instruction sets would make the branch hard to predict.
         const std::uint32_t a32 = ~key_ & 1U, twice = 0U - a32;
         const std::uint32_t sent = bits ^ a32;
         key_ = (key_ & ~(form.covered + (form.covered & twice))) | (sent + (sent & twice));
@@ -48,15 +48,15 @@ public:
     }
 
 private:
-    /// By the number of bytes less one.
+    /// By the number of bytes minus one.
     struct Form {
         std::uint32_t covered;      ///< bits of the key in Thumb; in A32 one bit higher
-        std::uint32_t information;  ///< says that information bytes follow
+        std::uint32_t information;  ///< announces information bytes
     };
     static constexpr std::array<Form, 4> forms{
         {{0x7f, 0}, {0x1fff, 0x4000}, {0xfffff, 0x400000}, {0x7ffffff, 0x40000000}}};
 
-    /// The low 7 bits of four bytes side by side.
+    /// Joins the low 7 bits of four bytes.
     [[nodiscard]] WM_INLINE static std::uint32_t pack(std::uint32_t bytes) {
         return (bytes & 0x7fU) | (bytes >> 1 & 0x3f80U) | (bytes >> 2 & 0x1fc000U) | (bytes >> 3 & 0xfe00000U);
     }

@@ -137,7 +137,7 @@ std::string verdict(const Likeness& p) {
                                : "");
 }
 
-/// True if the bytes are Program Flow Trace or a part of one: damage here and there is no reason to doubt.
+/// Whether the bytes are Program Flow Trace or a part of one: some damage is no reason to doubt.
 bool is_like(const Likeness& p) {
     if (p.asyncs == 0 || p.isyncs == 0) return false;
     const std::uint64_t parsed = p.bytes - p.lost_bytes - p.unsynchronised_bytes - p.padding_bytes;
@@ -163,7 +163,7 @@ std::vector<Alternative> alternatives(const std::vector<Stretch>& stretches) {
     return out;
 }
 
-/// The least that speaks against any alternative with another value of this field; nothing if there is none.
+/// The minimum evidence against any alternative with another value of this field; nullopt if there is none.
 template <class Field>
 const Alternative* best_other(const std::vector<Alternative>& all, const Alternative& best, Field&& field) {
     const Alternative* other = nullptr;
@@ -231,7 +231,7 @@ std::string syncs_text(const Likeness& p) {
 }  // namespace
 
 std::uint64_t Likeness::against() const {
-    // Where the size of timestamps is wrong, none is ever whole.
+    // With a wrong size of timestamps, no timestamp is ever whole.
     return errors + context_changes + (timestamps != 0 && whole_timestamps == 0 ? timestamps : 0);
 }
 

@@ -41,7 +41,7 @@ public:
         registers_.set_power(on);
         follow(cycle);
     }
-    /// As they are now.
+    /// The present values.
     [[nodiscard]] Registers registers() const {
         Registers out = registers_.file();
         if (!session_->programming()) session_->read_back(out);
@@ -50,7 +50,7 @@ public:
     }
 
 private:
-    /// The session stops or goes on as the registers have it.
+    /// Stops or continues the session as the registers say.
     void follow(std::uint64_t cycle) {
         if (registers_.stopped() == session_->programming()) return;
         if (registers_.stopped()) {

@@ -1,5 +1,5 @@
-/// Many blocks at once, and sequences of blocks that are given again and again: what ModelSession::waypoint() makes of
-/// them where nothing but atoms and plain branch packets can come of them, with cycle counts if there are any.
+/// Many blocks at once, and sequences of blocks that repeat: the same result as ModelSession::waypoint(), where only
+/// atoms and plain branch packets can result, with cycle counts if there are any.
 #pragma once
 
 #include <algorithm>
@@ -18,14 +18,15 @@ protected:
     using ModelStream::ModelStream;
     ~ModelBlocks() = default;
 
-    /// The bases of addresses are one, and AltISA is 0.
+    /// Both possible bases of addresses are equal, and AltISA is 0.
     [[nodiscard]] bool plain_bases() const { return base_ == other_base_ && plain(base_.isa); }
-    /// AltISA is 0 and an I-sync is not needed.
+    /// AltISA is 0, and no I-sync is needed.
     static constexpr bool plain(Isa isa) { return isa == Isa::a32 || isa == Isa::t32; }
 
     /// Sends the atoms and branch packets of blocks that begin at `start`, in the state that was sent last, and sets
-    /// `start` to where the block after them begins. Stops before the first that may need more, and behind the one with
-    /// which `sync_bytes` (0: never) ask for synchronisation. Returns how many it took. Precondition: plain_bases().
+    /// `start` to the beginning of the block after them. Stops before the first block that may need more, and after the
+    /// one with which `sync_bytes` (0: never) request synchronisation. Returns the number of blocks it took.
+    /// Precondition: plain_bases().
     std::size_t plain_blocks(std::span<const RetiredBlock> blocks, Place& start, std::uint64_t sync_bytes) {
         if (config_.cycle_accurate)
             return config_.branch_broadcast ? plain_blocks_as<true, true>(blocks, start, sync_bytes)
@@ -34,8 +35,8 @@ protected:
                                         : plain_blocks_as<false, false>(blocks, start, sync_bytes);
     }
 
-    /// What many sequences of the same blocks have in common (flow::Unit::prepare). None: the return stack decides, or
-    /// it is not plain.
+    /// The common part of many sequences with the same blocks (flow::Unit::prepare). nullopt: the return stack decides,
+    /// or the blocks are not plain.
     [[nodiscard]] std::unique_ptr<flow::PreparedSequence> plain_sequence(const Place& from, std::uint64_t cycle,
                                                                          std::span<const RetiredBlock> blocks) const {
         if (config_.return_stack || !plain(from.isa) || blocks.empty() || blocks.size() > PlainSequence::most_blocks)
@@ -101,7 +102,8 @@ protected:
     struct TakenSequences {
         std::size_t sequences, blocks;
     };
-    /// plain_blocks() for the blocks of each. Precondition: plain_bases(), and plain_sequence() made them.
+    /// plain_blocks() for the blocks of each sequence. Precondition: plain_bases(), and plain_sequence() made the
+    /// sequences.
     TakenSequences plain_sequences(std::span<const flow::RetiredSequence> sequences, Place& start,
                                    std::uint64_t sync_bytes) {
         constexpr std::size_t most_sequences = 32;
@@ -119,7 +121,7 @@ protected:
         TakenSequences taken{};
         for (const flow::RetiredSequence& s : sequences) {
             const auto& p = static_cast<const PlainSequence&>(*s.prepared);
-            // No block of the sequence may be the first to ask for synchronisation.
+            // No block of the sequence may be the first to request synchronisation.
             if (p.start != at || p.isa != isa || sync - out <= std::ptrdiff_t{PlainSequence::most_bytes} ||
                 (config_.cycle_accurate && counted + p.cycles != s.cycle)) [[unlikely]]
                 break;
@@ -128,7 +130,7 @@ protected:
                 out += p.head_bytes;
                 counted = s.cycle;
             } else {
-                // Both with the marker before them.
+                // Both with the marker bit above them.
                 const auto more = static_cast<unsigned>(std::bit_width(p.head_atoms)) - 1;
                 atoms = atoms << more | (p.head_atoms & ~(1U << more));
                 while (atoms >= 32) {
@@ -163,10 +165,10 @@ protected:
 
 private:
     /// A sequence of plain blocks. All its bytes are known, except the first address, which is compressed against an
-    /// earlier one, and the atoms before that address, which are sent with earlier atoms.
+    /// earlier one, and the atoms before that address, which are sent together with earlier atoms.
     struct PlainSequence final : flow::PreparedSequence {
         static constexpr std::size_t most_of_a_block = 10;
-        static constexpr std::size_t part_bytes = 80;  ///< with room for what a store writes beyond them
+        static constexpr std::size_t part_bytes = 80;  ///< with room for what a store writes beyond the packets
         static constexpr std::size_t most_bytes = most_blocks * most_of_a_block + 8;
         static_assert(part_bytes >= most_bytes);
         std::uint32_t start{}, end{};
@@ -175,7 +177,7 @@ private:
         Isa isa{}, end_isa{}, target_isa{}, base_isa{};
         bool has_target = false;
         std::uint8_t head_bytes = 0, tail_bytes = 0, blocks = 0;
-        std::uint64_t cycles{};                               ///< from where execution came there to the last waypoint
+        std::uint64_t cycles{};  ///< cycles from entering the sequence to the last waypoint
         std::array<std::uint8_t, part_bytes> head{}, tail{};  ///< before the first address; after it
     };
     WM_INLINE static void copy_part(std::uint8_t* out, const std::array<std::uint8_t, PlainSequence::part_bytes>& part,
@@ -185,7 +187,7 @@ private:
         if (bytes > mostly) [[unlikely]]
             std::copy(part.begin() + mostly, part.end(), out + mostly);
     }
-    /// The block begins at `at`, and yields only an atom or a plain branch packet.
+    /// Whether the block begins at `at`, and yields only an atom or a plain branch packet.
     [[nodiscard]] static bool is_plain(const RetiredBlock& b, std::uint32_t at, Isa isa) {
         const isa::Instruction& i = *b.instruction;
         const auto address = static_cast<std::uint32_t>(b.address.value);
@@ -195,12 +197,13 @@ private:
     /// `counts`: cycle-accurate; `broadcast`: branch broadcast.
     template <bool counts, bool broadcast>
     std::size_t plain_blocks_as(std::span<const RetiredBlock> blocks, Place& start, std::uint64_t sync_bytes) {
-        constexpr std::size_t most_bytes = counts ? 10 : 6;  // of a block: atoms, then an address, or that and a count
+        constexpr std::size_t most_bytes =
+            counts ? 10 : 6;  // maximum size for a block: atoms and an address, or also a count
         constexpr std::size_t most_blocks = 400;
         std::array<std::uint8_t, most_blocks * most_bytes + sizeof(std::uint64_t)> bytes;
         std::uint8_t* out = bytes.data();
         blocks = blocks.first(std::min(blocks.size(), most_blocks));
-        // A block that finds more bytes sent than this first asks for synchronisation.
+        // A block that would send more bytes than this requests synchronisation.
         const std::uint64_t room = sync_bytes > sync_bytes_ ? sync_bytes - sync_bytes_ : 0;
         const std::uint8_t* const sync =
             sync_bytes == 0 || room > bytes.size() ? bytes.data() + bytes.size() : bytes.data() + room;
@@ -208,7 +211,7 @@ private:
         Isa isa = start.isa, base_isa = base_.isa;
         auto at = static_cast<std::uint32_t>(start.address.value);
         auto base = static_cast<std::uint32_t>(base_.address.value);
-        // Atoms with the marker before them, as they are sent.
+        // Atoms with the marker bit above them, in their encoding.
         std::uint32_t atoms = 1U << atoms_.count | atoms_.n;
         std::uint64_t counted = clock_.counted();
         std::size_t taken = 0;
@@ -260,8 +263,8 @@ private:
         if (out != bytes.data()) put({bytes.data(), static_cast<std::size_t>(out - bytes.data())});
         return taken;
     }
-    /// 2.5: the address bytes of a branch packet without information, AltISA being 0. Mostly as few as for the one
-    /// before at the same branch, so jumps are foreseen.
+    /// 2.5: the address bytes of a branch packet without information, with AltISA 0. The size mostly equals that of the
+    /// previous packet for this branch, so jumps are predictable.
     WM_INLINE static std::uint8_t* put_target(std::uint8_t* out, std::uint32_t to, Isa isa, std::uint32_t base,
                                               Isa base_isa) {
         const unsigned shift = isa == Isa::a32 ? 2 : 1;
@@ -276,22 +279,22 @@ private:
         } else {
             put(0x80 | (bits & 0x3f) << 1 | 1);
             unsigned n = 6;
-            // Of a last byte, bit 6 says that information follows.
+            // In a last byte, bit 6 announces information.
             for (; differs >> (n + 6) != 0; n += 7) put(0x80 | bits >> n);
             put(bits >> n & 0x3f);
         }
         return out;
     }
-    /// Up to eight bytes, the first the least significant.
+    /// Up to eight bytes, the first in the least significant byte.
     struct MadeBytes {
         std::uint64_t bytes;
         unsigned count;
     };
-    /// All eight, of which `count` stay.
+    /// Stores all eight bytes, of which `count` are kept.
     WM_INLINE static void put_made(std::uint8_t* out, const MadeBytes& made) {
         for (unsigned n = 0; n < 8; ++n) out[n] = static_cast<std::uint8_t>(made.bytes >> 8 * n);
     }
-    /// 2.3: a cycle count, bit 7 of its first byte 0.
+    /// 2.3: a cycle count, with bit 7 of its first byte 0.
     WM_INLINE static MadeBytes count_bytes(std::uint32_t cycles) {
         static constexpr std::array<std::uint8_t, 33> counts = [] {
             std::array<std::uint8_t, 33> table{};
@@ -305,7 +308,7 @@ private:
                                   std::uint64_t{cycles & 0x1fc0000U} << 6 | std::uint64_t{cycles & 0xfe000000U} << 7;
         return {all | more[count], count};
     }
-    /// The part of needs_packet() where the state does not change; false: a packet.
+    /// The part of needs_packet() for an unchanged state; false: a packet is needed.
     bool returned_by_stack(const RetiredBlock& b) {
         if (stack_.empty()) return false;
         const ModelReturnStack::Entry& top = stack_.top();

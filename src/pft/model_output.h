@@ -1,5 +1,5 @@
 /// How the model's packets reach the FIFO: one at a time, or in groups that are sent or lost as a whole; and the atoms
-/// that wait to be sent together (docs/spec/pft.md, 5.4 and 5.5).
+/// that are collected to be sent together (docs/spec/pft.md, 5.4 and 5.5).
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ protected:
     }
     ~ModelOutput() = default;
 
-    /// What was not sent is lost, and tracing has to begin anew when the FIFO is empty.
+    /// Unsent packets are lost, and tracing has to begin again when the FIFO is empty.
     virtual void overflowed() = 0;
 
     template <class P>
@@ -33,15 +33,15 @@ protected:
         encode(group_, packet, config_);
         if (!grouping_) commit();
     }
-    /// What is sent from here to end_group() goes into the FIFO as a whole or not at all.
+    /// Packets up to end_group() go into the FIFO as a whole or not at all.
     void begin_group() {
         grouping_ = true;
         group_lost_ = false;
     }
-    /// False: it did not fit, and the waypoint is lost.
+    /// False: the group did not fit, and the waypoint is lost.
     bool end_group() {
         grouping_ = false;
-        // An atom that waits beside a group is of the same waypoint, whose waypoint update is in the group.
+        // An atom that waits while a group is open belongs to the same waypoint, whose waypoint update is in the group.
         const bool own_atom = !group_.empty() && atoms_.count != 0;
         commit(own_atom);
         if (!group_lost_) {
@@ -53,7 +53,7 @@ protected:
         ++counts_.overflowed;
         return false;
     }
-    /// The group at hand did not fit.
+    /// Whether the present group did not fit.
     [[nodiscard]] bool group_lost() const { return group_lost_; }
     void drop_group() { group_.clear(); }
 
@@ -61,9 +61,9 @@ protected:
         if (group_lost_) return;
         if (config_.cycle_accurate) return send(Atom{{{1, static_cast<std::uint8_t>(e ? 0 : 1)}, cycles}});
         atoms_.n = static_cast<std::uint8_t>(atoms_.n << 1 | (e ? 0 : 1));
-        ++atoms_.count;  // five are sent when this waypoint is done
+        ++atoms_.count;  // five atoms are sent when this waypoint is finished
     }
-    /// Older waypoints do not belong to the group at hand: they stand before it, and alone.
+    /// Older waypoints do not belong to the present group: they are sent before it.
     void flush_atoms() {
         if (atoms_.count == 0) return;
         const Atoms atoms = atoms_;
@@ -78,7 +78,7 @@ protected:
         grouping_ = was;
     }
 
-    /// The FIFO is full, or synchronisation is late. Nothing more is sent until it is empty.
+    /// The FIFO is full, or synchronisation is late. Nothing more is sent until the FIFO is empty.
     void overflow() {
         ++counts_.overflows;
         if (kept_atom_) {
@@ -95,7 +95,7 @@ protected:
         overflowed();
     }
 
-    /// Bytes of packets that were made elsewhere. Precondition: the FIFO never fills.
+    /// Adds bytes of packets that were made elsewhere. Precondition: the FIFO never fills.
     void put(Bytes bytes) {
         const bool fits = fifo_.put(bytes, 0);
         WM_CHECK(fits);
@@ -111,17 +111,17 @@ protected:
     std::uint64_t sync_bytes_ = 0;  ///< since the last A-sync
 
 private:
-    /// An A-sync and the longest I-sync, or tracing would never restart.
+    /// Room for an A-sync and the longest I-sync; with less, tracing would never restart.
     static constexpr std::uint32_t least_fifo_bytes = 24;
 
-    /// The registers can ask for what the architecture forbids or the version lacks; hardware then does without.
+    /// The registers can request features that the architecture forbids or the version lacks; hardware ignores them.
     static Config effective(const ModelConfig& config) {
         Config c = config.packets();
         c.return_stack = c.return_stack && !c.branch_broadcast;  // 4.5
         c.vmid_trace = c.vmid_trace && c.minor_version >= 1;     // 2.8
         return c;
     }
-    /// Room stays for an atom that belongs to what is in the FIFO already.
+    /// Keeps room for an atom that belongs to packets in the FIFO.
     WM_INLINE void commit(bool atom_follows = false) {
         if (group_.empty()) return;
         if (!fifo_.put(group_, atom_follows || kept_atom_ ? 1 : 0)) return overflow();
@@ -136,7 +136,7 @@ private:
 
     std::vector<std::uint8_t> group_;
     bool grouping_ = false, group_lost_ = false;
-    bool kept_atom_ = false;  // the waypoint update of an atom that waits is in the FIFO: they are not split (5.5)
+    bool kept_atom_ = false;  // the waypoint update of a waiting atom is in the FIFO: they are not split (5.5)
 };
 
 }  // namespace waymark::pft

@@ -1,5 +1,5 @@
-/// The packets of the model and what they are compressed against: the state that was sent last (docs/spec/pft.md,
-/// sections 2 and 5.3).
+/// The packets of the model and the state against which they are compressed: the state that was sent last
+/// (docs/spec/pft.md, sections 2 and 5.3).
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ protected:
         : ModelOutput(config, trace), stack_(config_.return_stack ? choices_.return_stack_depth : 0U) {}
     ~ModelPackets() = default;
 
-    /// What the trace has said of the core.
+    /// The state that the trace has shown.
     struct Sent {
         bool ns = false, hyp = false;
         std::uint32_t context_id = 0;
@@ -46,7 +46,7 @@ protected:
         sent_.ns = ns;
         sent_.hyp = hyp;
     }
-    /// OQ10: into a prohibited region. Where it goes must not be seen, nor in which state.
+    /// OQ10: a branch into a prohibited region. Neither its target nor the state there may be visible.
     bool hidden_branch(std::uint32_t exception, std::uint64_t cycle) {
         flush_atoms();
         if (choices_.prohibited_entry == ModelChoices::ProhibitedEntry::address_zero) {
@@ -54,7 +54,7 @@ protected:
             return true;
         }
         if (group_lost()) return false;
-        drop_group();  // a waypoint update with nothing behind it would say too much
+        drop_group();  // a waypoint update with nothing after it would reveal too much
         --counts_.waypoints;
         ++counts_.untraced;
         return false;
@@ -70,7 +70,7 @@ protected:
         base_ = place;
         if (choices_.update_base == ModelChoices::UpdateBase::is_base) other_base_ = place;
     }
-    /// Gives the place of the most recent waypoint's target; executes nothing. False: the FIFO has no room. `cycle`:
+    /// Sends the most recent waypoint's target, without executing anything. False: the FIFO has no room. `cycle`: cycle
     /// of that waypoint.
     bool isync(ISyncReason reason, const Place& place, bool ns, bool hyp, std::uint32_t context_id,
                std::uint64_t cycle) {
@@ -86,17 +86,17 @@ protected:
         if (reason != ISyncReason::periodic) p.cycles = clock_.count(cycle, true);
         send(p);
         if (fifo_.draining()) return false;
-        stack_.clear();  // 4.5: even a periodic one empties it
+        stack_.clear();  // 4.5: even a periodic I-sync empties it
         base_ = other_base_ = place;
         sent_.ns = ns;
         sent_.hyp = hyp;
         sent_.context_id = context_id;
         return true;
     }
-    /// `ticks`: of the last waypoint, which was at `cycle`. `whole`: all bytes. False: the FIFO has no room.
+    /// `ticks`: time of the last waypoint, which was in `cycle`. `whole`: with all bytes. False: the FIFO has no room.
     bool timestamp(std::uint64_t ticks, std::uint64_t cycle, bool whole, bool frequency_changed) {
         flush_atoms();
-        // v1.1 gives the time of the last waypoint, v1.0 that of the packet.
+        // v1.1 sends the time of the last waypoint, v1.0 that of the packet.
         const std::uint64_t delay = config_.minor_version == 0 ? choices_.packet_delay_cycles : 0;
         std::uint64_t value = ticks + clock_.ticks_of(delay);
         if (config_.timestamp_bytes == 7) value &= (std::uint64_t{1} << 48) - 1;
@@ -121,7 +121,7 @@ protected:
         sent_.vmid = value;
     }
 
-    /// 5.3, rule 4: a waypoint instruction that passed gets a branch packet; else an atom.
+    /// 5.3, rule 4: whether a waypoint instruction that passed gets a branch packet; otherwise an atom.
     bool needs_packet(const Retired& w, bool ns, bool hyp) {
         const bool change = ns != sent_.ns || hyp != sent_.hyp || alt_isa_differs(w.next.isa);
         switch (w.instruction.waypoint) {
@@ -134,7 +134,7 @@ protected:
         }
         if (stack_.empty()) return true;
         const ModelReturnStack::Entry& top = stack_.top();
-        if (!top.certain || top.place != w.next || top.ns != ns) return true;  // the stack stays as it is (4.5)
+        if (!top.certain || top.place != w.next || top.ns != ns) return true;  // the stack does not change (4.5)
         const bool returns = w.instruction.exception_return && config_.minor_version >= 1;
         if (change || returns) {  // OQ3
             if (choices_.matched_change == ModelChoices::MatchedChange::packet_pops_entry) stack_.pop();
@@ -147,8 +147,8 @@ protected:
     Sent sent_;
     ModelReturnStack stack_;
 
-    // A waypoint update may or may not be the base of the next address (OQ1): `base_` says it is, `other_base_` that it
-    // is not.
+    // A waypoint update may or may not be the base of the next address (OQ1): `base_` assumes that it is, `other_base_`
+    // that it is not.
     Place base_{}, other_base_{};
 
 private:
@@ -156,7 +156,7 @@ private:
     [[nodiscard]] bool alt_isa_differs(Isa isa) const {
         return (isa == Isa::tee) != (base_.isa == Isa::tee) || (isa == Isa::tee) != (other_base_.isa == Isa::tee);
     }
-    /// Behind a waypoint update, long enough for both readings of OQ1.
+    /// An address after a waypoint update, long enough for both readings of OQ1.
     [[nodiscard]] Target compressed(const Place& to, unsigned least) const {
         const Target one = compress(to, base_, least), other = compress(to, other_base_, least);
         return one.bytes >= other.bytes ? one : other;

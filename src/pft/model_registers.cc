@@ -4,7 +4,7 @@ namespace waymark::pft {
 
 namespace {
 
-/// Outside the core power domain, and readable while the OS Lock is set.
+/// Whether a register is outside the core power domain, and readable while the OS Lock is set.
 bool is_management(unsigned number) { return number >= management::oslar; }
 
 constexpr std::uint32_t power_up_request = 1U << 3;
@@ -23,7 +23,7 @@ AccessResult ModelRegisters::write(unsigned number, std::uint32_t value, Request
         case Etmcr::number: {
             Etmcr cr = from_value<Etmcr>(value & access.mask);
             if (!programming) {
-                // Only what stops it: anything else waits until it has stopped.
+                // Only a write that stops it: other changes wait until it has stopped.
                 const bool stops = cr.programming, powers_down = cr.power_down;
                 if (!stops) {
                     cr = file_.cr;

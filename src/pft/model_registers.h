@@ -1,5 +1,5 @@
 /// The registers of the model as software and debuggers see them: which accesses succeed, the locks, claim tags and
-/// power (docs/spec/pft.md, 3.1). What is traced is the session's.
+/// power (docs/spec/pft.md, 3.1). The session decides what is traced.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ public:
 
     /// `programming`: the unit has stopped (ETMSR bit 1).
     [[nodiscard]] AccessResult write(unsigned number, std::uint32_t value, Requester from, bool programming);
-    /// `now`: all registers, with what the resources hold at this moment.
+    /// `now`: all registers, with the present state of the resources.
     [[nodiscard]] ReadResult read(unsigned number, Requester from, const Registers& now);
 
-    /// The Programming bit, the power-down bit, the OS Lock or missing power: nothing is traced (5.3).
+    /// Whether the Programming bit, the power-down bit, the OS Lock or missing power prevents all tracing (5.3).
     [[nodiscard]] bool stopped() const {
         return file_.cr.programming || file_.cr.power_down || locks_.os_locked() || !powered();
     }
@@ -28,7 +28,7 @@ public:
         if (locks_.set_power(on)) forget_program();
     }
     [[nodiscard]] bool powered() const { return locks_.powered(); }
-    /// Something was written since this was asked last.
+    /// Whether anything was written since the last call.
     [[nodiscard]] bool take_written() { return std::exchange(written_, false); }
 
     [[nodiscard]] Registers& file() { return file_; }

@@ -1,4 +1,4 @@
-/// The model's return stack: a ring whose oldest entry is thrown away (docs/spec/pft.md, 4.5).
+/// The model's return stack: a ring that drops its oldest entry (docs/spec/pft.md, 4.5).
 #pragma once
 
 #include <algorithm>
@@ -12,11 +12,11 @@ class ModelReturnStack {
 public:
     struct Entry {
         Place place;
-        bool ns{}, certain{};  ///< not `certain`: it holds a state that the trace does not show, and never matches
+        bool ns{}, certain{};  ///< not `certain`: its state is not in the trace, so it never matches
     };
     static constexpr unsigned most_entries = 16;
 
-    /// `depth` 0: nothing is kept.
+    /// `depth` 0: no entry is kept.
     explicit ModelReturnStack(unsigned depth) : depth_(std::min(depth, most_entries)) {}
 
     [[nodiscard]] bool empty() const { return size_ == 0; }

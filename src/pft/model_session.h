@@ -1,6 +1,6 @@
 /// One trace session of the model, from a cleared Programming bit to the next change of registers: what is executed,
-/// and which part is to be traced (docs/spec/pft.md, 5.3 and 5.5). Where packets come from and where they go is in the
-/// classes below it.
+/// and which part is traced (docs/spec/pft.md, 5.3 and 5.5). The base classes decide which packets are sent and where
+/// they go.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ public:
         ordinary_config_ = !config_.vmid_trace && choices_.fifo_bytes == 0 && resources_.trivial();
     }
 
-    /// Goes on for a session that the Programming bit has stopped, with registers that were written since.
+    /// Continues a session that the Programming bit has stopped, with registers that were written since.
     void take_over(const ModelSession& before) {
         start_ = before.start_;
         position_ = before.position_;
@@ -43,7 +43,7 @@ public:
         resources_.take_signals(before.resources_);
     }
 
-    // ---- execution; each begins with what the waypoint before it left to be sent
+    // ---- execution; each function first sends what the previous waypoint left to be sent
 
     void start(const Arrival& first) {
         programming_ = false;
@@ -134,8 +134,8 @@ public:
             } else {
                 atom(w.passed, clock_.count(w.cycle));
             }
-            // 5: the pop came first. An entry made while a change of security state by MCR or MSR waits to be reported
-            // would hold a state that the trace does not show: it is never matched.
+            // 5: the pop came first. If a change of security state by MCR or MSR waits to be reported, an entry would
+            // have a state that the trace does not show: it is never matched.
             if (w.passed && w.instruction.link) stack_.push({behind, shown_ns, shown_ns == ns});
             const bool returned = w.passed && w.instruction.exception_return && config_.minor_version >= 1 && shown;
             if (returned) send(ExceptionReturn{});  // 6
@@ -183,7 +183,7 @@ public:
         arrive(next);
     }
 
-    /// 5.3, "Debug entry": like an exception, but address and state in its packet mean nothing.
+    /// 5.3, "Debug entry": like an exception, but address and state in its packet have no meaning.
     void debug_entry(std::uint64_t cycle) {
         settle();
         advance(cycle);
@@ -217,7 +217,7 @@ public:
         fifo_.flush();
     }
 
-    // A block runs in the context with which it began; what changes inside counts from the next waypoint on (4.8).
+    // A block runs in the context with which it began; changes inside it apply from the next waypoint on (4.8).
     void set_context_id(std::uint32_t value) {
         new_context_id_ = shown_context_id(value);
         whole_context_id_ = value;
@@ -265,7 +265,7 @@ public:
             last_cycle_ = cycle;
             return;
         }
-        // Tracing stops at once, even between waypoints; what ran since the last one is lost.
+        // Tracing stops at once, even between waypoints; the code since the last waypoint is lost.
         settle();
         advance(cycle);
         flush_atoms();
@@ -293,7 +293,7 @@ public:
     }
     [[nodiscard]] std::uint64_t now() const { return clock_.now(); }
 
-    /// Power is gone: what waits is lost.
+    /// Power is lost: waiting packets are lost.
     void abandon() {
         counts_.waypoints -= atoms_.count;
         counts_.untraced += atoms_.count;
@@ -308,7 +308,7 @@ public:
         resources_.read_back(registers);
         registers.sr = status();
     }
-    /// Time passes in which nothing runs.
+    /// Time passes without execution.
     void pass(std::uint64_t cycle) { advance(cycle); }
 
 private:
@@ -316,7 +316,7 @@ private:
         bool ns, hyp;
         friend bool operator==(const State&, const State&) = default;
     };
-    /// Without Security Extensions a macrocell traces as if always Secure (3); Hyp is of v1.1.
+    /// Without Security Extensions a macrocell traces as if always Secure (3); only v1.1 has Hyp.
     [[nodiscard]] State state_of(bool ns, bool hyp) const {
         return {ns && registers_.idr.security != 0, hyp && config_.minor_version >= 1};
     }
@@ -336,7 +336,7 @@ private:
         }
     }
 
-    // ---- where execution stands
+    // ---- place of execution
 
     void executed(const Place& place, std::uint8_t bytes) {
         last_ = place;
@@ -365,9 +365,9 @@ private:
         clock_.advance(a.cycle);
         go_on(a.place, ns, hyp, a.cycle);
     }
-    /// Execution is not where it stood: it went there untold.
+    /// Execution is at another place than expected: it moved untraced.
     void return_from_elsewhere(const Place& place) { discontinuity({place, ns_, hyp_, clock_.now()}); }
-    /// By MCR or MSR, inside a block: shown by the next taken branch or exception (4.8).
+    /// The state changes by MCR or MSR inside a block: the next taken branch or exception shows it (4.8).
     void change_state(bool ns, bool hyp) {
         const State state = state_of(ns, hyp);
         ns_ = state.ns;
@@ -378,7 +378,7 @@ private:
     [[nodiscard]] bool prohibited(bool ns) const {
         return !authentication_.non_invasive || (!ns && !authentication_.secure_non_invasive);
     }
-    /// 5.3, "Prohibited region". Entered by an exception or branch, its packet was sent already.
+    /// 5.3, "Prohibited region". If an exception or branch entered it, its packet was sent already.
     void prohibition_changed() {
         prohibited_ = prohibited(ns_);
         resources_.prohibited(prohibited_, !authentication_.non_invasive);
@@ -387,14 +387,14 @@ private:
             flush_atoms();
             stop(ISyncReason::trace_enabled);
         } else if (last_) {
-            begin_at(position_);  // its I-sync gives the first instruction that may be seen
+            begin_at(position_);  // its I-sync names the first instruction that may be visible
         }
     }
 
-    // ---- many blocks at once: what waypoint() does where the result can only be atoms and plain branch packets,
+    // ---- many blocks at once: the same result as waypoint() where only atoms and plain branch packets are possible,
     // with cycle counts if there are any
 
-    /// Tracing is on, execution stands at the start of a block, and nothing is pending or different from what was sent.
+    /// Tracing is on, execution is at the start of a block, and nothing is pending or different from the sent state.
     [[nodiscard]] bool ordinary(bool ns, bool hyp) const {
         if (!ordinary_config_ || !tracing_ || programming_ || in_debug_ || prohibited_ || last_) return false;
         if (isync_pending_ || sync_requested_ || vmid_pending_ || timestamp_pending_ || trigger_pending_) return false;
@@ -424,12 +424,12 @@ private:
 
     // ---- whether a block is traced
 
-    /// 5.3, rules 1 and 2: a block ends at `end`. Sends what stands at its start.
+    /// 5.3, rules 1 and 2: a block ends at `end`. Sends the packets for its start.
     bool begin_block(Address end) {
         const bool possible = !programming_ && !in_debug_ && !prohibited_ && start_.isa != Isa::jazelle;
         if (!possible || (!resources_.trivial() && !compare(end))) {
             if (tracing_) stop(ISyncReason::trace_enabled);
-            // Reason 3 is for the instruction behind Debug state itself.
+            // Reason 3 is only for the first instruction after Debug state.
             if (restart_ == ISyncReason::debug_exit && !in_debug_) restart_ = ISyncReason::trace_enabled;
             ++counts_.untraced;
             return false;
@@ -476,11 +476,11 @@ private:
         update(choices_.large_block_address == ModelChoices::LargeBlockAddress::waypoint ? Place{w.address, w.isa}
                                                                                          : *last_);
     }
-    bool ordinary_config_ = false;  // nothing that resources or a FIFO decide
+    bool ordinary_config_ = false;  // no decisions by resources or a FIFO
     Resources resources_;
 
-    // The core, as far as packets do not show it.
-    Place position_{};           // of the next instruction
+    // The state of the core that packets do not show.
+    Place position_{};           // place of the next instruction
     std::optional<Place> last_;  // the last instruction executed since the last waypoint
     bool user_ = false;
     bool in_debug_ = false, prohibited_ = false;

@@ -1,5 +1,5 @@
-/// What a session of the model has to send besides what is executed: synchronisation, timestamps, triggers, and what
-/// waits for the next waypoint (docs/spec/pft.md, 5.5).
+/// The packets of a session besides execution: synchronisation, timestamps, triggers, and packets that wait for the
+/// next waypoint (docs/spec/pft.md, 5.5).
 #pragma once
 
 #include "model_packets.h"
@@ -11,9 +11,9 @@ protected:
     ModelStream(const ModelConfig& config, ByteSink& trace)
         : ModelPackets(config, trace), registers_(config.registers) {}
 
-    /// 5.5: the first output after the Programming bit was cleared is an A-sync; a pending request is satisfied too.
+    /// 5.5: the first output after the Programming bit was cleared is an A-sync; it also satisfies a pending request.
     void trace_on() {
-        if (sync_due()) sync_requested_ = true;  // since tracing went off, or overflows kept it from being asked for
+        if (sync_due()) sync_requested_ = true;  // due since tracing went off, or since overflows prevented the request
         const bool whole = sync_requested_ || isync_pending_ || whole_timestamp_due_;
         const bool overflowed = restart_ == ISyncReason::overflow_restart;
         if (!async_sent_ || sync_requested_ || (overflowed && choices_.overflow_async)) send_async();
@@ -25,7 +25,7 @@ protected:
     void periodic_isync() {
         if (send_isync(ISyncReason::periodic)) after_isync(true);
     }
-    /// A VMID follows an I-sync, and a timestamp one that synchronises.
+    /// An I-sync is followed by a VMID, and a synchronising one by a timestamp.
     void after_isync(bool whole_timestamp) {
         if (config_.vmid_trace) {
             vmid_pending_ = true;
@@ -40,8 +40,8 @@ protected:
         return true;
     }
 
-    /// What the last waypoint left to be sent at the boundary behind it, in the order of 5.5. Done when the next event
-    /// comes, so that changes given after the waypoint are in it.
+    /// Sends what the last waypoint left, at its end, in the order of 5.5. Done when the next event comes, so that
+    /// changes after the waypoint are included.
     void settle() {
         if (!unsettled_) return;
         unsettled_ = false;
@@ -54,7 +54,7 @@ protected:
             }
             periodic_request();
         }
-        // A timestamp that synchronisation asks for serves for all.
+        // A timestamp for synchronisation satisfies all requests.
         if (tracing_ && timestamp_pending_ && !(isync_pending_ && isync_delay_ == 0)) {
             timestamp_pending_ = false;
             // OQ16
@@ -87,7 +87,7 @@ protected:
     void stop(ISyncReason restart) {
         flush_atoms();
         tracing_ = false;
-        // The next I-sync reports the loss, also if other causes kept tracing off meanwhile.
+        // The next I-sync reports the loss, even if other causes kept tracing off meanwhile.
         if (restart_ != ISyncReason::overflow_restart) restart_ = restart;
     }
     void overflowed() override {
@@ -95,7 +95,7 @@ protected:
         whole_timestamp_due_ = true;
         restart_ = ISyncReason::overflow_restart;
     }
-    /// 5.5: a request while the synchronisation before is not finished. What is pending still leaves.
+    /// 5.5: a request arrives while the previous synchronisation is not finished. Pending packets still leave.
     void forced_overflow() {
         flush_atoms();
         overflow();
@@ -116,7 +116,7 @@ protected:
         if (fifo_.draining()) return;
         sync_requested_ = false;
         async_sent_ = true;
-        sync_bytes_ = 0;  // the counter starts again with the sync, not with the request
+        sync_bytes_ = 0;  // the counter restarts with the sync, not with the request
     }
     void send_vmid() {
         vmid(vmid_);
@@ -139,14 +139,14 @@ protected:
 
     const Registers registers_;
 
-    // The core, as the next block begins.
+    // The state of the core at the beginning of the next block.
     Place start_{};  // of the block
     bool ns_ = false, hyp_ = false;
     std::uint32_t context_id_ = 0;
     std::uint8_t vmid_ = 0;
-    std::uint64_t last_cycle_ = 0, last_ticks_ = 0;  // of the last waypoint
+    std::uint64_t last_cycle_ = 0, last_ticks_ = 0;  // cycle and time of the last waypoint
 
-    // What is to be sent.
+    // Packets to be sent.
     bool programming_ = true, tracing_ = false, async_sent_ = false;
     ISyncReason restart_ = ISyncReason::trace_enabled;
     bool unsettled_ = false, sync_requested_ = false, isync_pending_ = false, vmid_pending_ = false;

@@ -15,10 +15,10 @@ namespace {
 struct Cut {
     using State = CoreState;
     std::size_t at{};  ///< behind the I-sync
-    CoreState state;   ///< that it gives, but for the VMID
+    CoreState state;   ///< state that the I-sync gives, except the VMID
 };
 
-/// `from`: behind an A-sync.
+/// Finds the I-sync after an A-sync that ends at `from`.
 std::optional<Cut> isync_behind(Bytes bytes, std::size_t from, const Config& config) {
     return follow::cut_behind<Cut>(bytes, from, [&](Bytes rest, std::size_t at, std::optional<Cut>& cut) {
         return parse_one(rest, config, [&]<class P>(const P& packet, std::size_t size) {

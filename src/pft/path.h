@@ -1,4 +1,4 @@
-/// What follow::KnownPaths has to know of Program Flow Trace.
+/// Support of Program Flow Trace for follow::KnownPaths.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace waymark::pft {
 
-/// Atom packets taken apart.
+/// Atom packets, decoded.
 inline const std::array<follow::FewOutcomes, 256> atom_bytes = [] {
     std::array<follow::FewOutcomes, 256> all;
     for (unsigned byte = 0; byte < 256; ++byte) {
@@ -33,11 +33,11 @@ struct PathPackets {
     static constexpr unsigned most_outcomes = 16;
     static constexpr bool address_is_outcome = true;
 
-    /// After a branch packet every bit is known: those it sends, and those before it that the path depends on.
+    /// After a branch packet every bit is known: bits that it sends, and earlier bits on which the path depends.
     struct Change {
-        std::uint32_t needed = 0;  ///< bits of the key before
+        std::uint32_t needed = 0;  ///< bits of the earlier key
         std::uint32_t before = 0, after = 0;
-        std::uint32_t kept = ~std::uint32_t{0};  ///< none after a branch packet
+        std::uint32_t kept = ~std::uint32_t{0};  ///< 0 after a branch packet
 
         [[nodiscard]] WM_INLINE bool fits(const LastTarget& state) const {
             return ((state.key() ^ before) & needed) == 0;
@@ -48,7 +48,8 @@ struct PathPackets {
     class Recorder {
     public:
         explicit Recorder(const LastTarget& state) : before_(state), state_(state), other_(state) {
-            // What a branch packet does depends on bit 0, the instruction set; all other bits it copies or replaces.
+            // The effect of a branch packet depends on bit 0, the instruction set; it copies or replaces all other
+            // bits.
             other_.set_key(~state.key() ^ 1U);
         }
         [[nodiscard]] const LastTarget& state() const { return state_; }

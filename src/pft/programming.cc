@@ -23,7 +23,7 @@ constexpr unsigned byte_offset(unsigned number) { return 4 * number; }
 /// The resource type of single address comparators in an event (5.6).
 constexpr unsigned single_address = 0;
 
-/// Bit n: something selects address comparator n.
+/// Bit n: some resource uses address comparator n.
 std::uint32_t used_comparators(const Registers& r) {
     std::uint32_t used = r.tsscr.start | std::uint32_t{r.tsscr.stop};
     for (unsigned pair = 0; pair < 8; ++pair)
@@ -67,7 +67,7 @@ constexpr std::uint32_t exclude = 1, cycle_accurate = 2, timestamps = 8, context
                         return_stack = 64;
 }
 
-/// Writes through Linux's driver that lead to these registers.
+/// Adds the files of Linux's driver that set these registers.
 void add_driver_files(const Registers& r, bool all, flow::ComponentProgram& out) {
     constexpr unsigned four_bytes = 3;
     if (all) out.not_in_files.emplace_back("registers that are given by name");
@@ -77,7 +77,7 @@ void add_driver_files(const Registers& r, bool all, flow::ComponentProgram& out)
     const auto put = [&](const char* file, std::string value) { out.driver_files.push_back({file, std::move(value)}); };
     const auto hex = [](std::uint64_t value) { return fmt::format("{:#x}", value); };
     put("reset", "1");
-    // To exclude no range is to trace everything.
+    // Excluding no range means tracing everything.
     std::uint32_t mode = r.tecr1.exclude ? driver_mode::exclude : 0;
     if (r.cr.cycle_accurate) mode |= driver_mode::cycle_accurate;
     if (r.cr.timestamps) mode |= driver_mode::timestamps;
@@ -88,7 +88,7 @@ void add_driver_files(const Registers& r, bool all, flow::ComponentProgram& out)
     put("sync_freq", hex(r.syncfr.value));
     for (unsigned pair = 0; pair < 8; ++pair) {
         if ((r.tecr1.ranges >> pair & 1U) == 0) continue;
-        // Reset leaves the access type of instruction fetches.
+        // Reset sets the access type to instruction fetches.
         for (const unsigned comparator : {2 * pair + 1, 2 * pair}) {
             put("addr_idx", hex(comparator));
             put("addr_acctype", hex(to_value(r.actr[comparator])));
@@ -133,7 +133,7 @@ flow::ComponentProgram program_of(const Registers& wanted, bool all) {
         if (register_access(wanted, number).writable) to.push_back(write_step(byte_offset(number), value, name, why));
     };
     add(out.enable, management::lar, flow::UnitLocks::unlock_key, "ETMLAR", "open the software lock");
-    // With power the OS Lock is set again, so power comes first.
+    // Switching power on sets the OS Lock again, so power comes first.
     add(out.enable, management::pdcr, keeps_power, "ETMPDCR", "give the unit power, and keep it");
     if (register_access(wanted, management::pdcr).writable)
         out.enable.push_back(wait_step(byte_offset(management::pdsr), 1, 1, "ETMPDSR", "until it has power"));

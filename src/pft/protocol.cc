@@ -36,10 +36,10 @@ using protocol::Setting;
 using protocol::Stretch;
 using protocol::Survey;
 
-/// Registers that explain() asks for and `Registers` does not have, in the order of ManagementValues.
+/// Registers that explain() uses and `Registers` lacks, in the order of ManagementValues.
 constexpr std::array<std::string_view, 4> management_names{"ETMOSLSR", "ETMPDSR", "ETMLSR", "ETMAUTHSTATUS"};
 
-/// What a survey of packets says of Program Flow Trace alone.
+/// Results of a survey that only Program Flow Trace has.
 class More {
 public:
     explicit More(const Config& config) : config_(config) {}
@@ -85,7 +85,7 @@ private:
     TimestampState timestamps_;
 };
 
-/// Takes the addresses that the trace names.
+/// Collects the addresses in the trace.
 class NamedAddresses {
 public:
     NamedAddresses(const Config& config, const std::function<void(const Place&)>& take)
@@ -118,7 +118,7 @@ using Base = protocol::FlowConfigurationOf<protocol::ConfigurationOf<Config, Par
                                            ReferenceDecoder, Decoder, NamedAddresses>;
 class Configured final : public Base {
 public:
-    /// `context_sizes`: other sizes of Context IDs that the bytes may have as well.
+    /// `context_sizes`: other possible sizes of Context IDs.
     explicit Configured(const Config& config, std::vector<std::uint8_t> context_sizes = {})
         : Base(config), context_sizes_(std::move(context_sizes)) {}
 
@@ -258,7 +258,7 @@ public:
     }
     [[nodiscard]] std::vector<std::string> filters(const std::vector<RegisterValue>& registers) const override {
         std::vector<std::string> out;
-        constexpr std::uint64_t always = 0x6f;  // resource A alone, which is true (docs/spec/pft.md, 3)
+        constexpr std::uint64_t always = 0x6f;  // only resource A, which is true (docs/spec/pft.md, 3)
         if (const RegisterValue* r = find_register(registers, "ETMTEEVR"); r != nullptr && r->value != always)
             out.emplace_back("ETMTEEVR");
         if (const RegisterValue* value = find_register(registers, Etmtecr1::name)) {
@@ -321,7 +321,7 @@ public:
     }
 };
 
-/// The minor version a type such as `PTM1.1` names, if it names one.
+/// The minor version in a type such as `PTM1.1`, if there is one.
 std::optional<unsigned> minor_version(std::string_view type) {
     const std::size_t dot = type.find('.');
     if (dot == std::string_view::npos || dot + 1 == type.size()) return {};

@@ -45,11 +45,11 @@ Observed seen_in(const WaypointUpdate& p) { return seen::Reached{sent(p.target)}
 Observed seen_in(const ISync& p) { return seen::Sync{{p.address(), p.isa()}, p.reason == ISyncReason::periodic}; }
 Observed seen_in(const auto&) { return seen::Nothing{}; }
 
-// ---- where the head ends, and where its packets begin
+// ---- the end of the head, and the beginning of its packets
 
-/// The A-sync after the head, and what comes up to the I-sync after it.
+/// The A-sync after the head, and the packets up to the next I-sync.
 struct Sync {
-    std::size_t zeros = 0, mark = 0;        ///< of the A-sync: its first zero, its last byte
+    std::size_t zeros = 0, mark = 0;        ///< the A-sync's first zero, and its last byte
     std::vector<Observation> observations;  ///< after it, the I-sync last
     ISync isync;
 };
@@ -87,10 +87,10 @@ std::size_t longest_packet(const Config& config) {
     return std::max({branch, isync, timestamp});
 }
 
-/// The observations of the head that is looked at, and of what comes up to the I-sync; none: no chain of packets leads
-/// to the A-sync.
+/// The observations of the examined head, and of the packets up to the I-sync; empty if no chain of packets leads to
+/// the A-sync.
 std::vector<Observation> observations_of(const Config& config, Bytes stream, const Sync& sync, std::size_t most_bytes) {
-    // The five zeros next to the mark are the A-sync's.
+    // The five zeros before the last byte belong to the A-sync.
     const std::size_t last_end = sync.mark - 5;
     const std::size_t base = last_end > most_bytes ? last_end - most_bytes : 0;
     const Bytes head = stream.subspan(base, last_end - base);

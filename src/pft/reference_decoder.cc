@@ -50,7 +50,7 @@ public:
     }
     [[nodiscard]] bool amid_packet() const { return parser_.progress().amid_packet(); }
 
-    // ---- packets, as section 4.1 dispatches them
+    // ---- packets, dispatched as in section 4.1
 
     void operator()(const Gap& gap) {
         if (!synced_ && async_seen_) elements_.waited_for_isync(async_end_, gap.first);
@@ -107,7 +107,7 @@ public:
     void operator()(const Ignore&, Extent) { ++packets_; }
 
 private:
-    /// Counts the packet; false when no I-sync has come yet, so that it means nothing.
+    /// Counts the packet; false if no I-sync has come yet, so that the packet cannot be interpreted.
     bool begin(Extent at) {
         ++packets_;
         at_ = at.first;
@@ -115,14 +115,14 @@ private:
         return synced_;
     }
 
-    /// When VMIDs are traced, one follows each I-sync before the next atom or branch packet (2.6).
+    /// If VMIDs are traced, one follows each I-sync before the next atom or branch packet (2.6).
     void check_vmid() {
         if (!std::exchange(vmid_due_, false)) return;
         const Address here = follower_.known() ? follower_.place().address : Address{};
         elements_.event(at_, flow::Inconsistency{flow::Conflict::vmid_missing, here, {}});
     }
 
-    /// As before the first byte: nothing is known of the core.
+    /// Resets to the state before the first byte: nothing is known of the core.
     void forget() {
         synced_ = async_seen_ = vmid_due_ = false;
         follower_.forget();  // the VMID too is unknown until its packet comes
@@ -133,7 +133,7 @@ private:
 
     void branch_no_excp(const BranchAddress& p) {
         // Step 1, repaired: the target is kept aside, because the walk starts from the old CurrentState. A packet may
-        // sit on a direct branch (4.6, 4.8) and then names the target the instruction names; if not, the code was
+        // belong to a direct branch (4.6, 4.8), and then gives the same target as the instruction; if not, the code was
         // modified or the image is wrong. The packet is right either way.
         const CoreState target = branch_target(p, last_state_, config_);
         const std::uint32_t cycles = elements_.cycles(at_, p.cycles);
@@ -152,7 +152,7 @@ private:
         if (!debug_entry) exception.vector = target.address;
         follower_.exception(exception, at_);  // which adds the preferred return address (4.7)
         if (!debug_entry) return set_both_states(target);
-        // Address and state in this packet mean nothing (4.7); an I-sync follows when the core leaves Debug state.
+        // Address and state in this packet have no meaning (4.7); an I-sync follows when the core leaves Debug state.
         last_state_ = target;
         follower_.lose();
     }
@@ -208,7 +208,7 @@ private:
             follower_.confirm(state.place(), state.context(), at_);
         synced_ = true;
         async_seen_ = false;
-        vmid_due_ = config_.vmid_trace && config_.minor_version >= 1;  // v1.0 has none (2.8)
+        vmid_due_ = config_.vmid_trace && config_.minor_version >= 1;  // v1.0 has no VMIDs (2.8)
         follower_.clear_return_stack();
         set_both_states(state);
     }
@@ -221,15 +221,15 @@ private:
     const Config config_;
     flow::BatchWriter& out_;
     Elements<flow::BatchWriter> elements_;
-    follow::ReferenceFollower follower_;  // CurrentState, and how the program is walked
+    follow::ReferenceFollower follower_;  // CurrentState, and the rules of walking the program
     FastParser<Machine> parser_;
 
     CoreState last_state_;
     bool synced_ = false;
-    bool vmid_due_ = false;    // an I-sync came, and no VMID since, though VMIDs are traced
-    bool async_seen_ = false;  // not synced: an A-sync has come, its I-sync not yet
+    bool vmid_due_ = false;    // an I-sync came, and no VMID since then, although VMIDs are traced
+    bool async_seen_ = false;  // while not synced: an A-sync has come, its I-sync has not
     Offset async_end_{};
-    Offset at_{}, end_{};  // of the packet at hand
+    Offset at_{}, end_{};  // of the current packet
     ReturningPacket returning_;
     std::uint64_t packets_ = 0;
 };

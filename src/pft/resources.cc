@@ -53,7 +53,7 @@ void Resources::note_use() {
     };
     used(r_.teevr), used(r_.trigger), used(r_.tsevr);
     all(r_.extoutevr), all(r_.cntenr), all(r_.cntrldevr), all(r_.sqevr);
-    // Their states can be read, whether an event asks for them or not.
+    // Their states can be read, whether an event uses them or not.
     sequencer_used_ |=
         std::any_of(r_.sqevr.begin(), r_.sqevr.end(), [](const auto& r) { return event_value(r) != never; });
     const auto counts = [](const auto& r) { return !r.by_event || event_value(r) != never; };
@@ -84,7 +84,7 @@ bool Resources::compare(const ComparedBlock& block) {
             const auto i = static_cast<unsigned>(std::countr_zero(left));
             const std::uint64_t low = r_.acvr[2 * i].value, high = r_.acvr[2 * i + 1].value;
             if (!permitted(r_.actr[2 * i], block)) continue;
-            // To include or to make an event, a range must overlap the block; to exclude, contain it.
+            // To include a block or cause an event, a range must overlap the block; to exclude it, contain it.
             if (low <= block.end && high > block.start) included_ |= 1U << i;
             if (low <= block.start && high > block.end) excluded_ |= 1U << i;
         }
@@ -98,7 +98,7 @@ bool Resources::compare(const ComparedBlock& block) {
     return enabled;
 }
 
-/// The access type of a comparator: security state, privilege, Context ID and VMID may be conditions too.
+/// The access type of a comparator: security state, privilege, Context ID and VMID may also be conditions.
 bool Resources::permitted(const Etmactr& access, const ComparedBlock& block) const {
     const unsigned control =
         block.ns ? access.ns_high * 2U + access.ns_low : access.secure_high * 2U + access.secure_low;
@@ -108,7 +108,7 @@ bool Resources::permitted(const Etmactr& access, const ComparedBlock& block) con
     return !access.vmid || vmid_;
 }
 
-/// On a stop the block that ran stays on, and the next is off.
+/// After a stop the present block stays on, and the next is off.
 void Resources::run_start_stop() {
     const bool start = (single_ & r_.tsscr.start) != 0 || (watchpoints_ & r_.tesseicr.start) != 0;
     const bool stop = (single_ & r_.tsscr.stop) != 0 || (watchpoints_ & r_.tesseicr.stop) != 0;
@@ -134,7 +134,7 @@ void Resources::run_sequencer() {
             next = to[i];
             ++count;
         }
-    if (count == 1) sequencer_ = next;  // two at once contradict each other: it stays
+    if (count == 1) sequencer_ = next;  // two at once contradict each other: the state stays
 }
 
 void Resources::advance(std::uint64_t cycles) {
@@ -142,7 +142,7 @@ void Resources::advance(std::uint64_t cycles) {
     for (unsigned i = 0; i < counters_.size(); ++i) {
         const std::uint32_t reload = r_.cntrldvr[i].value;
         if (i == 0 && r_.ccer.reduced_counter) {
-            // Counts every cycle and starts again by itself; at zero for one cycle.
+            // Counts every cycle and reloads by itself; it is at zero for one cycle.
             at_zero_[i] = cycles >= counters_[i];
             counters_[i] = at_zero_[i] ? reload - static_cast<std::uint32_t>((cycles - counters_[i]) % (reload + 1ULL))
                                        : counters_[i] - static_cast<std::uint32_t>(cycles);
@@ -203,7 +203,7 @@ bool Resources::event(const EventFields& e) const {
     }
 }
 
-/// Events are looked at whenever a resource may have changed.
+/// Events are evaluated whenever a resource may have changed.
 void Resources::sample() {
     if (frozen_ || !events_used_) return;
     const bool trigger = event(r_.trigger) && !prohibited_, timestamp = event(r_.tsevr);

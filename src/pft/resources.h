@@ -22,15 +22,16 @@ class Resources {
 public:
     Resources(const Registers& registers, ModelChoices::StartAndStop start_and_stop);
 
-    /// Nothing but "everything, always" is programmed: compare() would always say yes and no event would ever come.
+    /// Only "everything, always" is programmed: compare() would always return true and no event would ever occur.
     [[nodiscard]] bool trivial() const { return trivial_; }
 
-    /// A block ran, where resources may see it: comparators hold these results until the next. True: TraceEnable.
+    /// A block ran where resources may see it: comparators keep these results until the next block. Returns
+    /// TraceEnable.
     [[nodiscard]] bool compare(const ComparedBlock& block);
-    /// Time passes: counters run, unless everything is frozen.
+    /// Time passes: counters run, unless the resources are frozen.
     void advance(std::uint64_t cycles);
 
-    /// Events that became true since they were last taken.
+    /// Events that became true since the last call.
     [[nodiscard]] bool take_trigger() { return take(trigger_rose_); }
     [[nodiscard]] bool take_timestamp() { return take(timestamp_rose_); }
 
@@ -38,12 +39,12 @@ public:
     void extended(unsigned number, bool level);
     void watchpoint(unsigned number, bool level);
     void instrumentation(unsigned number, bool level);
-    /// Trace is prohibited: resources must not show what runs (5.3). `frozen`: non-invasive debug is off altogether.
+    /// Trace is prohibited: resources must not reveal what runs (5.3). `frozen`: non-invasive debug is completely off.
     void prohibited(bool on, bool frozen);
 
-    /// Inputs and prohibition are what they were there.
+    /// Copies inputs and prohibition.
     void take_signals(const Resources& before);
-    /// Counters, the sequencer's state and that of the start/stop block.
+    /// Sets counters, and the states of the sequencer and the start/stop block.
     void read_back(Registers& registers) const;
 
     [[nodiscard]] bool start_stop() const { return start_stop_; }
@@ -68,11 +69,11 @@ private:
     const Registers r_;
     const ModelChoices::StartAndStop start_and_stop_choice_;
     bool trivial_ = false;
-    // Most programs use few resources: what no event or control asks for is not worked out.
+    // Most programs use few resources: results that no event or control uses are not computed.
     std::uint32_t used_single_ = 0, used_ranges_ = 0;
     bool counters_used_ = false, sequencer_used_ = false, events_used_ = false;
 
-    std::uint32_t single_ = 0, included_ = 0, excluded_ = 0;  // comparators that match, bit n for n + 1
+    std::uint32_t single_ = 0, included_ = 0, excluded_ = 0;  // comparators that match: bit n for comparator n + 1
     std::uint32_t context_ids_ = 0;
     bool vmid_ = false, ns_ = false, prohibited_ = false, frozen_ = false;
     bool start_stop_ = false;      // after the last block

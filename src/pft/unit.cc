@@ -40,7 +40,7 @@ Status apply(Registers& r, const flow::RegisterSetting& setting) {
     return Nothing{};
 }
 
-/// The options that need comparators, in their order.
+/// Assigns comparators to the options that need them, in order.
 Status use_comparators(Registers& r, const flow::UnitOptions& options) {
     const auto wrong = [](std::string message) { return Error{Errc::usage, std::move(message)}; };
     if (!options.view.empty() && !options.exclude.empty())
@@ -98,7 +98,7 @@ ModelConfig basic_config(const flow::UnitOptions& options) {
         r.ccer = from_value<Etmccer>(0x34c01ac2);
     }
     r.syncfr.value = options.sync_bytes;
-    config.choices.timestamp_numerator = 1;  // a tick is a cycle
+    config.choices.timestamp_numerator = 1;  // one tick is one cycle
     config.choices.fifo_bytes = options.fifo_bytes;
     config.choices.drain_cycles = options.drain_cycles;
     // Four pairs of address comparators, two counters, sequencer, four inputs, two outputs, a Context ID comparator.
@@ -106,7 +106,7 @@ ModelConfig basic_config(const flow::UnitOptions& options) {
     return config;
 }
 
-/// Errors: `usage`: what is programmed by name or by range cannot be.
+/// Errors: `usage`: a register or range cannot be programmed.
 Result<ModelConfig> programmed_config(const flow::UnitOptions& options) {
     ModelConfig config = basic_config(options);
     if (!options.programmed()) return config;
@@ -124,7 +124,7 @@ ModelConfig model_config(const flow::UnitOptions& options) {
     return *std::move(config);
 }
 
-/// Registers that are given by name may use what the options alone never do.
+/// Registers that are given by name may use features that the options alone never use.
 bool programs_all(const flow::UnitOptions& options) { return !options.registers.empty(); }
 
 class RecordedUnit final : public flow::Unit, private flow::RegisterPort {
@@ -174,7 +174,8 @@ public:
     void resume(Place next, std::uint64_t cycle) override { model_.discontinuity(arrival(next, cycle)); }
     void finish() override { model_.finish(); }
     void program(const flow::UnitOptions& options, std::uint64_t cycle) override {
-        // Waits take time that the program does not see: until the FIFO has drained, how large and slow it may be.
+        // Waits take time that the program does not notice: until the FIFO has drained, regardless of its size and
+        // speed.
         constexpr std::uint64_t drains = std::numeric_limits<std::uint64_t>::max();
         std::uint64_t at = cycle;
         WM_CHECK(
@@ -186,7 +187,7 @@ public:
         model_.write(management::oslar, flow::UnitLocks::unlock_key, 0);
         model_.write(management::lar, 0, 0);
     }
-    /// The core sleeps, and takes the power of the unit along.
+    /// The core sleeps, and the unit loses power with it.
     void lose_power() { model_.set_power(false, 0); }
     [[nodiscard]] std::uint64_t lost() const override { return model_.counts().overflowed; }
     [[nodiscard]] std::uint64_t untraced() const override { return model_.counts().untraced; }
@@ -276,7 +277,7 @@ public:
             if (to_value(r.actr[2 * n]) != 1) return std::nullopt;
             (r.tecr1.exclude ? out.exclude : out.include).push_back({{r.acvr[2 * n].value}, {r.acvr[2 * n + 1].value}});
         }
-        // To include the ranges of none is to trace nothing.
+        // Including no range means tracing nothing.
         if (r.tecr1.ranges == 0 && !r.tecr1.exclude) out.include.push_back({});
         return out;
     }
@@ -298,7 +299,7 @@ public:
         config.registers = found_registers(config.registers, seed);
         auto unit = std::make_unique<RecordedUnit>(config, trace);
         unit->set_locks();
-        // PFT v1.0 has nothing by which it asks for power.
+        // PFT v1.0 cannot request power.
         if (seed % 2 == 1 && register_access(config.registers, management::pdcr).writable) unit->lose_power();
         return unit;
     }

@@ -12,7 +12,7 @@ Error not_expressed(const std::string& what, std::string_view by) {
             fmt::format("{} cannot express {}; --for devmem, openocd, csal, t32 and json can", by, what)};
 }
 
-/// The head without what the drivers choose: funnels, addresses and trace IDs.
+/// The head of a script, without settings that the drivers choose: funnels, addresses and trace IDs.
 std::string comments(const Plan& plan, const Proof& proof) {
     std::string out = fmt::format("# Programs: {}. Written by waymark program.\n", plan.components.back().title);
     const std::vector<std::string> head = head_of(plan, proof);
@@ -20,13 +20,13 @@ std::string comments(const Plan& plan, const Proof& proof) {
     return out;
 }
 
-/// perf opens no funnel by hand, and chooses trace IDs and buffers itself.
+/// perf does not set funnels, and chooses trace IDs and buffers itself.
 Status only_what_perf_programs(const Plan& plan, const LinuxWords& words) {
     const flow::UnitOptions& unit = plan.wanted.unit;
     if (!unit.exclude.empty()) return not_expressed("--exclude-range", "perf");
     if (unit.trigger_at) return not_expressed("--trigger-at", "perf");
     if (!unit.registers.empty()) return not_expressed("registers that are given by name", "perf");
-    // What it takes as an address is an offset in a file.
+    // perf's address filters are offsets in a file.
     for (const std::string& range : words.view_ranges)
         if (words.program.empty() || range.find('-', 1) != range.npos)
             return not_expressed("--view-range " + range + ": it takes functions of PROGRAM", "perf");
@@ -92,7 +92,7 @@ Result<std::string> perf_script(const Plan& plan, const Proof& proof, const Linu
     out += fmt::format("exec perf record -e cs_etm/{}/u", terms);
     for (const std::string& range : words.view_ranges)
         out += " --filter " + shell_word(fmt::format("filter {} @{}", range, words.program));
-    // Without a slash perf looks for it in PATH.
+    // Without a slash perf searches for the program in PATH.
     const bool in_path = words.program.find('/') == words.program.npos;
     out += words.program.empty() ? " -- \"$@\"\n"
                                  : fmt::format(" -- {} \"$@\"\n", shell_word((in_path ? "./" : "") + words.program));

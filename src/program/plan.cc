@@ -10,7 +10,7 @@ namespace waymark::program {
 
 namespace {
 
-/// Where the components are on the bus.
+/// Checks the components' addresses on the bus.
 Status check_bases(const Wanted& wanted) {
     constexpr std::uint64_t component_bytes = 0x1000;
     std::vector<std::uint64_t> taken;

@@ -17,7 +17,7 @@ struct Collected final : ByteSink {
     std::vector<std::uint8_t> bytes;
 };
 
-/// Takes the bytes of one source out of frames.
+/// Extracts the bytes of one source from frames.
 struct OneSource {
     coresight::TraceId wanted;
     std::vector<std::uint8_t> bytes;
@@ -29,7 +29,7 @@ struct OneSource {
     void reset(Offset) {}
 };
 
-/// A run of blocks around everything that the program looks at, the same for each unit that it is given to.
+/// A run of blocks around everything that the program watches, identical for each unit.
 class Execution {
 public:
     Execution(const flow::UnitFactory& units, const flow::UnitOptions& options, std::uint64_t seed)
@@ -47,7 +47,7 @@ public:
             look_at(options.trigger_at->value);
             look_at(options.trigger_at->value - 8);
         }
-        // Elsewhere: near, and far.
+        // Other places, near and far.
         constexpr unsigned others = 12;
         for (unsigned n = 0; n < others; ++n) look_at((n % 3 == 0 ? 0x40000000 : 0x10000) + 0x40 * std::uint64_t{n});
         now_.address = places_.back();
@@ -64,7 +64,7 @@ public:
         return context;
     }
 
-    /// One block, or an exception and the way back.
+    /// Executes one block, or an exception and the way back.
     void step(flow::Unit& unit, std::uint64_t cycle) {
         constexpr unsigned one_exception_in = 50, one_switch_in = 200, most_instructions = 8;
         const auto straight = static_cast<std::uint32_t>(4 * below(most_instructions));
@@ -102,7 +102,7 @@ private:
     }
     void go(Address address) { now_.address = address; }
     [[nodiscard]] std::uint64_t below(std::uint64_t count) { return random_() % count; }
-    /// A conditional branch of 16 bytes forward, or an indirect branch.
+    /// A conditional branch forward by 16 bytes, or an indirect branch.
     [[nodiscard]] std::uint32_t opcode(bool conditional) const {
         if (isa_ == isa::Isa::a64) return conditional ? 0x54000080 : 0xd61f0000;  // b.eq .+16, br x0
         return conditional ? 0x0a000002 : 0xe12fff10;                             // beq .+16, bx r0
@@ -119,7 +119,7 @@ private:
 
 constexpr unsigned blocks = 2000;
 
-/// Gives the unit all blocks, the first soon after the cycle `at`. Returns the cycle of the last one.
+/// Passes all blocks to the unit, the first one soon after the cycle `at`. Returns the cycle of the last one.
 std::uint64_t execute(flow::Unit& unit, Execution& execution, std::uint64_t at) {
     for (unsigned n = 0; n < blocks; ++n) {
         at += 1 + n % 7;
@@ -128,7 +128,7 @@ std::uint64_t execute(flow::Unit& unit, Execution& execution, std::uint64_t at) 
     return at;
 }
 
-/// The trace through funnel and buffer, as they are programmed, and what is in the buffer after the stop.
+/// Passes the trace through funnel and buffer, as programmed, and returns the contents of the buffer after the stop.
 Status store(const Plan& plan, Bytes trace, Proof& proof) {
     const auto component = [&](std::string_view variable) -> const Component* {
         for (const Component& c : plan.components)
@@ -137,13 +137,13 @@ Status store(const Plan& plan, Bytes trace, Proof& proof) {
     };
     const Component* const buffer = component("sink");
     if (buffer == nullptr) return Nothing{};
-    // The trace of the trial run has some kilobytes: a buffer of gigabytes need not be made for it.
+    // The trace of the trial run has some kilobytes, so a buffer of gigabytes is not needed.
     constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20;
     sink::TmcConfig config = plan.wanted.sink->buffer;
     config.memory_bytes = std::min(config.memory_bytes, most_bytes);
     std::vector<flow::RegisterStep> enable = buffer->program.enable;
     if (config.kind == sink::SinkKind::etr) {
-        // Its program brings size and place.
+        // Its program sets size and address.
         for (flow::RegisterStep& step : enable)
             if (step.offset == sink::Tmc::rsz) step.value = static_cast<std::uint32_t>(config.memory_bytes / 4);
         config.memory_bytes = 4096;
@@ -179,9 +179,9 @@ Result<Proof> prove(const Plan& plan, std::uint64_t seed) {
     const Wanted& wanted = plan.wanted;
     Proof proof;
     proof.blocks = blocks;
-    // As `record` has it.
+    // The same as `record` does.
     Collected expected;
-    // Accesses and waits pass before the second unit is started; both start in the same cycle.
+    // The second unit is started after accesses and waits; both start in the same cycle.
     constexpr std::uint64_t begins = 1000;
     {
         Execution execution(*wanted.units, wanted.unit, seed);
@@ -199,14 +199,14 @@ Result<Proof> prove(const Plan& plan, std::uint64_t seed) {
         const flow::ComponentProgram& program = plan.components.back().program;
         std::uint64_t cycle = begins / 2;
         unit->context(execution.context());
-        // The last write starts the unit, at the time at which the other one was started.
+        // The last write starts the unit, at the same time as the other unit.
         const auto last_write = std::find_if(program.enable.rbegin(), program.enable.rend(), [](const auto& step) {
             return step.kind == flow::RegisterStep::Kind::write;
         });
         const std::span<const flow::RegisterStep> steps = program.enable;
         const auto before = static_cast<std::size_t>(program.enable.rend() - last_write) - 1;
         WM_RETURN_IF_ERROR(flow::carry_out(steps.first(before), *unit->registers(), cycle));
-        // As it was found, the unit may have traced before.
+        // The unit may have traced before, in the state in which it was found.
         given.bytes.clear();
         cycle = begins;
         unit->resume(execution.begin(), cycle);

@@ -18,7 +18,7 @@ constexpr std::array<LanguageName, 7> all_languages{{{Language::sysfs, "sysfs"},
                                                      {Language::t32, "t32"},
                                                      {Language::json, "json"}}};
 
-/// How often a script reads a register before it gives up.
+/// Number of reads of a register before a script gives up.
 constexpr unsigned most_polls = 1000;
 
 bool is_write(const RegisterStep& step) { return step.kind == RegisterStep::Kind::write; }

@@ -1,4 +1,4 @@
-/// What the writers of scripts share.
+/// Shared code of the writers of scripts.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,8 +10,7 @@
 
 namespace waymark::program {
 
-/// The sentences about a plan that stand at the top of its script: what it programs, what the hardware needs, what was
-/// proven.
+/// The sentences at the top of a plan's script: what it programs, what the hardware needs, what was proven.
 [[nodiscard]] std::vector<std::string> head_of(const Plan& plan, const Proof& proof);
 
 /// Calls `f(component, steps)` in the order of a command.

@@ -58,13 +58,13 @@ private:
         out_.findings.push_back({effect, std::move(field), std::move(text), std::move(remedy), std::move(section)});
     }
     [[nodiscard]] bool circular() const { return kind_ == SinkKind::etb11 || value("MODE") == 0; }
-    /// The registers show that trace was written. That none was they never show: reading makes RRP equal to RWP.
+    /// The registers show that trace was written. They never show that none was: reading makes RRP equal to RWP.
     [[nodiscard]] bool shows_trace() const {
         if (circular() && bit("STS", Sts::full)) return true;
         const auto written = value("RWP"), read = value("RRP");
         return written && read && *written != *read;
     }
-    /// The registers show that no trace is there to be read.
+    /// The registers show that there is no trace left to read.
     [[nodiscard]] bool nothing_left() const {
         const auto written = value("RWP");
         return written && written == value("RRP") && value("STS") && !bit("STS", Sts::full);
@@ -74,7 +74,7 @@ private:
         const auto ctl = asked("CTL");
         if (!ctl || (*ctl & Ctl::trace_capt_en) != 0) return;
         const std::string remedy = saved_ ? "" : "program the other registers, then write 1 to CTL.TraceCaptEn";
-        // Read after the stop it says nothing of the time before.
+        // A value read after the stop does not describe the time before.
         if (shows_trace()) {
             find(TraceEffect::note, "CTL.TraceCaptEn",
                  fmt::format("CTL.TraceCaptEn is 0: capture was off when the registers were read; before that it was "

@@ -10,7 +10,7 @@ namespace {
 
 using flow::AccessResult, flow::ReadResult, flow::RegisterStep, flow::wait_step, flow::write_step;
 
-/// Software lock access and status, as all CoreSight components have them.
+/// Software lock access and status, as in all CoreSight components.
 constexpr unsigned lock_access = 0xfb0;
 
 /// Write bursts of 16 and non-secure accesses; no scatter lists.

@@ -42,7 +42,7 @@ constexpr NamedRegister register_names[] = {{Tmc::rsz, "RSZ"},
                                             {Tmc::ffcr, "FFCR"},
                                             {Tmc::pscr, "PSCR"}};
 
-/// Bits of FFCR that keep what is written; FlushMan and DrainBuffer act and read 0.
+/// Bits of FFCR that keep their value; FlushMan and DrainBuffer trigger an action and read 0.
 constexpr std::uint32_t ffcr_bits = Ffcr::en_ft | Ffcr::en_ti | Ffcr::f_on_fl_in | Ffcr::f_on_trig_evt |
                                     Ffcr::trig_on_trig_in | Ffcr::trig_on_trig_evt | Ffcr::trig_on_fl |
                                     Ffcr::stop_on_fl | Ffcr::stop_on_trig_evt;
@@ -100,7 +100,7 @@ std::string Tmc::write_register(std::uint32_t offset, std::uint32_t value) {
             if (((value & Ctl::trace_capt_en) != 0) == capt_en_) return {};
             capt_en_ = !capt_en_;
             if (!capt_en_) {
-                // Without a stop before, what the formatter holds is lost.
+                // Without a stop before, data in the formatter are lost.
                 state_ = State::disabled;
                 trg_ = 0;
                 counting_.reset();
@@ -172,7 +172,7 @@ std::string Tmc::write_register(std::uint32_t offset, std::uint32_t value) {
     }
 }
 
-/// Where the memory of an ETR lies and how it is reached.
+/// Writes the address of an ETR's memory and its access attributes.
 std::string Tmc::write_memory_register(std::uint32_t offset, std::uint32_t value) {
     const std::string_view called = register_name(offset);
     if (config_.kind != SinkKind::etr)
@@ -206,7 +206,7 @@ std::uint32_t Tmc::read_register(std::uint32_t offset) {
                    (stopped() ? Sts::ready | Sts::ft_empty : 0) | (capt_en_ && empty ? Sts::empty : 0);
         }
         case rrd: {
-            // A circular buffer is read once it is stopped; a software FIFO at any time.
+            // A circular buffer is read after it is stopped; a software FIFO at any time.
             if ((mode_ == Mode::circular && !stopped()) || mode_ == Mode::hardware_fifo) return nothing_to_read;
             const std::uint64_t kept = std::min<std::uint64_t>(written_, size());
             const std::uint64_t oldest = mode_ == Mode::circular ? written_ - kept : 0;
@@ -260,7 +260,7 @@ std::vector<RegisterValue> Tmc::registers() const {
 
 void Tmc::note_level() { most_filled_ = std::max(most_filled_, std::min<std::uint64_t>(fill(), size())); }
 
-/// Frames that the formatter completed go to the memory, word by word.
+/// Stores completed frames in the memory, word by word.
 void Tmc::store() {
     if (frames_.empty()) return;
     for (std::size_t at = 0; at < frames_.size(); at += 4) {
@@ -294,7 +294,7 @@ void Tmc::write(coresight::TraceId id, Bytes bytes) {
             take(id, byte);
             continue;
         }
-        // Bypass: bytes as they are, in words; the rest waits for more.
+        // Bypass: bytes are stored unformatted, in words; the rest waits for more.
         frames_.push_back(byte);
         if (frames_.size() == 4) store();
     }
@@ -336,7 +336,7 @@ void Tmc::flush() {
     if (state_ == State::running && (ffcr_ & Ffcr::f_on_fl_in) != 0) flush_completed(true);
 }
 
-/// The formatter completes what it holds, and takes no more.
+/// The formatter completes its frame, and accepts no more data.
 void Tmc::stop() {
     if (state_ != State::running) return;
     if ((ffcr_ & Ffcr::en_ft) != 0) {

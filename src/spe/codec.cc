@@ -41,7 +41,7 @@ bool ForeignField::scan(std::string_view text, Foreign& f) {
 }
 
 void ForeignField::random(wire::Random& r, Foreign& f) {
-    // Headers no packet has (section 4.1), with and without a prefix.
+    // Headers that no packet has (section 4.1), with and without a prefix.
     constexpr std::uint8_t headers[] = {0x40, 0x4c, 0x50, 0x63, 0x73, 0x68, 0x90, 0xa0, 0xb8, 0xc0, 0xd1, 0xee, 0xff};
     f.prefix = r() % 2 == 0 ? 0 : static_cast<std::uint8_t>(0x20 + r() % 32);
     f.header = headers[r() % std::size(headers)];

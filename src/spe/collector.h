@@ -1,4 +1,4 @@
-/// What is recorded of an operation that was chosen (docs/spec/spe.md, 1.4 and 3.11).
+/// Data that are recorded about a chosen operation (docs/spec/spe.md, 1.4 and 3.11).
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace waymark::spe {
 
-/// An operation while it is sampled.
+/// An operation that is being sampled.
 struct PendingSample {
     SampleFate fate;
     Record record;
@@ -20,21 +20,21 @@ struct PendingSample {
     std::optional<TimeStamp> timestamp_at_end{};
 };
 
-/// Collects what the unit records, and keeps what it needs for that beside the registers.
+/// Collects what the unit records, and the state it needs for that besides the registers.
 class SampleCollector {
 public:
     /// Both are borrowed.
     SampleCollector(const State& state, const ModelChoices& choices);
 
-    /// `member`: how many members of the population came, with this one.
+    /// `member`: number of members of the population so far, including this one.
     [[nodiscard]] PendingSample begin(const Executed& op, std::uint64_t member);
 
-    /// What the record says of the end of the operation.
+    /// Adds what the record says about the end of the operation.
     void complete(PendingSample& sample) const {
         if (sample.timestamp_at_end) sample.record.timestamp = ticks(*sample.timestamp_at_end, sample.end);
     }
 
-    /// A branch was taken: what the next record may name as the one before it (FEAT_SPE_PBT).
+    /// A branch was taken: the next record may name it as the previous branch (FEAT_SPE_PBT).
     void taken(const BranchTarget& target, bool enabled);
 
     void set_context(std::uint32_t el1, std::uint32_t el2) {
@@ -48,12 +48,12 @@ public:
     }
 
 private:
-    /// An operation that loads and stores is sampled as one of both (3.11).
+    /// An operation that both loads and stores is sampled as one of the two (3.11).
     void choose_access(Executed& op);
     [[nodiscard]] SampleDetails details(const Executed& op, OpType optype) const;
     [[nodiscard]] bool has_source(const Executed& op, OpType optype) const;
     [[nodiscard]] std::uint64_t target_payload(const BranchTarget& target) const;
-    /// 1.4 and 3.11: what is collected.
+    /// 1.4 and 3.11: collects the record's contents.
     void fill(PendingSample& sample, const Executed& op);
     void fill_access(PendingSample& sample, const Executed& op, std::uint16_t translation);
     [[nodiscard]] bool enabled_at_el2() const;
@@ -62,7 +62,7 @@ private:
 
     const State& state_;
     const ModelChoices& choices_;
-    std::uint64_t events_;  ///< those that are recorded
+    std::uint64_t events_;  ///< events that are recorded
     RandomSource copies_;
     std::optional<std::uint64_t> previous_target_;
     std::uint32_t context_el1_ = 0, context_el2_ = 0;

@@ -19,7 +19,7 @@ std::uint64_t load(const std::uint8_t* at) {
 
 constexpr std::uint8_t no_column = 0xff;
 
-/// Which column the packet of each one-byte header fills, if any.
+/// The column that the packet of each one-byte header fills, if any.
 constexpr std::array<std::uint8_t, 256> header_columns = [] {
     std::array<std::uint8_t, 256> out{};
     out.fill(no_column);
@@ -44,8 +44,8 @@ constexpr std::array<std::uint8_t, 256> header_columns = [] {
 
 constexpr unsigned bit(RecordColumn column) { return 1U << static_cast<unsigned>(column); }
 
-/// Where headers, padding and payloads stand in a record. A record with the same bytes at `mask` is parsed by copying
-/// its payloads: nothing else decides where packets begin.
+/// Positions of headers, padding and payloads in a record. A record with the same bytes at `mask` is parsed by copying
+/// its payloads: only those bytes decide where packets begin.
 struct Shape {
     static constexpr unsigned max_bytes = 128;
     /// Bytes of input that `matches` and `put` may touch.
@@ -55,14 +55,14 @@ struct Shape {
     std::uint16_t present = 0;
     OperationClass operation_class{};
     std::array<std::uint64_t, max_bytes / 8> mask{}, want{};
-    // Of each column's payload; where there is none, anywhere and no bits.
+    // For each column, the offset and size of its payload; absent payloads have no bits.
     std::array<std::uint8_t, column_count> offset{};
     std::array<std::uint64_t, column_count> bits{};
 
     [[nodiscard]] WM_INLINE bool matches(const std::uint8_t* at) const {
         if (words == 0) [[unlikely]]
             return false;  // nothing learnt yet
-        // A fixed number of words, most often enough, and no branch between them. Bytes after the record do not count.
+        // A fixed number of words, usually enough, without a branch between them. Bytes after the record are masked.
         constexpr unsigned usual = 8;
         std::uint64_t wrong = 0;
         for (unsigned i = 0; i < usual; ++i) wrong |= (load(at + 8 * i) ^ want[i]) & mask[i];
@@ -74,8 +74,8 @@ struct Shape {
         return load(at + offset[c]) & bits[c];
     }
 
-    /// Learns the shape of the record at the start of `input`. False unless it is there as a whole, short, has no
-    /// defect, and holds only packets with one-byte headers that fill columns.
+    /// Learns the shape of the record at the start of `input`. False unless the record is complete, short, without
+    /// defects, and contains only packets with one-byte headers that fill columns.
     bool learn(Bytes input) {
         unsigned at = 0;
         std::uint8_t header = 0;
@@ -120,7 +120,7 @@ private:
     }
 };
 
-/// Payloads → row `i`.
+/// Copies payloads to row `i`.
 WM_INLINE void put(RecordColumns& out, std::size_t i, const Shape& shape, const std::uint8_t* at, Offset first) {
     const auto u16 = [&](RecordColumn column) { return static_cast<std::uint16_t>(shape.get(column, at)); };
     const auto u32 = [&](RecordColumn column) { return static_cast<std::uint32_t>(shape.get(column, at)); };
@@ -146,7 +146,7 @@ WM_INLINE void put(RecordColumns& out, std::size_t i, const Shape& shape, const 
     out.operation_type[i] = static_cast<std::uint8_t>(shape.get(RecordColumn::operation, at));
 }
 
-/// The shapes met so far.
+/// The shapes found so far.
 class Shapes {
 public:
     /// The shape of the record that begins at `at`, or null if it must be parsed packet by packet.
@@ -173,11 +173,12 @@ private:
         const bool room = count_ < most;
         const unsigned index = room ? count_++ : oldest_++ % most;
         shape_[index] = shape;
-        if (room && std::has_single_bit(count_)) choose_probes();  // rarely: it takes as long as thousands of records
+        if (room && std::has_single_bit(count_))
+            choose_probes();  // rarely, since it takes as long as thousands of records
         return &shape_[index];
     }
 
-    /// The two bytes of a record that distinguish most shapes.
+    /// Chooses the two bytes of a record that distinguish most shapes.
     void choose_probes() {
         std::array<std::uint8_t, 2> best{};
         unsigned most_apart = 0;
@@ -208,7 +209,7 @@ private:
     std::array<Shape, most> shape_{};
     unsigned count_ = 0, oldest_ = 0;
     std::array<std::uint8_t, 2> probe_{};
-    std::array<std::uint8_t, 256> guess_{};  // by the bytes at probe_: the shape that was right last
+    std::array<std::uint8_t, 256> guess_{};  // by the bytes at probe_: the shape that matched last
 };
 
 }  // namespace
@@ -241,8 +242,8 @@ public:
     }
 
 private:
-    /// Records of known shapes, and padding between them, from a place between records; gives back the rest, which
-    /// begins between records too.
+    /// Handles records of known shapes, and padding between them, beginning between records; returns the rest, which
+    /// also begins between records.
     Bytes take_known(Bytes bytes) {
         const std::uint8_t* at = bytes.data();
         const std::uint8_t* const end = at + bytes.size();

@@ -10,7 +10,7 @@ namespace waymark::spe {
 
 namespace {
 
-/// More remedies than this would be no help; no function has that number of conditions.
+/// More remedies than this would not help; no function has that number of conditions.
 constexpr unsigned most_obstacles = 12;
 
 State at(const State& s, std::uint8_t el) {
@@ -19,7 +19,7 @@ State at(const State& s, std::uint8_t el) {
     return out;
 }
 
-/// The exception levels that exist here and now and may be sampled.
+/// The implemented exception levels that may be sampled in the present state.
 std::vector<std::uint8_t> levels(const State& s) {
     const State below = at(s, EL0);
     std::vector<std::uint8_t> out{EL0};
@@ -34,7 +34,7 @@ std::string hex(std::uint64_t value) {
     return out;
 }
 
-/// Features that fields and whole registers come with, and whether they are here.
+/// Features that fields and whole registers belong to, and whether they are implemented.
 struct Option {
     std::string_view name, feature;
     bool here;
@@ -74,7 +74,7 @@ auto options_of(const Architecture& a) {
     });
 }
 
-/// The feature that a field needs and this architecture has not; empty if there is none.
+/// The feature that a field needs and this architecture lacks; empty if there is none.
 std::string_view missing_feature(const Architecture& a, std::string_view field) {
     for (const Option& option : options_of(a))
         if (!option.here && (option.name == field || option.name == field.substr(0, field.find('.'))))
@@ -82,13 +82,13 @@ std::string_view missing_feature(const Architecture& a, std::string_view field) 
     return {};
 }
 
-/// The exception level that a register is of, if that is not implemented; 0 if it is.
+/// The exception level of a register, if it is not implemented; 0 if it is.
 unsigned missing_level(const Architecture& a, std::string_view register_name) {
     if (!a.el3 && register_name.ends_with("_EL3")) return EL3;
     return !a.el2 && register_name.ends_with("_EL2") ? EL2 : 0;
 }
 
-/// The level asked about is one that cannot be entered.
+/// The level in question cannot be entered.
 std::optional<RegisterFinding> not_entered(const State& s, const ExplainOptions& options) {
     if (!options.current_level_only || s.regs.pstate.el != EL1 || !EL2Enabled(s) || !s.regs.hcr_el2.tge)
         return std::nullopt;
@@ -120,7 +120,7 @@ public:
         return std::move(out_);
     }
 
-    /// The first of those that stop samples, alone: only these look for such.
+    /// Only the first condition that stops samples, for callers that need no other.
     std::optional<RegisterFinding> first_stop() {
         level();
         types();
@@ -138,7 +138,7 @@ private:
     }
     [[nodiscard]] bool given(std::string_view name) const { return options_.given(name); }
 
-    /// A filter that is on with nothing to go by.
+    /// A filter that is enabled without any criterion.
     void empty_filter(Unpredictable choice, std::string_view enable, Fact mask) {
         const std::string which(name(first_ ? choice : Unpredictable::BADPMSFCR));
         add(Weight::may, "3.9",
@@ -197,7 +197,7 @@ private:
         }
         if (minlat == 0)
             return empty_filter(Unpredictable::ZEROMINLATENCY, "PMSFCR_EL1.FL", {"PMSLATFR_EL1.MINLAT", 0});
-        // Memory answers within some hundreds of cycles; what takes longer than this is rare.
+        // Memory answers within some hundreds of cycles; longer latencies are rare.
         constexpr std::uint16_t rare = 1024, sensible = 256;
         const std::uint8_t size = given(PmsidrEl1::name) ? r_.pmsidr_el1.count_size : 0;
         const std::vector<Fact> facts{{"PMSLATFR_EL1.MINLAT", minlat}, {"PMSIDR_EL1.CountSize", size}};
@@ -228,7 +228,7 @@ private:
         constexpr std::uint16_t recommended[] = {256, 0, 512, 768, 1024, 1536, 2048, 3072, 4096};
         const std::uint8_t code = r_.pmsidr_el1.interval;
         const bool known = given(PmsidrEl1::name);
-        // Codes that are reserved are taken for the longest (2.6).
+        // Reserved codes are taken as the longest interval (2.6).
         const std::uint32_t least = !known                                                    ? 256
                                     : code < std::size(recommended) && recommended[code] != 0 ? recommended[code]
                                                                                               : 4096;
@@ -266,7 +266,7 @@ private:
     /// Whether a record fits below the limit.
     void room(std::uint64_t unaligned) {
         Registers r = r_;
-        // The least that is permitted, where the register says nothing (2.6).
+        // The minimum that is permitted, if the register is not given (2.6).
         if (!given(PmsidrEl1::name) || r.pmsidr_el1.max_size < 4) r.pmsidr_el1.max_size = 6;
         const bool pointer = given(PmbptrEl1::name);
         if (!pointer) r.pmbptr_el1.ptr = 0;
@@ -276,7 +276,7 @@ private:
         const Fact limit_fact{"PMBLIMITR_EL1.LIMIT", r.pmblimitr_el1.limit}, pointer_fact{"PMBPTR_EL1.PTR", ptr};
         const std::string size = std::to_string(record) + " bytes below the limit, " + hex(end);
         if (end < record) {
-            // No pointer would do: the limit has to rise, beyond a record from the pointer on.
+            // No pointer helps: the limit has to be raised, beyond a record from the pointer on.
             const std::uint64_t needed = ptr + record + 0xfff;
             std::vector<Fact> facts{limit_fact};
             if (pointer) facts.push_back(pointer_fact);
@@ -314,7 +314,7 @@ private:
                 {{"HCR_EL2.E2H", 1}});
     }
 
-    /// Management events of EL2 and EL3 that nothing heeds.
+    /// Management events of EL2 and EL3 that nobody handles.
     void status() {
         if (!s_.arch.exc) return;
         constexpr std::string_view text = "it stops nothing, since its exceptions are not on";
@@ -373,7 +373,7 @@ RegisterFinding finding_of(const Why& why) {
     return out;
 }
 
-/// The first condition that is not met.
+/// The first condition that is not satisfied.
 std::optional<RegisterFinding> obstacle(const State& s, const ExplainOptions& options) {
     if (auto finding = not_entered(s, options)) return finding;
     if (const auto decision = StatisticalProfilingEnabled(s); !decision) return finding_of(decision.why);
@@ -392,7 +392,7 @@ std::vector<RegisterFinding> obstacles(State s, const ExplainOptions& options) {
     return out;
 }
 
-/// Registers that EL3 can keep from others one by one, where it was given whether it does.
+/// Registers that EL3 can trap individually, if its setting is given.
 std::vector<OwnAccess> own_accesses(const State& s, const ExplainOptions& options) {
     struct Own {
         std::string_view name, enable;
@@ -412,7 +412,7 @@ std::vector<OwnAccess> own_accesses(const State& s, const ExplainOptions& option
     return out;
 }
 
-/// What would matter now that there are samples.
+/// Registers without a given value that would matter now that there are samples.
 void not_given(const State& s, const ExplainOptions& options, std::vector<RegisterFinding>& out) {
     const auto note = [&](std::string_view section, std::string text) {
         out.push_back({Weight::note, std::string(section), std::move(text), {}, {}});

@@ -35,7 +35,7 @@ std::string list_of(const std::vector<std::string>& names) {
     return out;
 }
 
-/// `0`, `0b11`: a value as one writes that field.
+/// A value in the usual notation of its field: `0`, `0b11`.
 std::string value_text(const State& s, std::string_view name, std::uint64_t value) {
     auto field = s.regs.field(name);
     if (field) field->value = value;
@@ -47,7 +47,7 @@ std::string value_text(const State& s, std::string_view name, std::uint64_t valu
     return out;
 }
 
-/// Where a field holds the upper bits of an address, the whole address.
+/// If a field has the upper bits of an address, the whole address.
 std::string address_text(std::string_view name, std::uint64_t value) {
     return name == "PMBLIMITR_EL1.LIMIT" && value != 0 ? fmt::format("{:#x}", value << 12) : std::string();
 }
@@ -59,7 +59,7 @@ std::string assignment(const State& s, std::string_view name, std::uint64_t valu
                        address.empty() ? "" : " (address " + address + ")");
 }
 
-/// This is a field of a register, and not of the state it is asked in.
+/// Whether the name is a field of a register, not of the state in question.
 bool of_register(std::string_view name) {
     return !Registers::canonical(name.substr(0, name.find('.'))).empty() && !name.starts_with("PSTATE");
 }
@@ -184,7 +184,7 @@ private:
             remedy(finding, "              ");
         }
     }
-    /// Some level names it already, as what prevents sampling.
+    /// Whether some level already names it as the condition that prevents sampling.
     [[nodiscard]] bool is_obstacle(const RegisterFinding& finding) const {
         return finding.weight == Weight::stops &&
                std::any_of(e_.levels.begin(), e_.levels.end(), [&](const Level& level) {
@@ -281,7 +281,7 @@ private:
     const State& s_;
 };
 
-/// The answer in the words of all units.
+/// The answer in terms that all units share.
 class CommonReport {
 public:
     CommonReport(const ExplainInput& input, const Explanation& e) : input_(input), s_(input.state()), e_(e) {}
@@ -293,7 +293,7 @@ public:
         for (const Level& level : e_.levels) add(level);
         for (const RegisterFinding& f : e_.findings)
             if (f.weight != Weight::stops || !at_a_level(f)) out_.findings.push_back(condition(f));
-        // What no level names stops nothing by itself: the levels say what does.
+        // A condition that no level names does not stop sampling by itself: the levels name those that do.
         for (protocol::TraceCondition& f : out_.findings)
             if (f.effect == protocol::TraceEffect::stops) f.effect = protocol::TraceEffect::note;
         lift();
@@ -334,7 +334,7 @@ private:
                 out.obstacles.push_back(condition(f));
         }
     }
-    /// What is in the way at each level is in the way of the unit.
+    /// An obstacle at every level is an obstacle of the unit.
     void lift() {
         if (out_.levels.empty()) return;
         const auto obstacles = out_.levels[0].obstacles;
@@ -365,7 +365,7 @@ private:
         row("data addresses", true, "of loads and stores, with the latency of translation", "");
         row("data source", !input_.given("PMSIDR_EL1") || s_.regs.pmsidr_el1.lds,
             input_.given("PMSIDR_EL1") ? "of loads" : "of loads, if PMSIDR_EL1.LDS is 1", "PMSIDR_EL1.LDS");
-        // Of the levels at which samples may be taken; of all, where there is none.
+        // For the levels at which samples may be taken; if there is none, for all.
         const auto asked = [&](std::string what, auto&& of, std::string field) {
             std::string at, none;
             std::vector<std::string> open;
@@ -453,7 +453,7 @@ Status ExplainInput::finish(const ExplainedUnit& unit) {
         return setting.name.find('.') == setting.name.npos ? r.set(setting.name, setting.value)
                                                            : r.set_field(setting.name, setting.value);
     };
-    // The given registers show whose the buffer most likely is: a kernel at EL2 keeps it.
+    // The given registers show the buffer's most likely owner: a kernel at EL2 keeps it.
     for (const NamedValue& setting : settings_) static_cast<void>(set(setting));
     const bool host = r.hcr_el2.tge || given("PMSCR_EL2");
     r = {};
@@ -481,7 +481,7 @@ Status ExplainInput::choose_unit(const ExplainedUnit& unit) {
             return Error{Errc::usage, name + " is named by --with and by --without"};
     turn(unit.with, true);
     turn(unit.without, false);
-    // The first revision knows of no Realm.
+    // The first revision has no Realm state.
     if (state_.arch.rme) {
         if (unit.revision == "first")
             return Error{Errc::usage, "RME is of the modern revision: leave out --revision first or --with RME"};

@@ -26,7 +26,7 @@ std::uint64_t filterable_events(const Architecture& a) {
 
 namespace {
 
-/// What one filter says of a sample: nothing, or why it is dropped.
+/// The verdict of one filter about a sample: nullopt, or why it is dropped.
 using Rejection = std::optional<Why>;
 
 Rejection drops(bool rejected, std::string_view row, std::string_view text, std::array<Fact, 3> facts,
@@ -100,7 +100,7 @@ Decision<bool> first_filters(const State& s, std::uint64_t events, std::uint32_t
     return d;
 }
 
-/// 3.12, and what it comes to without FEAT_SPE_EFT.
+/// 3.12, and its equivalent without FEAT_SPE_EFT.
 Rejection modern_type_filter(const State& s, OpType optype, const SampleDetails& details, Consultations& consulted) {
     const PmsfcrEl1& c = s.regs.pmsfcr_el1;
     if (!c.ft) return std::nullopt;
@@ -116,7 +116,7 @@ Rejection modern_type_filter(const State& s, OpType optype, const SampleDetails&
     if (!s.arch.eft && control == 0)
         return unpredictable(s, Unpredictable::BADPMSFCR, 2, consulted, "3.9", {"PMSFCR_EL1.FT", 1},
                              {"PMSFCR_EL1.B", 0});
-    // Without FEAT_SPE_EFT an empty OR group is no reason to keep anything, and cannot be here.
+    // Without FEAT_SPE_EFT an empty OR group is no reason to keep anything, and cannot occur here.
     const bool any = (control & ~mask) == 0 || (flags & control & ~mask) != 0;
     const bool exact = (flags & mask) == (control & mask);
     return drops(!any || !exact, s.arch.eft ? "3.12" : "3.9", "the type filter does not keep operations of this type",

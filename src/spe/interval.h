@@ -1,4 +1,4 @@
-/// When an operation is sampled: the interval counter, and the random numbers that lengthen intervals.
+/// Decides when an operation is sampled: the interval counter, and the random numbers that lengthen intervals.
 #pragma once
 
 #include <algorithm>
@@ -26,14 +26,14 @@ private:
     std::uint64_t state_;
 };
 
-/// The interval counter (1.2), and the random number that it will take next.
+/// The interval counter (1.2), and the next random number it will use.
 class IntervalCounter {
 public:
-    /// `zero`: what an interval of 0 means.
+    /// `zero`: the meaning of an interval of 0.
     IntervalCounter(std::uint64_t seed, std::uint32_t zero)
         : zero_(zero & 0xff'ffffU), source_(seed), draw_(source_.byte()) {}
 
-    /// One member; true if it is chosen.
+    /// Counts one member; true if it is chosen.
     bool count(Registers& registers) {
         const bool draws = takes_draw(registers);
         const std::uint32_t written = registers.pmsirr_el1.interval;
@@ -44,7 +44,7 @@ public:
         return chosen;
     }
 
-    /// Members of which none is chosen.
+    /// Skips members of which none is chosen.
     void skip(Registers& registers, std::uint64_t members) {
         if (never(registers)) return;
         while (members != 0) {
@@ -61,12 +61,12 @@ public:
         }
     }
 
-    /// How many members come before the next that is chosen.
+    /// Number of members before the next chosen one.
     [[nodiscard]] std::uint64_t until_chosen(Registers registers) const {
         if (never(registers)) return std::numeric_limits<std::uint64_t>::max();
         IntervalCounter ahead = *this;
         std::uint64_t members = 0;
-        // Without an interval, a reload may be one of 0 time after time.
+        // Without an interval, every reload may be 0.
         for (unsigned steps = 0; steps < 16; ++steps) {
             const std::uint64_t jump = ahead.plain(registers);
             ahead.skip(registers, jump);
@@ -78,7 +78,7 @@ public:
     }
 
 private:
-    /// Without an interval nothing is ever chosen, unless jitter replaces it; and nothing changes.
+    /// Without an interval nothing is ever chosen, unless jitter replaces it; and no state changes.
     [[nodiscard]] bool never(const Registers& r) const {
         if (r.pmsirr_el1.interval != 0 || zero_ != 0 || r.pmsicr_el1.count_31_0 != 0) return false;
         return !r.pmsirr_el1.rnd || (r.pmsidr_el1.e_rnd && r.pmsicr_el1.ecount == 0);
@@ -87,7 +87,7 @@ private:
     [[nodiscard]] static bool takes_draw(const Registers& r) {
         return r.pmsirr_el1.rnd && r.pmsicr_el1.count_31_0 == (r.pmsidr_el1.e_rnd ? 1U : 0U);
     }
-    /// Members that only count down.
+    /// Number of members that only count down.
     [[nodiscard]] static std::uint64_t plain(const Registers& r) {
         const PmsicrEl1& counter = r.pmsicr_el1;
         if (counter.count_31_0 == 0) return 0;

@@ -1,4 +1,4 @@
-/// Where buffer management events are recorded, what they raise, and what they stop (docs/spec/spe.md, 1.6;
+/// Buffer management events: where they are recorded, what they raise, and what they stop (docs/spec/spe.md, 1.6;
 /// FEAT_SPE_EXC).
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace waymark::spe {
 
-/// The status registers of the buffer: PMBSR_EL1, and the ones of higher exception levels.
+/// The status registers of the buffer: PMBSR_EL1, and those at higher exception levels.
 class ManagementEvents {
 public:
     /// The state is borrowed.
@@ -21,7 +21,7 @@ public:
                (el3_takes() && state_.regs.pmbsr_el3.s);
     }
 
-    /// As Model's functions of these names.
+    /// The same as Model's functions with these names.
     [[nodiscard]] bool pmbirq() const { return state_.regs.pmbsr_el1.s && !exception_form(); }
 
     [[nodiscard]] std::optional<std::uint8_t> profiling_exception() const {
@@ -34,7 +34,7 @@ public:
         return std::nullopt;
     }
 
-    /// `control`: what the counters are programmed to do then.
+    /// `control`: what the counters are programmed to do in that case.
     [[nodiscard]] bool pmu_frozen(bool control) const {
         const bool frozen = state_.arch.version >= Version::v1_2 && state_.regs.pmblimitr_el1.pmfz && stopped();
         return frozen && control;
@@ -71,12 +71,12 @@ private:
     [[nodiscard]] bool el2_takes() const {
         return state_.arch.exc && state_.arch.el2 && (state_.regs.pmscr_el2.ee & 0b10) != 0;
     }
-    /// EL1 has an exception instead of PMBIRQ.
+    /// Whether EL1 gets an exception instead of PMBIRQ.
     [[nodiscard]] bool exception_form() const {
         return state_.arch.exc && state_.regs.pmscr_el1.ee == 0b11 &&
                (!EL2Enabled(state_) || state_.regs.pmscr_el2.ee != 0b00);
     }
-    /// Where a buffer management event is recorded.
+    /// The register in which a buffer management event is recorded.
     [[nodiscard]] PmbsrFields& status(bool stage2) {
         if (all_to_el3()) return state_.regs.pmbsr_el3;
         if (el2_takes() && (stage2 || state_.regs.pmscr_el2.ee == 0b11)) return state_.regs.pmbsr_el2;

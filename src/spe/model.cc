@@ -98,7 +98,7 @@ public:
         waiting_.clear();
     }
 
-    // ---- what can be read
+    // ---- reading
 
     [[nodiscard]] const ManagementEvents& events() const { return events_; }
     [[nodiscard]] const State& state() const { return state_; }
@@ -157,7 +157,7 @@ private:
     void complete(PendingSample&& sample) {
         collector_.complete(sample);
         ++counts_.pmu.sample_feed;
-        ++state_.choices.seed;  // a choice that is drawn is drawn for each sample
+        ++state_.choices.seed;  // a random choice is drawn again for each sample
         count_feeds(sample);
         if (!passes(sample)) return end(sample, Fate::filtered);
         ++counts_.pmu.sample_filtrate;
@@ -171,7 +171,7 @@ private:
     [[nodiscard]] bool passes(const PendingSample& s) const {
         return passes_filters(state_, s.record.events, s.record.total_latency, s.optype, s.details);
     }
-    /// What one filter alone says of a sample, on or not.
+    /// Whether a single filter passes a sample, regardless of whether it is enabled.
     [[nodiscard]] bool passes_alone(const PendingSample& s, bool PmsfcrEl1::*filter) {
         PmsfcrEl1& control = state_.regs.pmsfcr_el1;
         const PmsfcrEl1 before = control;
@@ -207,10 +207,10 @@ private:
         }
     }
 
-    /// 3.11, SPEWriteToBuffer: the addresses are translated, the pointer moves, and the bytes are on their way.
+    /// 3.11, SPEWriteToBuffer: the addresses are translated, the pointer advances, and the bytes are written.
     void initiate(Formatted&& next) {
         Registers& r = state_.regs;
-        if (buffer_full(r)) {  // software left no room in the first place
+        if (buffer_full(r)) {  // software left no room
             end(next.sample, Fate::lost);
             return stop_full();
         }
@@ -265,7 +265,7 @@ private:
         refresh();
     }
 
-    /// What is not yet on its way to memory never gets there (1.6).
+    /// Samples that are not yet being written are discarded (1.6).
     void discard() {
         for (const Formatted& formatted : queue_) end(formatted.sample, Fate::lost);
         for (const PendingSample& sample : in_flight_) end(sample, Fate::lost);
@@ -288,9 +288,9 @@ private:
         if (witness_ != nullptr) witness_->sampled(sample);
     }
 
-    /// When what is in flight completes, the buffer may fill or a write fault: then time matters.
+    /// When samples in flight complete, the buffer may fill or a write may fault: then the time matters.
     [[nodiscard]] bool may_stop() const {
-        if (in_flight_.empty() || discard_mode()) return false;  // what is formatted waits for the next to complete
+        if (in_flight_.empty() || discard_mode()) return false;  // a formatted sample waits for the next to complete
         const std::uint64_t bytes = pending() * longest_;
         Registers ahead = state_.regs;
         ahead.pmbptr_el1.ptr += bytes;

@@ -1,4 +1,5 @@
-/// What a modelled unit is made with: memory, choices of an implementation, the state after reset, and what can be.
+/// The configuration of a modelled unit: memory, an implementation's choices, the state after reset, and valid
+/// combinations.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 namespace waymark::spe {
 namespace {
 
-/// What records of one class can hold at most, for the length of the longest.
+/// The fullest record of a class, for the maximum length.
 Record fullest(OperationClass kind, const State& s) {
     Record r;
     const auto add = [&](RecordColumn column) {

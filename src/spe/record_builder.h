@@ -1,4 +1,4 @@
-/// Packets and gaps → records in batches: what both decoders share.
+/// Assembles packets and gaps to records in batches: shared by both decoders.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace waymark::spe {
 
-/// A handler for `Parser` that is done after each record.
+/// A handler for `Parser` that stops after each record.
 class RecordBuilder {
 public:
     RecordBuilder(RecordSink& out, Start start)
@@ -96,10 +96,10 @@ public:
     /// A record ended with the latest packet.
     [[nodiscard]] bool done() const { return ended_; }
     void resume() { ended_ = false; }
-    /// Nothing is open: the next byte begins a record or is padding.
+    /// No record is open: the next byte begins a record or is padding.
     [[nodiscard]] bool between_records() const { return !open_ && synchronised_; }
 
-    /// The stream ends or jumps at `at`; the parser knows already. A jump is always reported.
+    /// The stream ends or jumps at `at`; the parser knows this already. A jump is always reported.
     void leave(Offset at, bool jump, Start next) {
         const GapReason reason = jump ? GapReason::framing : GapReason::incomplete_packet;
         Gap gap{at, at, reason};
@@ -127,7 +127,7 @@ public:
         gaps_.clear();
     }
 
-    /// The batch being filled; `push` or `pushed` after each row.
+    /// The batch being filled; call `push` or `pushed` after each row.
     [[nodiscard]] RecordColumns& columns() { return *columns_; }
     void pushed(std::uint64_t bytes) {
         ++totals_.records;
@@ -179,7 +179,7 @@ private:
         if (!record_.has(RecordColumn::operation)) return false;
         const bool data = record_.has(RecordColumn::data_virtual) || record_.has(RecordColumn::data_physical) ||
                           record_.has(RecordColumn::data_source);
-        // A branch that touched the guarded control stack is a memory access, too.
+        // A branch that accessed the guarded control stack is a memory access, too.
         const bool memory =
             record_.operation_class == OperationClass::load_store ||
             (record_.operation_class == OperationClass::branch && (record_.operation_type & 0x04U) != 0);
@@ -202,7 +202,7 @@ private:
     std::vector<RecordGap> gaps_;
     Record record_{};
     std::uint64_t damaged_ = 0;  // bytes of gaps inside record_
-    std::optional<Gap> cut_;     // what the parser had left at the end or a jump
+    std::optional<Gap> cut_;     // bytes that the parser had not finished at the end or at a jump
     Offset unsynchronised_from_{};
     bool open_ = false, ended_ = false, synchronised_;
     Totals totals_;

@@ -15,7 +15,7 @@ using nlohmann::json;
 
 constexpr std::size_t most_bytes = 1 << 20, shown_bytes = 60;
 
-/// Text from a file, fit for a message.
+/// Text from a file, made fit for a message.
 std::string shown(std::string_view text) {
     std::string out = "'";
     for (const char c : text.substr(0, shown_bytes)) out += c >= ' ' && c < 0x7f ? c : '?';
@@ -26,7 +26,7 @@ Error bad(std::string message) { return {Errc::bad_format, std::move(message)}; 
 
 std::string_view register_of(std::string_view name) { return name.substr(0, name.find('.')); }
 
-/// `pmscr_el12.cx` → `PMSCR_EL1.CX`; empty if there is no such register or field.
+/// The usual spelling, `PMSCR_EL1.CX` for `pmscr_el12.cx`; empty if there is no such register or field.
 std::string canonical(std::string_view name) {
     const std::string_view register_name = Registers::canonical(register_of(name));
     if (register_name.empty()) return {};
@@ -35,7 +35,7 @@ std::string canonical(std::string_view name) {
     return field ? std::string(register_name) + "." + std::string(field->name) : std::string();
 }
 
-/// The fields of a register that have names of their own, for a message.
+/// The names of a register's fields, for a message.
 std::string named_fields(std::string_view register_name) {
     std::string out;
     for (const Field& field : Registers().fields(register_name)) {
@@ -54,22 +54,22 @@ struct Digits {
         if (prefix == "0x" || prefix == "0X") base = 16;
         if (prefix == "0b" || prefix == "0B") base = 2;
     }
-    /// A number without prefix that can only be hexadecimal.
+    /// Whether a number without prefix can only be hexadecimal.
     [[nodiscard]] bool clearly_hexadecimal() const {
         return base == 0 && !text.empty() && text.find_first_not_of("0123456789abcdefABCDEF") == text.npos &&
                (text.size() == 16 || text.find_first_of("abcdefABCDEF") != text.npos);
     }
 
     std::string text;
-    int base = 0;  ///< that of the prefix; 0 without
+    int base = 0;  ///< base by the prefix; 0 without one
 };
 
-/// Collects settings, sees that none comes twice, and reads their values once it is known what base they have.
+/// Collects settings, checks that none occurs twice, and reads their values once their base is known.
 class Collector {
 public:
     void add(std::string_view name, std::string_view value, std::string where = {}) {
         if (Registers::canonical(register_of(name)).empty()) {
-            // Here other text may stand for a value, so that letters say nothing; sixteen digits do.
+            // Values may be arbitrary text here, so letters prove nothing; sixteen digits do.
             if (Digits(value).text.size() == 16) look(value);
             if (std::find(all_.unknown.begin(), all_.unknown.end(), name) == all_.unknown.end())
                 all_.unknown.emplace_back(name);
@@ -110,7 +110,7 @@ private:
     Settings all_;
     std::vector<Pending> pending_;
     std::set<std::string> seen_;
-    std::string sign_;  ///< the value that says all are hexadecimal
+    std::string sign_;  ///< the value that proves that all are hexadecimal
 };
 
 Result<std::string> value_text(std::string_view name, const json& value) {
@@ -189,7 +189,7 @@ Result<Settings> read_dump(std::string_view text) {
 
 Result<std::uint64_t> read_value(std::string_view text, bool hexadecimal) {
     const Digits digits(text);
-    // A register that begins with 0b and has all its digits is no binary number among others like it.
+    // A register value that begins with 0b and has all its digits is hexadecimal, not binary, among others like it.
     const bool whole = hexadecimal && digits.base == 2 && digits.text.size() == 16;
     const int base = digits.base != 0 && !whole                             ? digits.base
                      : hexadecimal || whole || digits.clearly_hexadecimal() ? 16

@@ -17,7 +17,7 @@ auto with_name(std::string_view name) {
     return [name]<class Register>(const Register&) { return Register::name == name; };
 }
 
-/// `MDCR_EL2.E2PB` → the register and the field.
+/// Splits `MDCR_EL2.E2PB` into register and field.
 std::pair<std::string_view, std::string_view> split(std::string_view name) {
     const std::size_t dot = name.find('.');
     if (dot == name.npos) return {name, {}};

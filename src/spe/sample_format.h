@@ -1,4 +1,4 @@
-/// A sample → the bytes of its record (docs/spec/spe.md, 1.6, 3.11, 4).
+/// Formats a sample as the bytes of its record (docs/spec/spe.md, 1.6, 3.11, 4).
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace waymark::spe {
 
-/// Which events a unit of this architecture knows (4.5); filters do not matter.
+/// Events that a unit of this architecture defines (4.5), regardless of filters.
 [[nodiscard]] std::uint64_t known_events(const Architecture& arch);
 
 /// How a unit lays out its records.
@@ -19,7 +19,7 @@ struct RecordFormat {
     bool padding_first{};
     std::uint8_t align{};  ///< PMBIDR_EL1.Align
 
-    /// Precondition: sizes of `choices` are those that they may be.
+    /// Precondition: every size in `choices` is a legal one.
     [[nodiscard]] static RecordFormat of(const ModelChoices& choices, const Architecture& arch, std::uint8_t align);
     /// The events that are recorded.
     [[nodiscard]] static std::uint64_t events(const ModelChoices& choices, const Architecture& arch);
@@ -28,7 +28,7 @@ struct RecordFormat {
 struct FormattedRecord {
     std::vector<std::uint8_t> bytes;
     std::uint32_t lead_bytes{};    ///< empty places before the first packet: they belong to no record (4.1)
-    std::uint32_t record_bytes{};  ///< from there to the terminator
+    std::uint32_t record_bytes{};  ///< size from there to the terminator
 };
 [[nodiscard]] FormattedRecord format_record(const Record& record, const RecordFormat& format);
 

@@ -12,7 +12,7 @@ namespace {
 using flow::ExceptionClass;
 using flow::ExceptionType;
 
-/// Indexed by BranchEntryType; behind them, for BranchEntryType::extended, by StackEntry::new_type.
+/// Indexed by BranchEntryType; after those, for BranchEntryType::extended, by StackEntry::new_type.
 constexpr std::array exception_types{
     ExceptionType{7, ExceptionClass::supervisor_call, "system call"},
     ExceptionType{12, ExceptionClass::irq, "interrupt"},
@@ -78,13 +78,13 @@ void StackDecoder<Out>::end_stack() {
         context.ns = true;
         context.aarch64 = config_.isa == isa::Isa::a64;
         out_.event(begin_, context);
-        // From the oldest to the newest. What an entry leads to ran before the next one is taken.
+        // From the oldest to the newest. The code after one branch ran before the next branch is taken.
         std::optional<std::uint64_t> goes_on;
         for (std::size_t i = count; i-- != 0;) {
             const StackEntry e = entry(i);
             ++entries_;
             if (e.speculation == Speculation::wrong_path) {
-                // The program never came there.
+                // The program never reached that place.
                 goes_on.reset();
                 break_flow(offset(i));
                 continue;
@@ -153,12 +153,12 @@ void StackDecoder<Out>::stretch(std::uint64_t start, const StackEntry& end, Offs
     }
     flows_ = true;
     if (by_branch) return out_.range(*found.last * 2 + 1, at);
-    // What was interrupted ran up to there; whether that instruction itself did is not known.
+    // The interrupted code ran up to that instruction; whether the instruction itself completed is not known.
     if (found.before) out_.range(*found.before * 2, at);
     interrupt(end, at);
 }
 
-/// A register led there, so no block says so.
+/// An indirect branch led there, so no block shows the target.
 template <class Out>
 void StackDecoder<Out>::arrive(const StackEntry& newest, Offset at) {
     const auto branch = isa::decode_at(code_, space_, {newest.from}, config_.isa, {});
@@ -176,7 +176,7 @@ flow::Block StackDecoder<Out>::block(std::uint64_t start, std::uint64_t end, std
     out.section = code_.at({start}, space_).section;
     out.isa = config_.isa;
     if (instructions != 1) return out;
-    // Of one instruction, that is the branch.
+    // The block with the branch as its only instruction.
     const auto what = isa::decode_at(code_, space_, {start}, config_.isa, {});
     if (!what || !is_branch(*what)) return out;
     using flow::Block;
@@ -235,7 +235,7 @@ typename StackDecoder<Out>::Walk StackDecoder<Out>::make_walk(std::uint64_t from
     for (std::uint64_t at = from;;) {
         const auto what = at > to ? std::nullopt : isa::decode_at(code_, space_, {at}, config_.isa, {});
         if (at > to) {
-            // The source of the branch is amid an instruction.
+            // The source of the branch is inside an instruction.
             contradiction(flow::Conflict::address_disagrees, at);
             return out;
         }

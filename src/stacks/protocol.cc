@@ -126,7 +126,7 @@ private:
     EntryReader<Count> reader_;
 };
 
-/// Stacks are short, and each is decoded by what was learnt of those before, so one thread is enough.
+/// Stacks are short, and each is decoded with what earlier ones taught, so one thread is enough.
 template <class Out>
 class OneThread final : public follow::Parallel {
 public:
@@ -246,7 +246,7 @@ public:
     }
     [[nodiscard]] bool identify(const std::vector<protocol::Stretch>& stretches,
                                 protocol::Identity& out) const override {
-        // Addresses are signed numbers of 48 bits, and half of the flags is reserved.
+        // Addresses are signed numbers of 48 bits, and half of the flags are reserved.
         const auto is_address = [](std::uint64_t a) { return a >> 47 == 0 || a >> 47 == 0x1ffff; };
         std::uint64_t entries = 0, sound = 0;
         for (const protocol::Stretch& stretch : stretches) {

@@ -59,7 +59,7 @@ void MessageDecoder::operator()(const P& p, Extent at) {
 
 void MessageDecoder::operator()(const Gap& gap) {
     state_.see(gap);
-    // Where a unit was stopped, and in filler, nothing is missing.
+    // If the unit was stopped, and in filler, nothing is missing.
     if (!is_loss(gap.reason)) return;
     Message m;
     m.kind = MessageKind::damage;
@@ -69,7 +69,7 @@ void MessageDecoder::operator()(const Gap& gap) {
     listener_.message(m);
 }
 
-// Here, where what the parser calls is known.
+// Defined here, where the type of the parser's handler is complete.
 void MessageDecoder::feed(Bytes bytes) { parser_.feed(bytes); }
 void MessageDecoder::reset(GapReason why) { parser_.reset(why); }
 void MessageDecoder::finish() { parser_.finish(); }

@@ -21,7 +21,7 @@ using protocol::CaptureFinding;
 using protocol::Stretch;
 using protocol::Survey;
 
-/// What a survey of packets says of STM alone.
+/// Results of a survey that only STM has.
 class More {
 public:
     explicit More(const Config& config) : state_(config) {}
@@ -108,7 +108,7 @@ struct Likeness : protocol::Likeness {
         if constexpr (requires { P::nibbles; }) ++data;
     }
 
-    /// Erased memory has any number of F: a VERSION follows each ASYNC of a unit.
+    /// Erased memory has any number of F nibbles: a unit sends a VERSION after each ASYNC.
     [[nodiscard]] bool convinces() const {
         return versions != 0 && versions == syncs && forms.size() == 1 && packets >= 4 && packets >= 8 * errors &&
                2 * lost_bytes <= bytes;

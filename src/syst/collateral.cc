@@ -46,7 +46,7 @@ constexpr std::size_t most_text = 65536;
 constexpr unsigned most_depth = 16;
 constexpr std::size_t most_clients = 65536;
 
-/// The parser of one file. Handlers are called by expat; the first error stops it.
+/// The parser of one file. expat calls the handlers; the first error stops it.
 class Loader {
 public:
     Loader(std::vector<Client>& clients, std::size_t& items) : clients_(clients), items_(items) {
@@ -60,7 +60,7 @@ public:
         XML_SetCharacterDataHandler(parser_.get(), [](void* self, const char* text, int size) {
             static_cast<Loader*>(self)->text({text, static_cast<std::size_t>(size)});
         });
-        // No entity is ever defined: none can explode or name a file.
+        // Entities are never defined, so none can expand or name a file.
         XML_SetStartDoctypeDeclHandler(parser_.get(), [](void* self, const char*, const char*, const char*, int) {
             static_cast<Loader*>(self)->fail("a DOCTYPE, which is not read");
         });
@@ -93,7 +93,7 @@ private:
         const std::string_view element = own(name);
         path_.emplace_back(element);
         if (path_.size() > most_depth) return fail("elements are nested too deeply", Errc::unsupported);
-        if (path_.size() <= 4) {  // an element inside an item leaves the item as it is
+        if (path_.size() <= 4) {  // an element inside an item does not change the item
             text_.clear();
             item_ = {.id = 0, .mask = ~std::uint64_t{0}};
             id_ = {};

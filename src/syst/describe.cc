@@ -50,7 +50,7 @@ std::string string_type(unsigned subtype) {
     }
 }
 
-/// Formats a value with the format of an item; the value has what the mask leaves.
+/// Formats a value with the format of an item; only the bits of the mask are used.
 std::string with_value(const Item& item, std::uint64_t value, unsigned size) {
     std::array<std::uint8_t, 8> bytes{};
     const std::uint64_t rest = value & ~item.mask;
@@ -59,7 +59,7 @@ std::string with_value(const Item& item, std::uint64_t value, unsigned size) {
     return std::move(out.text);
 }
 
-/// What an attribute File says: a number of SourceFiles, or a name.
+/// The meaning of an attribute File: a number of SourceFiles, or a name.
 std::string file_name(const Client& client, const std::string& file) {
     std::uint64_t number = 0;
     const Item* const named = wire::scan_number(file, number) ? client.files.find(number) : nullptr;
@@ -74,7 +74,7 @@ std::string location_text(const SystMessage& m, const Client* client) {
                        m.location->line);
 }
 
-/// A record of ftrace: the entry of its ring buffer.
+/// A record of ftrace: an entry of its ring buffer.
 void ftrace(protocol::Record& out, Bytes bytes) {
     if (bytes.size() < 8) return add_problem(out, counted(bytes.size(), "byte") + "; a record of ftrace has 8");
     const auto type = static_cast<unsigned>(number_in(bytes, 0, 2));
@@ -88,7 +88,7 @@ void ftrace(protocol::Record& out, Bytes bytes) {
     }
 }
 
-/// Text if every byte is text, otherwise bytes in digits.
+/// Text if every byte is text, otherwise the bytes as digits.
 void basic(protocol::Record& out, Bytes bytes) {
     const bool is_text = std::all_of(bytes.begin(), bytes.end(), [](std::uint8_t c) {
         return c >= 0x20 ? c != 0x7f : c == '\t' || c == '\n' || c == '\r';

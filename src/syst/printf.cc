@@ -95,7 +95,7 @@ private:
             ++at_;
             c.precision = 0;
             if (!count(c.precision)) return false;
-            // A negative one counts as none.
+            // A negative precision counts as none.
             if (*c.precision < 0) c.precision.reset();
         }
         while (std::string_view("hljztL").find(peek()) != std::string_view::npos && peek() != '\0')
@@ -181,7 +181,7 @@ private:
         const bool left = width < 0 || c.flags.find('-') != std::string::npos;
         text_ += left ? value + blanks : blanks + value;
     }
-    /// By the C library, with a format made of parts that were checked.
+    /// Calls the C library with a format that consists of verified parts.
     template <class T>
     void print(const Conversion& c, const char* length, T value) {
         std::string how = "%";
