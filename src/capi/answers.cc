@@ -20,11 +20,11 @@ struct wm_answers {
 struct wm_table {
     const waymark::exports::TableInfo* info{};
     struct Column {
-        std::string name, meaning, refers;  ///< with a zero at the end
+        std::string name, meaning, refers;  ///< zero-terminated
         std::vector<std::uint64_t> integers{};
         std::vector<double> reals{};
         std::vector<std::string> kept{};   ///< texts, by row
-        std::vector<const char*> texts{};  ///< into `kept`, or null
+        std::vector<const char*> texts{};  ///< pointers to texts in `kept`, or null
         std::vector<std::uint8_t> known{};
     };
     std::vector<Column> columns;
@@ -43,7 +43,7 @@ static_assert(WM_COLUMN_INTEGER == static_cast<int>(ColumnType::integer) &&
               WM_COLUMN_REAL == static_cast<int>(ColumnType::real) &&
               WM_COLUMN_TEXT == static_cast<int>(ColumnType::text));
 
-/// Ends an analysis from within it; nothing there holds what would be left behind.
+/// Thrown to end an analysis from within it; nothing there owns resources that would leak.
 struct Cancelled {};
 
 void put(wm_table::Column& column, ColumnType type, const Cell& cell) {
@@ -80,7 +80,7 @@ pipeline::FlowAnswersOptions options_of(unsigned parts, unsigned jobs) {
     pipeline::FlowAnswersOptions out;
     out.calls = has(WM_ANSWERS_CALLS);
     out.timeline = has(WM_ANSWERS_TIMELINE);
-    // Without instructions nobody knows what a function cost.
+    // Without instructions the cost of a function is not known.
     out.instructions = has(WM_ANSWERS_INSTRUCTIONS | WM_ANSWERS_ALL_FUNCTIONS | WM_ANSWERS_DISASSEMBLY) || !out.calls;
     out.all_functions = has(WM_ANSWERS_ALL_FUNCTIONS);
     out.inlined = has(WM_ANSWERS_INLINED);
@@ -98,7 +98,7 @@ std::string known_tables() {
     return out;
 }
 
-/// csv, jsonl and sqlite have functions of their own, and consist of several files or need a name.
+/// csv, jsonl and sqlite have functions of their own: they consist of several files, or need a file name.
 bool is_single_file(const exports::Format& format) {
     return format.name != "csv" && format.name != "jsonl" && format.name != "sqlite";
 }

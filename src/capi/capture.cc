@@ -69,7 +69,7 @@ Result<std::vector<std::uint8_t>> trace_ids_of(const std::vector<std::string>& t
     return out;
 }
 
-/// Trace that nothing but options describes.
+/// Trace that only the options describe.
 Result<capture::Capture> described_capture(const wm_options& options, const std::string& path) {
     const doctor::CaptureInput& input = options.input;
     capture::RawOptions raw;
@@ -119,7 +119,7 @@ Result<capture::Capture> described_capture(const wm_options& options, const std:
     return out;
 }
 
-/// Options that only a description of bytes needs, and the command line has not.
+/// Options that are needed to describe bytes, and that the command line does not have.
 bool is_described(const wm_options& options) {
     return !options.registers.empty() || !options.core.empty() ||
            (!options.input.protocol.empty() && pipeline::protocol_of_option(options.input.protocol) == nullptr);
@@ -141,10 +141,10 @@ unsigned space_bits(const isa::Space& space) {
     return bit(space.ns, WM_SPACE_NON_SECURE) | bit(space.hyp, WM_SPACE_HYP) | bit(space.nse, WM_SPACE_NSE);
 }
 
-/// Takes what the options say, but for the place of the bytes.
+/// Applies the options, except the path of the bytes.
 Status take_options(wm_capture& capture, const wm_options& options) {
     capture.input = options.input;
-    capture.input.code_of_files = true;  // answers with instructions may be asked for
+    capture.input.code_of_files = true;  // answers with instructions may be requested
     capture.kallsyms = options.kallsyms;
     if (!options.midr.empty()) {
         WM_ASSIGN_OR_RETURN(const std::uint64_t midr, doctor::read_number(options.midr, "midr", 0xffffffff));
@@ -170,7 +170,7 @@ void take_session(wm_capture& capture, pipeline::Session session) {
 /// The option `protocol` of a bare profiling buffer.
 bool is_samples(std::string_view protocol) { return protocol == "spe" || protocol == "SPE"; }
 
-/// Opens `input.capture`, which is there.
+/// Opens `input.capture`, which exists.
 Status open_files(wm_capture& capture, const wm_options& options) {
     const std::string& path = capture.input.capture;
     const open::Container& container = capture.input.container();
@@ -199,7 +199,7 @@ Status open_files(wm_capture& capture, const wm_options& options) {
     return Nothing{};
 }
 
-/// A file of no folder with these bytes.
+/// Creates an unnamed file in memory with these bytes.
 Status put_into_memory(wm_capture& capture, Bytes bytes) {
     const auto failed = [&](const char* what) {
         return Error{Errc::unreadable,

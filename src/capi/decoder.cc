@@ -14,7 +14,7 @@ namespace waymark::capi {
 
 namespace {
 
-/// Bytes that were fed, until they are read.
+/// Fed bytes, kept until they are read.
 class FedBytes final : public capture::ByteStream {
 public:
     explicit FedBytes(const Bytes& waiting) : waiting_(waiting) {}
@@ -33,7 +33,7 @@ private:
     std::size_t taken_ = 0;
 };
 
-/// What one stream is decoded into.
+/// The results of decoding one stream.
 struct DecodedStream {
     std::unique_ptr<StreamSink> flow;
     std::unique_ptr<PacketSink> packets;
@@ -68,17 +68,17 @@ struct wm_decoder {
 
     std::vector<waymark::capi::DecodedStream> streams;
     std::unique_ptr<waymark::pipeline::PieceReader> reading;
-    waymark::Bytes waiting;                  ///< fed, and borrowed for the call
-    waymark::capi::FedBytes* fed = nullptr;  ///< reads `waiting`; of `reading`
+    waymark::Bytes waiting;                  ///< the fed bytes, borrowed during the call
+    waymark::capi::FedBytes* fed = nullptr;  ///< reads `waiting`; owned by `reading`
     std::uint64_t size = 0;                  ///< for progress
     bool running = false;                    ///< a call on this decoder has not returned
-    bool done = false;                       ///< there is a report
+    bool done = false;                       ///< the report is complete
     std::optional<waymark::Error> error;     ///< of reading
     std::vector<waymark::capi::Damaged> damage;
-    wm_totals totals{};  ///< when done: bytes, packets and samples; else nothing
+    wm_totals totals{};  ///< when done: bytes, packets and samples; before, all zero
 
     wm_status begin(wm_error** error_out);
-    /// For a decoder that was finished: it decodes once.
+    /// The error for a finished decoder: it decodes only once.
     wm_status finished(std::string_view function, wm_error** error_out) const;
     wm_status step(std::size_t bytes, bool& more, wm_error** error_out);
     wm_status samples(wm_error** error_out);
@@ -144,7 +144,7 @@ wm_status wm_decoder::begin(wm_error** error_out) {
 
 namespace {
 
-/// `guarded`, unless a callback of the decoder's own call is what calls.
+/// `guarded`, unless the call comes from a callback of the decoder's own call.
 template <class F>
 wm_status entered(wm_decoder& decoder, std::string_view function, wm_error** error, F&& f) noexcept {
     return waymark::capi::guarded(error, [&] {

@@ -6,7 +6,7 @@ namespace waymark::capi {
 
 namespace {
 
-/// What an error becomes where there is no memory to describe it.
+/// The error if there is no memory to describe the original one.
 wm_error exhausted{WM_NO_MEMORY, "memory is exhausted", {}};
 
 wm_status status_of(Errc code) {

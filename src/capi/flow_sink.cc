@@ -13,7 +13,7 @@ namespace waymark::capi {
 
 namespace {
 
-// Blocks and ranges are given to the callback as the decoder has them.
+// Blocks and ranges are passed to the callback without conversion.
 template <class C, class Ours>
 constexpr bool is_same_size = sizeof(C) == sizeof(Ours) && alignof(C) == alignof(Ours);
 static_assert(is_same_size<wm_block, flow::Block> && is_same_size<wm_range, flow::Range>);
@@ -47,11 +47,11 @@ static_assert(is_kind<WM_EVENT_GAP, Gap> && is_kind<WM_EVENT_TRACE_ON, flow::Tra
               is_kind<WM_EVENT_UNTRACED, flow::Untraced> && is_kind<WM_EVENT_MARK, flow::Mark> &&
               std::variant_size_v<flow::What> == WM_EVENT_MARK + 1);
 
-/// Fills in what an event of each kind has besides its place.
+/// Fills in the members that events of each kind have, besides their place.
 struct EventMaker {
     wm_event& e;
 
-    // What is called so here lives as long as the program, and ends with a zero: literals.
+    // Stores a name, which must be a string literal: it lives as long as the program and is zero-terminated.
     void call(std::string_view name) const { e.name = name.data(); }
     void flag(unsigned bit, bool is_set) const { e.flags |= is_set ? bit : 0U; }
 
@@ -150,17 +150,17 @@ void sum_up(wm_totals& totals, const flow::What& what) {
     }
 }
 
-/// A range is four numbers, which the processor takes at once.
+/// A range is four numbers, which the processor can load at once.
 using Row [[gnu::vector_size(sizeof(flow::Range))]] = std::uint32_t;
 constexpr std::size_t offset_in_row = 1, cycles_in_row = 2, times_in_row = 3;
 static_assert(sizeof(Row) == sizeof(flow::Range) && offsetof(flow::Range, offset) == offset_in_row * 4 &&
               offsetof(flow::Range, cycles) == cycles_in_row * 4 && offsetof(flow::Range, times) == times_in_row * 4);
 
-/// Every range passes through it. Most have no count of cycles and ran once: for them a sum of one member is enough.
+/// Called for every range. Most ranges have no cycle count and ran once: for them, a single member has to be added.
 void add_ranges(wm_totals& totals, const flow::Batch& batch) {
     const flow::Block* const blocks = batch.blocks.data();
     std::uint64_t instructions = 0;
-    // Bits that all ranges have, and those that any has.
+    // Bits that all ranges have, and bits that any range has.
     Row all = ~Row{}, any{};
     for (const flow::Range& range : batch.ranges) {
         instructions += blocks[range.block()].instructions;

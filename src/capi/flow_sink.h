@@ -1,4 +1,4 @@
-/// What a decoder delivers → the arrays of waymark.h.
+/// Converts the output of a decoder to the arrays of waymark.h.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace waymark::capi {
 
-/// What the user of a decoder asked for, and whether it is to stop.
+/// The callbacks of a decoder, and whether they asked to stop.
 struct Callbacks {
     wm_flow_callback flow = nullptr;
     wm_room_callback room = nullptr;
@@ -24,9 +24,9 @@ struct Callbacks {
     wm_progress_callback progress = nullptr;
     void *flow_user = nullptr, *room_user = nullptr, *counts_user = nullptr, *packets_user = nullptr,
          *samples_user = nullptr, *progress_user = nullptr;
-    bool stopped = false;  ///< a callback said so: none is called any more
+    bool stopped = false;  ///< a callback asked to stop: none is called any more
 
-    /// Calls one of them, if it is there and none has stopped decoding.
+    /// Calls a callback if it exists and none has stopped decoding.
     template <class Call, class What>
     void call(Call callback, const What& what, void* user) {
         if (callback != nullptr && !stopped && callback(what, user) != 0) stopped = true;
@@ -54,25 +54,25 @@ protected:
     std::vector<wm_event> events_;
 };
 
-/// Ranges and events, as they come.
+/// Delivers ranges and events as they are decoded.
 class BatchSink final : public StreamSink {
 public:
     using StreamSink::StreamSink;
     void consume(const flow::Batch& batch) override;
-    /// Of the user's memory, if a callback gives it.
+    /// Memory of the user, if a callback provides it.
     [[nodiscard]] std::span<flow::Range> room(std::size_t least) override;
 
 private:
     [[nodiscard]] std::span<flow::Range> given_room(std::size_t least);
-    /// The same batch with its ranges in the user's memory.
+    /// The same batch with its ranges copied to the user's memory.
     [[nodiscard]] flow::Batch moved(const flow::Batch& batch);
 
-    bool writes_there_ = false;    ///< who writes batches has a room for them
+    bool writes_there_ = false;    ///< the writer of batches has room in the user's memory
     std::span<flow::Range> room_;  ///< unused part of the room for other writers' ranges
-    Offset base_{};                ///< of ranges in it
+    Offset base_{};                ///< base of the offsets of ranges in it
 };
 
-/// Counts of blocks alone.
+/// Delivers only counts of blocks.
 class CountSink final : public StreamSink {
 public:
     using StreamSink::StreamSink;
@@ -81,14 +81,14 @@ public:
     void take_counts(const flow::EdgeCounts& counts) override;
 };
 
-/// Packets of one stream, some at a time.
+/// Delivers the packets of one stream in batches.
 class PacketSink final : public protocol::PacketListener {
 public:
     PacketSink(const wm_source& source, const pipeline::StreamInfo& stream, Callbacks& callbacks)
         : source_(source), buffer_(stream.buffer.name), callbacks_(callbacks) {}
     void packet(const protocol::PacketView& packet, protocol::Extent at) override;
     void gap(const Gap& gap) override;
-    /// Delivers what is there.
+    /// Delivers the packets collected so far.
     void deliver();
     [[nodiscard]] const wm_totals& totals() const { return totals_; }
 
@@ -104,7 +104,7 @@ private:
     std::vector<std::string> texts_;  ///< three for each packet
 };
 
-/// Adds to sums; of bytes and packets as well.
+/// Adds to sums, including bytes and packets.
 void add_totals(wm_totals& to, const wm_totals& from);
 
 }  // namespace waymark::capi

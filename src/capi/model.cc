@@ -23,7 +23,7 @@ struct wm_model {
     std::vector<std::uint8_t> taken;  ///< by wm_model_take
     bool finished = false;
 
-    // Where execution is. What ran since the last waypoint is `straight`; a waypoint whose outcome the next
+    // The place of execution. Instructions since the last waypoint are `straight`; a waypoint whose outcome the next
     // instruction shows is `pending`.
     bool started = false;
     waymark::flow::Context context{.ns = true};
@@ -32,10 +32,10 @@ struct wm_model {
     struct Pending {
         waymark::Address address;
         waymark::isa::Instruction instruction;
-        bool failed = false;  ///< the caller says that its condition failed
+        bool failed = false;  ///< the caller states that its condition failed
     };
     std::optional<Pending> pending;
-    bool away = false;  ///< in a handler that nobody sees
+    bool away = false;  ///< in a handler that the unit does not see
     std::uint64_t cycle = 0;
 
     waymark::Status execute(const wm_executed& executed);
@@ -54,7 +54,7 @@ const flow::UnitFactory* unit_called(std::string_view name) {
     return nullptr;
 }
 
-/// A setting that is a number or a flag of UnitOptions.
+/// A member of UnitOptions that is a number or a flag.
 struct NumberSetting {
     std::string_view name;
     void (*set)(UnitOptions&, std::uint64_t);
@@ -126,7 +126,7 @@ std::string exception_names() {
 }  // namespace
 }  // namespace waymark::capi
 
-/// Execution reaches a place: how the last waypoint came out is known.
+/// Execution arrives at a place, which shows the outcome of the last waypoint.
 waymark::Status wm_model::arrive(waymark::isa::Place place) {
     using namespace waymark;
     if (!started) {
@@ -285,7 +285,7 @@ wm_status wm_model_exception(wm_model* model, const char* kind, uint64_t preferr
                               fmt::format("there is no exception '{}'; known are {}", kind, capi::exception_names()));
         if (!model->started || model->finished || model->away)
             return capi::fail(error, WM_USAGE, "an exception is taken where nothing is executed");
-        // The instruction set in which execution would have gone on: that of a direct branch's target, or the same.
+        // The instruction set in which execution would have continued: that of a direct branch's target, or the same.
         isa::Isa isa = model->here.isa;
         if (model->pending && model->pending->instruction.waypoint == isa::Waypoint::direct &&
             model->pending->instruction.target.value == preferred_return)
@@ -314,7 +314,7 @@ wm_status wm_model_finish(wm_model* model, wm_error** error) {
     if (model == nullptr) return waymark::capi::missing(error, "wm_model_finish", "model");
     return waymark::capi::guarded(error, [&] {
         if (!model->finished && model->started) {
-            // Where the last branch went, nobody has seen.
+            // The target of the last branch is not known.
             model->pending.reset();
             model->unit->finish();
         }

@@ -1,4 +1,4 @@
-/// What the opaque types of waymark.h are, and how errors and exceptions become values of C.
+/// Definitions of the opaque types of waymark.h, and conversion of errors and exceptions to values of C.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ struct wm_options {
 
 struct wm_source {
     const wm_capture* capture{};
-    const waymark::pipeline::Source* source{};  ///< of the capture's session
+    const waymark::pipeline::Source* source{};  ///< owned by the capture's session
     std::string unit{};
 };
 
@@ -51,19 +51,19 @@ struct wm_capture {
     wm_capture_kind kind{};
     bool live = false;
     std::string name;                     ///< for messages
-    int file = -1;                        ///< of a capture in memory, which `input.capture` leads to
-    waymark::doctor::CaptureInput input;  ///< what it was opened with
+    int file = -1;                        ///< file of a capture in memory; `input.capture` is its path
+    waymark::doctor::CaptureInput input;  ///< the options of opening
     std::string kallsyms;
     std::uint32_t midr = 0;
     waymark::pipeline::Session session;  ///< of program flow
     std::vector<wm_source> sources;      ///< as session.sources
     std::vector<std::string> problems;
-    std::optional<waymark::answers::Answers> stored;  ///< of an answers file
+    std::optional<waymark::answers::Answers> stored;  ///< set for an answers file
 
-    /// The text as a string that lives as long as the capture. For any thread.
+    /// A copy of the text that lives as long as the capture. May be called from any thread.
     [[nodiscard]] const char* keep(std::string_view text) const;
-    /// A message with the name of the capture rather than the path that leads to its bytes, and with options as callers
-    /// set them.
+    /// Replaces the path of the capture's bytes by its name in a message, and the spelling of options by that of
+    /// wm_options_set.
     [[nodiscard]] waymark::Error named(waymark::Error error) const;
 
 private:
@@ -78,19 +78,19 @@ wm_status fail(wm_error** error, wm_status status, std::string_view message,
 wm_status fail(wm_error** error, const Error& what) noexcept;
 /// For arguments that must not be NULL.
 wm_status missing(wm_error** error, std::string_view function, std::string_view argument) noexcept;
-/// Adds what an option says. Errors: `usage`.
+/// Adds an option. Errors: `usage`.
 [[nodiscard]] Status set_option(wm_options& options, std::string_view name, std::string value);
-/// A message of the layers below, which call options as the command line does: `the option image` for `--image`, if it
-/// is one that wm_options_set knows.
+/// Replaces options in messages of lower layers: they write `--image` as on the command line, and wm_options_set calls
+/// it `the option image`.
 [[nodiscard]] std::string for_callers(std::string message);
 
-/// How many threads `jobs` of waymark.h means.
+/// The number of threads for `jobs` in waymark.h.
 [[nodiscard]] inline unsigned threads_for(unsigned jobs) {
     constexpr unsigned most = 256;
     return std::clamp(jobs == 0 ? std::thread::hardware_concurrency() : jobs, 1U, most);
 }
 
-/// Fills a structure of the caller's, up to the size that the caller knows (`struct_bytes`).
+/// Fills a structure of the caller, up to the size that the caller was compiled with (`struct_bytes`).
 template <class T>
 void fill(T* into, T value) {
     const std::size_t known = into->struct_bytes;

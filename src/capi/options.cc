@@ -14,7 +14,7 @@ namespace {
 
 using doctor::CaptureInput;
 
-/// An option that CaptureInput has as a text, or as a list of texts.
+/// An option that is a text, or a list of texts, in CaptureInput.
 struct TextOption {
     std::string_view name;
     std::string CaptureInput::*text = nullptr;

@@ -22,7 +22,7 @@ static_assert(WM_SAMPLE_PC == bit_of(RecordColumn::pc) &&
               WM_SAMPLE_CONTEXT_EL2 == bit_of(RecordColumn::context_el2) &&
               WM_SAMPLE_TIMESTAMP == bit_of(RecordColumn::timestamp));
 
-/// The chosen rows of a column, side by side.
+/// The selected rows of a column, as an array.
 template <class T, class Take>
 std::vector<T> column(std::span<const std::uint16_t> rows, Take&& take) {
     std::vector<T> out;
@@ -52,7 +52,7 @@ void CallbackSampleSink::consume(const analysis::SampleBatch& batch) {
         batch.rows, [&](std::size_t row) { return spe::physical_address(r.data_physical[row]).address.value; });
     const auto level = column<std::uint8_t>(
         batch.rows, [&](std::size_t row) { return spe::program_address(r.pc[row]).exception_level; });
-    // By row of the records, too.
+    // Members by row of the batch, selected like the columns.
     const auto of_row = [&](std::span<const std::uint32_t> of) {
         return column<std::uint32_t>(batch.rows, [&](std::size_t row) { return of[row]; });
     };

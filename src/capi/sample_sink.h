@@ -1,4 +1,4 @@
-/// Samples → the columns of waymark.h.
+/// Converts samples to the columns of waymark.h.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace waymark::capi {
 
-/// Ends decoding from within it. It passes only through the reading of samples on the caller's own thread.
+/// Thrown to end decoding from within it. It passes only through code that reads samples on the caller's own thread.
 struct Stopped {};
 
 /// Forks deliver to the same callback: with one worker, in the order of the streams.

@@ -40,7 +40,7 @@ void BlockTable::Rows::add(const Block& block, std::size_t slot) {
 BlockTable::BlockTable() { rows_.store(all_.emplace_back(std::make_unique<Rows>(1024)).get()); }
 
 std::span<const Block> BlockTable::blocks() const {
-    // In this order: what is in use after a row was counted has it.
+    // In this order: the index in use after a row was counted contains the row.
     const std::size_t size = size_.load(std::memory_order_acquire);
     return {rows_.load(std::memory_order_acquire)->first, size};
 }
@@ -50,13 +50,13 @@ std::uint32_t BlockTable::intern(const Block& block) {
     auto found = rows->find(block);
     if (found.id != none) return found.id;
 
-    // Another core may have these lines; they come while the lock does.
+    // Another core may have these cache lines; prefetch them while the lock is taken.
     __builtin_prefetch(&rows->slots[found.slot], 1);
     __builtin_prefetch(rows->first + size_.load(std::memory_order_relaxed), 1);
     const std::scoped_lock lock(mutex_);
     const std::size_t size = size_.load(std::memory_order_relaxed);
     rows = rows_.load(std::memory_order_relaxed);
-    // Another thread may have been quicker.
+    // Another thread may have added the block meanwhile.
     found = rows->find(block);
     if (found.id != none) return found.id;
     if (size == rows->blocks.capacity()) {

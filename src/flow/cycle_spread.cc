@@ -9,7 +9,7 @@ namespace waymark::flow {
 
 namespace {
 
-/// Behind this event nobody knows how much ran before it, since the last range.
+/// After this event it is not known how much ran since the last range.
 bool loses_flow(const What& what) {
     if (const auto* gap = std::get_if<Gap>(&what)) return gap->reason != GapReason::padding;
     if (const auto* on = std::get_if<TraceOn>(&what))
@@ -27,7 +27,7 @@ bool counts_flow(const What& what) {
     return cycles != nullptr && cycles->of == Cycles::Of::flow;
 }
 
-/// Parts of a number in proportion to weights: each is rounded, and together they are the number.
+/// Splits a number in proportion to weights: each part is rounded, and the parts add up to the number.
 class Parts {
 public:
     Parts(std::uint32_t number, std::uint64_t weights) : number_(number), weights_(weights) {}
@@ -45,7 +45,7 @@ private:
     std::uint64_t weights_;
 };
 
-/// Of neighbours' ranges all have one base.
+/// The ranges of neighbouring batches need one common base.
 constexpr std::uint64_t farthest = std::uint64_t{1} << 31;
 
 }  // namespace
@@ -58,7 +58,7 @@ void CycleSpread::consume(const Batch& batch) {
 }
 
 Split CycleSpread::split() const {
-    // A worker's own sink would not know what lies between its pieces.
+    // A worker's own sink would not know the flow between its pieces.
     const Split split = next_->split();
     return split == Split::per_worker ? Split::none : split;
 }
@@ -92,7 +92,7 @@ std::optional<Offset> CycleSpread::first() const {
     return first;
 }
 
-/// Of a fork, before its first count.
+/// For a fork, before its first count.
 void CycleSpread::keep_head(const Batch& batch) {
     const auto counts = std::find_if(batch.events.begin(), batch.events.end(),
                                      [](const Event& event) { return counts_flow(event.what); });
@@ -124,7 +124,7 @@ void CycleSpread::append(const Batch& batch) {
     }
 }
 
-/// What of a batch comes from these indices on.
+/// Takes the part of a batch from these indices on.
 void CycleSpread::take(const Batch& batch, std::size_t from_range, std::size_t from_event) {
     std::size_t event = waiting_.events.size(), counted = 0;
     append({batch.blocks, batch.base, batch.ranges.subspan(from_range), batch.events.subspan(from_event)});
@@ -168,7 +168,7 @@ std::size_t CycleSpread::count(std::size_t event) {
     return event;
 }
 
-/// Returns how many events it added; none: nothing is known to have run, and nothing was done.
+/// Returns the number of events it added; nullopt if nothing is known to have run, and nothing was done.
 std::optional<std::size_t> CycleSpread::spread(std::size_t end, std::uint32_t cycles) {
     std::uint64_t instructions = 0;
     for (std::size_t i = window_.begin; i < end; ++i) instructions += instructions_of(waiting_.ranges[i]);
@@ -206,7 +206,7 @@ void CycleSpread::pass_on(std::size_t ranges, std::size_t events) {
     const std::size_t of_others = std::min(ranges, window_.begin);
     window_.begin -= of_others;
     window_.passed += ranges - of_others;
-    // Those that were passed on belong to a window that is given up.
+    // Holes that were passed on belong to a window that is abandoned.
     std::erase_if(window_.holes, [&](std::size_t hole) { return hole < events; });
     for (std::size_t& hole : window_.holes) hole -= events;
 }

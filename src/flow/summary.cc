@@ -87,7 +87,7 @@ Totals& Totals::operator+=(const Totals& other) {
 void Summary::consume(const Batch& batch) {
     Totals& t = totals_;
     t.ranges += batch.ranges.size();
-    // Kept in registers: a store and a load of the hash take longer than its two multiplications.
+    // Kept in registers: storing and loading the hash takes longer than its two multiplications.
     std::uint64_t instructions = 0, cycles = 0, hash = t.hash;
     for (const Range& range : batch.ranges) {
         const Block& block = batch.blocks[range.block()];

@@ -7,7 +7,7 @@ namespace waymark::flow {
 
 namespace {
 
-/// No program goes on for this long without a branch.
+/// No program executes this many bytes without a branch.
 constexpr std::uint32_t implausible_bytes = 64 * 1024;
 
 void add(Trouble& to, const Trouble& later) {
@@ -61,7 +61,7 @@ Troubles& Troubles::operator+=(const Troubles& later) {
     return *this;
 }
 
-/// `ran`: something ran before.
+/// `ran`: code was executed before.
 void Troubles::began_again(bool ran) {
     if (!after_exception_)
         early_on_ = true;

@@ -43,7 +43,7 @@ Result<std::vector<RegisterSetting>> read_register_settings(std::string_view tex
                                      "or 'TRCVICTLR SSSTATUS=1'",
                                      where, what)};
         };
-        // NAME FIELD=VALUE FIELD=VALUE …
+        // The line has the form NAME FIELD=VALUE FIELD=VALUE …
         if (const std::size_t blank = line.find_first_of(" \t"); blank != std::string_view::npos) {
             const std::string_view rest = trimmed(line.substr(blank));
             if (rest.find('=') != std::string_view::npos && rest.front() != '=') {
@@ -61,7 +61,7 @@ Result<std::vector<RegisterSetting>> read_register_settings(std::string_view tex
                 continue;
             }
         }
-        // The name of a field may have blanks; the value is the last word.
+        // The name of a field may contain blanks; the value is the last word.
         const std::size_t split = line.find_last_of(" \t=");
         if (split == std::string_view::npos) return bad(fmt::format("'{}' has no value", line));
         RegisterSetting setting;

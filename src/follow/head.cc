@@ -79,7 +79,7 @@ std::optional<std::size_t> HeadChains::joined() const {
     if (chains.empty()) return {};
     for (;;) {
         const auto [least, most] = std::minmax_element(chains.begin(), chains.end());
-        if (*least >= first_end_) return {};  // they end apart, or in the synchronisation packet
+        if (*least >= first_end_) return {};  // the paths end in different places, or in the synchronisation packet
         if (*least == *most) return *least;
         *least += length_[*least];
     }
@@ -87,7 +87,7 @@ std::optional<std::size_t> HeadChains::joined() const {
 
 namespace {
 
-/// Counts the bytes of trace that report execution where no code is known, or of code other than the image's.
+/// Counts the bytes of trace that report execution in unknown code, or of code that differs from the image's.
 class UnseenBytes final : public flow::Sink {
 public:
     void consume(const flow::Batch& batch) override {
@@ -121,7 +121,7 @@ double unseen_share(Bytes behind, const std::function<void(Bytes, flow::BatchWri
     flow::BlockTable table;
     flow::BatchWriter out(table, sink);
     decode(behind, out);
-    constexpr double least = 8;  // bytes: where none is met, the next may be
+    constexpr double least = 8;  // bytes; used if there is no such execution, since the next may be
     return (static_cast<double>(sink.finish({behind.size()})) + least) /
            (static_cast<double>(behind.size()) + 2 * least);
 }

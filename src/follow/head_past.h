@@ -1,4 +1,4 @@
-/// What paths of a search for a head keep of their past. Those that fork share it: all is written once, and paths have
+/// The past of paths in a search for a head. Paths that fork share it: everything is stored once, and paths have
 /// indices into it.
 #pragma once
 
@@ -18,15 +18,15 @@ inline constexpr std::uint32_t none = 0xffffffff;
 /// A return stack without entries. `none`: the return stack is not known.
 inline constexpr std::uint32_t empty_stack = 0xfffffffe;
 
-// ---- addresses that later ones are compressed against
+// ---- address histories
 
-/// The most recent addresses, the last one first.
+/// The most recent addresses, the newest first.
 class Histories {
 public:
     enum class Kind : std::uint8_t {
         unknown,
         known,
-        within  ///< in the straight run of instructions that ends with the waypoint instruction there
+        within  ///< in the straight run of instructions that ends with the waypoint instruction at this address
     };
     struct Entry {
         Address address{};
@@ -39,15 +39,15 @@ public:
     /// `depth`: number of remembered addresses, 1 to 3.
     explicit Histories(unsigned depth) : depth_(depth) {}
 
-    /// `none` is a history of which nothing is known.
+    /// `none` is a history without known addresses.
     [[nodiscard]] History at(std::uint32_t history) const { return history == none ? History{} : histories_[history]; }
     [[nodiscard]] Entry last(std::uint32_t history) const {
         return history == none ? Entry{} : histories_[history].front();
     }
     [[nodiscard]] bool last_known(std::uint32_t history) const { return last(history).kind == Kind::known; }
-    /// With one more address.
+    /// The history with another address.
     [[nodiscard]] std::uint32_t push(std::uint32_t history, const Entry& entry);
-    /// With entry `i` replaced.
+    /// The history with entry `i` replaced.
     [[nodiscard]] std::uint32_t replace(std::uint32_t history, unsigned i, const Entry& entry);
     [[nodiscard]] std::size_t size() const { return histories_.size(); }
 
@@ -73,7 +73,7 @@ public:
     [[nodiscard]] std::uint32_t push(Place place, std::uint32_t below);
     [[nodiscard]] const Entry& top(std::uint32_t stack) const { return entries_[stack]; }
     [[nodiscard]] static bool has_top(std::uint32_t stack) { return stack < empty_stack; }
-    /// What is on top of both; nothing is known of what is below.
+    /// The topmost entries that both stacks share; nothing is known of those below.
     [[nodiscard]] std::uint32_t common(std::uint32_t a, std::uint32_t b);
     /// From the top down.
     [[nodiscard]] std::vector<Place> entries(std::uint32_t stack) const;
@@ -91,24 +91,24 @@ private:
     std::unordered_map<Entry, std::uint32_t, Hash> index_;
 };
 
-// ---- the known part of the way
+// ---- the known part of a path
 
-/// A step in what is known of the past of paths.
+/// A step in the known past of paths.
 struct PathStep {
     enum class Kind : std::uint8_t {
-        start,   ///< from `packet` on execution is known, and began at `place`; what was known before ended at `cut`
+        start,   ///< execution is known from `packet` on, and began at `place`; the earlier known part ended at `cut`
         taken,   ///< an entry from before the start was taken from the return stack
-        against  ///< the packets since the start are compressed against this
+        against  ///< packets since the start are compressed against this address
     };
     Kind kind{};
     std::uint32_t before = none, depth = 0;
     std::uint32_t packet{};
-    std::uint32_t cut = none;  ///< of what was known before it: the packet that no longer belongs to it
+    std::uint32_t cut = none;  ///< for the earlier known part: the first packet that does not belong to it
     std::uint32_t stack = none, history = none;
     Place place{};
 };
 
-/// What is known of a past, and the packet where that ends: none: it goes on.
+/// A known past, and the packet at which it ends; `none`: it continues.
 struct Shared {
     std::uint32_t past = none, cut = none;
 };
@@ -121,8 +121,8 @@ public:
         steps_.push_back(step);
         return static_cast<std::uint32_t>(steps_.size() - 1);
     }
-    /// What two have in common, by `count()` for each step that is looked at, which may end the search: true. They part
-    /// at `packet` at the latest.
+    /// The part that two pasts share. `count()` is called for each step examined, and may end the search by returning
+    /// true. The pasts differ at `packet` at the latest.
     template <class Count>
     [[nodiscard]] Shared common(Shared a, Shared b, std::uint32_t packet, Count&& count) const {
         Shared out;

@@ -8,7 +8,7 @@ void Paths::seed(std::uint32_t k, const Shared& shared) {
     everywhere = true;
     before = shared;
     const std::vector<Place>& waypoints = program_.waypoints();
-    if (waypoints.empty()) return;  // too many: a packet with an address must narrow them down
+    if (waypoints.empty()) return;  // there are too many: a packet with an address must reduce their number
     everywhere = false;
     for (const Place& place : waypoints) {
         if (a64 && *a64 != (place.isa == Isa::a64)) continue;
@@ -46,7 +46,8 @@ Shared Paths::shared_past() {
     return {every.past, std::min(every.cut, packet)};
 }
 
-/// A path with the past of both. What was always known to be in the program counts for more than what was out of sight.
+/// Adds the past of another path. A past that was always in known code takes precedence over one that was in unknown
+/// code.
 void Paths::join(Path& path, const Path& other) {
     if (path.checks > other.checks + odds.margin()) return;
     if (other.checks > path.checks + odds.margin()) {
@@ -67,7 +68,7 @@ void Paths::join(Path& path, const Path& other) {
 }
 
 void Paths::put(std::vector<Path>& next, bool& many, const Path& to) {
-    if (too_many(next)) return;  // and will all be forgotten
+    if (too_many(next)) return;  // all would be forgotten
     if (!many && next.size() > few) {
         many = true;
         seen_.clear();
@@ -86,7 +87,7 @@ void Paths::to_any_call(const Path& path, const std::optional<Place>& back) {
     returned_ = true;
     const Histories::Entry last = histories.last(path.history);
     const bool known = last.kind == Histories::Kind::known;
-    // Paths that differ in nothing else go there together.
+    // Paths that differ in nothing else continue there together.
     const auto [found, is_new] = returning_.try_emplace(
         {known, known ? last.address.value : 0, known ? last.isa : path.seed_isa, back ? back->address.value : nowhere,
          back ? back->isa : Isa::a32, path.history, path.isa == Isa::a64},
@@ -96,7 +97,8 @@ void Paths::to_any_call(const Path& path, const std::optional<Place>& back) {
 
 void Paths::to_all_calls(Path path, const Place& back, std::vector<Path>& next, bool& many) {
     keep_start(path);
-    // A decoder that starts where the path does can be given what it will take, unless it has emptied its stack.
+    // If a decoder starts where the path does, the missing entry can be given to it in advance, unless it has emptied
+    // its stack.
     const bool given = path.start != none && !path.emptied;
     for (const Place& place : program_.after_calls()) {
         if ((place.isa == Isa::a64) != (path.isa == Isa::a64)) continue;

@@ -1,5 +1,5 @@
-/// The paths that a search for a head follows: how they begin, fork, are joined and forgotten. What an observation
-/// makes of one path is in head_search.h.
+/// The paths that a search for a head follows: how they begin, fork, merge and are forgotten. head_search.h applies
+/// observations to them.
 #pragma once
 
 #include <algorithm>
@@ -18,28 +18,28 @@
 
 namespace waymark::follow::head {
 
-/// One way in which execution may have gone.
+/// One possible path of execution.
 struct Path {
     std::uint64_t current{};
     std::array<std::uint64_t, 2> explained{};  ///< a bit for each waypoint instruction with its outcome, by a hash
-    std::uint32_t history = none;              ///< what addresses are compressed against
+    std::uint32_t history = none;              ///< addresses against which later ones are compressed
     std::uint32_t stack = none;                ///< return stack
     std::uint32_t checks{};
-    std::uint32_t believed = none;  ///< checks when an address first could have come from elsewhere
+    std::uint32_t believed = none;  ///< number of checks when an address first could have come from elsewhere
     std::uint32_t past = none;
-    std::uint32_t cut = none;    ///< where what `past` says ends; `none`: it goes on
-    std::uint32_t start = none;  ///< the packet from which on this path has one past only; `none`: not yet
+    std::uint32_t cut = none;    ///< where the past ends; `none`: it continues
+    std::uint32_t start = none;  ///< the packet from which on this path has a single past; `none`: not yet
     std::uint32_t start_history = none, start_stack = none;
     std::uint64_t start_current{};
     Isa isa = Isa::a32, start_isa = Isa::a32;
-    Isa seed_isa = Isa::a32;  ///< in which the path was seeded
-    bool lost{};              ///< execution is where no code is known, or where no packet has said
-    bool waits{};    ///< `current` is a taken indirect branch, whose target the next packets say or leave to the stack
-    bool kept{};     ///< the start is in `past`
-    bool emptied{};  ///< since the start, a decoder has emptied its return stack where the unit may not have
-    bool fresh{};    ///< a waypoint instruction, whose block may have been entered anywhere
+    Isa seed_isa = Isa::a32;  ///< instruction set in which the path was seeded
+    bool lost{};              ///< execution is in unknown code, or at a place that no packet has named
+    bool waits{};  ///< `current` is a taken indirect branch, whose target comes from the next packets or from the stack
+    bool kept{};   ///< the start is stored in `past`
+    bool emptied{};  ///< since the start, a decoder would have emptied its return stack although the unit may not have
+    bool fresh{};    ///< at a waypoint instruction whose block may have been entered anywhere
 
-    /// The path had to explain this. What it has explained before, as in a loop, says nothing new.
+    /// The path had to explain this. Something that it has explained before, as in a loop, is not new evidence.
     void check(Address at, unsigned outcome) {
         const std::uint64_t hash = (at.value << 2 | outcome) * 0x9e37'79b9'7f4a'7c15U >> 57;
         std::uint64_t& bits = explained[hash >> 6];
@@ -52,7 +52,7 @@ struct Path {
         believed = none;
         explained = {};
     }
-    /// Nothing before here is known to belong to it.
+    /// No earlier packet is known to belong to it.
     void forget_start() {
         start = none;
         kept = emptied = false;
@@ -60,37 +60,37 @@ struct Path {
     [[nodiscard]] Place place() const { return {{current}, isa}; }
 };
 
-/// How likely a wrong path is taken for the right one.
+/// The probability that a wrong path is taken for the right one.
 class Odds {
 public:
     explicit Odds(double unseen) : unseen_(unseen) {}
 
-    /// Probability that a place passes `checks` checks though execution is elsewhere.
+    /// Probability that a place passes `checks` checks although execution is elsewhere.
     [[nodiscard]] double by_chance(std::uint32_t checks, double p = 1) const {
         return unseen_ * std::min(1.0, places * std::pow(chance(), static_cast<double>(checks)) * p);
     }
     [[nodiscard]] double sure_of(const Path& path, double p) const {
         return 1.0 / (1.0 + by_chance(path.checks, p) + (path.believed == none ? 0.0 : by_chance(path.believed)));
     }
-    /// Number of checks by which one path must lead to be believed: by chance it would pass them once in a million.
+    /// The lead in checks that a path needs to be accepted: by chance it would have such a lead once in a million.
     [[nodiscard]] std::uint32_t margin() const {
         return static_cast<std::uint32_t>(std::log(1e-6 / std::max(places, 1.0)) / std::log(chance()));
     }
-    /// Share of checks that wrong places pass, as measured.
+    /// The share of checks that wrong places pass, as measured.
     [[nodiscard]] double chance() const {
         return tested_ < 64 ? 0.5 : std::clamp(static_cast<double>(passed_) / static_cast<double>(tested_), 0.02, 0.9);
     }
-    /// Paths that one observation tested, and that passed. Of few they say little.
+    /// Takes the number of paths that one observation tested, and the number that passed. Small numbers are ignored.
     void measure(std::size_t tested, std::size_t passed) {
         if (tested < 16) return;
         tested_ += tested;
         passed_ += passed;
     }
 
-    double places = 1;  ///< that were distinguished since the last seeding
+    double places = 1;  ///< number of places distinguished since the last seeding
 
 private:
-    const double unseen_;  ///< how much likelier execution is where no code is known than where it is
+    const double unseen_;  ///< how much more likely execution is in unknown code than in known code
     std::uint64_t tested_ = 0, passed_ = 0;
 };
 
@@ -101,21 +101,21 @@ public:
 
     // ---- beginnings
 
-    /// Execution may be anywhere. What was known before packet `k` is `shared`.
+    /// Execution may be anywhere. `shared` is what was known before packet `k`.
     void seed(std::uint32_t k, const Shared& shared);
-    /// A path of which no more is known than before the seeding.
+    /// A path about which no more is known than before the seeding.
     [[nodiscard]] Path beginning() const {
         Path path;
         path.past = before.past;
         path.cut = before.cut;
         return path;
     }
-    /// A packet ends: paths that have one past from here on begin here.
+    /// A packet ends: paths that have a single past from here on begin here.
     void settle(std::uint32_t boundary);
 
     // ---- ways on
 
-    /// Takes the ways in which a path goes on.
+    /// Receives the continuations of a path.
     class Keep {
     public:
         void operator()(const Path& to) {
@@ -132,19 +132,20 @@ public:
         Paths& paths_;
         std::vector<Path>& next_;
         bool& many_;
-        const std::uint32_t checks_;  // that the path had explained
+        const std::uint32_t checks_;  // number of checks the path had passed
     };
-    /// `each(path, keep)` calls `keep` for every way in which the path goes on.
+    /// `each(path, keep)` calls `keep` for every continuation of the path.
     template <class Each>
     void go_on(Each&& each);
-    /// For `each` of go_on: the path goes where the return stack says, which is not known: to any place after a call.
+    /// For `each` of go_on: the path returns, but the return stack's entry is not known: it continues at any place
+    /// after a call.
     void to_any_call(const Path& path, const std::optional<Place>& back);
-    /// Of all paths only what they share stays known.
+    /// Keeps only what all paths share.
     void forget() {
         forgotten = shared_past();
         all.clear();
     }
-    /// What branches share, before a path forks.
+    /// Call before a path forks: stores what the branches share.
     void keep_start(Path& path) {
         if (path.start == none || path.kept) return;
         path.past = pasts.add(start_of(path), path.past);
@@ -155,7 +156,7 @@ public:
         path.past = pasts.add({.kind = kind, .packet = packet, .cut = packet, .place = place}, path.past);
     }
 
-    // ---- what is known
+    // ---- the known past
 
     [[nodiscard]] static PathStep start_of(const Path& path) {
         return {.kind = PathStep::Kind::start,
@@ -167,7 +168,7 @@ public:
     }
     [[nodiscard]] Shared shared_past();
     [[nodiscard]] bool alive() const { return everywhere || !all.empty(); }
-    /// The limits end the search.
+    /// Whether a limit ends the search.
     [[nodiscard]] bool exhausted() const {
         const std::size_t most = program_.limits().places * 4;
         return program_.exhausted() || pasts.size() > most || stacks.size() > most || histories.size() > most;
@@ -176,16 +177,16 @@ public:
     std::vector<Path> all;
     bool everywhere = true;  ///< no path is followed: execution may be anywhere
     std::uint32_t seeded_at = 0, packet = 0;
-    std::optional<bool> a64;          ///< whether execution is in A64 state, where packets have said
+    std::optional<bool> a64;          ///< whether execution is in A64 state, if packets have shown it
     Shared before;                    ///< what was known before the seeding
-    std::optional<Shared> forgotten;  ///< what is left of paths that were too many
+    std::optional<Shared> forgotten;  ///< the shared past of paths that were too many
     Odds odds;
     Histories histories;
     Stacks stacks;
     Pasts pasts;
 
 private:
-    /// What distinguishes paths: those that agree in it go on together.
+    /// The properties that distinguish paths: paths that agree in them are merged.
     struct State {
         std::uint64_t current;
         std::uint32_t history, flags;
@@ -216,18 +217,18 @@ private:
     [[nodiscard]] bool too_many(const std::vector<Path>& next) const { return next.size() > program_.limits().places; }
 
     static constexpr std::uint64_t nowhere = ~std::uint64_t{0};
-    /// Few paths are compared one by one: to clear a large table takes longer.
+    /// A few paths are compared one by one: clearing a large table takes longer.
     static constexpr std::size_t few = 8;
-    /// Limit for places that are followed while returning places may go anywhere.
+    /// Limit for the number of places that are followed while returning paths may continue anywhere.
     static constexpr std::size_t most_that_return = std::size_t{1} << 16;
 
     Program& program_;
     std::unordered_map<State, std::uint32_t, StateHash> seen_;
-    // Paths that take from the return stack what is not known, by what they differ in: the last address, the place that
+    // Paths that take an unknown entry from the return stack, by their differences: the last address, the place that
     // they push, the other addresses, and whether they are in A64 state.
     using Returning = std::tuple<bool, std::uint64_t, Isa, std::uint64_t, Isa, std::uint32_t, bool>;
     std::map<Returning, Path> returning_;
-    bool returned_ = false;  // the path at hand is one of them
+    bool returned_ = false;  // the present path is one of them
 };
 
 template <class Each>

@@ -1,4 +1,4 @@
-/// The program as the search for a head sees it: its waypoint instructions, and what is between them.
+/// The program from the point of view of the search for a head: its waypoint instructions, and the code between them.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,24 @@
 
 namespace waymark::follow::head {
 
-/// Shared by all paths of a search, of which it counts the steps.
+/// Shared by all paths of a search; counts the search's steps.
 class Program {
 public:
     Program(const HeadRules& rules, const isa::CodeReader& code, std::span<const CodeExtent> extents,
             const RecoverLimits& limits)
         : rules_(rules), code_(code), extents_(extents), limits_(limits) {}
 
-    /// Every waypoint instruction there may be; none if there are too many.
+    /// Every possible waypoint instruction; empty if there are too many.
     [[nodiscard]] const std::vector<Place>& waypoints() {
         if (!std::exchange(known_, true)) find_waypoints();
         return waypoints_;
     }
-    /// Places after calls, of those.
+    /// Those places among them that follow a call.
     [[nodiscard]] const std::vector<Place>& after_calls() const { return after_calls_; }
 
-    /// Up to the next waypoint instruction.
+    /// The walk to the next waypoint instruction.
     [[nodiscard]] const Walk& walk(Place place);
-    /// One instruction; nothing where no code is known.
+    /// The instruction at a place; nullopt if the code is not known.
     [[nodiscard]] std::optional<isa::Instruction> at(Place place) {
         ++steps;
         return isa::decode_at(code_, rules_.space, place.address, place.isa, rules_.decode);
@@ -54,11 +54,11 @@ public:
                 }
             }
     }
-    /// How many places these are, about; the largest number: any.
+    /// Approximate number of these places; the largest number stands for any.
     [[nodiscard]] std::uint64_t places_of(const SentPlace& sent) const;
-    /// Whether such an address can be one of this instruction set.
+    /// Whether this instruction set can have such an address.
     [[nodiscard]] bool fits(const SentPlace& sent, Isa isa) const;
-    /// The lowest bit of an address that is sent.
+    /// The lowest bit of an address that packets carry.
     [[nodiscard]] static unsigned shift_of(const SentPlace& sent, Isa isa) {
         if (sent.halfword) return 1;
         return isa == Isa::a32 || isa == Isa::a64 ? 2 : isa == Isa::jazelle ? 0 : 1;
@@ -71,13 +71,14 @@ public:
 
 private:
     void find_waypoints();
-    /// The last address of an extent that code of this instruction set can have. Precondition: it has bytes.
+    /// The last address of an extent at which code of this instruction set can begin. Precondition: the extent is not
+    /// empty.
     [[nodiscard]] static std::uint64_t last_of(const CodeExtent& extent, Isa isa) {
         const std::uint64_t last = extent.first.value + (extent.bytes - 1);
         return isa == Isa::a64 ? last : std::min<std::uint64_t>(last, 0xffff'ffffU);
     }
 
-    /// A longer walk is taken for one that never ends.
+    /// A longer walk is assumed to be endless.
     static constexpr std::uint32_t longest_walk_bytes = 64 * 1024 + 1;
 
     struct PlaceHash {

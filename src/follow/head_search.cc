@@ -21,12 +21,12 @@ void Search::run(std::span<const Observation> observations) {
     for (std::uint32_t k = 0; k + 1 < observations.size() && !exhausted(); ++k) {
         step(observations[k], k);
         if (paths_.forgotten) {
-            // Too many ways to follow: what they have in common stays, and the search begins anew.
+            // There are too many paths: what they share is kept, and the search begins again.
             paths_.seed(k + 1, *std::exchange(paths_.forgotten, {}));
             continue;
         }
         if (paths_.alive()) continue;
-        // Nothing explains this packet after those before; perhaps it alone can be explained.
+        // No path explains this packet after the earlier ones; perhaps it can be explained alone.
         if (paths_.seeded_at < k) {
             paths_.seed(k, {});
             step(observations[k], k);
@@ -54,7 +54,7 @@ std::vector<Search::Known> Search::known(const Path& path, std::uint32_t end) co
         if (out.empty()) return;
         Known& last = out.back();
         last.end = cut;
-        last.standing.returns.assign(taken.rbegin(), taken.rend());  // what was taken last was deepest
+        last.standing.returns.assign(taken.rbegin(), taken.rend());  // the entry that was taken last was deepest
         last.standing.returns.insert(last.standing.returns.end(), stack.rbegin(), stack.rend());
         if (last.end <= last.first) out.pop_back();
     };
@@ -92,7 +92,7 @@ void Search::take(const seen::Outcomes& o) {
 
 void Search::outcome(const Path& path, bool taken, Keep& keep) {
     if (path.lost) {
-        // Out of sight calls and returns change the return stack.
+        // In unknown code, calls and returns change the return stack.
         Path to = path;
         lose(to);
         return keep(to);
@@ -105,7 +105,7 @@ void Search::outcome(const Path& path, bool taken, Keep& keep) {
     to.check(w.last, taken ? 1 : 0);
     to.fresh = false;
     if (!taken) {
-        // In A32 and A64 state an instruction says itself whether it can fail.
+        // In A32 and A64 state, the instruction itself shows whether it is conditional.
         if ((path.isa == Isa::a32 || path.isa == Isa::a64) && !i.conditional) return;
         to.current = w.after.value;
         return keep(to);
@@ -197,7 +197,7 @@ bool Search::means_anything(const SentPlace& sent) const {
 void Search::name(Path& path, const Place& place) {
     if (!paths_.histories.last_known(path.history) && path.start != none &&
         !paths_.histories.last_known(path.start_history)) {
-        // Against this the packets since the start would be completed to what they were.
+        // The base against which the packets since the start are completed correctly.
         path.start_history = paths_.histories.replace(path.start_history, 0, {place.address, place.isa, Kind::known});
         if (path.kept) paths_.remember(path, PathStep::Kind::against, place);
     }
@@ -265,7 +265,7 @@ void Search::take(const seen::Jump& o) {
 void Search::branch(const Path& path, const SentPlace& sent, Keep& keep) {
     if (path.lost) return jump(path, sent, false, {}, keep);
     Path to = path;
-    std::optional<Place> only;  // where a direct branch goes
+    std::optional<Place> only;  // the target of a direct branch
     const Walk& w = program_.walk(path.place());
     const bool base = paths_.histories.last_known(path.history);
     if (w.end != WalkEnd::waypoint && w.end != WalkEnd::no_memory) return;
@@ -275,7 +275,7 @@ void Search::branch(const Path& path, const SentPlace& sent, Keep& keep) {
             only = Place{w.instruction.target, w.instruction.target_isa};
         if (rules_.return_stack && w.instruction.link) to.stack = paths_.stacks.push({w.after, path.isa}, to.stack);
     } else {
-        if (!base && !sent.whole) return;  // out of sight from the beginning
+        if (!base && !sent.whole) return;  // in unknown code from the beginning
         lose(to);                          // until the address
     }
     if (only && !base && !sent.whole) {
@@ -303,7 +303,7 @@ void Search::jump(const Path& path, const SentPlace& sent, bool lost_there, cons
 void Search::take(const seen::Reached& o) {
     if (paths_.everywhere) return;
     paths_.go_on([&](const Path& path, Keep& keep) {
-        if (path.fresh) return;  // it may name an instruction before the one the path is at
+        if (path.fresh) return;  // it may name an instruction before the path's present place
         Path to = path;
         std::optional<Place> place;
         if (is_known(path, o.at)) place = complete(path, o.at);
@@ -315,7 +315,7 @@ void Search::take(const seen::Reached& o) {
     });
 }
 
-/// Walks to the instruction that is named, which has no waypoint before it.
+/// Walks to the named instruction; no waypoint comes before it.
 void Search::reach(Path to, const std::optional<Place>& place, const SentPlace& sent, Keep& keep) {
     Address at{to.current};
     for (std::uint64_t walked = 0; walked < longest_bytes;) {
@@ -354,7 +354,7 @@ void Search::take(const seen::Sync& o) {
 }
 
 void Search::restart(const std::optional<Place>& at) {
-    // Tracing was off: what came before stands or falls for itself.
+    // Tracing was off: the earlier path has to be chosen by itself.
     std::optional<Path> before = choose();
     const double sure = before ? paths_.odds.sure_of(*before, 1.0) : 0.0;
     const bool any = before && (before->start != none || before->past != none);
@@ -376,7 +376,7 @@ void Search::restart(const std::optional<Place>& at) {
     path.stack = empty_stack;
     path.forget_checks();
     if (at && path.start == none) {
-        // Here the path begins, at the synchronisation packet itself.
+        // The path begins here, at the synchronisation packet itself.
         path.forget_start();
         path.start = paths_.packet;
         path.start_current = path.current;

@@ -1,4 +1,4 @@
-/// The search for a head: what each observation makes of the paths.
+/// The search for a head: applies each observation to the paths.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@ class Search {
     using Keep = Paths::Keep;
 
 public:
-    /// `unseen`: how much likelier execution is where no code is known than where it is. Everything is borrowed.
+    /// `unseen`: how much more likely execution is in unknown code than in known code. All arguments are borrowed.
     Search(const HeadRules& rules, Program& program, double unseen)
         : rules_(rules), program_(program), paths_(rules, program, unseen) {}
 
-    /// All observations up to the sync, which is the last.
+    /// Takes all observations up to the sync, which is the last.
     void run(std::span<const Observation> observations);
 
     [[nodiscard]] bool exhausted() const { return paths_.exhausted(); }
-    /// The path that counts, if there is one; it may end in a cut.
+    /// The chosen path, if there is one; it may end in a cut.
     [[nodiscard]] const std::optional<Path>& chosen() const { return chosen_; }
     [[nodiscard]] std::uint64_t left() const { return left_; }
     [[nodiscard]] bool confirmed() const { return confirmed_; }
@@ -32,7 +32,7 @@ public:
     [[nodiscard]] double chance() const { return paths_.odds.chance(); }
     [[nodiscard]] const Obstacles& obstacles() const { return obstacles_; }
 
-    /// Observations [first, end) and how execution stood before the first of them.
+    /// Observations [first, end), and the state of execution before the first of them.
     struct Known {
         std::uint32_t first, end;
         Standing standing;
@@ -67,68 +67,68 @@ private:
     void interrupt(const Path& path, const SentPlace& sent, Keep& keep);
     void source(const Path& path, const SentPlace& sent, Keep& keep);
 
-    /// The paths begin at every place that such an address can mean. False: there are too many.
+    /// The paths begin at every place that such an address can mean. Returns false if there are too many.
     bool begin_at(const SentPlace& sent);
-    /// Tracing begins again, `at` a place or at one that an Arrival will say.
+    /// Tracing begins again, at the place `at`, or at one that an Arrival will give.
     void restart(const std::optional<Place>& at);
-    /// Execution goes on after a taken indirect branch that no address followed: where the return stack says.
+    /// No address followed a taken indirect branch: execution continues where the return stack says.
     void leave_to_stack();
 
     // ---- one path
 
     void take_return(Path to, const std::optional<Place>& back, Keep& keep);
-    /// Execution goes where no code is known.
+    /// Execution leaves known code.
     void leave(Path to, Keep& keep);
     static void lose(Path& path) {
         path.lost = path.emptied = true;
         path.waits = false;
         path.stack = none;
     }
-    /// Execution goes on at a place that no packet has named yet.
+    /// Execution continues at a place that no packet has named yet.
     static void depart(Path& path);
-    /// What is known up to this packet does not go on after it.
+    /// The known path up to this packet does not continue after it.
     void cut(Path& path);
     /// Execution is at `place`, which a packet named.
     void arrive_at(Path& path, const Place& place);
-    /// The place becomes what the next address is compressed against.
+    /// Makes the place the base of the next address.
     void name(Path& path, const Place& place);
-    /// An address was named of which too little is known.
+    /// An address was named that cannot be completed.
     void name_unknown(Path& path, const SentPlace& sent);
-    /// Execution may have come to this address from where no code is known, and the path be wrong up to here.
+    /// Execution may have come to this address from unknown code, so the path may be wrong up to here.
     void doubt(Path& path);
 
     // ---- addresses
 
-    /// The bits that are not sent are known: of the address that this one repeats or is compressed against.
+    /// Whether the bits that are not sent are known, from the address that this one repeats or is compressed against.
     [[nodiscard]] bool base_known(const Path& path, const SentPlace& sent) const;
     /// Precondition: whole, or base_known().
     [[nodiscard]] Place complete(const Path& path, const SentPlace& sent) const;
     [[nodiscard]] bool is_known(const Path& path, const SentPlace& sent) const {
         return sent.whole || base_known(path, sent);
     }
-    /// `place` has the bits that are sent.
+    /// Whether `place` has the bits that are sent.
     [[nodiscard]] static bool agrees(const SentPlace& sent, const Place& place);
-    /// Calls `go(place)` for every place that it may mean on this path.
+    /// Calls `go(place)` for every place that the address may mean on this path.
     template <class Go>
     void complete_for(const Path& path, const SentPlace& sent, Go&& go) {
         if (is_known(path, sent)) return go(complete(path, sent));
         program_.for_each_place(sent, go);
     }
-    /// All paths would have to go to every place there is: what they share stays known.
+    /// All paths would have to continue at every place: only what they share is kept.
     [[nodiscard]] bool means_anything(const SentPlace& sent) const;
 
     // ---- the end
 
-    /// The one path, or the one for which far more speaks than for any other, or what all of them share.
+    /// The only path, or the path with far more evidence than any other, or what all paths share.
     [[nodiscard]] std::optional<Path> choose();
     void note(const Path& path);
     /// The synchronisation point after the head.
     void arrive(const seen::Sync& o, std::uint32_t last);
 
-    /// An I-sync is taken for one by its header, its reserved bits and bit 0 of its information byte: eleven.
+    /// An I-sync is recognised by eleven bits: its header, its reserved bits and bit 0 of its information byte.
     static constexpr double fixed_bits_of_sync = 1.0 / 2048;
     static constexpr double doubtful = 2e-2;
-    static constexpr std::uint64_t longest_bytes = std::uint64_t{64} * 1024;  ///< of a walk to an address
+    static constexpr std::uint64_t longest_bytes = std::uint64_t{64} * 1024;  ///< limit of a walk to an address
 
     const HeadRules& rules_;
     Program& program_;

@@ -7,7 +7,7 @@ namespace waymark::follow::head {
 
 using Kind = Histories::Kind;
 
-/// What is known up to here stays known; from here on, what the packets are compressed against is not known before.
+/// The known past up to here is kept; the base of later packets is not known from here on.
 void Search::cut(Path& path) {
     if (path.start == none) return;
     paths_.keep_start(path);
@@ -46,7 +46,7 @@ void Search::take(const seen::Arrival& o) {
             ++obstacles_.repeated;
             return paths_.forget();
         }
-        // Where they come from makes no difference to where they may go.
+        // Their origin makes no difference to where they may continue.
         paths_.go_on([&](const Path& path, Keep& keep) {
             Path to = path;
             if (forks(path)) {
@@ -66,7 +66,7 @@ void Search::take(const seen::Arrival& o) {
 void Search::arrive_on(const Path& path, const SentPlace& sent, Keep& keep) {
     Path to = path;
     if (!path.lost && !path.waits && !path.fresh) {
-        // The trace repeats where execution is.
+        // The trace repeats the place of execution.
         if (is_known(path, sent)) {
             if (complete(path, sent) != path.place()) return;
         } else {
@@ -133,12 +133,12 @@ void Search::take(const seen::Interrupted& o) {
     });
 }
 
-/// Walks to the instruction that was not executed, which has no waypoint before it.
+/// Walks to the instruction that was not executed; no waypoint comes before it.
 void Search::interrupt(const Path& path, const SentPlace& sent, Keep& keep) {
     std::optional<Place> place;
     if (is_known(path, sent)) place = complete(path, sent);
     if (path.fresh) {
-        // Anywhere in the block.
+        // At any instruction of the block.
         Path to = path;
         if (place) {
             const Walk& w = program_.walk(*place);
@@ -174,7 +174,7 @@ void Search::interrupt(const Path& path, const SentPlace& sent, Keep& keep) {
         walked += i->bytes;
     }
     if (!sent.repeats || place) return;
-    // Somewhere before the next waypoint instruction.
+    // At any instruction before the next waypoint instruction.
     Path to = path;
     name_unknown(to, sent);
     depart(to);
@@ -210,7 +210,7 @@ void Search::source(const Path& path, const SentPlace& sent, Keep& keep) {
         to.lost = to.fresh = false;
         return outcome(to, true, keep);
     }
-    // The waypoint instructions from here to the one that is named were not taken.
+    // The waypoint instructions up to the named one were not taken.
     Path to = path;
     for (std::uint64_t walked = 0; walked < longest_bytes;) {
         const Walk& w = program_.walk(to.place());

@@ -27,7 +27,7 @@ Walk walk_on(const isa::CodeReader& code, const isa::Space& space, const Place& 
     isa::Fetcher fetch(code, space);
     for (Address at = from.address;;) {
         if constexpr (limited)
-            // The second condition: addresses have wrapped.
+            // The second condition detects that addresses have wrapped.
             if (!(stop == Stop::before ? at < to : at <= to) || at < from.address) {
                 stopped(at);
                 break;
@@ -83,8 +83,8 @@ bool always_taken(const Walk& walk, const isa::CodeReader& code, const isa::Spac
     if (i.conditional || (i.waypoint != Waypoint::direct && i.waypoint != Waypoint::indirect)) return false;
     if (i.waypoint == Waypoint::direct && i.target == walk.after && i.target_isa == walk.start.isa) return false;
     if (walk.start.isa == Isa::a32 || walk.start.isa == Isa::a64) return true;
-    // Whether an IT instruction covers an indirect branch, recorders cannot tell from where execution goes: one that
-    // leads to the instruction after it may have been written as not taken.
+    // Recorders cannot tell from the target whether an IT instruction covers an indirect branch: a branch to the next
+    // instruction may have been recorded as not taken.
     if (i.waypoint == Waypoint::indirect) return false;
     for (unsigned before = 2; before <= isa::longest_it_block; before += 2) {
         if (walk.last.value < before) return false;

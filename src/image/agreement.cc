@@ -13,7 +13,7 @@ namespace waymark::image {
 
 namespace {
 
-/// Where two stretches of memory meet.
+/// A stretch where two memories overlap.
 struct Meeting {
     std::uint64_t first{}, bytes{};
 };
@@ -22,7 +22,7 @@ Meeting meet(std::uint64_t a, std::uint64_t a_bytes, std::uint64_t b, std::uint6
     return {first, end > first ? end - first : 0};
 }
 
-/// As much as a map knows of [first, first + bytes).
+/// The bytes that a map knows of [first, first + bytes).
 std::vector<std::uint8_t> bytes_at(const MemoryMap& map, unsigned state, std::uint64_t first, std::uint64_t bytes) {
     std::vector<std::uint8_t> out;
     while (out.size() < bytes) {
@@ -34,7 +34,7 @@ std::vector<std::uint8_t> bytes_at(const MemoryMap& map, unsigned state, std::ui
     return out;
 }
 
-/// Counts what of a part of the file's code memory holds alike.
+/// Counts the bytes of a part of the file's code that are equal in memory.
 void compare(Bytes file, Bytes memory, Agreement& out) {
     constexpr std::size_t word = 4;
     for (std::size_t i = 0; i < std::min(file.size(), memory.size()); i += word) {
@@ -62,7 +62,7 @@ void hold_against(const MemoryMap& map, unsigned state, const std::vector<ElfFil
         }
     if (!id) return;
     const auto note = bytes_at(map, state, id->address + bias, id->note.size());
-    // The note's head, up to the ID: if that is not there, something else is.
+    // The head of the note, up to the ID: if it differs, memory has something else there.
     const std::size_t head = id->note.size() - id->bytes.size();
     if (note.size() != id->note.size() ||
         !std::equal(note.begin(), note.begin() + static_cast<std::ptrdiff_t>(head), id->note.begin()))
@@ -70,7 +70,7 @@ void hold_against(const MemoryMap& map, unsigned state, const std::vector<ElfFil
     out.build_id_there = fmt::format("{:02x}", fmt::join(Bytes(note).subspan(head), ""));
 }
 
-/// Knows more, or knows as well that something is other.
+/// Whether `a` compares more bytes, or as many with more differences.
 bool agrees_better(const Agreement& a, const Agreement& b) {
     const auto share = [](const Agreement& x) {
         return x.compared == 0 ? 0.5 : 1.0 - static_cast<double>(x.different) / static_cast<double>(x.compared);

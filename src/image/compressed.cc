@@ -51,7 +51,7 @@ std::vector<std::uint8_t> from_gzip(Bytes packed) {
     constexpr int gzip = 16;
     if (packed.size() > std::numeric_limits<uInt>::max() || inflateInit2(&stream, gzip + MAX_WBITS) != Z_OK) return {};
     const std::unique_ptr<z_stream, int (*)(z_stream*)> end(&stream, inflateEnd);
-    // zlib takes a pointer to what it does not change.
+    // zlib's interface takes a non-const pointer, but does not change the input.
     stream.next_in = const_cast<Bytef*>(packed.data());
     stream.avail_in = static_cast<uInt>(packed.size());
     std::vector<std::uint8_t> out;

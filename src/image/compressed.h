@@ -9,15 +9,15 @@
 
 namespace waymark::image {
 
-/// More than any module and any table of symbols has.
+/// More than any module or table of symbols has.
 inline constexpr std::size_t most_decompressed = std::size_t{256} << 20;
-/// Once the compressed modules in use take as much memory, no other is unpacked.
+/// When unpacked modules in use take this much memory, no other module is unpacked.
 inline constexpr std::size_t most_unpacked = std::size_t{768} << 20;
-/// The copies that were used last stay in memory while they take no more than this together.
+/// The most recently used copies stay in memory while their sum is no larger than this.
 inline constexpr std::size_t most_kept = std::size_t{64} << 20;
 
-/// The contents of an xz, zstd or gzip file, as its first bytes say; empty: the file is of another format, damaged,
-/// or holds more than `most_decompressed`.
+/// Unpacks an xz, zstd or gzip file, recognised by its first bytes. Empty if the file has another format, is damaged,
+/// or unpacks to more than `most_decompressed`.
 [[nodiscard]] std::vector<std::uint8_t> decompressed(Bytes packed);
 
 }  // namespace waymark::image

@@ -46,12 +46,12 @@ struct DebugInfo::State {
         module = nullptr;
         copy.reset();
     }
-    /// Gives back a copy in memory, as of a compressed kernel module, unless its lines were asked for: of most modules
-    /// no code ran. Build ID and segments stay known.
+    /// Frees a copy in memory, as of a compressed kernel module, unless its lines were used: no code of most modules
+    /// ran. Build ID and segments stay known.
     void release() {
         if (copy != nullptr && !reads_lines) end();
     }
-    /// False: there is no debug information. Else the file is open.
+    /// Opens the debug information. Returns false if there is none.
     bool read_lines() {
         reads_lines = true;
         look();
@@ -80,7 +80,8 @@ struct DebugInfo::State {
         std::uint64_t first, end, bias;
         Dwarf_Die die;
     };
-    /// The unit of compilation an address lies in, by what units say: Clang writes no index (.debug_aranges).
+    /// The compilation unit that contains an address, from the units themselves: Clang writes no index
+    /// (.debug_aranges).
     Unit* unit_without_index(std::uint64_t address) {
         if (!units_listed) {
             units_listed = true;
@@ -106,7 +107,7 @@ struct DebugInfo::State {
         if (unit == nullptr) return std::nullopt;
         return line_of(dwarf_getsrc_die(&unit->die, address - unit->bias), &unit->die);
     }
-    /// The line of a row of the unit's table.
+    /// The source line of a row in the unit's table.
     std::optional<SourceLine> line_of(Dwarf_Line* found, Dwarf_Die* unit) {
         if (found != nullptr && unit != nullptr) found = row_with_code(found, *unit);
         int line = 0;
@@ -132,7 +133,7 @@ struct DebugInfo::State {
         if (fresh) rows->second = LineRows(line_section(), offset);
         return rows->second;
     }
-    /// All rows of a unit's table at an address but those that end a sequence.
+    /// All rows of a unit's table at an address, except those that end a sequence.
     static std::vector<Dwarf_Line*> rows_of_address(Dwarf_Die& unit, Dwarf_Addr address) {
         std::vector<Dwarf_Line*> here;
         Dwarf_Lines* lines = nullptr;
@@ -198,7 +199,7 @@ struct DebugInfo::State {
         return {};
     }
 
-    /// The inlined calls of the unit an address lies in; null: no unit has it.
+    /// The inlined calls of the unit that contains an address; null if no unit does.
     const InlinedCalls* inlined_calls(std::uint64_t address) {
         Dwarf_Addr bias = 0;
         Dwarf_Die* die = dwfl_module_addrdie(module, address, &bias);
@@ -213,16 +214,16 @@ struct DebugInfo::State {
         return &at->second;
     }
 
-    std::vector<Unit> units;  // of compilation, by address
+    std::vector<Unit> units;  // compilation units, by address
     bool units_listed = false;
-    std::map<Dwarf_Off, InlinedCalls> inlined_of;  // by the unit's offset
-    std::map<Dwarf_Word, LineRows> rows_of;        // by the table's offset
-    std::string debug_path;                        // what the callbacks point at
+    std::map<Dwarf_Off, InlinedCalls> inlined_of;  // by offset of the unit
+    std::map<Dwarf_Word, LineRows> rows_of;        // by offset of the table
+    std::string debug_path;                        // referenced by the callbacks
     char* debug_path_pointer{};                    // must outlive the session
     std::vector<std::filesystem::path> debug_folders;
 
-    /// A debug file of this name may be where libdwfl looks for it: beside the program, in .debug there, and in the
-    /// debug folders, below them in the program's own folder or the end of its path.
+    /// Whether a debug file of this name exists where libdwfl searches: next to the program, in .debug there, and in
+    /// the debug folders, below them in the program's own folder or the end of its path.
     [[nodiscard]] bool may_have_debug_file(const std::filesystem::path& program, const std::string& name) const {
         std::error_code error;
         const auto is_in = [&](const std::filesystem::path& folder) {
@@ -243,8 +244,8 @@ struct DebugInfo::State {
         }
         return false;
     }
-    /// dwfl_standard_find_debuginfo, but where neither a file nor a server is known: it would load the client of
-    /// debuginfod, with libraries for networks and cryptography, which takes longer than to decode a small capture.
+    /// Like dwfl_standard_find_debuginfo, except where neither a file nor a server is known: it would load the client
+    /// of debuginfod, with libraries for networks and cryptography, which takes longer than decoding a small capture.
     static int find_debuginfo(Dwfl_Module* module, void** user, const char* name, Dwarf_Addr base, const char* program,
                               const char* link, GElf_Word crc, char** found) {
         const char* const servers = std::getenv("DEBUGINFOD_URLS");
@@ -256,7 +257,7 @@ struct DebugInfo::State {
             if (by_id >= 0 || *found != nullptr) return by_id;
             const std::filesystem::path file = program;
             if (!state->may_have_debug_file(file, link != nullptr ? link : file.filename().string() + ".debug")) {
-                errno = 0;  // else it would be the reason
+                errno = 0;  // otherwise an old value would be reported as the reason
                 return -1;
             }
         }
@@ -264,32 +265,32 @@ struct DebugInfo::State {
     }
     Dwfl_Callbacks callbacks{};
     std::filesystem::path path;
-    std::shared_ptr<const void> copy;  // of a file that lies in another one
+    std::shared_ptr<const void> copy;  // owner of a file that is inside another one
     Dwfl* dwfl = nullptr;
     Dwfl_Module* module = nullptr;
     std::vector<Segment> segments;
-    /// Of a relocatable file: elfutils lays out its sections in another order than MemoryMap.
+    /// For a relocatable file: elfutils places its sections in another order than MemoryMap.
     struct Placed {
         std::uint64_t first, bytes, in_elfutils;
     };
     std::vector<Placed> placed;
     bool relocatable = false;
     bool starcore = false;
-    /// What elfutils calls an address; nothing: it has no such place.
+    /// Converts an address to that of elfutils; nullopt if there is none.
     [[nodiscard]] std::optional<std::uint64_t> to_elfutils(std::uint64_t address) const {
         if (!relocatable) return address;
         for (const Placed& p : placed)
             if (address - p.first < p.bytes) return p.in_elfutils + (address - p.first);
         return std::nullopt;
     }
-    /// And back, of an address within the section in which `near` lies, or that section's nearer end.
+    /// Converts back an address in the section that contains `near`, or that section's nearer end.
     [[nodiscard]] Address from_elfutils(Address address, std::uint64_t near) const {
         for (const Placed& p : placed)
             if (near - p.in_elfutils < p.bytes)
                 return {p.first + std::clamp(address.value, p.in_elfutils, p.in_elfutils + p.bytes) - p.in_elfutils};
         return address;
     }
-    /// Errors: as `ElfFile::open` and `ElfFile::pieces`.
+    /// Errors: the errors of `ElfFile::open` and `ElfFile::pieces`.
     Status place_sections(Elf* elf, std::uint64_t bias, const std::string& name) {
         WM_ASSIGN_OR_RETURN(SharedBytes file, map_file(name));
         WM_ASSIGN_OR_RETURN(const ElfFile own, ElfFile::open(std::move(file), name));
@@ -317,9 +318,9 @@ Result<DebugInfo> DebugInfo::open(const std::filesystem::path& path,
                                   const std::vector<std::filesystem::path>& debug_folders) {
     auto state = std::make_unique<State>();
     state->path = path;
-    // Beside the file, in .debug beside it, then in the folders; + asks for the checksum of a debug link to fit.
+    // Next to the file, in .debug there, then in the folders; + requires the checksum of a debug link to match.
     state->debug_path = "+:.debug";
-    // libdwfl looks for a relative folder beside each file; users mean the working directory.
+    // libdwfl searches a relative folder next to each file, but users mean the working directory.
     for (const auto& folder : debug_folders) state->debug_folders.push_back(std::filesystem::absolute(folder));
     state->debug_folders.emplace_back("/usr/lib/debug");
     for (const auto& folder : state->debug_folders) state->debug_path += ":" + folder.string();
@@ -336,7 +337,7 @@ Result<DebugInfo> DebugInfo::open(const std::filesystem::path& path,
         const bool has_header = gelf_getehdr(elf, &file) != nullptr;
         state->relocatable = has_header && file.e_type == ET_REL;
         state->starcore = has_header && file.e_machine == EM_STARCORE;
-        // One without code has no segments either.
+        // A file without code has no segments either.
         if (state->relocatable) (void)state->place_sections(elf, bias, path.string());
         if (elf_getphdrnum(elf, &count) == 0) {
             for (std::size_t i = 0; i < count; ++i) {
@@ -366,7 +367,7 @@ bool DebugInfo::is_starcore() const { return state_->starcore; }
 const std::vector<DebugInfo::Segment>& DebugInfo::segments() const { return state_->segments; }
 
 std::optional<std::uint64_t> DebugInfo::load_bias(Address at, std::uint64_t offset, std::uint64_t bytes) const {
-    // The mapped memory of a relocatable file does not have the file's layout.
+    // In memory, a relocatable file is not laid out as in the file.
     if (state_->relocatable) return at.value - offset;
     for (const Segment& s : state_->segments) {
         if (!s.executable) continue;

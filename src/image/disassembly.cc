@@ -12,7 +12,7 @@
 namespace waymark::image {
 
 struct Disassembler::Handles {
-    std::array<csh, 4> modes{};  // ARM, Thumb, A64, x86-64
+    std::array<csh, 4> modes{};  // handles for ARM, Thumb, A64, x86-64
     bool open = false;
 
     Handles() {

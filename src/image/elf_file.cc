@@ -32,13 +32,13 @@ constexpr std::string_view elf_magic =
 
 constexpr std::size_t max_segments = 65536;
 
-// Names may share their tails in a string table, and tables may share their bytes, so that a file of some kilobytes
-// can claim gigabytes of names. What compilers and linkers write stays far below these bounds.
+// Names may share their tails in a string table, and tables may share their bytes, so a file of some kilobytes can
+// claim gigabytes of names. Output of compilers and linkers stays far below these bounds.
 constexpr std::uint64_t most_name_bytes_per_file_byte = 4;
 constexpr std::size_t longest_cut_name = 128, longest_section_name = 255;
 constexpr std::string_view cut_mark = "…";
 
-/// The names of one file: whole while all of them together are in proportion to it, then cut.
+/// The names of one file: not shortened while their sum is in proportion to the file, then cut.
 class NameBudget {
 public:
     explicit NameBudget(std::uint64_t file_bytes) : left_(file_bytes * most_name_bytes_per_file_byte) {}
@@ -51,7 +51,7 @@ public:
         const std::size_t kept = ::strnlen(name, longest_cut_name + 1);
         if (kept <= longest_cut_name) return {name, kept};
         std::string out(name, longest_cut_name);
-        // Not amid a character of UTF-8.
+        // Do not cut inside a UTF-8 character.
         while (!out.empty() && (static_cast<unsigned char>(name[out.size()]) & 0xc0U) == 0x80U) out.pop_back();
         return out.append(cut_mark);
     }
@@ -63,7 +63,7 @@ private:
 struct Mapping {
     void* address;
     std::size_t bytes;
-    std::shared_ptr<const void> copy;  // of a file that is in memory alone
+    std::shared_ptr<const void> copy;  // owner of a file that exists only in memory
     ~Mapping() { ::munmap(address, bytes); }
 };
 
@@ -74,7 +74,7 @@ struct Descriptor {
     }
 };
 
-/// What tells files apart, and a file from itself before it was changed.
+/// Identifies a file, and distinguishes it from itself before a change.
 using FileIdentity = std::tuple<dev_t, ino_t, off_t, time_t, long, time_t, long>;
 
 FileIdentity identity_of(const struct stat& status) {
@@ -82,11 +82,10 @@ FileIdentity identity_of(const struct stat& status) {
             status.st_mtim.tv_nsec, status.st_ctim.tv_sec, status.st_ctim.tv_nsec};
 }
 
-/// The mappings that are in use. The program of a thousand threads, and the files of each of its sources, are mapped
-/// once.
+/// The mappings in use. The program of a thousand threads, and the files of each of its sources, are mapped once.
 class Mappings : public std::enable_shared_from_this<Mappings> {
 public:
-    /// Null: the file cannot be mapped (see errno).
+    /// Null if the file cannot be mapped (see errno).
     std::shared_ptr<const Mapping> of(int file, const struct stat& status, std::shared_ptr<const void> copy) {
         const FileIdentity identity = identity_of(status);
         const std::scoped_lock lock(mutex_);
@@ -106,7 +105,7 @@ public:
     }
 
 private:
-    /// The last user of the file is gone, unless it was mapped again in the meantime.
+    /// Called when the last user of the file is gone; it may have been mapped again meanwhile.
     void forget(const FileIdentity& identity) {
         const std::scoped_lock lock(mutex_);
         if (const auto known = known_.find(identity); known != known_.end() && known->second.expired())
@@ -126,7 +125,7 @@ std::string machine_name(unsigned machine) {
     }
 }
 
-/// The part of [offset, offset + bytes) that a file of `file_bytes` has.
+/// The part of [offset, offset + bytes) that is inside a file of `file_bytes` bytes.
 std::uint64_t clip(std::uint64_t offset, std::uint64_t bytes, std::uint64_t file_bytes) {
     return offset >= file_bytes ? 0 : std::min(bytes, file_bytes - offset);
 }
@@ -185,7 +184,7 @@ constexpr std::uint64_t sign_extended(std::uint64_t value, unsigned bits) {
     return ((value & (2 * sign - 1)) ^ sign) - sign;
 }
 
-/// An entry of a table of relocations, of SHT_RELA with addends; nothing: the table ends before it.
+/// An entry of a relocation table, of type SHT_RELA with addends; nullopt after the end of the table.
 std::optional<GElf_Rela> relocation_at(Elf_Data* table, int number, bool addends) {
     GElf_Rela out{};
     if (addends) return gelf_getrela(table, number, &out) == nullptr ? std::nullopt : std::optional(out);
@@ -203,7 +202,7 @@ bool is_branch(bool arm, std::uint32_t type) {
            type == R_ARM_THM_JUMP24;
 }
 
-/// The instruction with its target at that distance; nothing: too far away.
+/// The instruction with a target at that distance; nullopt if it is too far away.
 std::optional<std::uint32_t> a64_branch(std::uint32_t type, std::uint32_t instruction, std::uint64_t distance) {
     unsigned bits = 26, low = 0;
     if (type == R_AARCH64_TSTBR14) bits = 14, low = 5;
@@ -212,27 +211,27 @@ std::optional<std::uint32_t> a64_branch(std::uint32_t type, std::uint32_t instru
     return (instruction & ~field(~std::uint64_t{0}, bits, low)) | field(distance >> 2, bits, low);
 }
 
-/// Where a branch leads, before the addend. `thumb`: the instruction set there; nothing: that of the branch.
+/// The target of a branch, before the addend. `thumb`: its instruction set; nullopt: the same as the branch's.
 struct Target {
     std::uint64_t address{};
     std::optional<bool> thumb;
 };
 
-/// The same for A32 and T32. Without an addend the instruction holds it.
+/// The same for A32 and T32. Without an addend, the instruction contains it.
 std::optional<std::uint32_t> arm_branch(std::uint32_t type, std::uint32_t instruction, std::uint64_t from,
                                         const Target& to, std::optional<std::uint64_t> addend) {
     const auto distance_to = [&](std::uint64_t held, std::uint64_t origin) {
         return sign_extended(to.address + addend.value_or(held) - origin, 32);
     };
     if (type == R_ARM_THM_PC22 || type == R_ARM_THM_JUMP24) {
-        // T32: BL, BLX and B.W, the first half of the instruction in the low half of the word.
+        // T32: BL, BLX and B.W; the first half of the instruction is in the low half of the word.
         const std::uint32_t first = instruction & 0xffff, second = instruction >> 16;
         const std::uint32_t sign = first >> 10 & 1, j1 = second >> 13 & 1, j2 = second >> 11 & 1;
         const std::uint32_t held =
             sign << 24 | (1 ^ j1 ^ sign) << 23 | (1 ^ j2 ^ sign) << 22 | field(first, 10, 12) | field(second, 11, 1);
         const bool link = type == R_ARM_THM_PC22, to_thumb = to.thumb.value_or(true);
         if (!to_thumb && !link) return std::nullopt;
-        // A call of A32 code counts from the word the instruction is in.
+        // A call from T32 to A32 counts from the word that contains the instruction.
         const std::uint64_t distance = distance_to(sign_extended(held, 25), to_thumb ? from : from & ~std::uint64_t{3});
         if (!fits(distance, 25)) return std::nullopt;
         const std::uint32_t s = field(distance >> 24, 1, 0);
@@ -269,7 +268,7 @@ struct ElfFile::State {
         std::size_t index;
         Elf_Scn* handle;
         GElf_Shdr header;
-        std::string_view name;  // as long as the ELF file
+        std::string_view name;  // valid as long as the ELF file
     };
     [[nodiscard]] std::vector<SectionView> sections() const {
         std::vector<SectionView> result;
@@ -285,7 +284,7 @@ struct ElfFile::State {
         return result;
     }
     void place_sections();
-    /// Whether a section that should hold code holds nothing: `objcopy --only-keep-debug` leaves such files.
+    /// Whether a section that should contain code is empty: `objcopy --only-keep-debug` writes such files.
     [[nodiscard]] bool is_debug_only() const {
         const auto all = sections();
         return header.e_type != ET_REL && std::any_of(all.begin(), all.end(), [](const SectionView& s) {
@@ -295,10 +294,10 @@ struct ElfFile::State {
     }
 };
 
-/// Gives the executable sections of a relocatable file addresses, one after the other, as Linux does for a kernel
-/// module: what is needed to start it (.init…) has memory of its own, here behind the rest. A section with an address
-/// keeps it. Sections that the kernel fills with jumps lie in front of the code. How long they become is not known, but
-/// code that is aligned to pages begins at the page behind them, if they fit one.
+/// Assigns addresses to the executable sections of a relocatable file, one after the other, as Linux does for a kernel
+/// module: sections that are needed only to start it (.init…) have memory of their own, here after the rest. A section
+/// that has an address keeps it. Sections that the kernel fills with jumps come before the code. Their final length is
+/// not known, but code that is aligned to pages begins at the next page, if they fit one page.
 void ElfFile::State::place_sections() {
     constexpr std::uint64_t page = 4096;
     std::uint64_t next = 0;
@@ -313,7 +312,8 @@ void ElfFile::State::place_sections() {
             if (h.sh_type != SHT_PROGBITS || (h.sh_flags & SHF_ALLOC) == 0 || (h.sh_flags & SHF_EXECINSTR) == 0)
                 continue;
             if (section.name.starts_with(".init") != of_start) continue;
-            // A damaged file may claim any alignment; what is no power of two, or absurd, aligns nothing.
+            // A damaged file may claim any alignment; an alignment that is not a power of two, or is absurd, is
+            // ignored.
             constexpr std::uint64_t largest_alignment = std::uint64_t{1} << 20;
             const bool sane = h.sh_addralign != 0 && (h.sh_addralign & (h.sh_addralign - 1)) == 0 &&
                               h.sh_addralign <= largest_alignment;
@@ -343,13 +343,13 @@ Result<ElfFile> ElfFile::open(SharedBytes file, std::string name, Machines machi
                      fmt::format("{}: is no ELF file: it does not begin with 7f 45 4c 46; a raw memory dump "
                                  "needs an address, as {}@0x8000",
                                  name, name)};
-    // Set once and harmlessly repeated; nothing else works before it.
+    // Required before any other call of libelf, and harmless if repeated.
     if (elf_version(EV_CURRENT) == EV_NONE)
         return Error{Errc::unsupported, "the installed libelf is older than the ELF format; update it"};
     auto state = std::make_unique<State>();
     state->file = std::move(file);
     state->name = std::move(name);
-    // libelf takes char* but leaves bytes it only reads as they are.
+    // libelf takes char*, but does not change bytes that it only reads.
     auto* bytes = const_cast<char*>(reinterpret_cast<const char*>(state->file.bytes.data()));
     state->elf.reset(elf_memory(bytes, state->file.bytes.size()));
     ElfFile result(std::move(state));
@@ -408,7 +408,7 @@ Result<std::vector<ElfFile::Piece>> ElfFile::pieces() const {
                                      state_->name)};
         std::size_t count = 0;
         if (elf_getphdrnum(state_->elf.get(), &count) != 0) return damaged("its program header table cannot be read");
-        // More than any program or core file has; the map would take minutes to build.
+        // More than any program or core file has; building the map would take minutes.
         if (count > max_segments) return damaged(fmt::format("it claims {} program headers", count));
         for (std::size_t i = 0; i < count; ++i) {
             GElf_Phdr segment{};
@@ -442,7 +442,7 @@ ElfFile::Branches ElfFile::relocated_branches(std::uint64_t load_bias, const Add
             const auto at = state_->placed.find(symbol.st_shndx);
             if (at == state_->placed.end() && symbol.st_shndx != SHN_ABS) return std::nullopt;
             const std::uint64_t base = symbol.st_shndx == SHN_ABS ? 0 : at->second + load_bias;
-            // Only a function's value says which instruction set it is in.
+            // Only the value of a function tells its instruction set.
             if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC) return Target{base + symbol.st_value, std::nullopt};
             return Target{base + (symbol.st_value & ~thumb_bit), (symbol.st_value & thumb_bit) != 0};
         }
@@ -451,7 +451,7 @@ ElfFile::Branches ElfFile::relocated_branches(std::uint64_t load_bias, const Add
         const auto address = outside(name);
         return address ? std::optional(Target{*address & ~thumb_bit, std::nullopt}) : std::nullopt;
     };
-    // No two tables share their bytes, except where damaged section headers describe one twice.
+    // Tables do not share bytes, unless damaged section headers describe one twice.
     std::uint64_t left = file.size() / sizeof(Elf32_Rel);
     for (const auto& table : sections) {
         const bool addends = table.header.sh_type == SHT_RELA;
@@ -510,7 +510,7 @@ std::vector<ElfFile::SymbolEntry> ElfFile::symbols() const {
 
     std::vector<SymbolEntry> result;
     NameBudget names(state_->file.bytes.size());
-    // No two symbols share their bytes, except where damaged section headers describe one table twice.
+    // Symbols do not share bytes, unless damaged section headers describe one table twice.
     std::uint64_t left = state_->file.bytes.size() / sizeof(Elf32_Sym);
     for (const auto& table : sections) {
         if (table.header.sh_type != SHT_SYMTAB && table.header.sh_type != SHT_DYNSYM) continue;
@@ -537,7 +537,7 @@ std::vector<ElfFile::SymbolEntry> ElfFile::symbols() const {
                 std::uint64_t base = h.sh_addr;
                 if (is_relocatable()) {
                     const auto at = state_->placed.find(symbol.st_shndx);
-                    if (at == state_->placed.end()) continue;  // data of a relocatable file is not placed
+                    if (at == state_->placed.end()) continue;  // data sections of a relocatable file get no address
                     base = at->second;
                     entry.value += base;
                 }
@@ -560,11 +560,11 @@ std::uint32_t word_at(Bytes bytes, std::size_t at) {
 
 /// An entry of a procedure linkage table.
 struct LinkageEntry {
-    std::uint64_t address{}, bytes{}, slot{};  // slot: the address of the pointer it jumps through
+    std::uint64_t address{}, bytes{}, slot{};  // slot: the address of the pointer through which it jumps
     bool thumb{};
 };
 
-/// Entries are recognised by their code; other bytes may lie before and between them.
+/// Entries are recognised by their code; other bytes may come before and between them.
 std::vector<LinkageEntry> arm_entries(Bytes code, std::uint64_t address) {
     std::vector<LinkageEntry> out;
     for (std::size_t at = 0; at + 12 <= code.size(); at += 4) {
@@ -609,7 +609,7 @@ std::vector<LinkageEntry> x86_entries(Bytes code, std::uint64_t address) {
         for (std::size_t i = at; i + jump_bytes <= at + entry_bytes; ++i) {
             if (code[i] != 0xff || code[i + 1] != 0x25) continue;
             const std::uint64_t displacement = sign_extended(word_at(code, i + 2), 32);
-            // The first entry of all jumps through a pointer too, behind a push of another.
+            // The first entry also jumps through a pointer, after a push of another.
             const bool pushes = at == 0 && code[at] == 0xff && code[at + 1] == 0x35;
             if (!pushes) out.push_back({address + at, entry_bytes, address + i + jump_bytes + displacement, false});
             break;
@@ -627,7 +627,7 @@ std::vector<ElfFile::SymbolEntry> ElfFile::compressed_symbols() const {
         if (bytes == 0) continue;
         std::vector<std::uint8_t> contents = decompressed(
             file.subspan(static_cast<std::size_t>(section.header.sh_offset), static_cast<std::size_t>(bytes)));
-        // A file has one; trying each of thousands would take hours.
+        // A file has one such section; trying thousands would take hours.
         if (contents.empty()) return {};
         const auto inner =
             ElfFile::open(share(std::move(contents)), state_->name + "[.gnu_debugdata]", Machines::arm_and_x86_64);
@@ -708,7 +708,7 @@ std::vector<ElfFile::CodePiece> ElfFile::code() const {
         if ((!holds && h.sh_type != SHT_NOBITS) || (h.sh_flags & SHF_ALLOC) == 0 || (h.sh_flags & SHF_EXECINSTR) == 0)
             continue;
         const auto placed = state_->placed.find(section.index);
-        // A damaged file may claim more than any memory has.
+        // A damaged file may claim more memory than exists.
         constexpr std::uint64_t most_bytes = std::uint64_t{1} << 32;
         const std::uint64_t address = placed != state_->placed.end() ? placed->second : h.sh_addr;
         if (h.sh_size == 0 || h.sh_size > most_bytes || address > highest - h.sh_size) continue;
@@ -722,7 +722,7 @@ std::vector<ElfFile::CodePiece> ElfFile::code() const {
 }
 
 std::optional<ElfFile::BuildId> ElfFile::build_id() const {
-    constexpr std::size_t head_bytes = 16;  // lengths of name and ID, type, and the name itself, `GNU`
+    constexpr std::size_t head_bytes = 16;  // lengths of name and ID, type, and the name `GNU`
     const Bytes file = state_->file.bytes;
     for (const auto& section : state_->sections()) {
         const auto& h = section.header;

@@ -1,4 +1,4 @@
-/// A little-endian ARM, AArch64 or x86-64 ELF file, read through elfutils' libelf, which stays out of every other file.
+/// A little-endian ARM, AArch64 or x86-64 ELF file, read through elfutils' libelf, which no other file includes.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace waymark::image {
 
-/// The last address there is.
+/// The highest possible address.
 inline constexpr std::uint64_t highest = std::numeric_limits<std::uint64_t>::max();
 
 /// Immutable bytes and their owner: a mapping or a vector.
@@ -24,7 +24,7 @@ struct SharedBytes {
     Bytes bytes;
 };
 
-/// Maps a whole file. Errors: `not_found`, `unreadable` (also a folder or a device), `bad_format` (empty).
+/// Maps a whole file. Errors: `not_found`, `unreadable` (also for a folder or a device), `bad_format` (empty file).
 [[nodiscard]] Result<SharedBytes> map_file(const std::string& path);
 [[nodiscard]] SharedBytes share(std::vector<std::uint8_t> bytes);
 
@@ -33,44 +33,45 @@ struct SharedBytes {
 
 class ElfFile {
 public:
-    /// File contents and where they go, before the load bias.
+    /// A part of the file with its address, before the load bias.
     struct Piece {
         std::string name;  // `LOAD 0`, or the section's name
         std::uint64_t address{};
         std::uint64_t offset{}, bytes{};  // inside the file
-        std::uint64_t declared_bytes{};   // more than `bytes` in a file that was cut short
-        std::size_t section{};            // its number; 0: a segment
+        std::uint64_t declared_bytes{};   // larger than `bytes` if the file was cut short
+        std::size_t section{};            // section number; 0: a segment
     };
-    /// What a loader changes in the code of a relocatable file so that its branches lead where they should.
+    /// Changes that a loader makes to the code of a relocatable file so that branches reach their targets.
     struct Branches {
         struct Patch {
             std::uint64_t offset{};  // in the file
-            std::uint32_t value{};   // four bytes, as they lie there
+            std::uint32_t value{};   // four bytes, in the order of the file
         };
         std::vector<Patch> patches;          // by offset
-        std::vector<std::uint64_t> unknown;  // offsets of four bytes whose target nobody knows, in order
+        std::vector<std::uint64_t> unknown;  // offsets of four-byte words whose target is not known, ascending
     };
     struct SymbolEntry {
         std::string name;
         std::uint64_t value{};  // address before the load bias, with the Thumb bit
         std::uint64_t bytes{};
         unsigned char type{}, binding{};  // STT_…, STB_…
-        std::uint64_t section_end{};      // end of the section it is in; 0: unknown
+        std::uint64_t section_end{};      // end of its section; 0: unknown
         std::uint64_t section_start{};
-        bool absolute{};  // a number, such as a linker script's constant, and no place in the program
+        bool absolute{};  // a constant, such as one of a linker script, not an address in the program
     };
     /// An executable section.
     struct CodePiece {
         std::uint64_t address{}, declared_bytes{};
-        Bytes contents{};  // as long as the file lives; empty in a separate debug file
+        Bytes contents{};  // valid as long as the file; empty in a separate debug file
     };
     /// The note that identifies the build.
     struct BuildId {
-        std::uint64_t address{};  // of the note, before the load bias
-        Bytes note{}, bytes{};    // the whole note, and the ID at its end
+        std::uint64_t address{};  // address of the note, before the load bias
+        Bytes note{}, bytes{};    // the note section; the build ID within it
     };
 
-    /// `name` is used in messages. Errors: `bad_format`: not ELF or damaged; `unsupported`: machine or byte order.
+    /// `name` is used in messages. Errors: `bad_format` if it is not ELF or damaged; `unsupported`: machine or byte
+    /// order.
     [[nodiscard]] static Result<ElfFile> open(SharedBytes file, std::string name, Machines machines = Machines::arm);
     ~ElfFile();
     ElfFile(ElfFile&&) noexcept;
@@ -81,38 +82,38 @@ public:
     [[nodiscard]] bool is_arm() const;
     [[nodiscard]] bool is_x86_64() const;
     [[nodiscard]] bool is_position_independent() const;
-    /// It has a dynamic segment. Errors: `bad_format`: its program header table cannot be read.
+    /// Whether it has a dynamic segment. Errors: `bad_format`: its program header table cannot be read.
     [[nodiscard]] Result<bool> is_dynamic() const;
-    /// Where execution begins, before the load bias, with the Thumb bit.
+    /// Entry point, before the load bias, with the Thumb bit.
     [[nodiscard]] std::uint64_t entry() const;
     [[nodiscard]] const SharedBytes& file() const;
 
-    /// Loadable segments, or for a relocatable file its placed executable sections. Errors: `bad_format`: none with
+    /// Loadable segments; for a relocatable file its placed executable sections. Errors: `bad_format`: none has
     /// contents, or the tables are damaged.
     [[nodiscard]] Result<std::vector<Piece>> pieces() const;
-    /// The branches between sections and to other files, by the relocations of the placed sections, where the file is
-    /// loaded at `load_bias`. A target that is too far away for the instruction is unknown: loaders make code of their
-    /// own that leads there. Damaged tables are passed over. `outside` knows what other files define.
+    /// Branches between sections and to other files, from the relocations of the placed sections, if the file is loaded
+    /// at `load_bias`. A target that is too far away for the instruction is unknown, since loaders create code of their
+    /// own that leads there. Damaged tables are skipped. `outside` resolves symbols of other files.
     [[nodiscard]] Branches relocated_branches(std::uint64_t load_bias, const AddressOf& outside) const;
-    /// Of .symtab and .dynsym, in file order; defined ones only. Damaged tables are passed over. Where the names
-    /// together have more than four times the bytes of the file, which only overlapping strings give, further long ones
-    /// are cut to 128 bytes and end in `…`; there are at most as many symbols as the file has room for.
+    /// Defined symbols of .symtab and .dynsym, in file order. Damaged tables are skipped. If the names together are
+    /// larger than four times the file, which is possible only with overlapping strings, further long names are cut to
+    /// 128 bytes and end in `…`. There are at most as many symbols as the file has room for.
     [[nodiscard]] std::vector<SymbolEntry> symbols() const;
-    /// Of the symbol table of functions in .gnu_debugdata, which is compressed (xz). None: there is no such section, or
-    /// it is damaged.
+    /// Symbols of functions in .gnu_debugdata, which is compressed (xz). Empty if there is no such section, or it is
+    /// damaged.
     [[nodiscard]] std::vector<SymbolEntry> compressed_symbols() const;
-    /// It has the symbols of all its functions: a .symtab, or that of .gnu_debugdata. A stripped file has a .dynsym at
-    /// most, with what it exports.
+    /// Whether it has the symbols of all its functions: a .symtab, or that in .gnu_debugdata. A stripped file has at
+    /// most a .dynsym, with its exports.
     [[nodiscard]] bool has_symbol_table() const;
     /// `puts@plt` for each entry of the procedure linkage table: code by which a program calls into libraries, and
-    /// which has no symbols of its own. `PLT0@plt` for the code before the first entry, which all of them jump to until
+    /// which has no symbols of its own. `PLT0@plt` for the code before the first entry, to which all entries jump until
     /// they are bound.
     [[nodiscard]] std::vector<SymbolEntry> linkage_symbols() const;
-    /// In file order; none where the file has no section headers.
+    /// In file order; empty if the file has no section headers.
     [[nodiscard]] std::vector<CodePiece> code() const;
-    /// Nothing: it has none that memory could hold.
+    /// nullopt if it has no build ID in loaded memory.
     [[nodiscard]] std::optional<BuildId> build_id() const;
-    /// Of section .ARM.attributes (type SHT_ARM_ATTRIBUTES); empty: there is none.
+    /// Contents of section .ARM.attributes (type SHT_ARM_ATTRIBUTES); empty if there is none.
     [[nodiscard]] Bytes attributes() const;
 
 private:

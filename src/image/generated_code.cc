@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t most_problems = 20;
 
-/// Problems of a file, of which no more than the first few are kept.
+/// Problems of a file; only the first few are kept.
 class Problems {
 public:
     explicit Problems(std::vector<std::string>& out) : out_(out) {}
@@ -36,7 +36,7 @@ private:
     std::size_t count_ = 0;
 };
 
-/// Takes a hexadecimal number, with 0x or without, and the blanks after it off the front of a line.
+/// Reads a hexadecimal number, with or without 0x, and the blanks after it, from the front of a line.
 bool take_hexadecimal(std::string_view& line, std::uint64_t& value) {
     while (line.starts_with(' ') || line.starts_with('\t')) line.remove_prefix(1);
     if (line.starts_with("0x") || line.starts_with("0X")) line.remove_prefix(2);
@@ -48,7 +48,7 @@ bool take_hexadecimal(std::string_view& line, std::uint64_t& value) {
     return true;
 }
 
-/// Why a piece cannot be; empty: it can.
+/// The reason why a piece is invalid; empty if it is valid.
 std::string_view wrong(const GeneratedCode& piece) {
     if (piece.bytes == 0) return "its size is 0";
     if (piece.bytes - 1 > highest - piece.address.value) return "it leaves the address space";
@@ -56,7 +56,7 @@ std::string_view wrong(const GeneratedCode& piece) {
     return {};
 }
 
-/// Reads numbers of a jitdump file, which has the byte order of the machine that wrote it.
+/// Reads numbers of a jitdump file in the byte order of the machine that wrote it.
 class Words {
 public:
     Words(Bytes bytes, bool swapped) : bytes_(bytes), swapped_(swapped) {}
@@ -88,7 +88,7 @@ constexpr std::uint32_t jitdump_version = 1;
 constexpr std::size_t jitdump_header_bytes = 40, record_header_bytes = 16, load_bytes = 40, move_bytes = 48;
 enum JitRecord : std::uint32_t { code_load, code_move, code_debug_info, code_close };
 
-/// Records up to the first that cannot be read.
+/// Reads records up to the first malformed one.
 class JitDump {
 public:
     JitDump(Words words, std::string name, GeneratedCodeFile& out, Problems& problems)
@@ -133,7 +133,7 @@ private:
     }
     void load(std::size_t begin, std::size_t end) {
         if (end - words_.at() < load_bytes) return problem(begin, "a record of code was left out: it is too short");
-        words_.go_to(words_.at() + 16);  // process, thread, address where it was made
+        words_.go_to(words_.at() + 16);  // process, thread, and the address at generation
         const auto address = words_.number<std::uint64_t>(), bytes = words_.number<std::uint64_t>();
         const auto index = words_.number<std::uint64_t>();
         const Bytes rest = words_.take(end - words_.at());
@@ -149,7 +149,7 @@ private:
     }
     void move(std::size_t begin, std::size_t end) {
         if (end - words_.at() < move_bytes) return problem(begin, "a record of moved code was left out: too short");
-        words_.go_to(words_.at() + 16 + 8);  // and the address before
+        words_.go_to(words_.at() + 16 + 8);  // and the earlier address
         const auto address = words_.number<std::uint64_t>(), bytes = words_.number<std::uint64_t>();
         const auto index = words_.number<std::uint64_t>();
         const auto moved = last_of_.find(index);
@@ -167,13 +167,13 @@ private:
     GeneratedCodeFile& out_;
     Problems& problems_;
     std::uint64_t time_ = 0;                        // of the record
-    std::map<std::uint64_t, std::size_t> last_of_;  // by code number: the piece
+    std::map<std::uint64_t, std::size_t> last_of_;  // by code number: index of the piece
 };
 
-/// All bytes agree. So fine that one byte of a large piece still counts.
+/// Means that all bytes agree. The scale is fine enough that one byte of a large piece still counts.
 constexpr std::uint64_t full_agreement = 1'000'000'000;
 
-/// How many bytes of a piece memory has as the file says, in parts of `full_agreement`; nothing where none can be
+/// The share of a piece's bytes that are equal in memory, in parts of `full_agreement`; nullopt if no byte can be
 /// compared.
 std::optional<std::uint64_t> agreement_of(const GeneratedCode& piece, const MemoryMap& memory) {
     std::uint64_t compared = 0, equal = 0;
@@ -181,7 +181,7 @@ std::optional<std::uint64_t> agreement_of(const GeneratedCode& piece, const Memo
         isa::Code there = memory.at(piece.address + at, {});
         if (there.bytes.empty()) there = memory.at(piece.address + at, {true, false, {}, {}});
         const std::size_t count = std::min(there.bytes.size(), piece.code.size() - at);
-        if (count == 0) {  // a hole: the rest is compared from the next page on
+        if (count == 0) {  // a hole: comparison continues on the next page
             constexpr std::size_t page_bytes = 4096;
             at += page_bytes - static_cast<std::size_t>((piece.address.value + at) % page_bytes);
             continue;
@@ -197,11 +197,11 @@ std::optional<std::uint64_t> agreement_of(const GeneratedCode& piece, const Memo
     return equal * full_agreement / compared;
 }
 
-/// What holds where: later pieces cover earlier ones.
+/// The piece that is in effect at each address: later pieces cover earlier ones.
 class Painted {
 public:
     void paint(std::uint64_t first, std::uint64_t last, std::size_t from) {
-        // What was there is cut to what lies before and after.
+        // Existing pieces are cut to the parts before and after.
         auto at = by_first_.upper_bound(first);
         if (at != by_first_.begin() && std::prev(at)->second.last >= first) --at;
         while (at != by_first_.end() && at->first <= last) {
@@ -234,7 +234,7 @@ Result<GeneratedCodeFile> read_perf_map(const std::filesystem::path& path) {
     GeneratedCodeFile out;
     auto file = map_file(path.string());
     if (!file) {
-        // A program that generated nothing writes an empty one.
+        // A program that generated no code writes an empty file.
         if (file.error().code == Errc::bad_format) return out;
         return std::move(file.error());
     }
@@ -300,7 +300,7 @@ Result<GeneratedCodeFile> read_jitdump(const std::filesystem::path& path) {
 }
 
 NamedPieces named_pieces(const std::vector<GeneratedCode>& code, const MemoryMap& memory) {
-    // The piece that agrees best is painted last; among equals, the latest.
+    // The piece with the best agreement is painted last; among equal ones, the latest.
     std::vector<std::tuple<std::uint64_t, std::size_t>> order;
     std::vector<bool> differs(code.size());
     for (std::size_t i = 0; i < code.size(); ++i) {
@@ -322,7 +322,7 @@ NamedPieces named_pieces(const std::vector<GeneratedCode>& code, const MemoryMap
         if (!code[i].code.empty()) continue;
         const auto after = std::upper_bound(out.pieces.begin(), out.pieces.end(), code[i].address,
                                             [](Address a, const NamedPiece& p) { return a < p.address; });
-        // Something lies there: the piece itself, or what was painted over it.
+        // The address is covered, by the piece itself or by one painted over it.
         if (after != out.pieces.begin() && code[std::prev(after)->from].name != code[i].name) ++out.replaced;
     }
     return out;

@@ -14,9 +14,9 @@ namespace waymark::image {
 
 namespace {
 
-// Names may share their tails, so that a small file can claim gigabytes of them; compilers' are far below this.
+// Names may share their tails, so a small file can claim gigabytes of names; compilers' names are far shorter.
 constexpr std::size_t longest_name = std::size_t{1} << 16;
-// An extension of GNU that elfutils does not name: which of several calls on a line it is.
+// A GNU extension that elfutils does not define: distinguishes several calls on one line.
 constexpr unsigned gnu_discriminator = 0x2136;
 
 std::string text_of(Dwarf_Die& die, unsigned attribute) {
@@ -25,11 +25,11 @@ std::string text_of(Dwarf_Die& die, unsigned attribute) {
     return text == nullptr ? std::string() : std::string(text, ::strnlen(text, longest_name));
 }
 
-/// GCC describes constructors and destructors once for all their variants, by names that no symbol has (`C4`, `D4` of
-/// the Itanium C++ ABI's extension): this gives the name of the variant for base classes, which all other variants call
-/// or are aliases of.
+/// GCC describes all variants of a constructor or destructor once, by names that no symbol has (`C4`, `D4` of the
+/// Itanium C++ ABI's extension). Replaces such a name by that of the variant for base classes, which all other variants
+/// call or are aliases of.
 std::string with_real_variant(std::string name) {
-    // A name has one constructor or destructor in each of its parts; each try demangles the whole name.
+    // Each part of a name may be a constructor or destructor; each attempt demangles the whole name.
     unsigned tries = 16;
     for (std::size_t at = 0; (at = name.find_first_of("CD", at)) != name.npos && tries != 0; ++at) {
         if (at + 1 >= name.size() || name[at + 1] != '4') continue;
@@ -47,7 +47,7 @@ std::string linkage_name_of(Dwarf_Die& die) {
     return with_real_variant(std::move(name));
 }
 
-/// A number of a DIE or of its abstract origin; 0: it has none, or one that is larger than lines are.
+/// A numeric attribute of a DIE or of its abstract origin; 0 if there is none, or one larger than any line.
 std::uint32_t number_of(Dwarf_Die& die, unsigned attribute) {
     Dwarf_Attribute value;
     Dwarf_Word number = 0;
@@ -55,8 +55,8 @@ std::uint32_t number_of(Dwarf_Die& die, unsigned attribute) {
     return number <= std::numeric_limits<std::uint32_t>::max() ? static_cast<std::uint32_t>(number) : 0;
 }
 
-/// The file a DIE is declared in; null: not known. dwarf_decl_file() takes file 0 for none, which it is before DWARF 5
-/// only.
+/// The file in which a DIE is declared; null if not known. dwarf_decl_file() takes file 0 for none, which is right only
+/// before DWARF 5.
 const char* declared_in(Dwarf_Die& die) {
     Dwarf_Attribute value;
     Dwarf_Word file = 0;
@@ -69,7 +69,7 @@ const char* declared_in(Dwarf_Die& die) {
     return dwarf_filesrc(files, file, nullptr, nullptr);
 }
 
-/// What holds no code: skipped with all that is in it.
+/// An entry that contains no code: it is skipped with its children.
 bool is_data(int tag) {
     switch (tag) {
         case DW_TAG_enumeration_type:
@@ -86,7 +86,7 @@ bool is_data(int tag) {
 InlinedCalls::InlinedCalls(Dwarf_Die die, std::uint64_t bias) {
     Dwarf_Die unit = die, split{};
     std::uint8_t type = 0;
-    // A unit in a file of its own is read from there, if that is found.
+    // A unit that is stored in a separate file is read from there, if the file is found.
     if (dwarf_cu_info(die.cu, nullptr, &type, nullptr, &split, nullptr, nullptr, nullptr) == 0 &&
         type == DW_UT_skeleton) {
         if (split.addr == nullptr) return;
@@ -100,7 +100,7 @@ InlinedCalls::InlinedCalls(Dwarf_Die die, std::uint64_t bias) {
     std::sort(bodies_.begin(), bodies_.end(), [](const Body& a, const Body& b) { return a.first < b.first; });
 }
 
-/// The function that an inlined call is of, described once for all its calls.
+/// The function of an inlined call, stored once for all its calls.
 std::uint32_t InlinedCalls::callee_of(Dwarf_Die& die) {
     Dwarf_Attribute value;
     Dwarf_Die origin;
@@ -141,9 +141,9 @@ void InlinedCalls::read(Dwarf_Die unit, std::uint64_t bias, std::vector<Span>& s
     if (dwarf_getsrcfiles(&unit, &files, &file_count) != 0) files = nullptr;
     struct Open {
         Dwarf_Die die;
-        std::uint32_t call, depth;  // the innermost call around it, and how many there are
+        std::uint32_t call, depth;  // the innermost enclosing call, and the depth of nesting
     };
-    // From the unit down to where the walk is: of each its next sibling is still to come.
+    // The entries from the unit down to the present one: their next siblings are still to be visited.
     std::vector<Open> open;
     Open first_of{{}, none, 0};
     if (dwarf_child(&unit, &first_of.die) != 0) return;
@@ -151,8 +151,8 @@ void InlinedCalls::read(Dwarf_Die unit, std::uint64_t bias, std::vector<Span>& s
     Dwarf_Off unread = 0;
     while (!open.empty()) {
         Open here = open.back();
-        // Sound files are walked in the order of their offsets. A sibling that lies among the children would be walked
-        // as often as there are ways to it.
+        // In valid files the walk follows the order of offsets. A sibling that points back among the children would be
+        // visited once for each path to it.
         const Dwarf_Off at = dwarf_dieoffset(&here.die);
         if (at < unread) return;
         unread = at + 1;
@@ -174,7 +174,7 @@ void InlinedCalls::read(Dwarf_Die unit, std::uint64_t bias, std::vector<Span>& s
                     spans.push_back({first + bias, end + bias, number, here.depth});
                     any = true;
                 }
-            // Without code it is nobody's caller.
+            // A call without code is not a caller.
             if (!any) continue;
             calls_.push_back(describe(here.die, files, file_count, here.call));
             here.call = number;
@@ -186,12 +186,12 @@ void InlinedCalls::read(Dwarf_Die unit, std::uint64_t bias, std::vector<Span>& s
     }
 }
 
-/// Cuts spans, which lie in one another, into pieces: of each place the deepest holds.
+/// Cuts nested spans into pieces: at each address the deepest span applies.
 void InlinedCalls::cut(std::vector<Span>& spans) {
     std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) {
         return std::tuple(a.first, a.depth, b.end, a.call) < std::tuple(b.first, b.depth, a.end, b.call);
     });
-    std::set<std::pair<std::uint32_t, std::size_t>> open;  // depth, which span; the last holds
+    std::set<std::pair<std::uint32_t, std::size_t>> open;  // depth and index of open spans; the last one applies
     const auto put = [&](std::uint64_t first, std::uint64_t end) {
         while (!open.empty() && first < end) {
             const Span& top = spans[open.rbegin()->second];

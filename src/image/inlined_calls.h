@@ -17,8 +17,8 @@ namespace waymark::image {
 class InlinedCalls {
 public:
     InlinedCalls() = default;
-    /// Reads all of the unit `die`, whose addresses are less by `bias` than those asked for. Of a unit that stands in a
-    /// file of its own (.dwo) and is not found there are none.
+    /// Reads the whole unit `die`; its addresses plus `bias` are those that callers use. A unit that is stored in a
+    /// separate file (.dwo) which is not found has none.
     InlinedCalls(Dwarf_Die die, std::uint64_t bias);
 
     /// As `DebugInfo::inlined`.
@@ -28,21 +28,21 @@ public:
 
 private:
     static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
-    /// Files nest no deeper, unless they are damaged.
+    /// Valid files are not nested more deeply.
     static constexpr std::uint32_t most_depth = 512;
     static constexpr std::size_t most_spans = std::size_t{1} << 22;
 
-    /// What all calls of a function have in common.
+    /// Data shared by all calls of a function.
     struct Callee {
         SharedText function, linkage_name;
         std::uint32_t declared_line = 0;
     };
     struct Call {
         std::uint32_t callee, parent;
-        const char* file;  ///< of the call; null: not known
+        const char* file;  ///< file of the call; null if not known
         std::uint32_t line, discriminator;
     };
-    /// [first, end) in which a call is the innermost; `none`: none is. Pieces do not overlap.
+    /// [first, end) in which a call is the innermost; `none`: no call. Pieces do not overlap.
     struct Piece {
         std::uint64_t first, end;
         std::uint32_t call;
@@ -52,7 +52,7 @@ private:
         std::uint32_t call, depth;
     };
 
-    /// The code of a function, or a part of it. It is described when asked for, so that names cost nothing before.
+    /// The code of a function, or a part of the code. Its name is read on demand.
     struct Body {
         std::uint64_t first, end;
         Dwarf_Die die;
@@ -67,7 +67,7 @@ private:
     [[nodiscard]] InlinedCall with_names(const Call& call) const;
 
     std::vector<Callee> callees_;
-    std::map<const void*, std::uint32_t> callee_at_;  // by the entry that describes them
+    std::map<const void*, std::uint32_t> callee_at_;  // by the DWARF entry that describes them
     std::vector<Call> calls_;
     std::vector<Piece> pieces_;  // by address
     std::vector<Body> bodies_;   // by address

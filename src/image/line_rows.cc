@@ -14,7 +14,7 @@ namespace waymark::image {
 
 namespace {
 
-/// DWARF 5, section 7.6. Bits beyond 64 are dropped, as addresses and lengths have no more.
+/// DWARF 5, section 7.6. Bits beyond 64 are dropped: addresses and lengths have no more.
 std::uint64_t uleb128(Cursor& c) {
     std::uint64_t value = 0;
     for (unsigned shift = 0;; shift += 7) {
@@ -24,7 +24,7 @@ std::uint64_t uleb128(Cursor& c) {
     }
 }
 
-/// The rows that a program gives: their addresses, and where sequences end.
+/// The rows of a program: their addresses, and the ends of sequences.
 struct Row {
     std::uint64_t address;
     bool ends;
@@ -43,12 +43,12 @@ LineRows::LineRows(Bytes section, std::uint64_t offset) {
     Cursor c(section.subspan(begin, length));
     const std::uint64_t version = c.le(2);
     if (version < 2 || version > 5) return;
-    if (version == 5) c.le(2);  // sizes of an address and of a segment selector
+    if (version == 5) c.le(2);  // size of an address, and of a segment selector
     const std::uint64_t header_length = c.le(wide ? 8 : 4);
     const std::uint64_t program = c.consumed() + header_length;
     const std::uint64_t least_bytes = c.u8();
-    if (version >= 4 && c.u8() != 1) return;  // operations of an instruction
-    c.le(2);                                  // default of is_stmt, least step of lines
+    if (version >= 4 && c.u8() != 1) return;  // number of operations of an instruction
+    c.le(2);                                  // default of is_stmt, minimum step of lines
     const unsigned line_range = c.u8(), first_special = c.u8();
     std::array<std::uint8_t, 256> operands{};
     for (unsigned i = 1; i < first_special; ++i) operands[i] = c.u8();

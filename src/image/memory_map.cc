@@ -21,15 +21,14 @@ struct Piece {
     std::uint32_t section;
 };
 
-/// What is seen in one state: pieces that do not overlap, by address.
+/// The memory as seen in one state: pieces that do not overlap, by address.
 class Layer {
 public:
     void put(const Piece& piece) { put(piece.first, piece.last, {&piece, 1}); }
 
-    /// In the place of [first, last] these pieces, by address; nothing is seen between them.
+    /// Replaces [first, last] by these pieces, sorted by address; the gaps between them are empty.
     void put(std::uint64_t first, std::uint64_t last, std::span<const Piece> seen) {
-        // Everything from the first piece that reaches into the new ones to the last that begins in them gives way; of
-        // the outermost two what sticks out remains.
+        // All pieces that overlap the new ones are removed; the parts of the outermost two that stick out are kept.
         const auto begin = std::lower_bound(pieces_.begin(), pieces_.end(), first,
                                             [](const Piece& p, std::uint64_t address) { return p.last < address; });
         const auto end = std::upper_bound(begin, pieces_.end(), last,
@@ -47,7 +46,7 @@ public:
         const Piece* const found = find_from(address);
         return found == nullptr || found->first > address ? nullptr : found;
     }
-    /// The first piece that ends at `address` or after it.
+    /// The first piece that ends at or after `address`.
     [[nodiscard]] const Piece* find_from(std::uint64_t address) const {
         const auto found = std::lower_bound(pieces_.begin(), pieces_.end(), address,
                                             [](const Piece& p, std::uint64_t a) { return p.last < a; });
@@ -102,12 +101,13 @@ SpaceFilter SpaceFilter::of(const std::vector<unsigned>& states_held) {
 
 namespace {
 
-/// Memory that somebody else holds. What was asked for once is kept.
+/// Memory that a callback provides. Answers are kept.
 class AskedMemory {
 public:
     explicit AskedMemory(MemoryMap::Ask ask) : ask_(std::move(ask)) {}
 
-    /// Bytes from `address` on, at most to the end of its page. `overlay` puts what sections hold into new ones.
+    /// The bytes from `address` on, at most to the end of its page. `overlay` inserts the contents of sections into new
+    /// bytes.
     template <class Overlay>
     Bytes at(Address address, unsigned state, Overlay&& overlay) {
         const std::lock_guard lock(mutex_);
@@ -140,7 +140,7 @@ struct MemoryMap::State {
     std::vector<SharedBytes> contents;  // parallel to sections
     std::array<Layer, SpaceFilter::states> layers;
 
-    /// `unknown`: offsets in the bytes, in order, of words that are not what was in memory.
+    /// `unknown`: ascending offsets in the bytes of words that differ from what was in memory.
     std::uint32_t put(SharedBytes bytes, Address address, SpaceFilter space, std::string name,
                       const std::vector<std::uint64_t>& unknown = {}) {
         const auto id = static_cast<std::uint32_t>(sections.size());
@@ -224,8 +224,8 @@ Result<Added> MemoryMap::add_elf_bytes(std::vector<std::uint8_t> file, std::uint
 
 namespace {
 
-/// The bytes of a section of a relocatable file, from `offset` of the file on, with its branches as they are once it is
-/// loaded.
+/// The bytes of a section of a relocatable file, from offset `offset` of the file on, with its branches as they are
+/// after loading.
 SharedBytes with_branches(Bytes section, std::uint64_t offset, const ElfFile::Branches& branches) {
     std::vector<std::uint8_t> out(section.begin(), section.end());
     const auto first =
@@ -319,7 +319,7 @@ bool MemoryMap::empty() const { return state_->sections.empty(); }
 const std::vector<Section>& MemoryMap::sections() const { return state_->sections; }
 
 std::vector<Region> MemoryMap::regions() const {
-    // Per section and state: walk the section through the layer. Equal rows of different states are joined.
+    // For each section and state, walk the section through the layer. Equal rows of different states are merged.
     std::vector<Region> rows;
     std::vector<std::vector<unsigned>> states;
     for (const Section& section : state_->sections) {
@@ -329,7 +329,7 @@ std::vector<Region> MemoryMap::regions() const {
             const Layer& layer = state_->layers[state];
             const std::uint64_t last = section.address.value + (section.bytes - 1);
             for (std::uint64_t at = section.address.value;;) {
-                // Itself, what was added later, or nothing where its code is unknown.
+                // The section itself, a later one that covers it, or nothing if its code is unknown.
                 const Piece* const seen = layer.find_from(at);
                 if (seen == nullptr || seen->first > last) break;
                 at = std::max(at, seen->first);
@@ -374,8 +374,8 @@ Result<ImageArgument> parse_image_argument(std::string_view text) {
         const auto [end, failure] =
             std::from_chars(digits.data(), digits.data() + digits.size(), value, hexadecimal ? 16 : 10);
         const bool is_number = failure == std::errc{} && end == digits.data() + digits.size();
-        // A name may hold an @, as in trace@2.bin; 0x… and digits alone are meant as an address, and so is what follows
-        // the name of a file where the whole is none.
+        // A name may contain an @, as in trace@2.bin. A suffix of 0x… or only digits is taken as an address, and so is
+        // the text after the name of an existing file if the whole is not one.
         std::error_code error;
         const bool meant =
             hexadecimal || digits.find_first_not_of("0123456789") == digits.npos ||

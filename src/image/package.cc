@@ -53,7 +53,7 @@ struct PackageEntry {
     bool stored = false;
 };
 
-/// The entry that was just gone to; of a stored one with its offset, which its local header has.
+/// The current entry; for a stored one with its offset, which is in its local header.
 Result<PackageEntry> entry_of(const Zip& zip, const fs::path& package) {
     constexpr std::size_t name_room = 4096;
     std::array<char, name_room> name{};
@@ -87,10 +87,10 @@ struct OpenFile {
     int value;
 };
 
-/// Bytes of memory that the copies of compressed modules take.
+/// Bytes of memory used by copies of compressed modules.
 std::atomic<std::uint64_t> memory_of_modules{0};
 
-/// A file of nothing but memory, as long as this lives.
+/// A file in memory, which exists as long as this object.
 class Copy {
 public:
     explicit Copy(int descriptor) : file_(descriptor) {
@@ -116,7 +116,7 @@ private:
     bool is_module_ = false;
 };
 
-/// `fill` writes the file, and returns whether that worked (else see errno).
+/// `fill` writes the file, and returns whether that succeeded (otherwise see errno).
 template <class Fill>
 Result<std::shared_ptr<Copy>> file_in_memory(std::string_view called, Fill&& fill) {
     const auto failed = [&](std::string_view what) {
@@ -132,7 +132,7 @@ Result<std::shared_ptr<Copy>> file_in_memory(std::string_view called, Fill&& fil
     return std::make_shared<Copy>(to);
 }
 
-/// These bytes of the package.
+/// Copies these bytes of the package to memory.
 Result<std::shared_ptr<Copy>> copy_to_memory(const fs::path& package, const PackedFile& file) {
     return file_in_memory(fmt::format("{}{}{}", package.string(), in_package, file.name), [&](int to) {
         const OpenFile from(::open(package.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
@@ -148,7 +148,7 @@ Result<std::shared_ptr<Copy>> copy_to_memory(const fs::path& package, const Pack
     });
 }
 
-/// Writes the bytes to a new file, which must be as large. Pages of zeros take no memory.
+/// Writes the bytes to a new file of the same size. Pages of zeros take no memory.
 bool write_sparse(int to, Bytes contents) {
     constexpr std::size_t page = 4096;
     const auto is_zero = [](Bytes bytes) {
@@ -164,7 +164,7 @@ bool write_sparse(int to, Bytes contents) {
     return ::ftruncate(to, static_cast<off_t>(contents.size())) == 0;
 }
 
-/// Kernel modules are often kept compressed.
+/// Whether the path is a compressed kernel module.
 bool is_compressed_module(const fs::path& path) {
     const std::string name = path.filename().string();
     return std::any_of(module_endings.begin(), module_endings.end(),
@@ -194,7 +194,7 @@ Result<std::shared_ptr<Copy>> unpack_module(const fs::path& path) {
 /// The copies in memory.
 class Copies {
 public:
-    /// `make` gives a copy where there is none.
+    /// `make` creates a copy if there is none.
     template <class Make>
     Result<Openable> of(const fs::path& path, Make&& make) {
         const std::scoped_lock lock(mutex_);
@@ -209,7 +209,7 @@ public:
     }
 
 private:
-    /// Who opens a file soon opens it again, for its code, its symbols and its lines.
+    /// A file that was opened is usually opened again soon, for its code, its symbols and its lines.
     void keep(const std::shared_ptr<Copy>& copy) {
         kept_.remove(copy);
         kept_.push_front(copy);
@@ -223,10 +223,10 @@ private:
 
     std::mutex mutex_;
     std::map<fs::path, std::weak_ptr<Copy>> all_;
-    std::list<std::shared_ptr<Copy>> kept_;  // the last one used first
+    std::list<std::shared_ptr<Copy>> kept_;  // most recently used first
 };
 
-/// The package and the name in it; no package: the path is an ordinary one.
+/// The package and the name in it; without a package, the path is an ordinary one.
 std::pair<fs::path, std::string> split_at_package(const std::string& path) {
     for (std::size_t at = path.find(in_package); at != path.npos; at = path.find(in_package, at + 1)) {
         const fs::path package = path.substr(0, at);

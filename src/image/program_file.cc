@@ -26,17 +26,17 @@ namespace {
 
 std::string id_text(const std::vector<std::uint8_t>& id) { return fmt::format("{:02x}", fmt::join(id, "")); }
 
-/// Zeros at the end of a short build ID belong to the record it came in, not to it.
+/// Zeros at the end of a short build ID come from the record that contained it.
 bool same_build(std::vector<std::uint8_t> a, std::vector<std::uint8_t> b) {
     for (auto* id : {&a, &b})
         while (!id->empty() && id->back() == 0) id->pop_back();
     return a == b;
 }
 
-/// The kernel's code in each process, as perf calls it there and in its cache.
+/// perf's name, also in its cache, for the code that the kernel maps into each process.
 constexpr std::string_view vdso = "[vdso]";
 
-/// elfutils' client of debuginfod servers, where it is installed.
+/// The debuginfod client of elfutils, if it is installed.
 struct Debuginfod {
     void* (*begin)() = nullptr;
     void (*end)(void*) = nullptr;
@@ -62,22 +62,22 @@ private:
     }
 };
 
-/// How long a server may send nothing before it is given up, as the client's own documentation calls it.
+/// How long a silent server is waited for: the timeout in the client's documentation.
 std::chrono::seconds patience() {
     const char* const set = std::getenv("DEBUGINFOD_TIMEOUT");
     const long seconds = set == nullptr ? 0 : std::strtol(set, nullptr, 10);
     return std::chrono::seconds(seconds > 0 ? std::min(seconds, 3600L) : 10L);
 }
-/// A server was given up, and none is asked again: each file would wait as long.
+/// A server did not answer, so no server is asked again: each file would wait as long.
 std::atomic<bool> servers_silent = false;
 
-/// One question to the servers.
+/// One request to the servers.
 struct Question {
     std::chrono::steady_clock::time_point heard = std::chrono::steady_clock::now();
     long last = 0;
 
-    /// The client calls it again and again: with the bytes received and all there are, or, without such a number, with
-    /// how often it has called. Not 0: it ends.
+    /// The client calls it repeatedly: with the bytes received and the total, or, if the total is not known, with the
+    /// number of calls. A result other than 0 ends the request.
     static int goes_on(void*, long count, long all) {
         Question& q = asked;
         const bool received = all != 0 ? count != q.last : count != q.last && count != q.last + 1;
@@ -92,8 +92,8 @@ struct Question {
 };
 thread_local Question Question::asked;
 
-/// The executable of this build from a debuginfod server, as it lies in the user's cache; nothing: none has it, none is
-/// to be asked (DEBUGINFOD_URLS), or the client is not installed.
+/// The executable of this build from a debuginfod server, stored in the user's cache. nullopt if no server has it, none
+/// is configured (DEBUGINFOD_URLS), or the client is not installed.
 std::optional<fs::path> from_server(const std::vector<std::uint8_t>& build_id) {
     const char* const urls = std::getenv("DEBUGINFOD_URLS");
     if (build_id.empty() || urls == nullptr || *urls == '\0' || servers_silent) return std::nullopt;
@@ -141,7 +141,7 @@ std::vector<fs::path> FileSearch::places(std::string_view file, const std::vecto
         out.emplace_back(file);
     } else {
         out.push_back(place_below(symfs, file));
-        // Of a file in a package the package, too.
+        // For a file in a package, also the package.
         if (const std::size_t in = file.find(in_package); in != file.npos)
             out.push_back(
                 place_below(symfs, fs::path(file.substr(0, in)).filename().string() + std::string(file.substr(in))));
@@ -231,7 +231,7 @@ Result<FoundFile> find_file(std::string_view file, const std::vector<std::uint8_
 
 Result<std::size_t> add_all_symbols(Symbols& symbols, const fs::path& path, DebugInfo& info, std::uint64_t load_bias) {
     WM_ASSIGN_OR_RETURN(std::size_t count, symbols.add_elf(path, load_bias));
-    // A stripped file has .dynsym; the rest is in the debug file.
+    // A stripped file has .dynsym; the other symbols are in the debug file.
     if (const fs::path debug = info.debug_file(); !debug.empty() && debug != path) {
         const auto more = symbols.add_elf(debug, load_bias);
         if (more) count += *more;

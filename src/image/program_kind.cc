@@ -10,13 +10,13 @@ namespace waymark::image {
 
 namespace {
 
-/// What the attributes of a 32-bit file say of the cores that it was built for (the ELF attributes of the Arm ABI): tag
-/// 6 is the architecture, tag 7 its profile.
+/// The cores that a 32-bit file was built for, from its attributes (the ELF attributes of the Arm ABI): tag 6 is the
+/// architecture, tag 7 its profile.
 class Attributes {
 public:
     explicit Attributes(Bytes bytes) : bytes_(bytes) {}
 
-    /// `ARMv7E-M`; empty: the file does not name an architecture.
+    /// The architecture, such as `ARMv7E-M`; empty if the file does not name one.
     [[nodiscard]] std::string architecture() {
         if (byte() != 'A') return {};
         // The vendor has one subsection, which contains the attributes of the whole file (tag 1).
@@ -29,7 +29,7 @@ public:
         std::uint64_t arch = 0, profile = 0;
         while (at_ < end) {
             const std::uint64_t tag = number();
-            // Of the tags below 32, two are texts; from 32 on odd ones are (32 itself: a number and a text).
+            // Among the tags below 32, two are texts; from 32 on odd ones are (32 itself: a number and a text).
             if (tag == 4 || tag == 5 || (tag > 32 && tag % 2 != 0)) {
                 text();
             } else if (tag == 32) {

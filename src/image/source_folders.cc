@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Folders whose files are no program's sources, even if debug information names them.
+/// Folders that do not contain a program's sources, even if debug information names them.
 bool is_of_the_system(const fs::path& folder) {
     constexpr std::string_view names[] = {"etc", "proc", "sys", "dev", "run", "boot"};
     const fs::path inner = folder.relative_path();
@@ -33,7 +33,7 @@ public:
         const auto end = std::mismatch(folder.begin(), folder.end(), own.begin(), own.end()).first;
         fs::path both;
         for (auto part = folder.begin(); part != end; ++part) both /= *part;
-        // The root, or the folder of all users' folders, is not the program's.
+        // The root, or the folder of all users' folders, does not belong to the program.
         constexpr std::ptrdiff_t least_parts = 3;
         if (std::distance(both.begin(), both.end()) >= least_parts ||
             (both.has_relative_path() && (both == folder || both == own))) {

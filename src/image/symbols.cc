@@ -20,14 +20,14 @@
 namespace waymark::image {
 namespace {
 
-/// What the name of an entry of the procedure linkage table ends with.
+/// Suffix of names for entries of the procedure linkage table.
 constexpr std::string_view plt_suffix = "@plt";
 
 struct Entry {
     std::string linkage_name;
-    std::string demangled;  // empty: as the linkage name
+    std::string demangled;  // empty: same as the linkage name
     std::uint64_t address{}, bytes{};
-    std::uint64_t limit = highest;  // last address its section has; for symbols without a size
+    std::uint64_t limit = highest;  // last address of its section; for symbols without a size
     SymbolKind kind{};
     isa::Isa isa{};
     bool global{};
@@ -41,7 +41,7 @@ struct Mark {
     Contents contents;
 };
 
-/// [first, last] in which an entry is the answer. Stretches do not overlap.
+/// [first, last] in which a lookup finds this entry. Stretches do not overlap.
 struct Stretch {
     std::uint64_t first, last;
     std::size_t entry;
@@ -56,7 +56,7 @@ int rank(SymbolKind kind) {
     return 3;
 }
 
-/// $a, $t, $d, $x, each perhaps with a suffix as `$d.realdata`.
+/// $a, $t, $d, $x, each with an optional suffix as in `$d.realdata`.
 std::optional<Contents> mapping_symbol(std::string_view name) {
     if (name.size() < 2 || name[0] != '$' || (name.size() > 2 && name[2] != '.')) return std::nullopt;
     switch (name[1]) {
@@ -68,10 +68,10 @@ std::optional<Contents> mapping_symbol(std::string_view name) {
     }
 }
 
-// Nobody reads a name that is longer.
+// A longer name is not readable.
 constexpr std::size_t longest_demangled = std::size_t{1} << 16;
-// What all names of a file may become together, for each of its bytes, and for the smallest file. Compilers' names grow
-// to twice their length.
+// Limit for the sum of a file's demangled names, for each byte of the file, and for the smallest file. Compilers' names
+// grow to twice their length.
 constexpr std::uint64_t most_demangled_per_file_byte = 16, most_demangled_at_least = std::uint64_t{1} << 20;
 
 std::optional<std::string> run_demangler(const std::string& linkage_name) {
@@ -82,10 +82,10 @@ std::optional<std::string> run_demangler(const std::string& linkage_name) {
     return std::string(text.get());
 }
 
-/// Whether a mangled name becomes absurdly long. Each substitution (`S_`, `S0_`, …) repeats a part of what is before
-/// it, so a name's length can grow with a power of 3 for each three of them; the demangler itself has no bound. Names
-/// with many of them are tried with the later ones replaced by `Sa`, which is allowed at the same places, a few more
-/// each time, so that no attempt is much longer than the one before.
+/// Whether a demangled name would be absurdly long. Each substitution (`S_`, `S0_`, …) repeats an earlier part, so a
+/// name's length can triple with every three substitutions; the demangler itself has no limit. Names with many of them
+/// are tried with the later ones replaced by `Sa`, which is allowed at the same places, a few more each time, so that
+/// no attempt is much longer than the one before.
 bool grows_without_bound(const std::string& linkage_name) {
     constexpr std::size_t harmless = 18, step = 12;
     struct Part {
@@ -122,10 +122,10 @@ struct Symbols::State {
     std::deque<Entry> entries;  // a deque: views stay valid while the table grows
     std::vector<Mark> marks;
 
-    // The index is made at the first question after an addition.
+    // The index is built at the first lookup after an addition.
     mutable std::mutex mutex;
     mutable std::atomic<bool> ready{false};
-    mutable std::vector<std::size_t> order;  // best first among equal addresses
+    mutable std::vector<std::size_t> order;  // indices; the best symbol first among equal addresses
     mutable std::vector<Stretch> pieces;
     mutable std::vector<Mark> sorted_marks;
     mutable std::unordered_map<std::string_view, std::size_t> by_linkage_name, by_name;
@@ -134,7 +134,7 @@ struct Symbols::State {
         std::string file;
         std::uint64_t first{}, last{}, offset{};
     };
-    std::shared_ptr<const Symbols> base;  // null: there is none
+    std::shared_ptr<const Symbols> base;  // null if there is none
     std::deque<HeldArea> areas;
     mutable std::vector<const HeldArea*> sorted_areas;
 
@@ -146,11 +146,11 @@ struct Symbols::State {
 };
 
 std::string demangle(const std::string& linkage_name) {
-    // Without the check a symbol `i` would become `int`: every type name is a mangled name too.
+    // Without this check, a symbol `i` would become `int`: every type name is also a mangled name.
     if (linkage_name.rfind("_Z", 0) != 0) return linkage_name;
     if (linkage_name.ends_with(plt_suffix))
         return demangle(linkage_name.substr(0, linkage_name.size() - plt_suffix.size())) + std::string(plt_suffix);
-    // The demangler recurses with the nesting of the name; no compiler writes names near this length.
+    // The demangler recurses into nested names; compilers do not write names near this length.
     constexpr std::size_t longest = 4096;
     if (linkage_name.size() > longest || grows_without_bound(linkage_name)) return linkage_name;
     const std::optional<std::string> text = run_demangler(linkage_name);
@@ -195,18 +195,18 @@ std::size_t Symbols::State::add_elf(const ElfFile& elf, std::uint64_t load_bias)
     std::uint64_t demangled_left =
         std::max(elf.file().bytes.size() * most_demangled_per_file_byte, most_demangled_at_least);
     ready = false;
-    std::set<std::pair<std::uint64_t, std::string>> seen;  // .dynsym repeats what .symtab has
+    std::set<std::pair<std::uint64_t, std::string>> seen;  // .dynsym repeats symbols of .symtab
     std::vector<ElfFile::SymbolEntry> all = elf.symbols();
     for (const auto more : {&ElfFile::compressed_symbols, &ElfFile::linkage_symbols})
         for (ElfFile::SymbolEntry& symbol : (elf.*more)()) all.push_back(std::move(symbol));
     for (ElfFile::SymbolEntry& symbol : all) {
-        // An absolute symbol whose value happens to lie in code names no code.
+        // An absolute symbol whose value happens to be in code does not name code.
         if (symbol.absolute) continue;
-        // The section's last address, kept from wrapping below its start.
+        // The section's last address, which must not wrap below its start.
         const std::uint64_t biased_end = (symbol.section_end + load_bias - 1) & mask;
         const bool in_section = symbol.section_end > symbol.section_start;
         const std::uint64_t address = (symbol.value + load_bias) & mask;
-        // A label at the end of its section names that address and nothing after it.
+        // A label at the end of its section names only that address.
         const std::uint64_t limit = in_section ? std::max(biased_end, address) : mask;
         if (const auto contents = mapping_symbol(symbol.name)) {
             marks.push_back({address, limit, *contents});
@@ -219,7 +219,7 @@ std::size_t Symbols::State::add_elf(const ElfFile& elf, std::uint64_t load_bias)
             case STT_GNU_IFUNC: entry.kind = SymbolKind::function; break;
             case STT_OBJECT: entry.kind = SymbolKind::object; break;
             case STT_NOTYPE: entry.kind = SymbolKind::none; break;
-            default: continue;  // sections, files, thread-local offsets: no addresses of code
+            default: continue;  // sections, files, thread-local offsets are not addresses of code
         }
         const bool thumb = elf.is_arm() && entry.kind == SymbolKind::function && (address & 1) != 0;
         entry.isa = elf.is_x86_64() ? isa::Isa::x86_64
@@ -274,15 +274,16 @@ const Symbols::State::HeldArea* Symbols::State::area_at(std::uint64_t address) c
     return after == sorted_areas.begin() || address > (*(after - 1))->last ? nullptr : *(after - 1);
 }
 
-/// Cuts overlapping symbols into pieces, so that a lookup is one binary search. Symbols come by address.
+/// Cuts overlapping symbols into pieces, so that a lookup is one binary search. Symbols are sorted by address.
 void Symbols::State::index_addresses() const {
     struct Span {
         std::uint64_t last;
         std::size_t entry;
     };
     pieces.clear();
-    std::vector<Span> open;         // with a size, and begun: the innermost on top
-    std::optional<Span> unsized{};  // without one: only where nothing with a size lies around it
+    std::vector<Span> open;  // open symbols with a size: the innermost on top
+    std::optional<Span>
+        unsized{};  // an open symbol without a size: used only if no symbol with a size contains the place
     const auto cut = [&](std::uint64_t first, std::uint64_t last) {
         while (true) {
             while (!open.empty() && open.back().last < first) open.pop_back();
@@ -302,7 +303,7 @@ void Symbols::State::index_addresses() const {
         std::size_t next = i;
         while (next < order.size() && entries[order[next]].address == address) ++next;
         unsized.reset();
-        // The best goes on top; a worse one of the same address matters only where it is longer.
+        // The best symbol is pushed last; a worse one with the same address matters only where it is longer.
         for (std::size_t k = next; k-- > i;) {
             const Entry& e = entries[order[k]];
             if (e.bytes == 0)
@@ -311,7 +312,7 @@ void Symbols::State::index_addresses() const {
                 open.push_back({e.bytes - 1 > highest - address ? highest : address + (e.bytes - 1), order[k]});
         }
         while (!open.empty() && open.back().last < address) open.pop_back();
-        // A label inside a function is not where the function ends.
+        // A label inside a function does not end the function.
         if (!open.empty()) unsized.reset();
         cut(address, next < order.size() ? entries[order[next]].address - 1 : highest);
         i = next;
@@ -321,7 +322,7 @@ void Symbols::State::index_addresses() const {
 void Symbols::State::index_names() const {
     by_linkage_name.clear();
     by_name.clear();
-    // Global ones first: the first to come keeps the name.
+    // Global symbols first: the first entry keeps the name.
     for (const bool global : {true, false})
         for (std::size_t i = 0; i < entries.size(); ++i) {
             if (entries[i].global != global) continue;
@@ -360,7 +361,7 @@ std::optional<Symbols::Area> Symbols::area(Address address) const {
 std::optional<Symbol> Symbols::function_before(Address address) const {
     const State::HeldArea* const where = state_->area_at(address.value);
     if (where == nullptr) return state_->base ? state_->base->function_before(address) : std::nullopt;
-    // Symbols of data in code name no code; there are never more than a few in a row.
+    // Symbols of data in code do not name code; there are at most a few in a row.
     constexpr unsigned most_steps = 256;
     const auto& order = state_->order;
     auto before = std::upper_bound(order.begin(), order.end(), address.value, [&](std::uint64_t a, std::size_t entry) {
@@ -370,7 +371,7 @@ std::optional<Symbol> Symbols::function_before(Address address) const {
         const Entry& entry = state_->entries[*--before];
         if (entry.address < where->first) break;
         if (entry.kind != SymbolKind::function) continue;
-        // The procedure linkage table is a section of its own: the code after it is no part of its last entry.
+        // The procedure linkage table is a separate section: the code after it does not belong to its last entry.
         if (entry.linkage_name.ends_with(plt_suffix)) break;
         return entry.view();
     }

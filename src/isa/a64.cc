@@ -9,18 +9,18 @@ using Word = std::uint32_t;
 
 constexpr Word bits(Word op, unsigned hi, unsigned lo) { return op >> lo & ((1U << (hi - lo + 1)) - 1U); }
 
-/// What is in bits `hi:lo`, continued by its sign, in words.
+/// Bits `hi:lo`, sign-extended, in words.
 constexpr std::int32_t words(Word op, unsigned hi, unsigned lo) {
     const unsigned width = hi - lo + 1;
     return static_cast<std::int32_t>(bits(op, hi, lo) << (32 - width)) >> (30 - width) & ~3;
 }
 
-/// How much memory an instruction accesses, by where its encoding says so.
+/// Where the encoding states the size of an instruction's memory access.
 enum class Size : std::uint8_t {
     none,
     by_31_30,      // 1 << size
     pair_30,       // two registers of 4 or 8 bytes
-    pair_31,       // two registers, opc in 31:30 as LDP has it
+    pair_31,       // two registers, opc in 31:30 as in LDP
     simd_pair,     // two registers of 4, 8 or 16 bytes
     simd,          // size and opc[1]
     literal,       // 4 or 8
@@ -67,10 +67,10 @@ std::uint16_t size_of(Size size, Word op) {
 /// The bits for acquire and release.
 enum class Order : std::uint8_t { none, always, bit_15, bits_22_15, bits_23_22 };
 
-/// How a direct branch's offset is written.
+/// The encoding of a direct branch's offset.
 enum class To : std::uint8_t { none, imm26, imm19, imm14 };
 
-/// What a row says of the instructions it takes in.
+/// The properties of the instructions that a row matches.
 struct Row {
     std::string_view name;
     Word mask, value;
@@ -193,7 +193,7 @@ constexpr auto rows = std::to_array<Row>({
      .may_be_none = true},
     {.name = "SME", .mask = 0x9e000000, .value = 0x80000000, .work = A64Work::vector, .sve = true},
 
-    // SVE: prefetches stand before the loads whose space they lie in
+    // SVE: prefetches come before the loads that use the same encodings
     works("PRF (contiguous, imm)", 0xffc08010, 0x85c00000, A64Work::system),
     works("PRF (contiguous, reg)", 0xfe60e010, 0x8400c000, A64Work::system),
     works("PRF (32-bit, vector + imm)", 0xfe60e010, 0x8400e000, A64Work::system),
@@ -307,7 +307,7 @@ constexpr auto rows = std::to_array<Row>({
     scalar("FSQRT", 0xff3ffc00, 0x1e21c000, A64Work::floating_point_divide),
     scalar("floating point", 0x5e000000, 0x1e000000),
 
-    // Advanced SIMD; bit 30 with 28 makes it scalar
+    // Advanced SIMD; with bits 30 and 28 set it is scalar
     vector_fp("FDIV (vector)", 0xbfa0fc00, 0x2e20fc00, A64Work::floating_point_divide),
     vector_fp("FDIV (vector, half)", 0xbfe0fc00, 0x2e403c00, A64Work::floating_point_divide),
     vector_fp("FSQRT (vector)", 0xbfbffc00, 0x2ea1f800, A64Work::floating_point_divide),
@@ -358,7 +358,7 @@ bool is_ordered(Order order, Word op) {
 }  // namespace
 
 bool may_be_a64_branch(std::uint32_t word) {
-    // By the highest byte of an instruction.
+    // By the highest byte of an instruction: whether a row can match.
     static constexpr std::array<bool, 256> may = [] {
         std::array<bool, 256> all{};
         for (Word byte = 0; byte < all.size(); ++byte)

@@ -9,18 +9,18 @@ namespace waymark::isa {
 
 namespace {
 
-/// What tracing asks of an instruction that the table of a64.cc does not hold, because the disassembler with which that
-/// is compared does not know it or because only tracing sets it apart (docs/spec/etm4.md, 15.1).
+/// Instruction properties for tracing that the table of a64.cc lacks, because the disassembler with which that table is
+/// compared does not know the instruction, or because only tracing distinguishes it (docs/spec/etm4.md, 15.1).
 struct Row {
     std::string_view name;
     std::uint32_t mask, value;
     enum class Kind : std::uint8_t { compare_and_branch, function_return, exception_return, isb, wait, tstart } kind;
-    std::uint32_t except_mask = 0, except_value = 1;  ///< opcodes left out although the mask takes them in
+    std::uint32_t except_mask = 0, except_value = 1;  ///< opcodes that are excluded although the mask matches them
 
     [[nodiscard]] constexpr bool matches(std::uint32_t op) const {
         return (op & mask) == value && (op & except_mask) != except_value;
     }
-    /// Of some opcode with this highest byte.
+    /// Whether an opcode with this highest byte can match.
     [[nodiscard]] constexpr bool may_match(std::uint32_t highest_byte) const {
         return ((highest_byte << 24 ^ value) & mask & 0xff00'0000U) == 0;
     }
@@ -40,7 +40,7 @@ constexpr auto rows = std::to_array<Row>({
     {"TSTART", 0xffffffe0, 0xd5233060, tstart},
 });
 
-/// By the highest byte of an opcode: a row may match.
+/// By the highest byte of an opcode: whether a row can match.
 constexpr std::array<bool, 256> may_match = [] {
     std::array<bool, 256> may{};
     for (std::uint32_t byte = 0; byte < may.size(); ++byte)
@@ -56,7 +56,7 @@ void fill(Instruction& instruction, const Row& row, Address address, std::uint32
     };
     switch (row.kind) {
         case compare_and_branch: {
-            // Bits 13:5, continued by their sign, count instructions.
+            // Bits 13:5, sign-extended, count instructions.
             const std::uint64_t imm9 = word >> 5 & 0x1ffU;
             instruction.waypoint = Waypoint::direct;
             instruction.conditional = true;
@@ -92,7 +92,7 @@ Instruction decode_a64_instr(Address address, std::uint32_t word, const DecodeOp
     Instruction instruction;
     instruction.bytes = 4;
     instruction.undefined = word >> 16 == 0;
-    // Most instructions are neither, and both tables are long.
+    // Most instructions are in neither table, and both tables are long.
     if (!may_match[word >> 24] && !may_be_a64_branch(word)) return instruction;
     for (const Row& row : rows)
         if (row.matches(word)) {

@@ -105,7 +105,7 @@ constexpr Core cores[] = {
     {"ARMv8.1-M", m},
 };
 
-/// The letters, in lower case, digits and plus signs: what tells names apart.
+/// The letters in lower case, digits and plus signs: the part of a name that distinguishes cores.
 std::string bare(std::string_view name) {
     if (const std::size_t vendor = name.find(','); vendor != name.npos) name.remove_prefix(vendor + 1);
     std::string out;
@@ -120,12 +120,12 @@ std::string bare(std::string_view name) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// `name` is that of a family, with a number.
+/// Whether `name` is the family's name with a number.
 bool numbered(std::string_view name, std::string_view family) {
     return name.starts_with(family) && name.size() > family.size() && is_digit(name[family.size()]);
 }
 
-/// The profile that an architecture's name ends with: `armv81m`.
+/// The profile at the end of an architecture's name, such as `armv81m`.
 std::optional<CoreProfile> architecture(std::string_view name) {
     if (!numbered(name, "armv")) return std::nullopt;
     name.remove_prefix(4);

@@ -11,9 +11,9 @@ namespace {
 
 using enum Waypoint;
 
-/// How a row's target follows from the opcode (the formulas below the tables of section 1.3).
+/// How a row's target is computed from the opcode (the formulas below the tables of section 1.3).
 enum class To : std::uint8_t {
-    unknown,         // indirect, or no waypoint
+    unknown,         // indirect branch, or not a waypoint
     next,            // barriers: the next instruction
     next_tee,        // ENTERX
     next_t32,        // LEAVEX
@@ -40,7 +40,8 @@ enum Flags : std::uint8_t {
     wait = 64,        // a waypoint only with DecodeOptions::wait_waypoints
 };
 
-/// Opcodes a row leaves out although its mask takes them in. By default none: nothing masked with 0 gives 1.
+/// Opcodes that a row excludes although its mask matches them. The default excludes none: nothing masked with 0 gives
+/// 1.
 struct Except {
     std::uint32_t mask = 0, value = 1;
 };
@@ -160,7 +161,7 @@ constexpr auto t32_rows = std::to_array<Row>({
     {"BXAUT Ra, Rn, Rm", 0xfff00ff0, 0xfb500f10, indirect},
 });
 
-// Section 1.3.5: what ThumbEE changes; tested before the Thumb table of the same size.
+// Section 1.3.5: instructions that differ in ThumbEE; tested before the Thumb table of the same size.
 constexpr auto tee_t16_rows = std::to_array<Row>({
     {"HBP", 0xff00, 0xc000, indirect},
     {"HB", 0xff00, 0xc200, indirect},
@@ -201,7 +202,7 @@ constexpr std::uint32_t sign_extend(std::uint32_t number, unsigned width) {
     return (number ^ sign) - sign;
 }
 
-/// The 25-bit offset shared by B.W T4, BL and BLX: S:I1:I2:imm10:imm11:0.
+/// The 25-bit offset of B.W T4, BL and BLX: S:I1:I2:imm10:imm11:0.
 constexpr std::uint32_t t32_offset(std::uint32_t op) {
     const std::uint32_t s = bits(op, 26, 26);
     const std::uint32_t i1 = bits(op, 13, 13) ^ s ^ 1U;
@@ -209,7 +210,7 @@ constexpr std::uint32_t t32_offset(std::uint32_t op) {
     return sign_extend(s << 24 | i1 << 23 | i2 << 22 | bits(op, 25, 16) << 12 | bits(op, 10, 0) << 1, 25);
 }
 
-/// How far LE and WLS branch: imm11:0.
+/// Distance of the branches LE and WLS: imm11:0.
 constexpr std::uint32_t t32_loop_offset(std::uint32_t op) { return bits(op, 10, 1) << 2 | bits(op, 11, 11) << 1; }
 
 struct Destination {

@@ -9,7 +9,7 @@ namespace waymark::isa {
 
 namespace {
 
-/// Compiled for each width of addresses: this is where decoding begins. `found`: what is at the address.
+/// Compiled for each width of addresses, since decoding begins here. `found`: the memory at the address.
 template <bool a64>
 Fetched fetch_as(const Code& found, const CodeReader& code, const Space& space, Address address, Isa isa) {
     constexpr std::uint64_t addresses = a64 ? ~std::uint64_t{0} : 0xffff'ffffU;
@@ -18,8 +18,8 @@ Fetched fetch_as(const Code& found, const CodeReader& code, const Space& space, 
     std::size_t have = std::min(bytes.size(), found.bytes.size());
     std::copy_n(found.bytes.begin(), have, bytes.begin());
 
-    // The piece of memory may end inside the instruction. Only what the instruction needs is looked for beyond that
-    // end: a 16-bit instruction may be the last thing that is mapped.
+    // The piece of memory may end inside the instruction. Beyond its end, only bytes that the instruction needs are
+    // fetched: a 16-bit instruction may be the last mapped code.
     const auto complete = [&](std::size_t needed) {
         while (have < needed) {
             const Address beyond{(address.value + have) & addresses};

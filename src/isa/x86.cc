@@ -7,7 +7,7 @@ namespace waymark::isa {
 
 namespace {
 
-/// What follows an opcode: a ModRM byte with what it announces, and constants.
+/// The operands of an opcode: a ModRM byte with the bytes it announces, and constants.
 struct Operands {
     bool modrm = false, invalid = false;
     unsigned bytes = 0;  // of constants
@@ -64,10 +64,10 @@ private:
         }
         if (is_in(peek(), 0x40, 0x4f)) wide_ = (next() & 8U) != 0;
     }
-    /// A constant of the operand's size, but never of more than four bytes.
+    /// A constant of the operand's size, but of at most four bytes.
     [[nodiscard]] unsigned constant() const { return short_operands_ && !wide_ ? 2 : 4; }
 
-    /// The ModRM byte, SIB byte and displacement. Returns the field `reg`.
+    /// Reads the ModRM byte, SIB byte and displacement. Returns the field `reg`.
     unsigned modrm() {
         const unsigned b = next(), mode = b >> 6, rm = b & 7U;
         unsigned displacement = mode == 1 ? 1 : mode == 2 ? 4 : 0;
@@ -187,7 +187,7 @@ private:
         const bool byte = constant_byte || op == 0x0f || op == 0xa4 || op == 0xac || op == 0xba;
         take({!alone, none, byte ? 1U : 0U});
     }
-    /// VEX of two or three bytes, EVEX of four: `more` bytes behind the first.
+    /// VEX of two or three bytes, EVEX of four: `more` bytes follow the first.
     void vector_extended(unsigned more) {
         unsigned map = 1;
         if (more != 1) map = peek() & (more == 2 ? 0x1fU : 7U);

@@ -54,7 +54,7 @@ public:
         table_ = std::shared_ptr<wm_table>(table, wm_table_free);
     }
     [[nodiscard]] std::size_t rows() const { return wm_table_rows(table_.get()); }
-    /// (name, type, meaning, refers) of each.
+    /// (name, type, meaning, refers) for each column.
     [[nodiscard]] py::list columns() const {
         constexpr std::array types{"integer", "address", "real", "text"};
         py::list out;
@@ -64,7 +64,7 @@ public:
                                wm_table_column_meaning(table_.get(), i), wm_table_column_refers(table_.get(), i)));
         return out;
     }
-    /// Numbers without copying them, texts as objects.
+    /// Numbers without copying, texts as objects.
     [[nodiscard]] py::object column(std::size_t index) const {
         if (index >= wm_table_columns(table_.get())) throw py::index_error();
         const std::size_t count = rows();
@@ -86,7 +86,7 @@ public:
     }
 
 private:
-    /// Names in files need not be UTF-8.
+    /// Text that need not be UTF-8, such as names in files.
     static py::object text(const char* bytes) {
         return py::reinterpret_steal<py::object>(
             PyUnicode_DecodeUTF8(bytes, static_cast<Py_ssize_t>(std::string_view(bytes).size()), "surrogateescape"));

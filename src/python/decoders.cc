@@ -12,7 +12,7 @@
 
 namespace waymark::python {
 
-/// wm_event as numpy takes it: the name is a number (event_names).
+/// wm_event in a form for numpy: the name is a number (event_names).
 struct EventRow {
     std::uint32_t kind, before;
     std::uint64_t offset, address, other, value;
@@ -21,7 +21,7 @@ struct EventRow {
 
 namespace {
 
-/// Memory of ranges that comes back, so that its pages stay mapped and warm.
+/// Recycles memory of ranges, so that its pages stay mapped and cached.
 class RangePool : public std::enable_shared_from_this<RangePool> {
 public:
     explicit RangePool(std::size_t ranges) : ranges_(ranges) {}
@@ -35,7 +35,7 @@ public:
                 free_.pop_back();
             }
         }
-        // Not filled with zeros.
+        // The memory is not cleared.
         if (memory == nullptr) memory = new wm_range[ranges_];
         return Memory(memory, [pool = shared_from_this()](wm_range* p) { pool->give_back(p); });
     }
@@ -52,7 +52,7 @@ private:
     std::vector<std::unique_ptr<wm_range[]>> free_;
 };
 
-/// Blocks of a stream. Rows are added behind what batches see; a larger array takes the place of a full one.
+/// Blocks of a stream. Rows are appended after those that batches use; a larger array replaces a full one.
 struct BlockRows {
     std::shared_ptr<std::vector<wm_block>> rows = std::make_shared<std::vector<wm_block>>();
     void grow(const wm_block* blocks, std::size_t count) {
@@ -67,7 +67,7 @@ struct BlockRows {
     }
 };
 
-/// A number for each name of an event; by pointer, since names live as long as the program.
+/// Numbers for the names of events, by pointer, since names live as long as the program.
 class EventNames {
 public:
     std::uint32_t number(const char* name) {
@@ -87,13 +87,13 @@ struct FlowPart {
     std::size_t source = 0;
     std::string buffer;
     std::uint64_t base = 0;
-    RangePool::Memory ranges;  ///< the first `range_count` ranges in this memory
+    RangePool::Memory ranges;  ///< the first `range_count` ranges of this memory
     std::size_t range_count = 0;
     std::shared_ptr<std::vector<EventRow>> events = std::make_shared<std::vector<EventRow>>();
     std::shared_ptr<std::vector<wm_block>> blocks;
     std::size_t block_count = 0;
 
-    /// What `of` says of the block of each range.
+    /// A value from the block of each range.
     template <class Of>
     [[nodiscard]] auto of_blocks(Of of) const {
         py::array_t<decltype(of(wm_block{}))> out(static_cast<py::ssize_t>(range_count));
@@ -112,7 +112,7 @@ public:
         for (const std::string& source : sources)
             call([&](wm_error** error) { return wm_decoder_select(decoder_, source.c_str(), error); });
         wm_decoder_set_jobs(decoder_, jobs);
-        // Each thread needs some of a piece.
+        // Each thread needs a part of a piece.
         if (jobs != 1) piece_bytes_ *= 16;
     }
     ~DecoderHandle() { wm_decoder_free(decoder_); }
@@ -154,14 +154,14 @@ protected:
         for (std::size_t i = 0;; ++i)
             if (wm_source_at(opened_->capture, i) == source) return i;
     }
-    /// Decodes the next piece; between pieces Python looks after signals (KeyboardInterrupt). False: all is decoded.
+    /// Decodes the next piece; between pieces Python checks signals (KeyboardInterrupt). False: everything is decoded.
     bool step() {
         int more = 0;
         run_alone([&](wm_error** error) { return wm_decoder_step(decoder_, piece_bytes_, &more, error); });
         if (PyErr_CheckSignals() != 0) throw py::error_already_set();
         return more != 0;
     }
-    /// Without the interpreter's lock, and by one thread.
+    /// Runs without the interpreter's lock, and in one thread at a time.
     template <class F>
     void run_alone(F&& f) {
         if (busy_) throw Failure{WM_USAGE, "the decoder is in use by another thread", {}};
@@ -207,12 +207,12 @@ public:
             done_ = true;
             close_part();
         }
-        // What waits has left the cache before it is looked at.
+        // Ranges that wait have left the cache before they are used.
         constexpr std::size_t least_piece = 4096;
         if (ready_.size() > 2 && piece_bytes_ > least_piece) piece_bytes_ /= 2;
         return pop();
     }
-    /// Of a live capture.
+    /// For a live capture.
     void feed(const py::buffer& bytes) {
         const py::buffer_info info = bytes.request();
         run_alone([&](wm_error** error) {
@@ -224,7 +224,7 @@ public:
         run_alone([&](wm_error** error) { return wm_decoder_finish(decoder_, error); });
         close_part();
     }
-    /// What is there already; None: nothing.
+    /// The next waiting batch; None if there is none.
     py::object pop() {
         if (ready_.empty()) return py::none();
         FlowPart part = std::move(ready_.front());
@@ -237,7 +237,7 @@ private:
     // More than a decoder delivers at once.
     static constexpr std::size_t least_batch = 4096;
 
-    /// What a source writes ranges to; the memory before it is no longer used for that.
+    /// Room for a source's ranges; the previous memory is no longer written to.
     wm_range* room(const wm_source* source, std::size_t& count) {
         RangePool::Memory& memory = rooms_[source];
         if (count <= batch_) {
@@ -290,7 +290,7 @@ private:
     const std::size_t batch_;
     std::shared_ptr<RangePool> pool_;
     std::map<const wm_source*, RangePool::Memory> rooms_;
-    Stream stream_;  ///< that the last batch was of
+    Stream stream_;  ///< stream of the last batch
     std::map<std::pair<std::size_t, std::string>, BlockRows> blocks_;
     EventNames names_;
     FlowPart now_;
@@ -303,7 +303,7 @@ public:
     CountDecoder(const Capture& capture, const std::vector<std::string>& sources, unsigned jobs)
         : DecoderHandle(capture, sources, jobs) {}
 
-    /// (source, buffer, blocks, times) for each stream; times[block, 1] is how often it was taken.
+    /// (source, buffer, blocks, times) for each stream; times[block, 1] counts how often it was taken.
     py::list run() {
         std::vector<Stream> streams;
         std::pair<CountDecoder*, std::vector<Stream>*> user{this, &streams};
@@ -487,7 +487,7 @@ void add_decoders(py::module_& m) {
         .def_readonly("base", &FlowPart::base)
         .def_property_readonly(
             "ranges",
-            // The memory goes back to its pool when its last array is gone.
+            // The memory returns to its pool when its last array is gone.
             [](const FlowPart& part) { return array_kept_by(part.ranges.get(), part.range_count, part.ranges); })
         .def_property_readonly(
             "events",

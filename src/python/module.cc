@@ -1,5 +1,5 @@
-/// The Python module waymark._waymark: the C interface (waymark.h) as classes of Python. What is natural Python on top
-/// of it is in src/python/waymark/__init__.py.
+/// The Python module waymark._waymark: the C interface (waymark.h) as classes of Python. src/python/waymark/__init__.py
+/// adds more convenient interfaces on top.
 #include "module.h"
 
 #include <algorithm>
@@ -22,14 +22,14 @@ void check(wm_status status, wm_error* error) {
 
 namespace {
 
-/// An option is a text, or a list of texts; numbers are written out.
+/// An option is a text, or a list of texts; numbers are converted.
 void set_option(wm_options* options, const std::string& name, const py::handle& value) {
     if (value.is_none()) return;
     if (py::isinstance<py::list>(value) || py::isinstance<py::tuple>(value)) {
         for (const py::handle& each : value) set_option(options, name, each);
         return;
     }
-    // Paths and numbers as Python writes them.
+    // Paths and numbers in Python's notation.
     const std::string text = py::str(value);
     call([&](wm_error** error) { return wm_options_set(options, name.c_str(), text.c_str(), error); });
 }
@@ -147,7 +147,7 @@ std::uint64_t symbol_address(const Capture& capture, std::size_t source, const s
     return out;
 }
 
-/// The class of waymark.errors for a status.
+/// Raises the class of waymark.errors for a status.
 void raise(const Failure& failure) {
     constexpr std::array names{"Error",           "UsageError",  "NotFoundError",
                                "UnreadableError", "FormatError", "UnsupportedError",
@@ -155,7 +155,7 @@ void raise(const Failure& failure) {
     const py::module_ errors = py::module_::import("waymark.errors");
     const py::object type = errors.attr(names.at(failure.status));
     const py::object offset = failure.offset ? py::object(py::int_(*failure.offset)) : py::object(py::none());
-    // Names of files may be no UTF-8; Python has them so.
+    // Names of files need not be UTF-8; Python uses surrogate escapes.
     const auto message = py::reinterpret_steal<py::str>(PyUnicode_DecodeUTF8(
         failure.message.data(), static_cast<py::ssize_t>(failure.message.size()), "surrogateescape"));
     const py::object error = type(message, py::int_(static_cast<int>(failure.status)), offset);
@@ -164,7 +164,7 @@ void raise(const Failure& failure) {
 
 }  // namespace
 
-/// The module; in other files of this folder: decoders, answers, models.
+/// The module. Other files of this folder add decoders, answers, models.
 PYBIND11_MODULE(_waymark, m) {
     m.doc() = "The C interface of Waymark; use the package waymark.";
     m.attr("version") = wm_version();

@@ -1,4 +1,4 @@
-/// What the sources of the Python module share.
+/// Shared declarations of the Python module's sources.
 #pragma once
 
 #include <pybind11/numpy.h>
@@ -17,13 +17,13 @@ namespace waymark::python {
 
 namespace py = pybind11;
 
-/// An error of waymark.h on its way to Python.
+/// An error of waymark.h that becomes a Python exception.
 struct Failure {
     wm_status status{};
     std::string message;
     std::optional<std::uint64_t> offset{};
 };
-/// Throws where a call failed, and frees its error.
+/// Throws if a call failed, and frees its error.
 void check(wm_status status, wm_error* error);
 /// Calls a function of waymark.h: `call([&](wm_error** error) { return wm_…(…, error); })`.
 template <class F>
@@ -46,8 +46,8 @@ void unlocked_call(F&& f) {
 
 class Options {
 public:
-    /// By the names of wm_options_set, with `_` for `-`; besides, `code`: {address: bytes}, and `ask`: a function of
-    /// address, number of bytes and space that returns bytes or None.
+    /// Names of wm_options_set, with `_` for `-`; also `code`: {address: bytes}, and `ask`: a function of address,
+    /// number of bytes and space that returns bytes or None.
     explicit Options(const py::dict& given);
     ~Options();
     Options(const Options&) = delete;
@@ -59,7 +59,7 @@ private:
     std::unique_ptr<py::function> ask_;
 };
 
-/// What was opened, with the function that is asked for code. Everything that needs it keeps it.
+/// An open capture, with the function that is asked for code. Every object that needs it keeps a reference.
 struct Opened {
     explicit Opened(const py::dict& given) : options(given) {}
     ~Opened() { wm_close(capture); }
@@ -69,14 +69,14 @@ struct Opened {
     wm_capture* capture = nullptr;
 };
 
-/// A capture; once it is closed it refuses everything.
+/// A capture; after it is closed, all calls fail.
 class Capture {
 public:
     explicit Capture(std::shared_ptr<Opened> opened) : opened_(std::move(opened)) {}
     static Capture open(const std::string& path, const py::dict& options);
     static Capture of_memory(const py::buffer& bytes, const std::string& name, const py::dict& options);
     static Capture live(const py::dict& options);
-    /// What others still use stays open for them.
+    /// The capture stays open for objects that still use it.
     void close() { opened_.reset(); }
     [[nodiscard]] const std::shared_ptr<Opened>& opened() const {
         if (!opened_) throw Failure{WM_USAGE, "the capture is closed", {}};
@@ -88,7 +88,7 @@ private:
     std::shared_ptr<Opened> opened_;
 };
 
-/// An array of somebody else's memory, which `owner` keeps alive. Not writable.
+/// An array over foreign memory, which `owner` keeps alive. Not writable.
 template <class T>
 py::array_t<T> array_of(const T* data, std::size_t count, py::object owner) {
     py::array_t<T> out({static_cast<py::ssize_t>(count)}, {static_cast<py::ssize_t>(sizeof(T))}, data,
@@ -96,7 +96,7 @@ py::array_t<T> array_of(const T* data, std::size_t count, py::object owner) {
     py::detail::array_proxy(out.ptr())->flags &= ~py::detail::npy_api::NPY_ARRAY_WRITEABLE_;
     return out;
 }
-/// The same with an owner that Python does not know.
+/// The same with an owner that is not a Python object.
 template <class T, class Owner>
 py::array_t<T> array_kept_by(const T* data, std::size_t count, const std::shared_ptr<Owner>& owner) {
     py::capsule keeps(new std::shared_ptr<Owner>(owner),
