@@ -1,4 +1,4 @@
-/// The data that `waymark report` puts into the page; src/report/sections.cc writes it. Columns instead of rows;
+/// The data that `waymark report` puts into the page; src/report/*_section.cc write it. Columns instead of rows;
 /// an index of -1 means none.
 
 export interface Finding {
