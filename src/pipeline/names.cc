@@ -333,7 +333,7 @@ std::vector<std::pair<fs::path, std::uint64_t>> NameFinder::code_files(const std
     return {out.begin(), out.end()};
 }
 
-/// Files of the options come after files of the capture: the later one takes precedence.
+/// Later files take precedence: the capture's own, then --perf-map, then --jitdump.
 Status NameFinder::open_generated() {
     using Format = capture::GeneratedNames::Format;
     const fs::path folder = capture_.path.parent_path();
