@@ -25,7 +25,7 @@ class Counting final : public flow::Sink {
 public:
     explicit Counting(bool counts) : counts_(counts) {}
     void consume(const flow::Batch& batch) override {
-        if (counts_) return;  // ranges only stand for those that are counted
+        if (counts_) return;  // the ranges only list the counted edges
         ranges += batch.ranges.size();
         for (const flow::Range& range : batch.ranges) instructions += batch.blocks[range.block()].instructions;
     }

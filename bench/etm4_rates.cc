@@ -90,7 +90,7 @@ void count(benchmark::State& state, const Stream& s) {
     state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * s.bytes.size()));
 }
 
-/// Looks at nothing but what it takes to see that it was all there.
+/// Only counts, to see that all packets arrived.
 struct Counter {
     std::uint64_t packets = 0, gaps = 0, atoms = 0;
     void operator()(const Atom& packet, Extent) { ++packets, atoms += packet.atoms.count; }

@@ -40,7 +40,7 @@ done
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-# measure <name> <command for a shell>: the least of some runs; FRESH is made empty before each
+# measure <name> <command for a shell>: the minimum of some runs; FRESH is made empty before each
 measure() {
     python3 - "$rounds" "$folder/fresh" "$@" <<'MEASURE'
 import os, shutil, subprocess, sys, time

@@ -1,4 +1,4 @@
-/// What the benchmarks of program flow decoders share: reference, fast, fast on two cores, counts of edges, and OpenCSD
+/// Shared by the benchmarks of program flow decoders: reference, fast, fast on two cores, counts of edges, and OpenCSD
 /// in the same run on the same streams. Before a decoder is timed, its result for each stream is compared with the
 /// execution the stream was generated from. bench/decode.sh prints the rates as tables.
 ///
@@ -55,7 +55,7 @@ const typename P::Stream& stream(char which) {
 
 struct Counts {
     std::uint64_t ranges = 0, instructions = 0;
-    synthetic::ExecutedHash hashes;  // one for each source, if the sink makes any
+    synthetic::ExecutedHash hashes;  // one for each source, if the sink makes hashes
 };
 
 /// Resolves every block in order, as a real consumer does.
@@ -74,7 +74,7 @@ private:
     Counts& counts_;
 };
 
-/// Of decoders that count: ranges only stand for those that are counted.
+/// For decoders that count: their ranges only list the counted edges.
 class IgnoringSink final : public flow::Sink {
 public:
     explicit IgnoringSink(Counts&) {}
@@ -362,7 +362,7 @@ template <class D>
     return true;
 }
 
-/// Those that all protocols have: f<decoder, the same with a sink that hashes>(name, several threads).
+/// Decoders that all protocols have: f<decoder, the same with a sink that hashes>(name, several threads).
 template <class P, class F>
 void for_each_decoder(F&& f) {
     using Reference = typename P::ReferenceDecoder;

@@ -1,5 +1,5 @@
-/// What a program in C++ does that wants every range of a bare trace file of a PTM: bench/python.sh compares the Python
-/// module with it. `library_ranges FOLDER`: FOLDER/trace.bin and code-ADDRESS.bin, as `pft_rates --write` makes them.
+/// Reads every range of a bare trace file of a PTM in C++: bench/python.sh compares the Python module with it.
+/// `library_ranges FOLDER`: FOLDER/trace.bin and code-ADDRESS.bin, as `pft_rates --write` makes them.
 #include <cinttypes>
 #include <cstdio>
 #include <filesystem>

@@ -20,7 +20,7 @@ using answers::Index;
 constexpr std::uint64_t program_address = 0x40'0000;
 constexpr unsigned instructions_of_function = 20, functions_of_source = 20;
 
-/// What all captures have of a function: nothing of it is at random.
+/// The common part of a function in all captures: nothing random.
 struct MadeFunction {
     Index number;
     [[nodiscard]] std::uint64_t address() const {
@@ -44,7 +44,7 @@ answers::Answers one_capture(std::uint32_t capture, std::uint32_t functions, std
     a.metrics.push_back({"instructions", "instructions"});
     a.images.push_back({"server", "/usr/bin/server", std::string(40, 'a'), true, true});
     a.images.back().load_bias = std::uint64_t{0x1000} * random.below(1000);
-    // Half of what runs is the same in all captures, the rest differs.
+    // Half of the code that runs is the same in all captures, the rest differs.
     std::vector<Index> chosen;
     for (std::uint32_t n = 0; n < ran / 2; ++n) chosen.push_back(n);
     for (std::uint32_t n = 0; n < ran - ran / 2; ++n) chosen.push_back(random.below(functions));

@@ -41,7 +41,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 aarch64-linux-gnu-gcc -O2 -g -static -o "$folder/program" bench/record_program.c
 
-# least <times> <command…>: seconds of wall time and of CPU time, and MiB of memory, the least of each
+# least <times> <command…>: seconds of wall time and of CPU time, and MiB of memory, the minimum of each
 least() {
     python3 - "$@" <<'MEASURE'
 import os, subprocess, sys, time

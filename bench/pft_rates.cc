@@ -41,7 +41,7 @@ private:
     std::vector<std::uint8_t>& bytes_;
 };
 
-/// By code: the names that are known of it.
+/// By code: its known names.
 std::map<const isa::CodeReader*, std::shared_ptr<const pipeline::Names>>& names() {
     static std::map<const isa::CodeReader*, std::shared_ptr<const pipeline::Names>> all;
     return all;

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What the Python module costs: ranges of stream b as arrays, beside the same decoder in C++, and the memory that it takes.
+# Measures the cost of the Python module: ranges of stream b as arrays, beside the same decoder in C++, and its
+# memory.
 set -euo pipefail
 
 case ${1:-} in

@@ -48,7 +48,7 @@ for program in thumb arm aarch64; do
         ways=("${options_of_ete[@]}")
         qemu="qemu-aarch64"
     fi
-    # The ways take turns, so that what else the machine does meets all of them.
+    # The ways take turns, so that other work of the machine affects them alike.
     least=()
     for turn in 1 2 3; do
         took=$(milliseconds "$qemu" "$folder/$program" "$rounds")

@@ -1,5 +1,6 @@
-# The layers and what each may include: the one statement of it. tests/layers_test.py reads this file and fails on any
-# #include that crosses a line missing here. Changing a line is a decision (docs/architecture.md), not a workaround.
+# The layers and what each may include: the only place that says so. tests/layers_test.py reads this file and fails on
+# any #include that crosses a line missing here. Changing a line is a decision (docs/architecture.md), not a
+# workaround.
 #
 # waymark_layer(name  layers it may include…)
 waymark_layer(core)

@@ -7,7 +7,7 @@ if(NOT TARGET waymark-c)
     message(STATUS "The Python module is left out: it needs the shared library (WAYMARK_SHARED)")
     return()
 endif()
-# The system's, and none that comes first in PATH: what is installed is for the former.
+# The system's Python, not the first one in PATH: the module is installed for the system's.
 set(Python_EXECUTABLE /usr/bin/python3 CACHE FILEPATH "The Python for which the module is built")
 find_package(Python COMPONENTS Interpreter Development.Module REQUIRED)
 find_package(pybind11 CONFIG REQUIRED)

@@ -23,7 +23,7 @@ function(waymark_layer name)
     endforeach()
 endfunction()
 
-# What most sources include.
+# Headers that most sources include.
 set(WAYMARK_COMMON_HEADERS <algorithm> <array> <bit> <charconv> <cstring> <deque> <filesystem> <functional> <limits> <map>
     <memory> <mutex> <numeric> <optional> <random> <set> <span> <string> <string_view> <tuple> <unordered_map> <utility>
     <variant> <vector> <fmt/format.h>)

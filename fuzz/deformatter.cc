@@ -1,5 +1,5 @@
 // The deformatter on arbitrary bytes: equal to the reference, equal in pieces of any length, and every byte accounted
-// for. What it makes of the input is then formatted and taken apart again.
+// for. Its output is then formatted and taken apart again.
 //
 // Input: byte 0 chooses the framing and options, byte 1 seeds the lengths of the pieces; the rest is the capture.
 #include <cstddef>

@@ -1,4 +1,5 @@
-/// What the bytes of a source are, and what ran before their first A-sync: any bytes, code and configuration.
+/// Recognises the bytes of a source, and recovers the flow before their first A-sync: any bytes, code and
+/// configuration.
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -43,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     flow::BlockTable table;
     flow::BatchWriter out(table, summary);
     pft::decode_head(head, config, map, bytes, out);
-    // Nothing is damaged in a chain of packets: what is not recovered of it lies between what is.
+    // Nothing is damaged in a chain of packets: gaps lie between recovered stretches.
     WM_CHECK(head.outcome != pft::HeadOutcome::recovered ||
              summary.totals().gap_bytes() == head.sync - head.first - head.bytes());
     return 0;

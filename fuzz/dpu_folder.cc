@@ -1,4 +1,4 @@
-/// Captures of a Debug and Profiling Unit from hostile descriptions: reading dpu.ini and decoding by what it says must
+/// Captures of a Debug and Profiling Unit from hostile descriptions: reading dpu.ini and decoding by its settings must
 /// end, and neither crash nor lose its way. The input is dpu.ini, and behind a line `==> ` the bytes of the buffer.
 #include <cstddef>
 #include <cstdint>
@@ -42,7 +42,7 @@ struct Elements final : dpu::ElementSink {
     std::uint64_t count = 0;
 };
 
-/// What is written can be read, and says the same.
+/// A written capture can be read, and is the same.
 void check_capture(const capture::DpuCapture& capture) {
     WM_CHECK(!capture.layout.empty() && capture.dpu_base % 4096 == 0);
     WM_CHECK(!capture.buffer.empty() || !capture.nexus.empty());

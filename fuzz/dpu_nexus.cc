@@ -1,5 +1,5 @@
-/// Nexus messages: any bytes, any chunking. What is reported covers the input end to end, is the same however the input
-/// is cut, and what was read means the same when written again. The first two bytes say how to cut and where to start.
+/// Nexus messages: any bytes, any chunking. The reports cover the input from end to end, do not depend on how the input
+/// is cut, and mean the same when written again. The first two bytes say how to cut and where to start.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-/// Register programs from hostile files: reading ends, what is read reads the same again, and no program, whatever
-/// happens around it, brings the unit down or makes it write a trace that its own reader does not understand.
+/// Register programs from hostile files: reading ends, a program that was read reads the same again, and no program,
+/// whatever happens around it, crashes the unit or makes it write a trace that its own reader does not understand.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

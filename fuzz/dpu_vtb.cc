@@ -1,6 +1,6 @@
 /// A Debug and Profiling Unit's trace buffer: any words in any trace mode, in any chunks. What is reported covers the
 /// input end to end, is the same however the input is cut, encodes to the same words again, and the fast decoder gives
-/// the elements of the reference. Entries as Nexus messages are read back. The first four bytes say how.
+/// the elements of the reference decoder. Entries as Nexus messages are read back. The first four bytes say how.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -113,7 +113,7 @@ void check_nexus(const Input& in, const std::vector<Item>& items) {
     WM_CHECK(parsed.bytes == out.size());
 }
 
-/// Registers that mean nothing: a stretch never leaves the dump, and what is read is never more than there is.
+/// Meaningless registers: a stretch never leaves the dump, and never more is read than the dump has.
 void check_order(Bytes bytes) {
     if (bytes.size() < 16) return;
     const auto word = [&](std::size_t at) { return load_word(bytes.data() + at, ByteOrder::little); };

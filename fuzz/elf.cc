@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             const isa::Code first = map.at(section.address, {});
             WM_CHECK(!first.bytes.empty());
             unsigned sum = 0;
-            for (const std::uint8_t byte : first.bytes) sum += byte;  // the sanitizer checks that they are there
+            for (const std::uint8_t byte : first.bytes) sum += byte;  // the sanitizer checks that the bytes are there
             WM_CHECK(sum <= first.bytes.size() * 255);
         }
         for (const image::Region& region : map.regions()) WM_CHECK(region.bytes != 0);

@@ -15,7 +15,7 @@ namespace {
 
 using namespace waymark;
 
-/// Code at 0x8000, and at the last addresses there are.
+/// Code at 0x8000, and at the highest addresses.
 class AnyCode final : public isa::CodeReader {
 public:
     AnyCode(Bytes a, Bytes b) : a_(a), b_(b) {}

@@ -22,7 +22,7 @@ inline etm4::Config etm4_config(Input& input) {
     }
     const auto profile = static_cast<etm4::CoreProfile>(input.byte() % 3);
     const etm4::ReadConfig read = etm4::read_config(r, profile);
-    // What a configuration says of itself is what it was made of, but for what was noted.
+    // The registers of a configuration give the same configuration, except for what the notes say.
     const etm4::ReadConfig again = etm4::read_config(etm4::to_registers(read.config), profile);
     if (read.notes.empty() && again.config.version != read.config.version) std::abort();
     return read.config;

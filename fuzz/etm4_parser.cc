@@ -1,5 +1,5 @@
-/// Parser, encoder and text of ETMv4 and ETE: any bytes, any registers, any chunking. What is reported covers the input
-/// end to end, is the same however the input is cut, and each packet encodes to bytes, never more of them, and to text
+/// Parser, encoder and text of ETMv4 and ETE: any bytes, any registers, any chunking. The packets and gaps cover the
+/// input from end to end and do not depend on how it is cut; each packet encodes to text, and to at most as many bytes,
 /// that give the same packet again.
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,6 @@
 /// Registers of ETMv4 and ETE. Any values make a configuration, and what is wrong with them is said by register; a unit
-/// as a model, programmed in any way while anything runs, stays within its rules and sends what its readers understand.
+/// as a model, programmed in any way while anything runs, stays within its rules and sends trace that decoders
+/// understand.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -27,12 +28,12 @@ std::uint32_t word(fuzz::Input& input) {
     return out;
 }
 
-/// A sentence about registers names one.
+/// A sentence about registers names at least one.
 void check_sentence(const std::string& text) {
     if (text.find("TRC") == text.npos || text.size() < 20) std::abort();
 }
 
-/// Whatever the registers hold: notes in words, and a configuration that says of itself what it is.
+/// With any registers: notes in words, and a configuration that its own registers give again.
 void check_config(fuzz::Input& input) {
     etm4::RegisterValues r;
     unsigned given = input.byte();
@@ -45,7 +46,7 @@ void check_config(fuzz::Input& input) {
     for (const auto profile : {etm4::CoreProfile::a, etm4::CoreProfile::r, etm4::CoreProfile::m}) {
         const etm4::ReadConfig read = etm4::read_config(r, profile);
         for (const std::string& note : read.notes) check_sentence(note);
-        // What was assumed is there to be read again, and then nothing is left to assume.
+        // Assumed values are among the written registers, so nothing is left to assume when they are read again.
         const etm4::RegisterValues written = etm4::to_registers(read.config);
         const etm4::ReadConfig again = etm4::read_config(written, profile);
         const etm4::ReadConfig third = etm4::read_config(etm4::to_registers(again.config), profile);
@@ -124,7 +125,7 @@ private:
                     const auto& places = etm4::register_places();
                     offset = places[offset / 4 % places.size()].offset;
                 }
-                // Who programs a unit unlocks it first.
+                // Software unlocks a unit before it programs it.
                 return write(offset, word(input_),
                              (what & 32U) != 0 ? etm4::Requester::external : etm4::Requester::software);
             }
@@ -179,14 +180,14 @@ private:
             }
         }
     }
-    /// A session ended: its trace has no fault, and both decoders understand the same.
+    /// Ends a session: its trace has no fault, and both decoders agree.
     void check_session() {
         const bool enabled = model_.registers().prgctlr.enable;
         if (enabled && !session_) session_ = {before_, etm4::packets_of(model_.registers(), config_.profile)};
         if (!enabled && session_) {
             const Bytes bytes = Bytes(trace_.bytes()).subspan(session_->first);
             const auto elements = decode<etm4::ReferenceDecoder>(bytes, session_->config);
-            // What had no power to be sent is missing, and nothing else.
+            // Only the trace that had no power to be sent is missing.
             for (const synthetic::Element& e : elements)
                 if (e.kind == synthetic::Kind::gap && static_cast<GapReason>(e.c) != GapReason::unsynchronised)
                     std::abort();
@@ -217,7 +218,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::Input input({data, size});
     check_config(input);
     etm4::Config config = fuzz::etm4_config(input);
-    // What the model does not have (docs/spec/etm4-registers.md, 2): data and conditional trace, M profile.
+    // Features that the model does not have (docs/spec/etm4-registers.md, 2): data and conditional trace, M profile.
     config.profile = etm4::CoreProfile::a;
     config.conditional = 0;
     config.data_trace = config.p0_loads = config.p0_stores = false;

@@ -1,5 +1,6 @@
-/// Packets of ETMv4 and ETE made of random values, and state compressed against: what is encoded parses to the same
-/// packets, however it is cut; text gives them again; an address or timestamp in its shortest form means itself.
+/// Packets of ETMv4 and ETE made of random values, and the state against which they are compressed: the encoded bytes
+/// parse to the same packets, however they are cut; text gives them again; an address or timestamp in its shortest form
+/// decodes to itself.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +33,7 @@ public:
     void operator()(const Gap&) { std::abort(); }
 };
 
-/// Adds a random legal packet of the kind numbered so; false: the configuration has none.
+/// Adds a random legal packet of the kind with this number; false: the configuration has none.
 bool add_packet(std::size_t kind, wire::Random& random, const etm4::Config& config,
                 std::vector<etm4::Packet>& packets) {
     bool added = false;
@@ -52,7 +53,7 @@ void check_address(fuzz::Input& input, wire::Random& random, etm4::AddressHistor
     const unsigned how = input.byte();
     etm4::KnownAddress to;
     to.is1 = (how & 1U) != 0;
-    // Near one of the last ones, so that short forms are met.
+    // Near one of the last addresses, so that short forms occur.
     to.address.value = (how & 2U) != 0 ? random() : history.entry(how >> 2U).address.value;
     to.address.value ^= wire::random_number(random, how >> 4U << 2U);
     to.address.value &= to.is1 ? ~std::uint64_t{1} : ~std::uint64_t{3};

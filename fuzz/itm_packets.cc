@@ -1,6 +1,6 @@
-/// Parser, encoder, text and messages of ITM and DWT: any bytes, any chunking. What is reported covers the input end to
-/// end, is the same however the input is cut, and encodes to the same bytes again; messages equal the reference
-/// decoder's. The first byte says how to cut.
+/// Parser, encoder, text and messages of ITM and DWT: any bytes, any chunking. The packets cover the input from end to
+/// end, do not depend on how it is cut, and encode to the same bytes again; messages equal the reference decoder's. The
+/// first byte says how to cut.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

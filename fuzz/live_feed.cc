@@ -1,5 +1,5 @@
-/// The C interface with bytes that are fed: any bytes, described in any way, with any code. Chunks of any size give
-/// what one chunk gives; nothing crashes, and errors are errors.
+/// The C interface with fed bytes: any bytes, described in any way, with any code. Chunks of any size give what one
+/// chunk gives; nothing crashes, and errors are errors.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -61,8 +61,8 @@ Fed feed(const wm_capture* capture, waymark::Bytes bytes, std::size_t chunk) {
 
 }  // namespace
 
-/// Input: what it is (a byte), a register's value (4), how much of the rest is code (a byte, times 4), size of chunks
-/// (a byte), code, trace.
+/// Input: the kind of source (a byte), a register's value (4), how much of the rest is code (a byte, times 4), size of
+/// chunks (a byte), code, trace.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     constexpr std::size_t head = 7;
     if (size < head || size > 4096) return 0;
@@ -96,7 +96,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const waymark::Bytes trace(data + head + code, size - head - code);
     const Fed whole = feed(capture, trace, std::max<std::size_t>(trace.size(), 1));
     const Fed pieces = feed(capture, trace, chunk);
-    // Of several sources the order depends on the chunks, and so does what is judged of IDs that nobody described.
+    // With several sources the order depends on the chunks, and so does the judgement of IDs without a description.
     if (format == 0 && (whole.hash != pieces.hash || whole.ranges != pieces.ranges)) std::abort();
     wm_close(capture);
     return 0;

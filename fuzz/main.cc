@@ -27,8 +27,8 @@ constexpr Target targets[] = {
 
 int (*chosen)(const std::uint8_t*, std::size_t) = nullptr;
 
-/// Starts the program again with its stack and heap at the same addresses each time. What libFuzzer tries next depends
-/// on compared values, and some are addresses. Where the system forbids it, the program goes on as it is.
+/// Starts the program again with its stack and heap at the same addresses each time. libFuzzer's next inputs depend on
+/// compared values, and some are addresses. Where the system forbids it, the program continues unchanged.
 void place_as_always(char** arguments) {
     const int now = personality(0xffff'ffff);
     if (now == -1 || (now & ADDR_NO_RANDOMIZE) != 0) return;

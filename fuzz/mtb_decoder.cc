@@ -20,7 +20,7 @@ namespace {
 
 using namespace waymark;
 
-/// Code at 0, and at the last addresses there are.
+/// Code at 0, and at the highest addresses.
 class AnyCode final : public isa::CodeReader {
 public:
     explicit AnyCode(Bytes code) : code_(code) {}

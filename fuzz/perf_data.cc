@@ -1,4 +1,4 @@
-/// Damaged perf.data files: reading must end, stay in bounds, and account for what it did not understand.
+/// Damaged perf.data files: reading must end, stay in bounds, and account for all bytes that were not understood.
 #include <cstddef>
 #include <cstdint>
 #include <memory>

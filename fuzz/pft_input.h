@@ -1,4 +1,4 @@
-/// Turns the first bytes of a fuzz input into configuration, code and the like.
+/// Turns the first bytes of a fuzz input into configuration, code and other numbers.
 #pragma once
 
 #include <algorithm>

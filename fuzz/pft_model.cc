@@ -72,14 +72,15 @@ pft::ModelConfig model_config(fuzz::Input& input) {
     r.set(0x78, input.byte());
     for (unsigned more = input.byte() % 16; more != 0; --more) {
         const std::uint8_t which = input.byte();
-        // What decides the form of packets is set already; the first registers are comparators mostly.
+        // The settings that decide the form of packets are fixed; the first registers written are mostly comparators.
         if (which != 0x00 && which != 0x79 && which != 0x7a) r.set(which, number(input, 4));
     }
     pft::ModelChoices& c = m.choices;
     choose(input, c.update_base, 3);
     c.return_stack_depth = input.byte();
     choose(input, c.matched_change, 2);
-    // Decoders keep what was popped untold: right for one entry only (docs/spec/pft.md, 4.5).
+    // Decoders keep an entry that was popped without a sign in the trace: right for a depth of one only
+    // (docs/spec/pft.md, 4.5).
     if (c.return_stack_depth > 1) c.matched_change = {};
     choose(input, c.large_block_address, 2);
     choose(input, c.large_block_test, 2);
@@ -158,7 +159,7 @@ private:
         some_ = false;
     }
 
-    /// Up to so many instructions, the last of them a waypoint instruction where one comes.
+    /// Up to this many instructions, the last of them a waypoint instruction where one comes.
     void execute(unsigned what) {
         unsigned left = what >> 3 == 0 ? 4000 : what >> 3;
         std::uint32_t bytes = 0;
@@ -186,7 +187,7 @@ private:
             }
             if (i.waypoint == Waypoint::none) {
                 some_ = true;
-                if ((what & 4U) != 0 && input_.byte() % 8 == 0) {  // by itself, with another state behind it
+                if ((what & 4U) != 0 && input_.byte() % 8 == 0) {  // by itself, with a change of state behind it
                     drive();
                     state(input_.byte());
                     model_.retire({at_.address, at_.isa, i, true, (what & 1U) != 0, {}, ns_, hyp_, cycle_});
@@ -282,7 +283,7 @@ private:
         }
     }
 
-    /// What no core does. Nothing is executed in Jazelle state, though.
+    /// Events that no core produces. Nothing is executed in Jazelle state, though.
     void anything(unsigned what) {
         constexpr Isa sets[] = {Isa::a32, Isa::t32, Isa::tee, Isa::jazelle};
         const auto place = [&](unsigned count = 3) {
@@ -370,7 +371,7 @@ std::vector<Element> decode(const pft::Config& config, const isa::CodeReader& co
     return sink.take();
 }
 
-/// Nothing is wrong, and each range that was decoded ran, in this order.
+/// The decoders find nothing wrong, and each decoded range ran, in this order.
 void check_flow(const std::vector<Element>& decoded, const std::vector<Core::Ending>& ran) {
     auto next = ran.begin();
     for (std::size_t i = 0; i < decoded.size(); ++i) {

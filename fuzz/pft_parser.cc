@@ -1,5 +1,5 @@
-/// Parser and encoder of Program Flow Trace: any bytes, any configuration, any chunking. What is reported covers the
-/// input end to end, is the same however the input is cut, and what parsed encodes to something that parses to the same
+/// Parser and encoder of Program Flow Trace: any bytes, any configuration, any chunking. The packets and gaps cover the
+/// input from end to end and do not depend on how it is cut; each packet encodes to bytes that parse to the same
 /// packet.
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-/// Packets of Program Flow Trace: what parses encodes to bytes that parse to the same packet, never more of them, and
-/// to text that scans to the same packet; encoding is canonical.
+/// Packets of Program Flow Trace: each parsed packet encodes to at most as many bytes, which parse to the same packet,
+/// and to text that scans to the same packet; encoding is canonical.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

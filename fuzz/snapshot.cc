@@ -47,7 +47,7 @@ private:
     std::map<std::string, std::string> texts_;
 };
 
-/// Everything a capture points at is there.
+/// All files and ranges to which a capture refers are there.
 void check_links(const capture::Capture& capture) {
     for (const capture::Source& source : capture.sources) {
         WM_CHECK(!source.name.empty());

@@ -1,6 +1,6 @@
-/// Parser, encoder and both decoders of the Statistical Profiling Extension: any bytes, any chunking. What is reported
-/// covers the input end to end, is the same however the input is cut, encodes to the same bytes again, and the fast
-/// decoder gives the records of the reference. The first two bytes say how to cut and where to start.
+/// Parser, encoder and both decoders of the Statistical Profiling Extension: any bytes, any chunking. The packets and
+/// records cover the input from end to end, do not depend on how it is cut, encode to the same bytes again, and the
+/// fast decoder gives the records of the reference. The first two bytes say how to cut and where to start.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -101,7 +101,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         WM_CHECK(scanned.has_value() && *scanned == *item.packet);
         std::vector<std::uint8_t> again;
         spe::encode(again, *item.packet);
-        // What an alignment packet skips is not kept.
+        // Bytes that an alignment packet skips are not kept.
         const std::size_t same = std::holds_alternative<spe::Alignment>(*item.packet) ? 1 : again.size();
         WM_CHECK(again.size() == item.bytes &&
                  std::equal(again.begin(), again.begin() + static_cast<std::ptrdiff_t>(same),

@@ -1,5 +1,5 @@
-/// Registers as text from hostile files, and what is made of any values: reading ends, what is read reads the same
-/// again from a plain dump, and every state is explained.
+/// Registers as text from hostile files, and states of any values: reading ends, a plain dump of the read registers
+/// reads the same again, and every state is explained.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,6 +1,5 @@
-/// Parser, encoder, text and messages of STPv2: any bytes, any chunking. What is reported covers the input end to end
-/// and is the same however the input is cut; what is encoded again is read as the same packets. The first byte says how
-/// to cut.
+/// Parser, encoder, text and messages of STPv2: any bytes, any chunking. The packets cover the input from end to end
+/// and do not depend on how it is cut; encoded again, they read as the same packets. The first byte says how to cut.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

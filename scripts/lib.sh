@@ -19,7 +19,7 @@ example_packages=(
     gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross
 )
 record_packages=(qemu-user)
-# What scripts/package needs beyond those of the build and of the page.
+# Packages for scripts/package, beyond the packages of the build and of the page.
 package_packages=(debhelper dpkg-dev fakeroot lintian)
 # clang and its runtime are for the sanitizers and fuzz targets, lld links them; clang-format checks the format of sources; OpenCSD, the Arm binutils and perf are witnesses the tests compare with;
 # QEMU runs the programs that are recorded; lcov, llvm, llvm-19 (llvm-profgen for AArch64), bolt-16, autofdo, diff-cover, golang-go (pprof), protobuf-compiler, sqlite3
@@ -36,7 +36,7 @@ test_packages=(
 )
 # What scripts/docs needs.
 docs_packages=(doxygen python3)
-# What `scripts/test --long` needs beyond these; debootstrap makes the system in which packages are installed.
+# Packages for `scripts/test --long`, beyond these; debootstrap makes the system in which packages are installed.
 long_packages=(clang-tidy debootstrap faketime "${package_packages[@]}" "${docs_packages[@]}")
 
 die() {
@@ -44,7 +44,8 @@ die() {
     exit 1
 }
 
-# shown_progress <description> <log> <process>: on a terminal, how far ninja is by the last line of its log, `[31/88]`.
+# shown_progress <description> <log> <process>: on a terminal, shows how far ninja is by the last line of its log,
+# `[31/88]`.
 shown_progress() {
     [ -t 1 ] || return 0
     local at

@@ -12,10 +12,10 @@ import pathlib
 import re
 import sys
 
-# Tables of both documents that are about the same rows: the command's, the export's.
+# Tables of both documents with the same rows: the command's, the export's.
 SAME_ROWS = (("profile --by function", "functions"), ("branches", "branches"), ("loops", "loops"),
              ("exceptions", "exceptions"), ("profile --by level", "levels"))
-# The same of the answers file, whose rows are finer than the export's.
+# Exceptions in the answers file, whose rows are finer than the export's.
 KEPT_DIFFERENT = {
     ("edges", "times"): "has edges between instructions, the export ways of control",
     ("loops", "line"): "is the line of the head",

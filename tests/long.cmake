@@ -24,7 +24,7 @@ if(TARGET etm4_flow_test)
     waymark_long_test(etm4_damaged_flow WAYMARK_DAMAGES=10000 etm4_flow_test --gtest_filter=captures/Damaged*)
 endif()
 waymark_long_test(account WAYMARK_PROPERTY_PROGRAMS=10000 account_property_test --gtest_filter=Account*)
-# 10,000 damages of streams in which paths repeat, of such that speculate, and of such that count cycles.
+# 10,000 damages of streams with repeated paths, of streams with speculation, and of streams with cycle counts.
 waymark_long_test(etm4_damaged_paths WAYMARK_PROPERTY_PROGRAMS=10000 etm4_test
     --gtest_filter=Etm4Paths.OfDamaged*:Etm4Speculation.AgreeOnDamaged*:Etm4Cycles.AgreeOnDamaged*)
 waymark_long_test(ground_truth WAYMARK_PROPERTY_ROUNDS=25 pft_test --gtest_filter=GroundTruth*)
@@ -44,7 +44,7 @@ endforeach()
 waymark_long_test(settings WAYMARK_RECORDINGS=1000 ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/doctor/settings_test.py
     $<TARGET_FILE:waymark> ${PROJECT_SOURCE_DIR})
 set_tests_properties(long.settings PROPERTIES SKIP_RETURN_CODE 77)
-# Nothing that doctor calls proven of bare files is wrong.
+# doctor's word "proven" about bare files is never wrong.
 foreach(seed IN ITEMS 1 2)
     waymark_long_test(dumps_${seed} "WAYMARK_DUMPS=200;WAYMARK_SEED=${seed}" ${Python3_EXECUTABLE}
         ${CMAKE_CURRENT_LIST_DIR}/doctor/dumps_test.py $<TARGET_FILE:waymark> ${PROJECT_SOURCE_DIR})

@@ -18,7 +18,7 @@ import house
 REGISTRY = "src/pipeline/protocols.cc"
 SUFFIXES = {".h", ".cc", ".inc", ".def"}
 
-# What only one protocol has beside its namespace and headers: its unit's name, its registers, its title.
+# Names that only one protocol has beside its namespace and headers: its unit's name, its registers, its title.
 WORDS = {
     "pft": r"|\bPTM|\bPFT|\bETMCR\b|\bETMCCER\b|\bETMIDR\b|\bETMTRACEIDR\b|\bETMSYNCFR\b|Program Flow Trace|"
            r"Program Trace Macrocell",
@@ -32,7 +32,7 @@ NAMED_ELSEWHERE = {"spe", "dpu"}
 BLIND = re.compile(r"(src|include/waymark)/(answers|exports|report|cli(?!/dpu/|/spe/)|record|flow|follow|isa|image|"
                    r"capture|coresight|protocol)/")
 
-# (file or folder, why). What is left to do says so.
+# (file or folder, why). Reasons that begin with "To do" are left to do.
 EXEMPT = {
     # To do: `record` gets its units from the registry (Protocol::units), and then names no protocol.
     "src/cli/record.cc": "options of the units that are recorded",

@@ -26,10 +26,11 @@ import tempfile
 
 import layers_test
 
-# A change of these is tested by all tests.
+# Changes of these files concern all tests.
 EVERYTHING = re.compile(r"CMakeLists\.txt$|CMakePresets\.json$|^cmake/(?!web\.cmake|build_web\.cmake)|^scripts/(lib\.sh|test)$"
                         r"|^tests/support/|^\.ci/")
-# What tests of the program are about, the first row that fits their name. A test that no row fits is always chosen.
+# The layers that tests of the program concern: the first row that fits a test's name. A test without a row is always
+# chosen.
 RECORDING = "core isa flow follow coresight image capture record protocol pipeline analysis"
 CONCERNS = [(re.compile(name), set(concerned.split())) for name, concerned in (
     (r"cli\.(completion|manners)$", "cli"),

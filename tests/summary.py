@@ -21,7 +21,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree
 
-SHOWN_LINES = 60  # of the output of a failed test
+SHOWN_LINES = 60  # number of lines of a failed test's output
 
 
 def reason_for_skipping(output):

@@ -1,9 +1,9 @@
-/// Builds the page into one file: styles and script stand in it, and a policy that lets it load nothing else.
+/// Builds the page into one file: it contains styles and script, and a policy that lets it load nothing else.
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { defineConfig, type Plugin } from "vite";
 
-/// What Preact's licence asks for: every copy has its notice.
+/// Preact's licence requires that every copy has its notice.
 function notice(): string {
     const text = readFileSync("node_modules/preact/LICENSE", "utf8").trim();
     if (!text.includes("Permission is hereby granted") || text.includes("--")) throw new Error("Preact's licence is not as expected");
@@ -43,7 +43,7 @@ function oneFile(): Plugin {
 
 export default defineConfig({
     plugins: [oneFile()],
-    // The tests' server is never asked anything; by number, since not every container knows `localhost`.
+    // Nothing connects to the tests' server; by number, since not every container knows `localhost`.
     server: { host: "127.0.0.1" },
     esbuild: { jsx: "automatic", jsxImportSource: "preact" },
     build: {

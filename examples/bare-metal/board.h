@@ -1,4 +1,4 @@
-// The addresses of the two boards QEMU has that carry a core with a Program Trace Macrocell.
+// The addresses of QEMU's two boards with a core that has a Program Trace Macrocell.
 #pragma once
 
 #if defined BOARD_VEXPRESS_A9

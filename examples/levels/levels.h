@@ -1,4 +1,4 @@
-// Bits of system registers, and what assembly and C share.
+// Bits of system registers, and definitions that assembly and C share.
 #pragma once
 
 #define SCR_NS 1

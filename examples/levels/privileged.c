@@ -67,7 +67,7 @@ unsigned long secure_service(unsigned long value)
     return sum;
 }
 
-// EL2: HVC adds one; what it traps is a read of an identification register into x0.
+// EL2: HVC adds one; it also traps the read of an identification register into x0.
 void hypervisor(struct frame* frame, unsigned long syndrome)
 {
     const unsigned class = syndrome >> 26 & 0x3f;

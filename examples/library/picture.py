@@ -24,13 +24,13 @@ instructions = np.concatenate([batch.instructions for batch in batches])
 when = np.cumsum(instructions)
 print(f"{when[-1]} instructions in {len(start)} ranges")
 
-# %% What each function cost
+# %% The cost of each function
 functions = capture.answers().functions
 cost = functions["self"]
 hottest = [i for i in np.argsort(cost)[::-1][:10] if cost[i]]
 print(", ".join(f"{functions['name'][i]} {cost[i]}" for i in hottest))
 
-# %% Which of them ran when
+# %% When each function ran
 row = np.full(len(start), -1)
 for number, i in enumerate(hottest):
     first = functions["address"][i]

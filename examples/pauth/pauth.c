@@ -42,7 +42,7 @@ static void on_fault(int number)
     siglongjmp(back, 1);
 }
 
-// The pointer of one entry in others: what it was signed with is not the address it is found at. A signature has seven
+// The pointer of one entry in others: it was signed for another address than where it is. A signature has seven
 // bits here, so one forged pointer in 128 is right by chance; then the next one is called.
 __attribute__((noinline)) static int forged_is_caught(const struct entry* from)
 {

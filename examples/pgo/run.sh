@@ -29,7 +29,7 @@ rm -rf out
 "$bolt/llvm-bolt" filter -data filter.fdata -o filter-bolt -reorder-blocks=ext-tsp -reorder-functions=hfsort \
     -split-functions -dyno-stats >>bolt.log 2>&1
 
-# 4. All of them say the same; count what each executes.
+# 4. All programs print the same; count the instructions of each.
 count() {
     rm -rf "out-$1"
     "$waymark" record --unit etmv4 -o "out-$1" -- "./$1" "$packets" | cmp - expected
@@ -50,6 +50,6 @@ COUNT
 }
 for program in filter filter-clang filter-bolt; do count "$program"; done
 
-# 5. What instrumentation counts in the same run.
+# 5. Counts of the instrumentation in the same run.
 python3 "$here/overlap.py" filter.prof filter "$packets" | grep "sample overlap"
 grep -E "taken branches|executed instructions" bolt.log || true

@@ -64,7 +64,7 @@ int main(int argc, char** argv)
         return 1;
     }
     for (int i = 0; i < 2; ++i) pthread_join(threads[i], NULL);
-    // The same once more, to say what was written.
+    // The same calculation once more, to print the written values.
     for (int i = 0; i < blocks; ++i) {
         for (int s = 0; s < samples; ++s) input[s] = (short)((s * 37 + i * 11) & 1023);
         for (int b = 0; b < block; ++b) bytes[b] = (unsigned char)(b * 13 + i);

@@ -1,4 +1,4 @@
-/// Answers from samples made by hand, for which the right ones are known.
+/// Answers from samples made by hand, with known results.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -361,13 +361,13 @@ TEST_F(SampleAnswers, FalseSharingIsToldFromTrue) {
         s.cpu = cpu;
         return s;
     };
-    // One writes +0, another reads +8; both only ever touch their own.
+    // One thread writes +0, another reads +8; each only ever touches its own place.
     for (int i = 0; i < 3; ++i) made.samples.push_back(store(fill, 0x10000));
     made.samples.push_back(read_by(sum, 0x10008, 1, 0x9));
     // Both write +0.
     made.samples.push_back(store(fill, 0x20000));
     made.samples.push_back(store(fill, 0x20000, 1));
-    // One writes +0, which another reads, who also reads +16.
+    // One thread writes +0; another reads that, and +16 too.
     made.samples.push_back(store(fill, 0x30000));
     made.samples.push_back(read_by(sum, 0x30000, 1, 0));
     made.samples.push_back(read_by(sum, 0x30010, 1, 0));
@@ -394,7 +394,7 @@ TEST_F(SampleAnswers, FalseSharingIsToldFromTrue) {
     EXPECT_EQ(lines[1].key.line, 0x30000U);
     EXPECT_EQ(lines[2].kind, SharedLine::Kind::true_sharing);
     EXPECT_EQ(lines[2].key.line, 0x20000U);
-    // Lines of 8 bytes: what was one line is several.
+    // Lines of 8 bytes: the former line is several lines.
     LineCandidates small(8);
     static_cast<void>(run_samples(capture, {}, small, 1));
     Sharing apart(small);
@@ -505,7 +505,7 @@ TEST_F(SampleAnswers, AFileWithoutTraceIsNoError) {
     const auto nothing = open_samples(folder_.write("empty", ""));
     ASSERT_FALSE(nothing);
     EXPECT_EQ(nothing.error().code, Errc::bad_format);
-    // No perf.data: the bytes of a buffer, or what is taken for one.
+    // No perf.data: the bytes of a buffer, or of something that passes for one.
     auto bare = open_samples(folder_.write("zeros", std::string(100, 0)));
     ASSERT_TRUE(bare);
     EXPECT_TRUE(bare->bare);

@@ -39,7 +39,7 @@ TEST(CodeTurns, WhatWasMappedLastIsThere) {
 }
 
 TEST(CodeTurns, WhatCameAndWentBetweenTwoRowsIsNowhere) {
-    // While tracing was off the first made place for the second and came back.
+    // While tracing was off, the first file made room for the second and came back.
     const CodeTurns turns({{0x1000, 0x1fff, 0, 0, 10}, {0x1000, 0x1fff, 0, 10, {}}, {0x1000, 0x1fff, 1, 10, 10}}, true);
     EXPECT_EQ(files_at(turns, 0x1000, 10), Files{0});
 }
@@ -72,7 +72,7 @@ TEST(CodeTurns, AgreesWithAListOfBytes) {
             // A file has one place in memory.
             const std::size_t file = below(5);
             const std::uint64_t first = file * 3, last = first + 4 + file % 3;
-            // What it overlaps is gone as a whole, like a library that was unloaded.
+            // Overlapped mappings are removed as a whole, like a library that was unloaded.
             for (auto& each : mappings)
                 if (!each.to && each.first <= last && first <= each.last) {
                     each.to = t;

@@ -89,7 +89,7 @@ TEST(CounterRuns, EventsOfSomeRunsAreScaledToAll) {
     EXPECT_EQ(fields(ratios->rows[1]), (std::vector<std::string>{"a", "0.09090909090909091"}));
 }
 
-// Runs alike just add up; an event that one run counts twice is that of the other.
+// Equal runs just add up; if one run counts an event twice, the event of the other counts.
 TEST(CounterRuns, TheSameEventsAddUp) {
     const Answers all = merge_counter_runs({counter_run("one", {"A0 CYCLES", "B0 CYCLES"}, {{"a", {10, 10}}}),
                                             counter_run("two", {"CYCLES"}, {{"a", {32}}}),
@@ -97,7 +97,7 @@ TEST(CounterRuns, TheSameEventsAddUp) {
     EXPECT_EQ(costs_of(all, "a"), (Costs{100, 100})) << "the second is scaled from what the first run says of it";
     EXPECT_EQ(all.metrics[0].name, "A0 CYCLES");
     EXPECT_TRUE(all.metrics[0].exact);
-    // Nothing in common: the sums of those that count.
+    // Nothing in common: the sums of the runs that count.
     const Answers apart = merge_counter_runs(
         {counter_run("one", {"DC_HIT"}, {{"a", {10}}}), counter_run("two", {"IC_HIT"}, {{"a", {20}}})});
     EXPECT_EQ(costs_of(apart, "a"), (Costs{10, 20}));

@@ -25,7 +25,7 @@ using dpu::Reading;
 
 using support::os5, support::user5, support::user7;
 
-/// Elements as a decoder delivers them, and what comes of them.
+/// Elements as a decoder delivers them, and the answers from them.
 class Trace : public support::DpuElements {
 public:
     explicit Trace(dpu::TraceMode mode) : DpuElements(support::dpu_setup(mode)) {
@@ -35,7 +35,7 @@ public:
         said.cycles = 0;
         said.tasks = {{5, "worker"}};
     }
-    /// The end, so many of A0 later.
+    /// The end, this number of A0 events later.
     Answers finish(std::uint32_t a0, const DpuAnswersOptions& options = {}) {
         end_after(a0);
         DpuDoubts doubts(setup_);
@@ -146,7 +146,7 @@ TEST(DpuTables, RowsAddUpToTheCounters) {
         EXPECT_EQ(sum_of_column(each.table, "CYCLES"), trace.costs->total()[0]);
         EXPECT_EQ(sum_of_column(each.table, "DC_MISS"), trace.costs->total()[1]);
     }
-    // Sorted by the second counter. A limit leaves out rows and not what they add up to.
+    // Sorted by the second counter. A limit leaves out rows, but the sums still include them.
     const Table all = tables.functions().table;
     EXPECT_EQ(column(all, "DC_MISS").front(), "5");
     const DpuTable first = tables.functions(1);
@@ -160,12 +160,12 @@ TEST(DpuTables, RowsAddUpToTheCounters) {
     EXPECT_EQ(in_answers->size(), all.size());
     EXPECT_EQ(in_answers->columns.size(), all.columns.size());
     EXPECT_EQ(column(*in_answers, "CYCLES").front(), "80");  // g: up to the service, and after it
-    // The count of an event that is not connected is none.
+    // An event that is not connected has no count.
     trace.said.unconnected[1] = true;
     EXPECT_EQ(column(tables.tasks().table, "DC_MISS").front(), "");
 }
 
-/// What is estimated in one view is so in all that have its figures.
+/// Figures that are estimates in one view are estimates in all views.
 TEST(DpuAnswers, AReportIsAsExactAsItsFunctions) {
     Trace trace(dpu::TraceMode::flow);
     trace.change(ElementKind::flow, 0x1000, 0x2000, user5, 1);
@@ -277,7 +277,7 @@ TEST(DpuAnswers, AdviceFitsTheCause) {
     for (const Finding& f : a.health) EXPECT_EQ(f.todo.find("more often"), std::string::npos) << f.todo;
 }
 
-/// Whatever happens: the tree adds up to the counters, so do counts over time, and slices stay within the bound.
+/// With any events, the tree adds up to the counters, so do counts over time, and slices stay within the bound.
 TEST(DpuAnswers, AddUpWhatever) {
     std::mt19937 random(11);
     const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };

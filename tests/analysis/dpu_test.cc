@@ -1,4 +1,4 @@
-// Whom intervals belong to (docs/spec/dpu.md, 12.1), and that every view adds up.
+// To whom intervals belong (docs/spec/dpu.md, 12.1), and that every view adds up.
 #include "waymark/analysis/dpu.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ using dpu::Reading;
 class Script : public support::DpuElements {
 public:
     using DpuElements::DpuElements;
-    /// The end, so many of A0 later.
+    /// The end, this number of A0 events later.
     DpuCosts& finish(std::uint32_t a0, std::size_t piece = 1000) {
         end_after(a0);
         return run(piece);
@@ -46,7 +46,7 @@ public:
         end_without_registers();
         return run(1000);
     }
-    /// Doubts first, as the commands do. Counts from the reported end.
+    /// Doubts first, as in the commands. Counts from the reported end.
     DpuCosts& doubt(std::size_t piece = 1000) {
         DpuDoubts doubts(setup_);
         feed(doubts, piece);
@@ -77,7 +77,7 @@ private:
             const std::size_t n = std::min(piece, elements_.size() - at);
             std::vector<Element> some(elements_.begin() + static_cast<std::ptrdiff_t>(at),
                                       elements_.begin() + static_cast<std::ptrdiff_t>(at + n));
-            // A batch has its own readings.
+            // A batch has separate readings.
             std::vector<Reading> readings;
             for (Element& e : some) {
                 if (!e.has_reading()) continue;
@@ -180,9 +180,8 @@ TEST(DpuCosts, SpecialBuckets) {
     expect_reconciled(d);
 }
 
-// DP_CR.TIDCM says which reference is compared, DP_TC.TIDS which ID the trace shows. Where these are different ones, a
-// context's match is not known, unless the capture says that both IDs are the same number.
-// Requirements: R81 R86
+// DP_CR.TIDCM says which reference is compared, DP_TC.TIDS which ID the trace shows. If they differ, a context's match
+// is not known, unless the capture says that both IDs are the same number. Requirements: R81 R86
 TEST(DpuCosts, AFilterComparesWhatTheRegistersSay) {
     const auto filter = [](dpu::IdCompare compare, bool shows_did, bool same) {
         return DpuFilter{
@@ -222,8 +221,8 @@ TEST(DpuCosts, AFilterComparesWhatTheRegistersSay) {
     EXPECT_EQ(tasks(unknown.finish(5)), (std::map<std::string, std::uint64_t>{{"<unattributed>", 15}}));
 }
 
-// A filter that is cleared or set on the way is in force for what lies on its side; what it parts is its as well.
-// Requirements: R81
+// A filter that is cleared or set during the run applies to the intervals on its side, and to the interval that it
+// divides. Requirements: R81
 TEST(DpuCosts, AFilterThatChanges) {
     const DpuFilter on{.on = true, .compare = dpu::IdCompare::program, .rpid = 5};
     const auto run = [](DpuFilter before, DpuFilter after) {
@@ -243,7 +242,7 @@ TEST(DpuCosts, AFilterThatChanges) {
     EXPECT_EQ(run({}, on), (Sums{{"user 5", 1 + 4 + 16}, {"user 7", 2}, {"<filtered>", 8 + 32}}));
 }
 
-// While tracing was held, nobody knows who ran.
+// While tracing was held, the running context is unknown.
 TEST(DpuCosts, AHold) {
     Script script(setup(dpu::TraceMode::task));
     script.change(ElementKind::task_switch, 0x10, 0x20, user7, 10);
@@ -276,7 +275,7 @@ TEST(DpuCosts, SamplesBeforeWhichAnotherTaskRan) {
     EXPECT_EQ(tasks(costs), (std::map<std::string, std::uint64_t>{{"<between user 5 and user 7>", 10}, {"<tail>", 5}}));
 }
 
-// No cycle is stalled for that was not counted: a damaged word shows by that where its differences are small.
+// No cycle is stalled unless it was counted: that shows a damaged word where its differences are small.
 TEST(DpuCosts, StallsNeverExceedCycles) {
     for (const bool bounded : {true, false}) {
         DpuSetup s = setup(dpu::TraceMode::task);
@@ -307,7 +306,7 @@ TEST(DpuCosts, DifferencesThatCannotBe) {
     EXPECT_TRUE(costs.wide().first.has_value());
 }
 
-// ---- readings that cannot be true
+// ---- impossible readings
 
 TEST(DpuDoubts, ADamagedReadingIsLeftOutAndTheTimeAroundItIsNobodys) {
     for (const std::uint32_t flipped : {1U << 12, 1U << 20, 1U << 27, 1U << 29, 1U << 30, 0x7f00U << 16}) {
@@ -339,7 +338,7 @@ TEST(DpuDoubts, TheFirstAndTheLastReadingToo) {
         EXPECT_EQ(costs.total()[0], 1005U);
         expect_reconciled(costs);
     }
-    // Nothing is known of what follows the last: it stays, and is reported.
+    // Nothing is known of the time after the last reading: it stays, and is reported.
     Script script(setup(dpu::TraceMode::task));
     for (unsigned i = 0; i < 10; ++i) script.change(ElementKind::task_switch, 0x10, 0x20, user5, 100);
     script.damage(9, 0, 1U << 30);
@@ -351,7 +350,7 @@ TEST(DpuDoubts, TheFirstAndTheLastReadingToo) {
     expect_reconciled(costs);
 }
 
-/// What was counted is all there, and long intervals are reported.
+/// All counts are there, and long intervals are reported.
 void expect_all_true(Script& script, std::uint64_t counted, std::uint64_t wide, const std::string& where) {
     const DpuCosts& costs = script.doubt();
     EXPECT_EQ(script.doubtful(), std::vector<std::uint64_t>()) << where;
@@ -397,7 +396,7 @@ TEST(DpuDoubts, LongIntervalsAreNoDamage) {
                 }
 }
 
-/// Nothing true is lost, however often a unit idles.
+/// No true reading is lost, however often a unit idles.
 TEST(DpuDoubts, TrueReadingsAreKept) {
     std::mt19937 random(11);
     const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
@@ -450,7 +449,7 @@ TEST(DpuDoubts, WhereEntriesAreMissingInALongIntervalThatIsTold) {
     EXPECT_EQ(costs.wide().lossy, 1U);
 }
 
-/// Whatever is damaged, sums are what was counted, and no row has more than its own.
+/// With any damage, sums are the true counts, and no row has more than its own.
 TEST(DpuDoubts, SumsAreWhatWasCounted) {
     std::mt19937 random(5);
     const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
@@ -489,7 +488,7 @@ TEST(DpuDoubts, SumsAreWhatWasCounted) {
         doubted += script.doubtful().size();
         for (const auto& [who, task] : costs.tasks())
             if (who.is_context()) {
-                // What is too small to be seen shifts counts between two neighbours.
+                // An error too small to be seen shifts counts between two neighbours.
                 EXPECT_LE(task.sum[0], truth.tasks().at(who).sum[0] + 2 * most * damaged.size()) << round;
             }
         const auto delivered = tasks(costs);
@@ -618,7 +617,7 @@ TEST_F(Jumps, AHandlerOfASignalIsCalledByWhatItInterrupts) {
 }
 
 // An interrupt between a change of flow and the first instruction behind it names that change as the last instruction.
-// Wherever one comes, functions are called as often and cost as much as without it.
+// At any place, functions have the same number of calls and the same cost as without it.
 TEST_F(Jumps, AnInterruptAtABorderChangesNoCall) {
     struct Change {
         std::uint32_t from, to;
@@ -630,7 +629,7 @@ TEST_F(Jumps, AnInterruptAtABorderChangesNoCall) {
     std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> without;
     for (std::size_t where = 0; where <= run.size() + 1; ++where) {
         SCOPED_TRACE(where);
-        // Nowhere, behind one of them, behind each of them.
+        // At no place, behind one of the changes, behind each.
         const auto interrupts = [&](std::size_t i) { return where == i + 1 || where == run.size() + 1; };
         Script each(setup(dpu::TraceMode::flow));
         ASSERT_EQ(each.code.add_image(file_.string(), 0, "/usr/lib/program"), "");
@@ -741,7 +740,7 @@ protected:
         for (std::size_t i = 0; i < names.size(); ++i)
             ASSERT_EQ(script.code.add_image(paths_[i].string(), 0, names[i], i), "");
     }
-    /// A call of the library at an offset, and the return from what it called before.
+    /// A call of the library at an offset, and the return from its previous call.
     static void call(Script& script, std::uint64_t offset, std::uint32_t n) {
         script.change_at(offset, program + 0x10, library, n);
         script.change_at(offset + 36, library + 0x3c, program + 0x14, 10 * n);
@@ -761,7 +760,7 @@ TEST_F(Turns, EachRowHasTheNamesOfItsTime) {
     take_turns(script, true);
     script.change_at(0, program, program, 1);
     call(script, 28, 1);
-    call(script, 100, 2);  // the change is before it: what is called is what is there from then on
+    call(script, 100, 2);  // the change comes before it: the call enters the code that is there from then on
     call(script, 200, 4);
     const DpuCosts& out = script.finish(0);
     EXPECT_EQ(costs(out), (std::map<std::string, std::uint64_t>{
@@ -901,7 +900,7 @@ TEST(DpuCosts, LoopsInLoopsAndCalls) {
     EXPECT_EQ(calling.runs(0x4010).substr(0, 9), "4 in 1, 4");
 }
 
-// Where trace is missing, a run may go on: it is not counted again.
+// Where trace is missing, a run may continue: it is not counted again.
 TEST(DpuCosts, LoopsAroundALoss) {
     Loops script;
     script.loop(0x4010, 4);
@@ -910,7 +909,7 @@ TEST(DpuCosts, LoopsAroundALoss) {
     EXPECT_EQ(script.runs(0x4010), "8 in 1, 8 to 8?");
 }
 
-// What is left behind a gap is not known: no change of flow there is a call, an interrupt or a stay that begins.
+// Flow behind a gap is unknown: no change of flow there counts as a call, an interrupt or the beginning of a stay.
 TEST(DpuCosts, NothingIsCountedTwiceAroundALoss) {
     Script script(setup(dpu::TraceMode::flow));
     script.change(ElementKind::flow, 0x10, 0x200, os5, 10);
@@ -929,7 +928,7 @@ TEST(DpuCosts, NothingIsCountedTwiceAroundALoss) {
     EXPECT_EQ(costs.functions().at({0x400, {}}).calls, 0U) << "it may have been entered before";
 }
 
-/// Whatever happens, the views add up, and how the input is cut changes nothing.
+/// With any events, the views add up, and the division of the input changes nothing.
 TEST(DpuCosts, AddUpWhatever) {
     std::mt19937 random(7);
     const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };

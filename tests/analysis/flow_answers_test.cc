@@ -1,4 +1,4 @@
-// From flow to answers: which instructions ran, which could have, branches, loops; the timeline's bounds; merging.
+// From flow to answers: which instructions ran, which could have run, branches, loops; the timeline's bounds; merging.
 #include "waymark/analysis/flow_answers.h"
 
 #include <fmt/format.h>
@@ -87,7 +87,7 @@ protected:
     static void gap(Part& p) {
         p.events.push_back({static_cast<std::uint32_t>(p.ranges.size()), {}, Gap{{1}, {2}, GapReason::framing}});
     }
-    /// Trace is off for a while, by the unit's own choice.
+    /// The unit itself turns tracing off for a while.
     static void off(Part& p) {
         p.events.push_back(
             {static_cast<std::uint32_t>(p.ranges.size()), {}, flow::TraceOn{flow::TraceOnReason::enabled}});
@@ -196,7 +196,7 @@ TEST_F(FlowToAnswers, OnlyWhatLiesOnTheWayCouldHaveRunUnseen) {
     auto is = seen(a);
     for (const std::uint64_t on_the_way : {0x1008, 0x100c, 0x1014, 0x1018})
         EXPECT_EQ(is[on_the_way], Seen::not_observed) << std::hex << on_the_way;
-    // The other way was not taken before, and nothing that ran unseen leads back.
+    // The other way was not taken before, and no unseen flow leads back.
     EXPECT_EQ(is[0x1010], Seen::not_executed);
     // Flow may have passed through the caller.
     EXPECT_EQ(is[0x102c], Seen::not_observed);
@@ -223,7 +223,7 @@ TEST_F(FlowToAnswers, WhatLeadsToWhereFlowIsRegainedCouldHaveRunUnseen) {
     const Answers a = answers({p});
     auto is = seen(a);
     EXPECT_EQ(is[0x1030], Seen::executed);
-    // Only what the code that ran leads to is known to be code: nothing is, before it.
+    // Code is only known where executed code leads: before it there is none.
     EXPECT_FALSE(is.contains(0x1000));
 
     Part q;
@@ -356,7 +356,7 @@ TEST(FlowTimelines, AreBoundedAndStayNested) {
     }
 }
 
-// The same calls, cut where the window begins and ends.
+// The same calls, cut at the beginning and end of the window.
 TEST(FlowTimelines, AWindowHoldsWhatAllOfItHoldsThere) {
     for (std::uint64_t seed = 1; seed < 200; ++seed) {
         synthetic::Random random(seed);
@@ -546,8 +546,8 @@ TEST(FlowTimelines, OneSleepIsNotTheErrorOfAll) {
 
 // ---- loops, in random programs
 
-/// A function f of random branches at 0x1000 and a function g behind it that f calls, run at random; and what of loops
-/// the order of execution decides.
+/// A function f of random branches at 0x1000 and a function g behind it that f calls, run at random; and the facts
+/// about loops that the order of execution decides.
 class RandomLoops {
 public:
     explicit RandomLoops(std::uint64_t seed) : random_(seed) {
@@ -567,7 +567,7 @@ public:
         for (unsigned calls = 0; calls < 6; ++calls) run();
     }
 
-    /// A loop by its definition, of what ran: where it is entered, how often, and in how many it lies with itself.
+    /// A loop by its definition, from the executed instructions: where it is entered, how often, and its nesting depth.
     struct Found {
         std::set<std::uint32_t> nodes, entered;
         std::uint64_t entries{};
@@ -690,7 +690,7 @@ private:
                .flags = flags},
               taken);
     }
-    /// An instruction of code that is not f's.
+    /// An instruction of code outside f.
     void other(std::uint64_t address, End end, std::uint8_t flags, std::uint64_t target) {
         range({.start = address,
                .target = target,
@@ -717,7 +717,7 @@ private:
         other(0x8000, End::indirect, Block::exception_return, 0);
     }
 
-    /// f from its call to its return, or until that takes too long, when trace is switched off.
+    /// f from its call to its return, or until that takes too long; then trace is switched off.
     void run() {
         std::vector<std::uint32_t>& run = ran_.emplace_back();
         std::uint32_t first = 0, n = 0;
@@ -753,8 +753,8 @@ private:
             }
             if (steps > 150) {
                 if (first != next) emit(first, n, End::not_a_waypoint, 0, 0, false);
-                // Control came there, but it is not seen to run; and of an indirect branch or a return
-                // nothing shows where it led.
+                // Control came there, but no trace shows that it ran; nothing shows the target of an indirect branch or
+                // a return.
                 if (delivered) {
                     run.push_back(next);
                     unseen_.push_back(next);

@@ -1,4 +1,4 @@
-// The rules of the call stack, by hand-made flow; and that parts, joined, give what one pass gives.
+// The rules of the call stack, by hand-made flow; and that joined parts give the same as one pass.
 #include "waymark/analysis/flow_calls.h"
 
 #include <gtest/gtest.h>
@@ -28,8 +28,8 @@ namespace {
 using flow::Block;
 using flow::End;
 
-/// Functions of 0x100 bytes each: a at 0x1000, b at 0x1100, and so on, and some of names that mean something; nothing
-/// is named from 0x8000 on.
+/// Functions of 0x100 bytes each: a at 0x1000, b at 0x1100, and so on, and some whose names have a meaning; code from
+/// 0x8000 on has no names.
 class Program {
 public:
     static constexpr std::uint64_t cold = 0x7000, resume = 0x7100, setjmp = 0x7200;
@@ -60,7 +60,7 @@ class Flow {
 public:
     explicit Flow(Program& program) : program_(program) {}
 
-    /// `instructions` of 4 bytes from `start` on, the last of which is as given.
+    /// `instructions` of 4 bytes from `start` on, the last of which is given.
     Flow& range(std::uint64_t start, std::uint32_t instructions, End end, std::uint8_t flags, std::uint64_t target,
                 bool taken, std::uint32_t cycles = flow::no_cycles) {
         const Block block{.start = start,
@@ -112,7 +112,7 @@ private:
     std::vector<Element> elements_;
 };
 
-/// Names ranges that come one after another as a decoder does that knows them: the same ones alike, wherever they come.
+/// Names consecutive ranges like a decoder that knows them: equal ranges get equal names at any place.
 class Repeats {
 public:
     explicit Repeats(std::uint64_t seed) : seed_(seed) {}
@@ -121,7 +121,7 @@ public:
         std::size_t end = 0;
         for (std::size_t i = 0; i < ranges.size(); i = std::max(i + 1, end)) {
             std::vector<std::uint32_t> edges;
-            // What comes first decides how many are taken together, or none.
+            // The first range decides how many are taken together, or none.
             const std::size_t most = mix(ranges[i].edge, seed_) % 8 * 4;
             for (end = i; end < ranges.size() && edges.size() < most; ++end) {
                 const bool amid = end > i && std::any_of(events.begin(), events.end(),
@@ -198,7 +198,7 @@ std::string tree_text(const Program& program, const FlowSink& sink, const char* 
     return out;
 }
 
-/// All that is summed, as text that does not depend on who summed it.
+/// All sums, as text that does not depend on how they were added up.
 std::string sums_text(const FlowSink& sink) {
     std::map<Way, WaySum> ways;
     std::map<std::uint32_t, ExceptionSum> exceptions;
@@ -349,8 +349,8 @@ TEST_F(Calls, ATailCallLiesOnTheFunctionThatJumpedAndReturnsWithIt) {
     flow.call(at('a'), at('b')).jump(at('b'), at('c')).jump(at('c'), at('d'), 2).call(at('d'), at('e')).ret(at('e'));
     flow.ret(at('d', 4), 3).plain(at('a', 4), 5);
     EXPECT_EQ(run(flow), "a 0/6; a.b 1/1; a.b>c 1/2; a.b>c>d 1/4; a.b>c>d.e 1/1");
-    EXPECT_NE(sums.find("way 1 4352 0 1 8 0"), std::string::npos) << sums;  // all that the call of b took
-    EXPECT_NE(sums.find("way 3 4608 0 1 7 0"), std::string::npos) << sums;  // of it from the jump to c on
+    EXPECT_NE(sums.find("way 1 4352 0 1 8 0"), std::string::npos) << sums;  // the cost of the whole call of b
+    EXPECT_NE(sums.find("way 3 4608 0 1 7 0"), std::string::npos) << sums;  // its part from the jump to c on
     EXPECT_NE(sums.find("way 5 4864 0 1 5 0"), std::string::npos) << sums;
 }
 
@@ -432,7 +432,7 @@ TEST_F(Calls, AHandlerOfAnExceptionIsInTheFrameOfItsFunction) {
 }
 
 TEST_F(Calls, UnwindingGoesOnInTheNextFrameOfAFunctionThatCallsItself) {
-    // Each frame of b has a cleanup: at its end flow goes on in the one below.
+    // Each frame of b has a cleanup: at its end flow continues in the frame below.
     flow.call(at('a'), at('b')).call(at('b'), at('c')).call(at('c'), at('b')).call(at('b'), at('d'));
     flow.range(at('d'), 1, End::indirect, 0, 0, true).call(at('b', 32), Program::resume);
     flow.range(Program::resume, 1, End::indirect, 0, 0, true).call(at('b', 32), at('e')).ret(at('e')).ret(at('b', 36));
@@ -548,7 +548,10 @@ TEST_F(Calls, AHandlerIsCalledThoughItsFirstInstructionHasYetToRun) {
 }
 
 TEST_F(Calls, AnExceptionReturnElsewhereResumesInTheFrameOfThatFunction) {
-    flow.plain(at('a')).exception(9, at('a', 4), at('o')).eret(at('o')).plain(at('a', 8), 3);  // skips what it was
+    flow.plain(at('a'))
+        .exception(9, at('a', 4), at('o'))
+        .eret(at('o'))
+        .plain(at('a', 8), 3);  // skips the interrupted instruction
     EXPECT_EQ(run(flow), "a 0/4; a.!9 1/0; a.!9.o 1/1");
     EXPECT_EQ(exceptions[9].returned, 1U);
 }
@@ -606,7 +609,7 @@ TEST_F(Calls, OfAFunctionWithoutASymbolThatWasNotSeenToBeginItsCallsAreKnown) {
 }
 
 TEST_F(Calls, UnwindingWithoutSymbolsGoesOnInTheNextFrame) {
-    // 0x8100 and 0x8300 call each other; 0x8100 has a cleanup at 0x8140, and at its end unwinding goes on further down.
+    // 0x8100 and 0x8300 call each other; 0x8100 has a cleanup at 0x8140, at whose end unwinding continues further down.
     flow.call(at('a'), 0x8100).call(0x8100, 0x8300).call(0x8300, 0x8100).call(0x8100, at('b')).ret(at('b'));
     flow.call(0x8140, Program::resume).ret(Program::resume).call(0x8140, Program::resume).ret(Program::resume);
     flow.plain(at('a', 32));
@@ -751,7 +754,7 @@ Flow random_flow(Program& program, std::uint64_t seed, std::size_t length) {
     return flow;
 }
 
-/// What context stands where the element `to` comes.
+/// The context at the element `to`.
 flow::Context context_before(const Flow& flow, std::size_t to) {
     flow::Context context;
     for (std::size_t i = 0; i < to; ++i)
@@ -817,7 +820,7 @@ TEST(FlowParts, AtTheirLimitsTooTheyGiveWhatOnePassGives) {
     }
 }
 
-/// Few elements, which differ in all that a part can begin or end amid: calls and jumps of all kinds, exceptions,
+/// Few elements, which differ in all places where a part can begin or end: calls and jumps of all kinds, exceptions,
 /// changes of thread, and every way to lose flow.
 Flow small_flow(Program& program, std::uint64_t seed, std::size_t length) {
     synthetic::Random random(seed);
@@ -898,7 +901,7 @@ std::uint64_t small_flows() {
     return many == nullptr ? sized(100U, 40U) : std::strtoull(many, nullptr, 10);
 }
 
-/// In three parts, divided at each pair of places: a part knows nothing of how the part before it ended.
+/// In three parts, divided at each pair of places: a part does not know how the previous one ended.
 TEST(FlowParts, OfSmallFlowsDividedAnywhereGiveWhatOnePassGives) {
     const auto offset = [](Offset at) { return at.value; };
     for (std::uint64_t seed = 1; seed <= small_flows(); ++seed) {
@@ -1099,7 +1102,7 @@ TEST(FlowRepeats, AtTheirLimitsTooTheyGiveWhatStepByStepGives) {
 
 // ---- a thread in several sources
 
-/// A function that calls itself is one node, at any depth: what is known of it must not go beyond the limit.
+/// A function that calls itself is one node, at any depth: knowledge of it must not exceed the limit.
 TEST(FlowRepeats, ForgetTheLowestFramesAsStepByStep) {
     std::uint64_t repeated = 0;
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
@@ -1133,7 +1136,8 @@ std::string answers_text(const std::vector<FlowStream>& streams, bool tree) {
     }
     for (const auto& [what, sum] : sums)
         lines.push_back(what + " " + std::to_string(sum.first) + "/" + std::to_string(sum.second));
-    // Random flow has blocks that differ in nothing but how they end, which no code has: edges of these are mixed up.
+    // In random flow, blocks may differ only in their end, which real code never has: edges of such blocks are mixed
+    // up.
     for (const Edge& e : answers.edges)
         if (!e.inclusive.empty() && (tree || e.inclusive.at(0) != 0))
             lines.push_back(std::to_string(e.from) + "->" + std::to_string(e.to) + " " +
@@ -1222,8 +1226,8 @@ TEST(FlowSources, OfTwoProtocolsKeepTheirExceptionsApart) {
     }
 }
 
-/// Where calls go on in another source, sums are as if tracing had been off there for a while in one. (A caller that
-/// becomes known in a later source stands above what that source has.) `ends(i)`: a source ends before element i. A
+/// Where calls continue in another source, sums are as in one source with tracing off there for a while. (A caller that
+/// becomes known in a later source stands above that source's frames.) `ends(i)`: a source ends before element i. A
 /// call that ends a source goes on in the next, which is another thing than tracing that was off: there it does not
 /// end.
 template <class Ends>
@@ -1290,7 +1294,7 @@ TEST(FlowSources, OfSmallFlowsDividedAnywhereGiveWhatOneSourceGives) {
 
 // ---- random programs, whose true stack is known
 
-/// What each function, by name, cost and how often it was called.
+/// Cost and number of calls of each function, by name.
 struct Delivered {
     std::uint64_t self{}, inclusive{}, calls{};
     friend bool operator==(const Delivered&, const Delivered&) = default;
@@ -1303,7 +1307,7 @@ std::string text_of(const std::map<std::string, Delivered>& all) {
     return out;
 }
 
-/// Runs a random program of functions a to n in some threads, and adds up for each instruction whoever is on the
+/// Runs a random program of functions a to n in some threads, and adds up each instruction for all functions on the
 /// thread's stack, each once: calls and recursion, direct and mutual, tail calls, longjmp to the nearest frame of a
 /// function, interrupts within interrupts, changes of thread, and on request lost trace.
 class TrueProgram {
@@ -1314,7 +1318,7 @@ public:
         for (Thread& t : threads_) t.now = begin(t.stack.back().function);
         flow.context(1);
         for (std::size_t i = 0; i < 600; ++i) step();
-        // A handler none of which is in the trace would not be reported.
+        // A handler without any trace would not be reported.
         work(threads_[thread_], 1);
         flow.plain(threads_[thread_].now);
     }
@@ -1327,7 +1331,7 @@ private:
     struct Frame {
         std::string function;
         std::uint64_t returns_to{};  // 0: the first of a thread
-        bool tail = false;           // of the one below, which it returns with
+        bool tail = false;           // returns together with the frame below
     };
     struct Thread {
         std::vector<Frame> stack;
@@ -1336,7 +1340,7 @@ private:
     std::string any_function() { return std::string(1, static_cast<char>('a' + random_.below(14))); }
     static std::uint64_t begin(const std::string& function) { return Program::at(function[0]); }
 
-    /// So many instructions of the function on top.
+    /// This number of instructions of the function on top.
     void work(Thread& t, std::uint32_t n) {
         all += n;
         delivered[t.stack.back().function].self += n;
@@ -1355,7 +1359,7 @@ private:
         const std::string top = t.stack.back().function;
         const bool handler = top == "o" || top == "p";
         const auto n = static_cast<std::uint32_t>(1 + random_.below(3));
-        // Space in the function for what follows; longjmp lands behind that.
+        // Room in the function for the next instructions; longjmp lands behind them.
         if (t.now - begin(top) > 0x60) {
             work(t, n);
             const std::uint64_t back = begin(top) + 4 + 4 * random_.below(8);
@@ -1405,7 +1409,7 @@ private:
                 t.now = begin(to);
                 return;
             }
-            case 9: {  // longjmp, to where a call of setjmp once returned to; not out of a handler
+            case 9: {  // longjmp, to a place to which a call of setjmp once returned; not out of a handler
                 std::vector<std::size_t> frames;
                 std::set<std::string> above{top};
                 for (std::size_t i = t.stack.size() - 1; i-- > 0 && t.stack[i].function[0] != '!' && !handler;)
@@ -1421,7 +1425,7 @@ private:
                 return;
             }
             case 10:
-            case 11: {  // an interrupt, of a higher priority than what it interrupts
+            case 11: {  // an interrupt, of a higher priority than the interrupted code
                 const bool fast = random_.half();
                 const bool in_fast =
                     std::any_of(t.stack.begin(), t.stack.end(), [](auto& f) { return f.function == "p"; });
@@ -1435,7 +1439,7 @@ private:
                 ++delivered[t.stack[t.stack.size() - 2].function].calls;
                 ++delivered[to].calls;
                 t.now = begin(to);
-                // Or whatever comes next comes before the handler's first instruction.
+                // Or the next exception comes before the handler's first instruction.
                 if (random_.half()) return;
                 work(t, n);
                 flow.plain(begin(to), n);
@@ -1448,7 +1452,7 @@ private:
                 return;
             case 13:
                 if (!loses_ || random_.half()) return;
-                // What runs unseen: returns and calls.
+                // Unseen flow: returns and calls.
                 random_.half() ? flow.gap().on(flow::TraceOnReason::begin) : flow.on(flow::TraceOnReason::overflow);
                 while (t.stack.size() > 1 && (random_.half() || t.stack.back().function[0] == '!')) leave(t);
                 if (random_.half()) t.stack.push_back({any_function(), begin(t.stack.back().function) + 0x40});

@@ -56,7 +56,7 @@ public:
             for (const std::uint32_t n : ran)
                 if (!reached.contains(n)) left.insert(n);
             if (left.empty()) break;
-            // The lowest of those that go round, to which nothing else that is left leads.
+            // The lowest node of a cycle to which no other remaining node leads.
             for (const std::uint32_t n : left) {
                 bool first = true;
                 for (const std::uint32_t other : left)
@@ -105,7 +105,7 @@ public:
     std::vector<Found> found;
 
 private:
-    /// All of `from` but what `not_by` has, and what that leads to, or what leads to it.
+    /// All nodes of `from` not in `not_by`, and all that they lead to, or that lead to them.
     [[nodiscard]] Nodes reach(const Nodes& from, const Nodes& not_by, bool backwards) const {
         Nodes out;
         for (const std::uint32_t n : from)
@@ -136,7 +136,7 @@ private:
 
     const LoopCode& code_;
     Nodes begins_, reached_;
-    std::vector<Nodes> around_;  // by node: what is reached without it
+    std::vector<Nodes> around_;  // by node: nodes that are reachable without it
 };
 
 TEST(FindLoops, GivesThoseOfTheDefinition) {
@@ -185,7 +185,7 @@ TEST(FindLoops, GivesThoseOfTheDefinition) {
             nested += depth > 1 ? 1U : 0U;
         }
     }
-    // All kinds there are.
+    // All kinds occur.
     EXPECT_GT(natural, sized(75U, 20U));
     EXPECT_GT(irreducible, sized(7U, 2U));
     EXPECT_GT(nested, sized(7U, 2U));

@@ -14,7 +14,7 @@ namespace {
 using answers::AccountReason;
 using answers::AccountRow;
 
-/// Of a run of which 1,000 instructions in 200 ranges were decoded, 500 of them in the profile.
+/// For a run with 1,000 decoded instructions in 200 ranges, 500 of them in the profile.
 std::string cover_text(answers::Account rows) {
     answers::Answers a;
     a.images.push_back({.name = "program"});
@@ -34,18 +34,18 @@ const AccountRow decoded{.reason = AccountReason::decoded, .instructions = 1000,
 
 TEST(ProfileCover, IsOfTheRunAsFarAsItsAccountKnowsIt) {
     EXPECT_EQ(cover_text({decoded}), "50.0% of the run");
-    // What ran in code without an image is known in ranges, and what ran in a Q element in instructions.
+    // Execution in code without an image is counted in ranges, execution in a Q element in instructions.
     EXPECT_EQ(cover_text({decoded, {.reason = AccountReason::no_image, .ranges = 600}}),
               "about 12.5% of the run as far as it is known, and 50.0% of what was decoded");
     EXPECT_EQ(cover_text({decoded, {.reason = AccountReason::untraced_way, .instructions = 1000}}),
               "25.0% of the run as far as it is known, and 50.0% of what was decoded");
-    // What an overflow lost has no known size.
+    // The size of an overflow's loss is unknown.
     EXPECT_EQ(cover_text({decoded, {.reason = AccountReason::overflow}}),
               "at most 50.0% of the run as far as it is known, and 50.0% of what was decoded");
     EXPECT_EQ(
         cover_text({decoded, {.reason = AccountReason::overflow}, {.reason = AccountReason::no_image, .ranges = 600}}),
         "at most about 12.5% of the run as far as it is known, and 50.0% of what was decoded");
-    // Samples stand for all that ran.
+    // Samples represent all that ran.
     EXPECT_EQ(cover_text({decoded, {.reason = AccountReason::sampled}}), "50.0% of all that was decoded");
     // Branch lists have no account.
     EXPECT_EQ(cover_text({}), "50.0% of all that was decoded; how much of the run that is, is not known");

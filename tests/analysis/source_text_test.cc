@@ -1,4 +1,4 @@
-// Which files that debug information names get into a report.
+// Which source files, named by debug information, a report includes.
 #include "waymark/analysis/source_text.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ TEST_F(SourceTexts, AreBelowTheFoldersThatAreGiven) {
     EXPECT_EQ(refused(file, {folder_.path() / "in"}), "");
     EXPECT_EQ(lines_, (std::vector<std::string>{"int a;", "int b;"}));
     EXPECT_NE(findings_.find("The text of 1 source file is included"), std::string::npos) << findings_;
-    // Compiled elsewhere: its whole name below the folder, or the end of it.
+    // Compiled elsewhere: its whole name below the folder, or the end of the name.
     EXPECT_EQ(refused("/elsewhere/deep/a.c", {folder_.path() / "in"}), "");
     EXPECT_EQ(lines_.size(), 2U);
     EXPECT_EQ(refused("/elsewhere/none.c", {folder_.path() / "in"}), "");
@@ -59,7 +59,7 @@ TEST_F(SourceTexts, AreSources) {
     EXPECT_TRUE(lines_.empty());
     fs::create_directory(folder_.path() / "folder.c");
     EXPECT_NE(refused(folder_.path() / "folder.c", root).find("no regular file"), std::string::npos);
-    // Links count as what they lead to.
+    // Links count as the files to which they lead.
     fs::create_symlink("/etc/passwd", folder_.path() / "link.c");
     EXPECT_NE(refused(folder_.path() / "link.c", root).find("its name"), std::string::npos);
     const TemporaryFolder other;

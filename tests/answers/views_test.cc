@@ -256,7 +256,7 @@ TEST(Views, ComparisonOfACaptureWithItself) {
     EXPECT_EQ(cell(more->view, 0, "exceeds").field(), "true");
 }
 
-/// A capture whose functions are given: name, linkage name, image, cost, and by what else there is.
+/// A capture with given functions: name, linkage name, image, cost, and other columns.
 struct Code {
     std::string name, linkage_name;
     Index image;
@@ -313,7 +313,7 @@ TEST(DiffView, AFunctionWhoseNameOneSideLacksIsNotJudged) {
         EXPECT_TRUE(said(view->view, bad).starts_with("functions of app")) << said(view->view, bad);
         EXPECT_NE(said(view->view, bad).find("new knows no names for 9"), std::string::npos) << said(view->view, bad);
     }
-    // Of several files of which none is like that of the other side, each may have it.
+    // Among several files unlike the other side's, each may have it.
     Answers after = stripped_program("new", "tool", "b2", 60);
     after.images.push_back({"other.so", "/lib/other.so", "dd"});
     after.functions.push_back({"other", "other", 2, 0x9000, 4, none, 0, false});
@@ -321,7 +321,7 @@ TEST(DiffView, AFunctionWhoseNameOneSideLacksIsNotJudged) {
     const auto several = compare(before, after, options);
     ASSERT_TRUE(several);
     EXPECT_TRUE(said(several->view, bad).starts_with("functions of app cannot")) << said(several->view, bad);
-    // Where all names are known, it is gone.
+    // Where all names are known, the function is gone.
     const Answers gone = capture_of("gone", before.images, {{"main", "main", 0, 100}, {"memcpy", "memcpy", 1, 1000}});
     const auto without = compare(before, gone, options);
     ASSERT_TRUE(without);
@@ -372,7 +372,7 @@ TEST(DiffView, PatternsOfImagesAreNotOfCodeWithoutNames) {
     ASSERT_TRUE(mixed);
     EXPECT_EQ(mixed->chosen_before, 126U);
     EXPECT_NE(said(mixed->view, bad).find("cannot be compared"), std::string::npos);
-    // A name of such code asks for that.
+    // A name of such code selects it.
     ProfileOptions profile;
     profile.only = {"app-1.0+0x1c0?"};
     const auto one = profile_view(old, profile);
@@ -437,7 +437,7 @@ TEST(DiffView, WithinALimitOfAllCodeThatCannotBeComparedNothingIsLeftToJudge) {
     EXPECT_FALSE(is_bad([](DiffOptions& o) { o.threshold = 10.5; }, before, after));
     EXPECT_TRUE(is_bad([](DiffOptions& o) { o.threshold_count = 124; }, before, after));
     EXPECT_FALSE(is_bad([](DiffOptions& o) { o.threshold_count = 125; }, before, after));
-    // How much a function grew of itself is not known at all, also where its image has few names on both sides.
+    // A function's own growth is entirely unknown, also where its image has few names on both sides.
     EXPECT_TRUE(is_bad([](DiffOptions& o) { o.threshold_each = 1e6; }, before, after));
     Answers half = before;
     half.functions[0].linkage_name.clear();
@@ -461,7 +461,7 @@ TEST(DiffView, OneRowOfSeveralFunctionsHidesNoGrowthUnderStrict) {
     EXPECT_NE(said(view(false, each), warning).find("cannot be compared function by function"), std::string::npos);
     EXPECT_NE(said(view(true, each), bad).find("(--strict)"), std::string::npos);
     EXPECT_EQ(said(view(true, each), note).find("no function"), std::string::npos);
-    // Of less than the limit in all no function grew by more.
+    // No function grew by more than the limit in all.
     EXPECT_EQ(said(view(true, [](DiffOptions& o) { o.threshold_count = 115; }), bad), "");
     EXPECT_NE(said(view(true, [](DiffOptions& o) { o.threshold_count = 114; }), bad), "");
     EXPECT_EQ(said(view(true, [](DiffOptions& o) { o.threshold_each = 0, o.least = 126; }), bad), "");
@@ -512,11 +512,11 @@ TEST(DiffView, FunctionsOfOneNameAreComparedEachWithItself) {
     ASSERT_TRUE(unknown);
     EXPECT_NE(said(unknown->view, bad).find("each: several functions have this name"), std::string::npos)
         << said(unknown->view, bad);
-    // The same build has them at the same places.
+    // The same build has the functions at the same places.
     EXPECT_EQ(said(compare(capture("old", "a1", 20, false), capture("new", "a1", 20, false), options)->view, bad), "");
 }
 
-/// Two images whose names and builds are of a version; both have `each` and what is in every program.
+/// Two images whose names and builds are of a version; both have `each` and the functions of every program.
 Answers program_and_library(const std::string& version, std::uint64_t in_program, std::uint64_t in_library) {
     return capture_of(version,
                       {{"app-" + version, "/tmp/app", "a" + version}, {"lib-" + version, "/tmp/lib", "b" + version}},
@@ -551,7 +551,7 @@ TEST(DiffView, ImagesThatWereRenamedTogetherArePairedByWhatIsMostAlike) {
 }
 
 TEST(DiffView, OfAnImageThatOneSideHasAloneNothingOfOthersIsChosen) {
-    // Nothing is alike but what is in every program, and `each`.
+    // Nothing is alike except functions of every program, and `each`.
     const Answers before = program_and_library("1", 20, 900);
     Answers after = program_and_library("2", 40, 30);
     for (Function& f : after.functions)
@@ -706,19 +706,19 @@ TEST(Views, OwnCodeThatMayHaveRunBeforeMainFailsStrictCoverage) {
     const std::string why = fails(a);
     EXPECT_NE(why.find("1 instruction and "), std::string::npos) << why;
     EXPECT_NE(why.find("--from-start"), std::string::npos) << why;
-    // Where the recording states what ran before, nothing is in doubt.
+    // Where the recording states which code ran before, nothing is in doubt.
     a.account.back().instructions = 98213;
     EXPECT_EQ(fails(a), "");
     a.account.back().instructions.reset();
     // Without --strict, the account states it alone.
     options.strict = false;
     EXPECT_EQ(fails(a), "");
-    // A limit counts as not run what was not observed.
+    // For a limit, code that was not observed counts as not run.
     options.strict = true;
     options.fail_under = 1;
     EXPECT_EQ(fails(a), "");
     options.fail_under.reset();
-    // All that there is was seen.
+    // All code was seen.
     Answers seen = a;
     for (Instruction& i : seen.instructions) i.seen = Seen::executed;
     for (Branch& b : seen.branches) b.seen_taken = b.seen_not_taken = Seen::executed;

@@ -1,5 +1,5 @@
-/// What `perf script` prints for branch stacks (docs/branch-stacks.md), field by field, and the capture that is read
-/// from this text.
+/// Text of `perf script` for branch stacks (docs/branch-stacks.md), field by field, and the capture that is read from
+/// it.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -188,7 +188,7 @@ TEST(ByteStream, TruncatedGivesWhatThereIsThenTheError) {
             EXPECT_NE(all.error->message.find("Copy the file again"), std::string::npos);
             ASSERT_LE(all.bytes.size(), bytes.size());
             EXPECT_TRUE(std::equal(all.bytes.begin(), all.bytes.end(), bytes.begin()));
-            // What was decompressed together with the failure is delivered too, however much is asked for at a time.
+            // Bytes that were decompressed together with the failure are delivered too, with any size of requests.
             for (const std::size_t step : {7U, 1U << 20}) {
                 EXPECT_EQ(drain(open_bytes(path), step).bytes.size(), all.bytes.size());
             }

@@ -148,7 +148,7 @@ TEST(DpuFolder, Errors) {
     EXPECT_EQ(write_dpu_folder(example(folder.path()), folder.path() / "file").error().code, Errc::unreadable);
 }
 
-/// Everything wrong is reported, and what is right is kept.
+/// Every mistake is reported, and the rest is kept.
 TEST(DpuFolder, Problems) {
     Texts files;
     files.sizes["c/vtb.bin"] = 96;
@@ -178,7 +178,7 @@ TEST(DpuFolder, Problems) {
     EXPECT_TRUE(read->periods.empty());
 }
 
-/// Damaged text ends with a capture or an error that says something, whatever it holds.
+/// Damaged text ends with a capture or an error that says something.
 TEST(DpuFolder, DamagedText) {
     const TemporaryFolder folder;
     ASSERT_TRUE(write_dpu_folder(example(folder.path()), folder.path()).has_value());

@@ -1,5 +1,5 @@
-/// perf.data with CoreSight trace (docs/spec/perf-cs-etm.md): metadata of every version, which bytes are whose, and
-/// what was mapped when.
+/// perf.data with CoreSight trace (docs/spec/perf-cs-etm.md): metadata of every version, to whom bytes belong, and
+/// which file was mapped when.
 #include "waymark/capture/perf_cs_etm.h"
 
 #include <fmt/format.h>
@@ -490,7 +490,7 @@ TEST(CsCapture, IdsOfTheKernelReplaceThoseOfTheMetadata) {
     f.w.auxtrace_info(cs_etm_info({etmv4_block(0), etmv4_block(1)}));
     f.w.aux({0, 16, 0, {}}, {1, 1, 0, 100, 1});
     f.trace(0, 0, std::vector<std::uint8_t>(16));
-    // After what it is of.
+    // Behind the record that it describes.
     f.w.hardware_id(0x33, {1, 1, 1, 200, 1});
     const auto capture = capture_of(f.done());
     ASSERT_TRUE(capture.has_value()) << capture.error().message;
@@ -548,7 +548,8 @@ TEST(CsCapture, CpusWithoutAnIdAreNamed) {
     const auto capture = capture_of(f.done());
     ASSERT_TRUE(capture.has_value());
     EXPECT_EQ(capture->sources.size(), 128U);
-    // 0x10 + 2 * 48 = 0x70 is the first that no unit can have; after bits 6:0, those from CPU 56 on would be others'.
+    // 0x10 + 2 * 48 = 0x70 is the first that no unit can have; with bits 6:0 alone, IDs from CPU 56 on would belong to
+    // other CPUs.
     ASSERT_EQ(capture->problems.size(), 1U);
     EXPECT_NE(capture->problems[0].message.find("CPUs 48 to 127"), std::string::npos) << capture->problems[0].message;
 }

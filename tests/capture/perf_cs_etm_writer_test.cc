@@ -1,4 +1,4 @@
-/// What perf.data says of CoreSight units, against words of files that simpleperf wrote on phones.
+/// Descriptions of CoreSight units in perf.data, compared with words of files that simpleperf wrote on phones.
 #include "waymark/capture/perf_cs_etm_writer.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 RegisterValue value(const char* name, std::uint64_t v) { return {name, v, std::nullopt, 32}; }
 
-/// Those of perf_etm.data: ETMv4.2.
+/// Registers of perf_etm.data: ETMv4.2.
 std::vector<RegisterValue> phone(std::uint64_t idr1, std::uint64_t authstatus) {
     return {value("TRCCONFIGR", 0x41),         value("TRCTRACEIDR", 0x10),
             value("TRCIDR0", 0x28000ea1),      value("TRCIDR1", idr1),

@@ -1,4 +1,4 @@
-/// perf.data: what is written is read, in every form; what is damaged is reported, and the rest is read.
+/// perf.data: a written file is read, in every form; damage is reported, and the rest is read.
 #include "waymark/capture/perf_data.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 /// Each field of the records and features of perf.data is where docs/spec/spe.md, 5.2, and docs/spec/perf-cs-etm.md,
-/// section 3.1, have it: what is written field by field is read field by field.
+/// section 3.1, have it: fields that are written one by one are read one by one.
 #include <gtest/gtest.h>
 
 #include <initializer_list>
@@ -125,7 +125,7 @@ TEST(PerfFields, EachOfARecordOfTheKernel) {
     EXPECT_EQ(data.count(Type::lost), 1U);
 }
 
-// The identifier at the end says which event's trailer it is: the second one has no time.
+// The identifier at the end selects the event whose trailer it is: the second one has no time.
 TEST(PerfFields, TheTrailerIsThatOfItsEvent) {
     Attr timeless = event(20);
     timeless.sample_type = sample::tid | sample::cpu | sample::identifier;
@@ -133,7 +133,7 @@ TEST(PerfFields, TheTrailerIsThatOfItsEvent) {
         w.hardware_id(1, {12, 13, 1, 5000, 0});
         w.hardware_id(2, {12, 13, 1, 5000, 1});
         w.hardware_id(3, {});
-        // Of an event that the file does not have.
+        // For an event that the file does not have.
         w.record(Type::aux_output_hw_id, 0, Fields{}.words({4, 7, 8, 9, 10, 11, 99}).bytes);
     });
     ASSERT_EQ(data.hardware_ids.size(), 4U);
@@ -423,7 +423,7 @@ TEST(PerfCode, FunctionsOfBpfPrograms) {
     const std::vector<BpfFunction> all{
         {{0xffff1000}, {1, 2, 3, 4}, tag + "_count"}, {{0xffff2000}, {5, 6}, tag}, {{0xffff3000}, {7}, tag}};
     EXPECT_EQ(bpf_functions(feature), all);
-    // What the bytes have in part is left out, wherever they end.
+    // Fields that the bytes have only in part are left out, wherever the bytes end.
     for (std::size_t bytes = 0; bytes < feature.size(); ++bytes) {
         const auto part = bpf_functions(Bytes(feature).first(bytes));
         EXPECT_LT(part.size(), 3U) << bytes;

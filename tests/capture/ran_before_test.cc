@@ -68,7 +68,7 @@ TEST(RanBefore, ASnapshotHoldsIt) {
     EXPECT_EQ(wrong_in_it(*damaged), 1);
 }
 
-// What a line says less is code that would be called not executed.
+// Without one line, executed code would be called not executed.
 TEST(RanBefore, WithOneWrongLineNothingIsKnown) {
     const std::string head = "waymark-before 1\ninstructions 7\n", tail = "end\n";
     for (const std::string& text :

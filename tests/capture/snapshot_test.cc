@@ -86,7 +86,7 @@ std::string only_problem(const std::string& file, const std::string& from, const
     return to_string(capture->problems.front());
 }
 
-/// What a change of the example gives, and that it complains.
+/// The result of a change of the example, which must have a problem.
 Capture changed(const std::string& file, const std::string& from, const std::string& to) {
     Texts files = example();
     replace(files.texts[file], from, to);
@@ -263,7 +263,7 @@ TEST(Snapshot, BackslashesOfWindows) {
     EXPECT_EQ(capture->dumps[0].file, "s/mem/rom.bin");
 }
 
-// One line per thing that can be wrong: what is changed, and the start of the sentence it gives, with file and line.
+// One line for each mistake: the change, and the start of its sentence, with file and line.
 struct Wrong {
     const char* what;
     const char* file;
@@ -502,7 +502,7 @@ TEST(Snapshot, ManyProblemsInOneFileAreCounted) {
               "s/core_b.ini: 4900 more problems in this file are not listed. Mend the first ones and read it again.");
 }
 
-// What is listed and not there is a part of the input that could not be read; a mistake in the text is not.
+// A listed file that is missing is a part of the input that could not be read; a mistake in the text is not.
 TEST(Snapshot, AListedFileThatIsMissingIsDamage) {
     Texts files = example();
     replace(files.texts["s/snapshot.ini"], "[trace]", "device9=gone.ini\n[trace]");
@@ -613,7 +613,7 @@ TEST(SnapshotCorpus, Snowball) {
 
 // --- writing ---
 
-/// A capture with everything in it, in a folder of its own.
+/// A complete capture, in a separate folder.
 Capture complete(const TemporaryFolder& folder) {
     Capture c;
     c.path = folder.path() / "snapshot.ini";
@@ -779,7 +779,7 @@ TEST(SnapshotWriter, RefusesWhatTheFormatCannotHold) {
     EXPECT_EQ(blocked.error().code, Errc::unreadable);
 }
 
-/// What a program prints; nothing when it fails.
+/// Output of a program; nothing when it fails.
 std::string output_of(const std::string& command) {
     std::string text;
     FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
@@ -806,11 +806,11 @@ TEST(SnapshotWriter, OpenCsdListsARewrittenFolderLikeTheOriginal) {
         ASSERT_TRUE(write_snapshot(capture, folder.path()).has_value());
         EXPECT_EQ(read_snapshot(folder.path()).value(), capture);
 
-        // The program leaves a log file where it runs, whatever its options.
+        // The program leaves a log file in its folder, with any options.
         const auto list = [&folder](const fs::path& snapshot) {
             std::string text = output_of("cd " + shell_word(folder.path()) + " && trc_pkt_lister -ss_dir " +
                                          shell_word(snapshot) + " -decode -logstdout");
-            // The folder's name stands in it.
+            // The log contains the folder's name.
             for (auto at = text.find(snapshot.string()); at != std::string::npos; at = text.find(snapshot.string(), at))
                 text.erase(at, snapshot.string().size());
             return text;

@@ -43,7 +43,7 @@ def main():
             cli_test.use(fixtures, folder, fixture, fixture)
         profile = (folder / "spe" / "perf.data").read_bytes()
         ptm = fixtures.parents[2] / "examples" / "sort" / "capture"
-        files = {  # name -> content, and what info says of it
+        files = {  # name -> content, and info's description
             "perf.data": (profile, "perf.data, samples of the Statistical Profiling Extension"),
             "piped.data": (piped(profile), "perf.data, samples of the Statistical Profiling Extension"),
             "spe.bin": (profile[0x3e0:0x3e0 + 192], "Statistical Profiling (SPE)"),
@@ -79,7 +79,7 @@ def main():
                 if ran.returncode != 0 or says not in ran.stdout.decode():
                     failed += 1
                     print(f"failed: info - < {path.name}: {ran.returncode}, {ran.stdout.decode()[:300]}")
-        # A folder around a capture is none, and the message names what is in it.
+        # A folder around a capture is no capture, and the message names the capture in it.
         ran = subprocess.run([waymark, "info", "spe"], cwd=folder, capture_output=True, timeout=HANGS)
         done += 1
         if ran.returncode != 3 or b"it contains spe/perf.data: name that" not in ran.stderr:

@@ -17,7 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from scratch import failed as keep, Folder, HANGS, wait_for  # noqa: E402
 
 SKIPPED = 77
-# The first rename of what is not whole waits for SIGCONT.
+# The first rename of an incomplete file waits for SIGCONT.
 LIBRARY = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -133,7 +133,7 @@ def kills(waymark, source, stop):
             folder = pathlib.Path(name)
             export = Export(waymark, source, folder, form, stop)
             process, names = export.stopped()
-            # What looks alike but is not ours stays: of a living process, of another place, not of our shape.
+            # Files that only look alike stay: of a living process, of another place, of another shape.
             others = [f"{form}.{os.getpid()}-0.part", f"other.{process.pid}-0.part", f"{form}.x-0.part"]
             for other in others:
                 (folder / other).mkdir()

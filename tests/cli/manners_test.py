@@ -20,7 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from scratch import Folder, HANGS  # noqa: E402
 
 WAYMARK = SOURCE = None
-# Of the parser, not for readers.
+# Words of the parser, not for readers.
 LEAKS = re.compile(r"\b(UINT|INT|TEXT|FLOAT|BOOLEAN)\b|\w\{|:\{|\w in \[|\[OPTIONS\] SUBCOMMAND|Positionals")
 
 
@@ -179,11 +179,11 @@ class Pager(unittest.TestCase):
     @unittest.skipUnless(shutil.which("less"), "no less: install the Debian package less")
     def test_less(self):
         env = {"LESS": "FRX", "PAGER": "less"}
-        # All on one screen: it ends by itself.
+        # Everything fits on one screen: the pager ends by itself.
         text, status = terminal.run([WAYMARK, "--version"], env=env)
         self.assertEqual(status, 0)
         self.assertIn("libraries:", text)
-        # More than that: it waits, and leaving it ends the program.
+        # More than one screen: the pager waits, and leaving it ends the program.
         long = terminal.Terminal([WAYMARK, "record", "--help", "all"], env=env)
         long.read(r"Usage: ")
         time.sleep(0.3)

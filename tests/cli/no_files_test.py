@@ -105,7 +105,7 @@ def main():
             checks.refused(*command, "empty")
         checks.refused("diff", "pipe", "loop")
         checks.refused("diff", "loop", "/dev/zero")
-        # What an ini file names.
+        # Files that an ini file names.
         cli_test.use(fixtures, folder, "dpu", "dpu-pipe")
         (folder / "dpu-pipe" / "vtb.bin").unlink()
         os.mkfifo(folder / "dpu-pipe" / "vtb.bin")

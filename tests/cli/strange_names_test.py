@@ -30,7 +30,7 @@ import scratch  # noqa: E402
 from scratch import Folder, HANGS  # noqa: E402
 
 DIRECTION = "\u061c\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-# A terminal obeys these.
+# A terminal obeys these bytes.
 OBEYED = re.compile(f"[\\x00-\\x09\\x0b-\\x1f\\x7f-\\x9f{DIRECTION}]")
 CONTROL = re.compile("[\\x00-\\x1f]")
 STRANGE = b"\t\"\n\xff\\'\r,;<&>%\x1b\xc3"  # no name is longer
@@ -324,7 +324,7 @@ def check_query(checks, folder):
         database.execute("CREATE TABLE \"a\tb\"\"c\nd\" (\"x\ty\" TEXT, z BLOB, w REAL)")
         database.execute("INSERT INTO \"a\tb\"\"c\nd\" VALUES (?, ?, ?)", ("t\t\n\"q", b"\0\xff\xfe\t", 1e999))
         database.execute("INSERT INTO \"a\tb\"\"c\nd\" VALUES (CAST(x'41ff' AS TEXT), x'', NULL)")
-        # Views of strangers are not run: one cannot be, one would not end.
+        # Views of strangers are not run: one is impossible, one would not end.
         database.execute("CREATE TABLE gone (g)")
         database.execute("CREATE VIEW lost AS SELECT g FROM gone")
         database.execute("DROP TABLE gone")

@@ -62,7 +62,7 @@ class Width(unittest.TestCase):
     def test_columns_that_are_left_out_are_named(self):
         narrow = self.shown(f"profile {SORT} --by function", 60)
         self.assertRegex(narrow, r"… no room for [^;]*calls[^;]*; --wide shows all columns")
-        # What a row is about has room in any width.
+        # The subject of a row has room in any width.
         self.assertIn("quicks", self.shown(f"profile {SORT} --by line", 44))
         self.assertNotIn("no room", self.shown(f"profile {SORT} --by instruction", 200))
         self.assertNotIn("no room", self.shown(f"profile {SORT} --by instruction --wide", 60))
@@ -72,7 +72,7 @@ class Width(unittest.TestCase):
         calls = self.shown(f"flow {SORT} --format calls --limit 2")
         self.assertRegex(calls, r"… and \d+ more rows of at most [\d,]+ instructions each; --limit 0 shows all")
         self.assertNotIn("more", self.shown(f"flow {SORT} --format calls --limit 0"))
-        # In a file everything is written.
+        # Output to a file is not shortened.
         whole = self.shown(f"flow {SORT} --limit 0")
         self.assertNotIn("more lines", whole)
 

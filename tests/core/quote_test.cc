@@ -53,7 +53,7 @@ std::vector<std::string> worst_names() {
             std::string(100'000, 'x') + "'"};
 }
 
-/// What a shell takes `words` for, each ended by NUL.
+/// The words that a shell reads from `words`, each ended by NUL.
 std::string words_in_shell(const std::string& words) {
     const std::string command = "printf '%s\\0' " + words;
     const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);

@@ -33,7 +33,7 @@ TEST(Result, ValueOrError) {
     EXPECT_FALSE(check(5).has_value());
 }
 
-// Whoever asks for what is not there is stopped where he asks.
+// Asking for a missing value or error stops the program at that place.
 TEST(ResultDeathTest, ChecksWhatIsAskedFor) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     auto good = quarter(8), wrong = quarter(6);

@@ -57,8 +57,8 @@ TEST_P(RealCapture, EveryByteIsAccountedFor) {
     EXPECT_EQ(pieces.totals, result.totals);
 }
 
-/// The sequence of bytes and owners in a capture, padding included, and where an unchanged ID stands before which of
-/// them.
+/// The sequence of bytes and owners in a capture, including padding, and the places before which an unchanged ID
+/// stands.
 struct Account {
     struct Owned {
         TraceId id;
@@ -128,7 +128,7 @@ TEST_P(RealCapture, IsRecognised) {
               (FramingGuess{BufferKind::aligned, Confidence::high, FramingEvidence::steady_ids}));
     EXPECT_EQ(guess_framing(Bytes(capture).first(2048)).kind, BufferKind::aligned);
 
-    // The bytes of each source by themselves, as a capture in bypass would hold them.
+    // The bytes of each source by themselves, as in a capture in bypass.
     std::map<unsigned, Buffer> streams;
     for (const auto& heard : deformat(capture).heard)
         streams[heard.what >> 8].push_back(static_cast<std::uint8_t>(heard.what));

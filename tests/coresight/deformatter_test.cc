@@ -44,7 +44,7 @@ std::vector<Heard> concat(std::vector<Heard> first, const More&... more) {
     return first;
 }
 
-/// Expects this of the deformatter in one piece and byte by byte, and of the reference; returns the totals.
+/// Expects these results of the deformatter in one piece and byte by byte, and of the reference; returns the totals.
 Totals expect_heard(const Buffer& capture, DeformatterOptions options, const std::vector<Heard>& expected) {
     const auto whole = deformat(capture, options);
     EXPECT_EQ(whole.heard, expected);

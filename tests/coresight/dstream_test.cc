@@ -47,7 +47,7 @@ Buffer some_frames(Random& random, FormatterOptions options, unsigned turns = 60
     return out;
 }
 
-/// What is heard without regard to where it stood.
+/// The heard items without their places.
 std::vector<std::pair<Heard::Kind, unsigned>> story(const std::vector<Heard>& heard) {
     std::vector<std::pair<Heard::Kind, unsigned>> out;
     for (const Heard& h : heard) out.emplace_back(h.kind, h.what);
@@ -68,7 +68,7 @@ Result deformat(DstreamLayout layout, Bytes bytes, std::size_t piece, Offset fir
     return out;
 }
 
-/// In blocks or not, a capture gives the same; every byte is found at its offset in the file.
+/// A capture gives the same with and without blocks; every byte has its offset in the file.
 void expect_same(const Buffer& frames, Framing framing, Random& random) {
     const Result plain = deformat({framing, false}, frames, frames.size());
     for (const Footers kind : {Footers::zeros, Footers::counter, Footers::random}) {

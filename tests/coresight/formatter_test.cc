@@ -169,7 +169,7 @@ TEST(Formatter, FlushFillsTheMemoryWidth) {
     }
 }
 
-// Frames made the quick way and those made byte by byte count alike.
+// Frames made the quick way count like frames made byte by byte.
 TEST(Formatter, FlushCountsAllFramesTowardsTheMemoryWidth) {
     for (const std::size_t quick : {0U, 1U, 2U, 3U, 4U, 5U}) {
         Buffer out;

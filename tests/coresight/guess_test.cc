@@ -77,7 +77,7 @@ TEST(GuessFraming, SureFromSixteenIdBytesOn) {
               (FramingGuess{BufferKind::aligned, Confidence::low, FramingEvidence::plausible_ids}));
 }
 
-// What is announced too seldom to judge by, and has a frame that cannot be, is not taken for frames.
+// Sources that are announced too seldom, with an impossible frame, are not frames.
 TEST(GuessFraming, FewIdsAndADamagedFrame) {
     Buffer capture = one_source(100, 0);
     EXPECT_EQ(guess_framing(capture),

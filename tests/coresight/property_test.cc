@@ -1,5 +1,5 @@
 // Properties over random streams: both directions undo each other, pieces do not matter, damage is contained, and the
-// deformatter agrees with the reference on whatever it is given. A failure prints the seed.
+// deformatter agrees with the reference on any input. A failure prints the seed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -106,7 +106,7 @@ TEST_P(EachFraming, RandomBytes) {
     }
 }
 
-/// What is heard of a capture from `from` on, moved by `shift`.
+/// Items heard of a capture from `from` on, moved by `shift`.
 std::vector<Heard> heard_from(const std::vector<Heard>& heard, std::uint64_t from, std::int64_t shift) {
     std::vector<Heard> result;
     for (const auto& each : heard) {
@@ -117,7 +117,7 @@ std::vector<Heard> heard_from(const std::vector<Heard>& heard, std::uint64_t fro
     return result;
 }
 
-// Aligned frames keep their places, so a flipped bit spoils its own frame and, if an ID was hit, what follows up to the
+// Aligned frames keep their places, so a flipped bit spoils its own frame and, if it is in an ID, the bytes up to the
 // next frame with an ID.
 TEST(Damage, AlignedIsRightAgainAfterTheNextId) {
     unsigned compared = 0;
@@ -163,7 +163,7 @@ TEST(Damage, TpiuIsRightAgainAfterTheNextFullSyncAndId) {
         }
         const auto hurt = deformat_all_ways(random, damaged, {.framing = Framing::tpiu});
 
-        // The first full sync that begins behind the damage, and what a reader that starts there makes of the rest.
+        // The first full sync that begins behind the damage, and the result of a reader that starts there.
         const auto sync = std::search(capture.begin() + place + 1, capture.end(), full_sync.begin(), full_sync.end());
         const auto from = static_cast<std::size_t>(sync - capture.begin());
         const auto rest = deformat(Bytes(capture).subspan(from), {.framing = Framing::tpiu});

@@ -18,7 +18,7 @@ struct Piece {
 
 inline unsigned below(std::mt19937& random, unsigned limit) { return static_cast<unsigned>(random() % limit); }
 
-/// Runs of 1 to `longest` bytes; bytes rich in those that sync packets are made of.
+/// Runs of 1 to `longest` bytes; many bytes are bytes of sync packets.
 inline std::vector<Piece> random_pieces(std::mt19937& random, unsigned count, unsigned longest) {
     constexpr std::array<std::uint8_t, 6> ids{0x01, 0x10, 0x11, 0x6F, 0x7D, 0x7B};
     std::vector<Piece> pieces(count);

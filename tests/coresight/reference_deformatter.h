@@ -18,7 +18,7 @@
 
 namespace waymark::coresight::testing {
 
-/// One thing a deformatter said; of data, one byte.
+/// One call of a deformatter; for data, one byte.
 struct Heard {
     enum class Kind : std::uint8_t { data, trigger, gap, reset };
     Kind kind{};

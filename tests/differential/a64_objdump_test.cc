@@ -1,5 +1,5 @@
-/// Compares the classes of A64 instructions with GNU objdump: systematic and random sweeps, and the C library. What an
-/// instruction is to a profiler is read from objdump's text, which shares nothing with the table under test.
+/// Compares the classes of A64 instructions with GNU objdump: systematic and random sweeps, and the C library. The
+/// class of an instruction is derived from objdump's text, which shares nothing with the table under test.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -91,7 +91,7 @@ string_view data_operand(const Line& line, bool store_exclusive) {
     return trim(operands.substr(0, operands.find(',')));
 }
 
-/// What the text says, in the terms of the table.
+/// The meaning of the text, in the terms of the table.
 struct Meaning {
     A64Class kind = A64Class::other;
     A64Data data = A64Data::general;
@@ -245,7 +245,7 @@ Meaning meaning(const Line& line) {
     }
     m.conditional = any_of(op, {"csel", "csinc", "csinv", "csneg", "cset", "csetm", "cinc", "cinv", "cneg", "ccmp",
                                 "ccmn", "fcsel", "fccmp", "fccmpe"});
-    // By the top-level encoding where the text has no register to decide by: SVE's counters, for one.
+    // Decided by the top-level encoding where the text has no register: SVE's counters, for one.
     const std::uint32_t group = line.word >> 25 & 0xf;
     if (group == 2 || (group == 0 && line.word >> 31 != 0)) {
         m.sve = !is_prefetch;

@@ -1,5 +1,5 @@
-// The account of a DPU's trace against the truth: random programs of the core under random programs of the unit, in
-// all modes, with stretches that are not traced by every means; then recordings that end early, buffers that are cut or
+// The account of a DPU's trace against the truth: random programs of the core under random programs of the unit, in all
+// modes, with stretches left out of the trace in every way; then recordings that end early, buffers that are cut or
 // damaged, and units that still held trace.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ using answers::Account;
 using answers::AccountReason;
 using dpu::TraceMode;
 
-/// What becomes of a recording.
+/// The fate of a recording.
 enum class Fate : std::uint8_t { whole, limited, killed, interrupted, cut, damaged, held_trace, lost_unseen };
 
 /// A recording, and what the test knows about it without decoding.
@@ -50,7 +50,7 @@ struct Recorded {
     std::map<std::uint32_t, std::uint64_t> calls;  ///< by function entered; empty: not known
     std::set<AccountReason> must;                  ///< reasons that the account must have
     std::set<AccountReason> never;                 ///< reasons that it must not have
-    bool damaged = false;                          ///< trace was changed, so figures may be wrong, but not called exact
+    bool damaged = false;  ///< trace was changed: figures may be wrong, but must not be called exact
 };
 
 class AccountOfCounters : public testing::Test {
@@ -129,7 +129,7 @@ void AccountOfCounters::record(std::uint32_t seed) {
     } else {
         out.never.insert(AccountReason::cut);
     }
-    // What readings hold can be checked; any word is user data.
+    // Contents of readings can be checked; any word is possible user data.
     if (fate == Fate::damaged && bytes > 96 && (mode == task || mode == flow)) {
         std::fstream file(buffer, std::ios::in | std::ios::out | std::ios::binary);
         file.seekp(static_cast<std::streamoff>(32 * run.below(static_cast<std::uint32_t>(bytes / 32))));
@@ -190,7 +190,7 @@ std::string wrong_in(const Decoded& d, const Account& account, const Recorded& r
                 if (f.address == address) shown += cost.calls;
             figure(fmt::format("calls of {:#x}", address), shown, times);
         }
-    // Of literal words, those that fill lines cannot be told from the program's (docs/spec/dpu.md, 13.4).
+    // Literal words that fill lines look like words of the program (docs/spec/dpu.md, 13.4).
     const bool literal = d.said.mode == TraceMode::user_raw;
     if (d.said.mode == TraceMode::user || literal) {
         const std::string exact = analysis::trust_in("data", d.said, costs).exact;
@@ -266,7 +266,7 @@ TEST_F(AccountOfCounters, SaysNothingBeyondWhatWasObserved) {
             std::erase(without, row);
             if (!wrong_in(d, without, *recorded_).empty()) needed[reason].push_back(seed);
         }
-        // The sum of several says what each of them says, in any order.
+        // The sum of several contains the statements of each, in any order.
         several.push_back(std::move(d.answers));
         if (several.size() < 3) continue;
         std::array<std::size_t, 3> order{0, 1, 2};
@@ -295,7 +295,7 @@ TEST_F(AccountOfCounters, SaysNothingBeyondWhatWasObserved) {
     EXPECT_GT(bounds, all / 10);
     for (const AccountReason reason :
          {AccountReason::held, AccountReason::filtered, AccountReason::overflow, AccountReason::overwritten}) {
-        // This test finds a producer that forgets one of these.
+        // This test detects a producer that forgets one of these.
         const std::string_view word = answers::account_reason_words[static_cast<std::size_t>(reason)];
         const auto& seeds = needed[static_cast<std::size_t>(reason)];
         ASSERT_FALSE(seeds.empty()) << word;

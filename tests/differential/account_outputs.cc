@@ -29,7 +29,7 @@
 #include "waymark/exports/write.h"
 #include "waymark/report/report.h"
 
-// Every producer adds its rows with this function, and the linker puts the second one in its place (--wrap).
+// Every producer adds its rows with this function, and the linker replaces it by the second one (--wrap).
 extern "C" {
 void __real__ZN7waymark7answers3addERSt6vectorINS0_10AccountRowESaIS2_EES2_(  // NOLINT
     waymark::answers::Account& to, waymark::answers::AccountRow row);
@@ -194,7 +194,7 @@ std::map<std::string, json> page_of(const Answers& answers) {
     return out;
 }
 
-/// A column of addresses of the page: differences, or what is too large for one.
+/// A column of addresses of the page: differences, or addresses that are too large for one.
 std::vector<std::uint64_t> addresses_of(const json& column) {
     std::vector<std::uint64_t> out;
     std::uint64_t last = 0;
@@ -213,8 +213,8 @@ constexpr std::array<std::string_view, 3> seen_words{"executed", "not executed",
 /// Judges the statements of one output, and keeps the first that claims too much.
 class Judge {
 public:
-    /// `word`: what the output says that its counts are; of an output that says nothing, a count may not be above the
-    /// truth. `nested`: whether "not executed" can be said of code that may be reached from where flow was lost.
+    /// `word`: the output's own word for its counts; without a word, a count may not be above the truth. `nested`:
+    /// whether "not executed" can be said of code that may be reached from where flow was lost.
     Judge(std::string form, std::string_view word, const RunCounts& ran, bool judges_unseen)
         : form_(std::move(form)), word_(word), ran_(ran), judges_unseen_(judges_unseen) {}
 
@@ -241,7 +241,7 @@ public:
         if (seen_not_taken == "not executed" && not_taken == 0 && ran[1] != 0)
             say(fmt::format("{:#x} was not taken and that is not executed", address));
     }
-    /// All instructions were given: they are all that ran.
+    /// All instructions were listed: the sum is the whole run.
     void all() { count("the sum of instructions", sum_, ran_.instructions); }
     void say(const std::string& what) {
         if (wrong_.empty()) wrong_ = fmt::format("{} ({}): {}", form_, word_.empty() ? "no word" : word_, what);
@@ -257,7 +257,7 @@ private:
     std::string wrong_;
 };
 
-/// Of what lies in a function, by its address and length.
+/// Instructions that ran in a function, by its address and length.
 std::uint64_t ran_in(const RunCounts& ran, std::uint64_t address, std::uint64_t bytes) {
     std::uint64_t out = 0;
     for (auto at = ran.times.lower_bound(address); at != ran.times.end() && at->first - address < bytes; ++at)
@@ -344,7 +344,7 @@ std::string wrong_in_callgrind(const Answers& answers, const KnownRun& run) {
     std::string word = "exact", wrong;
     std::map<std::uint64_t, std::uint64_t> costs;
     std::uint64_t total = 0;
-    bool passed = false;  // this line is what passed in a call
+    bool passed = false;  // this line contains the costs of a call
     for (std::string line; std::getline(lines, line);) {
         if (line.starts_with("event: Ir"))
             for (const std::string_view each : {"lower bound", "estimate"})
@@ -364,7 +364,7 @@ std::string wrong_in_callgrind(const Answers& answers, const KnownRun& run) {
     return judge.wrong();
 }
 
-/// Formats of one number a line, which have no word: what they count is not above the truth.
+/// Formats with one number a line and no word: their counts are not above the truth.
 std::string wrong_in_profiles(const Answers& answers, const KnownRun& run) {
     Judge folded("folded", "", run.counts, true);
     std::istringstream stacks(written(answers, "folded"));
@@ -398,7 +398,7 @@ std::set<std::uint64_t> lines_in(std::string_view list) {
     return out;
 }
 
-/// Each instruction is a line: counts are executions, and what has a count of 0 and is not named did not run.
+/// Each instruction is a line: counts are executions, and an unnamed line with count 0 did not run.
 std::string wrong_in_lines(const Answers& answers, const KnownRun& run, bool cobertura) {
     const bool whole = !answers::is_part_of_run(answers.account), unseen = judges_unseen(answers);
     Judge judge(cobertura ? "cobertura" : "lcov", whole ? "exact" : "lower bound", run.counts, unseen);
@@ -615,7 +615,7 @@ std::string wrong_in_commands(const Answers& answers, const KnownRun& run, const
             return judge.wrong();
         },
         [&]() -> std::string {
-            // What was not observed counts as not run, so a limit of all is met by no more than what ran.
+            // Code that was not observed counts as not run, so a limit for all code is met only by what ran.
             const CommandResult done = run_command({"coverage", file, "--fail-under", "100", "--format", "tsv"});
             const bool all_ran = std::all_of(answers.instructions.begin(), answers.instructions.end(),
                                              [&](const auto& i) { return run.counts.of(i.address) != 0; });
@@ -660,7 +660,7 @@ std::string wrong_in_commands(const Answers& answers, const KnownRun& run, const
             constexpr double rounding = 0.051;
             const bool of_run = said.find("of the run") < said.find(';');
             if (!of_run) return said.find("of all that was decoded") < said.find(';') ? "" : "pgo covers " + said;
-            // What is computed by the mean length of ranges bounds nothing.
+            // A figure that is computed from the mean length of ranges is no bound.
             if (!about && (open ? share + rounding < truth : share > truth + rounding))
                 return fmt::format("pgo covers {}, and it is {:.1f}%", said.substr(0, said.find(';')), truth);
             return {};
@@ -737,7 +737,7 @@ std::string wrong_in_capture(const Account& account, const KnownRun& run, const 
             });
         },
         [&]() -> std::string {
-            // Its sentence is compared over real captures (golden.account): short traces prove no image to it.
+            // doctor's sentence is compared over real captures (golden.account): short traces prove no image to it.
             const CommandResult done = command({"doctor", "--format", "json"});
             return completeness.strict && done.out.find("othing is wrong") != done.out.npos
                        ? "doctor says that nothing is wrong of " + sentence

@@ -1,5 +1,5 @@
-/// What tables, documents, exports, the page and gates say of a run, against what ran: each figure by the word that the
-/// output itself has for it.
+/// Checks statements of tables, documents, exports, the page and gates about a run against the truth: each figure by
+/// the output's own word for it.
 #pragma once
 
 #include <filesystem>
@@ -25,20 +25,20 @@ struct KnownRun {
 [[nodiscard]] std::string wrong_words_in(const answers::Answers& answers, const std::filesystem::path& folder);
 
 /// The first figure in the page, tables, databases and exports that claims more than was observed; empty: there is
-/// none. `turn`: which of the costly outputs are looked at, each in some of its values.
+/// none. `turn` selects costly outputs, and some values of each.
 [[nodiscard]] std::string wrong_figure_in(const answers::Answers& answers, const KnownRun& run,
                                           const std::filesystem::path& folder, std::uint64_t turn);
 
-/// The same of what commands print about an answers file, and of their status: one of the commands, by `turn`.
+/// The same for commands on an answers file, and their status: `turn` selects a command.
 [[nodiscard]] std::string wrong_in_commands(const answers::Answers& answers, const KnownRun& run,
                                             const std::filesystem::path& folder, std::uint64_t turn);
 
-/// The same of a capture folder with this account, whose program is `image`: one of the commands, by `turn`.
+/// The same for a capture folder with this account, whose program is `image`: `turn` selects a command.
 [[nodiscard]] std::string wrong_in_capture(const answers::Account& account, const KnownRun& run,
                                            const std::filesystem::path& capture, const std::filesystem::path& image,
                                            std::uint64_t turn);
 
-/// While it lives, no account has rows of these reasons, whoever makes them.
+/// During its lifetime, no account has rows of these reasons, from any producer.
 class WithoutReasons {
 public:
     explicit WithoutReasons(std::vector<answers::AccountReason> reasons);

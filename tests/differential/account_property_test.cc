@@ -1,5 +1,5 @@
 // The account of a run against the truth: random executions of random programs, traced by the model of a PTM, an ETMv4
-// or an ETE as random registers ask, then damaged; code of which is missing. What ran is known without any decoder. A
+// or an ETE with random registers, then damaged; some code is missing. The test knows what ran without any decoder. A
 // figure that is called exact equals it, a lower bound is not above it, and nothing that ran is called "not executed".
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ using answers::Answers;
 using answers::Seen;
 using etm4::test::Execution;
 
-/// What becomes of a trace and of the program's file.
+/// The fate of a trace and of the program's file.
 struct Fate {
     std::size_t head{}, tail{};  ///< bytes that are not in the capture
     bool half_an_image = false;  ///< the code at high addresses has no image
@@ -218,12 +218,12 @@ Recorded record_ptm(std::uint64_t seed) {
     wire::Random random(seed);
     const auto one_in = [&](unsigned n) { return random() % n == 0; };
     auto classes = synthetic::case_classes();
-    // Of such a unit nobody knows what ran before an entry to Hyp mode (docs/spec/pft.md, 4.7: unverified).
+    // With such a unit the flow before an entry to Hyp mode is unknown (docs/spec/pft.md, 4.7: unverified).
     std::erase(classes, "hyp_entry_without_update");
     synthetic::CaseName name{.class_name = std::string(classes[random() % classes.size()]), .seed = seed};
     name.steps = 20 + random() % 400;
     synthetic::ModelCase c = synthetic::make_case(name);
-    // As decoders assume where no register says which; and without Jazelle, whose code nobody decodes.
+    // With the choices that decoders assume where no register decides; and without Jazelle, whose code is not decoded.
     c.model.choices.update_base = pft::ModelChoices::UpdateBase::either;
     c.model.choices.hyp_information = pft::ModelChoices::HypInformation::changed;
     c.model.choices.hyp_entry_updates = true;
@@ -351,9 +351,9 @@ std::uint64_t instructions_in(const Account& account) {
     return 0;
 }
 
-/// The first statement that claims more than was observed; empty: there is none.
-/// What can be reached from where flow was lost is known of code whose calls are well nested (docs/account.md), which
-/// random code is not: tests of analysis have such programs (FlowPrograms).
+/// The first statement that claims more than was observed; empty: there is none. Code that can be reached from places
+/// of lost flow is known only if calls are well nested (docs/account.md), which they are not in random code: tests of
+/// analysis have such programs (FlowPrograms).
 std::string wrong_in(const Answers& a, const Account& account, const RunCounts& truth) {
     const answers::Completeness completeness = answers::completeness(account);
     const std::uint64_t decoded = instructions_in(account);
@@ -447,7 +447,7 @@ std::string AccountProperty::wrong_statement(const Recorded& recorded, const Out
                          : account_test::wrong_in_capture(account, known, capture_folder(), program(), turn / 2);
 }
 
-/// Reasons that stand for one thing: a buffer that wrapped begins amid a packet.
+/// Reasons with the same cause: a buffer that wrapped begins amid a packet.
 std::vector<AccountReason> with_its_twin(AccountReason reason) {
     if (reason == AccountReason::overwritten || reason == AccountReason::unsynchronised)
         return {AccountReason::overwritten, AccountReason::unsynchronised};
@@ -456,7 +456,7 @@ std::vector<AccountReason> with_its_twin(AccountReason reason) {
 
 void AccountProperty::hold(Recorded (*record)(std::uint64_t seed), std::initializer_list<AccountReason> decisive) {
     std::array<std::uint64_t, answers::account_reasons> met{};
-    // Runs of which something would be said that is wrong if the account lacked the reason.
+    // Runs with a wrong statement if the account lacked the reason.
     std::array<std::vector<std::uint64_t>, answers::account_reasons> needed{};
     std::uint64_t nothing = 0, exact = 0, ran = 0;
     std::vector<Answers> several;
@@ -506,7 +506,7 @@ void AccountProperty::hold(Recorded (*record)(std::uint64_t seed), std::initiali
     if (all < 100) return;
     EXPECT_GT(exact, all / 50);
     EXPECT_LT(nothing, all / 3);  // such as a start address that is never met
-    // This test finds a producer that forgets one of these.
+    // This test detects a producer that forgets one of these.
     for (const AccountReason reason : decisive) {
         const std::string_view word = answers::account_reason_words[static_cast<std::size_t>(reason)];
         const auto& seeds = needed[static_cast<std::size_t>(reason)];

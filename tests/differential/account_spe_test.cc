@@ -1,6 +1,6 @@
 // The account of samples against the truth: random executions, sampled as the unit does, with filters, levels and
-// discards, and then lost by every means. Which operations ran is known without a decoder, and what was lost is known
-// because the test lost it.
+// discards, and then lost in every way. The test knows which operations ran without a decoder, and which samples were
+// lost because it removed them.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -46,16 +46,16 @@ constexpr std::uint64_t code = 0x401000, function_bytes = 64, kernel = 0xffff800
 constexpr std::size_t functions = 6, cpus = 2;
 constexpr std::uint8_t reserved = 0x0f;  ///< no header, of no known size
 
-/// Of the reasons that a capture of samples can have, those that fail `--strict` (docs/account.md).
+/// The reasons of a capture of samples that fail `--strict` (docs/account.md).
 const Reasons strict_reasons{AccountReason::overflow,    AccountReason::packets, AccountReason::frames,
                              AccountReason::overwritten, AccountReason::cut,     AccountReason::recorder,
                              AccountReason::no_context};
-/// Those by which samples are lost, so that nothing may say that none was.
+/// The reasons for lost samples, with which no output may say that none was lost.
 const Reasons losses{AccountReason::overflow,    AccountReason::packets, AccountReason::frames,
                      AccountReason::overwritten, AccountReason::cut,     AccountReason::recorder,
                      AccountReason::collided};
 
-/// What ran, and what became of its samples.
+/// The operations that ran, and the fate of their samples.
 struct Sampled {
     std::vector<std::uint8_t> file;              ///< perf.data
     std::map<std::uint64_t, std::uint64_t> ran;  ///< operations by address
@@ -254,7 +254,7 @@ private:
             }
         if (named(one_in(10), "damage")) {
             Piece& piece = any();
-            // What is no packet behind the last record of a PARTIAL piece belongs to that loss.
+            // Bytes behind the last record of a PARTIAL piece that are no packet belong to that loss.
             if (piece.without_head == 0 && (piece.flags & AuxRange::partial) == 0 && piece.samples.size() > 2) {
                 piece.damaged = 1 + random_.below(static_cast<std::uint32_t>(piece.samples.size() - 2));
                 lost(AccountReason::packets);
@@ -425,8 +425,7 @@ std::uint64_t samples_in(const Answers& a) {
     return samples;
 }
 
-/// What differs between the reasons of the account and those that the run had, which `run` has in full afterwards;
-/// empty: nothing.
+/// The difference between the account's reasons and the run's, which `run` contains in full afterwards; empty: none.
 std::string wrong_reasons_in(const Answers& a, Sampled& run) {
     if (samples_in(a) != 0) run.reasons.insert({AccountReason::decoded, AccountReason::sampled});
     const Reasons said = reasons_of(a.account);
@@ -482,7 +481,7 @@ TEST_F(AccountOfSamples, SaysNothingBeyondWhatWasObserved) {
                 ++shares;
             }
         }
-        // The sum of several says what each of them says.
+        // The sum of several contains the statements of each.
         several.push_back(a);
         of_several.insert(run.reasons.begin(), run.reasons.end());
         if (several.size() < 3) continue;
@@ -516,7 +515,7 @@ TEST_F(AccountOfSamples, SaysNothingBeyondWhatWasObserved) {
         }
     for (const AccountReason reason : {AccountReason::filtered, AccountReason::collided})
         EXPECT_NE(met[static_cast<std::size_t>(reason)], 0U);
-    // This test finds a producer that forgets one of these.
+    // This test detects a producer that forgets one of these.
     for (const AccountReason reason : {AccountReason::sampled, AccountReason::collided}) {
         const std::string_view word = answers::account_reason_words[static_cast<std::size_t>(reason)];
         ASSERT_TRUE(first_met.contains(reason)) << word;

@@ -1,4 +1,4 @@
-/// What the tests against OpenCSD share: lists of what both gave, compared, and the quirks that were allowed for.
+/// Shared by the tests against OpenCSD: lists from both sides, compared, and the known quirks that were applied.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-/// Real captures of ETMv4 and ETE, and what OpenCSD 1.8.0 gave for them (the goldens), for the tests that compare.
+/// Real captures of ETMv4 and ETE, and OpenCSD 1.8.0's results for them (the goldens), for the tests that compare.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ struct Stream {
     std::vector<std::uint64_t> offsets;
 };
 
-/// Collects what the deformatter gives.
+/// Collects the deformatter's output.
 struct Demultiplexer {
     std::map<unsigned, Stream> streams;
     void data(coresight::TraceId id, Bytes bytes, Offset first) {
@@ -43,8 +43,8 @@ struct Demultiplexer {
     void reset(Offset) {}
 };
 
-/// OpenCSD counts the bytes that one source has side by side in a frame from the pair in which the ID changed, or from
-/// the start of the frame, as if no ID or flag bytes were among them (quirk): those offsets, by source.
+/// OpenCSD counts adjacent bytes of one source in a frame from the pair in which the ID changed, or from the start of
+/// the frame, as if no ID or flag bytes were among them (quirk): those offsets, by source.
 inline std::map<unsigned, std::vector<std::uint64_t>> opencsd_offsets(Bytes frames) {
     std::map<unsigned, std::vector<std::uint64_t>> out;
     unsigned id = 0;
@@ -191,7 +191,7 @@ inline Golden read_golden(const std::filesystem::path& path) {
                         row["E"] = "2";
                     else if (equals != std::string::npos)
                         row[flag.substr(0, equals)] = flag.substr(equals + 1);
-                    else if (flag != "first")  // says what OpenCSD's decoder makes of it
+                    else if (flag != "first")  // contains the result of OpenCSD's decoder
                         row[flag] = "1";
                 }
             else

@@ -1,7 +1,7 @@
-// The flow of ETMv4 and ETE captures against OpenCSD: what its packet lister (1.8.0) gave for them, element by element.
-// Where OpenCSD is known to give something else (docs/spec/etm4.md, 16), our elements are turned into what it gives by
-// one narrow rule per quirk, each counted and printed; then all must be equal. Both decoders, any chunks, several
-// threads and counts must agree on each capture.
+// The flow of ETMv4 and ETE captures compared with OpenCSD's packet lister (1.8.0), element by element. Where OpenCSD
+// is known to differ (docs/spec/etm4.md, 16), our elements are turned into what it gives by one narrow rule per quirk,
+// each counted and printed; then all must be equal. Both decoders, any chunks, several threads and counts must agree on
+// each capture.
 
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@
 #include <opencsd/c_api/opencsd_c_api.h>
 #endif
 
-/// The library keeps some of its own elements; under a sanitizer that is its affair and not a leak of this test.
+/// The library keeps some of its own elements; a sanitizer must not count them as leaks of this test.
 extern "C" const char* __lsan_default_suppressions();  // NOLINT(bugprone-reserved-identifier): the sanitizer's own name
 extern "C" const char* __lsan_default_suppressions() { return "leak:libopencsd"; }
 
@@ -72,7 +72,7 @@ std::string range_text(const std::string& start, const std::string& end, const s
                        std::string_view isa) {
     return start + ".." + end + " n=" + instructions + " " + std::string(isa);
 }
-/// What a range that was not cut short has besides.
+/// The outcome of a range that was not cut short.
 std::string outcome_text(std::string_view atom, std::string_view branch, bool link) {
     return " " + std::string(atom) + " " + std::string(branch) + (link ? " link" : "");
 }
@@ -81,7 +81,7 @@ constexpr const char* compared_kinds[] = {"range",         "exception",   "excep
                                           "range_no_path", "transaction", "instrumentation",  "event",
                                           "marker",        "timestamp",   "cycles",           "trace_on"};
 
-/// The context of what follows.
+/// The context of the following elements.
 struct CoreState {
     std::string el, security, width, vmid, context_id;
     void take(const Row& row) {
@@ -271,7 +271,7 @@ std::vector<Line> from_ours(const std::vector<Element>& elements, const Source& 
 }
 
 /// OpenCSD walks up to an exception's return address also where it does not know where execution is, from the last
-/// address it knew (quirk): what it gives for that is removed.
+/// address it knew (quirk): those elements of OpenCSD are removed.
 void drop_stale_walks(const std::vector<Line>& ours, std::vector<Line>& theirs, Quirks& quirks) {
     std::size_t k = 0;  // in ours
     for (std::size_t i = 0; i < theirs.size() && k < ours.size(); ++i, ++k) {
@@ -287,7 +287,7 @@ void drop_stale_walks(const std::vector<Line>& ours, std::vector<Line>& theirs, 
 }
 
 /// Where our decoder stops, because a permanently undefined instruction cannot have been passed or because no address
-/// came after an exception, OpenCSD goes on: what it gives up to the next address packet, or for that packet, is
+/// came after an exception, OpenCSD goes on: its elements up to the next address packet, or for that packet, are
 /// removed.
 void drop_flow_beyond(const std::vector<Element>& elements, const Source& source, std::vector<Line>& ours,
                       std::vector<Line>& theirs, Quirks& quirks) {
@@ -361,8 +361,9 @@ TEST_P(Etm4Flow, ElementsAreEqual) {
         drop_stale_walks(ours, theirs, quirks);
         drop_outcomes(ours);
         drop_outcomes(theirs);
-        // Its memory is not what ran: ours reports branches without a condition that were not taken, and addresses that
-        // nothing leads to, and gives up there; OpenCSD goes on. tests/golden/conformance.tsv has how far both agree.
+        // Its memory is not the code that ran: ours reports branches without a condition that were not taken, and
+        // addresses that nothing leads to, and gives up there; OpenCSD goes on. tests/golden/conformance.tsv has how
+        // far both agree.
         if (name == "etmv4-juno_r1_1")
             quirks["places where flow contradicts the image: OpenCSD goes on"] += theirs.size();
         else
@@ -432,14 +433,14 @@ Extents lost_bytes(const std::vector<Item>& items, const Config& config,
     return out;
 }
 
-/// What is left when decoding ends: it is in no relation to where the end is.
+/// Left over when decoding ends: its place says nothing about the place of the end.
 bool is_of_the_end(const Element& e) {
     return e.kind == Kind::gap || e.kind == Kind::atoms ||
            (e.kind == Kind::mark && static_cast<flow::Mark::Kind>(e.a) == flow::Mark::Kind::uncommitted);
 }
 
 /// Elements at or after `from`, with offsets counted from there. Contexts are reported when they change, and a
-/// beginning where none was known: both depend on what came before; so does whether time went back.
+/// beginning where none was known: both depend on earlier trace, as does a time that goes back.
 std::vector<Element> elements_from(const std::vector<Element>& elements, std::uint64_t from) {
     std::vector<Element> out;
     for (Element e : elements) {
@@ -552,7 +553,8 @@ TEST_P(Damaged, IsRightAgainAfterTheNextSync) {
         const auto period = [&](std::size_t n) {
             return whole.subspan(syncs[n % periods], syncs[n % periods + 1] - syncs[n % periods]);
         };
-        // What sound periods give to a decoder that begins there: number of the first one, how many, all of them.
+        // Elements of sound periods for a decoder that begins there: number of the first period, number of periods, all
+        // elements.
         std::map<std::tuple<std::size_t, std::size_t, bool>, std::vector<Element>> alone;
         const std::size_t here = (damages + with_sync - 1) / with_sync;
         for (std::size_t n = 0; n < here; ++n) {
@@ -590,7 +592,7 @@ TEST_P(Damaged, IsRightAgainAfterTheNextSync) {
             ASSERT_TRUE(begins(items, good, ASync::info.name)) << "damage " << n << " of period " << first;
             const auto complete = complete_at(items, good);
             if (!complete) continue;
-            // What waits for its commit there may be from the damaged period, if nothing showed the damage.
+            // Elements that wait for their commit may belong to the damaged period, if nothing showed the damage.
             const bool begun_anew = std::any_of(elements.begin(), elements.end(),
                                                 [&](const Element& e) { return e.kind == Kind::gap && e.b == good; });
             if (config_.max_speculation != 0 && !begun_anew) continue;
@@ -715,7 +717,7 @@ Theirs opencsd_elements(const Config& c, Bytes bytes, const synthetic::Memory& m
     return theirs;
 }
 
-/// Elements of ours against those of OpenCSD's library, but for its quirks; adds to `compared` how many there were.
+/// Our elements, compared with OpenCSD's library except for its quirks; adds their number to `compared`.
 void expect_opencsd_agrees(const Config& config, Bytes bytes, const synthetic::Memory& memory,
                            const std::vector<Element>& elements, Quirks& quirks, std::size_t& compared) {
     std::vector<std::string> ours;
@@ -756,8 +758,8 @@ void expect_opencsd_agrees(const Config& config, Bytes bytes, const synthetic::M
     }
     Theirs theirs = opencsd_elements(config, bytes, memory);
     ASSERT_TRUE(theirs.other.empty()) << theirs.other.front();
-    // A count that commits a part of what waits lies behind that part (docs/spec/etm4.md); OpenCSD places it behind all
-    // that waits. So the counts are compared apart from the rest, each in its order.
+    // A count that commits a part of the waiting elements lies behind that part (docs/spec/etm4.md); OpenCSD places it
+    // behind all of them. So the counts are compared apart from the rest, each in its order.
     if (config.max_speculation != 0) {
         const auto take_counts = [](std::vector<std::string>& lines) {
             const auto counts = std::stable_partition(lines.begin(), lines.end(),
@@ -781,7 +783,7 @@ void expect_opencsd_agrees(const Config& config, Bytes bytes, const synthetic::M
             ours.erase(ours.begin() + static_cast<std::ptrdiff_t>(i));
             ++quirks["exception returns and trace on right before an overflow: lost"];
         }
-    // What OpenCSD holds back until the next element, and all that comes with it.
+    // Elements that OpenCSD holds back until the next element, and all that come with them.
     const auto held_back = [](const std::string& line) { return line == "exception return" || line == "trace on 1"; };
     if (const std::size_t same = theirs.lines.size();
         same < ours.size() && held_back(ours[same]) &&
@@ -842,7 +844,7 @@ TEST(Etm4FlowOpenCsd, AgreesOnGeneratedStreams) {
                     // It pops the return stack before an exception whose address is the branch's target.
                     options.exceptions_at_targets = !return_stack;
                     // 1.3.3 loses part of some commits (around contexts that change, Exception Return packets and
-                    // more): what it gives is the beginning of what ran, so nothing may be thrown away in between.
+                    // more): its result is the beginning of the run, so nothing may be thrown away in between.
                     options.overflows = speculation == 0;
                     // It keeps bits 63:32 of a 32-bit address only if the last Context packet, cancelled or not, said
                     // AArch64.
@@ -861,8 +863,8 @@ TEST(Etm4FlowOpenCsd, AgreesOnGeneratedStreams) {
 #endif
 }
 
-// Random executions of the unit as a model: what it sends of them means the same to OpenCSD. WAYMARK_OPENCSD_ELEMENTS
-// in the environment asks for so many elements of each kind.
+// Random executions of the unit as a model: OpenCSD decodes its trace to the same elements. WAYMARK_OPENCSD_ELEMENTS in
+// the environment requests this number of elements of each kind.
 TEST(Etm4FlowOpenCsd, AgreesOnExecutionsOfTheModel) {
 #ifndef WAYMARK_OPENCSD
     GTEST_SKIP() << "built without OpenCSD's library: install libopencsd-dev to compare with it";

@@ -1,7 +1,6 @@
-// Packets of ETMv4 and ETE against OpenCSD: what its packet lister (1.8.0) gave for real captures, column by column,
-// and what its library (Debian's libopencsd-dev) gives for generated streams. Where OpenCSD is known to give something
-// else, ours is turned into what it gives by one narrow rule per quirk, each counted and printed; then all must be
-// equal.
+// Packets of ETMv4 and ETE compared with OpenCSD: with its packet lister (1.8.0) for real captures, column by column,
+// and with its library (Debian's libopencsd-dev) for generated streams. Where OpenCSD is known to differ, our packets
+// are changed by one narrow rule per quirk, each counted and printed; then all must be equal.
 
 #include <gtest/gtest.h>
 #include <zstd.h>
@@ -104,7 +103,7 @@ std::string packet_name(std::string_view ours) {
     return "?" + std::string(ours);
 }
 
-/// Which OpenCSD it is compared with.
+/// The version of OpenCSD to compare with.
 enum class Peer : std::uint8_t {
     lister,   ///< 1.8.0, which made the goldens
     library,  ///< Debian's, 1.3.3
@@ -113,7 +112,7 @@ enum class Peer : std::uint8_t {
 /// Makes rows of our packets.
 class Rows {
 public:
-    /// `quirks` counts what was changed to be equal.
+    /// `quirks` counts the changes made for equality.
     Rows(const Config& config, Quirks& quirks, Peer peer)
         : config_(config), state_(config), quirks_(quirks), peer_(peer) {}
 
@@ -143,7 +142,7 @@ private:
     /// OpenCSD keeps bits 63:32 of a 32-bit address only while the last context is AArch64 (quirk).
     void address(Row& row, const SentAddress* sent, const Meaning& m) {
         std::uint64_t value = m.address->address.value;
-        // The quirk's result lives on in OpenCSD's history, so that one is kept beside ours.
+        // The quirk's result persists in OpenCSD's history, so a copy of that history is kept beside ours.
         if (sent != nullptr) {
             KnownAddress place = theirs_.complete(*sent);
             if (sent->bytes == 4 && !sf_) place.address.value &= 0xffffffffU;
@@ -706,8 +705,8 @@ std::vector<Row> opencsd_packets(const Config& c, Bytes bytes) {
     const RegisterValues r = to_registers(c);
     const dcd_tree_handle_t tree = ocsd_create_dcd_tree(OCSD_TRC_SRC_SINGLE, 0);
     unsigned char id = 0;
-    // The library gives packets to a callback for ETMv4 only. Its packet processor is the same for ETE: what it does
-    // differently is decided by a major version of 5.
+    // The library gives packets to a callback for ETMv4 only. Its packet processor is the same for ETE: a major version
+    // of 5 makes the differences.
     auto idr1 = from_value<Trcidr1>(*r.idr1);
     idr1.archmaj = c.version >> 4;
     idr1.archmin = c.version & 0xfU;

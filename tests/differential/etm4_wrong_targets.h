@@ -65,7 +65,7 @@ private:
         bool left_out = false;
     };
     enum class Is { outcomes, p0, address, kept, dropped };
-    /// What waits, as follow::Uncommitted has it; what was committed stays.
+    /// Waiting elements, as in follow::Uncommitted; committed ones stay.
     struct Entry {
         Is is;
         std::size_t weight;  ///< P0 elements

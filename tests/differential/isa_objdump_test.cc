@@ -1,6 +1,6 @@
 /// Compares waypoint decoding with GNU objdump: all 16-bit Thumb halfwords, systematic and random sweeps of the 32-bit
-/// spaces, and the C library. objdump knows neither waypoints nor ThumbEE; what an instruction means to tracing is read
-/// from its text, which shares nothing with the tables under test.
+/// spaces, and the C library. objdump knows neither waypoints nor ThumbEE; the meaning of an instruction for tracing is
+/// derived from its text, which shares nothing with the tables under test.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -36,11 +36,11 @@ struct Line {
     std::uint32_t address{}, opcode{};
     unsigned bytes{};
     Isa isa{};
-    string_view mnemonic, operands, remark;  // remark: what follows the comment character
+    string_view mnemonic, operands, remark;  // remark: text behind the comment character
     string_view text;                        // all of it
 };
 
-/// What the text says the instruction means.
+/// The meaning of the text.
 struct Meaning {
     Waypoint waypoint = Waypoint::none;
     bool link = false, exception_return = false, function_return = false, undefined = false;
@@ -134,7 +134,7 @@ Meaning meaning(const Line& line) {
                                                          : Isa::a32};
     }
     if (is(op, "bx")) return {.waypoint = Waypoint::indirect, .function_return = line.operands == "lr"};
-    // Of Armv8.1-M: the second operand is where it goes.
+    // Armv8.1-M: the second operand is the target.
     if (op == "bxaut")
         return {.waypoint = Waypoint::indirect, .function_return = line.operands.find(", lr,") != string_view::npos};
     if (is_one_of("bxj", "tbb", "tbh")) return {.waypoint = Waypoint::indirect};
@@ -173,7 +173,7 @@ Meaning meaning(const Line& line) {
     return {};
 }
 
-/// A difference that is known and right: encoding, what objdump says, what we answer, and why that stands.
+/// A known difference in which Waymark is right: encoding, objdump's text, our answer, and the reason.
 struct Allowed {
     string_view why;
     std::uint32_t mask, value;
@@ -181,7 +181,7 @@ struct Allowed {
     Waypoint ours;
 };
 
-// src/isa/README.md says which rows take in opcodes with wrong should-be bits.
+// src/isa/README.md lists the rows that accept opcodes with wrong should-be bits.
 constexpr auto t16_allowed = std::to_array<Allowed>({
     {"BLX Rm with should-be-zero bits set", 0xff80, 0x4780, "<UNDEFINED>", Waypoint::indirect},
     {"BX Rm with should-be-zero bits set; v8-M gave them a meaning", 0xff87, 0x4704, "bxns", Waypoint::indirect},
@@ -336,8 +336,7 @@ protected:
 using Values = std::initializer_list<std::uint32_t>;
 constexpr std::size_t random_instructions = 200'000;
 
-/// Calls `add` with all opcodes that differ from `op` in at most two bits: what a mask with a bit too few would take
-/// in.
+/// Calls `add` with all opcodes that differ from `op` in at most two bits: a mask with a missing bit would accept them.
 void neighbours(std::uint32_t op, auto add) {
     for (unsigned i = 0; i < 32; ++i)
         for (unsigned j = 0; j <= i; ++j) add(op ^ 1U << i ^ (i == j ? 0U : 1U << j));
@@ -348,7 +347,7 @@ TEST_F(Compare, EveryHalfwordOfT16) {
     Program program;
     for (std::uint32_t op = 0; !is_thumb_32(op); ++op) {
         program.t16(op);
-        // objdump follows IT blocks and would print what comes next under their conditions.
+        // objdump follows IT blocks and would print the next instructions under their conditions.
         if ((op & 0xff00) == 0xbf00 && (op & 0xf) != 0)
             for (int i = 0; i < 4; ++i) program.t16(0xbf00);
     }

@@ -1,6 +1,6 @@
 // Waymark against OpenCSD's trc_pkt_lister (Debian package libopencsd-bin): generated streams, raw and in CoreSight
-// frames, and real captures. Where OpenCSD is known to give something else, our elements are turned into what it gives
-// by one narrow rule per quirk (Q numbers of docs/spec/pft.md, 4.10), each counted and printed; then all must be equal.
+// frames, and real captures. Where OpenCSD is known to differ, our elements are changed by one narrow rule per quirk (Q
+// numbers of docs/spec/pft.md, 4.10), each counted and printed; then all must be equal.
 
 #include <gtest/gtest.h>
 
@@ -87,7 +87,7 @@ struct Theirs {
     std::vector<Line> lines;
     std::vector<std::pair<std::uint64_t, std::uint32_t>> context_ids;  ///< from PE_CONTEXT: offset, value
     std::vector<std::string> other;                                    ///< lines this test does not know
-    std::string log;                                                   ///< what was not an element
+    std::string log;                                                   ///< output that was not an element
 };
 
 void parse_element(std::string_view name, std::string_view what, std::uint64_t offset, Theirs& out) {
@@ -124,7 +124,7 @@ void parse_element(std::string_view name, std::string_view what, std::uint64_t o
         if (what.find("Trigger") == what.npos) out.other.emplace_back(what);
         text = "trigger";
     } else if (name == "PE_CONTEXT") {
-        // Not given where Waymark gives one (Q2, Q4): only the values are held against ours.
+        // Absent where Waymark has one (Q2, Q4): only the values are compared.
         if (const std::string_view id = between(what, "CTXTID=", ";"); !id.empty())
             out.context_ids.emplace_back(offset, static_cast<std::uint32_t>(number(id)));
         return;
@@ -172,7 +172,7 @@ bool lister_absent() { return std::system("command -v trc_pkt_lister > /dev/null
 
 using comparing::Quirks;
 
-/// The bytes of one source's stream, and what our decoder made of them.
+/// The bytes of one source's stream, and our decoder's result.
 struct Ours {
     std::vector<std::uint8_t> bytes;
     std::vector<Element> elements;
@@ -212,7 +212,7 @@ std::vector<Line> as_opencsd(const Ours& ours, Quirks& quirks) {
         };
         std::string text;
         if (is_change(e.offset) && (e.kind == Kind::range || e.kind == Kind::no_memory || e.kind == Kind::cycles)) {
-            // One line for all that the packet gave us: the block walked to, or what kept us from it.
+            // One line for the whole result of the packet: the block walked to, or the obstacle.
             std::uint32_t count = flow::no_cycles;
             const std::uint64_t back = e.kind == Kind::range       ? e.block.start
                                        : e.kind == Kind::no_memory ? e.a
@@ -360,7 +360,7 @@ struct Generated {
     bool holes{};
 };
 
-/// Without what OpenCSD does not know at all: ThumbEE and ENTERX (1.3.5, Q15), the A32 ERET (Q15).
+/// Without features that OpenCSD does not know at all: ThumbEE and ENTERX (1.3.5, Q15), the A32 ERET (Q15).
 Generated generate(std::uint64_t seed) {
     synthetic::Random random(seed);
     Generated g;
@@ -540,7 +540,7 @@ void compare_generated(bool framed, std::uint64_t first_seed, unsigned count) {
         ASSERT_EQ(ours.bytes, g.bytes);
         ASSERT_EQ(ours.config, g.config);
         if (g.holes) {
-            // Two bytes of each hole are in the dumps, for OpenCSD's sake; ours reads what is really known.
+            // Two bytes of each hole are in the dumps, for OpenCSD's sake; ours reads only known bytes.
             flow::BlockTable table;
             synthetic::ElementSink sink;
             flow::BatchWriter out(table, sink);

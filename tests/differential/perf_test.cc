@@ -68,7 +68,7 @@ std::vector<std::uint8_t> session(Bytes trace, PerfWriter::Form form) {
     return bytes;
 }
 
-/// What perf prints of a packet, where that is the same in every version; else `…`.
+/// perf's text for a packet, where that is the same in every version; else `…`.
 struct PerfText {
     std::string operator()(const spe::AddressPacket& p) const {
         const std::uint64_t low = p.address & 0x00ff'ffff'ffff'ffffU;
@@ -148,7 +148,7 @@ void expect_agreement(Bytes trace, const std::filesystem::path& folder, PerfWrit
     ASSERT_EQ(read->chunks.size(), 1U);
     const Bytes payload = Bytes(bytes).subspan(read->chunks[0].payload, read->chunks[0].bytes);
 
-    // Through a pipe, what is written for one: from a file perf 6.1 looks for the trace at another place.
+    // Through a pipe, the form that is written for pipes: from a file perf 6.1 looks for the trace at another place.
     const auto perf = [&](const std::string& options) {
         return form == PerfWriter::Form::pipe ? run("cat " + shell_word(path) + " | perf script " + options + " -i -")
                                               : run("perf script " + options + " -i " + shell_word(path));

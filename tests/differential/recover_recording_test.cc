@@ -1,5 +1,5 @@
-// A recording of a real program whose head is cut off at many places: how much of what ran before the first A-sync is
-// recovered, against what the uncut recording gives.
+// A recording of a real program whose head is cut off at many places: the part of the flow before the first A-sync that
+// is recovered, compared with the uncut recording.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -133,7 +133,7 @@ TEST_F(SpeRecording, MissesStandWhereTheChaseIs) {
     // As many records as operations there are for them; jitter adds nothing to the mean.
     const double expected = static_cast<double>(truth_["operations"]) / (512 + 1);
     EXPECT_NEAR(static_cast<double>(records_.all.size()), expected, expected / 100 + 2);
-    // Their kinds have the shares of what ran, within what chance allows: 5 standard deviations.
+    // Their kinds have the shares of the run, within what chance allows: 5 standard deviations.
     const auto share = [&](std::uint64_t all, auto&& is) {
         const double p = static_cast<double>(all) / static_cast<double>(truth_["operations"]);
         const double n = static_cast<double>(records_.all.size());

@@ -1,4 +1,4 @@
-// What a user may name as a capture, and the messages for anything else.
+// The captures that a user may name, and the messages for anything else.
 #include "waymark/doctor/capture_input.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// What is inferred of captures stripped of their descriptions, what of wrong ones is found, and that nothing breaks on
-// damage.
+// What doctor infers about captures without descriptions, which mistakes of wrong descriptions it finds, and that
+// nothing breaks on damage.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -184,7 +184,7 @@ TEST(Doctor, FindsNothingWrongWithARightDescription) {
     EXPECT_EQ(report.count(Severity::error), 0U) << report.findings.front().found;
 }
 
-/// The sort capture with so many bits of its trace turned over, and its ETMCR as said.
+/// The sort capture with this number of bits of its trace inverted, and this ETMCR.
 ExaminationReport damaged(unsigned seed, unsigned bits, const std::string& etmcr = {}) {
     const TemporaryFolder folder;
     const fs::path to = folder.path() / "damaged";
@@ -485,7 +485,7 @@ pipeline::Report count_packets(const pipeline::Session& session) {
     });
 }
 
-// Damage to frames is what the pipeline says it is, which flow, info and report print.
+// Sentences on damaged frames come from the pipeline; flow, info and report print them too.
 TEST(Doctor, SaysOfDamagedFramesWhatThePipelineSays) {
     const TemporaryFolder folder;
     const std::vector<std::uint8_t> a = atoms(12), b = atoms(3);
@@ -539,7 +539,7 @@ TEST(Doctor, SaysOfDamagedFramesWhatThePipelineSays) {
         EXPECT_EQ(find(report, kind), nullptr) << kind;
 }
 
-// Pieces of a large buffer are looked at one by one, but what they have in common is one finding.
+// Pieces of a large buffer are examined one by one, but common problems are one finding.
 TEST(Doctor, CutPacketsOfSampledPiecesAreOneFinding) {
     const TemporaryFolder folder;
     std::vector<std::uint8_t> trace;

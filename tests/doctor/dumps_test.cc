@@ -1,5 +1,5 @@
-// What bare files are: no trace at all, trace that a tool printed as text, and trace of ETMv4 whose unit is found out
-// down to what the snapshot that is written decodes to. Streams are written byte by byte (docs/spec/etm4.md).
+// What bare files are: no trace at all, trace that a tool printed as text, and trace of ETMv4 whose unit is inferred,
+// so that the written snapshot decodes. Streams are written byte by byte (docs/spec/etm4.md).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -346,7 +346,7 @@ TEST_F(Dumps, IdleUnitsAreOneNote) {
     }
 }
 
-// Of a dump that is shorter than the distance between two synchronisations, the finding gives this reason.
+// For a dump shorter than the distance between two synchronisations, the finding gives this reason.
 TEST_F(Dumps, WithoutASynchronisationSaysSo) {
     FileBytesOf trace = stream("f7 db ", 200);
     trace.erase(trace.begin(), trace.begin() + 14);

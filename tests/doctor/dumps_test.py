@@ -33,7 +33,7 @@ SEED = int(os.environ.get("WAYMARK_SEED") or 1)
 FILES = int(os.environ.get("WAYMARK_DUMPS") or 0)  # 0: one of each kind
 ARM, ARM64 = SOURCE / "examples/sort/sort.elf", SOURCE / "examples/sort/sort-aarch64.elf"
 
-# What the report says of a setting, by option of the recorder: the fact, its value with the option and without.
+# The report's statement on a setting, by option of the recorder: the fact, its value with the option and without.
 Setting = collections.namedtuple("Setting", "fact on off")
 ETM = {"--cycle-accurate": Setting("cycle counts", "yes", "no"), "--timestamps": Setting("timestamps", "yes", "no"),
        "--context-id=4": Setting("Context ID", "4 bytes", "not traced"),

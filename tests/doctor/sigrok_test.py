@@ -45,7 +45,7 @@ def itm_bytes(draw, messages):
 
 def uart(data, samples_per_bit, draw, gaps=0.2):
     """Samples of a line, one in each byte: 0 or 1."""
-    changes, at = [], 20.0 * samples_per_bit  # when the line becomes what
+    changes, at = [], 20.0 * samples_per_bit  # (level, time) of each change of the line
     for byte in data:
         bits = [0] + [byte >> n & 1 for n in range(8)] + [1]
         for n, bit in enumerate(bits):

@@ -87,7 +87,7 @@ TEST(Decoder, CompressedFlowWithLoops) {
     EXPECT_EQ(out.totals.count<Closed>(), 3U);
 }
 
-// Pads stand where tracing was held: what ran then, and where it led, is not known, and whose its counts are.
+// Pads stand where tracing was held: the code that ran then, its end, and the owner of its counts are not known.
 // Requirements: R61 R93
 TEST(Decoder, PadsMarkAHold) {
     const Elements out = decoded(
@@ -101,7 +101,7 @@ TEST(Decoder, PadsMarkAHold) {
     EXPECT_FALSE(out.readings[0].has(Reading::lossy));
     EXPECT_TRUE(out.readings[1].has(Reading::lossy));
     EXPECT_FALSE(out.readings[2].has(Reading::lossy));
-    // Where it had led before means nothing any more.
+    // The last destination has no meaning any more.
     EXPECT_EQ(texts(decoded("00402011 00403000 FFF0A001 00403021 00404000", in(TraceMode::eonce_raw))),
               (Texts{"0 pair from=0x402010 to=0x403000 value=0", "8 held value=0",
                      "12 pair from=0x403020 to=0x404000 value=0"}));
@@ -154,7 +154,7 @@ TEST(Decoder, DeltasWrap) {
     EXPECT_FALSE(out.readings[1].has(Reading::mixed));
 }
 
-// What is lost makes context and flow unknown, and the interval nobody's; its deltas stay exact.
+// A loss makes context and flow unknown, and the interval nobody's; its deltas stay exact.
 TEST(Decoder, Losses) {
     const TraceFormat format = in(TraceMode::flow);
     const auto flow = [](std::uint32_t value) {
@@ -222,8 +222,8 @@ TEST(Decoder, LiteralDataHaveNoContext) {
     EXPECT_EQ(out.totals.holds, 0U);
 }
 
-// Random traces, whole and damaged, in pieces of any size and both byte orders: the fast decoder gives what the
-// reference gives, and every byte is accounted for.
+// Random traces, whole and damaged, in pieces of any size and both byte orders: the fast decoder gives the same as the
+// reference decoder, and every byte is accounted for.
 TEST(Decoder, FastIsReference) {
     std::vector<TraceFormat> all = formats();
     all.push_back(any_mode());

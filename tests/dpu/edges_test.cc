@@ -64,7 +64,7 @@ TEST(Edges, UnitsAtAnyAddress) {
         }
 }
 
-// A reset reports what was cut once, and that something was cut even where nothing was left.
+// A reset reports the cut part once, and reports a cut even where nothing was left.
 TEST(Edges, ResetReportsOneGap) {
     const auto gaps = [](std::size_t bytes) {
         Collector out(in(TraceMode::flow));
@@ -82,7 +82,7 @@ TEST(Edges, ResetReportsOneGap) {
     EXPECT_EQ(gaps(8), "8 no entry: framing; ");
 }
 
-// Section 3: what the bits beside a number are called, and where some registers are.
+// Section 3: names of the bits beside a number, and addresses of some registers.
 TEST(Edges, NamesOfUnusedBits) {
     const auto names = [](std::string_view name) {
         const auto about = Registers::find(name);
@@ -173,7 +173,7 @@ TEST(Edges, NexusOfReservedModes) {
     }
 }
 
-// DP_TC written as it is changes nothing: a loop that is being counted goes on. CTXEN has no say in the modes of the
+// Writing DP_TC unchanged has no effect: a loop that is being counted goes on. CTXEN has no effect in the modes of the
 // EOnCE, whose context entries are always there.
 TEST(Edges, WritingTheSameChangesNothing) {
     const auto traced = [](std::uint32_t more, bool again, bool idflt) {
@@ -203,7 +203,7 @@ TEST(Edges, WritingTheSameChangesNothing) {
     EXPECT_NE(traced(tc_idflt, false, false), once);
 }
 
-// However many cycles are counted at once, a task comes in once.
+// However many cycles are counted at once, a task enters once.
 TEST(Edges, TasksComeInOnce) {
     for (const std::uint64_t cycles : {1U, 2U, 9U}) {
         Driver d;
@@ -246,7 +246,7 @@ TEST(Edges, NexusOwnersInRawMode) {
     EXPECT_EQ(bytes(true), expected);
 }
 
-// A Nexus message with a field too many is none, and one that lacks a field.
+// A Nexus message with a field too many, or too few, is no message.
 TEST(Edges, NexusMessagesHaveTheirFieldsAndNoMore) {
     const auto valid = [](const char* text) {
         Bytes8 out;

@@ -182,7 +182,7 @@ TEST(DpuModelEdges, EdgesOfTheFilterFlush) {
               "FFF0AA01 FFF0AA01 FFF0AA01 FFF0AA01 FFF0AA01 FFF0AA01");
 }
 
-// 5.8, 11.3: what found no room in the trace write buffer is an Error in mirrored messages, too.
+// 5.8, 11.3: entries without room in the trace write buffer are an Error in mirrored messages, too.
 // Requirements: R38
 TEST(DpuModelEdges, AGapIsMirrored) {
     ModelConfig config = Driver::traced(TraceMode::flow);

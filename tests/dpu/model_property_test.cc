@@ -1,6 +1,5 @@
-/// The unit under random events and programs, in all modes: what the decoders find in the trace buffer is what
-/// happened, by an account kept beside it in 64 bits that shares nothing with the model; what was lost is what the
-/// trace declares.
+/// The unit under random events and programs, in all modes: the decoders find the true events in the trace buffer, by
+/// an account with 64 bits that shares nothing with the model; losses are those that the trace declares.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -293,7 +292,7 @@ TEST(DpuModelProperty, CountersUnderRandomPrograms) {
     }
 }
 
-/// What entries the trace should hold, item by item (5.3), with the counters of the account.
+/// The entries that the trace should contain, item by item (5.3), with the counters of the account.
 struct EntryTruth {
     TraceMode mode;
     bool tids = false, uden = false;
@@ -419,7 +418,7 @@ TEST(DpuModelProperty, EntriesAndLossInAllSamplingModes) {
         lost += all_lost;
         kept += found.entries.size();
 
-        // The buffer holds the last of what was written, and decodes as its end (wrap and overwrite).
+        // The buffer holds the end of the written trace, and decodes as that end (wrap and overwrite).
         const bool wrapped = p.d.get<DpMr>().twrap;
         wraps += wrapped;
         const auto in_memory = p.d.vtb.in_order(p.d.read(DpTw::offset), wrapped);
@@ -500,7 +499,7 @@ TEST(DpuModelProperty, SumsPerTaskEqualTheAccount) {
     EXPECT_GT(activations, sized(2000U, 400U));
 }
 
-/// What is delivered of one item once loops are written out again.
+/// The elements of one item once loops are written out again.
 struct Reported {
     std::uint32_t src{}, dst{};
     bool pc_alone = false, dst_known = true;
@@ -669,7 +668,7 @@ TEST(DpuModelProperty, WhateverTheProgramTheTraceIsUnderstood) {
     EXPECT_EQ(modes & 0xff, 0xffU);
 }
 
-/// Memory and registers after two ways of telling the same.
+/// Memory and registers after two ways of passing the same events.
 void expect_same(const Driver& a, const Driver& b) {
     ASSERT_EQ(a.words(), b.words());
     ASSERT_EQ(a.model.counts(), b.model.counts());
@@ -721,7 +720,7 @@ TEST(DpuModelProperty, StretchesAreTheSameAsCycles) {
             const std::vector<EonceItem> items(in.items.begin(), in.items.end());
             a.step(items);
             b.step(items);
-            // A stretch; its events fall where they like.
+            // A stretch; its events are at any place in it.
             const std::uint64_t cycles = random.below(50);
             const bool others = random.half(), debug = random.chance(500);
             if (random.chance(1000)) write(DpTc::offset, tc ^= test::tc_tmpdis);

@@ -309,7 +309,7 @@ TEST(DpuModel, BurstsEndAtTheBuffersEndAndAtTheRequestLine) {
     std::string all;
     for (const Burst& burst : d.bursts)
         all += std::to_string(burst.address & 0xff) + ":" + std::to_string(burst.lines) + " ";
-    EXPECT_EQ(all, "32:2 ");  // full once; then nothing asks until the flush
+    EXPECT_EQ(all, "32:2 ");  // full once; then no request until the flush
     EXPECT_TRUE(d.get<DpMr>().drtb);
     d.close();
     all.clear();
@@ -510,7 +510,7 @@ TEST(DpuModel, SwitchesGiveWhatTheModeSelects) {
     EXPECT_EQ(traced(TraceMode::user_raw, test::tc_ctxen), "USER-RAW ");
 }
 
-// A hold is marked even where what was before fills its line, and where there is nothing before: by a line of pads.
+// A hold is marked even where the trace before it fills its line, and where there is none before: by a line of pads.
 // Requirements: R61 R93
 TEST(DpuModel, AHoldIsAlwaysMarked) {
     const std::string pads = "FFF0A001 FFF0A001 FFF0A001 FFF0A001 FFF0A001 FFF0A001 FFF0A001 FFF0A001";
@@ -541,7 +541,7 @@ TEST(DpuModel, AHoldIsAlwaysMarked) {
     }
 }
 
-// What was lost before tracing is held is reported first; then comes the mark.
+// Losses before a hold are reported first; then comes the mark.
 // Requirements: R61 R93
 TEST(DpuModel, AGapEntryIsBeforeTheMarkOfAHold) {
     ModelConfig config = Driver::traced(TraceMode::flow);
@@ -561,7 +561,8 @@ TEST(DpuModel, AGapEntryIsBeforeTheMarkOfAHold) {
               "FFF0AE01 00000004 FFF0A001 FFF0A001 FFF0A001 FFF0A001 FFF0A001 FFF0A001");
 }
 
-// What figures of counters depend on: whether they counted all the time, and whether software wrote to them.
+// Conditions on which figures of counters depend: whether they counted all the time, and whether software wrote to
+// them.
 TEST(DpuModel, HistoryOfCounters) {
     Driver d;
     d.write({{DpTac::offset, immediate | set(1) | trace_mode | grouped},
@@ -595,7 +596,7 @@ TEST(DpuModel, HistoryOfCounters) {
     EXPECT_EQ(once.model.counter_history().partial, 1) << "it came to zero and stopped";
 }
 
-// The filter, and what it compares with, from where in the trace on.
+// The filter and the value it compares with, from which place in the trace on.
 // Requirements: R80 R81
 TEST(DpuModel, HistoryOfTheFilter) {
     Driver d(Driver::traced(TraceMode::flow), 64);
@@ -614,7 +615,7 @@ TEST(DpuModel, HistoryOfTheFilter) {
     EXPECT_EQ(d.model.filters(), expected);
 }
 
-// Nothing goes to the buffer, so that words place nothing.
+// Nothing goes to the buffer, so words have no places.
 TEST(DpuModel, FilterChangesHaveAPlaceAmongMessages) {
     Driver d(Driver::traced(TraceMode::flow), 64);
     const std::uint32_t nexus_only = 3U << 24;

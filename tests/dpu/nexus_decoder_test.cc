@@ -65,7 +65,7 @@ nx::Message counters(nx::Tag tag, const Counters& values) {
     return message;
 }
 
-// Absolute counters first, then what they counted down; the owner after a pair is that of its destination.
+// Absolute counters first, then their differences; the owner after a pair is the one of its destination.
 TEST(NexusDecoder, ChangesOfFlow) {
     const Bytes8 in =
         encoded({owner(false, 5, 7), counters(nx::Tag::first_counters, {90, 80, 70, 60, 50, 40}), sync_at(0x1000),
@@ -99,7 +99,7 @@ TEST(NexusDecoder, SamplesAndPairs) {
                      "sample 0>0 user 1 then: 8 7 6 5 4 3", "pair 2000>3000 user 1 = 0"}));
 }
 
-// A loop of compressed flow is a branch of its own type, and Repeat Branch messages count how often it was taken again.
+// A loop of compressed flow is a branch of its own type, and Repeat Branch messages count its further executions.
 TEST(NexusDecoder, Loops) {
     const nx::Message back = branch(0, 0x1010, 0x1000, nx::BranchType::hardware_loop);
     const Bytes8 in =
@@ -141,7 +141,7 @@ TEST(NexusDecoder, LossesAndPauses) {
     EXPECT_EQ(all.totals.bytes, in.size());
 }
 
-// What damage may have cost is not in the next counters: they are the first again.
+// Differences lost to damage are not in the next counters: they are absolute again.
 TEST(NexusDecoder, DamageForgetsTheCounters) {
     Bytes8 in = encoded({counters(nx::Tag::first_counters, {9, 8, 7, 6, 5, 4})});
     in.insert(in.end(), {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x03});

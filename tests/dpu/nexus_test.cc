@@ -331,7 +331,7 @@ TEST(Nexus, EntriesThereAndBack) {
                     } else if (std::holds_alternative<ContextEntry>(entry)) {
                         told_owner();
                     } else if (std::holds_alternative<ShortLoop>(entry) || std::holds_alternative<LongLoop>(entry)) {
-                        had_loop = true;  // delivered as it is known: looked at in the mapping above
+                        had_loop = true;  // delivered when it is known: checked in the mapping above
                         owner = process;
                     } else if (std::holds_alternative<GapEntry>(entry)) {
                         owner.reset();

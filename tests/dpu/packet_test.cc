@@ -1,4 +1,4 @@
-// Worked examples to the word, both ways (docs/spec/dpu.md, sections 6, 7.2 and 10), and what no entry may be.
+// Worked examples to the word, both ways (docs/spec/dpu.md, sections 6, 7.2 and 10), and words that are no entry.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -16,7 +16,7 @@ const Counters step_1{0x7FFFFC17, 0x7FFFFF87, 0x7FFFFFFF, 0x7FFFFED3, 0x7FFFFFF3
 const Counters step_2{0x7FFFFB4F, 0x7FFFFF55, 0x7FFFFFFF, 0x7FFFFEAB, 0x7FFFFFEA, 0x7FFFFFFE};
 const Counters step_3{0x7FFFE7C7, 0x7FFFFC99, 0x7FFFFFFF, 0x7FFFF8CF, 0x7FFFFFC9, 0x7FFFFFFC};
 
-/// The words are those of the entries, and read as them again, in both byte orders.
+/// The entries encode to the words, and the words decode to the entries, in both byte orders.
 void same(const std::string& text, const std::vector<Entry>& entries, const TraceFormat& format) {
     Words encoded;
     for (const Entry& entry : entries) ASSERT_TRUE(encode(encoded, entry, format));
@@ -107,7 +107,7 @@ TEST(Packet, UserRaw) {
     same(line + "FFF0AA01 FFF0AA01 00000003", with({UserRaw{0xFFF0AA01}, UserRaw{0xFFF0AA01}, UserRaw{3}}), format);
     same(line + "FFF0AA01 FFF0A001 00000003", with({UserRaw{0xFFF0AA01}, Pad{}, UserRaw{3}}), format);
     same(line + "FFF0A001", with({UserRaw{0xFFF0A001}}), format);
-    // No line is of such filling alone where tracing ends: the first word is one of the program's.
+    // Such filling is never a whole line where tracing ends: the first word is one of the program's.
     const std::string closed = " FFF0AA01 FFF0AA01 FFF0AA01 FFF0AA01 FFF0AA01 FFF0AA01 FFF0AA01 FFF0AA01";
     same(line + "00000007 00000008" + closed,
          with({UserRaw{7}, UserRaw{8}, UserRaw{0xFFF0AA01}, Closed{}, Closed{}, Closed{}, Closed{}, Closed{}, Closed{},
@@ -167,7 +167,7 @@ TEST(Flags, AreNoAddresses) {
     }
 }
 
-// What the encoder refuses, it refuses whole.
+// The encoder writes an entry whole or not at all.
 TEST(Packet, WhatCannotBeWritten) {
     const TraceFormat format = in(TraceMode::eonce_comp);
     for (const Entry& entry :

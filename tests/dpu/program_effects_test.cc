@@ -1,4 +1,4 @@
-// What register programs do, in words. docs/spec/dpu.md, section 3.
+// The effects of register programs, in words. docs/spec/dpu.md, section 3.
 #include "waymark/dpu/program_effects.h"
 
 #include <gtest/gtest.h>

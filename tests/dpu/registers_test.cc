@@ -1,4 +1,4 @@
-/// Registers: places of fields, offsets, what cannot be written; programs as text.
+/// Registers: places of fields, offsets, unwritable values; programs as text.
 #include "waymark/dpu/registers.h"
 
 #include <gtest/gtest.h>

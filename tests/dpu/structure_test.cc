@@ -1,5 +1,5 @@
-/// The parts that docs/spec/dpu.md, section 1, draws around and inside the unit: each shows in what the model does, and
-/// what it does without that part differs.
+/// The parts that docs/spec/dpu.md, section 1, draws around and inside the unit: each has a visible effect on the
+/// model's output, which differs without it.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -56,7 +56,7 @@ TEST(DpuStructure, EveryPartOfTheSystemIsCountedByItself) {
             unsigned sets = 0;
             for (unsigned ceg = 0; ceg < event_sets; ++ceg)
                 for (unsigned i = 0; i < counters_per_triad; ++i) {
-                    if (is_own(event_set(ceg)[i])) continue;  // what the unit itself makes of the cycle
+                    if (is_own(event_set(ceg)[i])) continue;  // the unit's own event in this cycle
                     const std::uint64_t expected = event_set(ceg)[i] == event ? 1 : 0;
                     EXPECT_EQ(counted_in_a_cycle(ceg, i, event, 1), expected)
                         << part << ": " << name(event) << ", set " << ceg;
@@ -67,7 +67,8 @@ TEST(DpuStructure, EveryPartOfTheSystemIsCountedByItself) {
 }
 
 // Section 3.4: program counter values are virtual, addresses of the trace buffer physical. So a value that equals an
-// address of the buffer, or lies where no memory is, changes nothing about where lines go, and is recorded as it is.
+// address of the buffer, or lies where no memory is, does not change where lines are written, and is recorded
+// unchanged.
 // Requirements: R7
 TEST(DpuStructure, ProgramAddressesAreVirtualThoseOfTheBufferPhysical) {
     for (const std::uint32_t pc : {0x00401010U, Driver::base + 4, 0xffffff00U}) {
@@ -94,7 +95,7 @@ TEST(DpuStructure, ProgramAddressesAreVirtualThoseOfTheBufferPhysical) {
     }
 }
 
-/// What a run showed of each part of the unit.
+/// The visible effects of each part of the unit in a run.
 struct Shown {
     bool counted{}, interrupted{}, asked_for_debug{}, nexus{};
     std::uint64_t entries{}, words{}, lines{};
@@ -131,7 +132,7 @@ Shown run(TraceMode mode, std::uint32_t control, std::uint32_t cr, std::uint32_t
 }
 
 // Section 1: counter and register logic, ID compare logic, Nexus interface, output interface, trace write management,
-// both switches, compressor and trace information logic: each changes what the unit shows, and nothing else.
+// both switches, compressor and trace information logic: each changes the unit's output in its own way only.
 // Requirements: R12
 TEST(DpuStructure, EachPartOfTheUnitDoesItsOwn) {
     constexpr std::uint32_t counting = counts_at_once | 1U << 4 | counts_for_trace | counts_as_group;
@@ -155,7 +156,7 @@ TEST(DpuStructure, EachPartOfTheUnitDoesItsOwn) {
     // Trace information logic: pairs of the selected classes alone make entries, with a sample of all counters.
     const Shown flow = run(TraceMode::flow, 0, 0, 0);
     EXPECT_EQ(flow.entries, 2U);
-    // ID compare logic: of those, task 7's alone; the call is traced before which or after which its ID is in force.
+    // ID compare logic: only pairs of task 7 among those; the call is traced before or after which its ID is in force.
     const Shown filtered = run(TraceMode::flow, test::tc_idflt, 1U << 28, 0);
     EXPECT_EQ(filtered.entries, 1U);
     // Nexus interface, beside the buffer and, by switch 2, in its place: then trace write management writes nothing.
@@ -189,7 +190,7 @@ TEST(DpuStructure, TheEonceGivesWhatItIsProgrammedFor) {
     };
     for (const auto& [bit, kind, words] : classes)
         for (const unsigned counters : {0U, 1U, 2U}) {
-            // What traces every set has no time for counters.
+            // A unit that traces every set has no time for counters.
             if (counters > 0 && (kind == ItemKind::exec_set || kind == ItemKind::mark)) continue;
             for (const bool wanted : {true, false}) {
                 ModelConfig config;

@@ -1,6 +1,7 @@
 /// Helpers for the tests of this layer: words from text, entries and gaps as text, elements collected, random traces.
 ///
-/// A line `// Requirements: R57 R63` directly above a test says which requirements of docs/spec/dpu.md, section 2, it
+/// A line `//
+/// Requirements: R57 R63` directly above a test says which requirements of docs/spec/dpu.md, section 2, it
 /// checks; requirements_test.py reads these lines, here and in tests/record.
 #pragma once
 
@@ -40,7 +41,7 @@ inline Bytes8 memory(const Words& words, ByteOrder order = ByteOrder::big) {
 inline TraceFormat in(TraceMode mode) { return {.dpu_base = default_dpu_base, .mode = mode, .eonce_counters = 0}; }
 inline TraceFormat any_mode() { return {.dpu_base = default_dpu_base, .mode = std::nullopt, .eonce_counters = 0}; }
 
-/// Entries and gaps, as they came: `36 TASK-SWITCH …`, `no entry: malformed packet`.
+/// Entries and gaps in order: `36 TASK-SWITCH …`, `no entry: malformed packet`.
 struct Item {
     std::uint64_t first{}, bytes{};
     std::string text;
@@ -84,7 +85,7 @@ inline std::vector<std::string> parsed(const std::string& text, const TraceForma
     return parse(memory(words(text)), format, complete).texts();
 }
 
-/// What a decoder delivered; readings by the elements' `value`.
+/// Elements from a decoder; readings by the elements' `value`.
 struct Elements final : ElementSink {
     std::vector<Element> elements;
     std::vector<Reading> readings;
@@ -167,7 +168,7 @@ inline Bytes8 encoded(const std::vector<Entry>& entries, const TraceFormat& form
     return memory(out, order);
 }
 
-/// Every format a trace may have.
+/// Every possible format of a trace.
 inline std::vector<TraceFormat> formats() {
     std::vector<TraceFormat> out;
     for (unsigned mode = 0; mode < trace_modes; ++mode) out.push_back(in(static_cast<TraceMode>(mode)));

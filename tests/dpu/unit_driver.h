@@ -39,16 +39,16 @@ inline constexpr std::uint32_t trace_control(TraceMode mode, std::uint32_t more 
 inline constexpr std::uint32_t tc_tmpdis = 1U << 12, tc_idflt = 1U << 11, tc_ctxen = 1U << 10, tc_uden = 1U << 7,
                                tc_sample = 1U << 6, tc_tids = 1U << 5, tc_single = 1U << 8, tc_request = 2U << 8;
 
-/// Everything a unit wrote, period by period: whatever the program, its own reader understands it.
+/// Everything that a unit wrote, period by period: its own reader understands it, with any program.
 class PeriodCheck {
 public:
-    /// What a cycle or a stretch gave.
+    /// The output of a cycle or a stretch.
     void take(const Model& model, const CycleOutput& out) {
         // Writes act in single cycles, and the buffer is empty when a period begins.
         for (const Burst& burst : out.bursts) words_.insert(words_.end(), burst.used().begin(), burst.used().end());
         while (first_.size() < model.periods().size()) first_.push_back(words_.size() - held_in(out));
     }
-    /// Pieces that are no entry. `model`: as it is at the end.
+    /// Pieces that are no entry. `model`: in its state at the end.
     [[nodiscard]] std::uint64_t misunderstood(const Model& model) const {
         std::uint64_t wrong = 0;
         for (std::size_t i = 0; i < first_.size(); ++i) {

@@ -11,7 +11,7 @@ using namespace waymark;
 using namespace waymark::dpu;
 using namespace waymark::dpu::test;
 
-/// Memory that lines are written to as the unit writes them.
+/// Memory with lines at the places where the unit writes them.
 struct Ring {
     std::uint32_t tsa, tea, tw;
     Bytes8 memory;
@@ -49,8 +49,8 @@ Bytes8 read(const ReadingOrder& order, const Bytes8& memory) {
     return out;
 }
 
-// Section 5.7: with the number of lines exactly what was written last; without it that, or more where DP_TW did not
-// begin at DP_TSA.
+// Section 5.7: with the number of lines exactly the last written trace; without it the same, or more where DP_TW did
+// not begin at DP_TSA.
 //
 // Requirements: R39 R41 R96
 TEST(Vtb, ReadsWhatWasWrittenLast) {
@@ -74,7 +74,7 @@ TEST(Vtb, ReadsWhatWasWrittenLast) {
         const Bytes8 all = read(*from_registers, ring.memory);
         ASSERT_GE(all.size(), last.size());
         EXPECT_TRUE(std::equal(last.rbegin(), last.rend(), all.rbegin()));
-        // What is more was never written: zeros.
+        // The rest was never written: zeros.
         EXPECT_TRUE(std::all_of(all.begin(), all.end() - static_cast<std::ptrdiff_t>(last.size()),
                                 [](std::uint8_t byte) { return byte == 0; }));
         EXPECT_TRUE(start != 0 || all.size() == last.size());
@@ -111,7 +111,7 @@ TEST(Vtb, WrongRegisters) {
     EXPECT_TRUE(reading_order({0, 0xFFFFFFE0, 0x40, false, true, {}}, 128).has_value());
 }
 
-// A dump that is cut is read as far as it goes, and says where something is missing.
+// A dump that is cut is read to its end, and reports what is missing.
 TEST(Vtb, CutDump) {
     const VtbState state{0x20000000, 0x20000060, 0x20000040, false, true, {}};
     const auto in_older = reading_order(state, 100);
@@ -133,7 +133,7 @@ TEST(Vtb, LinesNeverWritten) {
     EXPECT_EQ(without_unwritten({}).size(), 0U);
 }
 
-// Request mode: at each request what was written since, oldest first; a lap that was not read shows.
+// Request mode: each request gets the trace since the last one, oldest first; an unread lap shows.
 // Requirements: R43
 TEST(Vtb, Readout) {
     wire::Random random(2);
@@ -188,7 +188,7 @@ TEST(Vtb, Periods) {
     }
 }
 
-// What led to the stop can be read from a ring that was overwritten, from the first whole entry on.
+// The trace before a stop can be read from a ring that was overwritten, from the first whole entry on.
 // Requirements: R41
 TEST(Vtb, OverwrittenTraceDecodes) {
     const TraceFormat format = in(TraceMode::flow);

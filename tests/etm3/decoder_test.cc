@@ -123,7 +123,8 @@ TEST(Etm3Decoder, WhatIsCancelledDidNotRun) {
     EXPECT_EQ(flow_of("88 85 80 80 80 48 3c"), "8000E [IRQ back to 8004] ");
     // An IRQ that cancels nothing.
     EXPECT_EQ(flow_of("84 85 80 81 80 48 1c 84"), "8000E [IRQ back to 8004] 8008E ");
-    // Exception return: the packet waits for what may cancel it. On the A profile both go, on the M profile the packet.
+    // Exception return: the packet waits for an exception that may cancel it. On the A profile both go, on the M
+    // profile the packet.
     EXPECT_EQ(flow_of("cc 84 76 01"), "8000E 8004E [undefined instruction] [unplaced 2/1] [return] ");
     const std::string returns = "c4 88 76 85 80 80 80 48 ";
     EXPECT_EQ(flow_of(returns + "3c"), "8000E 8004N 8008E [IRQ back to 800c] ");
@@ -136,7 +137,7 @@ TEST(Etm3Decoder, ReportsWhatContradictsAndWhatIsMissing) {
     EXPECT_EQ(
         flow_of("c4 88 84"),
         "8000E 8004N 8008E 800cE [" + std::string(flow::name(flow::Conflict::no_return_address)) + "] [unplaced 1/0] ");
-    // An address that nothing leads to.
+    // An address to which nothing leads.
     EXPECT_EQ(flow_of("84 05 84"), "8000E [" + std::string(flow::name(flow::Conflict::address_disagrees)) + "] 8008E ");
     // A branch without a condition cannot fail.
     EXPECT_EQ(flow_of("c4 84 c0"),

@@ -184,7 +184,7 @@ TEST(Etm3Model, DebugStateAndJumpsThatNobodySaw) {
                                                "enabled: 0x00008004 A32, Non-secure\nP-HEADER atoms=E/1\n"));
 }
 
-/// A random program, given to the model; what it executed, and what was lost.
+/// A random program, given to the model; its execution, and the losses.
 struct Simulated {
     std::vector<RanInstruction> ran;
     std::vector<std::uint8_t> bytes;
@@ -304,7 +304,7 @@ TEST(Etm3Model, RandomProgramsAreGivenBackByBothDecoders) {
             EXPECT_TRUE(found == done.ran);
             EXPECT_EQ(done.counts.lost, 0U);
         } else {
-            // What is there ran in this order.
+            // The decoded instructions ran in this order.
             auto at = done.ran.begin();
             for (const RanInstruction& i : found) {
                 at = std::find(at, done.ran.end(), i);

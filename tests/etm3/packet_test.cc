@@ -14,7 +14,7 @@ namespace {
 using test::list, test::with_async;
 using waymark::test::hex;
 
-/// What a stream behind an A-sync is listed as, cut in several ways.
+/// The listing of a stream behind an A-sync, cut in several ways.
 std::string text(std::string_view bytes, const Config& config) {
     const auto stream = with_async(hex(bytes));
     const std::string whole = list(stream, config).text;
@@ -112,7 +112,7 @@ TEST(Etm3Packets, DataPackets) {
     EXPECT_EQ(text("54 24 01 62 6a 50 7e", config),
               "OUT-OF-ORDER-PLACEHOLDER A=0 tag=1\nOUT-OF-ORDER-DATA tag=1 SS=1 value=1\nDATA-SUPPRESSED\n"
               "VALUE-NOT-TRACED A=0\nSTORE-FAILED\nEXCEPTION-ENTRY\n");
-    // Without data trace none of these can be.
+    // Without data trace none of these is possible.
     EXPECT_EQ(text("62", {}), "GAP malformed packet\n");
 }
 

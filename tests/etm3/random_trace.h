@@ -1,5 +1,5 @@
-/// Random executions of random programs as ETMv3, and what ran: a small writer of its own, which has nothing of the
-/// model. What it writes is legal, and now and then odder than what a macrocell sends.
+/// Random executions of random programs as ETMv3, and their truth: a small writer that shares no code with the model.
+/// Its trace is legal, and now and then odder than a macrocell's.
 #pragma once
 
 #include <algorithm>
@@ -115,7 +115,7 @@ private:
         branch(number, cancels);
     }
 
-    /// What may come between instructions.
+    /// Packets that may come between instructions.
     void between() {
         flush();
         switch (random_.below(5)) {
@@ -237,7 +237,7 @@ private:
     const synthetic::Program& program_;
     synthetic::Random random_;
     Place place_, base_;
-    std::optional<Place> before_;  // of the instruction whose outcome nothing has followed
+    std::optional<Place> before_;  // the instruction with the last outcome, while no packet follows it
     bool ns_ = false;
     std::uint32_t context_id_ = 0;
     std::uint64_t time_ = 1, sent_time_ = 0;

@@ -42,7 +42,7 @@ std::vector<Element> decoded_in_parallel(const Case& c, Bytes bytes, unsigned wo
     return sink.take();
 }
 
-/// By the reference decoder; all others give the same.
+/// By the reference decoder; all others agree.
 std::vector<Element> agreed(const Case& c, Bytes bytes, synthetic::Random& random, const std::string& what) {
     auto reference = decoded<ReferenceDecoder>(c, bytes, bytes.size());
     const auto same = [&](const std::vector<Element>& found, const char* by) {

@@ -11,7 +11,7 @@
 
 namespace waymark::etm3::test {
 
-/// Packets and gaps of a stream, as text with what they mean.
+/// Packets and gaps of a stream, as text with their meaning.
 struct Listed {
     std::vector<Packet> packets;
     std::string text;  ///< a line each

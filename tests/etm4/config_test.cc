@@ -1,4 +1,4 @@
-/// Registers, and what a configuration makes of them.
+/// Registers, and the configurations made from them.
 #include "waymark/etm4/config.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ TEST(Etm4Registers, HaveOffsetsOfTheirOwn) {
     EXPECT_EQ(registers.acvr[1].address, 0x9abcdef012345678U);
 }
 
-// Every register of the tables in docs/spec/etm4-registers.md, section 1, is at the offset they give.
+// Every register of the tables in docs/spec/etm4-registers.md, section 1, is at the offset given there.
 TEST(Etm4Registers, AreThoseOfTheSpecification) {
     std::ifstream in(std::filesystem::path(WAYMARK_SOURCE_DIR) / "docs/spec/etm4-registers.md");
     ASSERT_TRUE(in);
@@ -80,7 +80,7 @@ TEST(Etm4Registers, AreThoseOfTheSpecification) {
     EXPECT_GT(rows, 60U);
 }
 
-// docs/spec/etm4-registers.md, 1.1: the encoding of a system register from its offset, against those it lists.
+// docs/spec/etm4-registers.md, 1.1: the encoding of a system register from its offset, compared with the listed ones.
 TEST(Etm4Registers, OffsetsGiveTheSystemRegisterEncodings) {
     const auto encoding = [](unsigned offset) {
         const unsigned n = offset / 4;
@@ -174,7 +174,7 @@ bool mentions(const ReadConfig& read, std::string_view words) {
                        [&](const std::string& note) { return note.find(words) != std::string::npos; });
 }
 
-// ARCHVER decides, and nothing else: TRCIDR1 of an ETE says 15, and labels are not even asked for.
+// Only ARCHVER decides: TRCIDR1 of an ETE says 15, and labels do not count.
 TEST(Etm4Config, ArchverDecidesWhetherItIsAnEte) {
     RegisterValues r = a53();
     r.devarch = 0x47705a13;
@@ -268,7 +268,7 @@ TEST(Etm4Config, RegistersGiveItAgain) {
         const ReadConfig read = read_config(to_registers(config), config.profile);
         const bool vmid_16 = config.version == 0x40 && config.vmid_bytes > 1;
         if (vmid_16) continue;  // which that version does not have
-        // Sizes that trace what they do not have are noted, and only those.
+        // Only sizes for absent features are noted.
         for (const std::string& note : read.notes)
             EXPECT_TRUE((config.vmid_bytes == 0 && note.starts_with("TRCCONFIGR.VMID=1")) ||
                         (config.context_id_bytes == 0 && note.starts_with("TRCCONFIGR.CID=1")))

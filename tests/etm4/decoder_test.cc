@@ -22,7 +22,7 @@ using synthetic::Element;
 using synthetic::Kind;
 using test::Simulation;
 
-/// Where two lists of lines part; empty if they are equal.
+/// The first difference between two lists of lines; empty if they are equal.
 std::string difference(const std::vector<std::string>& found, const std::vector<std::string>& expected) {
     const auto [f, x] = std::mismatch(found.begin(), found.end(), expected.begin(), expected.end());
     if (f == found.end() && x == expected.end()) return {};
@@ -44,7 +44,7 @@ struct DecoderClass {
     Simulation::Options options;
 };
 
-/// What changes how a unit's trace is followed.
+/// Settings that change how a unit's trace is followed.
 std::vector<DecoderClass> decoder_classes() {
     std::vector<DecoderClass> out;
     for (const bool ete : {false, true})
@@ -107,8 +107,8 @@ std::vector<std::size_t> syncs(const std::vector<std::uint8_t>& bytes) {
     return out;
 }
 
-// Joined at any later A-sync, a decoder gives the end of what ran: with speculation, the Trace Info says how many of
-// the first commits concern elements from before.
+// Joined at any later A-sync, a decoder gives the end of the run: with speculation, the Trace Info says how many of the
+// first commits concern elements from before.
 TEST(Etm4Decoder, JoinsAtEverySynchronisation) {
     for (const DecoderClass& c : decoder_classes())
         for (std::uint64_t seed = 1; seed <= sized(6U, 2U); ++seed) {
@@ -226,7 +226,7 @@ protected:
         p.e0 = !at_target;
         add(p);
     }
-    /// What all decoders give, without the two elements of begin().
+    /// The result of all decoders, without the two elements of begin().
     std::vector<std::string> lines() {
         const std::vector<Element> elements = test::decode<ReferenceDecoder>(stream_, config_, memory_);
         test::expect_all_agree(elements, stream_, config_, memory_);
@@ -247,7 +247,7 @@ protected:
     static std::string range(std::uint64_t start, std::uint64_t end, const char* outcome) {
         return test::range_line(start, end, (end - start) / 4, outcome);
     }
-    /// An address that nothing leads to: these streams jump about.
+    /// An address to which nothing leads: these streams jump about.
     static std::string elsewhere(std::uint64_t from, std::uint64_t to) {
         const auto hex = [](std::uint64_t value) {
             std::ostringstream out;
@@ -297,7 +297,7 @@ TEST_F(Etm4Elements, Q) {
                      range(0x1028, 0x102c, "cut"), range(0x102c, 0x1030, "E"), "untraced 0x0 0x1000 0x7 0x0"}));
 }
 
-// Section 10: what a Q element covers is not pushed on the return stack.
+// Section 10: calls that a Q element covers are not pushed on the return stack.
 TEST_F(Etm4Elements, AQPushesNothing) {
     Config config = test::ete();
     config.return_stack = true;
@@ -329,7 +329,7 @@ TEST_F(Etm4Elements, AQBehindAReturn) {
                      range(0x1010, 0x1014, "E"), "inconsistency 0x3 0x1010 0x0 0x0", "atoms 0x1 0x0 0x0 0x0"}));
 }
 
-// Sections 7 and 14: what cannot have happened is reported where it is, and not delivered.
+// Sections 7 and 14: impossible flow is reported at its place, and not delivered.
 TEST_F(Etm4Elements, FlowThatCannotBeIsReported) {
     for (const std::uint32_t speculation : {0U, 8U}) {
         Config config = test::etmv4();
@@ -405,7 +405,7 @@ TEST_F(Etm4Elements, InstrumentationWithoutATraceInfo) {
     }
 }
 
-// 0 is no time (docs/spec/etm4-registers.md, 2.15), and what the next one is compressed against.
+// 0 is no time (docs/spec/etm4-registers.md, 2.15), and the next timestamp is compressed against it.
 TEST_F(Etm4Elements, TheTimestampThatIsNotKnown) {
     begin(test::etmv4());
     for (const std::uint64_t value : {0U, 5U}) add(Timestamp{compress_timestamp(value, 0), 0, false});
@@ -500,7 +500,7 @@ TEST_F(Etm4Elements, ATailChainedExceptionHasNoReturnAddress) {
     EXPECT_EQ(lines(), Lines{"exception 15 back 18446744073709551615"});
 }
 
-// Section 8: a packet that cannot be is a gap up to the next A-sync, and what waited is reported as not committed.
+// Section 8: an impossible packet is a gap up to the next A-sync, and waiting elements are reported as not committed.
 TEST_F(Etm4Elements, MoreCancelledThanThereIs) {
     Config config = test::etmv4();
     config.max_speculation = 8;
@@ -534,7 +534,7 @@ TEST_F(Etm4Elements, AnExceptionWithoutAnAddressIsAGap) {
                               "gap " + std::to_string(bad) + " " + std::to_string(stream_.size())}));
 }
 
-// No damaged MAXSPEC makes a decoder keep everything.
+// A damaged MAXSPEC does not make a decoder keep everything.
 TEST_F(Etm4Elements, WhatWaitsIsLimited) {
     config_ = test::etmv4();
     config_.max_speculation = 0xffffffff;
@@ -554,7 +554,7 @@ TEST_F(Etm4Elements, WhatWaitsIsLimited) {
     }));
 }
 
-// Section 11: branches before it were not taken; what the image does not show is believed and reported.
+// Section 11: branches before it were not taken; flow that the image does not show is believed and reported.
 TEST_F(Etm4Elements, SourceAddresses) {
     const auto source = [&](std::uint64_t at) {
         begin(test::ete());
@@ -573,7 +573,7 @@ TEST_F(Etm4Elements, SourceAddresses) {
               (Lines{elsewhere(0x1000, 0x1020), "inconsistency 0x2 0x1020 0x1004 0x0", range(0x1004, 0x1008, "E")}));
 }
 
-// Section 3: the unit gives up what waits, and nothing is known until it synchronises again.
+// Section 3: the unit gives up waiting elements, and nothing is known until it synchronises again.
 TEST_F(Etm4Elements, Discard) {
     Config config = test::etmv4();
     config.max_speculation = 8;
@@ -590,7 +590,7 @@ TEST_F(Etm4Elements, Discard) {
                               "gap " + std::to_string(lost) + " " + std::to_string(sync)}));
 }
 
-// After an A-sync, what is lost is so because no Trace Info came, whatever was lost before it.
+// After an A-sync, trace is lost for lack of a Trace Info, whatever was lost before it.
 TEST_F(Etm4Elements, WithoutATraceInfoNothingIsSynchronised) {
     begin(test::etmv4());
     const std::size_t bad = stream_.size();
@@ -628,7 +628,7 @@ TEST_F(Etm4Elements, TheContextOfAnException) {
     EXPECT_EQ(out[2], range(0x1020, 0x1024, "E"));
 }
 
-// Where execution is not known, an exception's return address does not say what ran before it.
+// Where execution is unknown, an exception's return address does not show which code ran before it.
 TEST_F(Etm4Elements, AnExceptionAfterABranchWithoutAnAddress) {
     begin(test::etmv4());
     address(0x102c);
@@ -709,7 +709,7 @@ TEST_F(Etm4Elements, AHandlerOfTheMProfile) {
                        "exception return",
                        "EL0",
                        test::range_line(0x1004, 0x1008, 2, "E")};
-        // What did not commit is reported as such; more than there is to commit cannot be.
+        // Uncommitted elements are reported as such; more commits than elements are impossible.
         if (committed == 3) expected.back() = mark(flow::Mark::Kind::uncommitted, 1);
         if (committed == 5)
             expected = {"trace on 1", "EL0", mark(flow::Mark::Kind::uncommitted, 4),
@@ -718,7 +718,7 @@ TEST_F(Etm4Elements, AHandlerOfTheMProfile) {
     }
 }
 
-// Section 19: damage that no packet showed is noticed at the next Trace Info, if it contradicts what waits.
+// Section 19: damage that no packet showed is noticed at the next Trace Info, if it contradicts the waiting elements.
 TEST_F(Etm4Elements, ATraceInfoThatContradictsBeginsAnew) {
     const auto go_on = [&](const TraceInfo& info) {
         add(ASync{});
@@ -755,7 +755,7 @@ TEST_F(Etm4Elements, ATraceInfoThatContradictsBeginsAnew) {
     }
 }
 
-// Where loads or stores are P0 instructions, no atom says which instruction it is of: nothing is invented.
+// Where loads or stores are P0 instructions, an atom does not name its instruction: nothing is invented.
 TEST_F(Etm4Elements, AtomsOfLoadsAndStoresAreCounted) {
     for (const bool loads : {true, false}) {
         Config config = test::etmv4();
@@ -850,7 +850,7 @@ TEST_F(Etm4Pieces, OfASoundStreamAreDecodedOnce) {
     EXPECT_EQ(repeated, 0U);
 }
 
-// What comes after a reset does not follow what came before it.
+// Packets after a reset do not follow the packets before it.
 TEST_F(Etm4Pieces, AResetForgets) {
     config_ = test::etmv4();
     sections(3);

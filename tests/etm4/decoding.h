@@ -1,4 +1,4 @@
-/// Decodes streams in every way there is, for tests that hold them together.
+/// Decodes streams in every way, for tests that compare the results.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 
 namespace waymark::etm4::test {
 
-/// The elements of a whole stream, fed in pieces of so many bytes; 0: at once.
+/// The elements of a whole stream, fed in pieces of this many bytes; 0: at once.
 template <class AnyDecoder>
 std::vector<synthetic::Element> decode(Bytes bytes, const Config& config, const isa::CodeReader& code,
                                        std::size_t piece = 0, std::uint64_t* packets = nullptr) {
@@ -54,7 +54,7 @@ inline std::vector<synthetic::Element> decode_parallel(Bytes bytes, const Config
     return sink.take();
 }
 
-/// How often each block went each way.
+/// How often each block went in each direction.
 using Counts = std::map<std::vector<std::uint64_t>, std::uint64_t>;
 inline std::vector<std::uint64_t> count_key(const flow::Block& b, bool taken) {
     return {b.start,
@@ -112,7 +112,7 @@ inline void expect_all_agree(const std::vector<synthetic::Element>& elements, By
         ASSERT_NO_FATAL_FAILURE(expect_agrees(way, elements, bytes, config, code));
 }
 
-/// WAYMARK_PROPERTY_PROGRAMS=10000 in the environment tries so many random programs of each class.
+/// WAYMARK_PROPERTY_PROGRAMS=10000 in the environment tries that many random programs of each class.
 inline std::uint64_t programs(unsigned usual) {
     const char* const wanted = std::getenv("WAYMARK_PROPERTY_PROGRAMS");
     return wanted != nullptr ? static_cast<std::uint64_t>(std::atoll(wanted)) : usual;

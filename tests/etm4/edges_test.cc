@@ -1,5 +1,5 @@
-// Limits that other tests only come near: the last byte that a packet may have, the first version that has a packet,
-// and registers of configurations that differ in one field.
+// Limits that other tests do not reach exactly: the last possible byte of a packet, the first version that has a
+// packet, and registers of configurations that differ in one field.
 #include <gtest/gtest.h>
 
 #include "etm4/support.h"

@@ -1,4 +1,4 @@
-// What exception types mean (docs/spec/etm4.md, section 9), for each profile.
+// Meanings of exception types (docs/spec/etm4.md, section 9), for each profile.
 #include "waymark/etm4/exceptions.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 using flow::ExceptionClass;
 using Names = std::map<std::uint32_t, std::string>;
 
-/// Those that are not reserved.
+/// The types that are not reserved.
 Names known(const Config& config) {
     Names out;
     for (std::uint32_t type = 0; type < exception_types; ++type) {

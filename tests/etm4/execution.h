@@ -1,5 +1,5 @@
-/// Random executions of random programs, given to the model instruction by instruction: what ran is known without any
-/// decoder, and compared with what decoders make of the model's bytes.
+/// Random executions of random programs, given to the model instruction by instruction: the truth is known without any
+/// decoder, and compared with the decoders' results for the model's bytes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,14 +30,14 @@ public:
         bool transactions = false;
         /// Whether a block of these instructions is to be traced, asked once for each in order; none: all are.
         std::function<bool(const std::vector<std::uint64_t>& starts, const flow::Context&)> view{};
-        bool unknown_handlers = true;  ///< some exceptions lead to where nobody looks
+        bool unknown_handlers = true;  ///< some exceptions lead to a place that is not recorded
         unsigned most_cycles = 40;     ///< from one P0 element to the next
-        bool interrupts = true;        ///< exceptions, debug state, and jumps of whatever else runs on the core
-        /// The unit is disabled now and then, and enabled again later; this programs it meanwhile, and gives what
-        /// `view` is from then on.
+        bool interrupts = true;        ///< exceptions, debug state, and jumps of other code on the core
+        /// The unit is disabled now and then, and enabled again later; this programs it meanwhile, and returns the
+        /// `view` from then on.
         std::function<decltype(view)(Model&, std::uint64_t cycle, wire::Random&)> program{};
     };
-    /// A P0 element: what ran with it, and where.
+    /// A P0 element: the code that ran with it, and where.
     struct Ran {
         std::vector<std::string> lines;
         flow::Context context;
@@ -104,7 +104,7 @@ public:
         model_.finish();
         // No element comes after those that waited.
         mark_lost(true);
-        // What ran after the last session that traced something is no part of the recording.
+        // Code that ran after the last session with trace is not part of the recording.
         if (!enabled_ || begins_) counted = run_when_disabled_;
     }
 
@@ -164,7 +164,7 @@ private:
                                .passed = passed});
         } else {
             give_blocks();
-            // Some of what comes before it is given on its own.
+            // Some of the code before it is passed separately.
             if (p.starts.size() > 1 && one_in(3))
                 model_.run(static_cast<std::uint32_t>(p.starts[1] - p.starts[0]), cycle_);
             model_.retire_block({.address = at,
@@ -197,7 +197,7 @@ private:
         const isa::Place handler = arrival();
         ExceptionTaken taken{.type = type, .back = {}, .handler = {}, .cycle = cycle_};
         if (known) taken.handler = handler;
-        // With nothing before it, it is traced where what came before was.
+        // With nothing before it, it is traced if the code before was.
         const std::uint64_t untraced = model_.counts().untraced;
         model_.exception(taken);
         bool traced = model_.counts().untraced == untraced;
@@ -216,7 +216,7 @@ private:
         cycle_ += below(1000);
         leave();
     }
-    /// 2.12: an ETE goes by TRCRSR.TA, which stays as it was where nobody looks.
+    /// 2.12: an ETE follows TRCRSR.TA, which does not change where nothing is recorded.
     void forget_traced() {
         if (view_ && !config_.ete()) traced_ = false;
     }
@@ -228,7 +228,7 @@ private:
             EXPECT_EQ(model_.write(Trcprgctlr::offset, 0, cycle_), AccessResult::done);
             enabled_ = false;
             mark_lost(true);
-            // A session that traced nothing does not show what ran in it and before.
+            // A session without trace does not show which code ran in it and before.
             if (!begins_) run_when_disabled_ = counted;
             return;
         }
@@ -281,12 +281,11 @@ private:
     void ran_now(Ran ran) {
         ran.begins = std::exchange(begins_, false);
         truth.push_back(std::move(ran));
-        // The last one may be the one that is lost.
+        // The last element may be the lost one.
         last_lost_ = lost_now() && model_.counts().overflowed != overflowed_;
     }
     [[nodiscard]] bool lost_now() const { return model_.overflowing(); }
-    /// The newest elements are those that the FIFO lost: the last one if it is losing (or `last_waited`), and those
-    /// that waited.
+    /// The FIFO lost the newest elements: the last one if it is losing (or `last_waited`), and the waiting ones.
     void mark_lost(bool last_waited = false) {
         std::uint64_t count = model_.counts().overflowed - overflowed_;
         overflowed_ = model_.counts().overflowed;
@@ -336,10 +335,10 @@ private:
     bool traced_ = true;  ///< the last block was; with `view` only
 };
 
-/// Holds decoded elements against what ran; the first difference in words, empty if there is none. Counts and times of
-/// a unit that does not speculate have to fit too. Every `timestamp` is in cycles. The Exception Return packet of an
-/// ETMv4 comes after the atom of its instruction, so the FIFO may lose it alone: an Overflow follows the atom, at the
-/// end of `bytes` without an element that shows it.
+/// Compares decoded elements with the truth; returns the first difference in words, empty if there is none. Counts and
+/// times of a unit that does not speculate have to fit too. Every `timestamp` is in cycles. The Exception Return packet
+/// of an ETMv4 comes after the atom of its instruction, so the FIFO may lose it alone: an Overflow follows the atom, at
+/// the end of `bytes` without an element that shows it.
 inline std::string difference_from(const std::vector<synthetic::Element>& elements,
                                    const std::vector<Execution::Ran>& truth, const Config& config, Bytes bytes) {
     using synthetic::Element, synthetic::Kind;
@@ -381,7 +380,7 @@ inline std::string difference_from(const std::vector<synthetic::Element>& elemen
             continue;
         }
         if (e.kind == Kind::cycles) {
-            // Of what was committed last, whether the unit speculates or not.
+            // The count of the last committed element, whether the unit speculates or not.
             if (e.cycles != flow::no_cycles && counted && e.cycles != *cycle - *counted)
                 return "cycles " + std::to_string(e.cycles) + " instead of " + std::to_string(*cycle - *counted);
             counted = cycle;

@@ -57,7 +57,7 @@ std::vector<LevelAt> places(bool ete) {
     return out;
 }
 
-/// Registers that trace everything, in which a few things are then otherwise.
+/// Registers that trace everything, with a few random changes.
 Registers programmed(Draw& draw, bool ete) {
     Config c = ete ? test::ete(3) : test::etmv4();
     c.context_id_trace = c.vmid_trace = c.cycle_counting = c.timestamps = c.q_elements = false;
@@ -106,7 +106,7 @@ Registers programmed(Draw& draw, bool ete) {
     return r;
 }
 
-/// What the model counts of `blocks` blocks that run at one place, with inputs and identifiers that change.
+/// The model's counts for `blocks` blocks that run at one place, with inputs and identifiers that change.
 ModelCounts traced(const Registers& r, const flow::Context& at, Draw& draw, unsigned blocks) {
     ByteCollector trace;
     Model model({.registers = r}, trace);
@@ -150,7 +150,7 @@ bool has(const std::vector<protocol::TraceCondition>& findings, TraceEffect effe
     return std::any_of(findings.begin(), findings.end(), [&](const auto& f) { return f.effect == effect; });
 }
 
-/// The explanation from three quarters of the registers; the unit has the others all the same.
+/// The explanation from three quarters of the registers; the unit itself has the others.
 UnitExplanation explain_fewer(const Registers& r, Draw& draw) {
     Registers known;
     std::set<std::string, std::less<>> given;
@@ -231,7 +231,7 @@ std::vector<std::string> fields(const UnitExplanation& e, TraceEffect effect) {
     return out;
 }
 
-// 1.6, 2.1: each bit that stops the unit is named, and no other.
+// 1.6, 2.1: each bit that stops the unit is named, and no other bit.
 TEST(Etm4Explain, NamesTheBitThatStopsTheUnit) {
     using Fields = std::vector<std::string>;
     ASSERT_EQ(fields(of(plain()), TraceEffect::stops), Fields{});
@@ -278,7 +278,7 @@ TEST(Etm4Explain, ProfileMHasModes) {
     EXPECT_EQ(e.levels[1].obstacles.at(0).field, "TRCVICTLR.EXLEVEL_S[3]");
 }
 
-// What was not given is not judged, but listed.
+// Missing registers are not judged, but listed.
 TEST(Etm4Explain, JudgesOnlyWhatIsGiven) {
     Registers r;
     r.configr.cci = true;
@@ -289,7 +289,7 @@ TEST(Etm4Explain, JudgesOnlyWhatIsGiven) {
     EXPECT_EQ(e.undescribed, (std::vector<std::string>{"TRCCCCTLR"}));
 }
 
-// 1.2: what the unit lacks is not in the trace, even if TRCCONFIGR asks for it.
+// 1.2: features that the unit lacks are not in the trace, even if TRCCONFIGR asks for them.
 TEST(Etm4Explain, ContentsTakeTheUnitForWhatItHas) {
     Registers r = plain();
     r.configr.rs = true;

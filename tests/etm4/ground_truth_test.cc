@@ -1,4 +1,4 @@
-// Random programs and random executions of them given to the model: what it is given is what the decoders deliver
+// Random programs and random executions of them given to the model: the decoders deliver the same executions
 // (docs/spec/etm4-registers.md, 2.13 to 2.18).
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ struct Class {
     Execution::Options options;
 };
 
-/// One for each thing that changes what the unit sends.
+/// One for each setting that changes the unit's output.
 std::vector<Class> classes() {
     std::vector<Class> out;
     for (const bool ete : {false, true}) {
@@ -41,7 +41,7 @@ std::vector<Class> classes() {
             change(c, choices, one.options);
             one.config = {tracing_registers(c), CoreProfile::a, choices};
             one.config.registers.syncpr.period = 8;
-            // Comparators of the program's A64 code, for those that have ranges.
+            // Comparators of the program's A64 code, for filters with ranges.
             one.config.registers.acvr[0].address = 0x40'0100;
             one.config.registers.acvr[1].address = 0x40'0300;
             const bool ranges = std::string(name).ends_with("_ranges");
@@ -342,7 +342,7 @@ TEST_P(Etm4View, TracesWhatTheRulesSay) {
     EXPECT_GT(untraced, sized(500U, 100U));
 }
 
-// The filters again, each session of a unit another one, written to it while execution goes on.
+// The filters again, another one in each session of a unit, programmed during execution.
 TEST(Etm4Sessions, TraceWhatTheRulesOfEachSay) {
     const std::vector<Filter> all = filters();
     std::uint64_t traced = 0, untraced = 0;

@@ -1,4 +1,4 @@
-// The streams of the benchmark: decoders give the execution they were made of.
+// The streams of the benchmark: decoders give the executions from which they were made.
 
 #include "support/measured_a64.h"
 #include "support/paths.h"
@@ -69,7 +69,7 @@ TEST(Etm4Measured, CountsAreThoseOfTheRanges) {
     }
 }
 
-/// A number of at most so many bits, of each length as often.
+/// A number of at most this many bits, with each length equally often.
 std::uint64_t any_length(synthetic::Random& random, unsigned width) { return random() >> (63 - random.below(width)); }
 /// A cycle count or a timestamp of any format and length.
 Packet any_time(synthetic::Random& random) {

@@ -57,7 +57,7 @@ protected:
         model_->run(bytes_before, ++cycle_);
         model_->exception({.type = type, .back = {}, .handler = isa::Place{{handler}, Isa::a64}, .cycle = cycle_});
     }
-    /// Names of packets with what matters of them.
+    /// Names of packets with their relevant fields.
     std::string packets() {
         model_->finish();
         std::string out;
@@ -65,7 +65,7 @@ protected:
             out += (out.empty() ? "" : "; ") + item.text;
         return out;
     }
-    /// The state of a counter and the sequencer after so many more clocks.
+    /// The state of a counter and the sequencer after this many more clocks.
     Registers after(std::uint64_t clocks) {
         cycle_ += clocks;
         model_->wait(cycle_);
@@ -214,7 +214,7 @@ TEST_F(Etm4ModelByHand, TheSequencerIsResetAlone) {
     EXPECT_EQ(after(1).seqstr.state, 0);
 }
 
-// 2.8 and 2.12: what a failed transaction did to filters is undone.
+// 2.8 and 2.12: the effects of a failed transaction on filters are undone.
 TEST_F(Etm4ModelByHand, AFailedTransactionLeavesFiltersAsTheyWere) {
     for (const bool commits : {false, true}) {
         SCOPED_TRACE(commits);
@@ -309,7 +309,7 @@ TEST_F(Etm4ModelByHand, TimestampsByEvent) {
     EXPECT_GT(trace_.bytes().size(), before);
     std::size_t stamps = 0;
     for (std::size_t at = 0; (at = text.find("TIMESTAMP", at)) != std::string::npos; ++at) ++stamps;
-    EXPECT_EQ(stamps, 2U) << text;  // that of the Trace Info, and this one
+    EXPECT_EQ(stamps, 2U) << text;  // the timestamp of the Trace Info, and this one
 }
 
 // 2.12: TRCERR and TRCRESET trace these exceptions though ViewInst is low.
@@ -359,7 +359,7 @@ TEST_F(Etm4ModelByHand, WrongPathsFollowFromTheSeed) {
     EXPECT_NE(traces[0], traces[2]);
 }
 
-// Many blocks in one call give the bytes that each alone gives, whatever atoms and synchronisations fall together.
+// Many blocks in one call give the same bytes as separate calls, with any coincidence of atoms and synchronisations.
 TEST(Etm4Model, ManyBlocksAtOnce) {
     synthetic::Random random(1);
     std::uint64_t sequences = 0;
@@ -423,7 +423,7 @@ TEST(Etm4Model, ManyBlocksAtOnce) {
             ASSERT_EQ(taken, size);
             begin += taken;
         }
-        // As sequences, those that can be taken so.
+        // As sequences, as far as the unit can take them.
         isa::Place from = first;
         for (std::span<const RetiredBlock> rest = blocks; !rest.empty();) {
             std::vector<std::span<const RetiredBlock>> pieces;

@@ -12,7 +12,7 @@ namespace {
 using test::collect;
 using test::hex;
 
-/// The same with other sizes.
+/// The same configuration with other sizes.
 Config with_sizes(Config c, std::uint8_t vmid_bytes, std::uint8_t context_id_bytes) {
     c.vmid_bytes = vmid_bytes;
     c.context_id_bytes = context_id_bytes;
@@ -312,7 +312,7 @@ TEST(Etm4Headers, WhatCannotBeIsRefused) {
     }
 }
 
-// Bits that should be 0, and bytes that say nothing: read all the same, and written as they should be.
+// Bits that should be 0, and bytes without meaning: read all the same, and written as they should be.
 TEST(Etm4Headers, WhatShouldBeOtherwiseIsTolerated) {
     const std::pair<const char*, const char*> tolerated[] = {
         {"01 81 ff 7f 00", "01 01 00"},        // further control bytes of Trace Info

@@ -232,7 +232,7 @@ TEST(Etm4Encoder, NothingImitatesAnASync) {
         for (unsigned i = 0; i < 5000; ++i) {
             Packet packet = test::random_packet(random, config);
             if (std::holds_alternative<ASync>(packet)) continue;
-            // Rich in zeros: what ends in zeros, followed by what begins with one.
+            // Many zeros: packets that end in zeros, before packets that begin with one.
             switch (random() % 6) {
                 case 0: packet = Overflow{}; break;
                 case 1: packet = LongAddress{}; break;

@@ -67,7 +67,7 @@ private:
     }
 };
 
-/// A random execution of it: where the blocks begin that ran, and the trace.
+/// A random execution of it: the beginnings of executed blocks, and the trace.
 class Wandering {
 public:
     Wandering(const DistantPlaces& program, bool return_stack, std::uint64_t seed)
@@ -82,7 +82,7 @@ public:
     std::vector<std::uint8_t> bytes;
     std::vector<std::uint64_t> starts;
 
-    /// `forgotten`: of 10,000 returns so many are sent with an address, so the stack keeps their call, and gets full.
+    /// `forgotten`: of 10,000 returns this many are sent with an address, so the stack keeps their call, and gets full.
     void run(unsigned steps, std::uint32_t forgotten) {
         forgotten_ = forgotten;
         for (unsigned i = 0; i < steps; ++i) step();
@@ -123,7 +123,7 @@ private:
         if (random_.chance(3000)) return distributor;
         return program_.places[random_.below(4)] + offset;
     }
-    /// In any form that it can be sent in.
+    /// In any form in which it can be sent.
     void send(std::uint64_t address) {
         const auto recent = std::find(recent_.begin(), recent_.begin() + sent_, address);
         const std::uint64_t changed = address ^ recent_[0];

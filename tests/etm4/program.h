@@ -35,7 +35,7 @@ public:
 
     synthetic::Memory memory;
 
-    /// Some instruction of A64 code, or of A32 or T32 code.
+    /// A random instruction of A64 code, or of A32 or T32 code.
     [[nodiscard]] std::pair<std::uint64_t, isa::Isa> somewhere(bool a64) {
         std::vector<const Code*> fit;
         for (const Code& code : codes_)
@@ -44,7 +44,7 @@ public:
         const std::uint64_t size = code.isa == isa::Isa::t32 ? 2 : 4;
         return {code.first + below((code.end - code.first) / size) * size, code.isa};
     }
-    /// What runs from `place` on.
+    /// The code from `place` on.
     [[nodiscard]] Piece ahead(const isa::Place& place) const {
         Piece piece;
         std::uint64_t at = place.address.value;

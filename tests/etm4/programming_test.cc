@@ -1,4 +1,4 @@
-// The registers of the unit as a model, while execution goes on (docs/spec/etm4-registers.md, 1.1, 1.6, 2.1 and 2.2).
+// The registers of the unit as a model, during execution (docs/spec/etm4-registers.md, 1.1, 1.6, 2.1 and 2.2).
 
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ protected:
         config.registers.idr0.trccci = true;
         return config;
     }
-    /// A model of which execution is at 0x1000 and which is disabled.
+    /// A disabled model with execution at 0x1000.
     void make(const ModelConfig& config) {
         trace_ = {};
         config_ = packets_of(config.registers, config.profile);
@@ -139,7 +139,8 @@ TEST_F(Etm4Programming, TraceRegistersAreIgnoredWhileTheUnitRuns) {
     EXPECT_EQ(model_->counts().p0, 1U);
 }
 
-// 1.2 to 1.4: bits that a unit like that of a Cortex-A53 does not have are RES0. Values by the tables, by hand.
+// 1.2 to 1.4: bits that a unit like a Cortex-A53's does not have are RES0. Values are worked out by hand from the
+// tables.
 TEST_F(Etm4Programming, BitsThatAreNotThereStayZero) {
     ModelConfig config = etmv4();
     config.registers.configr = {};
@@ -359,7 +360,7 @@ TEST_F(Etm4Programming, ClaimTags) {
     EXPECT_EQ(read(Trcclaimclr::offset), 0x4U);
 }
 
-// 1.1 and 1.6: without power, what was programmed is lost; TRCPDCR.PU keeps it.
+// 1.1 and 1.6: without power, the programming is lost; TRCPDCR.PU keeps it.
 TEST_F(Etm4Programming, Power) {
     make(etmv4());
     EXPECT_EQ(read(Trcpdsr::offset), 1U);
@@ -390,7 +391,7 @@ TEST_F(Etm4Programming, Power) {
     EXPECT_EQ(read(Trcidr4::offset), 0x11170004U);
 }
 
-// 2.2: what came while resources were paused comes when they run.
+// 2.2: inputs and events during a pause take effect when resources run.
 TEST_F(Etm4Programming, StickyInputsAndEventsOfAnEte) {
     ModelConfig config = ete();
     Registers& r = config.registers;
@@ -448,7 +449,7 @@ TEST_F(Etm4Programming, AnOpenTransactionIsDiscarded) {
     EXPECT_EQ(packets(), text);
 }
 
-// What must not be programmed, in words.
+// Impossible programming, in words.
 TEST_F(Etm4Programming, Objections) {
     Registers r = ete().registers;
     EXPECT_TRUE(objections_to(r).empty());
@@ -501,7 +502,7 @@ TEST_F(Etm4Programming, RangesOfBranchBroadcast) {
     }
 }
 
-// 2.18: TRCQCTLR selects the blocks of which Q elements may be sent; one instruction permits the block.
+// 2.18: TRCQCTLR selects the blocks for which Q elements may be sent; one instruction permits the block.
 TEST_F(Etm4Programming, RangesOfQElements) {
     for (const bool inside : {false, true}) {
         ModelConfig config = ete();
@@ -536,7 +537,7 @@ TEST_F(Etm4Programming, RangesOfQElements) {
     }
 }
 
-// 2.15: with TRCIDR0.TSMARK each timestamp follows a marker, whoever asked for it.
+// 2.15: with TRCIDR0.TSMARK each timestamp follows a marker, whatever requested it.
 TEST_F(Etm4Programming, TimestampMarkers) {
     for (const bool marked : {false, true}) {
         ModelConfig config = ete();

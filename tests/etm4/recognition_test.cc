@@ -1,5 +1,5 @@
-// What ETMv4 and ETE trace that nothing describes is found to be, what is wrong with its bytes, and how a capture
-// describes a trace unit (docs/spec/etm4.md, sections 1 to 3). Streams are short enough to count their packets by hand.
+// Recognition of ETMv4 and ETE trace without a description, problems of its bytes, and the description of a trace unit
+// in a capture (docs/spec/etm4.md, sections 1 to 3). Streams are short enough to count their packets by hand.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -75,8 +75,8 @@ TEST(Etm4Recognition, NeedsAnASyncATraceInfoAndLittleDamage) {
     EXPECT_EQ(refused(damaged(3)),
               "ETMv4 and ETE, 18 configurations: 88 packets, 4 A-syncs, 4 Trace Infos, 3 stretches (3 bytes) without "
               "packets");
-    // A quarter of what was parsed is lost, and one byte more. What came before an A-sync counts neither way, nor do
-    // zeros at the end. 44 bytes are packets.
+    // A quarter of the parsed bytes is lost, and one byte more. Bytes before an A-sync do not count, nor do zeros at
+    // the end. 44 bytes are packets.
     const auto lost = [](unsigned bytes) {
         return repeated("f7", 9) + sync + repeated("f7", 16) + reserved + repeated("f7", bytes - 1) + sync +
                repeated("00", 30);
@@ -94,7 +94,7 @@ TEST(Etm4Recognition, GivesThePlaceOfTheFirstASync) {
 }
 
 TEST(Etm4Recognition, TakesTheConfigurationUnderWhichTheLeastIsLost) {
-    // Nothing that one of them lacks: the first, with VMIDs of one byte and counts that commit (5).
+    // Features that both have: VMIDs of one byte and counts that commit belong to the first (5).
     Config c = found_in(identified(sync + "f7"));
     EXPECT_EQ(c.version, 0x46);
     EXPECT_FALSE(c.commit_mode_1);
@@ -136,14 +136,14 @@ TEST(Etm4Recognition, InfersWhetherTheUnitSpeculates) {
     EXPECT_EQ(found_in(identity).max_speculation, 2U);
     EXPECT_EQ(fact(identity, "speculation"), "yes, proven");
     EXPECT_EQ(fact(identity, "speculation depth"), "at least 2, likely");
-    // One that does not: with speculation, elements would wait at the second Trace Info.
+    // A unit that does not commit: with speculation, elements would wait at the second Trace Info.
     const std::string atoms_and_sync = repeated("f7 ", 20) + sync + "85 00 00 40 00 00 00 00 00 30 ";
     identity = identified(begins + atoms_and_sync + atoms_and_sync);
     EXPECT_EQ(found_in(identity).max_speculation, 0U);
     EXPECT_EQ(fact(identity, "speculation"), "no, proven");
     // With one Trace Info nothing contradicts it.
     EXPECT_EQ(fact(identified(begins + "f7 f7 "), "speculation"), "no, likely");
-    // What exceeds MAXSPEC is committed without a packet, and the Trace Info says how many wait: 4.
+    // Elements beyond MAXSPEC are committed without a packet, and the Trace Info says how many wait: 4.
     const std::string waits_4 = std::string(async) + "01 04 04 85 00 00 40 00 00 00 00 00 30 ";
     identity = identified(begins + repeated("f7 ", 20) + waits_4 + repeated("f7 ", 20) + waits_4);
     EXPECT_EQ(found_in(identity).max_speculation, 4U);
@@ -151,7 +151,7 @@ TEST(Etm4Recognition, InfersWhetherTheUnitSpeculates) {
 }
 
 TEST(Etm4Recognition, CommitsDecideTheCommitMode) {
-    // Cycle counts that commit what came before them (mode 0): format 3, AA = 0 commits one element.
+    // Cycle counts that commit earlier elements (mode 0): format 3, AA = 0 commits one element.
     const std::string begins = std::string(async) + "01 09 01 00 04 85 00 00 40 00 00 00 00 00 30 ";
     const std::string again = std::string(async) + "01 09 01 00 85 00 00 40 00 00 00 00 00 30 ";
     Identity identity = identified(begins + repeated("f7 10 ", 20) + again + repeated("f7 f7 14 ", 20) + again);
@@ -176,7 +176,7 @@ TEST(Etm4Recognition, InfersTheProfile) {
     EXPECT_EQ(fact(identity, "profile"), "M, proven");
     EXPECT_EQ(configuration(found_in(identity))->core_type(), "ARMv8-M");
     EXPECT_EQ(fact(svc(1), "profile"), "M, likely");  // once may be damage
-    // Only T32 code, and nothing that another profile has not.
+    // Only T32 code, and no packet that another profile lacks.
     identity = identified(sync + "04 83 20 01 00 10 00 f7 f7 ");
     EXPECT_EQ(fact(identity, "profile"), "M, assumed");
     // AArch64 is of the A profile.
@@ -185,7 +185,7 @@ TEST(Etm4Recognition, InfersTheProfile) {
     EXPECT_EQ(fact(identity, "profile"), "A, proven");
     // Function Return is a packet of the M profile alone (5).
     EXPECT_EQ(fact(identified(repeated(sync + "04 83 20 01 00 10 00 f7 05 f7 f7 f7 ", 3)), "profile"), "M, proven");
-    // The core that a program was built for decides where the bytes do not.
+    // The core for which a program was built decides where the bytes do not.
     const auto unit = configuration(found_in(identity));
     EXPECT_EQ(unit->beside("Cortex-A53"), nullptr);
     ASSERT_NE(unit->beside("ARMv8-M.main"), nullptr);
@@ -376,7 +376,7 @@ TEST(Etm4Description, NamesTheFieldsOfRegisters) {
     EXPECT_EQ(fields("TRCCONFIGR", 1U << 12 | 1U << 4), "RS CCI ");
     EXPECT_EQ(fields("TRCOSLSR", 0x2), "OSLK ");
     EXPECT_EQ(fields("TRCNOSUCH", 0xffffffff), "");
-    // As a capture has them: those that its configuration decides.
+    // In a capture's form: the registers that decide its configuration.
     std::string registers;
     for (const RegisterValue& r : configuration(test::etmv4())->registers()) registers += r.name + ' ';
     EXPECT_EQ(registers.substr(0, 23), "TRCCONFIGR TRCTRACEIDR ");
@@ -422,7 +422,7 @@ TEST(Etm4Description, NamesTheAddressesOfATrace) {
     EXPECT_EQ(named(sync + "85 00 20 00 00 00 00 00 00 11 9a 01 20 00 00 95 03"),
               "0x00004000/" + a64 + " 0x00004004/" + a64 + " 0x0000400c/" + a64 + " ");
     EXPECT_EQ(named(sync + "83 01 20 00 00 00 9a 01 20 00 00"), "0x00002002/" + t32 + " 0x00004004/" + a32 + " ");
-    // The address of an exception is where it returns to (9).
+    // The address of an exception is its return address (9).
     EXPECT_EQ(named(sync + "85 00 20 00 00 00 00 00 00 11 06 1d 9a 01 20 00 00 9a 02 20 00 00"),
               "0x00004000/" + a64 + " 0x00004008/" + a64 + " ");
     // After damage nothing is known.

@@ -1,5 +1,5 @@
-// Program flow before the first A-sync, from streams of the model whose head was cut off at many places: what an uncut
-// stream gives there is known. docs/recover.md.
+// Program flow before the first A-sync, from streams of the model whose head was cut off at many places: the uncut
+// stream shows the truth. docs/recover.md.
 #include "waymark/etm4/recover.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace {
 
 using test::Execution;
 
-/// How a unit is built and programmed, and how much of the program a decoder has.
+/// How a unit is built and programmed, and which part of the program a decoder has.
 struct HeadSetting {
     std::string name;
     std::function<void(Config&, ModelChoices&, Execution::Options&)> change;
@@ -29,7 +29,7 @@ struct HeadSetting {
     friend std::ostream& operator<<(std::ostream& out, const HeadSetting& setting) { return out << setting.name; }
 };
 
-/// The program, or what a decoder has of it.
+/// The program, or the part that a decoder has.
 class HeadCode final : public isa::CodeReader {
 public:
     HeadCode(const synthetic::Memory& memory, bool in_part) : memory_(memory) {

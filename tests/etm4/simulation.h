@@ -1,6 +1,6 @@
-/// Random programs, random executions of them and the trace a unit would send: ground truth for decoders. What executes
-/// is decided here, instruction by instruction; of the code under test only packets, their encoder, compress() and
-/// decode_instr() are used.
+/// Random programs, random executions of them and the trace a unit would send: ground truth for decoders. The
+/// simulation decides about the execution, instruction by instruction; it uses only packets, their encoder, compress()
+/// and decode_instr() of the code under test.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ inline std::string range_line(std::uint64_t start, std::uint64_t end, std::uint6
            std::string(outcome);
 }
 
-/// The lines of a decoder's elements that a Simulation knows of; contexts and gaps are none.
+/// The lines of a decoder's elements as a Simulation writes them; without contexts and gaps.
 inline std::vector<std::string> lines_of(const std::vector<synthetic::Element>& elements) {
     using synthetic::Kind;
     std::vector<std::string> out;
@@ -100,7 +100,7 @@ public:
     }
 
 private:
-    /// What waits for its commit.
+    /// Elements that wait for their commit.
     struct Waits {
         bool p0 = false, kept = false;
         std::vector<std::string> lines;
@@ -119,7 +119,7 @@ private:
         encode(bytes, packet, config_);
         state_(packet);
     }
-    /// The atoms that are due.
+    /// Sends the atoms that are due.
     void flush() {
         std::size_t from = 0;
         while (from < atoms_.size()) {
@@ -137,7 +137,7 @@ private:
         }
         atoms_.clear();
     }
-    /// P0 elements were sent: the oldest are committed as far as the unit's depth of speculation makes them.
+    /// P0 elements were sent: commits the oldest ones, as far as the unit's depth of speculation requires.
     void counted(std::uint64_t p0) {
         depth_ += p0;
         if (depth_ > config_.max_speculation) commit(depth_ - config_.max_speculation);
@@ -151,7 +151,7 @@ private:
         }
     }
     void release() {
-        // Atoms that are not sent yet are no P0 elements of the decoder's, but in order.
+        // Unsent atoms are no P0 elements to the decoder, but keep their order.
         while (!waits_.empty() && !waits_.front().p0) deliver_front();
     }
     void deliver_front() {
@@ -293,7 +293,7 @@ private:
                     p.count = cycles = static_cast<std::uint32_t>(below(3000));
                     emit(p);
                 }
-                // Behind what it commits, before all that waits.
+                // Behind the elements it commits, before all waiting ones.
                 if (commits) commit(n);
                 release();
                 truth.push_back("cycles " + std::to_string(cycles + 0x16));
@@ -372,7 +372,7 @@ private:
         send_source(piece.starts.back(), core_.isa);
         counted(1);
     }
-    /// Where execution goes after a P0 instruction, and what is sent for it.
+    /// Where execution continues after a P0 instruction, and the packets for it.
     void go_on(const Piece& piece, bool taken) {
         const isa::Instruction& last = piece.last;
         const std::pair<std::uint64_t, isa::Isa> after{piece.end, core_.isa};
@@ -475,7 +475,7 @@ private:
 
     void exception() {
         const Piece piece = ahead({{core_.at}, core_.isa});
-        const std::size_t before = below(piece.starts.size());  // so many instructions executed
+        const std::size_t before = below(piece.starts.size());  // this many instructions executed
         std::vector<std::string> lines;
         if (before != 0) lines.push_back(range_line(piece.starts.front(), piece.starts[before], before, "cut"));
         take_exception(piece.starts[before], std::move(lines), false);
@@ -517,7 +517,7 @@ private:
     std::vector<bool> atoms_;
     std::vector<Waits> waits_;
     std::uint64_t depth_ = 0, time_ = 0;
-    std::uint64_t made_p0_ = 0;  // P0 elements so far, whatever became of them
+    std::uint64_t made_p0_ = 0;  // P0 elements so far, whatever their fate
 };
 
 }  // namespace waymark::etm4::test

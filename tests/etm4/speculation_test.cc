@@ -1,5 +1,5 @@
-// Streams of a unit that speculates, in which paths repeat: so long that the inner loops do nearly all of the work.
-// What the loops queue and follow is held against the reference decoder, whose queue is as plain as can be.
+// Streams of a unit that speculates, in which paths repeat: so long that the inner loops do nearly all of the work. The
+// loops' results are compared with the reference decoder, whose queue is as simple as possible.
 
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ TEST(Etm4Speculation, AllDecodersAgree) {
     test::expect_all_agree(elements, part.bytes, part.config, *part.code);
 }
 
-// Packets of speculation put in, left out and changed, so that many of them cannot be where they are.
+// Packets of speculation inserted, removed and changed, so that many are impossible at their places.
 TEST(Etm4Speculation, AgreeOnCommitsAndCancelsThatCannotBe) {
     std::size_t gaps = 0, ranges = 0, never_committed = 0;
     for (std::uint64_t seed = 1; seed <= test::programs(sized(60U, 12U)); ++seed) {
@@ -52,7 +52,7 @@ TEST(Etm4Speculation, AgreeOnCommitsAndCancelsThatCannotBe) {
         Random random(seed);
         MeasuredA64Part part = speculating(600 + random.below(600));
         const std::uint32_t one_in = 5U << random.below(8);
-        // Another depth than the unit's moves what the stream implies.
+        // A depth other than the unit's changes the implied commits.
         const std::uint32_t depths[] = {1, 2, 7, 8, 8, 8, 9, 60};
         part.config.max_speculation = synthetic::pick(random, depths);
         const auto any = [&]() -> Packet {
@@ -120,8 +120,8 @@ TEST(Etm4Cycles, AllDecodersAgree) {
     test::expect_all_agree(elements, part.bytes, part.config, *part.code);
 }
 
-/// The packets of a stream up to its first address, in so deep a speculation, and so many bytes after them that loops
-/// take what is put in between.
+/// The packets of a stream up to its first address, in speculation of this depth, and enough bytes after them that
+/// loops take the packets put in between.
 struct Begun {
     explicit Begun(std::uint32_t depth) : part(speculating(100)) {
         part.config.max_speculation = depth;
@@ -154,7 +154,8 @@ TEST(Etm4Speculation, AtomsOfMispredictFillTheUnit) {
     EXPECT_EQ(mark->b, 2U);
 }
 
-// What a packet commits before it turns out to be impossible is delivered, and what nothing could cancel behind it.
+// Elements that a packet commits before it turns out to be impossible are delivered, and those behind them that nothing
+// could cancel.
 TEST(Etm4Speculation, AnImpossiblePacketSettlesWhatWasCommitted) {
     Begun stream(1);
     Context context;
@@ -187,18 +188,18 @@ TEST(Etm4Speculation, ACommittedAtomMayBeMispredicted) {
     ASSERT_EQ(as_it_is, "N");
     EXPECT_EQ(outcomes({e, Commit{1}, Mispredict{0}}), "N");
     EXPECT_EQ(outcomes({n, Commit{1}, Mispredict{0}, Mispredict{0}}), "N");
-    // Of what was cancelled nothing counts.
+    // Cancelled elements do not count.
     EXPECT_EQ(outcomes({e, n, Commit{1}, CancelF2{0}}), "N");
     EXPECT_EQ(outcomes({e, Commit{1}, e, e, CancelF3{0, false}}), "N");
     EXPECT_EQ(outcomes({e, e, e, Commit{1}, CancelF1{2, true}}), "N");
-    // What was committed cannot be cancelled, and without an atom nothing is mispredicted.
+    // Committed elements cannot be cancelled, and without an atom nothing is mispredicted.
     EXPECT_EQ(outcomes({n, Commit{1}, CancelF1{1, false}}), "N?");
     EXPECT_EQ(outcomes({Mispredict{0}}), "?");
     // The unit's depth commits, too.
     EXPECT_EQ(outcomes({n, Commit{1}, Timestamp{}, Mispredict{0}, Mispredict{0}, Commit{0}}), "N");
 }
 
-// Cut after any packet, a stream gives what was committed up to there, and says how much was not.
+// Cut after any packet, a stream gives the committed elements so far, and the number of uncommitted ones.
 TEST(Etm4Speculation, NothingUncommittedIsDelivered) {
     const MeasuredA64Part part = speculating(300);
     const std::vector<Element> whole = test::decode<ReferenceDecoder>(part.bytes, part.config, *part.code);

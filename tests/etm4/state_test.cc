@@ -145,7 +145,7 @@ TEST(Etm4CycleCounts, HaveThresholdAndMaxspecInThem) {
     EXPECT_EQ(state(CycleCountF1{.commit = 1, .count = 0x21, .unknown = false}).count, Count({1, 0x37}));
     EXPECT_EQ(state(CycleCountF1{.commit = 1, .count = 0, .unknown = true}).count, Count({1, std::nullopt}));
     EXPECT_EQ(state(CycleCountF3{.commit = 2, .count = 3}).count, Count({3, 0x19}));
-    // Not of timestamps, and cut to the counter's width: 12 bits here.
+    // Not in timestamps, and cut to the counter's width: 12 bits here.
     EXPECT_EQ(state(Timestamp{.value = {5, 1}, .cycles = 0x1fff, .has_cycles = true}).count,
               Count({std::nullopt, 0xfff}));
     config.commit_mode_1 = true;

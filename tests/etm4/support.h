@@ -16,7 +16,7 @@ namespace waymark::etm4::test {
 
 using waymark::test::hex;
 
-/// Packets and gaps, as they came.
+/// Packets and gaps in order.
 struct Collected {
     struct Item {
         Offset first;
@@ -74,7 +74,7 @@ inline std::vector<std::uint8_t> with_async(std::vector<std::uint8_t> bytes) {
     return bytes;
 }
 
-/// An ETMv4.4 with everything but data and conditional trace.
+/// An ETMv4.4 with everything except data and conditional trace.
 inline Config etmv4() {
     Config c;
     c.version = 0x44;
@@ -83,7 +83,7 @@ inline Config etmv4() {
     c.cycle_count_bits = 12;
     return c;
 }
-/// An ETE with everything it can have.
+/// An ETE with all features.
 inline Config ete(unsigned minor = 3) {
     Config c = etmv4();
     c.version = static_cast<std::uint8_t>(0x50 + minor);

@@ -20,7 +20,7 @@ namespace {
 
 const flow::UnitFactory& ete() { return *unit_factories()[0]; }
 
-/// The message of what is refused; empty: accepted.
+/// The message of a refusal; empty: accepted.
 template <class F>
 std::string refusal(const flow::UnitFactory& units, F&& change) {
     flow::UnitOptions options = units.defaults();
@@ -57,7 +57,7 @@ TEST(Etm4Units, LimitsOfOptions) {
     }
 }
 
-// Registers as a capture has them give the configuration that the options ask for.
+// Registers in a capture's form give the configuration that the options ask for.
 TEST(Etm4Units, AreDescribedAsCapturesDescribeThem) {
     for (const flow::UnitFactory* const units : unit_factories()) {
         const bool is_ete = units == &ete();

@@ -1,4 +1,4 @@
-// Runs every file of tests/data/wmt-etm4: one situation each, bytes and what they must be read as, so that a reader can
+// Runs every file of tests/data/wmt-etm4: one situation each, bytes and the expected reading, so that a reader can
 // check it by hand. Blank lines and text from `#` on are free everywhere.
 //
 //     # What is tested, and why it is so.
@@ -52,7 +52,7 @@ RegisterValues default_registers() {
     return out;
 }
 
-/// The file; an empty text, or what is wrong with it.
+/// The file; returns an empty text, or its first mistake.
 std::string read(const std::filesystem::path& path, File& file) {
     std::ifstream in(path);
     if (!in) return "cannot be read";
@@ -109,7 +109,7 @@ std::string read(const std::filesystem::path& path, File& file) {
     return {};
 }
 
-/// Lists packets, and puts together the bytes they encode to.
+/// Lists packets, and collects the bytes to which they encode.
 class Lister {
 public:
     explicit Lister(const Config& config) : config_(config), explain_(config) {}
@@ -183,8 +183,8 @@ std::string test_name(const testing::TestParamInfo<std::filesystem::path>& file)
 }
 INSTANTIATE_TEST_SUITE_P(files, Etm4WmtFile, testing::ValuesIn(waymark::test::wmt_files(files_folder)), test_name);
 
-// Rules of docs/spec/etm4.md that are about bytes and packets. A rule without a file fails, and so does a citation that
-// names no rule of this list.
+// Rules of docs/spec/etm4.md that are about bytes and packets. The test fails for a rule without a file, and for a
+// citation of an unknown rule.
 constexpr std::string_view rules[] = {
     "2: reserved header",
     "2: reserved for this configuration",

@@ -76,7 +76,7 @@ class Bolt(unittest.TestCase):
             _, start, at, _, end, to, mispredicted, times = line.split()
             # Local names have a number after a slash.
             branch = (places[start.partition("/")[0]] + int(at, 16), places[end.partition("/")[0]] + int(to, 16))
-            # Code that falls through becomes separate edges.
+            # Fall-through becomes separate edges.
             if branch in written:
                 read[branch] += int(times)
                 read[(*branch, "mispredicted")] += int(mispredicted)

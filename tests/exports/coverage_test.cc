@@ -54,7 +54,7 @@ TEST(Lcov, WhatWasNotObservedIsNamed) {
 
 TEST(Lcov, TheLineOfAFunctionMayHaveRunAsItsCodeMay) {
     auto answers = small_answers();
-    // All code of `compare` is of a header, and readers want a count for the line that declares it.
+    // All code of `compare` comes from a header, and readers want a count for the line that declares it.
     std::erase_if(answers.lines, [](const answers::Line& l) { return l.line >= 40; });
     std::erase_if(answers.branches, [](const answers::Branch& b) { return b.line >= 40; });
     answers.edges.clear();
@@ -168,19 +168,19 @@ TEST(Autofdo, InlinedCallsAreNested) {
         " 2: _Z4lessii:7\n  0: 2\n  2: 5 compare:5\n"
         " 2.2: _Z4lessii:25\n  2: 5\n  1.40: key:20\n   1: 20\n";
     EXPECT_NE(out.text.find(sort), std::string::npos) << out.text;
-    // Other compilers number pieces of lines in ways of their own.
+    // Other compilers number pieces of lines in their own ways.
     answers.functions[1].by_llvm = false;
     const auto other = written([&](ByteSink& sink) { return write_autofdo(answers, sink); });
     EXPECT_NE(other.text.find(" 2: _Z4lessii:12\n  0: 2\n  2: 5 compare:5\n  1: key:5\n"), std::string::npos)
         << other.text;
-    // What has no linkage name cannot be found by a compiler.
+    // A compiler cannot find functions without a linkage name.
     answers.inlined[0].linkage_name.clear();
     const auto nameless = written([&](ByteSink& sink) { return write_autofdo(answers, sink); });
     EXPECT_EQ(nameless.text.find("less(int"), std::string::npos) << nameless.text;
     EXPECT_NE(nameless.notes().find("has no linkage name"), std::string::npos) << nameless.notes();
 }
 
-// Addresses of samples are those in their files, so those of two files may be the same.
+// Addresses of samples are relative to their files, so two files may have equal ones.
 TEST(Exports, RowsOfAnotherFileAtTheSameAddressAreItsOwn) {
     using namespace answers;
     Answers a = small_answers();
@@ -258,7 +258,7 @@ TEST(Bolt, MispredictionsOfSamples) {
     EXPECT_EQ(out.text.find("F "), out.text.find("F 8008 800c 1")) << out.text;
     EXPECT_EQ(out.notes().find("32-bit"), std::string::npos);
     ByteCollector sink;
-    // Whatever ran more often, the program is what it is for.
+    // The profile is for the program, even if other code ran more often.
     answers::Answers with_library = answers;
     with_library.images.push_back({"libc.so.6"});
     with_library.functions.push_back({"memcpy", "memcpy", static_cast<answers::Index>(with_library.images.size() - 1)});

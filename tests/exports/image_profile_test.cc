@@ -1,4 +1,5 @@
-/// Profiles of one image, from exact ranges and branches: what each format has, by hand, and simpleperf's own text.
+/// Profiles of one image, from exact ranges and branches: the contents of each format, by hand, and simpleperf's own
+/// text.
 #include "waymark/exports/image_profile.h"
 
 #include <algorithm>
@@ -53,7 +54,7 @@ TEST(ImageProfile, AutofdoText) {
 
 TEST(ImageProfile, AutofdoTextOfLostBranches) {
     Answers a = exact_answers();
-    a.jumps.pop_back();  // where the call led is not known
+    a.jumps.pop_back();  // the target of the call is unknown
     const auto out = written([&](ByteSink& sink) { return write_autofdo_text(a, {}, sink); });
     EXPECT_NE(out.text.find("1010->0:1\n"), std::string::npos) << out.text;
 }
@@ -335,7 +336,7 @@ TEST(BranchLists, DamageIsSaid) {
 
 TEST(ImageProfile, ALibraryIsNotTakenForTheProgram) {
     Answers a = exact_answers();
-    // The program's file was not found: its code is not among what ran.
+    // The program's file was not found: its code is not among the code that ran.
     a.functions.clear();
     a.ranges.resize(1);
     a.jumps.resize(1);

@@ -30,7 +30,7 @@ struct ReadTrace {
     std::map<std::string, std::vector<std::pair<std::uint64_t, double>>> counters;
 };
 
-/// What a sequence of packets has said so far.
+/// The state of a sequence of packets so far.
 struct Sequence {
     std::uint64_t track{}, time{};
     std::map<std::uint64_t, std::string> names;

@@ -192,7 +192,7 @@ class Pgo(unittest.TestCase):
             small.append(self.folder / f"small{number}")
             recorded.run(WAYMARK, "answers", capture, "--only-ranges", "-o", small[-1])
         recorded.run(WAYMARK, "merge", *small, "-o", merged)
-        # The order matters to what adds up, which is the same for all tools.
+        # The order of inputs matters when they are added up, for all tools alike.
         for tool in ("clang", "autofdo", "profgen", "bolt"):
             orders = (self.captures, reversed(self.captures)) if tool == "clang" else (self.captures,)
             profiles = {self.pgo(tool, *sources)[0] for sources in (*orders, self.answers, [merged])}

@@ -85,7 +85,7 @@ TEST(AllProfiles, NoCostsAtAll) {
 
 // ---- speedscope
 
-/// What speedscope's own import insists on: frames exist, events nest and never go back.
+/// The conditions of speedscope's own import: frames exist, events nest and never go back.
 void check_speedscope(const json& file) {
     ASSERT_EQ(file.at("$schema"), "https://www.speedscope.app/file-format-schema.json");
     const std::size_t frames = file.at("shared").at("frames").size();
@@ -215,7 +215,7 @@ TEST(Speedscope, WithoutTimelineOrTree) {
 
 // ---- Firefox
 
-/// All columns of a table are as long as it says, and what they point at is there.
+/// All columns of a table have its length, and their indices are valid.
 void check_table(const json& table, const std::string& name) {
     const std::size_t length = table.at("length");
     for (const auto& [key, value] : table.items())
@@ -422,7 +422,7 @@ TEST(Pprof, ProtocKnowsEveryField) {
     EXPECT_EQ(ran.status, 0) << ran.output;
     EXPECT_NE(ran.output.find("\"sort(int*, int)\""), std::string::npos) << ran.output;
     EXPECT_NE(ran.output.find("\"_Z4sortPii\""), std::string::npos);
-    // What the description does not have would stand there as a bare number.
+    // A function that the description lacks would stand there as a bare number.
     EXPECT_EQ(ran.output.find("\n0: "), std::string::npos);
     for (int field = 1; field < 20; ++field)
         EXPECT_EQ(ran.output.find("\n" + std::to_string(field) + ": "), std::string::npos) << ran.output;
@@ -514,8 +514,8 @@ TEST(AllProfiles, SumsOfSaturatedCountsStaySaturated) {
     EXPECT_EQ(functions, 3U);
 }
 
-/// What a counter unit says: a task runs without a call, so that its node counts none. callgrind_annotate takes the
-/// line after `calls=0` for own cost of the caller.
+/// Counter units: a task runs without a call, so its node counts none. callgrind_annotate takes the line after
+/// `calls=0` for own cost of the caller.
 TEST(Callgrind, NoCallsLineWithoutCalls) {
     using namespace answers;
     Answers a = small_answers();

@@ -41,7 +41,7 @@ inline PlannedCapture planned(const std::filesystem::path& file) {
     return out;
 }
 
-/// Writes a job whose shards have so many captures each.
+/// Writes a job whose shards have this many captures each.
 class MadeJob {
 public:
     explicit MadeJob(const std::vector<std::size_t>& sizes, const std::string& name = "job")
@@ -84,7 +84,7 @@ private:
 inline answers::Answers made_answers(const std::string& path) {
     const std::size_t at = path.find_last_not_of("0123456789");
     answers::Answers out = support::any_answers(std::stoull("1" + path.substr(at + 1)));
-    // What is no program of the test is not looked for.
+    // Files that are no program of the test are not searched.
     for (answers::Image& image : out.images) image.path.clear();
     return out;
 }

@@ -1,4 +1,4 @@
-// One result, byte for byte, whatever was merged with what; and what is refused.
+// One result, byte for byte, from any way of merging; and refused merges.
 //
 // WAYMARK_ANSWERS names a folder of answers files, of which those of one unit are merged by random trees too
 // (tests/fleet/trees_test.py records some); WAYMARK_PROPERTY_ROUNDS is the number of trees.
@@ -168,7 +168,7 @@ TEST(FleetMerge, IntermediateSumsChangeNothing) {
     EXPECT_EQ(merged->intermediate_files, 2U);
     EXPECT_EQ(merged->merged, 99U);
     EXPECT_EQ(contents_of(job.folder().result()), without);
-    // A shard that comes later: the sum without it is of no use any more.
+    // A later shard: the sum without it is useless now.
     ASSERT_TRUE(run_shard(job.folder(), 77, made, tested_options()));
     merged = merge_job(job.folder(), {});
     EXPECT_EQ(merged->intermediate_files, 1U);
@@ -196,7 +196,7 @@ TEST(FleetMerge, SaysWhatIsMissing) {
     EXPECT_TRUE(std::any_of(result->health.begin(), result->health.end(), [](const answers::Finding& f) {
         return f.what.find("3 of 6 captures") != std::string::npos && f.severity == answers::Finding::Severity::warning;
     }));
-    // With it, nothing is said.
+    // With it, there is no message.
     ASSERT_TRUE(run_shard(job.folder(), 1, made, tested_options()));
     EXPECT_TRUE(merge_job(job.folder(), {})->complete());
 }

@@ -1,4 +1,4 @@
-// What inputs name, how captures become shards, and what a plan's files contain.
+// What inputs mean, how captures become shards, and the contents of a plan's files.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
@@ -106,7 +106,7 @@ TEST(FleetShards, HaveEachCaptureOnceAndKeepFilesTogether) {
     EXPECT_EQ(seen.size(), captures.size());
     EXPECT_GE(shards.size(), 2500U / 55);
     EXPECT_LE(mixed, 3U);  // where one build's captures end and the next one's begin
-    // Whatever order they were named in.
+    // In any order of naming.
     std::reverse(captures.begin(), captures.end());
     const std::vector<Shard> again = make_shards(captures, 50, seconds);
     ASSERT_EQ(again.size(), shards.size());
@@ -188,7 +188,7 @@ TEST_F(FleetPlan, AddsOnlyWhatIsNew) {
     EXPECT_EQ(all[0].identity, before);
     EXPECT_TRUE(all[1].captures[0].path.ends_with("/y"));
     EXPECT_EQ(read_manifest(job)->captures, 2U);
-    // A capture that changed is another one.
+    // A changed capture counts as another one.
     std::ofstream(folder.path() / "in/x/trace.bin", std::ios::app) << "more";
     const auto changed = add_to_job(job, request_of({(folder.path() / "in").string()}));
     ASSERT_FALSE(changed);
@@ -216,7 +216,7 @@ TEST_F(FleetPlan, RefusesSeveralUnits) {
     EXPECT_NE(both.error().message.find("unit PTM"), std::string::npos) << both.error().message;
 }
 
-/// Their answers have two units, which nothing adds up: that is said now, and not when all is decoded.
+/// Their answers have two units, which cannot be added up: the error comes now, and not when all is decoded.
 TEST_F(FleetPlan, RefusesTwoUnitsOfOneProtocol) {
     const fs::path ete = examples / "capture-aarch64", etm = folder.path() / "in" / "etm";
     fs::copy(ete, etm, fs::copy_options::recursive);

@@ -1,4 +1,4 @@
-// A shard: done once, whatever is damaged, changed or crashes.
+// A shard: done once, with any damage, change or crash.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -26,7 +26,7 @@ ShardOutcome run(const JobFolder& job, std::uint32_t shard, const DecodeCapture&
     return outcome ? std::move(*outcome) : ShardOutcome{};
 }
 
-/// Decodes as `made`, but for captures whose name ends so.
+/// Decodes as `made`, except captures whose name ends so.
 DecodeCapture but_at(const std::string& end, std::function<Result<answers::Answers>()> what) {
     return [=](const PlannedCapture& c) { return c.path.ends_with(end) ? what() : made(c); };
 }

@@ -1,4 +1,4 @@
-// What captures differ in, and copies of files by build ID.
+// Differences between captures, and copies of files by build ID.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Answers with so many instructions in each of these functions.
+/// Answers with this many instructions in each of these functions.
 answers::Answers answers_with(const std::vector<std::pair<std::string, std::uint64_t>>& costs) {
     answers::Answers a;
     a.metrics.push_back({"instructions", "instructions"});
@@ -74,7 +74,7 @@ TEST(FleetSpread, IsInTheReport) {
     ASSERT_EQ(sum.charts.size(), 1U);
     EXPECT_EQ(sum.charts[0].bars.front().value, 1U);
     EXPECT_EQ(sum.charts[0].bars.back().value, 2U);
-    // Of nothing, there is nothing to show.
+    // Without captures there is nothing to show.
     answers::Answers empty;
     add_spread(empty, {});
     EXPECT_TRUE(empty.tables.empty() && empty.charts.empty());

@@ -16,7 +16,7 @@ namespace {
 
 using Of = Cycles::Of;
 
-/// What came, in order: `3` instructions with `=5` cycles; events in words. Forks may be joined.
+/// Ranges and events in order: `3` instructions with `=5` cycles; events in words. Forks may be joined.
 class Log final : public Sink {
 public:
     std::string text;
@@ -59,7 +59,7 @@ public:
     }
 };
 
-/// Blocks of so many instructions, and events, through the stage.
+/// Blocks of this many instructions, and events, through the stage.
 class Stream {
 public:
     Stream() = default;
@@ -100,7 +100,7 @@ private:
 
 TEST(CycleSpread, DividesByInstructions) {
     EXPECT_EQ(Stream().ran(3).ran(1).count(8).ran(5).count(5).end(), "3=6@0 1=2@1 again:8@2 5=5@3 again:5@4 ");
-    // Parts are whole numbers, and their sum is the count.
+    // Shares are whole numbers, and their sum is the count.
     EXPECT_EQ(Stream().ran(3).ran(3).ran(3).count(10).end(), "3=3@0 3=3@1 3=4@2 again:10@3 ");
     EXPECT_EQ(Stream().ran(3).ran(3).count(1).end(), "3=0@0 3=1@1 again:1@2 ");
 }
@@ -153,7 +153,7 @@ TEST(CycleSpread, GivesUpBeyondItsMemory) {
     EXPECT_EQ(stream.log().in_ranges, 1U);
 }
 
-// Parts that forks take give what one pass does, wherever the stream is cut, and cycles add up.
+// The shares from forks equal those from one pass, wherever the stream is cut, and cycles add up.
 TEST(CycleSpread, ForksAgree) {
     for (std::uint64_t seed = 1; seed <= 400; ++seed) {
         SCOPED_TRACE(seed);

@@ -210,7 +210,7 @@ TEST(Contexts, RealmAndNonSecureCodeAreOfTwoSpaces) {
     realm.nse = true;
     EXPECT_NE(normal.space(), realm.space());
     EXPECT_EQ(normal.space(), (isa::Space{.ns = true, .hyp = false, .context_id = 3, .vmid = 4, .nse = false}));
-    // What does not select memory makes no new space.
+    // Fields that do not select memory make no new space.
     Context user = normal;
     user.el = 0;
     EXPECT_NE(user, normal);
@@ -249,7 +249,7 @@ TEST(Summary, CountsAndHashes) {
     EXPECT_EQ(t.hash, h);
 }
 
-// Each cycle once, also of the largest count; what is not known is no number.
+// Each cycle once, also with the largest count; an unknown count adds nothing.
 TEST(Summary, AddsEachCountOnce) {
     Summary summary;
     BlockTable table;

@@ -62,7 +62,7 @@ TEST(Troubles, TheFirstOfEachKindHasItsPlace) {
     EXPECT_EQ(t.first_contradiction().expected.value, 0x9000U);
 }
 
-// What ran unseen is counted with its size; waypoints that the lack of an image explains are not.
+// Unseen flow is counted with its size; waypoints whose image is missing are not.
 TEST(Troubles, WhatRanUnseen) {
     const std::vector<Step> steps{{.what = Atoms{2, 1}},
                                   {.block = 0},
@@ -86,7 +86,7 @@ TEST(Troubles, WhatRanUnseen) {
         EXPECT_EQ(counted(std::span(steps).subspan(cut), cut, counted(std::span(steps).first(cut), 0)), t) << cut;
 }
 
-// Nobody knows what ran between the last waypoint and a reset; before a reset that comes first, nothing did.
+// The flow between the last waypoint and a reset is unknown; before a reset that comes first, nothing ran.
 TEST(Troubles, AResetHidesWhatRanBeforeIt) {
     constexpr ExceptionType reset{.number = 8, .kind = ExceptionClass::reset};
     const std::vector<Step> steps{

@@ -1,5 +1,5 @@
 // The fast follower and the reference follower are given the same calls, on random programs: they must give the same
-// elements. What the calls mean is tested on code that was written for it.
+// elements. Handwritten code tests the meaning of the calls.
 #include "waymark/follow/follower.h"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ using Reference = Side<flow::BatchWriter, ReferenceFollower>;
 
 // ---- random calls
 
-/// How often each edge ran, whatever its number.
+/// How often each edge ran, with any numbering.
 using Edges = std::map<std::tuple<std::uint64_t, std::uint32_t, std::uint32_t, Isa, flow::End, bool>, std::uint64_t>;
 void add(Edges& edges, const flow::Block& b, bool taken, std::uint64_t times) {
     if (times != 0) edges[{b.start, b.bytes, b.section, b.isa, b.end, taken}] += times;
@@ -100,7 +100,7 @@ public:
         }
     }
 
-    /// What was delivered, by kind; compared on the way.
+    /// The delivered elements, by kind; compared on the way.
     std::set<Kind> finish() {
         const auto expected = reference_.finish();
         fast_out_.elements.forget();
@@ -143,7 +143,7 @@ private:
         f(*fast_);
         f(counting_.follower);
     }
-    /// Calls that give the same answer.
+    /// Calls with the same answer on both sides.
     template <class F>
     bool asked(F&& f) {
         const bool expected = f(reference_.follower);
@@ -177,7 +177,7 @@ private:
         const std::uint32_t cycles = random_.half() ? random_.below(9) : flow::no_cycles;
         const std::uint32_t what = random_.below(1000);
         if (what < 700) {
-            // Mostly as execution goes: a loop would not be left by chance alone.
+            // Mostly like real execution: chance alone would not leave a loop.
             const bool e = random_.below(4) != 0;
             if (asked([&](auto& f) { return f.ready(at_); }))
                 asked([&](auto& f) { return f.atom(e, at_, cycles); });
@@ -223,7 +223,7 @@ private:
             fast_out_.elements.unplaced(at_, atoms);
             counting_.elements.unplaced(at_, atoms);
         } else {
-            // Another follower goes on: nobody can notice.
+            // Another follower continues without a visible difference.
             auto next = std::make_unique<Follower<flow::BatchWriter>>(rules_, program_.memory, fast_out_.elements);
             next->resume(fast_->snapshot());
             fast_ = std::move(next);
@@ -258,12 +258,12 @@ TEST(Followers, AgreeOnRandomProgramsAndCalls) {
                 kinds.merge(sides.finish());
                 if (HasFailure()) return;
             }
-    // So the calls did come to all that can happen.
+    // So the calls covered all cases.
     EXPECT_EQ(kinds, (std::set<Kind>{Kind::range, Kind::context, Kind::exception, Kind::no_memory, Kind::inconsistency,
                                      Kind::atoms, Kind::reached}));
 }
 
-// ---- what the calls mean
+// ---- the meaning of the calls
 
 //  8000  bl 8010      8010  bxne lr
 //  8004  mov r0, r0   8014  blxne r3
@@ -318,7 +318,7 @@ TYPED_TEST(Calls, AnOutcomeWithoutAnAddressPopsAtOnce) {
     EXPECT_EQ(f.place(), a32(0x8004));
 }
 
-// An inner loop follows links alone: there is none where more is to be done.
+// An inner loop follows only links: there is none where more is to be done.
 TEST(Links, LeadOverNothingButPlainOutcomes) {
     const synthetic::Memory m = memory();
     for (const bool return_stack : {false, true}) {
@@ -342,7 +342,7 @@ TEST(Links, LeadOverNothingButPlainOutcomes) {
         if (return_stack) {
             EXPECT_EQ(cache.call_target(cache.peek(a32(0x8000))), cache.peek(a32(0x8010)));
         }
-        // A loop that reads further than there are outcomes stays in the table.
+        // A loop that reads beyond the last outcome stays in the table.
         for (const Position hub : {nowhere, indirect, call, indirect_call})
             for (const int e : {0, 1}) EXPECT_EQ(cache.links()[hub + e], hub);
     }
@@ -372,7 +372,7 @@ TEST(Links, LeadNowherePastABranchWithoutACondition) {
     }
 }
 
-// What cannot have happened is not delivered: it is reported, and the place is unknown.
+// Impossible flow is not delivered: it is reported, and the place is unknown.
 TYPED_TEST(Calls, ABranchWithoutAConditionIsTaken) {
     const synthetic::Memory m = a64_memory();
     TypeParam side({.return_stack = true, .indirect = Indirect::waits}, m);
@@ -559,7 +559,7 @@ TYPED_TEST(Calls, FollowA64OverABoundaryOf4GB) {
     EXPECT_EQ(ranges, 3U * 9);
 }
 
-// Waypoint instructions before the source were not taken. What the image contradicts leaves flow unknown.
+// Waypoint instructions before the source were not taken. A contradiction of the image makes flow unknown.
 TYPED_TEST(Calls, ASourceAddressTakesTheWaypointThere) {
     const synthetic::Memory m = a64_memory();
     TypeParam side({.return_stack = true, .indirect = Indirect::waits}, m);
@@ -568,7 +568,7 @@ TYPED_TEST(Calls, ASourceAddressTakesTheWaypointThere) {
         f.go(a64(0x1000), {}, {1});
         EXPECT_TRUE(f.source({0x100c}, {2}));
         EXPECT_EQ(f.place(), a64(0x1018));
-        EXPECT_TRUE(f.atom(true, {3}));  // ret, to what the source pushed
+        EXPECT_TRUE(f.atom(true, {3}));  // ret, to the address that the source pushed
         EXPECT_TRUE(f.ready({4}));
         EXPECT_EQ(f.place(), a64(0x1010));
     }
@@ -631,7 +631,7 @@ TYPED_TEST(Calls, WhoLeavesKeepsTheReturnStack) {
     EXPECT_EQ(f.place(), a64(0x1010));
 }
 
-// The address that a return waits for is not that of the return stack once the trace has said so.
+// The address for which a return waits is not taken from the return stack once the trace has given it.
 TYPED_TEST(Calls, WhoLeavesWaitsForNoReturn) {
     const synthetic::Memory m = a64_memory();
     TypeParam side({.return_stack = true, .indirect = Indirect::waits}, m);
@@ -644,7 +644,7 @@ TYPED_TEST(Calls, WhoLeavesWaitsForNoReturn) {
     EXPECT_FALSE(f.known());
 }
 
-// What reads packets itself follows links from a position, and must not where the place is unknown.
+// A reader of packets follows links from a position, and must not where the place is unknown.
 TEST(Links, LeadNowhereFromAnUnknownPlace) {
     const synthetic::Memory m = a64_memory();
     using F = Follower<flow::BatchWriter>;
@@ -673,7 +673,7 @@ TYPED_TEST(Calls, ExceptionReturnsAreReportedWhereNoPacketDoes) {
     }
 }
 
-// What one follower has learned, others need not learn again: blocks, links, and room to count them.
+// Blocks, links, and room to count them that one follower has learned are shared with others.
 TEST(Links, AreSharedWithOthersOfTheSameStream) {
     constexpr std::uint64_t count = 1200;
     synthetic::Memory m;
@@ -688,7 +688,7 @@ TEST(Links, AreSharedWithOthersOfTheSameStream) {
     Follower<flow::CountWriter> first(rules, m, first_elements, logs), second(rules, m, second_elements, logs);
     first.go(a64(0x1000), {}, {1});
     for (std::uint64_t i = 0; i < count; ++i) ASSERT_TRUE(first.atom(true, {1}));
-    // Each time a memory space is entered, what was learned is exchanged.
+    // Each time a memory space is entered, learned blocks are exchanged.
     first.forget();
     first.go(a64(0x1000), {}, {2});
     second.go(a64(0x1000), {}, {3});

@@ -1,5 +1,5 @@
-// The search for a head, on programs small enough to follow by hand, without any protocol: what observations make of
-// paths, and when two paths are one. docs/recover.md.
+// The search for a head, on programs small enough to follow by hand, without any protocol: the effects of observations
+// on paths, and when two paths are one. docs/recover.md.
 #include "waymark/follow/head.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ seen::Outcomes outcomes(const char* text) {
     return out;
 }
 
-/// What is found of observations at offsets 0, 10, 20 …
+/// The result of a search with observations at offsets 0, 10, 20 …
 HeadRecovery search(const HeadRules& rules, const Words& code, std::vector<Observed> all, double unseen = 1e-6) {
     std::vector<Observation> observations;
     for (Observed& one : all) observations.push_back({{observations.size() * 10}, std::move(one)});
@@ -95,8 +95,8 @@ TEST(HeadSearch, WithoutReturnStackAnAddressMustFollow) {
     EXPECT_TRUE(head.stretches.empty());
 }
 
-// An address of which only low bits are sent has those above of the last one: once that is known, the decoder is given
-// what it needs to complete it. A repeated one is the entry it names.
+// An address sent with low bits only takes the upper bits of the last address: once that is known, the decoder gets the
+// bits to complete it. A repeated address is the entry that it names.
 TEST(HeadSearch, AddressesAreCompletedWithThoseBefore) {
     const HeadRecovery head =
         search(rules_a64(), indirect(),
@@ -116,7 +116,7 @@ TEST(HeadSearch, AddressesAreCompletedWithThoseBefore) {
     EXPECT_EQ(right.stretches.back().end.value, 90U);
 }
 
-// What repeats an address from before the head may be anywhere. That is counted.
+// A packet that repeats an address from before the head may mean any place. That is counted.
 TEST(HeadSearch, ARepeatedAddressFromBeforeIsAnyPlace) {
     const HeadRecovery head =
         search(rules_a64(), indirect(), {outcomes("E"), seen::Arrival{repeats(1)}, seen::Sync{a64(0x8004), false}});
@@ -124,7 +124,7 @@ TEST(HeadSearch, ARepeatedAddressFromBeforeIsAnyPlace) {
     EXPECT_TRUE(head.stretches.empty());
 }
 
-// Instructions whose path is not traced end what is known.
+// Instructions whose path is not traced end the known flow.
 TEST(HeadSearch, UntracedInstructionsAreCounted) {
     const HeadRecovery head =
         search(rules_a64(), indirect(),
@@ -154,7 +154,7 @@ TEST(HeadSearch, ReturnsGoWhereTheStackSays) {
     EXPECT_EQ(head.paths, 1U);
 }
 
-// Begun inside the function, the entry that the first return takes was pushed before: the decoder is given it.
+// A path that begins inside the function: the entry for the first return was pushed before, and the decoder gets it.
 TEST(HeadSearch, WhatWasOnTheStackBeforeIsGivenToTheDecoder) {
     const HeadRecovery head = search(rules_a64(true), calls(),
                                      {outcomes("EENEE"), seen::Nothing{}, outcomes("EEENE"), outcomes("EE"),
@@ -165,7 +165,7 @@ TEST(HeadSearch, WhatWasOnTheStackBeforeIsGivenToTheDecoder) {
             EXPECT_TRUE(entry == a64(0x8004) || entry == a64(0x800c)) << std::hex << entry.address.value;
 }
 
-// Where two paths have become one, what both have in common is all that is known: the way before they met is not.
+// Where two paths have become one, only their common part is known: the way before they met is not.
 TEST(HeadSearch, PathsThatMeetKeepWhatTheyShare) {
     // 8000: B 8008; 8004: B 8008; 8008: B.EQ 8008; 800c: BR. From either of two places the way is the same.
     const Words code{b(2), b(1), b_eq(0), br};
@@ -200,7 +200,7 @@ TEST(HeadSearch, AnUnconditionalBranchIsTaken) {
               HeadOutcome::no_path);
 }
 
-// ETE: those before the one that is named were not taken.
+// ETE: branches before the named one were not taken.
 TEST(HeadSearch, ASourceAddressNamesTheTakenOne) {
     const Words code{b_eq(3), b_eq(2), b_eq(-2), br};
     const HeadRecovery head =

@@ -19,15 +19,15 @@ struct SetClock {
 };
 using Trial = PathTrial<SetClock>;
 
-/// Decodes up to the end of a trial, where a byte takes so long with paths and without. Returns how many bytes came
-/// before the steps that it compares.
+/// Decodes up to the end of a trial in which each byte takes these times with and without paths. Returns the number of
+/// bytes before the steps that it compares.
 std::size_t decode(Trial& trial, int with, int without) {
     const unsigned compared = 10;
     std::size_t before = 0;
     for (unsigned left = compared + (trial.asks() ? 1 : 2); left > 0; --left) {
         const std::size_t bytes = trial.length();
         if (left > compared) before += bytes;
-        // In two pieces, between which time passes that does not count.
+        // In two pieces, with time between them that does not count.
         const std::chrono::nanoseconds took(static_cast<long>(bytes / 2) * (trial.asks() ? with : without));
         SetClock::time += took;
         trial.stop();

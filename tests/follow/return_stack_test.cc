@@ -68,7 +68,7 @@ TEST(Starts, OfDifferentPlacesHaveDifferentKeys) {
     EXPECT_EQ(keys.size(), places);
 }
 
-// Half full as soon as there are eight: what collides at the end of the table goes on at its beginning.
+// Half full with eight entries: collisions at the end of the table continue at its beginning.
 TEST(Starts, FindsWhatWasPutInAFullTable) {
     synthetic::Random random(3);
     for (unsigned times = 0; times < 500; ++times) {

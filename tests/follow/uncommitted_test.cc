@@ -16,7 +16,7 @@ namespace {
 using Queue = Uncommitted<std::string>;
 using Kind = Queue::Kind;
 
-/// What is delivered, one word each: E, N, and elements by their names.
+/// Delivered elements, one word each: E, N, and elements by their names.
 struct Delivered {
     std::string text;
     void operator()(Offset, const Outcomes& o) {
@@ -30,7 +30,7 @@ std::string committed(Queue& queue, std::size_t count) {
     EXPECT_TRUE(queue.commit(count, out));
     return out.text;
 }
-/// All that is left, P0 elements too.
+/// All remaining elements, P0 elements too.
 std::string rest(Queue& queue) {
     Delivered out;
     EXPECT_TRUE(queue.commit(queue.depth(), out));
@@ -81,7 +81,7 @@ TEST(Uncommitted, ACommittedOutcomeMayBeMispredicted) {
     EXPECT_FALSE(queue.mispredict());
 }
 
-// What came with a commit lies behind what it committed, and before all that waits.
+// An element that came with a commit lies behind the committed elements, and before all waiting ones.
 TEST(Uncommitted, AddsBehindWhatWasCommitted) {
     Queue queue;
     queue.add({1}, Outcomes{0b0110, 4});
@@ -130,7 +130,7 @@ TEST(Uncommitted, CancelsTheNewestButKeepsTimes) {
     EXPECT_EQ(rest(queue), "E to time1 E time2 time3 ");
 }
 
-// Of the outcomes of a packet, those that were cancelled leave nothing in its bits, nor do those that were delivered.
+// Outcomes of a packet that were cancelled or delivered leave nothing in its bits.
 TEST(Uncommitted, OutcomesHaveOnlyTheirBits) {
     Queue queue;
     queue.add({1}, Outcomes{0b11111, 5});
@@ -207,7 +207,7 @@ TEST(Uncommitted, CountsWhatNeverCommitted) {
     EXPECT_EQ(discarded.text, "time1 time2 ");
     EXPECT_TRUE(queue.empty());
     EXPECT_EQ(queue.depth(), 0U);
-    // What was committed is settled first.
+    // Committed elements are settled first.
     fill();
     Delivered settled;
     EXPECT_TRUE(queue.commit(2, settled));
@@ -216,7 +216,7 @@ TEST(Uncommitted, CountsWhatNeverCommitted) {
     EXPECT_TRUE(queue.empty());
 }
 
-/// The same, as simple as can be: one entry for each P0 element, in a list.
+/// The same as simply as possible: one entry for each P0 element, in a list.
 class Plain {
 public:
     enum class Is : std::uint8_t { p0, address, dropped, kept, outcome };

@@ -1,4 +1,4 @@
-// Waiting does what Uncommitted does, whenever it is asked to deliver.
+// Waiting gives the same results as Uncommitted, at any time of delivery.
 
 #include "waymark/follow/waiting.h"
 
@@ -17,7 +17,7 @@ using Plain = Uncommitted<std::string>;
 using Queue = Waiting<std::string>;
 using Kind = Queue::Kind;
 
-/// What is delivered, with the offsets: E, N, and elements by their names; packed addresses as #value.
+/// Delivered elements with their offsets: E, N, and elements by their names; packed addresses as #value.
 struct Delivered {
     std::string text;
     void operator()(Offset at, const Outcomes& o) {
@@ -36,7 +36,7 @@ std::string delivered(Queue& queue) {
     return out.text;
 }
 
-/// The newest outcome that was committed, too.
+/// Including the newest committed outcome.
 std::string settled(Queue& queue) {
     Delivered out;
     queue.settle(out);
@@ -100,7 +100,7 @@ TEST(Waiting, ACommittedOutcomeMayBeMispredicted) {
     EXPECT_EQ(settled(queue), "1:N 3:exception ");
 }
 
-// When nothing more is committed, all that was is delivered, and of the rest what happened anyway.
+// When nothing more can be committed, all committed elements are delivered, and of the rest those that happened anyway.
 TEST(Waiting, SettlesWhatItDiscards) {
     Queue queue;
     queue.add({1}, Outcomes{0b1, 1});
@@ -116,7 +116,7 @@ TEST(Waiting, SettlesWhatItDiscards) {
     EXPECT_EQ(queue.depth(), 0U);
 }
 
-// What came with a commit lies behind what it committed, and before all that waits.
+// An element that came with a commit lies behind the committed elements, and before all waiting ones.
 TEST(Waiting, AddsBehindWhatWasCommitted) {
     Queue queue;
     queue.add({1}, Outcomes{0b0110, 4});
@@ -282,7 +282,7 @@ TEST(Waiting, DoesWhatUncommittedDoes) {
             longest = std::max(longest, queue.size());
             ASSERT_EQ(queue.depth(), plain.depth());
             ASSERT_TRUE(expected.text.starts_with(out.text)) << out.text << "\n" << expected.text;
-            // Now and then all that is due, and then as many rows wait as entries do.
+            // Now and then all that are due; then as many rows wait as entries do.
             if (random.below(8) == 0) {
                 queue.deliver(out);
                 ASSERT_EQ(out.text, expected.text);

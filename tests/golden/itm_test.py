@@ -107,7 +107,8 @@ class Itm(unittest.TestCase):
                     ours = [o for o in ours if o not in between]
                     self.assertEqual((len(between), between[0][1]), (468, 0x2004))
                 else:
-                    # What comes before the first synchronisation packet are no packets; read as such, they take its first zero.
+                    # Bytes before the first synchronisation packet are no packets; read as such, they take its first
+                    # zero.
                     self.assertEqual(theirs.pop(0)[0], "ITM_ASYNC")
                     first += 1
                 ours = [o for o in ours if o[1] >= first]

@@ -215,7 +215,7 @@ def main():
             for group, members in groups.items():
                 if options.kinds and group not in options.kinds.split(","):
                     continue
-                # Of the files of a folder each in its turn, with each command.
+                # Each file of a folder in turn, with each command.
                 name = members[number % len(members)]
                 kind = kinds[name]
                 mutant, what = kind.make(folder / kind.file, number)

@@ -67,7 +67,7 @@ FRAME = 16
 ALLOWED = 6  # points
 
 
-# ---- damages: the bytes, where the damage ends in them, and by how much what comes after it has moved
+# ---- damages: the bytes, the end of the damage, and the shift of the bytes behind it
 
 def damage(kind, trace, rnd):
     frames = len(trace) // FRAME
@@ -102,7 +102,7 @@ def damage(kind, trace, rnd):
     return b, next_id(), 0
 
 
-# ---- what objdump knows of the program
+# ---- the program by objdump
 
 Instruction = collections.namedtuple("Instruction", "size mnemonic target")
 
@@ -179,11 +179,11 @@ class Unit:
         (folder / f"{name}.c").write_text(PROGRAM)
         subprocess.run([f"{triple}-gcc", "-O2", "-static", "-o", folder / name, folder / f"{name}.c"], check=True)
         self.capture = folder / f"{name}.capture"
-        # The program's name and its environment are on its stack: what libc does with them is in the trace, which is the
-        # same in each run only if they are.
+        # The program's name and its environment are on its stack: libc's handling of them is in the trace, which is
+        # the same in each run only if they are.
         subprocess.run([waymark, "record", "--from-start", "-q", "--unit", name, *options, "-o", self.capture.name, "--", f"./{name}"],
                        check=True, capture_output=True, cwd=folder, env={"PATH": os.environ["PATH"], "LC_ALL": "C"})
-        # Whether something is missing or too much has to be seen in the trace itself.
+        # The test must see a loss or an addition in the trace itself.
         ini = self.capture / "trace.ini"
         ini.write_text("".join(line for line in ini.read_text().splitlines(True) if not line.startswith("length=")))
         self.trace = (self.capture / "trace.bin").read_bytes()
@@ -216,7 +216,7 @@ class Unit:
         # The first synchronisation that begins behind the damage.
         sync = next((after for a_sync, after in self.syncs if a_sync >= end - moved + FRAME), None)
         if sync is not None:
-            # The sync itself, and the address after it, are compared too: what it says is right.
+            # The sync itself, and the address after it, are compared too: they are right.
             before = ranges(self.rows, sync + FRAME, 0)
             after = ranges(rows, sync + FRAME, moved)
             if before != after:

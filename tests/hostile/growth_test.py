@@ -30,7 +30,7 @@ MOST_MEMORY, MOST_SECONDS = 1 << 30, 60
 # sizes, 4 is quadratic. Increases below the LEAST_ values are noise. With --long a table that doubles its room is larger than
 # that, so twice the memory is.
 MOST_RATIO, LEAST_MEMORY, LEAST_BYTES, LEAST_SECONDS = 2.9, 12 << 20, 200_000, 1.0
-# What each thread may take, in bytes: its decoder's tables, but no mapping of the program of its own (700 KB).
+# Memory that each thread may take, in bytes: its decoder's tables, but no separate mapping of the program (700 KB).
 EACH_THREAD = 400_000
 
 

@@ -13,7 +13,7 @@ import zlib
 U64 = (1 << 64) - 1
 EXTREMES = (0, 1, 2, 7, 8, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, 1 << 40, (1 << 63) - 1,
             1 << 63, U64 - 7, U64 - 1, U64)
-# What no name should be.
+# Unusual names.
 NAMES = (b"/bin/true", b"[kernel.kallsyms]_text", b"[vdso]", b"//anon", b"jit-1.dump", b"base.apk", b"../../../../etc/passwd",
          b"/dev/zero", b"/proc/self/mem", b"\xff\xfe\x01<script>", b"A" * 4000, b"", b"[mod_x]")
 TEXTS = (b"</script><script>alert(1)</script>", b"\xff\xfe", b"../../../x", b"", b"a" * 5000, b"\x1b[31m", b"=cmd()",
@@ -319,7 +319,7 @@ def answers_mutant(path, seed):
                 else:
                     column[2] = changed_values(r, column[1], column[2])
                 section[3] = table_of(columns)
-            except (IndexError, ValueError):  # of what was changed before
+            except (IndexError, ValueError):  # bytes that were changed before
                 section[3] = changed_bytes(r, section[3])
     out = data[:16]
     for name, flags, rows, table in sections:

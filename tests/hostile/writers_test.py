@@ -178,11 +178,11 @@ class Checks:
                 new.get(k) == v for k, v in now.items() if not k.endswith(".part"))
         if now == old:
             return True
-        # The recording before is there again as soon as another one is made into the folder.
+        # The earlier recording is back as soon as another one is made into the folder.
         aside = [contents(place / row.place / name) for name in (".before", ".moving")]
         if any(a == old for a in aside) or self.run(row.verify, place)[0].returncode in ((0, 1, 4) if row.grows else (0,)):
             return True
-        # Between the last two renames a perf.data file has no truth; never that of another recording.
+        # Between the last two renames a perf.data file has no truth; it never has another recording's.
         without = not (place / f"{row.place}.truth.txt").exists()
         return without and self.run(["flow", row.place, "--format", "summary"], place)[0].returncode == 0
 
@@ -235,7 +235,7 @@ class Checks:
             if done.returncode != 0 and contents(place / row.place) != new and (name not in done.stderr or b".part" in done.stderr):
                 self.fail(row, f"{what}: the message does not name {row.place}", done)
             return
-        # The next run finds its place usable, and removes what is left.
+        # The next run can use the place, and removes remaining files.
         made = contents(place / row.place) == new
         done, _ = self.run(row.words, place)
         if done.returncode not in ((0, 1, 2) if made else (0, 1)) or not self.is_whole(row, place, None, new):

@@ -18,7 +18,7 @@ namespace {
 [[gnu::noinline]] int here(int x) { return x + __LINE__; }
 constexpr std::uint32_t line_of_here = __LINE__ - 1;
 
-/// Where this program is loaded, less what its file says.
+/// Load address of this program, less the address in its file.
 std::uint64_t load_bias() {
     std::uint64_t bias = 0;
     ::dl_iterate_phdr(

@@ -1,4 +1,5 @@
-// Names of generated code: perf maps and jitdump files as they are written, damaged ones, and which name holds where.
+// Names of generated code: perf maps and jitdump files as programs write them, damaged ones, and which name applies
+// where.
 #include "waymark/image/generated_code.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +28,7 @@ protected:
                    std::string(c.code.begin(), c.code.end()) + " ";
         return out;
     }
-    /// What each address from `first` on is called.
+    /// The name of each address from `first` on.
     static std::string names(const GeneratedCodeFile& file, const MemoryMap& memory, std::uint64_t first,
                              std::uint64_t count) {
         const NamedPieces found = named_pieces(file.pieces, memory);
@@ -85,7 +86,7 @@ TEST_F(GeneratedCodeFiles, NoByteOfAJitdumpThatIsCutOrChangedHarms) {
         }
         ASSERT_TRUE(file) << bytes;
         EXPECT_TRUE(all.starts_with(text(*file))) << bytes;
-        // Cut between two records nothing shows it.
+        // A cut between two records leaves no sign.
         const bool between = bytes == 40 || bytes == 40 + 64 || bytes == 40 + 64 + 64;
         EXPECT_EQ(file->problems.size(), between ? 0U : 1U) << bytes;
         if (between) continue;
@@ -127,7 +128,7 @@ TEST_F(GeneratedCodeFiles, OfSeveralNamesThatOfTheCodeInMemoryHolds) {
     EXPECT_EQ(names(*file, {}, 0x1000, 4), "cccc");
 }
 
-// Pages that never ran are not in a capture. What lies after them is compared all the same.
+// Pages that never ran are not in a capture. Code behind them is compared all the same.
 TEST_F(GeneratedCodeFiles, CodeIsComparedBeyondAHoleInMemory) {
     constexpr std::size_t page = 4096;
     const std::string first(page, 'x'), unknown(page, 'y');
@@ -149,7 +150,7 @@ TEST_F(GeneratedCodeFiles, CodeBetweenTwoPiecesHasNoName) {
     MemoryMap memory;
     EXPECT_TRUE(memory.add_bytes(std::vector<std::uint8_t>(8), {0x1000}));
     EXPECT_EQ(names(*file, memory, 0xfff, 8), "-aa--bb-");
-    // A piece that another one cut in two keeps both ends.
+    // A piece that another one divides keeps both ends.
     EXPECT_EQ(names(*perf_map("1000 6 a\n1002 2 b\n"), {}, 0xfff, 8), "-aabbaa-");
 }
 

@@ -48,8 +48,8 @@ std::string listed(const std::vector<Region>& regions) {
     return text;
 }
 
-// A snapshot has a source for each thread, and all of them have the same files: mapped once, a thousand take what one
-// takes.
+// A snapshot has a source for each thread, and all have the same files: each is mapped once, so a thousand sources take
+// the memory of one.
 TEST(MemoryMap, AFileIsMappedOnceForAllThatHaveIt) {
     const TemporaryFolder folder;
     const auto path = folder.path() / "code.bin";
@@ -207,7 +207,7 @@ TEST(MemoryMap, AgreesWithPaintingByteByByte) {
                 ASSERT_EQ(code.bytes[0], owner[state][i]) << "seed " << seed;
             }
         }
-        // What is seen, by the regions, covers the same bytes.
+        // The visible bytes of the regions, which cover the same bytes.
         std::size_t seen = 0, painted = 0;
         for (const Region& region : map.regions())
             for (unsigned state = 0; state < SpaceFilter::states; ++state)
@@ -425,7 +425,7 @@ TEST(MemoryMapElf, BranchesOfRelocatableFilesLeadWhereTheyShould) {
     EXPECT_EQ(word_at(map, 0x1001c), "nothing");   // data has no place
     EXPECT_EQ(word_at(map, 0x10020), "d503201f");
     EXPECT_EQ(word_at(map, 0x10040), "d503201f");
-    // What is seen ends before each of them.
+    // The visible part ends before each of them.
     EXPECT_EQ(map.at(Address{0x10004}, {}).bytes.size(), 8U);
     const std::vector<Region> regions = map.regions();
     ASSERT_EQ(regions.size(), 4U);
@@ -436,7 +436,7 @@ TEST(MemoryMapElf, BranchesOfRelocatableFilesLeadWhereTheyShould) {
 TEST(MemoryMapElf, BranchesOfArmRelocatableFilesLeadWhereTheyShould) {
     TinyElf elf;
     elf.type = ET_REL;
-    // What assemblers leave: the addend takes the distance of the program counter back.
+    // The addends that assemblers write: they take back the distance of the program counter.
     constexpr std::uint32_t bl = 0xebfffffe, b = 0xeafffffe, bne = 0x1afffffe, bl_t32 = 0xfffef7ff, b_t32 = 0xbffef7ff;
     elf.sections = {{".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0,
                      words({bl, bl, b, bne, bl_t32, bl_t32, b_t32, b_t32}), 4, 0},

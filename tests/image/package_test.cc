@@ -77,7 +77,7 @@ TEST(Package, CopiesThatNobodyUsesAreReleased) {
     const auto used = openable(folder.path() / "a.ko.gz");
     ASSERT_TRUE(used);
     for (const char* name : {"b.ko.gz", "c.ko.gz"}) ASSERT_TRUE(openable(folder.path() / name));
-    // The one in use, and the last.
+    // The file in use, and the last one.
     EXPECT_EQ(bytes_in_memory(), 2 * large);
     EXPECT_EQ(openable(folder.path() / "a.ko.gz")->path, used->path);
     const auto small = openable(folder.path() / "small.ko.gz");

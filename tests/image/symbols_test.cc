@@ -79,7 +79,7 @@ TEST(Symbols, WhatNoSymbolHoldsGoesByWhatComesBefore) {
     symbols.add("puts@plt", Address{0x4008}, 0xc, SymbolKind::function);
     EXPECT_EQ(symbols.text(Address{0x4020}), "[no file]+0x20?");
     EXPECT_FALSE(symbols.before(Address{0x4020}));
-    // A stretch without names is one, wherever in it.
+    // A stretch without names is one, from any address in it.
     ASSERT_TRUE(symbols.before(Address{0x1130}));
     EXPECT_EQ(symbols.before(Address{0x1130})->name, "a+0x10?");
     EXPECT_EQ(symbols.before(Address{0x1130})->address, Address{0x1110});
@@ -342,7 +342,7 @@ TEST(SymbolsElf, NamesThatShareTheirTailsStayInProportionToTheFile) {
     Symbols symbols;
     ASSERT_EQ(symbols.add_elf_bytes(file, 0, "tails").value(), 2000U);
     EXPECT_LE(name_bytes(symbols), 16 * file.size());  // without a bound 400 MB
-    // Those that fit are whole, the others say that they were cut, and where: not amid a character.
+    // Names that fit are whole; the others show that they were cut, and where: not amid a character.
     EXPECT_EQ(symbols.find(Address{0x8000})->name, longest);
     const std::string_view cut = symbols.find(Address{0x8000 + 1998})->name;
     ASSERT_TRUE(cut.ends_with("…"));
@@ -370,7 +370,7 @@ TEST(SymbolsElf, OneTableDescribedManyTimesIsNotReadManyTimes) {
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(sections.data());
     file.insert(file.end(), bytes, bytes + sections.size() * sizeof(Elf32_Shdr));
     Symbols symbols;
-    // The same symbol counts once; the mapping symbols are what would pile up.
+    // The same symbol counts once; only mapping symbols would accumulate.
     EXPECT_EQ(symbols.add_elf_bytes(file, 0, "tables").value(), 5U);
     EXPECT_EQ(symbols.contents(Address{0x8007}), Contents::a32);
 }
@@ -396,7 +396,7 @@ TEST(SymbolsElf, NamesThatWouldGrowWithoutBoundStayAsTheyAre) {
               "P<P<int, int>, P<int, int> > >)");
     EXPECT_GT(demangle(name(9)).size(), 10000U);  // long, but someone may read it
     for (const unsigned steps : {15U, 40U, 200U}) EXPECT_TRUE(demangle(name(steps)) == name(steps)) << steps;
-    // Many substitutions alone are no reason: those that grow little are shown.
+    // Many substitutions alone are no reason to stop: names that grow little are shown.
     std::string many = "_Z1f1P";
     for (unsigned i = 0; i < 100; ++i) many += "S_";
     EXPECT_EQ(demangle(many).substr(0, 10), "f(P, P, P,");

@@ -1,5 +1,5 @@
 /// A64 instructions as a profiler sees them, each with its word; docs/spec/spe.md, section 4.6.
-/// tests/differential/a64_objdump_test.cc has all others.
+/// tests/differential/a64_objdump_test.cc tests all others.
 #include "waymark/isa/a64.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,5 @@
 /// One or more A64 instructions of each row of the table, written in assembly, with the words that GNU as makes of them
-/// and what the architecture says they are: their registers, offsets and sizes are the lowest and the highest there
-/// are.
+/// and their classes in the architecture: registers, offsets and sizes have the lowest and the highest values.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -16,7 +15,7 @@ namespace {
 struct Vector {
     std::uint32_t word;
     std::string_view assembly;
-    /// Class; what accesses move, or else which part of a core works; what is said besides.
+    /// Class; the data that accesses move, or else the part of a core that works; further properties.
     std::string_view what;
 };
 
@@ -455,7 +454,7 @@ std::string describe(const A64Instruction& i) {
     add(i.system_call, "system_call");
     add(i.undefined, "undefined");
     add(i.must_access, "must_access");
-    // Whatever accesses memory may fault, and what no core passes.
+    // Memory accesses may fault, and so may undefined instructions.
     add(i.may_fault != (accesses || i.undefined), "may_fault?");
     return out;
 }

@@ -56,7 +56,7 @@ TEST(A64Waypoints, AreAsObjdumpListsThem) {
             << std::hex << known.word;
 }
 
-// docs/spec/etm4.md, 15.1: what binutils 2.40 does not know, by hand from the encodings.
+// docs/spec/etm4.md, 15.1: instructions unknown to binutils 2.40, by hand from the encodings.
 TEST(A64Waypoints, OfArmv95AndLater) {
     constexpr std::uint64_t at = 0x40'0000;
     Instruction texit = indirect();

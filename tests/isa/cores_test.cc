@@ -1,4 +1,4 @@
-// The names of cores: each gives its profile however it is written, and no misspelt name gives one.
+// The names of cores: each gives its profile in any spelling, and no misspelt name gives one.
 #include "waymark/isa/cores.h"
 
 #include <gtest/gtest.h>

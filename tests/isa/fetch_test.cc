@@ -51,7 +51,7 @@ TEST(Fetch, IsLittleEndian) {
     EXPECT_EQ(fetch_from(code, 0x1004, Isa::tee), (Fetched{0xf000f801, 4, 0}));
 }
 
-/// Counts how often memory was asked for.
+/// Counts requests for memory.
 class Asked final : public Pieces {
 public:
     using Pieces::Pieces;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr Fetched plain{.opcode = 0x4408, .bytes = 2, .section = 7};  // add r0, r1
 
-/// How many of the six instructions after an IT instruction may be passed: `yyy...` for an IT block of three.
+/// How many of the six instructions after an IT instruction are conditional: `yyy...` for an IT block of three.
 std::string after(const Fetched& first, Isa isa = Isa::t32) {
     ItBlock block;
     EXPECT_FALSE(block.next(first, isa));
@@ -25,7 +25,7 @@ TEST(ItBlock, CoversOneToFourInstructions) {
         for (unsigned mask = 0; mask < 16; ++mask) {
             unsigned length = 0;  // shifting ITSTATE left until the mask is 1000 takes the length less one
             for (unsigned m = mask; m != 0; m = m << 1 & 0xf) ++length;
-            const std::string covered(condition >= 14 ? 0 : length, 'y');  // AL: nothing is ever passed
+            const std::string covered(condition >= 14 ? 0 : length, 'y');  // AL: no instruction is ever skipped
             EXPECT_EQ(after({.opcode = 0xbf00 | condition << 4 | mask, .bytes = 2, .section = 3}),
                       covered + std::string(6 - covered.size(), '.'))
                 << condition << ' ' << mask;

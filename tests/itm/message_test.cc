@@ -34,7 +34,7 @@ std::vector<Message> decode(Bytes bytes, const Config& config, std::size_t chunk
     return kept.all;
 }
 
-/// `access 3+7 @5? #0 pc=0x1000 …=0x14/16 write 0x100/4`: all that a message says. `?`: nothing confirms its place.
+/// `access 3+7 @5? #0 pc=0x1000 …=0x14/16 write 0x100/4`: the whole message. `?`: nothing confirms its place.
 std::string text(const Message& m) {
     std::string out(name(m.kind));
     const auto number = [](std::uint64_t n) {

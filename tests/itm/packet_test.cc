@@ -59,7 +59,7 @@ struct Vector {
     const char* text;
     const char* meaning;
 };
-// Section 5 of docs/spec/itm.md; those after the blank line are derived from 1 and 2.
+// Section 5 of docs/spec/itm.md; vectors after the blank line are derived from 1 and 2.
 const Vector vectors[] = {
     {"19 bb", "STIMULUS port=3 size=1 data=0xbb", "port 3"},
     {"0a 45 23", "STIMULUS port=1 size=2 data=0x2345", "port 1"},

@@ -1,4 +1,4 @@
-// Where the packets lie in a dump, and which is the oldest (docs/spec/mtb.md, 2 and 4).
+// The place of packets in a dump, and the oldest one (docs/spec/mtb.md, 2 and 4).
 #include "waymark/mtb/arrangement.h"
 
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ TEST(MtbArrangement, TheBufferIsABlockOfTheWholeMemory) {
     memory.assign(0x2000, 0x55);
     const Config kinetis{.position = 0xcc | 0x1400, .master = 0x6, .base = 0x1ffff000};
     EXPECT_EQ(arrange(at(0x400), kinetis).pieces, (Pieces{{0x4c8, 0x338}, {0x400, 0xc8}}));
-    // Nothing says where: the block whose packets fit each other.
+    // Nothing shows the place: the block whose packets fit each other.
     const auto found = arrange(at(0x400), {.master = 0x6});
     EXPECT_EQ(found.pieces, (Pieces{{0x4c8, 0x338}, {0x400, 0xc8}}));
     EXPECT_EQ(found.problems.size(), 2U);
@@ -96,7 +96,7 @@ TEST(MtbArrangement, WithoutThePointerTheSeamIsWhereAPacketCannotFollow) {
 }
 
 TEST(MtbArrangement, SaysWhatDoesNotFit) {
-    // A dump that was cut: what is missing lies between the two pieces.
+    // A dump that was cut: the missing part lies between the two pieces.
     auto found = arrange(loop(12), {.position = 0x4c, .master = 0x3});
     EXPECT_EQ(found.pieces, (Pieces{{0x48, 0x18}, {0, 0x48, true}}));
     EXPECT_NE(texts(found.problems).find("the dump is cut"), std::string::npos);

@@ -1,4 +1,4 @@
-// Packets and a program → flow (docs/spec/mtb.md, 4): what is decoded from the model's buffer is what was executed.
+// Packets and a program → flow (docs/spec/mtb.md, 4): the flow decoded from the model's buffer is the executed one.
 #include "waymark/mtb/decoder.h"
 
 #include <fmt/format.h>
@@ -84,14 +84,14 @@ std::string text_of(const std::vector<Element>& elements) {
                 fmt::format("exception {} ", e.a) + (e.b == Element::absent ? "" : fmt::format("before {:#x} ", e.b));
         else if (e.kind == Kind::inconsistency)
             out += fmt::format("[{}] ", flow::name(static_cast<flow::Conflict>(e.a)));
-        else  // of the core's state an MTB says nothing
+        else  // an MTB does not show the core's state
             out += fmt::format("{} ", synthetic::name(e.kind));
     }
     std::replace(out.begin(), out.end(), '_', ' ');
     return out;
 }
 
-/// A vector table, handlers, and code that goes to random places of itself.
+/// A vector table, handlers, and code that jumps to random places in itself.
 class Program {
 public:
     static constexpr std::array<std::uint32_t, 4> vectors{3, 11, 14, 15};
@@ -169,7 +169,7 @@ private:
     std::vector<std::pair<std::uint32_t, Branch>> branches_;
 };
 
-/// Runs a program, and keeps what was executed.
+/// Runs a program, and keeps the truth.
 class Execution {
 public:
     Execution(Program& program, Model& model, std::mt19937_64& random, unsigned instructions)
@@ -180,7 +180,7 @@ public:
     }
 
     struct Written {
-        std::size_t truth{};  ///< what was executed before it
+        std::size_t truth{};  ///< number of ranges executed before it
         bool starts{};
     };
     std::vector<std::uint32_t> truth;
@@ -335,7 +335,7 @@ TEST(MtbDecoder, FollowsBranchesExceptionsAndReturns) {
     EXPECT_EQ(flow_of({{0x6a, 0x60}, {0x64, 0x68}, {0x6a, 0x60}}), "trace on 0x60..0x64 0x64..0x68T 0x68..0x6cT ");
     // Any instruction can have one.
     EXPECT_EQ(flow_of({{0x6a, 0x60}, {0x60, 0x68}, {0x6a, 0x60}}), "trace on 0x60..0x62 0x68..0x6cT ");
-    // The second packet has S: what ran between is not known.
+    // The second packet has S: the flow between is unknown.
     EXPECT_EQ(flow_of({{0x6a, 0x60}, {0x6a, 0x69}, {0x6a, 0x60}}), "trace on trace on 0x68..0x6cT ");
 }
 
@@ -368,11 +368,11 @@ TEST(MtbDecoder, ReportsWhatContradicts) {
               "trace on 0x68..0x6cT [" + std::string(flow::name(flow::Conflict::branch_disagrees)) + "] ");
     // Off an instruction's boundary: behind the barrier.
     EXPECT_EQ(flow_of({{0x6a, 0x64}, {0x66, 0x40}}), "trace on 0x64..0x68T [" + backwards + "] atoms ");
-    // A return that does not go on.
+    // A return whose target is unknown.
     EXPECT_EQ(
         flow_of({{0x6a, 0x40}, {0x4e, 0xfffffff8}, {0x68, 0x60}}),
         "trace on 0x40..0x50T [" + std::string(flow::name(flow::Conflict::address_disagrees)) + "] exception return ");
-    // A jump to memory that nothing shows, and the fault there.
+    // A jump to unknown memory, and the fault there.
     EXPECT_EQ(flow_of({{0x4e, 0xbf00de4c}, {0xbf00de4d, 0x58}}), "trace on exception 496 before 0xbf00de4c ");
 }
 

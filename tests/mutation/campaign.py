@@ -28,18 +28,18 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 FOLDERS = ("isa", "coresight", "spe", "pft", "dpu", "follow", "etm4", "capture", "pipeline", "answers", "analysis", "image",
            "exports", "record")
-# The test programs to run, one after another: mutants that survive the first run in the next.
-# A protocol's row of the registry is tested by those who use it.
+# The test programs to run, one after another: mutants that survive the first run in the next. Users of a protocol's
+# row test the registry.
 USERS = ("pipeline", "doctor")
-# What reads perf.data is tested with the pipeline, and answers with what makes and writes them.
+# Readers of perf.data are tested with the pipeline, and answers with their producers and writers.
 PROGRAMS = {"capture": ("capture_test", "pipeline_test"), "answers": ("answers_test", "analysis_test", "exports_test"),
             "isa": ("isa_test", "isa_objdump_test", "a64_objdump_test"), "follow": ("follow_test", "pft_test"),
             **{folder: (f"{folder}_test", *(f"{user}_test" for user in USERS)) for folder in ("spe", "pft", "dpu", "etm4")}}
 # The cases of the command line are tests of the folders that only a whole program uses.
 CASES = "command line"
 WITH_CASES = ("capture", "pipeline", "answers", "analysis", "image", "exports")
-WRAPPED = ("isa_objdump_test", "a64_objdump_test")  # those of one source in tests/differential
-# In per cent, of a folder that is not named here: 95.
+WRAPPED = ("isa_objdump_test", "a64_objdump_test")  # programs of one source in tests/differential
+# In per cent, for folders not named here: 95.
 WANTED = {"analysis": 90.0, "image": 90.0, "exports": 90.0, "record": 90.0}
 MEMORY = 4 << 30
 # Of a mutant that survives, cases of the command line are tried until they took as many seconds of the processor.

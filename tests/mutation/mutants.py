@@ -51,7 +51,7 @@ class Mutant:
     start: int
     end: int
     parts: tuple
-    repeat: int = 0  # index among the lines with this text
+    repeat: int = 0  # index among equal lines
     key: str = ""
     rank: str = ""
     number: int = -1
@@ -253,7 +253,7 @@ class Source:
         else:
             fix(i, end)
 
-    # ---- what may be changed
+    # ---- possible changes
 
     def add(self, operator, change, first, last, parts):
         """A mutant of tokens first to last."""
@@ -555,7 +555,8 @@ class Source:
 
     def render(self, start, end, edits):
         inside = [e for e in edits if start <= e.start and e.end <= end]
-        # The outermost first; at one place those that keep all of it in one part, since the others leave no room for them.
+        # The outermost first; at one place the mutants that keep all of it in one part, since the others leave no
+        # room for them.
         inside.sort(key=lambda e: (e.start, -e.end, (e.start, e.end) not in e.parts))
         out, at = [], start
         for index, edit in enumerate(inside):

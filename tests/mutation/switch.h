@@ -1,18 +1,18 @@
-/// What a source full of mutants includes before anything else: each mutant asks `wm_mutant(its number)`
-/// whether it is the one that the environment variable WAYMARK_MUTANT names. Without the variable there are none.
+/// The first include of a source full of mutants: each mutant asks `wm_mutant(its number)` whether the environment
+/// variable WAYMARK_MUTANT names it. Without the variable there are none.
 #pragma once
 
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
-/// While compiling there are no mutants, so what must be known then stays as it was.
+/// During compilation there are no mutants, so constant expressions keep their values.
 inline const int wm_active = [] {
     const char* number = std::getenv("WAYMARK_MUTANT");
     return number != nullptr ? std::atoi(number) : -1;
 }();
 
-/// Which mutants were asked since listener.cc cleared them.
+/// Mutants asked since listener.cc cleared them.
 inline unsigned char wm_reached[WAYMARK_MUTANTS + 1];
 
 inline bool wm_ask(int number) {
@@ -20,8 +20,8 @@ inline bool wm_ask(int number) {
     return wm_active == number;
 }
 
-/// A program that is no test adds at its end a line of those it asked to the file that WAYMARK_REACHED_BY_PROGRAM
-/// names.
+/// A program that is no test adds, at its end, a line with its asked mutants to the file that
+/// WAYMARK_REACHED_BY_PROGRAM names.
 struct WmReachedByProgram {
     ~WmReachedByProgram() {
         const char* const path = std::getenv("WAYMARK_REACHED_BY_PROGRAM");
@@ -38,7 +38,7 @@ inline const WmReachedByProgram wm_reached_by_program;
 
 constexpr bool wm_mutant(int number) { return !__builtin_is_constant_evaluated() && wm_ask(number); }
 
-/// Around the value of a table that is made while compiling, this has it made at run time.
+/// Around the value of a table that is computed during compilation: computes it at run time.
 template <class T>
 [[gnu::noinline]] T wm_dynamic(T value) {
     return value;

@@ -1,4 +1,4 @@
-// What a user may name as a capture, and what each kind is recognised by.
+// The captures that a user may name, and how each kind is recognised.
 #include "waymark/open/container.h"
 
 #include <gtest/gtest.h>

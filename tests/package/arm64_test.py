@@ -55,7 +55,7 @@ def check(source, work, root):
     expected = {"waymark", "libwaymark1", "libwaymark-dev", "python3-waymark"}
     if names != expected:
         sys.exit(f"built are {sorted(names)}; expected {sorted(expected)}")
-    # python3:arm64 cannot be there beside the one that runs here: what needs it is unpacked.
+    # python3:arm64 cannot be installed beside the Python that runs here: packages that need it are unpacked.
     for package in packages:
         shutil.copy(package, root / "build")
     print(call("chroot", root, "sh", "-c", "apt-get install -y --no-install-recommends --allow-downgrades --reinstall "

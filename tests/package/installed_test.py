@@ -86,7 +86,7 @@ def new_system(root):
         skip(f"debootstrap cannot make a system from {site}: {done.stdout[-300:]}")
     for name in ("etc/resolv.conf", "etc/hosts"):
         shutil.copy(pathlib.Path("/") / name, root / name)
-    # What this system needs to reach the mirror.
+    # Settings with which this system reaches the mirror.
     for file in pathlib.Path("/etc/apt/apt.conf.d").glob("9*"):
         shutil.copy(file, root / "etc/apt/apt.conf.d")
 
@@ -180,7 +180,7 @@ def main():
     root = work / "root"
     try:
         new_system(root)
-        # QEMU and Waymark look at themselves there.
+        # QEMU and Waymark read about themselves there.
         call("mount", "-t", "proc", "proc", root / "proc")
         try:
             count, wrong = try_packages(root, packages)

@@ -1,5 +1,5 @@
-// Which rules of docs/spec/pft.md the .wmt files cite. A rule without a file fails, and so does a citation that names
-// no rule of this list.
+// The rules of docs/spec/pft.md that the .wmt files cite. The test fails for a rule without a file, and for a citation
+// of an unknown rule.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -16,8 +16,8 @@ struct Section {
     std::vector<const char*> rules;
 };
 
-// Section 4 and 2.11 whole; of the sections before, what needs a decoder to be seen. Packet formats alone are the
-// business of packet_test.cc.
+// Sections 4 and 2.11 as a whole; of the sections before, rules that only a decoder shows. packet_test.cc tests packet
+// formats.
 const Section sections[] = {
     {"1.3", {"Thumb sizes", "ThumbEE handlers", "ENTERX and LEAVEX", "barriers", "block over two sections"}},
     {"2.3", {"cycle counts"}},

@@ -1,4 +1,4 @@
-// How a capture describes a macrocell, and what is made of the description (docs/spec/pft.md, section 3).
+// How a capture describes a macrocell, and the configuration made from it (docs/spec/pft.md, section 3).
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -52,7 +52,7 @@ TEST(PftConfiguration, HasTheBitsOfItsRegisters) {
     EXPECT_EQ(register_of(broadcast, "ETMCCER"), 0U);
     const Config vmids = with([](Config& c) { c.vmid_trace = true; });
     EXPECT_EQ(register_of(vmids, "ETMCR"), bit << 30);
-    // What is on is implemented, too.
+    // Enabled features are implemented, too.
     const Config stack = with([](Config& c) { c.return_stack = true; });
     EXPECT_EQ(register_of(stack, "ETMCR"), bit << 29);
     EXPECT_EQ(register_of(stack, "ETMCCER"), bit << 23);
@@ -68,7 +68,7 @@ TEST(PftConfiguration, HasTheBitsOfItsRegisters) {
         EXPECT_EQ(
             register_of(with([&](Config& c) { c.context_id_bytes = static_cast<std::uint8_t>(size.first); }), "ETMCR"),
             std::uint64_t{size.second} << 14);
-    // Numbers as captures have them.
+    // Numbers in a capture's form.
     const std::vector<RegisterValue> registers = configuration(none)->registers();
     ASSERT_EQ(registers.size(), 3U);
     EXPECT_EQ(find_register(registers, "ETMCR")->id, 0x00U);
@@ -150,7 +150,7 @@ TEST(PftConfigure, TakesTheRegistersOfACapture) {
     expected.timestamp_bytes = 9;
     expected.gray_timestamps = false;
     EXPECT_EQ(config_of(*a15.configuration), expected);
-    // Version 1.0 has 48-bit Gray coded timestamps whatever ETMCCER says.
+    // Version 1.0 has 48-bit Gray coded timestamps with any ETMCCER.
     const protocol::Configured a9 =
         configured("PFT1.0", {{"ETMCR", 0}, {"ETMCCER", 0x34c01ac2}, {"ETMIDR", 0x411cf301}});
     EXPECT_EQ(a9.problems, std::vector<std::string>{});
@@ -195,7 +195,7 @@ TEST(PftConfigure, SaysWhatContradictsItself) {
     EXPECT_EQ(problems("PTM1.", 0, 0x411cf312), Problems{});
     EXPECT_EQ(problems("PTM1.x", 0, 0x411cf312), Problems{});
     EXPECT_EQ(problems("PTM1.9", 0, 0x411cf312).size(), 1U);
-    // That of an ETMv3: its version is not one of PFT, so that of the type holds.
+    // The version of an ETMv3 is not one of PFT, so the type's version applies.
     EXPECT_EQ(problems("PTM1.0", 0, 0x410cf240),
               (Problems{"source 'cpu_0' is of type PTM1.0, but its ETMIDR 0x410cf240 is not that of a PTM (bits [15:8] "
                         "are 0xf2, expected 0xf3); decoding goes on as PFT v1.0. Correct whichever is wrong."}));
@@ -247,7 +247,7 @@ TEST(PftRow, NamesTheFieldsOfRegisters) {
     EXPECT_EQ(fields_set("ETMSYNCFR", 0x400), "value=1024 ");
 }
 
-// ---- what a configuration reads from a stream
+// ---- packets that a configuration reads from a stream
 
 std::vector<std::uint8_t> packed(const Config& config, const std::vector<Packet>& packets) {
     std::vector<std::uint8_t> out;
@@ -279,9 +279,9 @@ TEST(PftConfiguration, NamesTheAddressesOfATrace) {
     exception.exception_3_0 = 14;
     std::vector<std::uint8_t> bytes =
         packed(c, {ASync{}, isync_at(0x8000), branch_by(4, 1), exception, branch_by(8, 1)});
-    // A vector is in no program; it is what the next address is compressed against (2.5).
+    // A vector is in no program; the next address is compressed against it (2.5).
     EXPECT_EQ(named(c, bytes), "0x00008000 0x00008010 0xffff0020 ");
-    // A waypoint update changes what comes after it only where it is the base of compression (OQ1).
+    // A waypoint update affects the next address only where it is the base of compression (OQ1).
     bytes = packed(c, {ASync{}, isync_at(0x8000),
                        WaypointUpdate{.target = {.bits = 0x2401, .bytes = 5, .isa = Isa::a32}}, branch_by(4, 1)});
     EXPECT_EQ(named(c, bytes), "0x00008000 0x00009010 ");
@@ -327,7 +327,7 @@ TEST(PftConfiguration, SurveysAStream) {
                                 isync_at(0x8000, ISyncReason::overflow_restart)}))
                   .troubles,
               Troubles{"its FIFO overflowed 2 times; execution is missing there"});
-    // Of timestamps those after a whole one, in natural binary: Gray 3 and 2 are 2 and 3.
+    // Timestamps after a whole one, in natural binary: Gray 3 and 2 are 2 and 3.
     const std::vector<Packet> times = {ASync{}, isync_at(0x8000), Timestamp{.value = {1, 1}},
                                        Timestamp{.value = {3, 7}}, Timestamp{.value = {2, 1}}};
     std::vector<std::uint8_t> bytes = packed(c, times);

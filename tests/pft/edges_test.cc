@@ -1,5 +1,5 @@
-// The edges of rules, written by hand from docs/spec/pft.md: registers as they are after a reset,
-// patterns that a packet does not have, programs of more blocks than a decoder first has room for.
+// Limits of rules, written by hand from docs/spec/pft.md: registers after a reset, patterns that a packet does not
+// have, programs with more blocks than a decoder has room for at first.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 namespace waymark::pft {
 namespace {
 
-// Section 3: events are never, but for TraceEnable, which is always.
+// Section 3: events are "never", except TraceEnable, which is "always".
 TEST(RegisterFile, AfterReset) {
     struct Row {
         unsigned number, count;
@@ -30,7 +30,7 @@ TEST(RegisterFile, AfterReset) {
     constexpr auto rows = std::to_array<Row>({
         {0x02, 1, 0x406f},      // ETMTRIGGER
         {0x08, 1, 0x6f},        // ETMTEEVR
-        {0x09, 1, 0x01000000},  // ETMTECR1: exclude, and nothing is
+        {0x09, 1, 0x01000000},  // ETMTECR1: exclude, and no range is excluded
         {0x10, 16, 0},          // ETMACVR
         {0x20, 16, 1},          // ETMACTR: execution
         {0x50, 4, 0},           // ETMCNTRLDVR
@@ -78,7 +78,7 @@ TEST(WaypointUpdates, AreNotInJazelleState) {
     EXPECT_EQ(second("72 81 80 80 80 20").substr(0, 3), "GAP");
 }
 
-// Section 2.7: what a waypoint update says in words, by the place before it.
+// Section 2.7: a waypoint update in words, by the place before it.
 TEST(WaypointUpdates, InWords) {
     const auto got = test::collect(test::with_async(test::hex("08 00 10 00 00 21  72 03  72 05")), {});
     ASSERT_EQ(got.packets.size(), 4U);
@@ -159,7 +159,7 @@ std::vector<synthetic::Element> decode_branches(bool thumb) {
     synthetic::ElementSink sink;
     flow::BatchWriter out(table, sink);
     D decoder({}, code, out);
-    // Twice the same way, so that what was met is met again.
+    // Twice the same way, so that known blocks come again.
     for (unsigned twice = 0; twice < 2; ++twice) {
         decoder.feed(test::with_async(test::hex(thumb ? "08 01 10 00 00 21" : "08 00 10 00 00 21")));
         const std::vector<std::uint8_t> atoms(Branches::count / 5, 0xc0);  // five E each
@@ -169,7 +169,7 @@ std::vector<synthetic::Element> decode_branches(bool thumb) {
     return sink.take();
 }
 
-/// Counts ranges; what forks counted is added when they are joined.
+/// Counts ranges; joining adds the counts of forks.
 class RangeCount final : public flow::Sink {
 public:
     explicit RangeCount(flow::Split split) : split_(split) {}
@@ -186,7 +186,7 @@ private:
     flow::Split split_;
 };
 
-// However a sink is split, it gets all.
+// A sink gets all ranges, with any way of splitting.
 TEST(Blocks, InForksOfASink) {
     const Branches code(false);
     std::vector<std::uint8_t> stream;
@@ -264,7 +264,7 @@ class SlowCount final : public flow::Sink {
 public:
     SlowCount() : forks_(std::make_shared<std::atomic<unsigned>>()) {}
     void consume(const flow::Batch& batch) override {
-        // The other worker forks it as soon as it runs; what never comes is ended by CTest.
+        // The other worker forks it as soon as it runs; if that never happens, CTest ends the test.
         while (!fork_ && !waited_ && *forks_ == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
         waited_ = true;
         ranges += batch.ranges.size();
@@ -302,7 +302,7 @@ TEST(Blocks, InForksOfASinkThatIsBehind) {
     EXPECT_EQ(sink.ranges + sink.joined, 200U * 200U);
 }
 
-// A cut packet takes the zeros of an A-sync in. Who looks for a place to cut finds the A-sync all the same, and an
+// A cut packet includes the zeros of an A-sync. The search for a place to cut finds the A-sync all the same, and an
 // I-sync after it; the piece that begins there is decoded again once it is known that the trace does not go on so.
 TEST(Blocks, WhereAPieceDoesNotBeginAsItSeems) {
     const Branches code(false);

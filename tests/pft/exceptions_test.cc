@@ -1,4 +1,4 @@
-// What exception numbers mean (docs/spec/pft.md, section 2.5), and which number is sent for a class of exceptions.
+// Meanings of exception numbers (docs/spec/pft.md, section 2.5), and the number sent for a class of exceptions.
 #include "waymark/pft/exceptions.h"
 
 #include <gtest/gtest.h>
@@ -96,7 +96,7 @@ TEST(Exceptions, AClassIsSentAsItsNumber) {
     EXPECT_EQ(exception_number(ExceptionClass::trap), 3U);
     EXPECT_EQ(exception_number(ExceptionClass::breakpoint), 11U);
     EXPECT_EQ(exception_number(ExceptionClass::watchpoint), 12U);
-    // What a macrocell has no number for is "generic", never an ordinary branch and never reserved.
+    // A class without a number in the macrocell is "generic", never an ordinary branch and never reserved.
     for (unsigned kind = 0; kind < flow::exception_classes; ++kind)
         EXPECT_TRUE(exception_type(exception_number(static_cast<ExceptionClass>(kind))).known()) << kind;
     EXPECT_EQ(exception_number(ExceptionClass::lockup), 13U);

@@ -110,7 +110,7 @@ bool has(const std::vector<protocol::TraceCondition>& findings, TraceEffect effe
     return std::any_of(findings.begin(), findings.end(), [&](const auto& f) { return f.effect == effect; });
 }
 
-/// The explanation from three quarters of the registers; the macrocell has the others all the same.
+/// The explanation from three quarters of the registers; the macrocell itself has the others.
 UnitExplanation explain_fewer(const Registers& r, std::mt19937_64& random) {
     Registers known;
     std::set<std::string, std::less<>> given;
@@ -177,7 +177,7 @@ std::vector<std::string> stopping(const Registers& r, const ManagementValues& ma
     return out;
 }
 
-// 3, 3.1 and 5.6: each bit that stops the macrocell is named, and no other.
+// 3, 3.1 and 5.6: each bit that stops the macrocell is named, and no other bit.
 TEST(PtmExplain, NamesTheBitThatStopsTheMacrocell) {
     using Fields = std::vector<std::string>;
     const Registers plain;
@@ -196,7 +196,7 @@ TEST(PtmExplain, NamesTheBitThatStopsTheMacrocell) {
     EXPECT_EQ(stopping(plain, {.pdsr = 0}), Fields{"ETMPDSR[0]"});
 }
 
-// What was not given is not judged: neither the range of comparators, nor an ETMv3 by the rules of a PTM.
+// Missing registers are not judged: neither the range of comparators, nor an ETMv3 by the rules of a PTM.
 TEST(PtmExplain, JudgesOnlyWhatIsGiven) {
     Registers r;
     r.tecr1.ranges = 1;

@@ -1,5 +1,5 @@
-// Random programs, random executions of them, and their trace under random configurations: what both decoders must
-// give is known without any decoder. docs/spec/pft.md, sections 4 and 5.
+// Random programs, random executions of them, and their trace under random configurations: the expected result of both
+// decoders is known without any decoder. docs/spec/pft.md, sections 4 and 5.
 
 #include <gtest/gtest.h>
 
@@ -135,7 +135,8 @@ std::vector<Element> decode(const Config& config, const isa::CodeReader& code, B
     return sink.take();
 }
 
-/// The fast decoder with so many workers and small pieces; `counted` gives the events only, and checks the counts.
+/// The fast decoder with this number of workers and small pieces; `counted` gives only the events, and checks the
+/// counts.
 std::vector<Element> decode_parallel(const Config& config, const isa::CodeReader& code, Bytes bytes, unsigned workers,
                                      std::size_t piece, const std::vector<std::size_t>& cuts = {},
                                      std::uint64_t* packets = nullptr) {
@@ -195,7 +196,7 @@ TEST(GroundTruth, BothDecodersGiveWhatRan) {
                 static_cast<unsigned long long>(elements));
 }
 
-/// Counted as executions of blocks by address and outcome, and all that is no range in its order.
+/// Counted: executions of blocks by address and outcome, and all other elements in order.
 using Tally = std::pair<std::map<std::array<std::uint64_t, 5>, std::uint64_t>, std::vector<Element>>;
 Tally tally(const std::vector<Element>& elements) {
     Tally t;
@@ -227,7 +228,7 @@ Tally tally_counts(const Config& config, const isa::CodeReader& code, Bytes byte
     return t;
 }
 
-/// Decodes with all, which must agree in every element.
+/// Decodes in all ways, which must agree in every element.
 std::vector<Element> decode_both(const Config& config, const isa::CodeReader& code, Bytes bytes,
                                  const std::vector<std::size_t>& cuts = {}) {
     std::uint64_t packets = 0, fast_packets = 0, parallel_packets = 0;
@@ -314,9 +315,8 @@ bool overlaps(const flow::Block& b, const std::pair<std::uint64_t, std::uint64_t
     return b.start < hole.second && hole.first < b.start + b.bytes;
 }
 
-/// What is left of the truth when some memory is not known: nothing from the first block that touches a hole up to the
-/// next packet with an address. Section 4.4.
-/// What the packets alone still carry there is counted in `blind`.
+/// The expected part of the truth when some memory is unknown: nothing from the first block that touches a hole up to
+/// the next packet with an address. Section 4.4. `blind` counts the outcomes that packets carry there.
 struct Blind {
     std::uint64_t taken{}, not_taken{};
     std::vector<std::uint64_t> reached;
@@ -354,7 +354,7 @@ std::vector<Element> with_holes(const Case& c, const synthetic::Memory& memory, 
     return out;
 }
 
-/// Takes out what stands for missing memory, after checking that it does.
+/// Removes the elements that stand for missing memory, after checking them.
 std::vector<Element> without_misses(const std::vector<Element>& found, const synthetic::Memory& memory, Blind& blind) {
     std::vector<Element> out;
     for (const Element& e : found) {
@@ -410,7 +410,7 @@ TEST(GroundTruth, MissingMemoryHidesOnlyWhatLiesInIt) {
     std::printf("%zu of %zu elements lie outside the holes\n", kept, all);
 }
 
-/// Every address that ran must be mapped.
+/// Every executed address must be mapped.
 void expect_mapped(const std::vector<Element>& elements, const synthetic::Memory& memory) {
     for (const Element& e : elements) {
         if (e.kind != Kind::range) continue;
@@ -422,7 +422,7 @@ void expect_mapped(const std::vector<Element>& elements, const synthetic::Memory
     }
 }
 
-/// Behind a gap nothing is known: the context is delivered anew before anything runs.
+/// Behind a gap nothing is known: the context is delivered anew before any code.
 void expect_context_after_gaps(const std::vector<Element>& elements) {
     bool reported = false;
     for (const Element& e : elements) {
@@ -450,8 +450,8 @@ TEST(GroundTruth, DamageEndsAtTheNextSynchronisation) {
             ASSERT_FALSE(HasFailure());
             gaps += static_cast<unsigned>(
                 std::count_if(found.begin(), found.end(), [](const Element& e) { return e.kind == Kind::gap; }));
-            // A damaged packet may swallow the next A-sync, never more than that one in a row can matter: from the
-            // first that is recognised on, all is right again.
+            // A damaged packet may swallow the next A-sync, but never more than that one: from the first recognised
+            // A-sync on, all is right again.
             std::vector<std::uint64_t> asyncs;
             for (const auto& item : test::collect(d.bytes, c.config).items)
                 if (item.text.starts_with("A-SYNC")) asyncs.push_back(item.first.value + item.bytes);

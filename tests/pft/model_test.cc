@@ -1,4 +1,4 @@
-// The model of the macrocell against decoders, which know nothing of it, and against bytes worked out by hand.
+// The model of the macrocell, checked by decoders, which share no code with it, and by bytes worked out by hand.
 // docs/spec/pft.md, section 5.
 
 #include "waymark/pft/model.h"
@@ -38,7 +38,7 @@ std::uint64_t programs() {
     return text == nullptr ? sized(synthetic::long_cases, std::uint64_t{4}) : std::strtoull(text, nullptr, 10);
 }
 
-/// What failed, the smallest case that does, and how to run it alone.
+/// The failure, the smallest failing case, and how to run it alone.
 std::string report(const synthetic::CaseName& failed, const synthetic::Spoil& spoil = {}) {
     synthetic::CaseTotals totals;
     const auto check = [&](const synthetic::CaseName& name) { return check_case(make_case(name), totals, spoil); };
@@ -81,7 +81,7 @@ TEST_P(ModelClass, BothDecodersGiveWhatRan) {
 INSTANTIATE_TEST_SUITE_P(Everything, ModelClass, testing::ValuesIn(synthetic::case_classes()),
                          [](const auto& name) { return std::string(name.param); });
 
-/// Overflows included: what a full FIFO lost is part of the undamaged flow, and checked against what ran above.
+/// With overflows: the losses of a full FIFO are part of the undamaged flow, and compared with the truth above.
 TEST_P(ModelClass, DamageEndsAtTheNextSynchronisation) {
     synthetic::DamageTotals totals;
     for (std::uint64_t seed = synthetic::long_cases + 1; seed <= synthetic::long_cases + programs() / 2; ++seed) {
@@ -94,7 +94,7 @@ TEST_P(ModelClass, DamageEndsAtTheNextSynchronisation) {
     EXPECT_LE(totals.late * 10, totals.damaged + 10);
 }
 
-/// A mistake planted in the trace is found, and made as small as it goes: what it needs stays, all else is gone.
+/// A planted mistake is found and made as small as possible: the necessary parts stay, all else is gone.
 TEST(ModelCase, AMistakeIsMinimised) {
     const synthetic::Spoil wrong_context_id = [](const synthetic::ModelCase& c, std::vector<std::uint8_t>& bytes) {
         for (const auto& item : test::collect(bytes, c.model.packets()).items)
@@ -129,7 +129,7 @@ TEST(ModelCase, AMistakeIsMinimised) {
         EXPECT_NE(text.find(part), text.npos) << text;
 }
 
-/// So does one that only a combination shows.
+/// Also a mistake that needs a combination of settings.
 TEST(ModelCase, WhatAMistakeNeedsIsKept) {
     const synthetic::Spoil wrong = [](const synthetic::ModelCase& c, std::vector<std::uint8_t>& bytes) {
         if (!c.model.registers.cr.cycle_accurate || c.walk.exceptions == 0 || bytes.empty()) return;
@@ -150,7 +150,7 @@ TEST(ModelCase, WhatAMistakeNeedsIsKept) {
 
 // ---- many blocks at once
 
-/// Blocks of an invented program, which needs no code: the model is given what its instructions are.
+/// Blocks of an invented program, which needs no code: the model gets the properties of its instructions.
 struct Invented {
     struct Block {
         std::uint32_t address;
@@ -184,7 +184,7 @@ Invented invent(synthetic::Random& random) {
     return out;
 }
 
-// The quick way against the one that follows section 5.3: the same bytes, counts and losses, whatever comes between.
+// The quick way and the one that follows section 5.3: the same bytes, counts and losses, with any events in between.
 TEST(Model, ManyBlocksAtOnceGiveTheSame) {
     std::uint64_t together = 0, lost = 0, sequences = 0;
     for (std::uint64_t seed = 1; seed <= sized(300U, 60U); ++seed) {
@@ -222,7 +222,7 @@ TEST(Model, ManyBlocksAtOnceGiveTheSame) {
                 std::uint32_t start = static_cast<std::uint32_t>(at.address.value);
                 RetiredBlock b;
                 b.instruction = &end->end;
-                // Mostly shortly behind where execution stands, now and then far, now and then not there at all.
+                // Mostly shortly behind the place of execution, now and then far, now and then at no place.
                 const std::uint32_t far = random.below(100);
                 b.bytes_before = end->bytes_before;
                 b.address = {far == 0   ? end->address
@@ -250,7 +250,7 @@ TEST(Model, ManyBlocksAtOnceGiveTheSame) {
                     {b.address, b.isa, *b.instruction, b.passed, false, {b.next, b.next_isa}, ns, hyp, b.cycle},
                     b.bytes_before);
             }
-            // As sequences, those that can be taken so; each was prepared before any is taken.
+            // As sequences, as far as the unit can take them; each was prepared before any is taken.
             std::vector<std::span<const RetiredBlock>> pieces;
             std::vector<std::unique_ptr<flow::PreparedSequence>> prepared;
             for (std::span<const RetiredBlock> rest = batch; !rest.empty(); rest = rest.subspan(pieces.back().size())) {
@@ -331,7 +331,7 @@ public:
         model_.start({at_, ns, hyp, cycle_});
         return *this;
     }
-    /// Ordinary instructions of so many bytes in all.
+    /// Ordinary instructions of this many bytes in all.
     Unit& run(std::uint32_t bytes) {
         model_.run(bytes, size(), cycle_);
         at_.address.value += bytes;
@@ -369,12 +369,12 @@ public:
     Model& model() { return model_; }
     std::uint64_t now() const { return cycle_; }
 
-    /// What was sent since the last call.
+    /// The bytes sent since the last call.
     std::vector<std::uint8_t> sent() {
         model_.flush();
         return trace_.take_all();
     }
-    /// The same, without what a flush would bring out.
+    /// The same, without bytes that a flush would send.
     std::vector<std::uint8_t> sent_already() { return trace_.take_all(); }
     Unit& skip() {
         (void)sent();
@@ -744,7 +744,7 @@ TEST(Model, TimestampsAreRequestedByWhatThePtmSaysSo) {  // 5.5
         u.start(0x8000).direct(0x8000).skip().model().set_external_input(1, true);
         EXPECT_EQ(u.sent(), hex("42 01"));
         u.model().set_external_input(1, true);
-        EXPECT_EQ(u.sent(), hex(""));  // it has not become true: it was
+        EXPECT_EQ(u.sent(), hex(""));  // it has not become true: it was true before
         u.model().set_external_input(1, false);
         u.model().set_external_input(1, true);
         EXPECT_EQ(u.sent(), hex(filtered ? "" : "42 01"));
@@ -809,7 +809,7 @@ TEST(Model, AnISyncEmptiesTheReturnStack) {  // 4.5: a periodic one too
     EXPECT_EQ(u.sent(), hex("00 00 00 00 00 80  08 00 90 00 00 01  83 00"));
 }
 
-TEST(Model, AnExceptionReturnNeverBecomesAnAtom) {  // 5.3, rule 6; OQ3: what becomes of the entry
+TEST(Model, AnExceptionReturnNeverBecomesAnAtom) {  // 5.3, rule 6; OQ3: the fate of the entry
     for (const bool pops : {false, true}) {
         ModelConfig config = return_stack(1);
         if (pops) config.choices.matched_change = ModelChoices::MatchedChange::packet_pops_entry;
@@ -914,7 +914,7 @@ TEST(Model, AProhibitedRegionIsNotSeen) {  // 5.3; OQ10
         u.state(true).exception_return(0x8004).direct(0x8000);
         EXPECT_EQ(u.sent(), hex("08 04 80 00 00 29 84"));
     }
-    // By signal: nothing but what was pending; leaving, the first instruction that may be seen.
+    // By signal: only pending packets; when leaving, the first visible instruction.
     Unit u(plain_model());
     u.start(0x8000).direct(0x8000).skip().direct(0x8000).model().set_authentication({false, false});
     EXPECT_EQ(u.sent_already(), hex("84"));
@@ -1078,7 +1078,7 @@ TEST(Model, EventsCombineTwoResources) {
             }
 }
 
-/// What makes external output 1 true, when the given resource is its event.
+/// A model whose external output 1 is true when the given resource is.
 ModelConfig watching(unsigned resource, auto&& change) {
     return with([&](Registers& r, ModelChoices&) {
         r.extoutevr[0] = from_value<Etmextoutevr>(resource);

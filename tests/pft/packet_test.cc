@@ -223,7 +223,7 @@ TEST(Text, RefusesWhatIsNoPacket) {
         EXPECT_FALSE(from_text(wrong, plain).has_value()) << wrong;
 }
 
-/// A field that the decoder reads without a branch per byte, against the same read byte by byte.
+/// A field that the decoder reads without a branch for each byte, compared with reading it byte by byte.
 TEST(Codec, ReadsAtOnceWhatItReadsByteByByte) {
     std::mt19937_64 random(1);
     unsigned counts = 0;
@@ -275,7 +275,7 @@ TEST(Codec, ReadsTimestampsAtOnceOfEveryLength) {
         const TimestampField field{most};
         for (unsigned i = 0; i < 200000; ++i) {
             std::array<std::uint8_t, 10> bytes{};
-            const auto go_on = random() % 10;  // so many bytes at least
+            const auto go_on = random() % 10;  // at least this many bytes
             for (std::size_t n = 0; n < bytes.size(); ++n)
                 bytes[n] = static_cast<std::uint8_t>(random() | (n < go_on ? 0x80U : 0U));
             if (random() % 2 == 0) bytes[6] &= 0x3fU;

@@ -1,5 +1,5 @@
-// Paths that decoders remember, where the same bytes at the same position lead elsewhere: what an address packet sends
-// is completed by the address before it. docs/spec/pft.md, section 2.
+// Paths that decoders remember, where the same bytes at the same position lead elsewhere: an address packet's bits are
+// completed from the address before it. docs/spec/pft.md, section 2.
 
 #include <gtest/gtest.h>
 
@@ -81,7 +81,7 @@ SharedBranch twins(unsigned one_bit, unsigned other_bit, bool mixed) {
                      mixed && (i & 2U) != 0 ? Isa::t32 : Isa::a32};
     return SharedBranch(places);
 }
-/// Pairs of places, four in A32 at twice the distance of four in T32: the same bytes are sent of them.
+/// Pairs of places, four in A32 at twice the distance of four in T32: their packets are the same bytes.
 SharedBranch doubles() {
     std::array<Place, 8> places{};
     for (unsigned i = 0; i < 8; ++i) {
@@ -153,7 +153,7 @@ TEST(Paths, OfTheSameBytesAfterAnotherInstructionSetAreNotTaken) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) ASSERT_NO_FATAL_FAILURE(check(doubles(), seed));
 }
 
-/// Remembers what each number was given to.
+/// Remembers the range of each number.
 class RepeatSink final : public flow::Sink {
 public:
     void consume(const flow::Batch& batch) override {

@@ -1,4 +1,4 @@
-// The registers of the macrocell as a model, while execution goes on (docs/spec/pft.md, 3.1 and 5.3).
+// The registers of the macrocell as a model, during execution (docs/spec/pft.md, 3.1 and 5.3).
 
 #include <gtest/gtest.h>
 
@@ -61,7 +61,7 @@ protected:
         r.cycle = ++cycle_;
         model_->retire_block(r, 0);
     }
-    /// Bytes sent since this was asked last.
+    /// Bytes sent since the last call.
     std::vector<std::uint8_t> sent() {
         const std::vector<std::uint8_t> out(trace_.bytes().begin() + static_cast<std::ptrdiff_t>(seen_),
                                             trace_.bytes().end());
@@ -78,7 +78,7 @@ protected:
     std::size_t seen_ = 0;
 };
 
-// 5.3: the Programming bit and the power-down bit stop it at once, what waits is sent, and it begins anew.
+// 5.3: the Programming bit and the power-down bit stop it at once, pending packets are sent, and it begins anew.
 TEST_F(PtmProgramming, BothBitsStopItAndSendWhatIsPending) {
     for (const std::uint32_t bit : {programming, power_down}) {
         make(a15());
@@ -103,7 +103,7 @@ TEST_F(PtmProgramming, BothBitsStopItAndSendWhatIsPending) {
     }
 }
 
-// 3.1: while it traces, only what stops it can be written.
+// 3.1: while it traces, only registers that stop it can be written.
 TEST_F(PtmProgramming, RegistersAreWrittenWhileItIsStopped) {
     make(a15());
     EXPECT_EQ(write(Etmacvr::number, 0x1234), AccessResult::done);
@@ -129,7 +129,7 @@ TEST_F(PtmProgramming, RegistersAreWrittenWhileItIsStopped) {
     EXPECT_GT(counted.size(), after_begin("84").size());  // the I-sync has a cycle count
 }
 
-// 3: what the macrocell of a Cortex-A15 has, by its ETMCCR and ETMCCER.
+// 3: the features of a Cortex-A15's macrocell, by its ETMCCR and ETMCCER.
 TEST_F(PtmProgramming, BitsThatAreNotThereStayZero) {
     make(a15());
     const std::vector<std::pair<const char*, std::uint32_t>> expected = {
@@ -157,7 +157,7 @@ TEST_F(PtmProgramming, BitsThatAreNotThereStayZero) {
     EXPECT_EQ(write(0x91, 0), AccessResult::not_present);
 }
 
-// 5.6: resources are read while they run, and go on from what they held or what was written.
+// 5.6: resources are read while they run, and continue from their last or written values.
 TEST_F(PtmProgramming, ResourcesGoOnInTheNextSession) {
     ModelConfig config = a15();
     Registers& r = config.registers;
@@ -193,7 +193,7 @@ TEST_F(PtmProgramming, ResourcesGoOnInTheNextSession) {
     EXPECT_EQ(read(Etmsr::number) & 8U, 8U);  // triggered
 }
 
-// 5.6: TraceEnable of each session is what was written for it.
+// 5.6: TraceEnable of each session follows the registers written for it.
 TEST_F(PtmProgramming, RangesWrittenLater) {
     make(a15());
     go();
@@ -256,7 +256,7 @@ TEST_F(PtmProgramming, TheSoftwareLockAndClaimTags) {
     EXPECT_EQ(read(management::claimset), 0xfU);
 }
 
-// 3.1: without power the program is lost, and what waited; ETMPDCR keeps it.
+// 3.1: without power the program and pending packets are lost; ETMPDCR keeps it.
 TEST_F(PtmProgramming, Power) {
     make(a15());
     EXPECT_EQ(read(management::pdsr), 1U);

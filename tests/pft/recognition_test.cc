@@ -1,5 +1,5 @@
-// What bytes that nothing describes are found to be, what a description gets wrong, and what is wrong with the bytes
-// themselves. Every stream is short enough to count its packets by hand (docs/spec/pft.md, sections 2 and 3).
+// Recognition of bytes without a description, mistakes of descriptions, and problems of the bytes themselves. Every
+// stream is short enough to count its packets by hand (docs/spec/pft.md, sections 2 and 3).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ std::vector<Stretch> in_one(Buffer bytes) {
 }
 std::optional<Offset> buffer_offset(std::uint64_t in_stream) { return in_buffer + in_stream; }
 
-/// Packets as one configuration has them.
+/// Packets as one configuration writes them.
 class Packed {
 public:
     explicit Packed(const Config& config) : config_(config) {}
@@ -100,7 +100,7 @@ Identity identified(const std::vector<Stretch>& stretches) {
 }
 const Recognised& evidence(const Identity& identity) { return static_cast<const Recognised&>(*identity.evidence); }
 
-// ---- what is counted
+// ---- counts
 
 TEST(PftLikeness, CountsEachKindOfPacket) {
     Config c;
@@ -134,7 +134,7 @@ TEST(PftLikeness, CountsEachKindOfPacket) {
     EXPECT_EQ(is.timestamps, 2U);
     EXPECT_EQ(is.whole_timestamps, 1U);
     EXPECT_EQ(is.overflows, 1U);
-    EXPECT_EQ(is.context_changes, 1U);  // not that after the overflow, nor that which a packet announced
+    EXPECT_EQ(is.context_changes, 1U);  // not the change after the overflow, nor the one that a packet announced
     EXPECT_EQ(is.unsynchronised_bytes, 3U);
     EXPECT_EQ(is.errors, 0U);
     EXPECT_EQ(is.lost_bytes, 0U);
@@ -212,7 +212,7 @@ TEST(PftLikeness, MeasuresTheSpacingOfASyncs) {
     EXPECT_EQ(identified(Packed(c).sync().stretches()).remarks.front().second, "1 A-sync");
 }
 
-// ---- what is recognised
+// ---- recognition
 
 TEST(PftRecognition, NeedsAnASyncAndAnISyncAndLittleDamage) {
     const Config c;
@@ -241,8 +241,8 @@ TEST(PftRecognition, NeedsAnASyncAndAnISyncAndLittleDamage) {
     EXPECT_EQ(enough.tried.front().result,
               "at best 88 packets, 4 A-syncs, 4 I-syncs, 2 stretches (2 bytes) without packets");
     EXPECT_EQ(refused(damaged(3)), "at best 88 packets, 4 A-syncs, 4 I-syncs, 3 stretches (3 bytes) without packets");
-    // A quarter of what was parsed is lost, and one byte more. What came before an A-sync counts neither way, nor do
-    // zeros at the end.
+    // A quarter of the parsed bytes is lost, and one byte more. Bytes before an A-sync do not count, nor do zeros at
+    // the end.
     const auto lost = [&](unsigned bytes) {
         Packed p(c);
         p.raw("0c 0c 0c 0c 0c 0c 0c 0c").sync();
@@ -415,7 +415,7 @@ TEST(PftDescription, IsBelievedWhereTheBytesDoNotContradictIt) {
     const protocol::Settled right = settled(telling(made).stretches(), described);
     EXPECT_EQ(kinds(right.findings), "");
     EXPECT_EQ(config_of(*right.configuration), described);
-    // Bytes that parse any way contradict no description.
+    // Bytes that parse under any setting contradict no description.
     described.cycle_accurate = true;
     described.context_id_bytes = 1;
     described.timestamp_bytes = 9;
@@ -472,7 +472,7 @@ TEST(PftDescription, CycleCountsThatAreMissing) {
     EXPECT_TRUE(config_of(*without.configuration).cycle_accurate);
 }
 
-// One setting that is wrong makes the others no worse: those that agree with the bytes are not mentioned.
+// One wrong setting does not affect the others: settings that agree with the bytes are not mentioned.
 TEST(PftDescription, OnlyWhatIsWrongIsFound) {
     for (const Config& made : test::all_configs()) {
         Config described = made;
@@ -542,7 +542,7 @@ TEST(PftDescription, TimestampsOfAnotherSizeOrEncoding) {
     EXPECT_EQ(wide.findings[0].expected, "timestamps of 48 bits: so 0 stretches without packets");
     EXPECT_EQ(wide.findings[0].advice, "correct ETMCCER bit 29 of cpu_0.ini");
     EXPECT_EQ(config_of(*wide.configuration).timestamp_bytes, 7);
-    // What is proven of the encoding goes with the size.
+    // A proof of the encoding is lost with the size.
     described.gray_timestamps = false;
     EXPECT_TRUE(config_of(*settled(p.stretches(), described).configuration).gray_timestamps);
 
@@ -612,7 +612,7 @@ TEST(PftDescription, WhatAProgramProvesOfIt) {
     EXPECT_EQ(differences()[0].expected, "no waypoints");
 }
 
-// ---- what is wrong with the bytes
+// ---- problems of the bytes
 
 std::vector<CaptureFinding> health(const std::vector<Stretch>& stretches, const Config& config = {}) {
     return row().health({}, configuration(config).get(), stretches, "etb");

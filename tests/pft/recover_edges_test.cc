@@ -1,5 +1,5 @@
-// Heads of a program of four branches, small enough to follow by hand: what is recovered, and the numbers that say how
-// sure it is. docs/spec/pft.md, 2.11.
+// Heads of a program of four branches, small enough to follow by hand: the recovered flow, and the figures of its
+// certainty. docs/spec/pft.md, 2.11.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -63,7 +63,7 @@ TEST(RecoverByHand, TheOnlyWay) {
     EXPECT_NEAR(head.confidence, 1 / (1 + odds * 4 * std::pow(0.5, 7) / 4), 1e-12);
 }
 
-// An I-sync in the head says where execution is, and what is before it is recovered too.
+// An I-sync in the head gives the place of execution, and flow before it is recovered too.
 TEST(RecoverByHand, AnISyncInTheHead) {
     // Where the atoms before it lead, all is one stretch.
     const HeadRecovery one = recover(std::string(around) + around + "08 00 80 00 00 41 " + around + sync);
@@ -79,7 +79,7 @@ TEST(RecoverByHand, AnISyncInTheHead) {
     EXPECT_EQ(two.bytes(), 33U);
     EXPECT_EQ(two.stretches.back().end.value, 40U);
     EXPECT_TRUE(two.confirmed);
-    // Right after it, the I-sync itself is the first that is known.
+    // Right after it, the I-sync itself is the first known place.
     const HeadRecovery last = recover("86 86 86 86 86 86 86 86 08 08 80 00 00 61 84 " + std::string(around) + sync);
     ASSERT_EQ(last.outcome, HeadOutcome::recovered);
     ASSERT_EQ(last.stretches.size(), 1U);
@@ -103,7 +103,7 @@ TEST(RecoverByHand, EitherOfTwo) {
     // A periodic one does.
     const HeadRecovery one = recover(taken + "00 00 00 00 00 80 08 00 80 00 00 01 ");
     EXPECT_EQ(one.paths, 1U);
-    // What is known before the two part stays known.
+    // Flow that is known before the two paths part stays known.
     const HeadRecovery before = recover(std::string(around) + around + "00 00 00 00 00 80 08 00 80 00 00 41 ");
     ASSERT_EQ(before.outcome, HeadOutcome::recovered);
     EXPECT_EQ(before.stretches[0].first.value, 7U);
@@ -134,7 +134,7 @@ TEST(RecoverByHand, WhyThereIsNothing) {
     EXPECT_NE(recover_head({}, above, above.extents(), test::hex(way + sync)).outcome, HeadOutcome::recovered);
 }
 
-// Packets without outcomes say nothing of where execution is: what is known begins after the first outcome.
+// Packets without outcomes do not show where execution is: the known flow begins after the first outcome.
 TEST(RecoverByHand, PacketsWithoutOutcomes) {
     const HeadRecovery head = recover("0c 0c 0c 0c 0c 0c 0c 0c 0c " + std::string(around) + around + sync);
     ASSERT_EQ(head.outcome, HeadOutcome::recovered);
@@ -175,7 +175,7 @@ private:
         "02 00 00 eb 1e ff 2f e1 00 f0 20 e3 00 f0 20 e3 1e ff 2f e1");
 };
 
-// With a return stack, returns are atoms. f is called from two places, and calls g from one: what is below g's return
+// With a return stack, returns are atoms. f is called from two places, and calls g from one: the entry below g's return
 // address on the stack distinguishes the calls of f.
 TEST(RecoverByHand, ReturnsWithinReturns) {
     Config config;
@@ -203,7 +203,7 @@ TEST(RecoverByHand, ReturnsWithinReturns) {
     EXPECT_EQ(later.packets, 13U);
 }
 
-/// FourBranches at the end of 32-bit addresses, and bytes beyond it, which no AArch32 code can be.
+/// FourBranches at the end of 32-bit addresses, and bytes beyond it, which cannot be AArch32 code.
 class AtTheEnd final : public isa::CodeReader {
 public:
     [[nodiscard]] isa::Code at(Address address, const isa::Space& space) const override {
@@ -226,7 +226,7 @@ TEST(RecoverByHand, NoCodeLiesAbove4GB) {
     EXPECT_EQ(recovered.first.value, 7U);
 }
 
-// Only the 256 KB before the A-sync are looked at, so that a long head takes no longer.
+// Only the 256 KB before the A-sync are searched, so that a long head takes no longer.
 TEST(RecoverByHand, OfALongHeadTheEndAlone) {
     constexpr std::size_t looked_at = std::size_t{256} << 10;
     std::string head;
@@ -260,8 +260,8 @@ private:
     std::vector<std::uint8_t> bytes_;
 };
 
-// How often a wrong place passes is measured from 64 tests on: here each of 64 branches may be taken, and all that are
-// lead to three places.
+// The share of wrong places that pass is measured from 64 tests on: here each of 64 branches may be taken, and all
+// taken ones lead to three places.
 TEST(RecoverByHand, ChanceIsMeasured) {
     const ManyBranches code;
     const auto extents = code.extents();
@@ -274,11 +274,11 @@ TEST(RecoverByHand, ChanceIsMeasured) {
     EXPECT_EQ(head.stretches[0].standing.current.isa, Isa::a32);
 }
 
-// What follows the A-sync and is about code that is not there makes everything less sure.
+// Packets behind the A-sync about missing code make everything less sure.
 TEST(RecoverByHand, WhatIsUnseenBehind) {
     const std::string way = std::string(around) + around + sync;
     EXPECT_DOUBLE_EQ(recover(way + "84 84 84 84").unseen, 8.0 / (16 + 16));
-    // An I-sync elsewhere; the atoms after it, four bytes up to the end, are of code that is not known.
+    // An I-sync elsewhere; the atoms after it, four bytes up to the end, belong to unknown code.
     EXPECT_DOUBLE_EQ(recover(way + "08 00 00 10 00 41 84 84 84 84").unseen, (4.0 + 8) / (22 + 16));
     // The same, and then known code again.
     EXPECT_DOUBLE_EQ(recover(way + "08 00 00 10 00 41 84 84 84 84 08 00 80 00 00 41 84 86").unseen,

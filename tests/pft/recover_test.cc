@@ -1,5 +1,5 @@
-// Program flow before the first A-sync, from streams whose head was cut off at many places: what an uncut stream gives
-// there is known. docs/spec/pft.md, 2.11.
+// Program flow before the first A-sync, from streams whose head was cut off at many places: the uncut stream shows the
+// truth. docs/spec/pft.md, 2.11.
 #include "waymark/pft/recover.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,8 @@ namespace {
 
 using synthetic::Element;
 
-/// A program that ran, and its trace. It is the decoder's code too: of a program in part, what `extents` hold.
+/// A program that ran, and its trace. It is the decoder's code too: if the decoder has only a part, `extents` say
+/// which.
 struct Trace final : isa::CodeReader {
     Config config;
     synthetic::Program program;
@@ -38,7 +39,7 @@ struct Trace final : isa::CodeReader {
     [[nodiscard]] isa::Space view(const isa::Space& space) const override { return program.memory.view(space); }
 };
 
-/// How a unit is programmed, and how much of the program a decoder has.
+/// How a unit is programmed, and which part of the program a decoder has.
 struct Setting {
     const char* name;
     Config config;

@@ -103,7 +103,7 @@ TEST(Config, FromCapturedRegisters) {
                  a15.barrier_waypoints);
     EXPECT_EQ(a15.timestamp_bytes, 9);
     EXPECT_EQ(a15.context_id_bytes, 0);
-    // Cortex-A9: v1.0 has 48-bit Gray timestamps whatever ETMCCER says.
+    // Cortex-A9: v1.0 has 48-bit Gray timestamps with any ETMCCER.
     const auto a9 = Config::from_registers(from_value<Etmcr>(0x1000d000), from_value<Etmccer>(0x34c01ac2),
                                            from_value<Etmidr>(0x411cf301));
     EXPECT_TRUE(a9.gray_timestamps);

@@ -16,7 +16,7 @@ namespace waymark::pft::test {
 
 using waymark::test::hex;
 
-/// Packets and gaps, as they came.
+/// Packets and gaps in order.
 struct Collected {
     struct Item {
         Offset first;

@@ -111,7 +111,7 @@ TEST(PtmUnits, SendTheNumberOfEachClassOfExceptions) {
         Place at{{0x8000}, Isa::a32};
         for (unsigned kind = 0; kind < flow::exception_classes; ++kind) {
             const auto what = static_cast<ExceptionClass>(kind);
-            if (what == ExceptionClass::debug_halt) continue;  // ends tracing; no recording has it
+            if (what == ExceptionClass::debug_halt) continue;  // ends tracing; recordings do not contain it
             const Place next{{0x8000 + 0x100 * kind}, Isa::a32};
             unit->waypoint({4, 4}, {at.address + 4, at.isa, branch, true, next}, kind);
             if (recorded) {

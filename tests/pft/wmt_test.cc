@@ -18,7 +18,7 @@ namespace {
 
 const std::filesystem::path data = WAYMARK_TEST_DATA;
 
-/// The flow of the file's stream, fed in chunks of so many bytes; 0: each part at once.
+/// The flow of the file's stream, fed in chunks of this many bytes; 0: each part at once.
 template <class AnyDecoder>
 std::vector<std::string> decode(const Wmt& wmt, std::size_t chunk_bytes, bool offsets) {
     FlowText text(wmt, offsets);
@@ -30,7 +30,7 @@ std::vector<std::string> decode(const Wmt& wmt, std::size_t chunk_bytes, bool of
         if (part != 0) decoder.reset(GapReason::framing);
         Bytes rest = wmt.stream[part];
         while (!rest.empty()) {
-            // A copy of its own, so that a sanitizer sees a decoder that keeps pointing into its input.
+            // A separate copy, so that a sanitizer detects a decoder that keeps pointing into its input.
             const Bytes piece = rest.first(chunk_bytes == 0 ? rest.size() : std::min(chunk_bytes, rest.size()));
             decoder.feed(std::vector<std::uint8_t>(piece.begin(), piece.end()));
             rest = rest.subspan(piece.size());
@@ -40,7 +40,8 @@ std::vector<std::string> decode(const Wmt& wmt, std::size_t chunk_bytes, bool of
     return text.lines;
 }
 
-/// The lines of [packets] are what `waymark packets` prints for their bytes. Files with raw bytes or `reset` have none.
+/// The lines of [packets] are the output of `waymark packets` for their bytes. Files with raw bytes or `reset` have
+/// none.
 void expect_packets_as_printed(const Wmt& wmt) {
     if (wmt.packets.empty()) return;
     const auto collected = pft::test::collect(wmt.stream.front(), wmt.config);
@@ -66,7 +67,7 @@ TEST_P(WmtFile, decodes_as_described) {
     const std::string differs = difference(wmt.flow, flow);
     EXPECT_TRUE(differs.empty()) << wmt.file << ": - as the file says, + as decoded\n" << differs;
 
-    // With offsets, always: where an element comes from must not depend on the decoder or on how the stream is cut.
+    // Always with offsets: the place of an element must not depend on the decoder or on how the stream is cut.
     const auto reference = decode<pft::ReferenceDecoder>(wmt, 0, true);
     for (const std::size_t chunk_bytes : {0U, 1U, 2U, 3U, 7U}) {
         const std::string cut = difference(reference, decode<pft::ReferenceDecoder>(wmt, chunk_bytes, true));

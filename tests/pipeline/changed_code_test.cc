@@ -1,4 +1,4 @@
-/// Code that was changed while it ran: what is where, and from when on.
+/// Code that was changed while it ran: which code is where, and from when on.
 #include "waymark/pipeline/changed_code.h"
 
 #include <fmt/format.h>
@@ -40,7 +40,7 @@ struct Changes {
         for (CodeChange& each : all) code.add(std::move(each));
         code.finish(map);
     }
-    /// `first-last` of each extent, and of one with code of its own the number of its change.
+    /// `first-last` of each extent, and for an extent with its own code the number of its change.
     [[nodiscard]] std::string after(std::uint64_t from, std::uint64_t to, std::vector<MappedExtent> extents,
                                     std::uint32_t process = 1) const {
         code.apply(process, code.state(process, from, to), extents);
@@ -83,7 +83,7 @@ TEST(ChangedCode, CutsWhatWasThere) {
     EXPECT_EQ(with(0x2000, 0x10), "1000-1fff 2000-200f=1 3000-3fff");
     EXPECT_EQ(with(0x4000, 0x10), "1000-1fff 3000-3fff 4000-400f=1");
     EXPECT_EQ(with(0xff0, 0x10), "ff0-fff=1 1000-1fff 3000-3fff");
-    // A change of no bytes is none, nor is one of another process, or of a later time.
+    // A change of no bytes has no effect, nor one of another process, or of a later time.
     EXPECT_EQ(Changes({change(1, 0x1100, 0)}).after(0, 9, {around}), "1000-1fff");
     EXPECT_EQ(Changes({change(1, 0x1100, 4)}).after(0, 9, {around}, 2), "1000-1fff");
     EXPECT_EQ(Changes({change(10, 0x1100, 4)}).after(0, 9, {around}), "1000-1fff");
@@ -100,7 +100,7 @@ TEST(ChangedCode, APartOfAMappingHasItsPlace) {
     EXPECT_EQ(extents[1].name, 4U);
     EXPECT_EQ(extents[2].first, 0x1110U);
     EXPECT_EQ(extents[2].shift, 0x500U);
-    // One that exceeds it is none of its parts.
+    // A change that exceeds the extent is not split.
     EXPECT_EQ(extents[3].first, 0x1ff8U);
     EXPECT_EQ(extents[3].module, capture::no_module);
     EXPECT_EQ(extents[3].shift, 0U);
@@ -146,13 +146,13 @@ TEST(ChangedCode, CodeWithANameHasAPlaceOfItsOwn) {
     EXPECT_EQ(changes.map.sections()[0].name, "[jit]");
     EXPECT_EQ(changes.map.sections()[2].name, "[kernel code]");
     EXPECT_EQ(changes.map.at({first_place}, {}).bytes.size(), 100U);
-    // The bytes of a part that remains of the stretch.
+    // The bytes of the remaining part of the stretch.
     MappedExtent rest = one[0];
     rest.first += 40;
     EXPECT_EQ(changes.code.code(rest).size(), 60U);
     image::Symbols symbols;
     changes.code.add_symbols(symbols);
-    // Once for each time it came; the one that is not the last, too.
+    // One for each time it came, also for times before the last.
     EXPECT_EQ(symbols.all().size(), 4U);
     const auto found = symbols.find({first_place + 99});
     ASSERT_TRUE(found);

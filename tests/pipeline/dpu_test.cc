@@ -78,7 +78,7 @@ TEST(DpuTrace, FolderToElements) {
     EXPECT_FALSE(decoded->cut);
 }
 
-// A cut dump: what is there is decoded, the rest is a gap.
+// A cut dump: the existing part is decoded, the rest is a gap.
 TEST(DpuTrace, CutDump) {
     Buffer dump = memory(switches_words);
     dump.resize(100);
@@ -161,7 +161,7 @@ TEST(DpuTrace, Errors) {
     EXPECT_EQ(decoded.error().code, Errc::bad_format);
 }
 
-// Filters are in force from a place in the trace on; what was overwritten leaves the last of them.
+// Filters apply from a place in the trace on; of overwritten changes the last one stays.
 // Requirements: R81
 TEST(DpuTrace, Filters) {
     capture::DpuCapture c = switches();
@@ -201,8 +201,8 @@ TEST(DpuTrace, Filters) {
     EXPECT_EQ(trace->filters[2].offset, 90U);
 }
 
-// A readout: what was read, piece after piece, with a place where trace was overwritten unread.
-/// Times of maps are offsets of elements, whatever of the trace there is.
+// A readout: the trace that was read, piece after piece, with a place where trace was overwritten unread.
+/// Times of maps are offsets of elements, whichever part of the trace exists.
 TEST(DpuTrace, TimesOfModules) {
     capture::DpuCapture c = switches();
     c.buffer = "vtb.bin";
@@ -246,7 +246,7 @@ TEST(DpuTrace, ReadoutWithAnOverrun) {
     capture::DpuCapture c = switches();
     c.readout = true;
     c.lines_written = 9;
-    // The second task switch is cut by what is missing, and what follows begins amid an entry.
+    // The missing trace cuts the second task switch, and the next trace begins amid an entry.
     const Buffer words = memory(R"(
         00401011 FFFFF82E FFFFFF0E FFFFFFFE FFFFFDA6 FFFFFFE6 FFFFFFFC 00000200
         FFF0A40A 00000281 FFFFF69E FFFFFEAA FFFFFFFE FFFFFD56 FFFFFFD4 FFFFFFFC
@@ -264,7 +264,7 @@ TEST(DpuTrace, ReadoutWithAnOverrun) {
     EXPECT_TRUE(out.readings[1].has(dpu::Reading::lossy));
 }
 
-// Messages alone: they give what the buffer would have (11.3, the vectors of 11.4 in the order of 10.1).
+// Only messages: they give the same as the buffer would (11.3, the vectors of 11.4 in the order of 10.1).
 TEST(DpuTrace, NexusAlone) {
     capture::DpuCapture c = switches();
     c.registers[2].value |= 3U << 24;

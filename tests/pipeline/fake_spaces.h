@@ -1,4 +1,4 @@
-/// Processes of a capture, as a test says.
+/// Processes of a capture, defined by a test.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace waymark::pipeline {
 
 class FakeSpaces final : public capture::AddressSpaces {
 public:
-    bool has_contexts = true;                                            ///< a context ID is the number of a thread
-    bool has_clock = false;                                              ///< a timestamp is a tenth of a time
-    std::uint64_t mapped_at = 0;                                         ///< when all memories got what they have
-    std::vector<Name> images;                                            ///< names()
-    std::vector<std::pair<std::uint64_t, Task>> named;                   ///< a thread, from a time on; in order of time
+    bool has_contexts = true;                           ///< a context ID is the number of a thread
+    bool has_clock = false;                             ///< a timestamp is a tenth of a time
+    std::uint64_t mapped_at = 0;                        ///< time from which the mappings of all memories exist
+    std::vector<Name> images;                           ///< names()
+    std::vector<std::pair<std::uint64_t, Task>> named;  ///< a thread, from a time on; in order of time
     std::map<std::uint32_t, std::vector<capture::MappedExtent>> memory;  ///< by process
 
     [[nodiscard]] std::optional<std::uint32_t> thread_of(std::optional<std::uint32_t> context_id,

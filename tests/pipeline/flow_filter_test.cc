@@ -1,4 +1,5 @@
-/// Parts of the flow of several processes: what a selection means, what passes a filter, and the sentences about both.
+/// Parts of the flow of several processes: the meaning of a selection, the flow that passes a filter, and the sentences
+/// about both.
 #include "waymark/pipeline/flow_filter.h"
 
 #include <fmt/format.h>
@@ -86,7 +87,7 @@ TEST(FlowSelection, NamesWhatThereIs) {
     EXPECT_EQ(said({.excluded = {"~["}}), "--exclude-process '~[': what follows ~ is no regular expression");
     EXPECT_EQ(said({.images = {"~["}}), "--only-image '~[': what follows ~ is no regular expression");
     EXPECT_EQ(said({.processes = {"main"}, .threads = {"helper"}, .images = {"other"}, .cpus = {1}}), "");
-    // A process that is left out need not be there.
+    // An excluded process need not exist.
     EXPECT_EQ(said({.excluded = {"nobody"}}), "");
 }
 
@@ -254,7 +255,7 @@ TEST(FlowFilter, WantsTimesThatTouch) {
     EXPECT_FALSE(filter.wants_time(21, 30));
 }
 
-/// What a decoder delivers, and what passes.
+/// The decoder's output, and the part that passes.
 class Passing {
 public:
     explicit Passing(FlowSelection selection, std::shared_ptr<FakeSpaces> spaces = some_spaces())
@@ -299,7 +300,7 @@ public:
         ranges_.clear();
         events_.clear();
     }
-    /// Kinds of elements; of ranges their addresses.
+    /// Kinds of elements; for ranges their addresses.
     std::string passed() {
         deliver();
         std::string out;
@@ -327,7 +328,7 @@ TEST(FilterSink, PassesTheThreadsThatAreWanted) {
     Passing flow({.processes = {"main"}});
     flow.thread(1).range(0x1000).event(flow::Exception{}).thread(2).range(0x1010).event(flow::Exception{});
     flow.event(flow::Cycles{}).thread(3).range(0x1020);
-    // What was left out is as if the unit had been off.
+    // Flow that did not pass is as if the unit had been off.
     EXPECT_EQ(flow.passed(), "context 1000 exception context context trace_on 1020");
     const Element& on = flow.elements()[5];
     EXPECT_EQ(on.a, static_cast<std::uint64_t>(flow::TraceOnReason::enabled));
@@ -438,7 +439,7 @@ TEST(FilterSink, AThreadThatChangedItsNameIsUncertain) {
     before.thread(1).range(0x1000);
     EXPECT_EQ(before.passed(), "context");
     EXPECT_EQ(before.filtered().uncertain, 1U);
-    // A thread that had no name yet is no other one.
+    // A thread that had no name yet counts as the same thread.
     spaces->named = {{150, {10, 1, "main", "main"}}};
     Passing fresh({.processes = {"main"}}, spaces);
     fresh.thread(1).range(0x1000);
@@ -459,7 +460,7 @@ TEST(FilterSink, TheThreadOfAPartIsThatOfItsRing) {
     EXPECT_EQ(flow.filtered().last, 200U);
 }
 
-// ---- the sentences about it
+// ---- sentences about filtered flow
 
 class Counted final : public FlowConsumer {
 public:

@@ -1,5 +1,5 @@
-// Single random writes into the ID bytes of the frames of real captures: which of them change what is decoded, and of
-// those, which are reported. WM_FRAME_DAMAGE=N writes N times for each capture and kind instead of a few times;
+// Single random writes into the ID bytes of the frames of real captures: which of them change the decoded flow, and
+// which of these are reported. WM_FRAME_DAMAGE=N writes N times for each capture and kind instead of a few times;
 // docs/spec/pft.md, 6.6, gives the shares measured so.
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@
 namespace waymark::pipeline {
 namespace {
 
-/// What decoding all sources of a capture gives, and all that is said of losses.
+/// The decoded flow of all sources of a capture, and all sentences about losses.
 struct Decoded {
     std::vector<flow::Totals> totals;
     std::uint64_t strays = 0, lost = 0, silent = 0, reserved = 0;
@@ -125,7 +125,7 @@ TEST_P(FrameDamage, IsReportedWhereItCanBeKnown) {
         board, static_cast<unsigned>(kind), static_cast<unsigned long long>(seed), times, changed, reported,
         changed == 0 ? 100.0 : 100.0 * reported / changed, strange);
     ASSERT_GT(changed, 0U);
-    // An ID that is none of the described sources' cannot be overlooked.
+    // An ID of no described source cannot be overlooked.
     if (kind != Write::any_byte_anywhere) {
         EXPECT_GE(reported * 100, changed * 85);
     }

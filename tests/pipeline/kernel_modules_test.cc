@@ -1,4 +1,4 @@
-/// Kernel modules: what is one, where it was loaded, and whom it calls.
+/// Kernel modules: recognition, load address, and called functions.
 #include "../../src/pipeline/kernel_modules.h"
 
 #include <gtest/gtest.h>
@@ -49,9 +49,9 @@ TEST(KernelFunctions, TheKernelsOwnAreCalledFirst) {
     const TemporaryFolder folder;
     KernelFunctions functions;
     ASSERT_TRUE(functions.add_kallsyms(folder.write("kallsyms", kallsyms_text)).has_value());
-    EXPECT_EQ(functions.address_of("f"), 0xffff800000003000);  // that all can call, of the kernel
-    EXPECT_EQ(functions.address_of("g"), 0xffff800000006000);  // of two that only their files can call
-    EXPECT_EQ(functions.address_of("h"), 0xffff800000008000);  // that all can call
+    EXPECT_EQ(functions.address_of("f"), 0xffff800000003000);  // exported by the kernel
+    EXPECT_EQ(functions.address_of("g"), 0xffff800000006000);  // two functions that only their own files can call
+    EXPECT_EQ(functions.address_of("h"), 0xffff800000008000);  // exported
     EXPECT_EQ(functions.address_of("data"), std::nullopt);
     EXPECT_EQ(functions.address_of("i"), std::nullopt);
     EXPECT_FALSE(functions.add_kallsyms(folder.path() / "nothing").has_value());
@@ -88,7 +88,7 @@ TEST(KernelFunctions, PlaceAModuleWhereMostOfItsFunctionsAre) {
                    function("b", 0x10),
                    function("c", 0x20),
                    function("d", 0x30),
-                   // Two functions of one name, of which one is where the others say.
+                   // Two functions of one name; one is at the place that the others indicate.
                    function("twice", 0x40),
                    function("twice", 0x50),
                    {"object", 0x60, 8, STT_OBJECT, STB_LOCAL, 1}};
@@ -112,7 +112,8 @@ TEST(KernelFunctions, PlaceAModuleWhereMostOfItsFunctionsAre) {
     EXPECT_EQ(place->agreeing, 3U);
     EXPECT_EQ(place->others, 1U);
     EXPECT_EQ(functions.place("other", file)->load_bias, 0x5000U);
-    EXPECT_EQ(functions.place("torn", file)->load_bias, 0x5000U);  // the lower one of two that as many have
+    EXPECT_EQ(functions.place("torn", file)->load_bias,
+              0x5000U);  // the lower of two places with equally many functions
     EXPECT_FALSE(functions.place("strange", file).has_value());
     EXPECT_FALSE(functions.place("unknown", file).has_value());
     EXPECT_FALSE(functions.place("mod", folder.path() / "nothing.ko").has_value());

@@ -1,4 +1,4 @@
-// What bench/pft_rates times is right: at a smaller size here, at full size by the bench itself.
+// The streams that bench/pft_rates times are right: at a smaller size here, at full size by the bench itself.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// The model of the macrocell against real hardware: what two boards sent, sent again. docs/spec/pft.md, 5 and 7.6.
+// The model of the macrocell against real hardware: the trace of two boards, generated again. docs/spec/pft.md, 5 and
+// 7.6.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -110,7 +111,7 @@ TEST_P(RealTrace, PacketsEncodeToTheBytesThatWereSent) {
     std::printf("%zu packets\n", packets);
 }
 
-/// What a decoder made of a trace, flattened.
+/// A decoder's elements for a trace, flattened.
 struct Delivered {
     std::uint64_t offset{};
     bool is_range{}, taken{};
@@ -134,7 +135,7 @@ public:
     std::vector<Delivered> delivered;
 };
 
-/// Lets the model run what a decoder found, and asks for synchronisation where the hardware had it.
+/// Lets the model run the decoded flow, and requests synchronisation where the hardware had it.
 class Replay {
 public:
     Replay(const Source& source, const Packets& packets, std::vector<Delivered> delivered)
@@ -166,7 +167,7 @@ private:
         bool ns{};
     };
 
-    /// Of every packet with an address: which, and the security state with it.
+    /// For every packet with an address: the address and the security state.
     void where_to() {
         Shown last;
         bool asked = false;
@@ -300,7 +301,7 @@ private:
     pft::Isa isa_ = pft::Isa::t32;
 };
 
-/// A stream cut where tracing begins again.
+/// A stretch of the stream up to the next start of tracing.
 struct Stretch {
     std::uint64_t first = 0;  ///< offset
     std::vector<pft::Packet> packets;
@@ -318,8 +319,8 @@ std::vector<Stretch> stretches(const Packets& all) {
     return out;
 }
 
-/// Address-filtered kernel code of a Cortex-A15, cycle-accurate, with timestamps. Decoded, run again through the model,
-/// the same packets must come out, wherever the program is known.
+/// Address-filtered kernel code of a Cortex-A15, cycle-accurate, with timestamps. Decoded and run again through the
+/// model, it must give the same packets wherever the program is known.
 TEST(RealTraceReplay, TheModelSendsWhatACortexA15Sent) {
     WM_NEEDS_CORPUS("ptm/tc2");
     const Board board = read_board("tc2");

@@ -48,7 +48,7 @@ TEST_F(PerfCapture, TwoProcessesWithDifferentFilesAtOneAddress) {
     }
 }
 
-// Indirect branches of code that both have, to itself, which both do alike, and to other code for each.
+// Indirect branches of code that both have: to itself, alike in both, and to other code in each.
 TEST_F(PerfCapture, WhatIsRememberedOfOneProcessIsRightForAnother) {
     constexpr std::uint32_t br = 0xd61f0000;
     const std::string both = program("both", 1, br), a = program("a", 1, br), b = program("b", 2, br);
@@ -257,7 +257,7 @@ TEST_F(PerfCapture, MissingFilesAreCounted) {
     range(0, etmv4_start(0x600040, 10) + three + once(0x500040, 10) + etmv4_start(0x600040, 10) + three, 0, 100);
     range(1, etmv4_start(0x700040, 10) + three, 0, 100);
     const Session session = open();
-    // What a missing file costs is said when all is decoded, and only of files whose code ran.
+    // The cost of a missing file is reported when all is decoded, and only for files whose code ran.
     EXPECT_TRUE(std::none_of(session.problems.begin(), session.problems.end(), [](const capture::Problem& p) {
         return p.message.find("/nowhere/lib.so") != std::string::npos;
     }));
@@ -312,7 +312,7 @@ TEST_F(PerfCapture, Selections) {
     EXPECT_EQ(ranges({.kernel = false}), (Ranges{of_a, of_b, none, of_a}));
     EXPECT_EQ(ranges({.time = std::pair<std::uint64_t, std::uint64_t>{150, 300}}), (Ranges{of_a}));
     EXPECT_EQ(ranges({.cpus = {0}}), (Ranges{of_a, of_b, none, of_a, of_a}));
-    // Only what is selected is missed.
+    // Only missing files of the selection are reported.
     EXPECT_TRUE(selected({.processes = {"10"}}, 1).missing.empty());
     EXPECT_EQ(selected({.processes = {"20"}}, 1).missing.size(), 1U);
 
@@ -337,7 +337,7 @@ TEST_F(PerfCapture, Selections) {
     EXPECT_FALSE(select_flow(one_memory, {.kernel = true}).has_value());
 }
 
-/// Between what was selected lies what the unit would have left out: no call or edge leads across.
+/// Between selected parts lies flow that the unit would have left out: no call or edge leads across.
 TEST_F(PerfCapture, WhatIsLeftOutIsATraceOn) {
     const std::string a = program("a", 1), b = program("b", 1);
     process(10);
@@ -387,7 +387,7 @@ TEST_F(PerfCapture, ASurveyLooksAtAPart) {
     std::vector<const Source*> sources;
     for (const Source& source : session.sources) sources.push_back(&source);
     const ProcessSurvey all = survey_processes(session, sources, 1 << 20);
-    // Of each ring as much as the first of the two ranges has.
+    // Of each ring the share that the first of the two ranges has.
     const ProcessSurvey part = survey_processes(session, sources, all.of / 2 * session.capture.buffers.size());
     EXPECT_EQ(all.missing.size(), 2U);
     EXPECT_TRUE(all.peculiarities.empty());
@@ -435,7 +435,7 @@ TEST_F(PerfCapture, DamagedFiles) {
     mark();
     range(0, once(0x500040, 20), AuxRange::truncated, 140);
     mark();
-    // A number that another process has now, with other files, of which one covers a part of the other.
+    // A number that another process has now, with other files, one of which covers a part of the earlier one.
     w_.task({TaskEvent::Kind::fork, 30, 30, 20, 20, 150, {}}, {20, 20, 0, 150, 1});
     mark();
     map(30, 0x500440, a, 160);
@@ -456,7 +456,7 @@ TEST_F(PerfCapture, DamagedFiles) {
     mark();
     w_.lost(1, 5, {10, 10, 0, 190, 1});
     mark();
-    // Earlier than what came before it.
+    // Earlier than the range before.
     range(1, once(0x500440, 30), 0, 90);
     mark();
     w_.finished_round();

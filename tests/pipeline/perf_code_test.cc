@@ -1,5 +1,5 @@
-// Code in perf.data that no file has as it ran: what the kernel changed (TEXT_POKE) or compiled (BPF), and what
-// programs generated (jitdump), each from its time on (docs/spec/perf-cs-etm.md, section 2).
+// Code in perf.data that no file has as it ran: changed by the kernel (TEXT_POKE), compiled by it (BPF), or generated
+// by programs (jitdump), each from its time on (docs/spec/perf-cs-etm.md, section 2).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -47,7 +47,7 @@ protected:
     static Ranges ranges(const Session& session, Addresses addresses = Addresses::as_they_were) {
         return run(session, addresses).delivered.at("cpu0 aux_cpu0").ranges;
     }
-    /// What ran, by function.
+    /// Instructions that ran, by function.
     static std::map<std::string, std::uint64_t> costs(const Session& session) {
         std::vector<const Source*> sources;
         for (const Source& source : session.sources) sources.push_back(&source);
@@ -67,7 +67,7 @@ TEST_F(PerfCode, TextPokesHoldFromTheirTimesOn) {
     const std::string a = program("a", 2);
     kernel_map(a);
     range(0, once(poked_address, 10), 0, 100);
-    // What ran before is not what the file has either: the kernel had changed itself when it started.
+    // The code before differs from the file too: the kernel had changed itself when it started.
     w_.text_poke({{poked_address}, 150, code({to_itself}), code({nop})}, {0, 0, 0, 150, 1});
     range(0, once(poked_address, 10), 0, 200);
     w_.text_poke({{poked_address + 4}, 250, code({nop}), code({to_itself})}, {0, 0, 0, 250, 1});

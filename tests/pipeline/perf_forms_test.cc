@@ -67,7 +67,7 @@ TEST_F(PerfForms, CompressedFile) {
     expect_all(open(folder_.path() / "perf.data.zst"));
 }
 
-/// What `perf record --threads` writes: the records of each reader in a file of its own, without a header.
+/// The files of `perf record --threads`: the records of each reader in a separate file, without a header.
 TEST_F(PerfForms, FolderOfThreads) {
     record();
     const std::vector<std::uint8_t> whole = finished();
@@ -91,13 +91,13 @@ TEST_F(PerfForms, FolderOfThreads) {
     ASSERT_TRUE(capture::perf::is_perf_folder(folder_.path() / "perf.dir"));
     expect_all(open(folder_.path() / "perf.dir"));
 
-    // A thread's file that is gone is missed, and the rest is there.
+    // A missing file of a thread is reported, and the rest is there.
     std::filesystem::remove(folder_.path() / "perf.dir/data.2");
     const Ran ran = run(open(folder_.path() / "perf.dir"), Addresses::as_they_were);
     EXPECT_EQ(ran.delivered.at("cpu0 aux_cpu0").ranges, (Ranges{"0x500040+2", "0x500040+3"}));
 }
 
-/// A thread whose maps were lost runs what was given with an address; where something is mapped, that is what ran.
+/// A thread whose maps were lost runs the files given with an address; where a file is mapped, that one ran.
 TEST_F(PerfForms, WhatIsGivenWithAnAddressIsWhereNothingIsMapped) {
     const std::string a = program("a", 1), b = program("b", 2);
     process(10);
@@ -189,7 +189,7 @@ protected:
         elf.symbols.push_back({"loop_of_the_kernel", linked_address, 4 * (nops + 1)});
         return elf.build();
     }
-    /// A copy of /proc/kcore: what is really there.
+    /// A copy of /proc/kcore: the kernel's real memory.
     std::vector<std::uint8_t> kcore(unsigned nops) {
         TinyElf elf;
         elf.is_64 = true;
@@ -252,7 +252,7 @@ TEST_F(PerfKernel, VmlinuxByOption) {
     EXPECT_TRUE(session.sources[0].names->symbols.find({kernel_address}).has_value());
 }
 
-/// `perf record --kcore`: the copy has the bytes that ran, where vmlinux has those before the kernel changed itself.
+/// `perf record --kcore`: the copy has the bytes that ran; vmlinux has the bytes before the kernel changed itself.
 TEST_F(PerfKernel, CopyOfKcore) {
     record();
     std::filesystem::create_directories(folder_.path() / "perf.dir/kcore_dir");
@@ -288,7 +288,7 @@ TEST_F(PerfKernel, CopyOfKcore) {
 
 // ---- many processes
 
-/// A thousand clones run what one process ran, and each has more maps: the counts are a thousand times those of one.
+/// A thousand clones run the same as one process, and each has more maps: the counts are a thousand times as large.
 TEST_F(PerfForms, ManyProcessesAreManyTimesOne) {
     constexpr unsigned clones = 1000;
     const std::string a = program("a", 1), b = program("b", 2);

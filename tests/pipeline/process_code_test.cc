@@ -1,5 +1,5 @@
-/// Code of several processes: who sees what, where files have their places, and the sentences about code without a
-/// file.
+/// Code of several processes: which process sees which code, the places of files, and the sentences about code without
+/// a file.
 #include "waymark/pipeline/process_code.h"
 
 #include <gtest/gtest.h>
@@ -111,7 +111,7 @@ TEST(ProcessCode, WhatWasPutThereByHandIsSeenWhereNothingIsMapped) {
     const ProcessCode::Placed placed = code.placed(hand.section);
     EXPECT_EQ(placed.shift, 0U);
     EXPECT_EQ(placed.section, 2U);
-    // Below everything, and above it.
+    // Below all mappings, and above them.
     const std::uint32_t nobody = code.number(std::nullopt, 0, 1);
     EXPECT_EQ(code.at(nobody, {0x7000}).bytes.size(), 0x100U);
 }
@@ -140,7 +140,7 @@ TEST(ProcessCode, ChangedCodeTakesThePlaceOfWhatWasMapped) {
     const isa::Code jitted = code.at(after, {0x9001});
     ASSERT_EQ(jitted.bytes.size(), 3U);
     EXPECT_EQ(jitted.bytes[0], 'j');
-    // All processes see the kernel's, and so does who is not known.
+    // All processes see the kernel's code, and so do unknown threads.
     for (const std::optional<std::uint32_t> thread :
          {std::optional<std::uint32_t>(2), std::optional<std::uint32_t>()}) {
         const std::uint32_t number = code.number(thread, 0, 10);
@@ -218,7 +218,7 @@ TEST(PlacedBlocks, HaveTheAddressesOfTheirFiles) {
     EXPECT_EQ(at_their_places[4].target, 0x2020U);                                     // means nothing
     EXPECT_EQ(at_their_places[0].section, code.placed(section).section);
     EXPECT_EQ(at_their_places[0].bytes, 8U);
-    // Those that were there stay as they are while more come.
+    // Existing blocks keep their places while more come.
     for (std::uint64_t i = 0; i < 3000; ++i) blocks.push_back(block(0x1000 + i % 0x100, section));
     const auto more = placed.of(blocks);
     ASSERT_EQ(more.size(), 3005U);
@@ -229,7 +229,7 @@ TEST(PlacedBlocks, HaveTheAddressesOfTheirFiles) {
     EXPECT_TRUE(PlacedBlocks(code).of({}).empty());
 }
 
-/// Events of a thread, and what comes behind a ProcessSink.
+/// Events of a thread, and the output of a ProcessSink.
 class Moved {
 public:
     explicit Moved(bool moves, std::shared_ptr<FakeSpaces> spaces = three_processes())
@@ -271,7 +271,7 @@ TEST(ProcessSink, GivesAddressesTheirPlaces) {
     Moved flow(true);
     flow.thread(1);
     EXPECT_EQ(flow.last().c, 1U);
-    EXPECT_EQ(flow.last().d, Element::absent);  // the VMID means nothing beside the thread
+    EXPECT_EQ(flow.last().d, Element::absent);  // the VMID has no meaning beside the thread
     flow::Exception exception;
     exception.preferred_return = Address{0x1010};
     exception.vector = Address{0x2000};
@@ -394,7 +394,7 @@ TEST(ProcessSink, ForksAddUp) {
     EXPECT_EQ(missing[0].outcomes, 2U);
     EXPECT_EQ(missing[1].times, 1U);
     EXPECT_EQ(missing[1].threads, (std::vector<std::uint32_t>{1}));
-    // Outcomes after it belong to no place that is known here.
+    // Outcomes behind it belong to no known place.
     give(sink, flow::Atoms{1, 1});
     EXPECT_EQ(sink.missing()[0].outcomes, 2U);
 }

@@ -1,4 +1,4 @@
-// What every row of the registry must do, whichever protocol it is. Bytes are random: most of them are damage, and the
+// Requirements on every row of the registry, for any protocol. Bytes are random: most of them are damage, and the
 // accounting of packets and gaps must be right all the same.
 #include "waymark/pipeline/protocols.h"
 
@@ -76,15 +76,15 @@ private:
 class Registry : public ::testing::TestWithParam<const Protocol*> {
 protected:
     [[nodiscard]] const Protocol& protocol() const { return *GetParam(); }
-    /// Of protocols that sources of captures have: as nothing describes it.
+    /// For protocols of captures' sources: a configuration without a description.
     [[nodiscard]] protocol::Configured undescribed() const {
         const std::vector<RegisterValue> none;
         return protocol().configure({"s", protocol().type_of_option("none"), "", none, false});
     }
 };
-/// Of protocols that sources of captures send.
+/// Protocols of captures' sources.
 class SourceRegistry : public Registry {};
-/// Of protocols whose flow is decoded.
+/// Protocols whose flow is decoded.
 class FlowRegistry : public Registry {};
 
 std::vector<const Protocol*> rows(bool (*has)(const Protocol&)) {

@@ -127,7 +127,7 @@ TEST_F(RunTest, FramesOfTwoSourcesLargerThanAPiece) {
     }
 }
 
-/// Asks for counts alone.
+/// Requests only counts.
 class Edges final : public flow::Sink {
 public:
     void consume(const flow::Batch& batch) override {
@@ -198,7 +198,7 @@ TEST_F(RunTest, GapsOverManyPiecesKeepTheirPlace) {
     const std::vector<std::uint64_t> found = places(1);
     ASSERT_EQ(found.size(), 1U);
     EXPECT_EQ(places(2), found);
-    // Of which frame byte the bad byte is is found by taking the frames apart once more.
+    // The frame byte that contains the bad byte is found by taking the frames apart once more.
     struct Find {
         std::size_t want, seen = 0;
         std::uint64_t place = 0;
@@ -233,7 +233,7 @@ struct TwoSources {
     }
 };
 
-// Bytes that damage gives to an ID nobody has are missing from a source: that is a gap at its place in every stream.
+// Bytes that damage puts under an unknown ID are missing from a source: that is a gap at its place in every stream.
 TEST_F(RunTest, BytesUnderStrangeIdsAreReported) {
     const TwoSources two;
     const std::size_t at = two.id_bytes[two.id_bytes.size() / 2];
@@ -262,7 +262,7 @@ TEST_F(RunTest, BytesUnderStrangeIdsAreReported) {
 
 TEST_F(RunTest, WhatIsNoDamageIsNotReported) {
     const TwoSources two;
-    // A source that nobody described announces itself again and again: it is reported, and disturbs nobody.
+    // A source without a description announces itself again and again: it is reported, and does not affect the others.
     const auto described = [&](std::vector<std::uint8_t> ids, bool with_others = false) {
         capture::Capture c = capture(write("t.bin", two.frames), capture::Buffer::Format::coresight, std::move(ids));
         c.buffers.front().other_sources = with_others;
@@ -277,7 +277,7 @@ TEST_F(RunTest, WhatIsNoDamageIsNotReported) {
     EXPECT_FALSE(one.totals[0].has_gaps());
     EXPECT_TRUE(described({0x10}, true).report.buffers[0].strays.empty());
     EXPECT_TRUE(described({0x10, 0x11}).report.buffers[0].strays.empty());
-    // A source that is described but not decoded is none either, and neither are triggers.
+    // A source that is described but not decoded does not count as unknown, and neither do triggers.
     std::vector<std::uint8_t> frames;
     coresight::Formatter formatter(frames);
     const std::vector<std::uint8_t> bytes = trace(5000);

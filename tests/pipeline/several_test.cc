@@ -1,4 +1,4 @@
-// Several captures together, and what is not whole of them.
+// Several captures together, and reasons why they are not complete.
 #include "waymark/pipeline/several.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ protected:
     std::map<std::string, Answers> captures_;
 };
 
-// "." is there, and gives nothing; another name is that of no file.
+// "." exists, and gives nothing; another name belongs to no file.
 TEST_F(Several, WhatGivesNothingIsLeftOut) {
     captures_ = {{"a", capture_of("ETE")}, {"b", capture_of("ETE")}};
     const auto two = all({".", "a", ".", "b"});
@@ -111,7 +111,7 @@ std::map<std::string, std::vector<std::string>> documented_reasons() {
     return out;
 }
 
-// What the document says of each reason is what gates and views do.
+// Gates and views treat each reason as the document says.
 TEST_F(Several, ReasonsDoWhatTheirTableSays) {
     auto documented = documented_reasons();
     for (const answers::AccountRule& rule : answers::account_rules()) {

@@ -1,5 +1,5 @@
-// Where indirect branches went, counted by decoders (flow::WayCounts), is what the analysis of calls finds in the
-// ranges one by one: of whole and of damaged trace, on any number of threads.
+// Targets of indirect branches, counted by decoders (flow::WayCounts), equal the targets that the analysis of calls
+// finds in single ranges: in whole and damaged trace, on any number of threads.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@
 namespace waymark {
 namespace {
 
-/// `0x1000+8 section 1 -> 0x2000`: how often.
+/// `0x1000+8 section 1 -> 0x2000`: number of times.
 using Ways = std::map<std::string, std::uint64_t>;
 
 std::string branch_text(const flow::Block& from) {
@@ -108,8 +108,8 @@ Decoded<D> decode(const Part& part, Bytes bytes, bool by_counts, unsigned worker
     return out;
 }
 
-/// By branch: how often the trace names where it went, and the first outcome there contradicts the code. The decoder
-/// counts such a way, and no range shows it.
+/// By branch: how often the trace names a target whose first outcome contradicts the code. The decoder counts such a
+/// way, and no range shows it.
 template <class D, class Part>
 Ways contradicted(const Part& part, Bytes bytes) {
     using synthetic::Kind;
@@ -148,7 +148,7 @@ void expect_same(const Part& part, Bytes bytes) {
         const Decoded<D> counted = decode<D>(part, bytes, true, workers);
         EXPECT_EQ(counted.edges, one_by_one.edges);
         expect_same_troubles(counted.troubles, one_by_one.troubles);
-        // Where an exception came before the first instruction, and there is none that could run, counts have no block.
+        // Where an exception came before the first instruction, and no block begins there, counts have no block.
         Ways expected;
         for (const auto& [way, times] : one_by_one.ways) {
             const bool known = counted.ways.contains(way);
@@ -229,7 +229,7 @@ std::vector<flow::What> all_events() {
     return all;
 }
 
-/// How often a branch led to the block at 0x2000, which runs after it and this event.
+/// How often a branch led to the block at 0x2000, which runs after the branch and this event.
 template <class Writer>
 std::uint64_t times_there(const flow::What& event) {
     constexpr bool by_counts = std::is_same_v<Writer, flow::CountWriter>;

@@ -22,7 +22,7 @@ std::vector<const flow::UnitFactory*> factories() {
     return {&pft::unit_factory(), etm4::unit_factories()[1], etm4::unit_factories()[0]};
 }
 
-/// Random options that the unit has.
+/// Random options within the unit's abilities.
 Wanted drawn(const flow::UnitFactory& units, std::mt19937_64& random) {
     const auto one_in = [&](unsigned n) { return random() % n == 0; };
     for (;;) {
@@ -85,9 +85,9 @@ TEST(Plan, NoticesEachAccessThatDecides) {
         wanted.unit.trigger_at = Address{0x10080};
         const auto plan = make_plan(wanted);
         ASSERT_TRUE(plan) << plan.error().message;
-        // What the trial run cannot show: the Programming bit of a macrocell that never ran, locks that are open
-        // already, the trace ID, which frames carry, registers that act on other hardware, the upper
-        // access type of a range, and events whose random resources are not active in it.
+        // Effects that the trial run cannot show: the Programming bit of a macrocell that never ran, locks that are
+        // already open, the trace ID, which frames carry, registers that act on other hardware, the upper access type
+        // of a range, and events whose random resources never become true.
         const std::set<std::string> unseen{"TRCTRACEIDR", "ETMTRACEIDR", "TRCAUXCTLR", "TRCSTALLCTLR",    "TRCBBCTLR",
                                            "ETMFFLR",     "TRCQCTLR",    "TRCITEEDCR", "TRCPROCSELR",     "ETMAUXCR",
                                            "ETMTESSEICR", "TRCITCTRL",   "TRCRSR",     "TRCACATR1[31:0]", "ETMTSSCR",

@@ -12,7 +12,7 @@ namespace {
 
 using Kind = A64Event::Kind;
 
-// As QEMU 7.2 writes them.
+// In QEMU 7.2's format.
 constexpr const char* call =
     "Taking exception 13 [Secure Monitor Call] on CPU 1\n"
     "...from EL1 to EL3\n"

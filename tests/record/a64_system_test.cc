@@ -45,7 +45,7 @@ TEST(A64System, SecurityStateBelowEl3IsThatOfScr) {
     state.state(at_el(2));
     EXPECT_FALSE(state.context().ns);
     EXPECT_TRUE(state.context().hyp);
-    // What the log shows counts more than what was followed.
+    // The state in the log takes precedence over the followed state.
     state.state(at_el(1) | words::ns_known | words::ns);
     EXPECT_TRUE(state.context().ns);
 }

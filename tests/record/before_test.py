@@ -107,7 +107,7 @@ class RanBeforeMain(unittest.TestCase):
     def coverage(self, out):
         text = self.waymark("coverage", out, "--by", "function", "--format", "tsv").stdout
         rows = csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
-        # Code without a symbol is counted as far as something leads to it, which is more in a longer recording.
+        # Code without a symbol is counted as far as control flow leads to it, which is more in a longer recording.
         out = collections.defaultdict(collections.Counter)
         for r in rows:
             if r["function"] != "all" and "(no symbol)" not in r["function"] and not r["function"].endswith("?"):
@@ -158,7 +158,7 @@ class RanBeforeMain(unittest.TestCase):
         for address, following in zip(ran, ran[1:]):
             after[address].add(following == address + 4)
         listing = run(MACHINES[machine][0] + "objdump", "-d", "--no-show-raw-insn", program).stdout if is_static else ""
-        # Of a branch to the instruction behind it, the way does not show.
+        # A branch to the next instruction does not show its way.
         to_next = {int(a, 16) for a, to in re.findall(r"(?m)^ *([0-9a-f]+):\tb\t([0-9a-f]+) ", listing) if int(a, 16) + 4 == int(to, 16)}
         for address, way in before.branches.items():
             if address in to_next:
@@ -188,7 +188,8 @@ class RanBeforeMain(unittest.TestCase):
                     sums, otherwise = collections.Counter(), 0
                     for function, row in part.items():
                         expected = all_of_it[function]
-                        # How much code a function of a stripped library has follows from what is known to lead to it.
+                        # The size of a function in a stripped library follows from the code that is known to lead to
+                        # it.
                         if sum(row[f"instructions {c}"] for c in CLASSES) != sum(expected[f"instructions {c}"] for c in CLASSES):
                             self.assertEqual(function[1], "", "a function of the program")
                             self.assertEqual(name, "pie")
@@ -220,7 +221,7 @@ class RanBeforeMain(unittest.TestCase):
                 self.assertIn(f"not traced: 1 part before the recording began (main, {size:,} instructions)", done.stdout)
                 self.assertNotRegex(done.stdout + done.stderr, "(?m)^(waymark: )?warning")
                 self.waymark("coverage", out, "--only", "program.c", "--strict", "--fail-under", "99", status=1)
-                # Another place to begin is no beginning on purpose, but what ran before it is known as well.
+                # Another place to begin is no deliberate beginning, but code that ran before it is known as well.
                 other = self.record(machine, program, "odd", "--start-at", "odd")
                 self.waymark("coverage", other, status=0)
                 self.waymark("coverage", other, "--strict", status=1)

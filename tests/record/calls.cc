@@ -22,7 +22,7 @@ BARE void __cyg_profile_func_exit(void*, void*) {}
 
 volatile int sink;
 
-// ---- longjmp, out of functions and out of one that calls itself
+// ---- longjmp, out of functions and out of a recursive one
 std::jmp_buf place, places[8];
 CALLED void jump_leaf(int n) { std::longjmp(place, n); }
 CALLED void jump_middle(int n) {
@@ -50,7 +50,7 @@ CALLED void recurse_jump(int level) {
     at_level(n);
 }
 
-// ---- a C++ exception through ten frames, with and without something to clean up
+// ---- a C++ exception through ten frames, with and without cleanups
 CALLED void clean(int n) { sink = n; }
 CALLED void caught(int n) { sink = n; }
 struct Guard {

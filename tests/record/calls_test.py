@@ -100,7 +100,8 @@ class Calls(unittest.TestCase):
             callee = functions[row["function"]]
             calls = row["calls"]
             seen[callee] += calls
-            # The log has whom a callee returns to; the tree has the function that jumped between them.
+            # The log names the function to which a callee returns; the tree has the function that jumped between
+            # them.
             while row["kind"] == "tail call":
                 row = nodes[row["parent"]]
             parent = nodes.get(row["parent"])

@@ -419,7 +419,7 @@ class Circle(unittest.TestCase):
         done = self.record("--system", "--core", "cortex-a9", "--limit", "100000", program=(program,))
         self.assertIn("QEMU ended", done.stderr)
         self.assertIn("equal: ", self.verify())
-        # It is a part of the run, for nothing ends it otherwise.
+        # It is a part of the run, since the program has no other end.
         self.assertRegex(run(WAYMARK, "info", self.out).stdout, r"ended after [\d,]+ instructions \(--limit\)")
         for command in ("profile", "coverage"):
             strict = run(WAYMARK, command, self.out, "--strict")

@@ -159,7 +159,7 @@ class Cycles(unittest.TestCase):
                     if "1000" in options:
                         self.assertGreater(unknown, 0)
 
-    # How a count of many blocks came to their functions is in the words; of single blocks it is not.
+    # The words say how a count of many blocks came to their functions; counts of single blocks need none.
     def test_words(self):
         program = self.compiled("ete")
         self.record("--start-at", "main", "--cycle-threshold", "256", "--", program)

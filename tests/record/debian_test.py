@@ -30,10 +30,10 @@ WAYMARK, FOLDER = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[3])
 ROOT = FOLDER / "root"
 PACKAGES = ("bash dash coreutils gawk python3-minimal perl-base gzip xz-utils bzip2 zstd sqlite3 openssl grep sed bc jq "
             "lua5.4 cpp-12").split()
-# Of each unit, what programs it.
+# Options that program each unit.
 UNITS = (("--unit", "ete"), ("--unit", "etmv4"),
          ("--unit", "etmv4", "--return-stack", "--cycle-accurate", "--timestamps", "--context-id", "4"))
-# What a recording that OpenCSD is asked about holds at most: it writes a line for each range.
+# Maximum length of a recording for comparison with OpenCSD, which writes a line for each range.
 MOST_INSTRUCTIONS = 1_500_000
 
 PYTHON_THREADS = """

@@ -218,7 +218,7 @@ class DpuNames(unittest.TestCase):
                          "on f.id = c.function join images i on i.id = f.image where f.name in ('first', 'other') "
                          "group by 1, 2 order by 1", "--format", "tsv")
         self.assertEqual(done.stdout.splitlines()[1:], ["first\tfirst.so\t8", "other\tother.so\t7"])
-        # Lines of source are of the file that was there.
+        # Source lines belong to the file that was there.
         lines = {row["function"]: row.get("file") or row.get("line") for row in rows if row["function"] in self.want}
         for name, line in lines.items():
             self.assertIn(f"{name.split('_')[0]}.so.c", str(line))
@@ -249,7 +249,7 @@ class DpuNames(unittest.TestCase):
                 image.write_bytes(data)
             if order == "little":
                 self.assertEqual(named(True), want)
-            else:  # debug information is as it was
+            else:  # the debug information is unchanged
                 self.assertEqual(named(False), {function: place[:1] for function, place in want.items()})
 
     def test_info_says_which_file_each_copy_is(self):
@@ -334,7 +334,7 @@ class DpuNames(unittest.TestCase):
         out = self.record(plugin, "first", "5", f"{plugin}={self.library('other', file='plugin_again')}", "other", "7")
         self.check(out, {"first": 5, "first_inner": 5, "other": 7, "other_inner": 7})
 
-    # ---- what cannot be known
+    # ---- unknowable names
 
     def test_builds_without_build_ids(self):
         """One path, two builds, and nothing that distinguishes them: neither is guessed."""

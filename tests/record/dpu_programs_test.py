@@ -300,7 +300,7 @@ class Programs(unittest.TestCase):
             "--on-line-0", self.routine(f"DP_TC {sample} SAMPLE=1\n{self.MISSES}"), outcome=done,
             program=f"{BUFFER}DP_CR DECA1=line-0\n{self.MISSES}DP_TBC {COUNT} CEG=2\nDP_TC {sample}\n")
         times = int(re.search(r"([\d,]+) interrupts of the unit on line 0", done[0]).group(1).replace(",", ""))
-        # What misses while an interrupt is served is not counted.
+        # Misses while an interrupt is served are not counted.
         self.assertGreaterEqual(truth.total["DC_MISS"], 20 * times)
         self.assertGreater(20 * (times + 1) + 40 * times, truth.total["DC_MISS"])
         self.assertGreater(times, 3)

@@ -1,5 +1,5 @@
-/// Blocks and accesses, as QEMU's plugin writes them down → a capture of a DPU and its truth, read again. Costs are
-/// counted by hand: an instruction is a cycle, a taken branch two more, a stay in the operating system ten.
+/// Blocks and accesses in the plugin's format → a capture of a DPU and its truth, read again. Costs are counted by
+/// hand: an instruction is a cycle, a taken branch two more, a stay in the operating system ten.
 #include "waymark/record_dpu/dpu.h"
 
 #include <fmt/format.h>

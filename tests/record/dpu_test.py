@@ -168,7 +168,7 @@ class Dpu(unittest.TestCase):
             if address is None:
                 continue
             counted = self.counted(row)
-            # Exact where all that begins in a function ends in it and nothing else comes to it.
+            # Exact where everything that begins in a function ends in it and no other cost comes to it.
             sure = all(want[address][event] == code[address][event] for event in counted if event not in UNSEEN)
             for event, value in counted.items():
                 # Code before the first known function belongs to the entry point.
@@ -267,7 +267,7 @@ class Dpu(unittest.TestCase):
                 else:
                     self.assertTrue(0 < lacks <= crossed, "the dynamic linker has the cost of each function's first call")
                 self.assertEqual([row[event] for row in rows["inner@plt"]], [0])
-                # Only what no call leads to, the beginnings of the program and its threads, costs without a call.
+                # Only code without a caller, the beginnings of the program and its threads, costs without a call.
                 uncalled = [row for row in answer["rows"] if row["calls"] == 0 and row[event]]
                 self.assertLess(len(uncalled), 8, uncalled)
                 without_name = [row["function"] for row in answer["rows"] if row["function"].endswith("?")]

@@ -27,7 +27,7 @@ using namespace dpu_runs;
 
 bool has(const std::string& text, std::string_view part) { return text.find(part) != text.npos; }
 
-/// What is called what.
+/// Counts of the words used.
 struct Census {
     std::uint64_t exact = 0, bounds = 0, runs = 0;
 };
@@ -117,7 +117,7 @@ private:
         auto at = truth_.user_data.begin();
         for (const analysis::DpuDatum& d : costs().data()) {
             shown.push_back(d.value);
-            // Whoever is named wrote it.
+            // The named writer wrote it.
             at = std::find_if(at, truth_.user_data.end(), [&](const auto& each) {
                 return each.second == d.value && (!d.context || d.context->id == each.first);
             });

@@ -60,7 +60,7 @@ TEST(EarlierCode, TheNextBlockShowsTheWay) {
     EXPECT_EQ(ways({&branch, &next}), (Ways{{{0x1000}, false}}));
     EXPECT_EQ(ways({&branch, &next, &branch, &target}), (Ways{{{0x1000}, true}}));
     EXPECT_EQ(ways({&branch, &target, &branch, &next}), (Ways{{{0x1000}, true}}));
-    // Not known: what followed is neither, or nothing followed.
+    // Not known: the next block is neither target, or there was none.
     EXPECT_EQ(ways({&branch, &other}), (Ways{{{0x1000}, true}}));
     EXPECT_EQ(ways({&branch}), (Ways{{{0x1000}, true}}));
     EXPECT_EQ(ways({&indirect, &other}), Ways{});

@@ -20,7 +20,8 @@ from scratch import Folder, HANGS  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 COMPILER = "arm-linux-gnueabihf-gcc"
-# Freestanding, so that little runs: calls, a table of functions, IT blocks, A32 beside T32, a signal for a data abort.
+# Freestanding, to keep the run short: calls, a table of functions, IT blocks, A32 beside T32, a signal for a data
+# abort.
 PROGRAM = r"""
 typedef int (*op)(int, int);
 __attribute__((noinline)) static int add(int a, int b) { return a + b; }

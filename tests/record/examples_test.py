@@ -36,8 +36,8 @@ WAYS = (
     "--timestamps --return-stack --context-id 1 --sync 0",
 )
 PIE_WAYS = (WAYS[1], WAYS[6])
-# Of AArch64 programs: what their tests do not vary, aarch64_test.py does. Where an exception comes right after a return,
-# OpenCSD takes from its return stack what the unit left there (docs/spec/etm4.md, 19).
+# AArch64 programs: aarch64_test.py varies the options that these tests do not. Where an exception comes right after a
+# return, OpenCSD takes an entry from its return stack that the unit left there (docs/spec/etm4.md, 19).
 A64_UNITS = ("armv9-a --unit ete", "cortex-a53 --unit etmv4 --cycle-accurate --timestamps --context-id 4")
 A64_RETURN_STACK = ("armv9-a --unit ete --return-stack",)
 
@@ -118,7 +118,7 @@ class Examples(unittest.TestCase):
         return {int(source, 16): (ranges[source], instructions[source]) for source in ranges}
 
     def calls(self, out, program):
-        # Where a position-independent program was mapped, and that it was this one, the recording says itself.
+        # The recording itself says where a position-independent program was mapped, and that it was this one.
         symbols = () if program.endswith("-pie") or program == "threads" else ("--symbols", self.folder / program)
         done = run(WAYMARK, "flow", out, *symbols, "--format", "calls")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -263,7 +263,7 @@ class Examples(unittest.TestCase):
                 if c.name in ("work", "sum", "user_main"):
                     self.assertFalse([name for name in c.path if "exception" in name], c)
             self.assertEqual(times["work"], said["rounds of work"])
-            # Some may come between the counting and the end; in real time, as many as the machine is slow.
+            # Some may come between the counting and the end; in real time, more the slower the machine is.
             self.assertGreaterEqual(times["irq_handler"], said["timer interrupts (IRQ)"])
             if counted:
                 self.assertLessEqual(times["irq_handler"], said["timer interrupts (IRQ)"] + 5)
@@ -275,7 +275,7 @@ class Examples(unittest.TestCase):
                                     "Undefined Instruction": "undefined_handler"}.items():
                 self.assertEqual(times[f"[exception: {exception}]"], times[name])
 
-        # Instructions counted as time: as few rounds of work as there may be, and the same each time.
+        # Instructions counted as time: the fewest rounds of work, and the same each time.
         system = "--system --qemu=-icount --qemu=shift=7"
         ways = ("", "--return-stack --timestamps", "--cycle-accurate", "--branch-broadcast --timestamps",
                 "--cycle-accurate --timestamps --return-stack --sync 100")

@@ -24,8 +24,8 @@ from scratch import Folder, HANGS  # noqa: E402
 WAYMARK = pathlib.Path(sys.argv[1]).resolve()
 CROSS = "arm-linux-gnueabihf-"
 
-# Its last phase runs nothing of the first two. Without LIBC it ends by a system call and is loaded alone: what commands say
-# of it costs a fraction of what they say of all code of the C library.
+# Its last phase runs nothing of the first two. Without LIBC it ends by a system call and is loaded alone: commands
+# then take a fraction of the time they take with all code of the C library.
 PROGRAM = r"""
 #ifdef LIBC
 #include <stdio.h>
@@ -56,7 +56,8 @@ int main(void) {
 }
 """
 
-# What a library exports keeps its name in a stripped one, `hidden` does not. Both files have a static function of one name.
+# Exports of a library keep their names in a stripped one, `hidden` does not. Both files have a static function of one
+# name.
 LIBRARY = r"""
 #ifndef WORK
 #define WORK 100
@@ -183,7 +184,7 @@ class Gates(unittest.TestCase):
     def test_a_buffer_that_wrapped_is_the_end_of_the_run(self):
         out = self.record(self.folder / "wrapped", self.program, "--buffer", "1024")
         self.assert_is_part(out, r"wrapped: it holds the last 1,024 of [\d,]+ bytes")
-        # What ran in the head is not known to have run, and not said to have not.
+        # Code in the head is not known to have run, and not reported as not executed.
         row = {r["function"]: r for r in self.rows("coverage", out, "--image", self.program, "--by", "function")}
         self.assertEqual(number(row["first"]["instructions executed"]), 0)
         self.assertEqual(number(row["first"]["instructions not observed"]), number(row["first"]["instructions"]))
@@ -254,7 +255,7 @@ class Gates(unittest.TestCase):
                     self.assertNotRegex(done.stdout + done.stderr, "(?m)^(waymark: )?warning")
                 self.waymark("doctor", out, "--strict")
                 self.assertRegex(self.waymark("info", out).stdout, part)
-                # What ran before main is known (before_test.py); without that, everything may have.
+                # Code that ran before main is known (before_test.py); without that, any code may have run.
                 self.assertGreater(sum(number(row["instructions not executed"])
                                        for row in self.rows("coverage", out, "--by", "function")), 10)
                 self.waymark("verify", out)
@@ -280,7 +281,7 @@ class Gates(unittest.TestCase):
         for name, begin in (("early-default", ()), ("early-explicit", ("--start-at", "main"))):
             with self.subTest(name):
                 out, _ = self.recorded_by_default(name, program, *begin)
-                # That `early` ran is stated by the recording, and that it is not observed.
+                # The recording states that `early` ran, and that it was not observed.
                 self.waymark("coverage", out, *own)
                 row = {r["function"]: r for r in self.rows("coverage", out, "--by", "function")}["early"]
                 self.assertEqual(number(row["instructions executed"]) + number(row["instructions not executed"]), 0)
@@ -368,10 +369,10 @@ class Gates(unittest.TestCase):
         program, out = self.home("given")
         program.unlink()
         other = self.build(self.folder / "given" / "other", "-DROUNDS=7")
-        wrong = shutil.copy(other, self.folder / "given" / "app")  # by its name what was recorded
+        wrong = shutil.copy(other, self.folder / "given" / "app")  # named like the recorded program
         commands = ("profile", "coverage", "doctor", "flow --format summary")
         for command in (c.split() for c in commands):
-            # What names nothing that ran is a mistake, as names that are wrong are.
+            # A name of nothing that ran is a mistake, like a wrong name.
             done = self.waymark(*command, out, "--symbols", other, "--strict", status=1)
             self.assertRegex(re.sub(r"\s+", " ", done.stdout + done.stderr), "names nothing that ran")
             self.waymark(*command, out, "--symbols", other)
@@ -447,7 +448,7 @@ class Gates(unittest.TestCase):
             run(CROSS + "strip", program)
             captures[name] = self.record(home / f"{name}-out", program)
         sides = captures.values()
-        # Most of the program's cost has moved nowhere.
+        # Most of the program's cost is in functions that cannot be compared.
         compared = "no function that can be compared alone, and no code as a whole, grew"
         self.assertIn(compared, self.waymark("diff", *sides, "--threshold", "0.5").stderr)
         done = self.waymark("diff", *sides, "--only", "prog-*", "--threshold-each", "5", "--format", "json")
@@ -497,7 +498,7 @@ class Gates(unittest.TestCase):
         self.assertRegex(done.stderr, "1 function grew.*: first by 5")
         self.waymark("diff", before, after, "--threshold-each", "60", "--least", "100")
 
-    # ---- what is one row and several functions
+    # ---- rows that stand for several functions
 
     def pair(self, name, before=(), after=(), strip=True, libc=False):
         """Recordings of two builds of the program, NAME-1.0 and NAME-1.1."""
@@ -544,10 +545,10 @@ class Gates(unittest.TestCase):
         # As a whole it grew, the other way round.
         self.assertIn("grew", self.waymark("diff", after, before, "--threshold-each", "0", "--only", "wholes-*",
                                         status=1).stderr)
-        # No function grew by more than all of them cost.
+        # No function grew by more than the cost of all.
         done = self.waymark("diff", before, after, "--threshold-count", "1000000", "--strict")
         self.assertNotIn("cannot be compared", done.stderr)
-        # Names change nothing of what is known.
+        # Names change no figure.
         names = [word for v in ("1.0", "1.1") for word in ("--symbols", self.folder / "wholes" / f"named-{v}")]
         for version, options in (("1.0", ()), ("1.1", ("-DROUNDS=220", "-DSECOND=1"))):
             self.build(self.folder / "wholes" / f"named-{version}", *options)
@@ -571,7 +572,7 @@ class Gates(unittest.TestCase):
             done = self.waymark("diff", *sides)
             self.assertNotIn("two builds", done.stderr)
             self.waymark("diff", *sides, "--only", "first", "--threshold-each", "0", "--strict")
-        # One program, whatever its file is called.
+        # One program, under any file name.
         alone = self.rows("coverage", before, "--only", "app", "--by", "image")
         for captures in ((before, after), (after, before)):
             images = {r["image"]: r for r in self.rows("coverage", *captures, "--by", "image")}
@@ -582,7 +583,7 @@ class Gates(unittest.TestCase):
             self.assertEqual(len([i for i in images if i in ("app", "sap")]), 1, images)
             loops = [r for r in self.rows("loops", *captures) if r["function"] == "last"]
             self.assertEqual(len(loops), 1)
-        # Nor where nobody knows its names.
+        # Nor where its names are unknown.
         program.unlink()
         copy = program.with_name("sapp")
         shutil.copy(program.with_name("sap"), copy)
@@ -601,7 +602,7 @@ class Gates(unittest.TestCase):
         rows = {r["image"]: r for r in self.rows("diff", before, after, "--only", "each")}
         self.assertEqual(number(rows["user"]["change"]), 0)
         self.assertEqual(rows["libwork.so"]["exceeds"] if "exceeds" in rows["libwork.so"] else "", "false")
-        # In one image source files distinguish them; without those nothing does.
+        # Within an image, source files distinguish them; without those nothing does.
         before, after = (self.with_library(f"one{n}", f"-DEACH={n}", split=False) for n in (20, 30))
         done = self.waymark("diff", before, after, "--threshold-each", "10", "--strict", status=1)
         self.assertRegex(done.stderr, "1 function grew.*: each in work.c by [34]")
@@ -654,7 +655,7 @@ class Gates(unittest.TestCase):
         self.assertNotIn("grew from", done.stderr)
         self.assertIn("held to the limit as a whole", self.waymark("diff", *nameless, "--threshold-each", "5", "--only",
                                                                 "user-*", "--strict", status=1).stderr)
-        # Of other names, nothing says which is which.
+        # With other names, nothing shows which is which.
         nameless[1] = self.without_files(same, ("user-1.1", "tool"), ("libwork-1.1", "libplug"))
         for more in (("--threshold-each", "5"), ("--threshold-count", "1")):
             done = self.waymark("diff", *nameless, *more, status=1)
@@ -664,7 +665,7 @@ class Gates(unittest.TestCase):
             self.assertNotIn("grew", done.stderr)
         self.waymark("diff", *nameless, "--threshold-count", "1000000", "--strict")
 
-    # ---- names that are given
+    # ---- given names
 
     def overloads(self, name, *options):
         home = self.folder / name
@@ -699,7 +700,7 @@ class Gates(unittest.TestCase):
             self.assertRegex(done.stderr, rf"warning: --only {word}: .* ran before alone.*--rename '{word}")
             done = self.waymark("diff", *gate, "--strict", status=1)
             self.assertRegex(done.stderr, rf"error: --only {word}: .*\(--strict\)")
-        # One that is called on both sides is no doubt, nor is a pattern of which some are.
+        # A function that is called on both sides is not in doubt, nor is a pattern that matches one.
         self.waymark("diff", before, after, "--only", "other", "--threshold", "50", "--strict")
         self.assertNotIn("warning", self.waymark("diff", before, after, "--only", "o*", "--threshold", "50", "--strict").stderr)
 
@@ -712,7 +713,7 @@ class Gates(unittest.TestCase):
         for word in ("printf@plt", "*@plt", "print?@plt"):
             self.assertIn("printf@plt", {r["function"] for r in self.rows("diff", before, after, "--only", word)})
 
-    # ---- coverage whose whole is not known
+    # ---- coverage with an unknown total
 
     def test_a_gate_on_coverage_needs_to_know_what_there_is(self):
         program, out = self.home("covered", libc=True)
@@ -767,7 +768,7 @@ class Gates(unittest.TestCase):
         for names in (("program", "program2"), ("program*",)):
             only = [word for name in names for word in ("--only", name)]
             self.assertIn("grew", self.waymark("diff", self.whole, after, *only, *gate, status=1).stderr)
-        # Two names are of one image if most functions are the same, and not because there are two.
+        # Two names belong to one image if most functions are the same, and not only because there are two.
         home = self.folder / "unlike"
         home.mkdir()
         (home / "unlike.c").write_text("".join(f"__attribute__((noinline)) int f{i}(int x) {{ return x * {i} + 3; }}\n"
@@ -863,7 +864,7 @@ class Gates(unittest.TestCase):
         self.assertEqual({r["function"] for r in row("--entered")}, {"main"})
         self.waymark("export", out, "--to", "lcov", "-o", home / "lcov")
         self.assertRegex((home / "lcov").read_text(), r"FNDA:0,never")
-        # Of another build nothing is taken, and that is said.
+        # Code of another build is not used, and a message says so.
         moved = shutil.move(program, home / "moved")
         self.assertIn("only the pages that ran are known", self.waymark("coverage", out).stdout)
         self.assertEqual({r["function"]: number(r["instructions"]) for r in row("--symbols", moved)}["never"], expected)
@@ -886,7 +887,7 @@ class Gates(unittest.TestCase):
         done = self.waymark("profile", out)
         self.assertRegex(done.stderr + done.stdout, "again is not the file that ran: of .* it is not used")
         self.assertFalse({"main", "first", "second", "last"} & {row["function"] for row in self.rows("profile", out)})
-        # Who knows better may name it.
+        # A user who knows better may name it.
         self.assertIn("main", {row["function"] for row in self.rows("profile", out, "--symbols", program)})
 
     # ---- images

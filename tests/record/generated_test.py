@@ -318,7 +318,7 @@ class Generated(unittest.TestCase):
 
     def test_files_and_info_are_few(self):
         self.assertLess(len(self.waymark("info", self.out).stdout.splitlines()), 80)
-        # A version costs what other readers need of it, three files; its code is in one with that of all others.
+        # A version costs three files, which other readers need; its code is in one file with the code of all others.
         files = [path.name for path in self.out.iterdir()]
         self.assertEqual(sum(name.startswith("code") for name in files), 2, files)
         self.assertLess(len(files), 3 * VERSIONS + 12)
@@ -381,7 +381,7 @@ class Generated(unittest.TestCase):
         self.waymark("export", self.out, "--to", "folded", "-o", made, "--jitdump", self.dump)
         self.assertRegex(made.read_text(), r"main;use;first version 3(;deep)? \d+")
         self.waymark("diff", self.out, self.out, "--perf-map", self.map, "--threshold", "0")
-        # Units whose names come from elsewhere say so.
+        # Units whose names have another origin say so.
         dpu = self.folder / "dpu"
         self.assertEqual(run(WAYMARK, "record", "--unit", "dpu", "-o", dpu, "--", self.program, "1").returncode, 0)
         self.assertIn("--perf-map", self.waymark("profile", dpu, "--perf-map", self.map, status=2).stderr)

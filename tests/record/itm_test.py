@@ -36,8 +36,8 @@ static void leave(void) {
     for (;;) {}
 }
 """
-# Store-releases are what stores of atomic variables compile to. TT (test target) has the encoding of a store-exclusive
-# of the register 15.
+# Store-releases are the instructions for stores of atomic variables. TT (test target) has the encoding of a
+# store-exclusive of the register 15.
 STORES = BEGIN + r"""
 #define DO(text, value) __asm__ volatile(text : : "r"(&level), "r"(value) : "r2", "r3", "cc", "memory")
 void reset(void) {
@@ -143,7 +143,7 @@ class Itm(unittest.TestCase):
                 self.assertEqual(len(returned), log.count("...successful exception return"))
                 cycles = [int(r["cycles"]) for r in rows]
                 self.assertEqual(cycles, sorted(cycles))
-                # Some lines of the log are of an instruction that QEMU began anew, or did not begin.
+                # Some lines of the log belong to an instruction that QEMU began anew, or did not begin.
                 again = log.count("cpu_io_recompile") + log.count("Stopped execution of TB chain before")
                 self.assertLessEqual(cycles[-1], len(re.findall("^Trace ", log, re.M)) - again)
 
@@ -193,7 +193,7 @@ class Itm(unittest.TestCase):
         self.assertIn("source MTB_0: equal", done.stdout)
         self.assertIn("ITM_0: equal", done.stdout)
         self.assertRegex(done.stdout, r"equal: [\d,]+ instructions and [\d,]+ messages of 2 sources")
-        # Without the truth of one, the other is compared all the same.
+        # Without the truth of one source, the other is compared all the same.
         truth = out / "truth.txt"
         truth.write_text("".join(line for line in truth.read_text().splitlines(True) if "source ITM_0" not in line))
         done = run(WAYMARK, "verify", out)

@@ -1,4 +1,4 @@
-// Loops of all forms, for tests/record/loops_test.py. Functions that are looked at begin with loop_.
+// Loops of all forms, for tests/record/loops_test.py. Names of the tested functions begin with loop_.
 #include <csetjmp>
 
 #define LOOP extern "C" __attribute__((noinline)) void

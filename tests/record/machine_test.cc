@@ -1,4 +1,4 @@
-/// The modelled machine: what each part makes of accesses and branches.
+/// The modelled machine: the effect of accesses and branches on each part.
 #include "waymark/record_spe/machine.h"
 
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ TEST(MachineSimulation, StoresDoNotWait) {
 }
 
 TEST(MachineSimulation, StoresToALineThatIsSharedInVainCostTime) {
-    // Two CPUs count up by turns: each a number of its own, in one line or in two.
+    // Two CPUs count up in turn: each its own number, in one line or in two.
     const auto cycles = [](std::uint64_t apart, std::uint32_t second) {
         MachineSimulation machine{MachineModel{}};
         constexpr std::uint64_t base = 0x40000;

@@ -19,7 +19,7 @@ UnmapPart gone(std::uint64_t address, std::uint64_t bytes) {
     return out;
 }
 
-// Files that are not there: nothing is known of them but what was mapped.
+// Files that do not exist: only their mappings are known.
 constexpr const char *first = "/nowhere/first.so", *second = "/nowhere/second.so";
 
 TEST(Modules, OnlyWhatRanIsListed) {
@@ -69,7 +69,7 @@ TEST(Modules, AnotherFileAtAnAddressThatRanNeedsAnEpoch) {
     EXPECT_FALSE(modules.conflicts(b));
     modules.run(b, 12);
     modules.source_began("s2", 1, 12);
-    // A thread that still had code of the first to run, as far as the recorder has come.
+    // A thread that, as far as the recorder has come, still has code of the first file to run.
     ASSERT_TRUE(modules.conflicts(a));
     modules.source_ended("s2", 20);
     modules.new_epoch();
@@ -124,7 +124,7 @@ TEST(Modules, WhatRunsOnAfterItsEndWasToldLastedSoLong) {
     modules.unmapped(gone(0x1000, 0x1000), 5);
     modules.run(a, 9);
     EXPECT_EQ(modules.map().modules.front().to, 10U);
-    // Another takes its place: the end is its beginning.
+    // Another file takes its place: the end is its beginning.
     modules.mapped(part(0x1000, 0x1000), second, 9);
     const std::uint32_t b = modules.at({0x1000});
     ASSERT_TRUE(modules.conflicts(b));
@@ -149,7 +149,7 @@ TEST(Modules, AMappingThatNothingReplacedIsTheSameAgain) {
     modules.mapped(part(0x1000, 0x1000), first, 0);
     const std::uint32_t a = modules.at({0x1000});
     modules.run(a, 1);
-    // Mapped over by a file of which nothing runs, then again.
+    // Another file without executed code is mapped over it, then it comes again.
     modules.mapped(part(0x1000, 0x1000), second, 5);
     modules.mapped(part(0x1000, 0x1000), first, 6);
     EXPECT_FALSE(modules.conflicts(modules.at({0x1000})));

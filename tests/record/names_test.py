@@ -47,8 +47,8 @@ int main(int argc, char** argv) {
 }
 """
 
-# Loads each library in turn, calls a function in it and unloads it. FILE=NEW: NEW replaces FILE first, as a compiler
-# does that builds a plugin again.
+# Loads each library in turn, calls a function in it and unloads it. FILE=NEW: NEW replaces FILE first, like a
+# compiler that builds a plugin again.
 LOADS = r"""
 #include <dlfcn.h>
 #include <stdio.h>
@@ -381,7 +381,7 @@ class Names(unittest.TestCase):
         self.assertIn("in_other", flow)
 
     def test_a_plugin_that_is_built_again_has_both_its_builds(self):
-        # The plugin replaces its own file as soon as it runs: hardly any time to read what was mapped.
+        # The plugin replaces its own file as soon as it runs: there is hardly time to read the mapped file.
         loads, plugin = self.build("loads_rebuilt", LOADS), self.folder / "plugin.so"
         again = self.library("plugin_again", "in_other")
         self.build("plugin.so", f"""
@@ -461,9 +461,9 @@ class Names(unittest.TestCase):
             rows = json.loads(done.stdout)["rows"]
             self.assertGreater(len(rows), 0 if options else 5)
             self.assertEqual([r for r in rows if r["what"] != "same"], [])
-            # The C library too, but for what it makes of names and places when it begins.
+            # The C library too, except its handling of names and places when it begins.
             self.waymark("diff", *outs, *options, "--only", "gone", "--only", "libc.so.6", "--threshold", "0.1")
-        # What is another program's function grows.
+        # A function of the other program grows.
         other = self.record(home / "more", lib / "ld-linux-armhf.so.3", "--library-path", lib, program, "4")
         self.waymark("diff", outs[0], other, "--only", "gone", "--threshold", "1", status=1)
 
@@ -493,7 +493,7 @@ class Names(unittest.TestCase):
         calls, _ = self.flow_of("--start-at", "main", "--stop-at", "order")
         self.assertEqual(self.first_place(), "main")
         self.assertEqual((calls["mix"], calls["order"]), (64, 0))
-        # By the dynamic linker, when it is wherever that mapped it.
+        # By the dynamic linker, at any place where it mapped the file.
         out = self.folder / "part"
         lib = pathlib.Path("/usr/arm-linux-gnueabihf/lib")
         self.record(out, lib / "ld-linux-armhf.so.3", "--library-path", lib, self.program, "3",
@@ -528,7 +528,7 @@ class Names(unittest.TestCase):
             self.assertIn(what, done.stderr, where)
             self.assertEqual("nothing stopped the recording" in done.stderr, status == 1, where)
 
-    # ---- what info says
+    # ---- output of info
 
     def test_info_lists_what_was_mapped(self):
         maps = json.loads(self.waymark("info", self.out, "--format", "json").stdout)["maps"]

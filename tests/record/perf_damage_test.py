@@ -54,7 +54,7 @@ class Damage(PerfCase):
                             ("pgo", "--for", "bolt", "-o", out), ("diff", self.data)):
                 with self.subTest(size=size, command=command):
                     done = self.waymark(command[0], path, *command[1:], status=3)
-                    # Where, and that something is missing; lines of doctor are broken.
+                    # The place, and that something is missing; lines of doctor are broken.
                     said = " ".join((done.stdout + done.stderr).split())
                     self.assertRegex(said, rf"{path}: offset 0x[0-9a-f]+: (the file is cut|feature \d+: said to be)")
 
@@ -189,11 +189,11 @@ class Damage(PerfCase):
         path = records.write(self.folder / "edited.data")
         self.waymark("profile", path, status=1)
         pid, tid = struct.unpack_from("<2I", records.of(AUX)[0].body, 24)
-        # Who ran, when, where, and the event, as all records end.
+        # The thread, the time, the CPU and the event, as at the end of all records.
         records.records.insert(0, Record(SWITCH, 0, struct.pack("<2I3Q", pid, tid, 0, 0, 1)))
         records.write(path)
         self.assertRegex(self.waymark("verify", path).stdout, rf"thread {pid}/{tid}: equal\n")
-        # Of a time in which another thread ran too, nothing is known.
+        # In a time when another thread ran too, the thread is unknown.
         records.records.insert(0, Record(SWITCH, 0, struct.pack("<2I3Q", pid, tid + 1, 1, 0, 1)))
         self.waymark("profile", records.write(path), status=1)
 

@@ -52,7 +52,7 @@ int main(void) {
     return (int)(sum & 1);
 }
 """
-# What a kernel's layout does: the sections with code one after another, in the order of the file.
+# A kernel's layout: the sections with code one after another, in the order of the file.
 LAYOUT = """
 SECTIONS {{ .module {base:#x} : {{ {file}(.text) {file}(.text.other) {file}(.text.unlikely) }} }}
 INSERT AFTER .text;

@@ -1,5 +1,5 @@
-/// perf.data from chunks as the plugin makes them: which CPU a thread runs on, which ranges of which AUX ring its trace
-/// is in, and what the file says of processes.
+/// perf.data from chunks like the plugin's: the CPU of each thread, the AUX ranges that contain its trace, and the
+/// records about processes.
 #include "waymark/record/perf_recorder.h"
 
 #include <gtest/gtest.h>
@@ -243,7 +243,7 @@ TEST_F(PerfRecording, ChildrenHaveTheBlocksAndMappingsOfTheirParents) {
     recorder_->definitions(Definitions().block(3, 0x400100, {nop, nop, nop, ret}).words);
     recorder_->execution(2, std::vector<std::uint32_t>{1, 3, 1, 3, exit_block, words::system_call});
     recorder_->execution(1, std::vector<std::uint32_t>{3, 1, 3, exit_block, words::system_call});
-    // Mapped again, it is said again, and only then.
+    // Mapped again, it is reported again, and only then.
     const ProcessPart again = child;
     recorder_->definitions(Definitions().process(again).map(0x400000, 0x20000).words);
     recorder_->definitions(Definitions().process(again).unmap(0x400000, 0x1000).map(0x400000, 0x20000).words);

@@ -147,13 +147,13 @@ class Views(PerfCase):
                                (("--time", "99999.."), r"there is no trace of that time\. It goes from")):
             with self.subTest(options=options):
                 self.assertRegex(self.waymark("profile", self.data, *options, status=2).stderr, found)
-        # What can be, but did not run.
+        # Names that exist, without executed code.
         for command in ("flow", "profile"):
             error = self.waymark(command, self.data, "--kernel", status=1).stderr
             self.assertRegex(error, r"nothing decoded: none of the [\d,]+ ranges that ran is of kernel code\. They are: "
                                     r"[\d,]+ of \S+\[\d+\], \S+, user code")
-        # Per thread there are no context IDs, but rings of threads; where there are neither, and the event traced CPUs,
-        # nobody knows.
+        # Per thread there are no context IDs, but rings of threads; where there are neither, and the event traced
+        # CPUs, the thread is unknown.
         per_thread = self.record("thread.data", "--unit", "ete", "--per-thread")
         self.waymark("profile", per_thread, "--thread", "worker1")
         records = PerfRecords(per_thread)
@@ -237,7 +237,7 @@ class Views(PerfCase):
                 self.assertEqual(len(re.findall(r"^thread \d+/\d+: equal$", out, re.M)), 5)
         lost = self.record("lost.data", "--unit", "ete", "--loss", "late", "--aux-buffer", "8", "--branch-broadcast")
         self.assertIn("equal as far as it was kept", self.waymark("verify", lost).stdout)
-        # The truth of one thread as that of another.
+        # The truth of one thread under the name of another.
         data = self.record("wrong.data", "--unit", "ete")
         text = pathlib.Path(f"{data}.truth.txt").read_text()
         files = re.findall(r" file (\S+)$", text, re.M)

@@ -1,4 +1,4 @@
-/// Blocks and accesses, as QEMU's plugin writes them down → a perf.data file, read again.
+/// Blocks and accesses in the plugin's format → a perf.data file, read again.
 #include "waymark/record_spe/profile.h"
 
 #include <gtest/gtest.h>
@@ -224,7 +224,7 @@ TEST_F(ProfilerTest, ThreadsMeetInTheModel) {
     for (std::uint32_t i = 0; i < 20; ++i) {
         const std::uint32_t thread = 1 + i % 2;
         std::vector<std::uint32_t> words;
-        // As full as the plugin makes them: more may follow, so the thread is waited for.
+        // As full as the plugin makes them: more may follow, so the recorder waits for the thread.
         while (words.size() + 5 <= Chunk::capacity) {
             words.push_back(1);
             Chunks::access(words, 0, data + thread * 8);
@@ -242,7 +242,7 @@ TEST_F(ProfilerTest, ThreadsMeetInTheModel) {
         peers += record.data_source == 0x9 ? 1 : 0;
         second += record.context_el2 == 101 ? 1 : 0;
     }
-    // A thread does about a dozen rounds before the other's time has come.
+    // A thread runs about a dozen rounds before the other's turn.
     EXPECT_GT(peers, records.size() / 40);
     EXPECT_GT(second, records.size() / 3);
     EXPECT_EQ(capture::perf::streams(perf).size(), 2U);
@@ -372,7 +372,7 @@ TEST_F(ProfilerTest, FiltersOfLaterVersionsKeepWhatTheySay) {
     EXPECT_EQ(count(only_misses, spe::event::l1d_access), static_cast<std::ptrdiff_t>(only_misses.size()));
     EXPECT_FALSE(only_misses.empty());
 
-    // No loads from memory (source 0xe); what has no source stays.
+    // No loads from memory (source 0xe); loads without a source stay.
     const auto not_from_memory = recorded("arm_spe/jitter=0,period=256,inv_data_src_filter=0x4000/").first;
     const auto from_memory = [](const spe::Record& r) { return r.data_source == 0xe; };
     EXPECT_EQ(std::count_if(not_from_memory.begin(), not_from_memory.end(), from_memory), 0);

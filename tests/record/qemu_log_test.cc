@@ -69,7 +69,7 @@ TEST(QemuLog, WhatItCannotReadGivesNothing) {
     EXPECT_EQ(read(std::string(100000, 'x') + "\n" + interrupt).size(), 1U);
 }
 
-// As QEMU 7.2 writes them: an instruction's own signal is queued first, another's comes from the host.
+// In QEMU 7.2's format: an instruction's own signal is queued first, another's comes from the host.
 TEST(SignalLog, RaisedAndSent) {
     SignalLog log;
     std::vector<LoggedSignal> found;
@@ -83,7 +83,7 @@ TEST(SignalLog, RaisedAndSent) {
         "_frame env=0x56169476d560 frame_addr=0x408005b8\nuser_host_signal env=0x56169476d560 signal 10 (target 10)\n");
     feed(
         "user_handle_signal env=0x56169476d560 signal 10\nuser_setup_frame env=0x56169476d560 frame_addr=0x40800640\n");
-    // One that is left to its default has no frame.
+    // A signal with default handling has no frame.
     feed("user_handle_signal env=0x56169476d560 signal 17\n");
     feed(
         "user_handle_signal env=0x56169476d560 signal 11\nuser_setup_frame env=0x56169476d560 frame_addr=0x40800640\n");

@@ -107,14 +107,14 @@ class Answers(unittest.TestCase):
                 done = run(*again, *options, "--", hello)
                 self.assertEqual(done.returncode, 2, done.stderr)
                 self.assertIn("another 'waymark record' is writing there", done.stderr)
-            # Nothing of the first was cut off.
+            # The first recording is complete.
             self.assertGreaterEqual(growing.stat().st_size, before)
             self.assertFalse(out.exists())
             self.assertIsNone(child.poll())
         finally:
             child.kill()
             child.wait(timeout=HANGS)
-        # The lock is gone with whoever held it, and the next recording removes what was left.
+        # The lock ends with its holder, and the next recording removes the remaining files.
         done = run(*again, "-c", "256", "--", hello)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertNotEqual(self.rows("records", out), [])
@@ -130,7 +130,7 @@ class Answers(unittest.TestCase):
         self.assertNotIn("alone", text)
         self.assertIn("false sharing of together\n", text)
         variables = {(row["line"], row["variable"]) for row in self.rows("sharing", data)}
-        # Threads also share lines of the C library that have no names, such as what a thread that ends leaves for join.
+        # Threads also share unnamed lines of the C library, such as one that an ending thread leaves for join.
         self.assertEqual(sorted(name for _, name in variables if name), ["together", "together+0x8"])
 
     def test_false_sharing(self):

@@ -100,7 +100,7 @@ class System64(unittest.TestCase):
     def test_what_executed_and_at_which_level(self):
         for unit, core in CORES.items():
             with self.subTest(unit):
-                # Whether QEMU executes block by block or not may move an interrupt by an instruction.
+                # Block-by-block execution of QEMU may move an interrupt by an instruction.
                 out, done = self.record(self.levels, "--unit", unit, "--context-id", "4", "--qemu=-singlestep")
                 self.assertIn("good", done.stderr)
                 self.verify(out)
@@ -108,11 +108,11 @@ class System64(unittest.TestCase):
                 ((_, ranges),) = truth_file.sources(out)
                 left = int(re.search(r"unfinished_instructions (\d+) ", (out / "truth.txt").read_text())[1])
                 stopped, rest = follow(ranges, [pc for pc, _ in log])
-                # Two instructions do not execute: the trapped one, and the one that is undefined.
+                # Two instructions do not execute: the trapped one, and the undefined one.
                 self.assertEqual(stopped, 2)
                 self.assertTrue(is_straight(rest[left:]))
-                # The level of each range by its contexts, and by QEMU's flags of the block it begins with.
-                # An access to a device is entered twice: QEMU executes it alone.
+                # The level of each range by its contexts, and by QEMU's flags of its first block. An access to a
+                # device is entered twice: QEMU executes it alone.
                 ran = log[:len(log) - len(rest)]
                 by_level = collections.Counter(LEVELS[flags >> 4 & 0xf] for n, (pc, flags) in enumerate(ran)
                                                if n == 0 or pc != ran[n - 1][0])
@@ -198,7 +198,7 @@ class System64(unittest.TestCase):
             expected.append((kind, int(elr, 16)))
             levels.append(int(level))
         found = self.exceptions_of(out)
-        # The last thing it does is to end QEMU.
+        # Its last action is to end QEMU.
         self.assertEqual(found, expected[:len(found)])
         self.assertLessEqual(len(expected) - len(found), 1)
         self.assertEqual(list(self.levels_at_exceptions(out)), levels[:len(found)])
@@ -347,7 +347,7 @@ class System64(unittest.TestCase):
         theirs = [(int(number, 16), int(back, 16)) for back, number in re.findall(
             r"ELEM_EXCEPTION\(pref ret addr:0x(\w+)[^;]*; excep num \(0x(\w+)\)", text)]
         self.assertEqual(collections.Counter(self.exceptions_of(out)), collections.Counter(theirs))
-        # It repeats what a periodic synchronisation repeats.
+        # It repeats the parts of a periodic synchronisation.
         def changes(states):
             return [state for n, state in enumerate(states) if n == 0 or state != states[n - 1]]
 

@@ -17,12 +17,12 @@ namespace {
 
 using isa::Isa;
 
-/// Writes down what it is given.
+/// Writes down the calls.
 class Notes final : public flow::Unit {
 public:
     std::vector<std::string> lines;
     std::uint64_t losing = 0;         ///< with each call
-    bool may = false, keeps = false;  ///< it may lose some; it keeps the one it is given last
+    bool may = false, keeps = false;  ///< it may lose some, and keeps the last one
 
     void start(Place first, std::uint64_t cycle) override { add("start {:x} @{}", first.address.value, cycle); }
     void waypoint(const Straight& before, const flow::RetiredWaypoint& w, std::uint64_t cycle) override {
@@ -159,7 +159,7 @@ TEST(Tracker, EachInstructionBehindADeviceAccess) {
                                  "E 8008+0 -> 9000 A32 @3", "E 9000+0 -> 9004 A32 @4", "finish"}));
 }
 
-// QEMU cuts blocks at page ends and elsewhere; trace knows nothing of that.
+// QEMU cuts blocks at page ends and elsewhere; the trace does not show that.
 TEST(Tracker, BlocksThatFollowEachOtherAreOne) {
     Case c;
     c.run(arm(0x8ff8, {nop, nop}));
@@ -208,7 +208,7 @@ TEST(Tracker, Breakpoint) {
     EXPECT_EQ(c.truth.instructions, 2U);
 }
 
-// What was interrupted is known: it shows where an indirect branch went, and the outcome of a conditional one.
+// The interrupted place is known: it shows the target of an indirect branch, and the outcome of a conditional one.
 TEST(Tracker, SignalRightBehindBranch) {
     Case c;
     c.run(arm(0x8000, {bx_lr}));
@@ -222,7 +222,7 @@ TEST(Tracker, SignalRightBehindBranch) {
                                  "IRQ after 0 (0) @3", "finish"}));
 }
 
-// A reset brings no waypoint update, so what ran since the last waypoint is in no range.
+// A reset brings no waypoint update, so instructions since the last waypoint are in no range.
 TEST(Tracker, Reset) {
     Case c(true);
     c.tracker.resets_to({0x8000});
@@ -244,7 +244,7 @@ TEST(Tracker, FaultRightBehindWaypoint) {
     EXPECT_EQ(c.truth.ranges, 1U);
 }
 
-// QEMU starts some instructions over; nothing happened to the program.
+// QEMU starts some instructions over; the program does not notice.
 TEST(Tracker, StartedOver) {
     Case c;
     c.run(arm(0x8000, {nop, ldr, bx_lr}), 1, true);
@@ -254,7 +254,7 @@ TEST(Tracker, StartedOver) {
     EXPECT_EQ(c.truth.instructions, 3U);
 }
 
-// With -icount QEMU makes an access to a device itself.
+// With -icount QEMU itself executes an access to a device.
 TEST(Tracker, CompletedUnseen) {
     Case c;
     c.run(arm(0x8000, {nop, ldr, bx_lr}), 1, true);
@@ -310,7 +310,7 @@ TEST(Tracker, KernelHelper) {
     EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "E 8000+0 -> ffff0fc0 A32 @1", "resume 8100 @1", "finish"}));
 }
 
-// ---- a whole system, whose handlers run in what is recorded
+// ---- a whole system, whose handlers are recorded
 
 TEST(TrackerOfASystem, AnInterruptBehindAnIndirectBranchTellsWhereItWent) {
     Case c(true);
@@ -396,7 +396,7 @@ TEST(Tracker, WhatIsLostIsCountedApart) {
     EXPECT_EQ(c.truth.hash, truth_hash_start);
 }
 
-// Atoms wait in the unit; when the FIFO is full they are lost, though the one that followed them may not be.
+// Atoms wait in the unit; when the FIFO is full they are lost, though the next one may not be.
 TEST(Tracker, WhatWasToldBeforeMayBeLostToo) {
     for (const bool keeps : {false, true}) {
         Case c(false, true);
@@ -424,14 +424,14 @@ TEST(Tracker, HowExecutionCameTellsTheInstructionSet) {
     EXPECT_EQ(c.tracker.arriving({0x9000}), std::nullopt);
 }
 
-// The quick way against the other: the unit is given the same, and the truth is the same, also of what a unit lost.
+// The quick way and the other: the unit gets the same calls, and the truth is the same, including losses of the unit.
 TEST(Tracker, FollowingRowsTellsTheSame) {
     constexpr std::uint32_t bl_plus_16 = 0xeb000002, isb_or_wfi[] = {isb, 0xe320f003};
     std::uint64_t followed = 0, words = 0, sequences = 0;
     for (unsigned seed = 1; seed <= sized(400U, 100U); ++seed) {
         // Some are long and repeat themselves, so that sequences are remembered.
         const bool repeats = seed % sized(20U, 7U) == 0;
-        // Others are as long, and return to the same few blocks, but too seldom for that to be worth while.
+        // Others are as long, and return to the same few blocks, but too seldom for remembering to pay.
         const bool seldom = seed % sized(20U, 7U) == 1;
         const unsigned blocks = repeats ? 8 : 30;
         std::minstd_rand random(seed);
@@ -449,7 +449,7 @@ TEST(Tracker, FollowingRowsTellsTheSame) {
         for (std::size_t n = 1; n < codes.size(); ++n)
             rows.push_back(row_of(codes[n], !seldom && below(20) == 0 ? 2 : 1));
         const bool prepares = seldom || below(3) != 0;
-        // Mostly what can follow does.
+        // Mostly like real flow.
         std::vector<std::uint32_t> chunk;
         std::uint32_t at = 1;
         for (unsigned n = 0; seldom && n < 40'000; ++n) chunk.push_back(1 + (n % 46 < 16 ? n % 46 : below(blocks)));
@@ -473,7 +473,7 @@ TEST(Tracker, FollowingRowsTellsTheSame) {
         quick.unit.prepares = prepares;
         std::uint32_t held = 0;
         for (std::span<const std::uint32_t> left = chunk; !left.empty();) {
-            // Cut anywhere, as chunks are. In memory of its own, with nothing behind it that could be followed.
+            // Cut anywhere, as chunks are. In separate memory, with nothing behind it.
             const auto words_of_piece =
                 left.first(std::min<std::size_t>(left.size(), 1 + below(repeats || seldom ? 2000 : 100)));
             const std::vector<std::uint32_t> piece(words_of_piece.begin(), words_of_piece.end());

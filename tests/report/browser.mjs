@@ -24,12 +24,12 @@ function check(what, good, detail = "") {
     if (!good) failures.push(`${what}${detail === "" ? "" : `: ${detail}`}`);
 }
 
-// What does not happen within this time never does, on any machine. Everything that is waited for must happen.
+// An event that does not happen within this time never will, on any machine. Every awaited event must happen.
 const patience = 600_000;
 const keepPictures = process.env.WM_KEEP_REPORTS !== undefined;
-/// The browser that a report is opened in. Each has a clipboard of its own.
+/// The browser for each report. Each has a separate clipboard.
 const browserOf = new Map();
-/// The pages of a report that are not in use: a page takes longer to make than a report to open.
+/// Idle pages of a report: making a page takes longer than opening a report.
 const idle = new Map();
 
 /// A page of the browser, which fails on forbidden actions such as network requests.
@@ -42,7 +42,7 @@ async function newPage(name) {
     page.setDefaultTimeout(patience);
     const where = { toString: () => `${name} at ${page.viewportSize().width}` };
     page.on("console", (message) => {
-        // This test reads pixels again and again, the page never does: Chromium's advice on that is for the test.
+        // This test reads pixels again and again, the page never does: Chromium's advice concerns the test.
         if (message.text().includes("willReadFrequently")) return;
         check(`${where}: nothing on the console`, false, message.text());
     });
@@ -153,7 +153,7 @@ async function lookAtAll(name, allWidths, allThemes, { axeToo = true, pictures =
     return took;
 }
 
-/// Whether a canvas comes to show more than so many different colours.
+/// Whether a canvas comes to show more than this number of colours.
 const colorful = (page, selector, least) =>
     page.waitForFunction(([selector, least]) => {
         const canvas = document.querySelector(selector);
@@ -163,11 +163,11 @@ const colorful = (page, selector, least) =>
         return seen.size > least;
     }, [selector, least]).then(() => true, () => false);
 
-/// What is drawn before the next frame, or follows from a key at once, has happened.
+/// Everything drawn before the next frame, or at once after a key, has happened.
 const drawn = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 
-/// The page has done all that follows from what was done: it draws, and reports the range that is seen and keeps it in the
-/// address after 120 (timeline.tsx) or 250 ms (calls.tsx). A timer that is begun later and is longer ends later.
+/// The page has finished its reaction: it draws, reports the visible range, and keeps it in the address after 120
+/// (timeline.tsx) or 250 ms (calls.tsx). A timer that begins later and is longer ends later.
 async function settled(page) {
     await drawn(page);
     await drawn(page);
@@ -175,7 +175,7 @@ async function settled(page) {
     await drawn(page);
 }
 
-/// Clicks on something that copies. That it has done so is said for 1.6 seconds: who waits begins before.
+/// Clicks on a copy button. It confirms for 1.6 seconds: waiting begins before the click.
 const copy = (page, button, said) => Promise.all([page.waitForSelector(said), page.click(button)]);
 
 async function interact(name) {
@@ -336,7 +336,7 @@ async function interact(name) {
         await page.waitForSelector(".timeline canvas");
         is("the timeline is drawn", await colorful(page, ".timeline canvas", 3));
         const seen = () => page.$eval("#timeline-seen", (s) => [Number(s.dataset.from), Number(s.dataset.to)]);
-        /// Does what moves the timeline; gives back the range that the page reports then.
+        /// Moves the timeline with `act`; returns the range that the page reports then.
         const moved = async (act) => {
             await act();
             await settled(page);
@@ -468,7 +468,7 @@ async function addressed(name) {
         if (/from=/.test(zoomed)) {
             const there = await open(name, { width: 1280 }, zoomed);
             await there.page.waitForSelector(".flame");
-            // An address that would be changed would be so by now.
+            // An address that would change would have changed by now.
             await settled(there.page);
             is("a link keeps the search", (await there.page.inputValue("[data-search]")) === "a");
             is("a link keeps the zoom", (await there.page.evaluate(() => location.hash)) === zoomed);
@@ -550,8 +550,8 @@ async function complains(name) {
 
 const names = readdirSync(folder).filter((f) => f.endsWith(".html")).map((f) => f.slice(0, -5)).sort();
 
-/// A generated report, and the recorded one of the same unit: people do the same in both, so the steps are gone through in
-/// the latter where there is one. Inlined calls, which `ptm` has none of, are looked for in `hostile` too.
+/// A generated report, and the recorded one of the same unit: people do the same in both, so the steps use the latter
+/// if there is one. Inlined calls, which `ptm` has none of, are looked for in `hostile` too.
 const standsFor = { flow: "ptm", samples: "spe" };
 
 async function look(name) {
@@ -577,7 +577,7 @@ async function look(name) {
 // Two reports at a time, those that take longest first.
 const waiting = [...names.filter((name) => name in present), ...names.filter((name) => !(name in present))];
 async function lookWithOneBrowser() {
-    // Threads of their own, with which V8 compiles and collects garbage at the same time, take more of the processors.
+    // Threads with which V8 compiles and collects garbage concurrently take more of the processors.
     const args = ["--no-sandbox", "--disable-gpu", "--js-flags=--single-threaded"];
     const browser = await chromium.launch({ executablePath, args, timeout: patience });
     for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {

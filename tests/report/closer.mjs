@@ -1,4 +1,4 @@
-// node closer.mjs WEB FOLDER CHROMIUM WANTED: the figures of FOLDER/closer.html, which a person reads and copies, against
+// node closer.mjs WEB FOLDER CHROMIUM WANTED: compares the figures of FOLDER/closer.html, as read and copied, with
 // WANTED's figures (closer_test.py). Prints the program's own functions and their coverage as JSON.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -26,7 +26,7 @@ function equal(what, is, should) {
     } else check(what, is === should, `${is}, not ${should}`);
 }
 
-// What does not happen within this time never does, on any machine.
+// An event that does not happen within this time never will, on any machine.
 const patience = Number(process.env.WM_PATIENCE ?? 600_000);
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--js-flags=--single-threaded"], timeout: patience });
 const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, reducedMotion: "reduce" });
@@ -34,7 +34,7 @@ const page = await context.newPage();
 page.setDefaultTimeout(patience);
 page.on("console", (message) => message.text().includes("willReadFrequently") || check("nothing on the console", false, message.text()));
 page.on("pageerror", (error) => check("no error", false, error.stack));
-// What is copied is kept here: no clipboard, which is slow, is needed.
+// Copied text is kept here: the clipboard, which is slow, is not needed.
 await page.addInitScript(() => Object.defineProperty(navigator, "clipboard", { value: { writeText: async (text) => void (globalThis.copied = text) } }));
 await page.goto(pathToFileURL(join(folder, "closer.html")).href);
 await page.waitForSelector("h1");
@@ -68,7 +68,7 @@ async function accessible(where) {
     check(`${where}: accessible`, found.length === 0, found.join("\n      "));
 }
 const sums = (list, key, value) => list.reduce((all, row) => all.set(row[key], (all.get(row[key]) ?? 0) + Number(row[value] ?? 0)), new Map());
-/// By address: a function may have several names. What has no symbol with a size is one.
+/// By address: a function may have several names. Code without a sized symbol is one row.
 const byPlace = (costs) => [...costs].reduce((all, [name, cost]) => all.set(wanted.places[name] ?? "", (all.get(wanted.places[name] ?? "") ?? 0) + cost), new Map());
 
 process.on("uncaughtException", (error) => {
@@ -146,7 +146,7 @@ for (const of of wanted.ranges.slice(0, 5)) {
         const key = names[chance(2) === 0 ? chance(2) : chance(names.length)];
         walk.push([key, (at = ways[key](at))]);
     }
-    // All in the page, as fast as it can: each step is drawn before it is read.
+    // All in the page, as fast as possible: each step is drawn before it is read.
     const done = await page.evaluate(async (walk) => {
         const here = () => document.querySelector(".steps-here");
         const steps = document.querySelector(".steps");
@@ -457,7 +457,7 @@ await page.waitForSelector("h1");
     const tree = await table();
     const calls = sums(tree, "Function", "Calls");
     for (const [name, times] of Object.entries({ parse: 60, show: 60, leaf: 180 })) equal(`calls of ${name} in all threads`, calls.get(name), times);
-    // What main called itself, and what the threads began with.
+    // Costs of main itself, and of the functions that began threads.
     equal("places of parse", tree.filter((row) => row.Function === "parse").length, 2);
     await page.click("text=As a table");
     await page.fill("[data-search]", "show");

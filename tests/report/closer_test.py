@@ -25,7 +25,7 @@ from browser_test import CHROMIUM, run, skip  # noqa: E402
 from scratch import Folder, HANGS  # noqa: E402
 
 
-# Whose single calls are compared.
+# Functions whose single calls are compared.
 FUNCTIONS = ("main", "do_call", "__vfprintf_internal", "run_by_table", "do_add", "_IO_new_file_xsputn", "_itoa_word", "do_push")
 
 
@@ -166,7 +166,7 @@ def check_windows(waymark, work, program, capture, chance):
         assert first + stream["lead"] == begin and first <= begin < first + edges["instructions"][order[0]], (first, begin)
         assert walked == steps[first:first + len(walked)] and first + len(walked) >= end, (begin, end)
         assert stream["instructions"] == len(walked), (stream["instructions"], len(walked))
-        # Whoever was under way where the window begins is on the stack there.
+        # Calls in progress at the beginning of the window are on the stack there.
         under_way = [c[3] for c in sorted(calls(every, begin, begin + 1, 0), key=lambda c: c[2])]
         at = list(itertools.accumulate(stream["frames"]["at"]))
         entered = [functions(page)[f] for a, what, f in zip(at, stream["frames"]["what"], stream["frames"]["function"]) if a == 0 and what == 0]
@@ -207,7 +207,7 @@ def main():
         bytes_of_it = report.stat().st_size
         assert bytes_of_it < 300_000, f"the report of the quickstart's program takes {bytes_of_it} bytes"
 
-        # The same program after a change: compiled otherwise, with more to do, and run in another way.
+        # The same program after a change: compiled differently, with more work, and run differently.
         other, capture_after = work / "other", work / "after"
         run("aarch64-linux-gnu-gcc", "-O2", "-g", "-static", "-I", source / "guest", "-o", other,
             source / "examples/interpreter/interpreter.c", "-lpthread")

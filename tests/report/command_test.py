@@ -39,7 +39,7 @@ with Folder() as folder:
     work = pathlib.Path(folder)
     built_without = subprocess.run([waymark, "report", capture, "-o", "x.html"], cwd=work, capture_output=True, text=True, timeout=HANGS)
     if built_without.returncode == 2:
-        # Every other command works; this one says what is missing before it reads anything.
+        # Every other command works; this one reports the missing page before it reads anything.
         assert re.search(r"page .*(install|Install|build again)", built_without.stderr), built_without.stderr
         assert not (work / "x.html").exists()
         run(work, 2, "page", "missing")
@@ -62,7 +62,7 @@ with Folder() as folder:
     run(work, 3, "no such file or folder", "missing")
     assert (work / "report.html").read_bytes() == before, "a report that was there stays"
 
-    # A capture without its program: the contents of the trace, and what a program would add.
+    # A capture without its program: the contents of the trace, and the benefit of a program.
     shutil.copytree(capture, work / "bare")
     for ini in (work / "bare").glob("*.ini"):
         ini.write_text(re.sub(r"\[dump\d*\][^\[]*", "", ini.read_text()))

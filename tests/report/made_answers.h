@@ -1,4 +1,4 @@
-/// Answers made by hand, for tests of the report: of every kind of unit, with hostile names, and large.
+/// Handmade answers for tests of the report: for every kind of unit, with hostile names, and large.
 #pragma once
 
 #include <cstdint>
@@ -138,7 +138,7 @@ inline Answers made_samples() {
     return a;
 }
 
-/// Names, texts and cells that would be markup or script if anybody took them for it.
+/// Names, texts and cells that could be misread as markup or script.
 inline Answers made_hostile() {
     const std::string markup = "</script><img src=x onerror=\"window.harmed=1\"><b>&amp;'`${1}";
     Answers a = made_samples();

@@ -1,5 +1,5 @@
-/// made_report KIND FILE: writes a report of answers made by hand. KIND: flow, samples, hostile or large, the last one
-/// of the size that a capture of a hundred million instructions gives.
+/// made_report KIND FILE: writes a report of handmade answers. KIND: flow, samples, hostile or large; the last has the
+/// size of a capture of a hundred million instructions.
 #include <cstdio>
 #include <fstream>
 #include <string_view>
@@ -9,7 +9,7 @@
 
 namespace {
 
-/// Two inlined calls in each function, one in the other, of functions called as it.
+/// Two inlined calls in each function, one inside the other, with the function's own name.
 waymark::answers::Answers with_inlined(waymark::answers::Answers a) {
     using namespace waymark::answers;
     for (Index f = 0; f < a.functions.size(); ++f) {

@@ -34,7 +34,7 @@ std::string written(const Answers& answers, const ReportOptions& options = optio
     return {sink.bytes().begin(), sink.bytes().end()};
 }
 
-/// What the page would read: base64 and deflate undone by other code than wrote them.
+/// The page's view of the data: separate code decodes base64 and deflate.
 json part(const std::string& file, const std::string& id) {
     const std::string open = "id=\"waymark-" + id + "\">";
     const std::size_t begin = file.find(open) + open.size(), end = file.find("</script>", begin);
@@ -96,7 +96,7 @@ TEST(Report, CoverageIsOfTheProgramAndOfItsOwnCode) {
     Answers answers = made_flow(4, 20, 8);
     answers.images.push_back({"libc.so.6", "/usr/lib/libc.so.6"});
     answers.functions[2].image = 1;
-    // It never ran: its instructions are counted, but of a system library's function not listed.
+    // It never ran: its instructions are counted, but not listed for a system library's function.
     for (Instruction& i : answers.instructions)
         if (i.function == 2) i.seen = Seen::not_executed;
     answers.functions[3].source = none;
@@ -175,7 +175,7 @@ TEST(Report, SlicesThatDoNotFitAreMerged) {
     const std::uint64_t shortest = timeline["resolution"];
     EXPECT_GT(shortest, 0U);
     for (const json& length : timeline["slices"]["length"]) EXPECT_GE(length.get<std::uint64_t>(), shortest);
-    // Series keep what is greatest and least.
+    // Series keep their extremes.
     double most = 0, kept = 0;
     for (const auto& point : answers.timeline.series[0].points) most = std::max(most, point.value);
     for (const json& value : timeline["series"][0]["value"]) kept = std::max(kept, std::stod(value.get<std::string>()));
@@ -192,14 +192,14 @@ TEST(Report, TheTimelinesResolutionFollowsTheSizeThatIsAskedFor) {
         const std::string file = written(answers, options);
         EXPECT_LE(file.size(), most_bytes);
         const json timeline = part(file, "timeline")["slices"];
-        // Each slice that is left stands for as many as were merged into it.
+        // Each remaining slice represents all slices merged into it.
         return std::pair(timeline["length"].size(), sum(timeline["merged"]));
     };
     const auto small = slices(250'000), middle = slices(400'000), large = slices(2'000'000);
     EXPECT_LT(small.first, middle.first);
     EXPECT_LT(middle.first, large.first);
     EXPECT_EQ(large.first, answers.timeline.slices.size());
-    // None but those that were merged before: each call is a slice of its own.
+    // Only those merged before: each call is a separate slice.
     std::uint64_t merged_before = 0;
     for (const answers::Slice& slice : answers.timeline.slices) merged_before += slice.merged;
     EXPECT_EQ(large.second, merged_before);
@@ -267,7 +267,7 @@ TEST(Report, InstructionsNameTheInlinedCallsTheyLieIn) {
     EXPECT_EQ(code["instructions"]["inlined"][1], -1);
     EXPECT_EQ(code["instructions"]["inlined"][2], 2);
     EXPECT_EQ(code["instructions"]["inlined"][20 * 7], 0);
-    // With a function its calls are left out.
+    // Calls are left out together with their function.
     ReportOptions options = options_with(small_page);
     options.most_instructions = 100;
     const json less = part(written(answers, options), "code");

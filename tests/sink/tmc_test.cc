@@ -21,7 +21,7 @@ using coresight::TraceId;
 
 constexpr std::uint32_t marks = Ffcr::en_ft | Ffcr::en_ti;
 
-/// What frames hold, by source.
+/// Contents of frames, by source.
 struct Sources {
     std::array<std::vector<std::uint8_t>, coresight::trace_ids> bytes;
     std::size_t triggers = 0;
@@ -42,7 +42,7 @@ Sources unpacked(Bytes frames) {
     return out;
 }
 
-/// What was given to a sink.
+/// Input of a sink.
 struct Given {
     std::array<std::vector<std::uint8_t>, coresight::trace_ids> bytes;
     void write(Tmc& tmc, TraceId id, const std::vector<std::uint8_t>& more) {
@@ -198,7 +198,7 @@ TEST(Tmc, MarksAWrapWithABarrier) {
     EXPECT_TRUE(std::equal(barrier.begin(), barrier.end(), bytes.begin()));
 }
 
-/// What was not given is not known, and a buffer that was read looks like one to which nothing was written.
+/// Missing registers are unknown, and a buffer that was read looks like one that was never written.
 TEST(TmcExplanation, ConcludesNothingFromRegistersNotGiven) {
     const auto explained = [](const std::vector<RegisterValue>& registers, bool saved) {
         const auto e = explain(SinkKind::etf, registers, saved);
@@ -220,10 +220,10 @@ TEST(TmcExplanation, ConcludesNothingFromRegistersNotGiven) {
     EXPECT_EQ(explained({ctl, ffcr, mode, rwp, rrp}, false), "note CTL.TraceCaptEn; not given: STS");
     EXPECT_EQ(explained({ctl, ffcr, mode, rwp, rrp, sts}, false), "stops CTL.TraceCaptEn; may RWP; not given:");
     EXPECT_EQ(explained({ctl, ffcr, mode, rwp, rrp, sts}, true), "note CTL.TraceCaptEn; not given:");
-    // In a FIFO mode, STS.Full says how full it is: nothing wrapped.
+    // In a FIFO mode, STS.Full is the fill level: nothing wrapped.
     EXPECT_EQ(explained({ctl, ffcr, full}, true), "note CTL.TraceCaptEn; note STS.Full; not given: MODE");
     EXPECT_NE(explain(SinkKind::etf, {on, ffcr, full}).findings.at(0).text.find("in circular mode"), std::string::npos);
-    // What stopped the formatter is in FFCR.
+    // FFCR says why the formatter stopped.
     EXPECT_EQ(explained({on, mode, stopped}, false), "may FFSR.FtStopped; not given:");
     EXPECT_EQ(explained({on, mode, ffcr, stopped}, false), "stops FFSR.FtStopped; not given:");
     EXPECT_EQ(explained({on, mode, ffcr, stopped}, true), "note FFSR.FtStopped; not given:");

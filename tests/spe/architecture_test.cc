@@ -1,5 +1,5 @@
-/// The properties of docs/spec/spe.md, 3.15, on random states; what the later versions change; and that every answer
-/// names the condition that decided it.
+/// The properties of docs/spec/spe.md, 3.15, on random states; the changes of later versions; and that every answer
+/// names the deciding condition.
 #include "waymark/spe/architecture.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr unsigned rounds = sized(10'000U, 300U);  // for each version
 
-/// A state that can be: EL2 and EL3 only where they are, no EL1 under a host.
+/// A possible state: EL2 and EL3 only where they exist, no EL1 under a host.
 State random_state(wire::Random& random, Version version, bool all_features) {
     State s;
     wire::Generator generator(random);
@@ -187,7 +187,7 @@ TEST(Revisions, agree_without_the_later_features) {
     });
 }
 
-/// What a field, feature or value of a reason really is; none where it is no field.
+/// The real value of a field, feature or value behind a reason; none where it is no field.
 std::optional<std::uint64_t> actual(const State& s, std::string_view name) {
     if (name == "EL2Enabled") return EL2Enabled(s);
     if (name == "Debug state") return s.halted;
@@ -201,7 +201,7 @@ std::optional<std::uint64_t> actual(const State& s, std::string_view name) {
     return std::nullopt;
 }
 
-/// The reason names what is so, and its remedy removes it.
+/// The reason names a fact, and its remedy removes it.
 template <class F>
 void check_reason(const State& s, F&& decide, const char* function) {
     const auto decision = decide(s);
@@ -212,7 +212,7 @@ void check_reason(const State& s, F&& decide, const char* function) {
     for (const Fact& fact : why.facts) {
         if (fact.name.empty()) continue;
         const auto value = actual(s, fact.name);
-        // Two bits count as one without FEAT_ECV, and as what the choice says where they are reserved.
+        // Two bits count as one without FEAT_ECV, and as the choice where they are reserved.
         if (fact.name.ends_with(".PCT")) continue;
         ASSERT_TRUE(value.has_value()) << function << ": " << fact.name << " is nothing that can be looked up";
         EXPECT_EQ(*value, fact.value) << function << ": " << fact.name;
@@ -265,7 +265,7 @@ TEST(Reasons, of_filters) {
     });
 }
 
-// What the later versions change (the "Later" paragraphs of section 3).
+// Changes of the later versions (the "Later" paragraphs of section 3).
 
 TEST(Later, secure_el2_owns) {  // 3.2, 3.7
     State s = state_of("NS=0, NSPB=01, sel2=1, EL=2");
@@ -296,7 +296,7 @@ TEST(Later, realm) {  // 3.1, 3.2, 3.3
     EXPECT_EQ(owner.consulted.begin()->which, Unpredictable::RESERVEDNSxB);
 }
 
-// The exception level that owns the buffer must not use AArch32; what the others use does not matter.
+// The exception level that owns the buffer must not use AArch32; the other levels do not matter.
 TEST(ProfilingBuffer, TheOwnersExceptionLevelUsesAArch64) {  // 3.3
     for (const std::uint8_t owner : {EL1, EL2}) {
         State s = state_of(owner == EL1 ? "NSPB=11, NS=1, E2PB=11" : "NSPB=11, NS=1, E2PB=00");

@@ -1,4 +1,4 @@
-/// What `explain` finds, and that what it advises helps.
+/// The findings of `explain`, and the effect of its advice.
 #include "waymark/spe/explain.h"
 
 #include <gtest/gtest.h>
@@ -23,13 +23,13 @@ std::string weights(const State& s, std::string_view field) {
     return out;
 }
 
-/// The field that stands in the way first, at the level of the state; empty if none does.
+/// The field that is the first obstacle at the level of the state; empty if none is.
 std::string first_obstacle(const State& s) {
     const Explanation e = explain(s, {.current_level_only = true});
     return e.levels[0].samples() ? std::string() : std::string(e.levels[0].obstacles[0].facts[0].name);
 }
 
-/// With an interval and room in the buffer: nothing but what a test changes is to be found.
+/// With an interval and room in the buffer: findings come only from changes of the test.
 State sound(std::string_view changes) {
     State s = state_of(changes);
     s.regs.pmsirr_el1.interval = 0x100;
@@ -339,7 +339,7 @@ TEST(Explain, bits_without_meaning) {
     EXPECT_TRUE(without_meaning(s, "PMSCR_EL1")[0].reserved());
 }
 
-// Section 2: which feature brings each field. Without it the field counts for nothing, with it alone it counts.
+// Section 2: which feature brings each field. Without it the field has no effect, with it alone it has.
 TEST(Explain, fields_come_with_their_features) {
     struct Row {
         std::string_view register_name, field;
@@ -383,7 +383,7 @@ TEST(Explain, fields_come_with_their_features) {
         EXPECT_TRUE(meaningless(s));
         row.feature(s.arch);
         EXPECT_FALSE(meaningless(s));
-        // None of the others brings it.
+        // No other feature brings it.
         s.arch = bare.arch;
         for (const Row& other : rows)
             if (other.feature != row.feature && row.field != "EnPMS4") other.feature(s.arch);

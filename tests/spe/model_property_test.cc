@@ -1,5 +1,5 @@
-/// The unit under random operations and configurations: what it says it wrote is what readers find, every sample has
-/// one fate, and skipping changes nothing.
+/// The unit under random operations and configurations: readers find the records that it reports, every sample has one
+/// fate, and skipping changes nothing.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ unsigned rounds(unsigned usual) {
 
 constexpr std::uint64_t buffer_base = 0x4000'0000;
 
-/// A unit that is possible, programmed as it may be.
+/// A possible unit with possible programming.
 ModelConfig random_config(Random& random, const ProfilingBuffer& buffer) {
     ModelConfig config = test::plain_config(buffer);
     State& s = config.state;
@@ -151,11 +151,11 @@ Executed random_operation(Random& random, std::uint64_t cycle) {
     return op;
 }
 
-/// What a run ends with.
+/// The results of a run.
 struct Outcome {
     std::vector<std::uint8_t> memory;
     ModelCounts counts;
-    std::vector<std::string> story;  ///< what was read back on the way, and the fates
+    std::vector<std::string> story;  ///< text of records read back on the way, and of fates
     bool operator==(const Outcome&) const = default;
 };
 
@@ -183,8 +183,8 @@ std::string difference(const std::vector<Record>& a, const std::vector<Record>& 
     return "record " + std::to_string(i) + ": " + text(a) + " / " + text(b);
 }
 
-/// A stream of operations with all that can happen between them, the same for the same seed. Skipping leaves out what
-/// may be left out, and marks the branches among it.
+/// A stream of operations and events between them, the same for the same seed. Skipping leaves out all operations that
+/// may be skipped, and marks their branches.
 class Driver {
 public:
     Driver(std::uint64_t seed, bool skipping)
@@ -226,7 +226,7 @@ private:
         if (op.operation.kind == Kind::branch && op.retired && !op.condition_failed) model_->skipped_branch(op.target);
     }
 
-    /// Holds what was written since last time against what the unit said, and begins the buffer anew.
+    /// Compares the new records with the unit's reports, and begins the buffer anew.
     void read_back() {
         model_->psb_csync();
         model_->dsb();
@@ -284,7 +284,7 @@ private:
             case 2: return model_->psb_csync();
             case 3: return model_->dsb();
             case 4: cycle_ += random_.below(2000); return model_->advance(cycle_);
-            case 5: {  // off and on again, with what is under way lost
+            case 5: {  // off and on again, with the loss of samples in flight
                 model_->change(cycle_, [](State& s) { s.regs.pmblimitr_el1.e = false; });
                 story_.push_back("off at " + std::to_string(model_->pointer().value));
                 restart();
@@ -326,7 +326,7 @@ TEST(ModelProperty, SkippingChangesNothing) {
         skipped += quick.skipped();
         operations += 20000;
 
-        // Every sample has one fate, and each count says what it should.
+        // Every sample has one fate, and each count is right.
         const ModelCounts& c = expected.counts;
         EXPECT_EQ(std::accumulate(c.fates.begin(), c.fates.end(), std::uint64_t{0}), c.chosen);
         EXPECT_EQ(plain.witness().samples.size(), c.chosen);
@@ -335,12 +335,12 @@ TEST(ModelProperty, SkippingChangesNothing) {
         EXPECT_EQ(c.pmu.sample_pop + c.outside, 20000U);
         for (std::size_t f = 0; f < fate_count; ++f) fates[f] += c.fates[f];
     }
-    // The streams hold everything they are for, and most of them can be skipped.
+    // All fates occur in the streams, and most operations can be skipped.
     for (std::size_t f = 0; f < fate_count; ++f) EXPECT_GT(fates[f], 0U) << name(static_cast<Fate>(f));
     EXPECT_GT(skipped, operations / 2);
 }
 
-/// What an operation type packet can carry of an operation, by the reader.
+/// The part of an operation that an operation type packet can carry, by the reader.
 TEST(ModelProperty, OperationTypesReadBack) {
     Random random(3);
     Architecture arch = Architecture::of(Version::v1_4);
@@ -380,7 +380,7 @@ TEST(ModelProperty, OperationTypesReadBack) {
     }
 }
 
-/// Member by member, the registers go as 1.2 says: read once more here, with plain numbers.
+/// Member by member, the registers follow 1.2: computed once more here, with plain numbers.
 TEST(ModelProperty, IntervalStepByStep) {
     for (const bool e_rnd : {false, true}) {
         test::UnitUnderTest unit;

@@ -1,4 +1,4 @@
-/// The unit as a model, against the specification by hand: docs/spec/spe.md, sections 1 and 3.9 to 3.14.
+/// The unit as a model, compared with the specification by hand: docs/spec/spe.md, sections 1 and 3.9 to 3.14.
 #include "waymark/spe/model.h"
 
 #include <gtest/gtest.h>
@@ -92,7 +92,7 @@ double chi_square(const std::array<std::uint64_t, 256>& counts) {
     }
     return sum;
 }
-// With 255 degrees of freedom the statistic lies in here but for one case in ten million.
+// With 255 degrees of freedom the statistic lies in this interval, except in one case in ten million.
 constexpr double least_chi = 150, most_chi = 390;
 
 /// The members that a unit of this jitter chooses.
@@ -110,7 +110,7 @@ std::vector<std::uint64_t> chosen_members(bool e_rnd, std::uint32_t interval, st
 }
 
 TEST(Interval, JitterBeforeTheInterval) {
-    // Without ERnd: COUNT is reloaded with 256 * INTERVAL + 0 to 255, and the reload takes a member of its own.
+    // Without ERnd: COUNT is reloaded with 256 * INTERVAL + 0 to 255, and the reload takes one member.
     for (const std::uint32_t interval : {1U, 7U}) {
         std::array<std::uint64_t, 256> seen{};
         std::uint64_t before = 0, sum = 0;
@@ -245,7 +245,7 @@ TEST(Records, PlacesOfAbsentPackets) {
     };
     constexpr auto target = RecordColumn::branch_target, data = RecordColumn::data_virtual;
     constexpr std::size_t least = 21, address = 9;
-    // Target and data address share their place, whichever of them is said to have one.
+    // Target and data address share their place, whichever of them the record has.
     EXPECT_EQ(record({target, data}, other(1, 0)), least + address);
     EXPECT_EQ(record({data}, other(1, 0)), least + address);
     EXPECT_EQ(record({target}, other(1, 0)), least + address);
@@ -404,7 +404,7 @@ TEST(Records, PreviousBranchTarget) {
     model.skipped_branch({{0x400}});
     unit.sample(other(0x400, 0));
     EXPECT_EQ(unit.witness.written().at(3).previous_target, 0xa000'0000'0000'0400U);
-    // A branch that nobody profiles ends it.
+    // A branch that is not profiled ends it.
     model.set_exception_level(2000, EL2);
     model.retire(branch(0x500, 2000, 0x600));
     model.set_exception_level(2001, EL1);
@@ -709,7 +709,7 @@ TEST(Collisions, RateAsExpected) {
     }
 }
 
-// ---- filters (1.5, 3.9 to 3.13): that the unit asks, and what it counts
+// ---- filters (1.5, 3.9 to 3.13): that the unit uses them, and its counts
 
 TEST(Filters, CountsFromV12) {
     UnitUnderTest unit;
@@ -975,7 +975,7 @@ TEST(Buffer, Faults) {
         EXPECT_EQ(unit.model().counts().with(row.fate), 1U);
         EXPECT_EQ(unit.model().counts().fault_events, 1U);
         EXPECT_EQ(unit.model().counts().bytes, row.at - 0x1000);
-        // What was written before the fault is there, and nothing behind it.
+        // Bytes written before the fault are there, and none behind it.
         const auto record = hex("98 03 00 99 00 00 b0 34 12 00 00 00 00 00 a0 48 00 52 02 00 01");
         for (std::size_t i = 0; i < record.size(); ++i)
             EXPECT_EQ(unit.buffer.bytes()[i], 0x1000 + i < row.at ? record[i] : 0);
@@ -1119,7 +1119,7 @@ TEST(Barrier, WritesAreCompleteBehindDsb) {
 }
 
 TEST(Barrier, FaultBecomesVisible) {
-    // The record waits; PSB CSYNC translates its address, and what waits behind it is lost.
+    // The record waits; PSB CSYNC translates its address, and records behind it are lost.
     UnitUnderTest unit;
     unit.config.choices.queued_records = 8;
     unit.buffer.fault_at({0x1015}, {});
@@ -1259,7 +1259,7 @@ TEST(Check, LinuxUser) {
 
 // ---- records of real units, given to the model as operations
 
-/// The operation behind a record, and a unit that is programmed as its unit was.
+/// The operation behind a record, and a unit with the programming of its unit.
 void replay(const Record& r, UnitUnderTest& unit, Executed& op) {
     const ProgramAddress pc = program_address(r.pc);
     Registers& regs = unit.regs();

@@ -128,7 +128,7 @@ TEST(Vectors, BytesAreThePacketAndBack) {
         EXPECT_EQ(*scanned, got.packets[0]);
         seen.insert(std::string_view(v.text).substr(0, std::string_view(v.text).find(' ')));
     }
-    seen.insert({"PADDING", "ALIGNMENT"});  // in tests of their own: they depend on where they stand
+    seen.insert({"PADDING", "ALIGNMENT"});  // separate tests: they depend on their place
     EXPECT_EQ(seen.size(), Packets::size) << "a packet has no vector";
 }
 
@@ -225,7 +225,7 @@ TEST(Address, GoesBothWays) {
     }
 }
 
-// Section 4.7: what a code means depends on the core, and an unknown core says nothing.
+// Section 4.7: the meaning of a code depends on the core; for an unknown core there is none.
 TEST(DataSource, IsNamedByTheCore) {
     EXPECT_EQ(data_source_name(0x410fd0c1, 0), "L1D");
     EXPECT_EQ(data_source_name(0x413fd401, 8), "L2D");
@@ -260,7 +260,7 @@ TEST(DataSource, EveryCodeOfEveryCore) {
               "0=peer_cpu 1=peer_cpu_modified 2=L3 3=L3_modified 4=peer_cluster 5=peer_cluster_modified "
               "6=remote_socket 7=remote_socket_modified 8=local_memory 9=remote_memory 13=non_cacheable 16=L2D "
               "17=L2D_modified 18=L1D ");
-    // The part of one implementer is nothing with another's number.
+    // The part number of one implementer has no meaning with another's number.
     for (const std::uint32_t midr : {0x4e0fd0c0U, 0x410f0100U, 0x410fac40U, 0xc00fac30U, 0x410fd060U, 0x480fd010U})
         EXPECT_EQ(data_source_names(midr), "") << std::hex << midr;
 }

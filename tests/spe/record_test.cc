@@ -1,4 +1,4 @@
-/// Records from packets: columns, defects, accounting, and that the fast decoder gives what the reference gives.
+/// Records from packets: columns, defects, accounting, and that both decoders agree.
 #include "waymark/spe/record.h"
 
 #include <gtest/gtest.h>
@@ -214,14 +214,14 @@ TEST(TwoWays, AgreeOnAnyBytes) {
     }
 }
 
-// Behind the damage the next terminator puts everything right.
+// Behind the damage, the next terminator restores everything.
 TEST(Damage, EndsWithTheRecord) {
     for (std::uint64_t seed = 0; seed < 200; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         wire::Random random(seed);
         auto bytes = test::random_records(random, 20);
         test::damage(random, bytes, 3);
-        // What the damage opened may swallow a payload and a terminator of what follows.
+        // The damaged packet may swallow a payload and a terminator behind it.
         const auto filler = hex("01 01 01 01 01 01 01 01 01 01 01 01");
         bytes.insert(bytes.end(), filler.begin(), filler.end());
         const Totals before = decode<ReferenceDecoder>(bytes).totals;

@@ -69,7 +69,7 @@ TEST(RegisterFile, base) {
     for (const char* const text : {"", "0", "9", "09", "0x10", "0b10", "6b", "0000000080101001"})
         EXPECT_FALSE(base_unclear(text)) << text;
 
-    // One that is clear decides for all, wherever it is.
+    // One unambiguous value decides for all, at any place.
     const auto dump = read_settings("PMBLIMITR_EL1 80101001\nPMSCR_EL1 3\nPMSIRR_EL1.INTERVAL 10\nPMBPTR_EL1 6b");
     ASSERT_TRUE(dump) << dump.error().message;
     EXPECT_EQ(

@@ -40,7 +40,7 @@ inline std::vector<std::string> split(std::string_view text, std::string_view se
     }
 }
 
-/// Applies one word of the notation; false if there is no such.
+/// Applies one word of the notation; false if there is no such word.
 inline bool apply(State& s, std::string_view name, std::string_view value_text) {
     std::uint64_t value = 0;
     if (name == "E2PB" || name == "NSPB")

@@ -32,7 +32,7 @@ inline std::vector<std::uint8_t> hex(std::string_view text) {
     return out;
 }
 
-/// Packets and gaps, as they came.
+/// Packets and gaps in order.
 struct Collected {
     struct Item {
         Offset first;
@@ -87,7 +87,7 @@ inline Collected collect(Bytes bytes, const std::vector<std::size_t>& cuts = {})
     return out;
 }
 
-/// Records and gaps in the order they came; `before` counts from the start of the stream.
+/// Records and gaps in their order; `before` counts from the start of the stream.
 struct Decoded final : RecordSink {
     std::vector<Record> records;
     std::vector<RecordGap> gaps;
@@ -128,8 +128,8 @@ inline Packet random_packet(wire::Random& random) {
     return out;
 }
 
-/// Appends a packet as it must be at the end of `out`: an alignment packet reaches to the next place it names, and
-/// padding is not begun behind padding. False if it was left out.
+/// Appends a packet that fits at the end of `out`: an alignment packet reaches to the next place it names, and no
+/// padding follows padding. False if it was left out.
 inline bool append(std::vector<std::uint8_t>& out, Packet& packet, bool after_padding) {
     if (auto* alignment = std::get_if<Alignment>(&packet))
         alignment->skip.bytes =
@@ -142,7 +142,7 @@ inline bool append(std::vector<std::uint8_t>& out, Packet& packet, bool after_pa
     return true;
 }
 
-/// A record as an implementation may send it, in any order, padded to `align`, with a few things that are rare.
+/// A possible record of an implementation, in any order, padded to `align`, with a few rare features.
 inline std::vector<std::uint8_t> random_record(wire::Random& random, std::size_t align = 64) {
     std::vector<std::uint8_t> out;
     std::vector<Packet> packets;

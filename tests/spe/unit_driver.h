@@ -1,4 +1,4 @@
-/// A unit under test: configurations, operations, and what became of them.
+/// A unit under test: configurations, operations, and the fate of samples.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -33,8 +33,8 @@ struct Witness final : SampleWitness {
     }
 };
 
-/// A unit of v1.0 at EL1, its buffer EL1's, without contexts and timestamps, that chooses every 257th member; record
-/// after record without padding.
+/// A unit of v1.0 at EL1, which owns the buffer, without contexts and timestamps, that chooses every 257th member;
+/// record after record without padding.
 inline ModelConfig plain_config(const ProfilingBuffer& buffer) {
     ModelConfig config;
     State& s = config.state;
@@ -90,7 +90,7 @@ public:
     ModelConfig config = plain_config(buffer);
     Witness witness;
 
-    /// Made when first asked for, of `config` as it then is.
+    /// Made at the first request, with the `config` of that time.
     Model& model() {
         if (!model_) {
             const Status status = config.check();
@@ -101,7 +101,7 @@ public:
     }
     Registers& regs() { return config.state.regs; }
 
-    /// Skips up to the next member that is chosen, and makes `op` that member; time goes on to its end.
+    /// Skips up to the next chosen member, and makes `op` that member; time passes to its end.
     void sample(Executed op) {
         op.cycle = cycle_;
         cycle_ += op.total_latency;
@@ -112,7 +112,7 @@ public:
         }
         model().advance(cycle_);
     }
-    /// What lies below the write pointer.
+    /// The bytes below the write pointer.
     [[nodiscard]] Bytes bytes() { return buffer.written(model().pointer()); }
     [[nodiscard]] std::vector<std::uint64_t> cold_start_members(std::uint64_t members) {
         for (std::uint64_t i = 1; i <= members; ++i) model().retire(other(i, i));

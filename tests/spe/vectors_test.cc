@@ -41,7 +41,7 @@ OpType optype(std::string_view text) {
     return OpType::Invalid;
 }
 
-/// What the functions answer to a row's state, in the row's own columns.
+/// The functions' answers for a row's state, in the row's own columns.
 Row answers(const Row& row, bool as_printed) {
     const std::string group = kind(row);
     const auto number = [&](std::size_t column) {
@@ -194,7 +194,7 @@ TEST(Vectors, room_for_a_record) {  // MOD-17, MOD-18
     r.pmbsr_el1.coll = true;
     record_buffer_full(r);
     EXPECT_EQ(to_value(r.pmbsr_el1), 0x0003'0001U);
-    // An event that stands there already is left alone.
+    // An event that is already there stays.
     r.pmbsr_el1 = from_value<PmbsrEl1>(0x9002'0007);
     record_buffer_full(r);
     EXPECT_EQ(to_value(r.pmbsr_el1), 0x9002'0007U);

@@ -1,5 +1,4 @@
-// What follows from branch stacks over code whose instructions are known from outside: assembled by
-// aarch64-linux-gnu-as, listed by objdump.
+// Flow from branch stacks over known code: assembled by aarch64-linux-gnu-as, listed by objdump.
 #include "waymark/stacks/decoder.h"
 
 #include <fmt/format.h>
@@ -128,7 +127,7 @@ TEST(StackDecoder, RemembersABoundedNumberOfStretches) {
     Decoder decoder({}, straight, out);
     std::vector<StackEntry> entries;
     for (std::uint64_t i = 0; i <= Decoder::most_remembered + 1; ++i) {
-        // Each is where the one before it led to, and no two stretches are alike.
+        // Each branch is at the target of the one before, and all stretches differ.
         StackEntry e = branch(0x10000 + 8 * i, 0x10000 + 8 * i - 8);
         e.type = BranchEntryType::interrupt;
         entries.push_back(e);

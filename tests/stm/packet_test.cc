@@ -54,7 +54,7 @@ Collector parse(Bytes bytes, std::size_t chunk = 1000) {
     return out;
 }
 
-/// What follows a synchronisation packet, in chunks of every size.
+/// The packets after a synchronisation packet, in chunks of every size.
 std::string after_sync(const std::string& text) {
     const auto bytes = hex((sync_text + text).c_str());
     const std::string whole = parse(bytes).text;
@@ -91,7 +91,7 @@ TEST(StmPackets, AreWrittenAndReadAgainFromBothHalvesOfAByte) {
                 encode(writer, Async{});
                 if (odd) encode(writer, Null{});
                 encode(writer, packet);
-                // What the half byte at the end is taken for.
+                // The reading of the half byte at the end.
                 const std::string rest = writer.half() ? "NULL\n" : "";
                 const std::string text = to_text(packet);
                 EXPECT_EQ(parse(bytes).text, "ASYNC ones=21\n" + std::string(odd ? "NULL\n" : "") + text + "\n" + rest);
@@ -136,7 +136,7 @@ TEST(StmPackets, AreFoundAtAnyHalfOfAByteAndInAnyChunks) {
 }
 
 TEST(StmPackets, EndAtDamageUpToTheNextSync) {
-    // Reserved opcodes, a timestamp of an impossible size, a version that nobody sends.
+    // Reserved opcodes, a timestamp of an impossible size, an unknown version.
     for (const char* bad : {"0f 02", "0f 0a", "0f 0c", "0f 2f", "e0 0f", "4f 00 0f", "0f 50"}) {
         const std::string text = after_sync(std::string(bad) + " 12 34 56 ff ff ff ff ff ff ff ff ff ff 0f 41 00");
         EXPECT_NE(text.find("GAP "), std::string::npos) << bad << "\n" << text;

@@ -1,4 +1,4 @@
-/// Answers of which every field is at random, made from the description of their tables, so that none is forgotten.
+/// Answers with random values in every field, made from the description of their tables, so that no field is forgotten.
 #pragma once
 
 #include <algorithm>

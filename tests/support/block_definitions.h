@@ -10,7 +10,7 @@
 
 namespace waymark::support {
 
-/// A chunk of definitions, as the plugin writes it.
+/// A chunk of definitions in the plugin's format.
 class Definitions {
 public:
     void block(std::uint32_t id, std::uint32_t address, const std::vector<std::uint32_t>& code) {

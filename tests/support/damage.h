@@ -1,4 +1,4 @@
-/// Damaged trace, and what must be right again behind it.
+/// Damaged trace, and the flow that must be right again behind it.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace waymark::synthetic {
 
-/// Bytes with some changed, dropped or put in at one place.
+/// Bytes with a place where some were changed, dropped or inserted.
 struct Damage {
     std::vector<std::uint8_t> bytes;
     std::size_t first, end;  ///< [first, end) of the whole bytes
@@ -46,8 +46,8 @@ inline Damage damage(const std::vector<std::uint8_t>& bytes, Random& random) {
     return d;
 }
 
-/// Flow from behind offset `from` on, each element with the context it ran in: what must be right again after a
-/// synchronisation. The VMID may stay unknown up to its packet. Whether time went back depends on what came before.
+/// Flow from behind offset `from` on, each element with the context it ran in: it must be right again after a
+/// synchronisation. The VMID may stay unknown up to its packet. Whether time went back depends on earlier trace.
 inline std::vector<Element> flow_after(const std::vector<Element>& elements, std::uint64_t from, std::uint64_t add,
                                        std::uint64_t subtract) {
     std::vector<Element> out;

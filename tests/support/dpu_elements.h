@@ -1,4 +1,4 @@
-/// Elements of a Debug and Profiling Unit's trace, written the way they happen.
+/// Elements of a Debug and Profiling Unit's trace, written in order.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace waymark::support {
 
-/// Who runs, as the tests have them.
+/// Contexts for the tests.
 inline constexpr dpu::TaskContext user5{false, 5}, os5{true, 5}, user7{false, 7}, os7{true, 7};
 
-/// Elements with their readings, as a decoder makes them. Counters begin where `setup` says.
+/// Elements with their readings, as from a decoder. Counters begin at the values in `setup`.
 class DpuElements {
 public:
     explicit DpuElements(analysis::DpuSetup setup) : setup_(std::move(setup)) {
@@ -24,7 +24,7 @@ public:
         e.kind = kind;
         return e;
     }
-    /// A reading after so many of A0 and A1, with a change of flow to a context.
+    /// A reading after this many events of A0 and A1, with a change of flow to a context.
     void change(dpu::ElementKind kind, std::uint32_t from, std::uint32_t to, dpu::TaskContext context, std::uint32_t a0,
                 std::uint32_t a1 = 0, std::uint8_t flags = 0) {
         dpu::Element& e = element(kind);
@@ -40,7 +40,7 @@ public:
         for (unsigned i = 0; i < 2; ++i) values_[i] = (values_[i] - r.deltas[i]) & dpu::counter_mask;
         r.values = values_;
     }
-    /// A counter of a reading has other bits than were written, as a decoder sees it.
+    /// Changes bits of a counter in a reading, as damage in a trace does.
     void damage(std::size_t number, unsigned counter, std::uint32_t flipped) {
         readings_.at(number).values[counter] ^= flipped;
         for (const std::size_t n : {number, number + 1}) {
@@ -54,7 +54,7 @@ public:
     }
 
 protected:
-    /// The end of the trace is so many of A0 later.
+    /// The end of the trace is this many events of A0 later.
     void end_after(std::uint32_t a0) {
         setup_.final = values_;
         (*setup_.final)[0] = (values_[0] - a0) & dpu::counter_mask;

@@ -1,4 +1,4 @@
-/// Random programs of the core that a DPU watches, and random programs of the unit, for tests of what is concluded.
+/// Random programs of the core that a DPU watches, and random programs of the unit, for tests of conclusions.
 #pragma once
 
 #include <fmt/format.h>
@@ -73,7 +73,7 @@ struct Loop {
     std::uint64_t runs = 0, iterations = 0;
 };
 
-/// What threads execute, in pieces that stay together, and what the test knows about it.
+/// The threads' execution, in pieces that stay together, and the test's knowledge about it.
 class Threads {
 public:
     explicit Threads(std::uint32_t seed) : random_(seed) {
@@ -84,7 +84,7 @@ public:
             pieces_.back().push_back({words::thread_end});
         }
     }
-    /// `until`: the recording ends when the threads are through that part of their pieces, in percent.
+    /// `until`: the recording ends when the threads have run this share of their pieces, in percent.
     void on(DpuRecorder& recorder, std::uint32_t until = 100) {
         recorder.definitions(definitions());
         std::size_t all = 0, executed = 0;
@@ -124,9 +124,9 @@ private:
             ++calls[base_of(f + 1)];
             execute(to, f + 1);
         }
-        // Now and then more than the unit has room for.
+        // Now and then more than the unit can hold.
         for (std::uint32_t n = chance(4) ? 60 + below(140) : 1; n != 0; --n) {
-            // Words that the unit fills lines with are data, too.
+            // Words with which the unit fills lines are data, too.
             const std::uint32_t value = chance(20)   ? 0xfff0aa01
                                         : chance(20) ? 0xfff0a001
                                                      : static_cast<std::uint32_t>(random_());

@@ -28,7 +28,7 @@ enum class Kind : std::uint8_t {
     mark,
 };
 
-/// One element of the flow. Which fields mean something depends on the kind; all others are 0.
+/// One element of the flow. The meaningful fields depend on the kind; all others are 0.
 struct Element {
     static constexpr std::uint64_t absent = ~std::uint64_t{0};
 
@@ -53,15 +53,15 @@ struct Element {
 /// One line, without a line end.
 [[nodiscard]] std::string to_text(const Element& element);
 
-/// The elements that are no ranges. Where ranges are counted, one that ran no times stands for all between two events.
+/// The elements that are no ranges. Where ranges are counted, one with a count of 0 stands for all between two events.
 [[nodiscard]] std::vector<Element> events_of(std::vector<Element> elements);
 
-/// Where two lists part, with a few lines of each around it; empty if they are equal.
+/// The first difference between two lists, with a few lines of each around it; empty if they are equal.
 [[nodiscard]] std::string difference(const std::vector<Element>& found, const std::vector<Element>& expected,
                                      std::string_view found_name = "found",
                                      std::string_view expected_name = "expected");
 
-/// Keeps everything that is delivered.
+/// Keeps all delivered elements.
 class ElementSink final : public flow::Sink {
 public:
     void consume(const flow::Batch& batch) override;

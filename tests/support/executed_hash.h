@@ -1,4 +1,4 @@
-/// A hash over what was executed, to keep the truth of a long run in one number.
+/// A hash over executed addresses, to keep the truth of a long run in one number.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// Heads of streams that were cut: what recovery of them gives, held against what the uncut stream gives there.
+/// Heads of streams that were cut: recovered flow, compared with the flow of the uncut stream.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ inline Ranges ranges_of(const std::vector<Element>& elements, std::uint64_t shif
     return out;
 }
 
-/// What the recovery of many heads gave.
+/// Results of recovering many heads.
 struct HeadScore {
     std::uint64_t heads = 0, recovered_heads = 0, truth = 0, right = 0, wrong = 0, bytes = 0, recovered_bytes = 0;
     std::map<follow::HeadOutcome, unsigned> outcomes;
@@ -58,7 +58,7 @@ struct HeadScore {
     }
 };
 
-/// WAYMARK_PROPERTY_ROUNDS=20 in the environment tries so many times as many.
+/// WAYMARK_PROPERTY_ROUNDS=20 in the environment multiplies the number of rounds by 20.
 inline std::uint64_t property_rounds() {
     const char* text = std::getenv("WAYMARK_PROPERTY_ROUNDS");
     return text != nullptr ? std::max(1UL, std::strtoul(text, nullptr, 10)) : 1;

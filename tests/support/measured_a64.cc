@@ -24,7 +24,7 @@ public:
         std::uint32_t instructions{};
         std::uint32_t target{};  ///< the block that a direct branch leads to
         std::uint32_t first{};   ///< the first block of its function
-        std::uint8_t taken{};    ///< of a conditional branch: so often in 256
+        std::uint8_t taken{};    ///< a conditional branch is taken this often in 256
         [[nodiscard]] std::uint64_t end() const { return start + 4 * std::uint64_t{instructions}; }
         [[nodiscard]] std::uint64_t last_address() const { return end() - 4; }
     };

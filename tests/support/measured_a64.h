@@ -1,5 +1,5 @@
-/// The streams that bench/etm4_flow_rates decodes, of any length, and what a decoder must make of them: random
-/// execution of random A64 programs, given to etm4::Model instruction by instruction.
+/// The streams that bench/etm4_flow_rates decodes, of any length, and the expected result of decoders: random execution
+/// of random A64 programs, given to etm4::Model instruction by instruction.
 ///
 ///     b  about 1 500 blocks, a synchronisation every 1024 bytes
 ///     c  about 50 000 blocks
@@ -21,7 +21,7 @@
 
 namespace waymark::synthetic {
 
-/// What one source sent.
+/// The bytes of one source.
 struct MeasuredA64Part {
     struct Section {
         std::uint64_t address{};

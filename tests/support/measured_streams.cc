@@ -26,7 +26,7 @@ MeasuredPart make_part(const PartOptions& options, std::uint64_t waypoints) {
                                     from_value<pft::Etmidr>(part.etmidr));
     const Program program = make_program(
         {.seed = 1, .blocks = options.blocks, .a32_eret = false, .blx_may_fail = false, .large_block_chance = 0});
-    // Plain execution: what OpenCSD reads otherwise (docs/spec/pft.md, 4.10) would compare different work.
+    // Plain execution: features that OpenCSD reads differently (docs/spec/pft.md, 4.10) would compare different work.
     Walk walk(program, {.seed = options.seed + 1,
                         .exceptions = 20,
                         .debug = 0,

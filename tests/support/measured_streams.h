@@ -1,4 +1,4 @@
-/// The streams that bench/pft_rates decodes, of any length, and what a decoder must make of them.
+/// The streams that bench/pft_rates decodes, of any length, and the expected result of decoders.
 ///
 ///     b  random execution of random programs (support/synthetic.h) in mixed A32 and T32: about 1 500 blocks
 ///     c  about 50 000 blocks
@@ -20,14 +20,14 @@
 
 namespace waymark::synthetic {
 
-/// What one source sent.
+/// The bytes of one source.
 struct MeasuredPart {
     struct Section {
         std::uint64_t address{};
         std::vector<std::uint8_t> bytes;
     };
     std::uint32_t etmcr = 0, etmccer = 0x34c01ac2, etmidr = 0x411cf312;
-    pft::Config config;  ///< as these registers say
+    pft::Config config;  ///< the configuration by these registers
     coresight::TraceId id{0x10};
     std::shared_ptr<const isa::CodeReader> code;
     std::vector<Section> sections;  ///< the same code
@@ -42,7 +42,7 @@ struct MeasuredStream {
     [[nodiscard]] std::size_t bytes() const;
 };
 
-/// A source of a capture, and what it sent.
+/// A source of a capture, and its bytes.
 struct FramedSource {
     coresight::TraceId id;
     Bytes bytes;

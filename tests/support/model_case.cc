@@ -37,7 +37,7 @@ void set_return_stack(ModelCase& c, unsigned depth) {
     c.model.registers.cr.return_stack = true;
     c.model.registers.cr.branch_broadcast = false;
     c.model.choices.return_stack_depth = static_cast<std::uint8_t>(depth);
-    // Decoders keep what was popped untold (4.5, rule 3): right for one entry only.
+    // Decoders keep an entry that was popped without a sign in the trace (4.5, rule 3): right for one entry only.
     if (depth > 1) c.model.choices.matched_change = ModelChoices::MatchedChange::packet_keeps_entry;
 }
 void set_version(ModelCase& c, unsigned minor) {
@@ -311,7 +311,7 @@ constexpr Named simpler[] = {
     {"isync_delay", [](ModelCase& c, Random&) { c.model.choices.isync_delay_waypoints = 0; }},
 };
 
-/// Each open question now and then otherwise than by default.
+/// Each open question now and then with another choice than the default.
 void random_choices(ModelChoices& c, Random& random) {
     c.update_base = pick(random, {ModelChoices::UpdateBase::either, ModelChoices::UpdateBase::is_base,
                                   ModelChoices::UpdateBase::is_not_base});
@@ -409,7 +409,7 @@ ModelCase random_case(std::uint64_t seed) {
     return c;
 }
 
-/// What follows from the rest, once it is settled.
+/// Values that follow from the rest, once it is settled.
 void complete(ModelCase& c) {
     pft::Registers& r = c.model.registers;
     r.teevr = from_value<pft::Etmteevr>(external_1);
@@ -487,7 +487,7 @@ bool is(const std::vector<pft::Packet>& packets, std::size_t i) {
     return i < packets.size() && std::holds_alternative<P>(packets[i]);
 }
 
-/// What 5.3 to 5.5 say of the order of packets, and of which there may be.
+/// The order of packets in 5.3 to 5.5, and which packets may occur.
 std::string wrong_order(const Collected& packets, const ModelCase& c) {
     using namespace pft;
     const Config config = c.model.packets();
@@ -512,7 +512,7 @@ std::string wrong_order(const Collected& packets, const ModelCase& c) {
         if (is<ExceptionReturn>(all, i) && (config.minor_version == 0 || !is<BranchAddress>(all, i - 1) ||
                                             std::get<BranchAddress>(all[i - 1]).exception() != 0))
             return at(i, "an exception return that is not behind its branch packet");
-        // A full FIFO may lose what belongs behind.
+        // A full FIFO may lose packets that belong behind.
         const bool whole = choices.fifo_bytes == 0 && i + 1 < all.size();
         if (is<ISync>(all, i) && whole && config.vmid_trace && !is<Vmid>(all, i + 1))
             return at(i, "no VMID behind an I-sync");
@@ -520,7 +520,7 @@ std::string wrong_order(const Collected& packets, const ModelCase& c) {
             std::get<ISync>(all[i]).reason == ISyncReason::periodic &&
             !is<Timestamp>(all, i + (config.vmid_trace ? 2U : 1U)))
             return at(i, "no T-sync behind a periodic I-sync");
-        // 5.4. What waits and flushes send is not full.
+        // 5.4. Atoms that waits and flushes send are not full.
         if (is<Atom>(all, i) && is<Atom>(all, i + 1) && !config.cycle_accurate &&
             std::get<Atom>(all[i]).outcome.atoms.count != 5 && c.driver.waits + c.driver.flushes == 0)
             return at(i, "an atom packet of under five before another");
@@ -542,7 +542,7 @@ std::string wrong_order(const Collected& packets, const ModelCase& c) {
         if (is<Atom>(all, i)) since_async += std::get<Atom>(all[i]).outcome.atoms.count;
         if (is<BranchAddress>(all, i)) ++since_async;
         if (is<ISync>(all, i)) {
-            // Atoms of before may have waited.
+            // Earlier atoms may have waited.
             if (isync_due && since_async > choices.isync_delay_waypoints + 5U)
                 return at(i, "an I-sync long after its A-sync");
             isync_due = false;
@@ -759,7 +759,7 @@ std::string check_damage(const ModelCase& made, std::uint64_t seed, DamageTotals
     bool waits = false;
     for (const auto& item : pft::test::collect(bytes, config).items) {
         if (item.text.starts_with("A-SYNC")) {
-            // Of two without an I-sync between them the later one counts.
+            // If no I-sync is between two, the later one counts.
             if (waits) syncs.pop_back();
             syncs.push_back({item.first.value, bytes.size()});
             waits = true;
@@ -782,7 +782,7 @@ std::string check_damage(const ModelCase& made, std::uint64_t seed, DamageTotals
         bool first = true;
         for (const Sync& s : syncs) {
             if (s.async < d.end) continue;
-            // Damage before it may lengthen its run of zeros: what counts is where it ends.
+            // Damage before it may lengthen its run of zeros: its end counts.
             const std::uint64_t end = s.async + 6 + d.added - d.dropped;
             if (std::none_of(packets.items.begin(), packets.items.end(), [&](const auto& item) {
                     return item.text.starts_with("A-SYNC") && item.first.value + item.bytes == end;
@@ -826,7 +826,8 @@ CaseName minimised(CaseName name, const std::function<bool(const CaseName&)>& fa
             if (std::find(name.without.begin(), name.without.end(), n.name) != name.without.end()) continue;
             CaseName smaller = name;
             smaller.without.emplace_back(n.name);
-            if (!fails(smaller)) smaller.steps = whole.steps;  // what ran is another: it may need more steps to fail
+            if (!fails(smaller))
+                smaller.steps = whole.steps;  // the execution is different: it may need more steps to fail
             if (fails(smaller)) name = smaller;
         }
         again = name.text() != before;

@@ -1,5 +1,5 @@
 /// Random cases for the model of the macrocell: a program, an execution of it, and how the unit is programmed and made,
-/// all by the class of the configuration and a seed; what must hold of each case; and the smallest that still fails.
+/// all by the class of the configuration and a seed; the checks of each case; and the smallest case that still fails.
 #pragma once
 
 #include <cstdint>
@@ -27,20 +27,20 @@ struct ModelCase {
     std::uint64_t places = 0;                    ///< the seed of these places
 };
 
-/// What a case is made from. As text: `class seed=7 steps=40 blocks=30 without=timestamps,vmid`.
+/// The origin of a case. As text: `class seed=7 steps=40 blocks=30 without=timestamps,vmid`.
 struct CaseName {
     std::string class_name;
     std::uint64_t seed = 1;
     std::optional<std::uint64_t> steps{};
     std::optional<unsigned> blocks{};
-    std::vector<std::string> without{};  ///< what is switched off, by the names of simplifications()
+    std::vector<std::string> without{};  ///< the features switched off, by the names of simplifications()
 
     [[nodiscard]] std::string text() const;
     /// Nothing if the text is no case.
     [[nodiscard]] static std::optional<CaseName> from_text(std::string_view text);
 };
 
-/// Configurations that have one property for sure, and are random beside it; plain ones have nothing else.
+/// Configurations with one certain property, and random others; plain ones have no other.
 [[nodiscard]] std::vector<std::string_view> case_classes();
 [[nodiscard]] std::vector<std::string_view> simplifications();
 
@@ -60,12 +60,12 @@ struct CaseTotals {
 /// Changes the bytes of the model's trace, as a mistake in the model would.
 using Spoil = std::function<void(const ModelCase&, std::vector<std::uint8_t>&)>;
 
-/// Makes the trace of a case, decodes it and looks at its packets. Gives what is wrong, with the packets around; empty
-/// if nothing is.
+/// Makes the trace of a case, decodes it and checks its packets. Returns the first mistake, with the packets around it;
+/// empty if there is none.
 [[nodiscard]] std::string check_case(const ModelCase& c, CaseTotals& totals, const Spoil& spoil = {});
 
-/// Damages the trace of a case in several ways. Both decoders must agree on what is left, and behind the first A-sync
-/// they recognise all must be as without damage. Gives what is wrong.
+/// Damages the trace of a case in several ways. Both decoders must agree on the rest, and behind the first A-sync they
+/// recognise all must be as without damage. Returns the first mistake.
 struct DamageTotals {
     std::uint64_t damaged = 0, recovered = 0, late = 0;  ///< late: the first A-sync was not recognised
 };
@@ -75,7 +75,7 @@ struct DamageTotals {
 /// without which it fails too. `name` must fail.
 [[nodiscard]] CaseName minimised(CaseName name, const std::function<bool(const CaseName&)>& fails);
 
-/// How decoders must be set to read what was chosen; where the choice is made so that any reading is right, `other`.
+/// The configuration for decoders that fits the choices; where any reading is right, `other`.
 [[nodiscard]] pft::Config reading(const pft::ModelConfig& model, bool other);
 
 /// Zero bits before each one bit, bytes least significant bit first, outside A-syncs (docs/spec/pft.md, 5.7, 2).

@@ -107,7 +107,7 @@ Element ModelDriver::in_context(Element e) const {
     return e;
 }
 
-/// Where the block begins, if that is not where the model left off.
+/// The beginning of the block, if that is not where the model left off.
 void ModelDriver::begin(const Block& block, std::uint64_t cycle) {
     const pft::Arrival arrival{{{block.start}, block.isa}, ns_, hyp_, cycle - 2};
     if (!started_) {
@@ -169,7 +169,7 @@ void ModelDriver::drop(std::uint64_t lost) {
     entries_.resize(entries_.size() - std::min<std::uint64_t>(lost, entries_.size()));
 }
 
-/// Takes in what the model made of a waypoint that should, or should not, have been traced.
+/// Takes in the model's output for a waypoint that should, or should not, have been traced.
 void ModelDriver::end(const Before& was, Wanted wanted, Entry entry) {
     const pft::ModelCounts& now = model_.counts();
     const std::uint64_t untraced = now.untraced - was.counts.untraced;
@@ -218,7 +218,7 @@ void ModelDriver::waypoint(const Executed& w) {
     }
 
     Entry entry;
-    if (was.isyncs != watch_.isyncs) {  // it shows what there is to see
+    if (was.isyncs != watch_.isyncs) {  // it shows the whole state
         shown_ns_ = ns_;
         shown_hyp_ = hyp_;
     }
@@ -356,7 +356,7 @@ std::vector<Element> normalise(const std::vector<Element>& elements, const Model
                 break;
             case Kind::trace_on:
                 e.cycles = flow::no_cycles;
-                // What came behind an I-sync may have been lost.
+                // Elements behind an I-sync may have been lost.
                 if (!out.empty() && out.back().kind == Kind::trace_on) take_back();
                 put(e, offset);
                 break;

@@ -1,5 +1,5 @@
-/// Drives the model of the macrocell with an invented execution, and writes down what decoders must make of its trace.
-/// Of the model it asks only what hardware alone decides: what a full FIFO lost.
+/// Drives the model of the macrocell with an invented execution, and writes down the expected result of decoders. Of
+/// the model it asks only for facts that hardware alone decides: the losses of a full FIFO.
 #pragma once
 
 #include <cstdint>
@@ -45,9 +45,9 @@ public:
     void overflow(unsigned) override {}
     void finish();
 
-    /// What must be decoded, as normalise() gives it.
+    /// The expected elements, in normalise()'s form.
     [[nodiscard]] std::vector<Element> truth() const;
-    /// What went otherwise than foreseen, if anything did.
+    /// The first unexpected result, if there was one.
     [[nodiscard]] const std::string& wrong() const { return wrong_; }
     [[nodiscard]] const pft::Model& model() const { return model_; }
     /// How many triggers there may be at most, if they are external input 3.
@@ -56,7 +56,7 @@ public:
     [[nodiscard]] bool knows_time(std::uint64_t ticks) const { return times_.contains(ticks); }
 
 private:
-    struct Entry {  // what one waypoint or exception gave
+    struct Entry {  // the effect of one waypoint or exception
         std::vector<Element> elements;
     };
     struct Before {
@@ -64,7 +64,7 @@ private:
         std::uint64_t isyncs;
         bool tracing, overflow;
     };
-    /// Sees I-syncs pass: they are sent by themselves, and show the state whatever was shown before.
+    /// Watches I-syncs: the unit sends them by itself, and they show the state whatever was shown before.
     class Watch final : public ByteSink {
     public:
         explicit Watch(ByteSink& to) : to_(to) {}
@@ -81,7 +81,7 @@ private:
     }
     enum class Wanted : std::uint8_t {
         no,
-        silent,  ///< traced up to here, but nothing may be reported of it
+        silent,  ///< traced up to here, but without an element
         yes
     };
     void end(const Before& before, Wanted wanted, Entry entry);
@@ -111,15 +111,15 @@ private:
     bool inputs_[2] = {};
     std::uint64_t rises_[2] = {};
     bool ns_ = false, hyp_ = false;              // of the core
-    bool shown_ns_ = false, shown_hyp_ = false;  // as decoders know them
+    bool shown_ns_ = false, shown_hyp_ = false;  // as the decoders know it
     std::uint32_t context_id_ = 0;
     std::uint8_t vmid_ = 0;
     std::uint64_t first_cycle_ = 0, arrival_ = 0, last_cycle_ = 0;
 };
 
 /// Decoded elements without offsets, each range with the context it ran in, counts summed up from the start;
-/// timestamps, triggers and contexts by themselves are left out. `wrong` takes what no trace of the driver's model may
-/// give; `offsets`, where not null, that of each one's packet.
+/// timestamps, triggers and contexts by themselves are left out. `wrong` takes elements that no trace of the driver's
+/// model may give; `offsets`, where not null, that of each one's packet.
 [[nodiscard]] std::vector<Element> normalise(const std::vector<Element>& elements, const ModelDriver& driver,
                                              std::string& wrong, std::vector<std::uint64_t>* offsets = nullptr);
 

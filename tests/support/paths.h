@@ -14,7 +14,7 @@
 
 namespace waymark::synthetic {
 
-/// The decoders made next keep paths in another way than those before, of all ways there are in turn.
+/// The next decoders keep paths in another way than those before, in turn through all ways.
 inline void vary_paths() {
     static constexpr std::array<follow::PathOptions, 7> all{{{.log2_size = 11, .eager = true},
                                                              {.log2_size = 1, .eager = true},
@@ -27,10 +27,10 @@ inline void vary_paths() {
     follow::usual_paths = all[next++ % all.size()];
 }
 
-/// Where indirect branches went, and how often: by the addresses of branch and target.
+/// Targets of indirect branches and their counts: by the addresses of branch and target.
 using Ways = std::map<std::array<std::uint64_t, 4>, std::uint64_t>;
 
-/// Counted by a decoder that keeps paths so.
+/// Counted by a decoder that keeps paths in that way.
 template <class Decoder, class Config>
 [[nodiscard]] Ways ways_with(const follow::PathOptions& paths, Bytes bytes, const Config& config,
                              const isa::CodeReader& code) {

@@ -1,5 +1,5 @@
-/// Tests of perf.data with CoreSight trace, from the file to program flow: a file that is made record by record,
-/// programs for it, and what is decoded of it.
+/// Tests of perf.data with CoreSight trace, from the file to program flow: a file made record by record, programs for
+/// it, and the decoded flow.
 #pragma once
 
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ using support::etmv4_taken;
 inline constexpr std::uint32_t nop = 0xd503201f;
 inline constexpr std::uint64_t code_offset = 64, code_address = 0x1040;  // of the segment, in the file and in memory
 
-/// What a sink was given, as text: `0x1040+2` is a block of two instructions.
+/// The input of a sink, as text: `0x1040+2` is a block of two instructions.
 class PerfFlow final : public flow::Sink {
 public:
     void consume(const flow::Batch& batch) override {

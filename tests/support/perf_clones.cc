@@ -34,7 +34,7 @@ struct ById {
     void reset(Offset) {}
 };
 
-/// Where a stream has context IDs, which come last in their packets.
+/// Places of a stream's context IDs, which come last in their packets.
 struct ContextIds {
     explicit ContextIds(const etm4::Config& c) : config(c) {}
     void operator()(const Gap&) {}
@@ -84,7 +84,7 @@ private:
         stride_ = most < least ? 1 : most - least + 1;
         for (const AuxRange& aux : data_.aux) span_ = std::max(span_, aux.id.time.value_or(0));
     }
-    /// What the k-th clone has in the place of a process or thread.
+    /// The number that the k-th clone has for a process or thread.
     [[nodiscard]] std::uint32_t clone(std::uint32_t id, unsigned k) const {
         return ids_.contains(id) ? id + k * stride_ : id;
     }

@@ -1,5 +1,5 @@
-/// Large perf.data files from small ones: a file with CoreSight trace as if many processes had run what one did, or as
-/// if it had run again and again.
+/// Large perf.data files from small ones: a file with CoreSight trace as if many processes had run the same as one, or
+/// as if it had run again and again.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct PerfClones {
     unsigned times = 1;      ///< the trace of all of them again
 };
 
-/// Writes the file to `out`; gives the bytes to be written over its front. With several processes, formatted trace
-/// becomes that of units without a formatter. Errors: trace of other units than ETMv4 and ETE; those of reading.
+/// Writes the file to `out`; returns the bytes to write over its front. With several processes, formatted trace becomes
+/// that of units without a formatter. Errors: trace of other units than ETMv4 and ETE; those of reading.
 [[nodiscard]] Result<std::vector<std::uint8_t>> write_clones(const capture::perf::PerfData& data,
                                                              const capture::ByteFile& file, const PerfClones& clones,
                                                              ByteSink& out);

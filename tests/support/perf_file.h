@@ -16,11 +16,11 @@ namespace waymark::support {
 struct PerfBytes {
     std::vector<std::uint8_t> bytes;
     std::vector<std::vector<std::uint8_t>> traces;  ///< of each AUXTRACE record
-    std::vector<std::uint64_t> records;             ///< file offsets of those behind the first, in the data
+    std::vector<std::uint64_t> records;             ///< file offsets of the records behind the first, in the data
     std::uint64_t data_end = 0;
 };
 
-/// The events of a session of `perf record -e arm_spe//`: the unit's own, and one that is there for the others.
+/// The events of a session of `perf record -e arm_spe//`: the unit's own event, and the one for the other records.
 inline std::vector<capture::perf::Attr> spe_attrs() {
     using namespace capture::perf;
     constexpr std::uint64_t fields =

@@ -21,7 +21,7 @@ public:
     constexpr std::uint32_t below(std::uint32_t n) {
         return static_cast<std::uint32_t>(((*this)() >> 32) * std::uint64_t{n} >> 32);
     }
-    /// True in `n` of 10 000 cases.
+    /// True in `n` of 10,000 cases.
     constexpr bool chance(std::uint32_t n) { return n != 0 && below(10000) < n; }
     constexpr bool half() { return ((*this)() >> 63) != 0; }
 

@@ -1,4 +1,4 @@
-/// What ran, counted without any decoder.
+/// The execution, counted without any decoder.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-/// How thorough a test is. Sanitizers make a sweep over random inputs ten times slower, and find what they find in the
-/// first few: it takes fewer with them, and all of them where the same test is built optimised.
+/// How thorough a test is. Sanitizers make a sweep over random inputs ten times slower, and find most mistakes in the
+/// first few inputs: the sweep is shorter with them, and full where the same test is built optimised.
 #pragma once
 
 #if defined(__has_feature)

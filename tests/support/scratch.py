@@ -13,11 +13,11 @@ import unittest
 # Seconds after which a command hangs: no machine, however busy, is as slow. CTest ends a test later (tests/CMakeLists.txt).
 HANGS = 1200
 
-# Messages, numbers and orders of other programs are compared with what they are in English, and times with UTC.
+# Messages, numbers and orders of other programs are compared with their English form, and times with UTC.
 for _variable in [name for name in os.environ if name.startswith("LC_")] + ["LANG", "LANGUAGE", "LOCPATH", "TZ"]:
     os.environ.pop(_variable, None)
 os.environ["LC_ALL"] = "C.UTF-8"
-# What Waymark, QEMU and the dynamic loader of programs for Arm read besides.
+# Further variables that Waymark, QEMU and the dynamic loader of programs for Arm read.
 for _variable in ("DEBUGINFOD_URLS", "SOURCE_DATE_EPOCH", "PAGER", "LESS", "NO_COLOR", "COLUMNS", "LINES", "QEMU_LD_PREFIX",
                   "QEMU_SET_ENV", "QEMU_LOG", "QEMU_STRACE", *([] if "SHAKE_SEED" in os.environ else ["QEMU_UNSET_ENV"])):
     os.environ.pop(_variable, None)
@@ -69,7 +69,7 @@ class Folder(tempfile.TemporaryDirectory):
 
 def _told(add):
     def told(result, test, *why):
-        if why[-1] is not None:  # addSubTest is called for what passed too
+        if why[-1] is not None:  # addSubTest is also called for passed ones
             failed()
         return add(result, test, *why)
     return told

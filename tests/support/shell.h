@@ -14,7 +14,7 @@ inline std::string shell_word(const std::filesystem::path& path) {
     return out + "'";
 }
 
-/// What other programs print is compared with what they print in English.
+/// Output of other programs is compared with their English output.
 inline const bool in_english = ::setenv("LC_ALL", "C.UTF-8", 1) == 0;
 
 }  // namespace waymark

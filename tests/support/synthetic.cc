@@ -251,7 +251,7 @@ private:
             program_.by_isa[static_cast<unsigned>(start)].push_back(number);
     }
 
-    /// Gives the instruction set of the block behind it.
+    /// Returns the instruction set of the block behind it.
     Isa block(std::uint32_t section, std::uint32_t function, Isa isa, bool handler, bool last) {
         const Ending ending = choose(isa, handler, last);
         ProgramBlock b;
@@ -515,7 +515,7 @@ private:
         return i;
     }
 
-    /// Memory may come in pieces whose borders mean nothing to the program.
+    /// Memory may come in pieces whose borders have no meaning for the program.
     void cut_sections() {
         std::vector<Memory::Section> cut;
         for (Memory::Section& s : program_.memory.sections) {
@@ -586,7 +586,7 @@ void Walk::step(Execution& execution) {
     changes(execution);
 }
 
-/// What may change at a waypoint, and what happens to the trace unit meanwhile.
+/// Changes at a waypoint, and events of the trace unit meanwhile.
 void Walk::changes(Execution& execution) {
     if (random_.chance(options_.context_changes))
         execution.context_id(static_cast<std::uint32_t>(random_()) >> random_.below(30));
@@ -676,7 +676,7 @@ void Walk::go(Execution& execution) {
                 to = {b.target_block, 0};
                 break;
             case Going::call_anywhere:
-                // Now and then a call goes to where the return stack points.
+                // Now and then a call goes to the place in the return stack.
                 to = !calls_.empty() && random_.chance(100) ? calls_.back() : anywhere(b.block.isa == Isa::tee);
                 call();
                 break;
@@ -722,7 +722,7 @@ void Walk::go(Execution& execution) {
     address_ = place(to).address.value;
 }
 
-/// The instructions from where execution stands up to `to`, as a block that no waypoint ends.
+/// The instructions from the place of execution up to `to`, as a block that no waypoint ends.
 Block Walk::part(std::uint32_t to) const {
     const ProgramBlock& b = block();
     Block out;

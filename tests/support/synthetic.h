@@ -1,5 +1,5 @@
-/// Random AArch32 programs and random executions of them: ground truth for decoders. What each instruction is follows
-/// from how it was made, not from decoding it.
+/// Random AArch32 programs and random executions of them: ground truth for decoders. The properties of each instruction
+/// follow from its generation, not from decoding it.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ public:
 
     /// Ascending, without overlap.
     std::vector<Section> sections;
-    /// Addresses [first, second) that answer as if nothing were there.
+    /// Addresses [first, second) that answer as if there were no memory.
     std::vector<std::pair<std::uint64_t, std::uint64_t>> holes;
     /// The same memory in every space; if false, decoders must assume that each space differs.
     bool one_view = true;
@@ -46,7 +46,7 @@ struct ProgramOptions {
     std::uint32_t large_block_chance = 30;  ///< in 10 000 blocks: longer than 4096 bytes
 };
 
-/// How the waypoint instruction of a block goes on, beyond what flow::Block says.
+/// Where execution continues after the waypoint instruction of a block, beyond flow::Block.
 enum class Going : std::uint8_t {
     direct,         ///< to `target`
     call,           ///< to `target`, and returns behind the block
@@ -60,7 +60,7 @@ enum class Going : std::uint8_t {
     next,  ///< barriers, ENTERX, LEAVEX
 };
 
-/// A block as the program was laid out.
+/// A block in the layout of the program.
 struct ProgramBlock {
     flow::Block block{};
     std::uint32_t target_block{};  ///< of a direct branch
@@ -113,7 +113,7 @@ struct WalkOptions {
 class Walk {
 public:
     Walk(const Program& program, const WalkOptions& options);
-    /// Goes on for so many waypoints and exceptions.
+    /// Runs for this many waypoints and exceptions.
     void run(Execution& execution, std::uint64_t steps);
 
 private:

@@ -1,4 +1,4 @@
-/// Debug information for files made by hand: every instruction is a line of its own.
+/// Debug information for handmade files: every instruction is a separate line.
 #pragma once
 
 #include <cstdint>
@@ -63,7 +63,7 @@ private:
         out.insert(out.end(), value.begin(), value.end());
         out.push_back(0);
     }
-    /// Behind a length of its own.
+    /// Behind a length field.
     static void append(Out& out, const Out& contents) {
         number(out, contents.size(), 4);
         out.insert(out.end(), contents.begin(), contents.end());

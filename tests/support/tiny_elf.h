@@ -26,7 +26,7 @@ struct TinyElf {
         std::vector<std::uint8_t> bytes{};
         std::uint64_t alignment = 4;
         std::uint64_t declared_bytes{};
-        std::uint32_t relocates{};  // the section its relocations are of, an index into `sections`, from 1
+        std::uint32_t relocates{};  // the section to which its relocations apply, an index into `sections`, from 1
     };
     static constexpr std::uint16_t elsewhere = 0xfe00;  // a section the file does not have
     struct Symbol {

@@ -63,8 +63,8 @@ void TraceWriter::waypoint(const Executed& w) {
             tell_context(branch(w.to, 0, w.ns, w.hyp, cycles));
         }
         if (w.passed && config_.return_stack && (block.flags & Block::link) != 0) {
-            // Where a change of security state made by MSR is still to be reported, text and hardware may differ in
-            // which state they push: such an entry never matches.
+            // Where a change of security state made by MSR is still to be reported, the specification and hardware may
+            // push different states: such an entry never matches.
             stack_.push_back({w.block.start + w.block.bytes, block.isa, was_ns, was_ns == w.ns});
             if (stack_.size() > options_.return_stack_depth) stack_.pop_front();
         }
@@ -104,7 +104,7 @@ void TraceWriter::exception(const Interrupted& e) {
         if (!debug) expected_exception.vector = vector.address;
         expect_event(here(), expected_exception);
         if (debug || e.hidden) {
-            // Nothing is revealed: the state sent is the one before. (Of a debug entry it means nothing anyway.)
+            // Nothing is revealed: the state sent is the one before. (In a debug entry it has no meaning anyway.)
             const std::uint64_t at = branch(vector, e.number, traced_ns_, traced_hyp_, cycles);
             if (!debug) tell_context(at);
             stop(debug ? ISyncReason::debug_exit : ISyncReason::trace_enabled);
@@ -265,11 +265,11 @@ void TraceWriter::timestamp(bool whole) {
     if (!config_.timestamps) return;
     flush_atoms();
     const std::uint64_t at = here();
-    // v1.1 gives the time of the last waypoint, v1.0 that of the packet.
+    // v1.1 gives the time of the last waypoint, v1.0 the time of the packet.
     const std::uint64_t late = config_.minor_version == 0 ? random_.below(4) : 0;
     const std::uint64_t now = std::max(count_base_, last_waypoint_cycle_ + late);
     const std::uint64_t width_mask = config_.timestamp_bytes == 9 ? ~std::uint64_t{0} : (std::uint64_t{1} << 48) - 1;
-    // What is late does not make time go back.
+    // A late timestamp does not make time go back.
     const std::uint64_t before = config_.gray_timestamps ? pft::from_gray(sent_timestamp_) : sent_timestamp_;
     const std::uint64_t value = std::max((timestamp_base_ + now / 2) & width_mask, before);
     const std::uint64_t sent = config_.gray_timestamps ? pft::to_gray(value) : value;
@@ -320,7 +320,7 @@ std::uint64_t TraceWriter::update(const Block& walked) {
     return at;
 }
 
-/// 2.5; gives the packet's offset.
+/// 2.5; returns the packet's offset.
 std::uint64_t TraceWriter::branch(const Place& to, std::uint32_t exception, bool ns, bool hyp, std::uint32_t cycles) {
     flush_atoms();
     const std::uint64_t at = here();

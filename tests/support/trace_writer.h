@@ -1,7 +1,7 @@
-/// Turns an execution into Program Flow Trace by the rules of docs/spec/pft.md, section 5, and writes down beside it
-/// what a decoder must make of the bytes. It is the small stand-in for a macrocell that tests need: it is informed
-/// about blocks that ran, not about single instructions, and has no registers. Of the decoders it shares packet
-/// formats, `compress` and `compress_timestamp` only; its truth follows from what it was given.
+/// Turns an execution into Program Flow Trace by the rules of docs/spec/pft.md, section 5, and writes down the expected
+/// result of decoders. It is a small stand-in for a macrocell in tests: it is informed about blocks that ran, not about
+/// single instructions, and has no registers. Of the decoders it shares packet formats, `compress` and
+/// `compress_timestamp` only; its truth follows from what it was given.
 #pragma once
 
 #include <algorithm>
@@ -26,18 +26,18 @@ using isa::Isa;
 
 /// A block that ran up to and including the waypoint instruction that ends it.
 struct Executed {
-    flow::Block block{};               ///< from where execution entered it
+    flow::Block block{};               ///< from the place where execution entered it
     std::uint8_t before_last_bytes{};  ///< size of the instruction before the waypoint instruction, if there is one
     std::uint32_t last_section{};      ///< of the waypoint instruction; blocks longer than 4096 bytes only
     bool passed = true;                ///< the waypoint instruction passed its condition
-    pft::Place to{};                   ///< where execution went on
+    pft::Place to{};                   ///< where execution continued
     bool ns{}, hyp{};                  ///< there
     std::uint64_t cycle{};
 };
 
 /// A block that ended in an exception.
 struct Interrupted {
-    flow::Block block{};  ///< what ran since the last waypoint, perhaps nothing; no waypoint instruction in it
+    flow::Block block{};  ///< the instructions since the last waypoint, perhaps none; no waypoint instruction in it
     bool update = true;   ///< the exception upgrades the last instruction to a waypoint (table of 4.7)
     std::uint32_t number{};
     pft::Place vector{};
@@ -46,7 +46,7 @@ struct Interrupted {
     std::uint64_t cycle{};
 };
 
-/// Who learns what an invented program does.
+/// Receives the execution of an invented program.
 class Execution {
 public:
     virtual ~Execution() = default;
@@ -98,7 +98,7 @@ public:
     void vmid(std::uint8_t value) override;
     void enable(bool on) override { enabled_ = on; }
     void overflow(unsigned waypoints) override;
-    /// Sends what is pending.
+    /// Sends pending atoms.
     void finish() { flush_atoms(); }
 
     [[nodiscard]] const std::vector<std::uint8_t>& bytes() const { return bytes_; }
@@ -169,8 +169,8 @@ private:
     std::uint8_t vmid_ = 0;
     std::uint64_t last_waypoint_cycle_ = 0;
 
-    // What was sent. A waypoint update may or may not be the base of the next address (OQ1): `base_` says it is,
-    // `other_base_` that it is not, and every address packet is long enough for both.
+    // The last sent address. A waypoint update may or may not be the base of the next address (OQ1): `base_` is right
+    // if it is, `other_base_` if it is not, and every address packet is long enough for both.
     bool tracing_ = false, started_ = false;
     pft::ISyncReason restart_ = pft::ISyncReason::trace_enabled;
     unsigned overflow_left_ = 0;

@@ -1,5 +1,5 @@
-/// What all .wmt files share as text, whatever they hold: blanks and comments are free, the last part is compared line
-/// by line, and can be rewritten.
+/// The common text format of .wmt files: blanks and comments are free, the last part is compared line by line, and can
+/// be rewritten.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace waymark::test {
 /// All .wmt files of a folder, by name.
 [[nodiscard]] std::vector<std::filesystem::path> wmt_files(const std::filesystem::path& folder);
 
-/// Line by line what to remove from `expected` (-) and to add (+) to get `found`; empty if they are equal.
+/// The lines to remove from `expected` (-) and to add (+) to get `found`; empty if they are equal.
 [[nodiscard]] std::string difference(const std::vector<std::string>& expected, const std::vector<std::string>& found);
 
 /// The text of a file of these lines with `found` in place of `part`, which begins at `part_line`; comments in it stay.

@@ -173,7 +173,7 @@ TEST(SystCollateral, GivesTextsNamesAndPlaces) {
     EXPECT_EQ(words(described(hex("21 00 00 f0"), &c)), "SHORT32 MAX [warning with code 2]");
     EXPECT_EQ(words(described(hex("46 22 01 05 01 00 07"), &c)), "RAW:P5 INFO [07]");
     EXPECT_EQ(described(hex("43 22 01 01 04 00 99 00 00 00"), &c).problem, "the catalogue does not have its number");
-    // Another master; a client that is named all the same.
+    // Another master; a client that is named by the option all the same.
     EXPECT_EQ(words(Describer(Layout::sys_t, &c, nullptr)(hex("21 00 00 f0"), 9, 0)), "SHORT32 MAX [0xf000002]");
     EXPECT_EQ(words(Describer(Layout::sys_t, &c, c.named("one"))(hex("21 00 00 f0"), 9, 0)),
               "SHORT32 MAX [warning with code 2]");

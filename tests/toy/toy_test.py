@@ -20,7 +20,8 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from scratch import Folder  # noqa: E402
 
-# What a new protocol adds, and the files it changes with the most lines it may add and remove there.
+# The files that a new protocol adds, and the files it changes with the maximum number of lines added and removed
+# there.
 ADDED = re.compile(r"(include/waymark|src|tests)/toy/[\w.]+|docs/spec/toy\.md|fuzz/toy_\w+\.cc|tests/data/fuzz/toy_\w+/\w+")
 CHANGED = {"src/pipeline/protocols.cc": 2, "cmake/layers.cmake": 2, "CMakeLists.txt": 1, "tests/CMakeLists.txt": 2,
            "fuzz/CMakeLists.txt": 2}
@@ -74,7 +75,7 @@ def self_test():
 
 def apply(source, patch, to):
     """Copies the tree, applies the patch, and gives the numstat of what it changed."""
-    # A repository of its own: git then applies the patch here, wherever the copy is.
+    # A separate repository: git then applies the patch here, wherever the copy is.
     git = ["git", "-C", to, "-c", "user.name=toy", "-c", "user.email=toy@invalid", "-c", "core.autocrlf=false"]
     shutil.copytree(source, to, symlinks=True, dirs_exist_ok=True,
                     ignore=shutil.ignore_patterns("build", ".git", "node_modules", "__pycache__"))

@@ -1,4 +1,4 @@
-// Recordings against truths that agree with them, and against truths that do not.
+// Recordings compared with truths that agree, and with truths that do not.
 #include "waymark/verify/flow.h"
 
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ TEST_F(VerifyFlow, WhatExecutedIsDecoded) {
 
 TEST_F(VerifyFlow, ADifferenceHasItsPlaceAndThePacketsAroundIt) {
     record(true);
-    // The first source is held against what the second executed.
+    // Compares the first source with the execution of the second.
     std::swap(truth_.sources[0].file, truth_.sources[1].file);
     truth_.sources[0].hash ^= 1;
     const VerifiedFlow all = verified();
@@ -109,7 +109,7 @@ TEST_F(VerifyFlow, WhatTheTruthDoesNotCoverIsNotCompared) {
     VerifiedFlow all = verified();
     EXPECT_FALSE(all.sources[0].named);
     EXPECT_EQ(all.verdict(), Verdict::not_compared);
-    // Of a recording that was cut off, only ranges can be compared.
+    // For a recording that was cut off, only ranges can be compared.
     truth_.complete = false;
     all = verified();
     EXPECT_EQ(all.sources[1].verdict, Verdict::not_compared);

@@ -10,7 +10,7 @@ import type { Head } from "../src/data/wire";
 import { hashOf, placeOf } from "../src/ui/state";
 import { grouped, hex, percent, short, shortened, timeText } from "../src/ui/text";
 
-/// Node.js 18 lacks what every browser since 2023 has.
+/// Node.js 18 lacks a feature that every browser has since 2023.
 function inflatesRaw(): boolean {
     try {
         return !!new DecompressionStream("deflate-raw");
@@ -178,7 +178,7 @@ describe("text", () => {
 });
 
 describe("calls drawn narrow", () => {
-    // A caller with two calls that take next to nothing, and a long one that begins within the same pixel.
+    // A caller with two calls that take next to no time, and a long one that begins within the same pixel.
     const tree: Tree = {
         parent: Int32Array.from([-1, 0, 0, 0]),
         function: Int32Array.from([-1, 0, 1, 2]),

@@ -42,7 +42,7 @@ describe("ranges", () => {
         let random = 1;
         const chance = (n: number) => (random = (random * 48271) % 2147483647) % n;
         for (let time = 0; time < 300; ++time) {
-            // What runs at each step, as a stack, and which slices that makes.
+            // The stack at each step, and the slices made from it.
             const slices: SliceRow[] = [];
             const running: number[][] = [];
             const open: SliceRow[] = [];
@@ -91,7 +91,7 @@ describe("single calls", () => {
         const { calls } = callsOf(timeline, 0, { callees: true, interrupts: true });
         expect(calls.map((c) => c.length)).toEqual([60, 20]);
         const why = explained(timeline, 0, { callees: true, interrupts: true }, calls);
-        // On average the callee takes (5 + 50) / 2, without what the interrupt ran.
+        // On average the callee takes (5 + 50) / 2, without the interrupt's time.
         expect(why.get(calls[0]!.slice)).toEqual({ part: 1, more: 23 });
         expect(why.get(calls[1]!.slice)).toEqual({ part: -2, more: 3 });
     });

@@ -1,4 +1,4 @@
-/// Which slices of the timeline a search finds, and which comes next.
+/// The slices of the timeline that a search finds, and the next one.
 import type { Timeline } from "./model";
 import { matcher } from "./search";
 
@@ -10,7 +10,7 @@ export function matchedSlices(timeline: Timeline, names: string[], query: string
     const last = parts.length - 1;
     const { depth, function: of } = timeline.part.slices;
     const marked = new Uint8Array(of.length);
-    // Calls that are under way: how many of the callers are among them, in their order.
+    // Calls in progress: how many of the callers are among them, in their order.
     const open: { depth: number; callers: number }[] = [];
     let track = -1;
     for (let i = 0; i < marked.length; ++i) {
@@ -25,7 +25,7 @@ export function matchedSlices(timeline: Timeline, names: string[], query: string
     return marked;
 }
 
-/// The marked slices in the order in which they begin, callers before what they call.
+/// The marked slices in the order in which they begin, callers before their callees.
 export function inOrder(timeline: Timeline, marked: Uint8Array, isShown: (track: number) => boolean): number[] {
     const out: number[] = [];
     marked.forEach((is, i) => is === 1 && isShown(timeline.track[i]!) && out.push(i));
@@ -33,8 +33,8 @@ export function inOrder(timeline: Timeline, marked: Uint8Array, isShown: (track:
     return out.sort((a, b) => timeline.begin[a]! - timeline.begin[b]! || timeline.track[a]! - timeline.track[b]! || depth[a]! - depth[b]!);
 }
 
-/// Which of them comes after the selected slice, or before it; none selected: the first that begins at `time` or later, or the last before it.
-/// After the last comes the first.
+/// The one after the selected slice, or before it; none selected: the first that begins at `time` or later, or the last
+/// before it. After the last comes the first.
 export function nextOf(timeline: Timeline, list: number[], selected: number, time: number, step: 1 | -1): number {
     if (list.length === 0) return -1;
     const at = list.indexOf(selected);

@@ -1,4 +1,4 @@
-/// What ran within a range of the timeline: calls, costs and marks, clipped to it.
+/// The flow within a range of the timeline: calls, costs and marks, clipped to the range.
 import type { Timeline } from "./model";
 import { Kind, type Tree } from "./tree";
 
@@ -30,7 +30,7 @@ export interface InRange {
     tree: Tree;
     merged: number; // slices that stand for several
     mergedLength: number; // what they cover
-    known: number; // what slices of any kind cover, of all tracks
+    known: number;  // time that slices of any kind cover, of all tracks
     lost: number; // what gaps cover
 }
 
@@ -119,7 +119,7 @@ export function rangeWord(timeline: Timeline): "exact" | "at least" | "estimate"
 export interface Call {
     slice: number;
     caller: number; // function; -1: not known
-    length: number; // of what is asked for
+    length: number;  // in the requested measure
     whole: boolean;
 }
 
@@ -167,7 +167,7 @@ function cuts(timeline: Timeline): (slice: number) => boolean {
     };
 }
 
-/// A part of a call: what the function ran itself, what exceptions ran meanwhile, or what one callee took.
+/// A part of a call: the function's own code, exceptions meanwhile, or one callee.
 export const ownCode = -1;
 export const allExceptions = -2;
 type Parts = Map<number, number>;
@@ -227,8 +227,8 @@ export function callsOf(timeline: Timeline, f: number, options: CallOptions): { 
     return { calls, merged: several };
 }
 
-/// Of the 100 first of `calls`: the part that took most of what the call took more than the average of the whole calls,
-/// and how much more, by slice.
+/// Of the 100 first of `calls`: the part with the largest share of the call's excess over the average of whole calls,
+/// and that share, by slice.
 export function explained(timeline: Timeline, f: number, options: CallOptions, calls: Call[]): Map<number, { part: number; more: number }> {
     const out = new Map<number, { part: number; more: number }>();
     const whole = new Set(calls.filter((c) => c.whole).map((c) => c.slice));
@@ -239,7 +239,7 @@ export function explained(timeline: Timeline, f: number, options: CallOptions, c
         if (wanted.has(slice)) wanted.set(slice, parts);
         if (whole.has(slice)) for (const [part, took] of parts) sums.set(part, (sums.get(part) ?? 0) + took);
     });
-    // Of equal ones: the first callee, then exceptions, then the function itself.
+    // Among equal parts: the first callee, then exceptions, then the function itself.
     for (const [slice, parts] of wanted) {
         let most = 0;
         let which = ownCode;
@@ -263,7 +263,7 @@ export interface Durations {
     most: number;
 }
 
-/// Of lengths that ascend; there is at least one.
+/// For ascending lengths; there is at least one.
 export function durations(sorted: number[]): Durations {
     // The shortest length that this part of the calls do not exceed.
     const percentile = (perCent: number) => sorted[Math.floor((sorted.length * perCent + 99) / 100) - 1]!;

@@ -1,4 +1,4 @@
-/// What ran in its order, for stepping. A place is the number of instructions of the stream that ran before it.
+/// The execution in its order, for stepping. A place is the number of instructions of the stream before it.
 import { addresses, sums } from "./decode";
 import type { Code } from "./model";
 import type { StepsPart } from "./wire";
@@ -19,7 +19,7 @@ export const enum Happened {
 
 /// A call on the stack, in the order in which calls began.
 interface Node {
-    caller: number; // -1: nobody is known to have called it
+    caller: number;  // -1: the caller is unknown
     function: number; // -1: not known
     context: number;
     begin: number; // its first instruction
@@ -117,7 +117,7 @@ export class Stream {
         return Int32Array.from(this.nodes, (_, n) => after[n] ?? this.nodes.length);
     }
 
-    /// The range that a place lies in.
+    /// The range that contains a place.
     rangeOf(place: number): number {
         let low = 0;
         let high = this.order.length;
@@ -157,12 +157,12 @@ export class Stream {
         const r = this.rangeOf(place);
         return this.instructionsOf(this.order[r]!)[place - this.start[r]!] ?? -1n;
     }
-    /// What a branch did; none: it is no branch.
+    /// The outcome of a branch; none: it is no branch.
     outcomeAt(place: number): Outcome {
         const r = this.rangeOf(place);
         return place + 1 === this.start[r + 1] ? this.edges[this.order[r]!]!.outcome : Outcome.none;
     }
-    /// The calls that are under way, the innermost first.
+    /// The calls in progress, the innermost first.
     stackAt(place: number): Node[] {
         const out: Node[] = [];
         for (let n = this.node[this.rangeOf(place)] ?? -1; n >= 0; n = this.nodes[n]!.caller) out.push(this.nodes[n]!);
@@ -275,7 +275,7 @@ export class Stream {
         }
         return [before, all];
     }
-    /// The place at a time of the timeline's axis. Infinity: beyond what is kept of the stream.
+    /// The place at a time of the timeline's axis. Infinity: beyond the kept part of the stream.
     placeAtTime(time: number): number {
         const { time: times } = this.part.frames;
         if (times === undefined) return time + this.part.lead;
@@ -288,7 +288,7 @@ export class Stream {
         // Between two places whose times are known, at an even pace.
         return at[i - 1]! + Math.floor(((at[i]! - at[i - 1]!) * (time - then[i - 1]!)) / (then[i]! - then[i - 1]!));
     }
-    /// The place before which all ran that ran before a time. At the last time that is known, that is all the rest.
+    /// The end of all instructions that ran before a time. At the last known time, it includes all the rest.
     private endAtTime(time: number): number {
         const { time: times } = this.part.frames;
         if (times === undefined) return time + this.part.lead;
@@ -298,7 +298,7 @@ export class Stream {
     placesIn(from: number, to: number): { begin: number; end: number } {
         return { begin: this.placeAtTime(from), end: this.endAtTime(to) };
     }
-    /// Where the stream ends; Infinity: beyond what is kept.
+    /// The end of the stream; Infinity: beyond the kept part.
     private get end(): number {
         return this.size === this.part.instructions ? this.size : Infinity;
     }
@@ -308,7 +308,7 @@ export function stepsOf(part: StepsPart, code: Code): Stream[] {
     return part.streams.map((s) => new Stream(s, sums(s.events.at), code));
 }
 
-/// What ran in a part of the timeline, of all streams.
+/// The execution in a part of the timeline, of all streams.
 export interface Ran {
     times: Map<bigint, number>; // of each instruction
     taken: Map<bigint, number>; // of branches
@@ -318,7 +318,7 @@ export interface Ran {
     counted: boolean; // the timeline counts instructions, so its ends are exact
 }
 
-/// What its counts are. Where ends are estimated, counts that lack something are no lower bound either.
+/// The word for its counts. Where ends are estimated, incomplete counts are no lower bound either.
 export function ranWord(ran: Pick<Ran, "whole" | "placed" | "counted">, bound: string): "exact" | "at least" | "estimate" | "estimate of a part" {
     const lacks = !ran.whole || !ran.placed;
     if (!ran.counted) return lacks ? "estimate of a part" : "estimate";

@@ -1,8 +1,8 @@
-/// What threads are called by: the function that each began in.
+/// Names of threads: the function in which each began.
 import type { Timeline } from "./model";
 import type { Tree } from "./tree";
 
-/// What a C library starts programs and threads with.
+/// Functions with which a C library starts programs and threads.
 const starter = /^(_start|__libc_start_\w+|generic_start_main|_*clone\d?|thread_start|start_thread|__pthread_start)$/;
 
 interface Named {
@@ -10,17 +10,18 @@ interface Named {
     own: number[];
 }
 
-/// Whether `f` says more of a thread than `other`, which took less.
+/// Whether `f` says more about a thread than `other`, which took less.
 const isBetter = (functions: Named, f: number, cost: number, other: number, otherCost: number) =>
     other < 0 || functions.own[f]! > functions.own[other]! || (functions.own[f] === functions.own[other] && cost > otherCost);
 
-/// By track: the longest call that nobody but starters called; one of the program's own code before others. -1: there is none.
+/// By track: the longest call that only starters called; one of the program's own code before others. -1: there is
+/// none.
 export function beganIn(timeline: Timeline, functions: Named): number[] {
     const { tracks, slices, handlers } = timeline.part;
     const skip = new Set(handlers);
     const out = tracks.name.map(() => -1);
     const took = tracks.name.map(() => 0);
-    // How many starters are under way, and whether they alone are.
+    // How many starters are in progress, and whether there are only starters.
     let track = -1;
     let starters = 0;
     for (let i = 0; i < slices.depth.length; ++i) {

@@ -21,7 +21,7 @@ export function selectedRange(timeline: Timeline | undefined, place: ViewProps["
     return { from: range.from, to: Math.min(range.to, timeline.part.axis.length) };
 }
 
-/// Says what is selected, takes a typed range, and keeps several. `seen`: what the timeline shows.
+/// Shows the selection, takes a typed range, and keeps several. `seen`: the visible part of the timeline.
 export function RangeBar({ timeline, place, keep, seen }: Pick<ViewProps, "place" | "keep"> & { timeline: Timeline; seen?: Range }) {
     const { axis } = timeline.part;
     const range = selectedRange(timeline, place);
@@ -99,7 +99,7 @@ export function RangeBar({ timeline, place, keep, seen }: Pick<ViewProps, "place
     );
 }
 
-/// What of the figures of a range is exact.
+/// Which figures of a range are exact.
 export function RangeNote({ timeline, range, part }: { timeline: Timeline; range: Range; part: InRange }) {
     const { axis, resolution } = timeline.part;
     const time = (t: number) => timeText(t, axis.unit, axis.ticksPerSecond);
@@ -121,7 +121,7 @@ export function RangeNote({ timeline, range, part }: { timeline: Timeline; range
     );
 }
 
-/// What stays of the whole capture where a range is selected.
+/// Which figures still concern the whole capture when a range is selected.
 export function WholeNote({ place, what }: Pick<ViewProps, "place"> & { what: string }) {
     if (rangeOf(place.range) === undefined) return null;
     return (
@@ -131,8 +131,8 @@ export function WholeNote({ place, what }: Pick<ViewProps, "place"> & { what: st
     );
 }
 
-/// What ran in the selected range, instruction by instruction; undefined: no range is selected, or the report holds no
-/// order of execution.
+/// The execution in the selected range, instruction by instruction; undefined: no range is selected, or the report
+/// holds no order of execution.
 export function useRan({ report, place }: Pick<ViewProps, "report" | "place">): { ran: Ran; range: Range; timeline: Timeline } | undefined {
     const timeline = useTimeline(report);
     const loaded = useLoaded<Stream[] | undefined>(() => (report.head.has.steps > 0 && report.head.has.slices > 0 ? report.steps().then((s) => s.streams) : Promise.resolve(undefined)));
@@ -142,7 +142,7 @@ export function useRan({ report, place }: Pick<ViewProps, "report" | "place">): 
     }, [timeline, loaded, place.range]);
 }
 
-/// What of the counts of `useRan` is exact.
+/// Which counts of `useRan` are exact.
 export function RanNote({ ran, range, timeline, what }: { ran: Ran; range: Range; timeline: Timeline; what: string }) {
     const { axis, bound } = timeline.part;
     const time = (t: number) => timeText(t, axis.unit, axis.ticksPerSecond);

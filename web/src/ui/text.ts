@@ -34,7 +34,7 @@ export function short(value: number): string {
     return grouped(value);
 }
 
-/// 33.3%. What is not 0 is never written as 0.0%, and what is not all never as 100.0%.
+/// 33.3%. A part that is not 0 is never written as 0.0%, and one that is not all never as 100.0%.
 export function percent(part: number, whole: number): string {
     if (!(whole > 0)) return "–";
     const permille = Math.floor((1000 * part) / whole + 0.5);

@@ -1,4 +1,4 @@
-/// What changed from this capture to another: as `waymark diff` compares them, and both call trees as one.
+/// Changes from this capture to another: as `waymark diff` compares them, and both call trees as one.
 import { useMemo, useState } from "preact/hooks";
 
 import type { Against } from "../data/model";
@@ -114,7 +114,7 @@ function View({ report, place, keep, against }: ViewProps & { against: Against }
     );
 }
 
-/// The difference flame graph: as wide as one side, in colours of the change. `words`: what the sides are.
+/// The difference flame graph: as wide as one side, in colours of the change. `words`: names of the sides.
 export function Both({ tree, nameOf, unit, words, place, keep }: Pick<ViewProps, "place" | "keep"> & { tree: Tree; nameOf: (node: number) => string; unit: string; words: [string, string] }) {
     const side = place.way === "before" ? 0 : 1;
     const [selected, setSelected] = useState(0);

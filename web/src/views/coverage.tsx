@@ -1,4 +1,4 @@
-/// What ran of each file and function, and what did not: as `waymark coverage` counts it.
+/// Executed and not executed code of each file and function, as `waymark coverage` counts it.
 import { useMemo } from "preact/hooks";
 
 import { type Code, type Coverage, Seen, seenWords } from "../data/model";

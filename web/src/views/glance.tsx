@@ -80,7 +80,7 @@ function SmallTimeline({ report, timeline }: { report: Report; timeline: Timelin
         if (!c) return;
         const palette = colors();
         const total = Math.max(1, timeline.part.axis.length);
-        // Each track has a strip: what ran longest at the top of the calls in each pixel.
+        // Each track has a strip: the longest call at the top of the stack in each pixel.
         const tracks = timeline.lanes.map((_, i) => i).filter((i) => timeline.lanes[i]!.length > 0);
         const high = Math.max(2, Math.min(14, Math.floor(size.height / Math.max(1, tracks.length))));
         const hatched = hatch(c, palette.gap, 4);

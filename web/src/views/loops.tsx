@@ -86,7 +86,7 @@ export function LoopsView({ report, metric, setMetric, go, place, keep }: ViewPr
                     </span>
                 ),
             });
-        // Of a part of the run, only how often heads ran is known.
+        // For a part of the run, only the executions of heads are known.
         return part === undefined ? out : out.filter((c) => !["entries", "mean", "cost"].includes(c.id));
     }, [metric, part]);
     return (

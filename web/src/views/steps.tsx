@@ -1,4 +1,5 @@
-/// Stepping through what ran: instruction by instruction, forth and back, with the call stack and the outcomes of branches.
+/// Stepping through the execution: instruction by instruction, forth and back, with the call stack and the outcomes of
+/// branches.
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 
 import { type Code, isaNames } from "../data/model";

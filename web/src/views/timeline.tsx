@@ -1,4 +1,4 @@
-/// The timeline: what ran when on each track, what was lost, and values over time.
+/// The timeline: activity on each track, losses, and values over time.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { drawn, extremes, sliceAt } from "../data/lod";
@@ -157,7 +157,7 @@ function View({ report, timeline, place, keep, go }: ViewProps & { timeline: Tim
     const matches = useMemo(() => matchedSlices(timeline, report.head.functions.name, query), [timeline, query]);
     const matched = useMemo(() => (matches ? inOrder(timeline, matches, (track) => rows.some((r) => r.track === track)) : []), [timeline, matches, rows]);
     const matchAt = matched.indexOf(selected);
-    // What software wrote is searched too.
+    // Text that software wrote is searched too.
     const written = useMemo(() => marks.kind.map((_, m) => m).filter((m) => marks.kind[m] === MarkKind.userData), [timeline]);
     const hits = useMemo(() => {
         const is = matcher(query);
@@ -346,7 +346,7 @@ function View({ report, timeline, place, keep, go }: ViewProps & { timeline: Tim
             if (mx - last < 2 && !hits?.has(m)) continue;
             last = mx;
             drawMark(c, marks.kind[m]!, mx, y, palette, hits?.has(m) === true);
-            // What was written is shown where there is room before the next mark.
+            // Written text is shown where there is room before the next mark.
             const next = row.marks[k + 1];
             const room = (next === undefined ? size.width : Math.min(size.width, x(marks.begin[next]!))) - mx - 12;
             if (marks.kind[m] !== MarkKind.userData || mx < left || room < 24) continue;
@@ -849,7 +849,7 @@ function View({ report, timeline, place, keep, go }: ViewProps & { timeline: Tim
         </>
     );
 
-    /// Steps from the beginning of a slice on, in the source that it ran in.
+    /// Steps from the beginning of a slice on, in its source.
     async function stepFrom(slice: number) {
         const { streams } = await report.steps();
         const names: string[] = [];
