@@ -45,6 +45,14 @@ public:
         registers_.set_os_lock(locked);
         follow();
     }
+    void set_permission(const flow::TracePermission& permission) {
+        permission_ = permission;
+        session_->set_permission(permission);
+    }
+    void on_trigger(std::function<void()> called) {
+        trigger_ = std::move(called);
+        session_->on_trigger(trigger_);
+    }
     void set_power(bool on, std::uint64_t cycle) {
         session_->pass(cycle);
         registers_.set_power(on);
@@ -86,6 +94,8 @@ private:
             config_.registers = registers_.file();
             const ModelCore core = session_->core();
             session_.emplace(config_, trace_, core);
+            session_->on_trigger(trigger_);
+            session_->set_permission(permission_);
             session_->enable(registers_.file().rsr.ta);
             return;
         }
@@ -98,6 +108,8 @@ private:
     ByteSink& trace_;
     ModelRegisters registers_;
     std::optional<ModelSession> session_;
+    std::function<void()> trigger_;
+    flow::TracePermission permission_;
     std::optional<std::uint64_t> changed_;  ///< when the unit became enabled or disabled
 };
 
@@ -176,6 +188,8 @@ void Model::finish() { unit_->finish(); }
 const ModelCounts& Model::counts() const { return unit_->session().counts(); }
 bool Model::tracing() const { return unit_->session().tracing(); }
 void Model::set_external_input(unsigned selector, bool level) { unit_->session().set_external_input(selector, level); }
+void Model::set_permission(const flow::TracePermission& permission) { unit_->set_permission(permission); }
+void Model::on_trigger(std::function<void()> called) { unit_->on_trigger(std::move(called)); }
 std::uint8_t Model::external_outputs() const { return unit_->session().external_outputs(); }
 void Model::read_back(Registers& registers) const { unit_->read_back(registers); }
 bool Model::overflowing() const { return unit_->session().is_overflowing(); }

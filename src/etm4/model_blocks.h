@@ -26,10 +26,10 @@ protected:
     ~ModelBlocks() = default;
 
     [[nodiscard]] bool ordinary() const {
-        return ordinary_config_ && enabled_ && tracing_ && !in_debug_ && !in_transaction_ && position_ == start_ &&
-               !sync_due() && !timestamp_due_ && addresses_known() && (!config_.cycle_counting || count_from_) &&
-               new_context_ == context_ && context_known(fields_of(context_, start_.isa)) &&
-               start_.isa == isa::Isa::a64;
+        return ordinary_config_ && enabled_ && tracing_ && !in_debug_ && !in_transaction_ && !prohibited(context_) &&
+               position_ == start_ && !sync_due() && !timestamp_due_ && addresses_known() &&
+               (!config_.cycle_counting || count_from_) && new_context_ == context_ &&
+               context_known(fields_of(context_, start_.isa)) && start_.isa == isa::Isa::a64;
     }
     /// Stops before the first block that may need more. Precondition: ordinary(). Bytes and state afterwards are the
     /// same as with retire_block().

@@ -184,10 +184,12 @@ void ModelResources::take(const Active& a) {
     const Trceventctl0r& e = r_.eventctl0r;
     const std::array types{e.type0, e.type1, e.type2, e.type3};
     const std::array sels{e.sel0, e.sel1, e.sel2, e.sel3};
+    const bool was_active = (outputs_ & 1U) != 0;
     outputs_ = 0;
     for (unsigned n = 0; n <= r_.idr0.numevent; ++n)
         if (event(types[n], sels[n], a)) outputs_ |= static_cast<std::uint8_t>(1U << n);
     events_ |= outputs_ & r_.eventctl1r.insten;
+    bus_trigger_ |= r_.eventctl1r.atb && (outputs_ & 1U) != 0 && !was_active;
     timestamp_ |= event(r_.tsctlr.type, r_.tsctlr.sel, a);
 }
 

@@ -44,6 +44,8 @@ public:
     /// occurrences of an event count once.
     [[nodiscard]] std::uint8_t take_events() { return std::exchange(events_, std::uint8_t{0}); }
     [[nodiscard]] bool take_timestamp() { return std::exchange(timestamp_, false); }
+    /// Event 0 became active, and TRCEVENTCTL1R.ATB sends it as a trigger on the trace bus.
+    [[nodiscard]] bool take_bus_trigger() { return std::exchange(bus_trigger_, false); }
     /// External outputs: which events are active now (2.11).
     [[nodiscard]] std::uint8_t outputs() const { return outputs_; }
 
@@ -86,7 +88,7 @@ private:
     Active matched_;                 ///< matches by blocks since the last clock
     bool has_matches_ = false;
     std::uint8_t events_ = 0, outputs_ = 0;
-    bool timestamp_ = false;
+    bool timestamp_ = false, bus_trigger_ = false;
 };
 
 }  // namespace waymark::etm4

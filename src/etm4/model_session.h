@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <utility>
 
@@ -126,9 +127,11 @@ public:
         const bool reset = e.type == exceptions::pe_reset;
         // Traced if the code before it was, or if tracing it is forced.
         const bool nothing_ran = position_ == start_;
-        const bool viewed =
-            nothing_ran ? (config_.ete() ? active_ : tracing_) : view({position_.address.value - step()});
-        const bool forced = (reset && victlr_.trcreset) || (e.type == exceptions::system_error && victlr_.trcerr);
+        const bool permitted = !prohibited(context_);
+        const bool viewed = permitted && (nothing_ran ? (config_.ete() ? active_ : tracing_)
+                                                      : view({position_.address.value - step()}));
+        const bool forced =
+            permitted && ((reset && victlr_.trcreset) || (e.type == exceptions::system_error && victlr_.trcerr));
         const bool in_debug = in_debug_;
         if (begin_element(viewed || forced, start_, &e)) send_exception(e, reset);
         if (!in_debug) active_ = viewed || forced;
@@ -218,6 +221,18 @@ public:
     }
 
     void set_external_input(unsigned selector, bool level) { resources_.external_input(selector, level); }
+    /// 2.18, prohibited region. What was executed up to here is sent, as at an entry without a P0 element.
+    void set_permission(const flow::TracePermission& permission) {
+        const bool before = prohibited(context_);
+        permission_ = permission;
+        if (!enabled_ || before || !prohibited(context_)) return;
+        settle();
+        if (config_.max_speculation != 0) commit_all();
+        flush_atoms();
+        stop();
+        active_ = false;
+    }
+    void on_trigger(std::function<void()> called) { trigger_output_ = std::move(called); }
     [[nodiscard]] std::uint8_t external_outputs() const { return resources_.outputs(); }
     void read_back(Registers& registers) const {
         resources_.read_back(registers);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <utility>
 
 #include "model_packets.h"
@@ -69,11 +70,19 @@ protected:
     [[nodiscard]] unsigned step() const { return start_.isa == isa::Isa::t32 ? 2 : 4; }
     /// ViewInst for the code since the last P0 element, up to and including the instruction at `last`.
     [[nodiscard]] bool view(Address last) {
+        if (prohibited(context_)) return false;
         if (resources_.trivial()) return true;
         return enabled_ && !in_debug_ && resources_.view({start_.address, last, step(), context_});
     }
+    /// 2.18: whether the authentication interface forbids to trace here.
+    [[nodiscard]] bool prohibited(const flow::Context& context) const {
+        if (permission_ == flow::TracePermission{}) return false;
+        if (context.security() == flow::Security::non_secure) return !permission_.non_secure && !config_.ete();
+        return !permission_.secure;
+    }
     /// Events are sent also while ViewInst is inactive (2.17).
     void take_events() {
+        if (resources_.take_bus_trigger() && trigger_output_) trigger_output_();
         events_due_ |= resources_.take_events();
         if (config_.timestamps && resources_.take_timestamp()) timestamp_due_ = true;
         if (events_due_ == 0 || (overflowing() && !empty())) return;
@@ -316,6 +325,8 @@ protected:
     std::optional<std::uint64_t> unstamped_;  ///< the cycle of the last P0 element, if no timestamp came since
 
     // Packets to be sent.
+    std::function<void()> trigger_output_;
+    flow::TracePermission permission_;
     std::uint8_t events_due_ = 0;
     bool enabled_ = false, tracing_ = false, synchronised_ = false;
     bool active_ = false;  ///< the last instruction or exception was traced (TRCRSR.TA)

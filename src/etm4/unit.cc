@@ -15,6 +15,7 @@
 #include "waymark/etm4/config.h"
 #include "waymark/etm4/exceptions.h"
 #include "waymark/etm4/model.h"
+#include "waymark/flow/unit_signals.h"
 
 namespace waymark::etm4 {
 
@@ -179,7 +180,7 @@ bool programs_all(const flow::UnitOptions& options) {
     });
 }
 
-class RecordedUnit final : public flow::Unit, private flow::RegisterPort {
+class RecordedUnit final : public flow::Unit, public flow::UnitSignals, private flow::RegisterPort {
 public:
     RecordedUnit(const ModelConfig& config, ByteSink& trace, bool ete)
         : model_(config, trace), may_lose_(config.choices.fifo_bytes != 0), ete_(ete) {}
@@ -220,6 +221,15 @@ public:
         WM_CHECK(flow::carry_out(program_steps(model_config(options, ete_).registers, programs_all(options)), *this, at,
                                  drains));
     }
+    void permit(const flow::TracePermission& permission, std::uint64_t) override { model_.set_permission(permission); }
+    void set_power(bool on, std::uint64_t cycle) override { model_.set_power(on, cycle); }
+    void set_os_lock(bool locked, std::uint64_t cycle) override {
+        if (ete_)
+            model_.set_os_lock(locked, cycle);
+        else
+            model_.write(Trcoslar::offset, locked ? 1 : 0, cycle, flow::Requester::external);
+    }
+    void on_trigger(std::function<void()> called) override { model_.on_trigger(std::move(called)); }
     [[nodiscard]] flow::RegisterPort* registers() override { return this; }
     /// Another program runs, and locks everything that can be locked. An ETE has no locks of its own, and refuses.
     void start_and_lock() {
@@ -244,7 +254,7 @@ private:
     bool may_lose_, ete_;
 };
 
-class Factory final : public flow::UnitFactory {
+class Factory final : public flow::UnitFactory, public flow::MakesUnitSignals {
 public:
     explicit Factory(bool ete) : ete_(ete) {}
 
@@ -336,6 +346,10 @@ public:
                 ranges->push_back({{r.acvr[2 * n].address}, {r.acvr[2 * n + 1].address + 1}});
             }
         return out;
+    }
+    [[nodiscard]] Signals signals(const flow::UnitOptions&) const override {
+        // The interface never prohibits trace of Non-secure state on an ETE (docs/spec/etm4-registers.md, 2.18).
+        return {.non_secure = !ete_, .os_lock = true};
     }
     [[nodiscard]] isa::DecodeOptions decode_options(const flow::UnitOptions&) const override {
         return {.transaction_start_waypoints = ete_};

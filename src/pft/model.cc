@@ -36,6 +36,10 @@ public:
         session_->pass(cycle);
         return registers_.read(number, from, registers());
     }
+    void on_trigger(std::function<void()> called) {
+        trigger_ = std::move(called);
+        session_->on_trigger(trigger_);
+    }
     void set_power(bool on, std::uint64_t cycle) {
         session_->pass(cycle);
         registers_.set_power(on);
@@ -64,6 +68,7 @@ private:
             ModelSession before = std::move(*session_);
             session_.emplace(config_, trace_);
             session_->take_over(before);
+            session_->on_trigger(trigger_);
         }
         session_->set_programming(false, cycle);
     }
@@ -72,6 +77,7 @@ private:
     ByteSink& trace_;
     ModelRegisters registers_;
     std::optional<ModelSession> session_;
+    std::function<void()> trigger_;
 };
 
 Model::Model(const ModelConfig& config, ByteSink& trace) : unit_(std::make_unique<Unit>(config, trace)) {}
@@ -131,6 +137,7 @@ AccessResult Model::write(unsigned number, std::uint32_t value, std::uint64_t cy
 ReadResult Model::read(unsigned number, std::uint64_t cycle, Requester from) {
     return unit_->read(number, cycle, from);
 }
+void Model::on_trigger(std::function<void()> called) { unit_->on_trigger(std::move(called)); }
 void Model::set_power(bool on, std::uint64_t cycle) { unit_->set_power(on, cycle); }
 Registers Model::registers() const { return unit_->registers(); }
 

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "model_blocks.h"
 #include "resources.h"
@@ -42,6 +44,8 @@ public:
         clock_.take_over(before.clock_);
         resources_.take_signals(before.resources_);
     }
+
+    void on_trigger(std::function<void()> called) { trigger_output_ = std::move(called); }
 
     // ---- execution; each function first sends what the previous waypoint left to be sent
 
@@ -462,6 +466,7 @@ private:
         if (resources_.take_trigger() && !programming_) {
             trigger_pending_ = triggered_ = true;
             unsettled_ = true;
+            if (trigger_output_) trigger_output_();
         }
         if (resources_.take_timestamp()) request_timestamp();
     }
@@ -486,6 +491,7 @@ private:
     bool in_debug_ = false, prohibited_ = false;
     bool started_ = false;  ///< the Programming bit was cleared at least once
     Authentication authentication_;
+    std::function<void()> trigger_output_;
     std::uint32_t new_context_id_ = 0, whole_context_id_ = 0;
     std::uint8_t new_vmid_ = 0;
 };

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "programming.h"
+#include "waymark/flow/unit_signals.h"
 #include "waymark/pft/access.h"
 #include "waymark/pft/config.h"
 #include "waymark/pft/exceptions.h"
@@ -101,6 +102,8 @@ ModelConfig basic_config(const flow::UnitOptions& options) {
     config.choices.timestamp_numerator = 1;  // one tick is one cycle
     config.choices.fifo_bytes = options.fifo_bytes;
     config.choices.drain_cycles = options.drain_cycles;
+    // OQ10: a reader cannot tell the address 0 from a real one.
+    config.choices.prohibited_entry = ModelChoices::ProhibitedEntry::nothing;
     // Four pairs of address comparators, two counters, sequencer, four inputs, two outputs, a Context ID comparator.
     r.ccr = from_value<Etmccr>(0x8d294004);
     return config;
@@ -127,7 +130,7 @@ ModelConfig model_config(const flow::UnitOptions& options) {
 /// Registers that are given by name may use features that the options alone never use.
 bool programs_all(const flow::UnitOptions& options) { return !options.registers.empty(); }
 
-class RecordedUnit final : public flow::Unit, private flow::RegisterPort {
+class RecordedUnit final : public flow::Unit, public flow::UnitSignals, private flow::RegisterPort {
 public:
     RecordedUnit(const ModelConfig& config, ByteSink& trace)
         : model_(config, trace), may_lose_(config.choices.fifo_bytes != 0) {}
@@ -181,6 +184,14 @@ public:
         WM_CHECK(
             flow::carry_out(program_steps(model_config(options).registers, programs_all(options)), *this, at, drains));
     }
+    void permit(const flow::TracePermission& permission, std::uint64_t) override {
+        model_.set_authentication({permission.non_secure, permission.secure});
+    }
+    void set_power(bool on, std::uint64_t cycle) override { model_.set_power(on, cycle); }
+    void set_os_lock(bool locked, std::uint64_t cycle) override {
+        model_.write(management::oslar, locked ? flow::UnitLocks::unlock_key : 0, cycle, flow::Requester::external);
+    }
+    void on_trigger(std::function<void()> called) override { model_.on_trigger(std::move(called)); }
     [[nodiscard]] flow::RegisterPort* registers() override { return this; }
     /// As after a loss of power. A unit without an OS Lock refuses that write.
     void set_locks() {
@@ -208,7 +219,7 @@ private:
     flow::Context context_;
 };
 
-class Factory final : public flow::UnitFactory {
+class Factory final : public flow::UnitFactory, public flow::MakesUnitSignals {
 public:
     [[nodiscard]] std::string_view name() const override { return "PTM"; }
     [[nodiscard]] flow::UnitOptions defaults() const override { return {.core = "cortex-a15"}; }
@@ -280,6 +291,9 @@ public:
         // Including no range means tracing nothing.
         if (r.tecr1.ranges == 0 && !r.tecr1.exclude) out.include.push_back({});
         return out;
+    }
+    [[nodiscard]] Signals signals(const flow::UnitOptions& options) const override {
+        return {.non_secure = true, .os_lock = !is_a9(options)};  // PFT v1.0 has none
     }
     [[nodiscard]] isa::DecodeOptions decode_options(const flow::UnitOptions&) const override {
         return {};  // neither Cortex-A9 nor A15 has DMB and DSB as waypoints (docs/spec/pft.md, 3)

@@ -359,6 +359,96 @@ TEST_F(Etm4ModelByHand, WrongPathsFollowFromTheSeed) {
     EXPECT_NE(traces[0], traces[2]);
 }
 
+// 2.18, prohibited region: by exception the Exception element is the last of it, and a Trace On comes behind it.
+TEST_F(Etm4ModelByHand, SecureStateThatIsNotPermittedIsNotSeen) {
+    for (const bool permitted : {true, false}) {
+        trace_ = {};
+        begin(plain());
+        if (!permitted) model_->set_permission({.non_secure = true, .secure = false});
+        branch(0x1000, 0x1000);
+        model_->run(4, ++cycle_);
+        model_->set_context({.ns = false, .aarch64 = true, .el = 3});
+        exception(0x02, 0, 0x8000);
+        branch(0x8000, 0x9000, Waypoint::indirect);
+        // An exception inside has no place in it either.
+        exception(0x0e, 0, 0xa000);
+        model_->set_context({.ns = true, .aarch64 = true, .el = 1});
+        branch(0xa000, 0x1004, Waypoint::indirect);
+        branch(0x1004, 0);
+        const std::string text = packets();
+        const auto count = [&](const std::string& what) {
+            std::size_t n = 0;
+            for (std::size_t at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++n;
+            return n;
+        };
+        EXPECT_EQ(count("TRACE-ON"), permitted ? 1U : 2U) << text;
+        EXPECT_EQ(count("EXCEPTION"), permitted ? 2U : 1U) << text;
+        for (const char* const inside : {"8000", "9000", "a000"}) EXPECT_EQ(count(inside) != 0, permitted) << text;
+        EXPECT_EQ(model_->counts().untraced, permitted ? 0U : 3U);
+    }
+}
+
+// By the signals nothing but what was pending is sent; of an ETE, NIDEN does not concern Non-secure state.
+TEST_F(Etm4ModelByHand, AuthenticationSignalsChange) {
+    for (const bool ete : {true, false}) {
+        trace_ = {};
+        Config c = test::ete(0);
+        c.context_id_trace = c.vmid_trace = c.cycle_counting = c.timestamps = c.q_elements = false;
+        if (!ete) c.version = 0x40;
+        begin({.registers = tracing_registers(c)});
+        branch(0x1000, 0x1000);
+        branch(0x1000, 0x2000);
+        model_->set_permission({.non_secure = false, .secure = false});
+        const std::size_t sent = trace_.bytes().size();
+        branch(0x2000, 0x3000);
+        branch(0x3000, 0x4000);
+        EXPECT_EQ(model_->counts().untraced, ete ? 0U : 2U);
+        if (!ete) {
+            EXPECT_EQ(trace_.bytes().size(), sent);
+        }
+        model_->set_permission({});
+        branch(0x4000, 0);
+        const std::string text = packets();
+        EXPECT_EQ(text.find("TRACE-ON") == text.rfind("TRACE-ON"), ete) << text;
+        EXPECT_EQ(text.find("3000"), std::string::npos) << text;
+    }
+}
+
+// Event 0 with TRCEVENTCTL1R.ATB is the trigger of the trace bus, whether Event packets are sent or not.
+TEST_F(Etm4ModelByHand, TheTriggerOfTheTraceBus) {
+    for (const bool atb : {true, false})
+        for (const bool packets_too : {true, false}) {
+            trace_ = {};
+            ModelConfig config = plain();
+            Registers& r = config.registers;
+            r.acvr[0].address = 0x2004;
+            select(r, 2, 4, 1);  // single address comparator 0
+            r.eventctl0r.sel0 = 2;
+            r.eventctl1r.atb = atb;
+            r.eventctl1r.insten = packets_too ? 1 : 0;
+            begin(config);
+            std::vector<std::size_t> at;
+            model_->on_trigger([&] { at.push_back(trace_.bytes().size()); });
+            branch(0x1000, 0x2000);
+            branch(0x2008, 0x1000);
+            cycle_ += 5;
+            branch(0x1000, 0x2000);
+            branch(0x2008, 0x1000);
+            cycle_ += 5;
+            branch(0x1000, 0);
+            EXPECT_EQ(at.size(), atb ? 2U : 0U);
+            model_->finish();
+            if (atb && packets_too) {
+                for (const std::size_t place : at) {
+                    // Atoms that wait, and the Event packet.
+                    const auto& bytes = trace_.bytes();
+                    ASSERT_LT(place, bytes.size());
+                    EXPECT_TRUE(bytes[place] == 0x71 || bytes.at(place + 1) == 0x71) << place;
+                }
+            }
+        }
+}
+
 // Many blocks in one call give the same bytes as separate calls, with any coincidence of atoms and synchronisations.
 TEST(Etm4Model, ManyBlocksAtOnce) {
     synthetic::Random random(1);

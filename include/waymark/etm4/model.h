@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -24,6 +25,7 @@
 #include "waymark/etm4/registers.h"
 #include "waymark/flow/register_access.h"
 #include "waymark/flow/unit.h"
+#include "waymark/flow/unit_signals.h"
 #include "waymark/isa/decode_instr.h"
 #include "waymark/isa/place.h"
 
@@ -182,6 +184,10 @@ public:
 
     /// External input selector 0 to 3 is asserted, or not (2.11).
     void set_external_input(unsigned selector, bool level);
+    /// What the authentication interface permits (2.18, prohibited region): Realm state as Secure state, Non-secure
+    /// state of an ETE always. Where it is not permitted nothing is traced, comparators do not match, and the other
+    /// resources go on; a Trace On follows.
+    void set_permission(const flow::TracePermission& permission);
     /// Asks for synchronisation, as the trace bus may.
     void request_sync();
     /// Sends what is pending, as a flush of the trace bus asks for.
@@ -209,6 +215,9 @@ public:
     [[nodiscard]] const ModelCounts& counts() const;
     /// The next block would be traced without a Trace On before it.
     [[nodiscard]] bool tracing() const;
+    /// `called` is called whenever event 0 becomes active while TRCEVENTCTL1R.ATB is 1, the trigger on the trace bus:
+    /// after what was sent before, and before the Event packet. It must not call the model.
+    void on_trigger(std::function<void()> called);
     /// Bit n: event n is active, which external output n shows (2.11).
     [[nodiscard]] std::uint8_t external_outputs() const;
     /// Writes the state of counters, sequencer, start/stop and single-shot comparators into TRCCNTVR, TRCSEQSTR,

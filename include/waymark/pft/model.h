@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -256,6 +257,9 @@ public:
     [[nodiscard]] bool tracing() const;
     /// ETMSR.
     [[nodiscard]] Etmsr status() const;
+    /// `called` is called whenever the trigger event begins to be true, unless the Programming bit is set: after what
+    /// was sent before, and before the Trigger packet. It must not call the model.
+    void on_trigger(std::function<void()> called);
     /// External outputs 1 to 4.
     [[nodiscard]] bool external_output(unsigned number) const;
 
